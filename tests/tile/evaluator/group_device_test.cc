@@ -98,7 +98,8 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
     plan::PlannedKernel planned = plan::PlanKernel(flat, Gpu(), constant);
     auto* const groups = std::get_if<plan::GpuPlan>(&planned.plan);
     EXPECT_NE(groups, nullptr);
-    if (groups != nullptr) groups->prefetches = prefetches;
+    if (groups != nullptr)
+      groups->buffering = prefetches ? plan::Buffering::kRegisters : plan::Buffering::kNone;
     absl::StrAppend(&plan, plan::ToString(planned.plan, planned.flat), "\n");
     return planned;
   };

@@ -157,7 +157,7 @@ class GroupKernelTest : public testing::TestWithParam<TestProgram> {
       found |= static_cast<int>(planned.size()) > candidate;
       plan::PlannedKernel kernel = planned[std::min<size_t>(candidate, planned.size() - 1)];
       if (auto* const groups = std::get_if<plan::GpuPlan>(&kernel.plan)) {
-        groups->prefetches = prefetches;
+        groups->buffering = prefetches ? plan::Buffering::kRegisters : plan::Buffering::kNone;
         EXPECT_EQ(plan::WhatIsWrong(kernel.flat, *groups, Gpu()), "");
       }
       absl::StrAppend(&plans, plan::ToString(kernel.plan, kernel.flat), "\n");

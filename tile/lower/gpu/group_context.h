@@ -34,6 +34,7 @@ class GroupContext {
   const poly::FlatContraction& padded() const { return padded_; }
   const plan::GpuPlan& plan() const { return plan_; }
   bool loads_first() const { return loads_first_; }
+  bool has_tile_sets() const { return plan_.tile_sets() > 1; }
   int index_count() const { return static_cast<int>(flat_.indices.size()); }
   int output_count() const { return flat_.output_index_count; }
   bool is_output(int i) const { return i < output_count(); }

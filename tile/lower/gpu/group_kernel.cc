@@ -150,7 +150,9 @@ class GroupLowerer {
     if (steps == 1) {
       if (!stages_.empty()) statements = {CopyAll(""), loop::MakeBarrier()};
       statements.push_back(reduction_->Step());
-    } else if (!stages_.empty() && plan_.prefetches) {
+    } else if (context_.has_tile_sets()) {
+      statements = CopiedSteps(steps);
+    } else if (!stages_.empty() && plan_.buffering == plan::Buffering::kRegisters) {
       statements = PipelinedSteps(steps);
     } else {
       const ExprPtr step = context_.Var("step");
@@ -198,6 +200,34 @@ class GroupLowerer {
     body.push_back(loop::MakeBarrier());
     body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(put))));
     body.push_back(loop::MakeBarrier());
+    statements.push_back(
+        loop::MakeFor("step", zero, context_.Number(steps), loop::MakeBlock(std::move(body))));
+    return statements;
+  }
+
+  // The same where the next tile has a place of its own.
+  std::vector<StmtPtr> CopiedSteps(int64_t steps) {
+    const ExprPtr zero = context_.Number(0);
+    const ExprPtr step = context_.Var("step");
+    const ExprPtr next = context_.Var("next_step");
+    std::vector<StmtPtr> statements = context_.DeclareStep(zero, "_first");
+    for (const GroupStage& stage : stages_) statements.push_back(stage.CopyAhead(zero, "_first"));
+    statements.push_back(loop::MakeEndCopies());
+    std::vector<StmtPtr> body = context_.DeclareStep(step, "");
+    // Behind the barrier nobody computes with the step before any more.
+    body.push_back(loop::MakeAwaitCopies(0));
+    body.push_back(loop::MakeBarrier());
+    body.push_back(
+        loop::MakeDeclare(context_.IndexType(), "next_step", loop::Add(step, context_.Number(1))));
+    std::vector<StmtPtr> copies = context_.DeclareStep(next, "_next");
+    for (const GroupStage& stage : stages_) {
+      copies.push_back(stage.CopyAhead(next, "_next"));
+      body.push_back(stage.DeclareNow(step));
+    }
+    copies.push_back(loop::MakeEndCopies());
+    body.push_back(
+        loop::MakeIf(loop::Less(next, context_.Number(steps)), loop::MakeBlock(std::move(copies))));
+    body.push_back(reduction_->Step());
     statements.push_back(
         loop::MakeFor("step", zero, context_.Number(steps), loop::MakeBlock(std::move(body))));
     return statements;

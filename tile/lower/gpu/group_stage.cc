@@ -22,17 +22,9 @@ GroupStage::GroupStage(const GroupContext& context, const plan::StagedAccess& ac
   const std::vector<math::RangeConstraint> all =
       plan::TileConstraints(kernel, context.plan().Tile());
   for (int number : access.absorbed) constraints_.push_back(all[number]);
-  for (size_t d = 0; d < layout_.dims.size(); ++d) {
-    if (layout_.dims[d].vector == 1) continue;
-    lane_dim_ = static_cast<int>(d);
-    lanes_ = static_cast<int>(layout_.dims[d].vector);
-  }
-  stores_vectors_ =
-      lanes_ > 1 && layout_.dims[lane_dim_].local_stride == 1 && layout_.size % lanes_ == 0;
-  for (size_t d = 0; d < layout_.dims.size(); ++d) {
-    if (static_cast<int>(d) == lane_dim_) continue;
-    stores_vectors_ &= layout_.dims[d].local_stride % lanes_ == 0;
-  }
+  lane_dim_ = layout_.VectorDim();
+  if (lane_dim_ >= 0) lanes_ = static_cast<int>(layout_.dims[lane_dim_].vector);
+  stores_vectors_ = layout_.StoresVectors();
 }
 
 std::string GroupStage::Name(const char* what) const {
@@ -47,7 +39,8 @@ ExprPtr GroupStage::Round(size_t dim) const {
 
 StmtPtr GroupStage::DeclareTile() const {
   if (access_.is_there) return loop::MakeBlock({});
-  return loop::MakeArray({type_, 1}, Name("tile"), layout_.size, loop::Space::kLocal);
+  return loop::MakeArray({type_, 1}, Name("tile"), context_.plan().tile_sets() * layout_.size,
+                         loop::Space::kLocal);
 }
 
 std::vector<StmtPtr> GroupStage::DeclareShare() const {
@@ -192,7 +185,9 @@ StmtPtr GroupStage::ForEachElement(const std::string& suffix, bool fills_tile, B
     element.within = both(element.within, loop::Less(context_.Var("item"), context_.Number(used)));
   }
   if (element.from != nullptr) {
-    element.from = Clamped(std::move(element.from));
+    const ExprPtr from = element.from;
+    element.from = Clamped(from);
+    if (element.from != from) element.inside = loop::Equals(element.from, from);
     for (const math::RangeConstraint& constraint : constraints_) {
       const ExprPtr valid = Valid(constraint, suffix);
       if (valid != nullptr) element.valid = both(element.valid, valid);
@@ -252,6 +247,35 @@ StmtPtr GroupStage::Copy(const std::string& suffix) const {
   });
 }
 
+ExprPtr GroupStage::SetBegin(const ExprPtr& step) const {
+  const ExprPtr set = loop::Mod(step, context_.Number(context_.plan().tile_sets()));
+  return loop::Mul(set, context_.Number(layout_.size));
+}
+
+StmtPtr GroupStage::CopyAhead(const ExprPtr& step, const std::string& suffix) const {
+  const ExprPtr begin = SetBegin(step);
+  const std::string buffer = absl::StrCat("in", context_.flat().accesses[access_.access].tensor);
+  return ForEachElement(suffix, true, [&](const Element& element) {
+    // What is filled in is zero, and so is what lies outside: copies by all work-items of one place
+    // would wait for each other, as they have no cache between them and it.
+    ExprPtr count;
+    for (const ExprPtr& condition : {element.valid, element.inside}) {
+      if (condition == nullptr) continue;
+      count = loop::Select(condition, count == nullptr ? context_.Number(lanes_) : count,
+                           context_.Number(0));
+    }
+    StmtPtr copy = loop::MakeCopyVector(
+        loop::LoadFrom(Name("tile"), type_, loop::Add(begin, element.to), lanes_, true),
+        loop::LoadFrom(buffer, stored_, element.from, lanes_, true), std::move(count));
+    return element.within == nullptr ? copy : loop::MakeIf(element.within, std::move(copy));
+  });
+}
+
+StmtPtr GroupStage::DeclareNow(const ExprPtr& step) const {
+  return loop::MakeDeclare(context_.IndexType(), Name("now"),
+                           loop::Add(SetBegin(step), context_.Var(Name("at"))));
+}
+
 StmtPtr GroupStage::DeclareNext() const {
   if (access_.is_there) return loop::MakeBlock({});
   int64_t slots = 1;
@@ -279,10 +303,14 @@ StmtPtr GroupStage::Put() const {
   });
 }
 
-ExprPtr GroupStage::Read(int lanes) const { return ReadFrom(context_.Var(Name("at")), lanes); }
+ExprPtr GroupStage::At() const {
+  return context_.Var(Name(context_.has_tile_sets() ? "now" : "at"));
+}
+
+ExprPtr GroupStage::Read(int lanes) const { return ReadFrom(At(), lanes); }
 
 ExprPtr GroupStage::ReadAt(const ExprPtr& distance) const {
-  return ReadFrom(loop::Add(distance, context_.Var(Name("at"))), 1);
+  return ReadFrom(loop::Add(distance, At()), 1);
 }
 
 ExprPtr GroupStage::ReadFrom(ExprPtr index, int lanes) const {

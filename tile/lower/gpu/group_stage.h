@@ -30,6 +30,10 @@ class GroupStage {
   loop::StmtPtr DeclareNext() const;
   loop::StmtPtr Fetch(const std::string& suffix) const;
   loop::StmtPtr Put() const;
+  // With several sets of tiles: memory to that of a step, by copies that pass no register; and
+  // where the work-item reads in the one of this step.
+  loop::StmtPtr CopyAhead(const loop::ExprPtr& step, const std::string& suffix) const;
+  loop::StmtPtr DeclareNow(const loop::ExprPtr& step) const;
 
   // The work-item's elements at its current position: `lanes` neighbours along the plan's vector
   // index.
@@ -44,10 +48,13 @@ class GroupStage {
     loop::ExprPtr slot;    // among the work-item's own
     loop::ExprPtr within;  // the element is one of the tile; null: true
     loop::ExprPtr valid;   // it is not to be filled in; null: true
+    loop::ExprPtr inside;  // it is one of the tensor, not another's place; null: true
   };
   template <class Body>
   loop::StmtPtr ForEachElement(const std::string& suffix, bool fills_tile, Body body) const;
   loop::StmtPtr DeclareAt() const;
+  loop::ExprPtr At() const;
+  loop::ExprPtr SetBegin(const loop::ExprPtr& step) const;
   loop::ExprPtr ReadFrom(loop::ExprPtr begin, int lanes) const;
   loop::ExprPtr Position(size_t dim) const;
   loop::ExprPtr From(const std::string& suffix) const;

@@ -108,7 +108,9 @@ std::string GpuPlan::ToString(const poly::FlatContraction& flat) const {
                                   absl::StrJoin(parts, " x "));
   if (!tensors.empty()) {
     absl::StrAppend(&text, ", in local memory ", absl::StrJoin(tensors, " "),
-                    prefetches ? " prefetched" : "");
+                    buffering == Buffering::kNone        ? ""
+                    : buffering == Buffering::kRegisters ? " prefetched"
+                                                         : " copied ahead");
   }
   return text;
 }

@@ -75,6 +75,13 @@ struct Unrolling {
   int64_t rounds = 1;      // of what is left
 };
 
+// How a step's tiles come to local memory.
+enum class Buffering : uint8_t {
+  kNone,       // when it begins
+  kRegisters,  // on their way into registers while the step before is computed, then put there
+  kCopies,     // into a second set of tiles meanwhile, by copies that pass through no register
+};
+
 struct GpuPlan {
   std::vector<IndexSplit> splits;        // per index
   std::vector<ThreadPart> thread_parts;  // those of the lowest work-items first
@@ -84,12 +91,11 @@ struct GpuPlan {
   // The index along which values are computed in vectors of splits[…].vector lanes: an output index
   // (vector stores), or a reduced one (whose lanes are then aggregated); -1: scalars.
   int lane_index = -1;
-  // While a step's tiles are computed with, the next ones are on their way into registers; they are
-  // put into local memory afterwards.
-  bool prefetches = false;
+  Buffering buffering = Buffering::kNone;
   GroupCost cost;
 
   int64_t threads() const;
+  int64_t tile_sets() const { return buffering == Buffering::kCopies ? 2 : 1; }
   // Values of an index that a work-item has, those of a vector of lanes counted once.
   int64_t OwnCount(int index) const;
   // Work-items that share an output element, and aggregate their partial results at the end.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tile/base/sequence_limits.h"
+#include "tile/plan/gpu/copies_ahead.h"
 #include "tile/plan/gpu/group_traffic.h"
 #include "tile/plan/gpu/unique_bytes.h"
 #include "tile/plan/machine.h"
@@ -27,6 +28,7 @@ constexpr double kStalledWarps = 0.6;
 constexpr double kGroupCycles = 160;  // between the starts of two groups
 constexpr double kOverlapLoss = 0.15;
 constexpr double kStepLatency = 140;      // tile to local memory, barrier, first reads
+constexpr double kFirstReads = 40;        // of a tile that is there
 constexpr double kRoundLatency = 200;     // of a loop that is not unrolled
 constexpr double kConditionalLoad = 2.5;  // registers per register loaded
 constexpr double kCheckInstructions = 3;  // of a constraint, per point
@@ -63,7 +65,7 @@ double CountRegisters(const GroupProblem& problem, const GpuPlan& plan, double c
     // Conditions of loads that are under way take registers, too.
     const double loads = staged.absorbed.empty() ? 1 : kConditionalLoad;
     words += copies * held * width;
-    if (plan.prefetches) words += loads * next * width;
+    if (plan.buffering == Buffering::kRegisters) words += loads * next * width;
   }
   return words;
 }
@@ -137,7 +139,7 @@ class Model {
     cost.microseconds += std::max(cost.registers - gpu::kRegisters, 0.0) * kSpilledRegister *
                          (computing / gpu::kRegisters);
     const bool fits = NeededRegisters() <= gpu::kRegisters && resident >= 1 &&
-                      cost.local_bytes <= static_cast<double>(settings_.local_memory_bytes);
+                      cost.local_bytes <= static_cast<double>(MostLocalBytes(plan_, settings_));
     if (!fits) cost.microseconds = std::numeric_limits<double>::infinity();
     return cost;
   }
@@ -168,7 +170,7 @@ class Model {
     for (const StagedAccess& staged : plan_.staged) {
       if (staged.is_there) continue;
       const DataType type = ComputeType(problem_.accesses()[staged.access].type);
-      bytes += static_cast<double>(staged.layout.size * ByteWidth(type));
+      bytes += static_cast<double>(plan_.tile_sets() * staged.layout.size * ByteWidth(type));
     }
     if (plan_.partial_threads(problem_.flat()) > 1) {
       const int lane_index = plan_.lane_index;
@@ -216,9 +218,9 @@ class Model {
       work.instructions += (work.instructions - kCachedInstructions) * checks.count * checks.share;
     }
     if (!plan_.staged.empty()) {
-      work.latency += kStepLatency;
+      work.latency += plan_.buffering == Buffering::kCopies ? kFirstReads : kStepLatency;
       work.latency += kBarrierLatency;
-      if (!plan_.prefetches) {
+      if (plan_.buffering == Buffering::kNone) {
         // The compiler starts some loads before it waits for the first.
         work.latency += kMemoryLatency * std::ceil(work.loaded_registers / kLoadedRegisters);
       }
@@ -293,7 +295,9 @@ class Model {
       work.latency += elements * rounds * kBarrierLatency;
     }
     // For the first tiles, or for what is written to memory.
-    if (!problem_.is_local_output() || plan_.prefetches) work.latency += kMemoryLatency;
+    if (!problem_.is_local_output() || plan_.buffering != Buffering::kNone) {
+      work.latency += kMemoryLatency;
+    }
     return work;
   }
 

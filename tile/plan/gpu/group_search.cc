@@ -5,7 +5,9 @@
 #include <cmath>
 #include <queue>
 #include <set>
+#include <utility>
 
+#include "tile/plan/gpu/copies_ahead.h"
 #include "tile/plan/gpu/group_cost.h"
 #include "tile/plan/gpu/group_staging.h"
 #include "tile/plan/gpu/thread_order.h"
@@ -21,6 +23,7 @@ constexpr int64_t kMaxHeldAlone = 8;    // where work-items share nothing
 constexpr int64_t kMaxStepAlone = 32;
 constexpr int64_t kMaxWindow = 32;  // points of a window that are one step
 constexpr int64_t kMaxStep = 64;    // values of a reduced index per step
+constexpr int64_t kManyTiles = 64;  // of which it does not matter if the last one is not full
 
 std::vector<int64_t> Key(const GpuPlan& plan) {
   std::vector<int64_t> key = {plan.lane_index};
@@ -57,7 +60,7 @@ class Search {
     const poly::FlatContraction& flat = problem_.flat();
     plan->thread_parts = OrderThreads(problem_, *plan);
     StageAccesses(problem_, plan);
-    plan->prefetches = false;
+    plan->buffering = Buffering::kNone;
     plan->cost = EstimateGroupCost(problem_, *plan, settings_);
     if (plan->staged.empty() || !flat.is_reduction()) return;
     if (plan->StepCount(flat) == 1) {
@@ -69,12 +72,9 @@ class Search {
       if (direct.cost.microseconds < plan->cost.microseconds) *plan = std::move(direct);
       return;
     }
-    plan->prefetches = true;
-    const GroupCost ahead = EstimateGroupCost(problem_, *plan, settings_);
-    if (ahead.microseconds <= plan->cost.microseconds) {
-      plan->cost = ahead;
-    } else {
-      plan->prefetches = false;
+    Try(Buffering::kRegisters, plan);
+    if (settings_.matrix_local_bytes > 0 && MayCopyAhead(flat, *plan)) {
+      Try(Buffering::kCopies, plan);
     }
   }
 
@@ -88,6 +88,16 @@ class Search {
   }
 
  private:
+  void Try(Buffering buffering, GpuPlan* plan) const {
+    const Buffering before = std::exchange(plan->buffering, buffering);
+    const GroupCost cost = EstimateGroupCost(problem_, *plan, settings_);
+    if (cost.microseconds <= plan->cost.microseconds) {
+      plan->cost = cost;
+    } else {
+      plan->buffering = before;
+    }
+  }
+
   struct Later {
     bool operator()(const std::pair<double, int>& a, const std::pair<double, int>& b) const {
       return a > b;
@@ -335,7 +345,7 @@ class Search {
       const int64_t limit = problem_.is_output(i) ? (shares ? kMaxHeld : kMaxHeldAlone)
                                                   : (shares ? kMaxStep : kMaxStepAlone);
       for (int64_t factor : {2, 3, 5, 7}) {
-        const bool exact = factor == 2 || tiles % factor == 0;
+        const bool exact = factor == 2 || tiles % factor == 0 || tiles >= kManyTiles;
         if (exact && split.held() * factor <= limit) add(1, factor);
       }
     }

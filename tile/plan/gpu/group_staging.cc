@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "tile/plan/gpu/copies_ahead.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::plan {
@@ -361,7 +362,8 @@ std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
   for (const StagedAccess& staged : plan.staged) {
     if (staged.is_there) continue;
     const poly::Tensor& tensor = flat.tensors[flat.accesses[staged.access].tensor];
-    local_bytes += staged.layout.size * ByteWidth(ComputeType(tensor.shape.type));
+    local_bytes +=
+        plan.tile_sets() * staged.layout.size * ByteWidth(ComputeType(tensor.shape.type));
   }
   if (plan.partial_threads(flat) > 1) {
     const int64_t lanes = plan.lane_index >= 0 && plan.lane_index < flat.output_index_count
@@ -369,8 +371,11 @@ std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
                               : 1;
     local_bytes += plan.threads() * lanes * flat.joined_count() * ByteWidth(flat.accumulator_type);
   }
-  if (local_bytes > settings.local_memory_bytes) {
-    return absl::StrCat(local_bytes, " bytes of local memory, of ", settings.local_memory_bytes);
+  if (plan.buffering == Buffering::kCopies && !MayCopyAhead(flat, plan)) {
+    return "tiles that are not copied ahead";
+  }
+  if (local_bytes > MostLocalBytes(plan, settings)) {
+    return absl::StrCat(local_bytes, " bytes of local memory, of ", MostLocalBytes(plan, settings));
   }
   if (plan.threads() > settings.max_work_group_size) {
     return absl::StrCat(plan.threads(), " work-items in a group, of ",

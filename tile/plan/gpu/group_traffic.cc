@@ -169,9 +169,12 @@ double GroupTraffic::AddStaged(const StagedAccess& staged, GroupWork* work) cons
     if (dim.local_stride == 1) store_lanes = load_lanes;
   }
   const double stores = rounds * load_lanes / store_lanes;
-  work->loaded_registers += rounds * load_lanes;
   const double conditions = static_cast<double>(staged.absorbed.size());
-  work->instructions += rounds * (4 + 3 * conditions) + stores;
+  work->instructions += rounds * (4 + 3 * conditions);
+  if (plan_.buffering != Buffering::kCopies) {
+    work->instructions += stores;
+    work->loaded_registers += rounds * load_lanes;
+  }
   work->local_cycles += stores * warps_ * (store_lanes > 1 ? 4 : 2);
   const double bytes = static_cast<double>(ByteWidth(access.type));
   const auto line = static_cast<int64_t>(gpu::kSectorBytes / bytes);

@@ -77,6 +77,24 @@ int64_t TileLayout::LocalStride(int index) const {
   return dim < 0 ? 0 : dims[dim].local_stride * scale;
 }
 
+int TileLayout::VectorDim() const {
+  for (int d = static_cast<int>(dims.size()); d-- > 0;) {
+    if (dims[d].vector > 1) return d;
+  }
+  return -1;
+}
+
+bool TileLayout::StoresVectors() const {
+  const int vector_dim = VectorDim();
+  if (vector_dim < 0) return false;
+  const int64_t lanes = dims[vector_dim].vector;
+  bool stores = dims[vector_dim].local_stride == 1 && size % lanes == 0;
+  for (int d = 0; d < static_cast<int>(dims.size()); ++d) {
+    stores &= d == vector_dim || dims[d].local_stride % lanes == 0;
+  }
+  return stores;
+}
+
 std::vector<TileDim> MergeTileDims(const poly::FlatAccess& access, absl::Span<const int64_t> tile,
                                    absl::Span<const math::RangeConstraint> constraints) {
   std::vector<int> order;

@@ -44,6 +44,10 @@ struct TileLayout {
   std::pair<int, int64_t> DimOf(int index) const;
   // How far one step of an index moves in the tile.
   int64_t LocalStride(int index) const;
+  // The dimension of which several neighbours are loaded at once; -1: none.
+  int VectorDim() const;
+  // They are neighbours in the tile, too, and begin where vectors do.
+  bool StoresVectors() const;
   bool operator==(const TileLayout&) const = default;
 };
 

@@ -177,7 +177,7 @@ class OnlinePlanner {
     }
     if (plan.lane_index >= flat.output_index_count) plan.lane_index = -1;
     plan.staged.clear();
-    plan.prefetches = false;
+    plan.buffering = Buffering::kNone;
     plan.cost.local_bytes = 0;  // partial results have the place of whole blocks'
     if (!WhatIsWrong(flat, plan, settings_).empty()) return std::nullopt;
     return plan;

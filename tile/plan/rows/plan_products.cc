@@ -200,11 +200,14 @@ class ProductPlanner {
 
   void TryAhead() {
     if (best_->staged.empty() || best_->StepCount(flat_) == 1) return;
-    best_->prefetches = true;
+    best_->buffering = Buffering::kRegisters;
     GroupCost ahead = EstimateGroupCost(problem_, *best_, settings_);
     ahead.microseconds += WaitingUs(*best_);
-    best_->prefetches = ahead.microseconds <= best_->cost.microseconds;
-    if (best_->prefetches) best_->cost = ahead;
+    if (ahead.microseconds <= best_->cost.microseconds) {
+      best_->cost = ahead;
+    } else {
+      best_->buffering = Buffering::kNone;
+    }
   }
 
   const poly::FlatContraction flat_;

@@ -19,7 +19,8 @@ namespace {
 constexpr int kSearched = 64;
 
 bool IsThisGroup(const proto::StoredPlan::Group& stored, const GpuPlan& plan) {
-  if (stored.lane_index() != plan.lane_index || stored.buffering() != (plan.prefetches ? 1 : 0) ||
+  if (stored.lane_index() != plan.lane_index ||
+      stored.buffering() != static_cast<int>(plan.buffering) ||
       stored.splits_size() != static_cast<int>(plan.splits.size())) {
     return false;
   }
@@ -53,7 +54,7 @@ void StoreGroup(const GpuPlan& plan, proto::StoredPlan::Group* stored) {
     to->set_blocks(split.blocks);
   }
   stored->set_lane_index(plan.lane_index);
-  stored->set_buffering(plan.prefetches ? 1 : 0);
+  stored->set_buffering(static_cast<int>(plan.buffering));
 }
 
 void StoreTasks(const CpuPlan& plan, proto::StoredPlan* stored) {
