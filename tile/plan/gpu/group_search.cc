@@ -80,6 +80,7 @@ class Search {
 
   // Adds what search does not need.
   void Finish(GpuPlan* plan) const {
+    if (plan->buffering == Buffering::kCopies) DropPadding(plan);
     const poly::FlatContraction& flat = problem_.flat();
     for (int i = flat.output_index_count; i-- > 0;) plan->grid_order.push_back(i);
     for (int i = problem_.index_count(); i-- > flat.output_index_count;) {
@@ -88,6 +89,20 @@ class Search {
   }
 
  private:
+  // Padding of tiles that work-items read side by side.
+  void DropPadding(GpuPlan* plan) const {
+    for (StagedAccess& staged : plan->staged) {
+      bool are_neighbours = true;
+      for (int i = 0; i < problem_.index_count(); ++i) {
+        const int dim = staged.layout.DimOf(i).first;
+        are_neighbours &=
+            plan->splits[i].threads == 1 || dim < 0 || dim == staged.layout.VectorDim();
+      }
+      if (are_neighbours) staged.layout = WithoutPadding(std::move(staged.layout));
+    }
+    plan->cost = EstimateGroupCost(problem_, *plan, settings_);
+  }
+
   void Try(Buffering buffering, GpuPlan* plan) const {
     const Buffering before = std::exchange(plan->buffering, buffering);
     const GroupCost cost = EstimateGroupCost(problem_, *plan, settings_);

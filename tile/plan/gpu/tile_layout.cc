@@ -156,6 +156,22 @@ TileLayout VectorLayout(std::vector<TileDim> dims, int contiguous, int64_t vecto
   return layout;
 }
 
+TileLayout WithoutPadding(TileLayout layout) {
+  const int vector_dim = layout.VectorDim();
+  const int64_t vector = vector_dim < 0 ? 1 : layout.dims[vector_dim].vector;
+  std::vector<TileDim*> order;
+  for (TileDim& dim : layout.dims) order.push_back(&dim);
+  std::stable_sort(order.begin(), order.end(), [](const TileDim* a, const TileDim* b) {
+    return a->local_stride < b->local_stride;
+  });
+  layout.size = 1;
+  for (TileDim* dim : order) {
+    dim->local_stride = layout.size;
+    layout.size = (layout.size * dim->range + vector - 1) / vector * vector;
+  }
+  return layout;
+}
+
 void SpreadThreads(int64_t threads, int64_t line_elements, TileLayout* layout) {
   std::vector<int> order(layout->dims.size());
   std::iota(order.begin(), order.end(), 0);

@@ -65,6 +65,9 @@ TileLayout OddLayout(std::vector<TileDim> dims);
 // `vector` neighbours can be read at once.
 TileLayout VectorLayout(std::vector<TileDim> dims, int contiguous, int64_t vector);
 
+// The layout with its dimensions in the same order, and nothing between them but what vectors need.
+TileLayout WithoutPadding(TileLayout layout);
+
 // Spreads `threads` (a power of two) work-items over the dimensions: those that step less than half
 // a line of `line_elements` first, then those whose ranges are closest to a power of two,
 // the larger before the smaller.
