@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/attention_programs.h"
@@ -17,6 +18,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/evaluator/compiled_program.h"
 #include "tile/ir/naive_evaluator.h"
+#include "tile/plan/gpu/copies_ahead.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/plan/select_plan.h"
 
@@ -39,7 +41,7 @@ HardwareSettings Gpu() {
 
 struct Form {
   TestProgram program;
-  bool prefetches = false;
+  plan::Buffering buffering = plan::Buffering::kNone;
 };
 
 std::vector<Form> Forms() {
@@ -47,9 +49,14 @@ std::vector<Form> Forms() {
   const std::string convolution = kPaddedConvolution;
   return {
       {{"Tiles", matmul, {F32({33, 20}), F32({20, 36})}}},
-      {{"PrefetchedTiles", matmul, {F32({33, 80}), F32({80, 36})}}, true},
-      {{"Primes", matmul, {F32({17, 13}), F32({13, 19})}}, true},
-      {{"PaddedWindows", convolution, {F32({2, 7, 6, 8}), F32({3, 3, 8, 8})}}, true},
+      {{"PrefetchedTiles", matmul, {F32({33, 80}), F32({80, 36})}}, plan::Buffering::kRegisters},
+      {{"Primes", matmul, {F32({17, 13}), F32({13, 19})}}, plan::Buffering::kRegisters},
+      {{"PaddedWindows", convolution, {F32({2, 7, 6, 8}), F32({3, 3, 8, 8})}},
+       plan::Buffering::kRegisters},
+      {{"CopiedTiles", matmul, {F32({33, 80}), F32({80, 36})}}, plan::Buffering::kCopies},
+      {{"CopiedOddSteps", matmul, {F32({37, 140}), F32({140, 44})}}, plan::Buffering::kCopies},
+      {{"CopiedWindows", convolution, {F32({2, 7, 6, 64}), F32({3, 3, 64, 8})}},
+       plan::Buffering::kCopies},
       {{"CheckedEdges",
         "function (A[M, L], B[N]) -> (C) { C[i, j : M, N] = *(A[i + k - 1, j] + B[j]), k < 3; }",
         {F32({9, 8}), F32({8})}}},
@@ -93,13 +100,20 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   options.settings = Gpu();
   std::string plan;
   compiler::CompileHooks hooks;
-  hooks.planner = [&, prefetches = form.prefetches](const poly::FlatContraction& flat,
-                                                    const std::vector<bool>& constant) {
+  hooks.planner = [&, buffering = form.buffering](const poly::FlatContraction& flat,
+                                                  const std::vector<bool>& constant) {
+    constexpr int kCandidates = 24;
     plan::PlannedKernel planned = plan::PlanKernel(flat, Gpu(), constant);
+    for (plan::PlannedKernel& other : plan::PlanCandidates(flat, Gpu(), constant, kCandidates)) {
+      const auto* groups = std::get_if<plan::GpuPlan>(&other.plan);
+      if (buffering != plan::Buffering::kCopies || groups == nullptr) break;
+      if (!plan::MayCopyAhead(other.flat, *groups)) continue;
+      planned = std::move(other);
+      break;
+    }
     auto* const groups = std::get_if<plan::GpuPlan>(&planned.plan);
     EXPECT_NE(groups, nullptr);
-    if (groups != nullptr)
-      groups->buffering = prefetches ? plan::Buffering::kRegisters : plan::Buffering::kNone;
+    if (groups != nullptr) groups->buffering = buffering;
     absl::StrAppend(&plan, plan::ToString(planned.plan, planned.flat), "\n");
     return planned;
   };

@@ -93,10 +93,9 @@ class Search {
   void DropPadding(GpuPlan* plan) const {
     for (StagedAccess& staged : plan->staged) {
       bool are_neighbours = true;
-      for (int i = 0; i < problem_.index_count(); ++i) {
-        const int dim = staged.layout.DimOf(i).first;
-        are_neighbours &=
-            plan->splits[i].threads == 1 || dim < 0 || dim == staged.layout.VectorDim();
+      for (const ThreadPart& part : plan->thread_parts) {
+        const int dim = staged.layout.DimOf(part.index).first;
+        are_neighbours &= dim < 0 || dim == staged.layout.VectorDim();
       }
       if (are_neighbours) staged.layout = WithoutPadding(std::move(staged.layout));
     }
@@ -360,7 +359,9 @@ class Search {
       const int64_t limit = problem_.is_output(i) ? (shares ? kMaxHeld : kMaxHeldAlone)
                                                   : (shares ? kMaxStep : kMaxStepAlone);
       for (int64_t factor : {2, 3, 5, 7}) {
-        const bool exact = factor == 2 || tiles % factor == 0 || tiles >= kManyTiles;
+        const bool may_be_left =
+            factor == 2 || (shares && problem_.is_output(i) && tiles >= kManyTiles);
+        const bool exact = may_be_left || tiles % factor == 0;
         if (exact && split.held() * factor <= limit) add(1, factor);
       }
     }
