@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -152,7 +153,8 @@ absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
     const plan::PlannedKernel& plan = plans[position];
     TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, subject.Compile(kernel, &plan));
     TARTAN_ASSIGN_OR_RETURN(const double ms, LeastMs(*engine));
-    result.trials.push_back({plan::ToString(plan.plan, plan.flat), plan.predicted_us, ms});
+    result.trials.push_back(
+        {plan::ToString(plan.plan, plan.flat), plan.predicted_us, ms, plan.cost});
     TARTAN_ASSIGN_OR_RETURN(const HostTensor output, engine->Output());
     if (const double error = MaxError(output, expected); error > kTolerance) {
       return absl::DataLossError(absl::StrFormat(
@@ -203,6 +205,22 @@ std::string PlanSearchTable(absl::Span<const PlanSearchResult> results) {
                         "(%.0f %%), within 35 %% on %d (%.0f %%).\n",
                         within_15, measured, 100.0 * within_15 / measured, within_35,
                         100.0 * within_35 / measured);
+  return text;
+}
+
+std::string TrialTable(const PlanSearchResult& result) {
+  std::vector<size_t> by_time(result.trials.size());
+  std::iota(by_time.begin(), by_time.end(), size_t{0});
+  std::stable_sort(by_time.begin(), by_time.end(),
+                   [&](size_t a, size_t b) { return result.trials[a].ms < result.trials[b].ms; });
+  std::string text = absl::StrCat("\n## `", result.spec,
+                                  "`\n\n| trial | predicted us | ms | plan | cost |\n"
+                                  "| ---: | ---: | ---: | --- | --- |\n");
+  for (const size_t t : by_time) {
+    const PlanTrial& trial = result.trials[t];
+    absl::StrAppendFormat(&text, "| %d | %.1f | %.4g | %s | %s |\n", t + 1, trial.predicted_us,
+                          trial.ms, trial.plan, trial.cost);
+  }
   return text;
 }
 

@@ -15,6 +15,7 @@ struct PlanTrial {
   std::string plan;
   double predicted_us = 0;  // by the cost model; 0 where it says nothing
   double ms = 0;            // the least of several runs of the whole problem
+  std::string cost;         // the terms of the prediction
 };
 
 struct PlanSearchResult {
@@ -36,5 +37,7 @@ absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most, a
 
 // A Markdown table, with how many choices are within 15 % and 35 % of the best.
 std::string PlanSearchTable(absl::Span<const PlanSearchResult> results);
+// The trials of one problem as a Markdown table, the fastest first: what the model got wrong.
+std::string TrialTable(const PlanSearchResult& result);
 
 }  // namespace tartan::bench

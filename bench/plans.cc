@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the planner's choice against the other plans it knows, problem by problem, and prints a
-// Markdown document: `plans --filter=^conv:n1 --threads=1 --most=60`.
+// Markdown document: `plans --filter=^conv:n1 --threads=1 --most=60`; with --trials each plan that
+// was tried, too.
 #include <cstdio>
 
 #include "absl/strings/numbers.h"
@@ -14,31 +15,40 @@
 namespace tartan::bench {
 namespace {
 
-absl::StatusOr<int> TakeMost(int argc, char** argv) {
+struct SearchOptions {
   int most = 40;
+  bool trials = false;
+};
+
+absl::StatusOr<SearchOptions> TakeSearchOptions(int argc, char** argv) {
+  SearchOptions options;
   for (int i = 1; i < argc; ++i) {
     absl::string_view argument = argv[i];
-    if (absl::ConsumePrefix(&argument, "--most=") && absl::SimpleAtoi(argument, &most) &&
-        most > 0) {
+    if (argument == "--trials") {
+      options.trials = true;
+      continue;
+    }
+    if (absl::ConsumePrefix(&argument, "--most=") && absl::SimpleAtoi(argument, &options.most) &&
+        options.most > 0) {
       continue;
     }
     return absl::InvalidArgumentError(
         absl::StrCat(argv[i], " is no option; there are --list=FILE --filter=REGEX ",
-                     "--threads=N --device=STRING --most=PLANS"));
+                     "--threads=N --device=STRING --most=PLANS --trials"));
   }
-  return most;
+  return options;
 }
 
 absl::Status Run(int argc, char** argv) {
   TARTAN_ASSIGN_OR_RETURN(const ProgramOptions options, TakeOptions(&argc, argv));
-  TARTAN_ASSIGN_OR_RETURN(const int most, TakeMost(argc, argv));
+  TARTAN_ASSIGN_OR_RETURN(const SearchOptions search, TakeSearchOptions(argc, argv));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<ProblemSection> sections, ReadProblems(options));
   TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<api::Device> device, OpenDevice(options));
   std::vector<PlanSearchResult> results;
   for (const ProblemSection& section : sections) {
     for (const Problem& problem : section.problems) {
       std::fprintf(stderr, "%s\n", problem.spec.c_str());
-      absl::StatusOr<PlanSearchResult> result = SearchPlans(problem, most, *device);
+      absl::StatusOr<PlanSearchResult> result = SearchPlans(problem, search.most, *device);
       if (result.ok()) {
         results.push_back(*std::move(result));
       } else {
@@ -46,9 +56,12 @@ absl::Status Run(int argc, char** argv) {
       }
     }
   }
-  const std::string text =
+  std::string text =
       absl::StrCat("Device: ", device->info().name, ", ", device->info().platform, ", ",
                    device->info().driver_version, "\n\n", PlanSearchTable(results));
+  for (const PlanSearchResult& result : results) {
+    if (search.trials) absl::StrAppend(&text, TrialTable(result));
+  }
   std::fwrite(text.data(), 1, text.size(), stdout);
   return absl::OkStatus();
 }

@@ -120,10 +120,13 @@ TEST(FollowCpu, TakesWhatBothTheCompilerAndTheProcessorHave) {
   EXPECT_EQ(settings.vector_width, 16);
   EXPECT_EQ(CpuBuildOptions(Avx512(), Vnni()), "-DTARTAN_AVX512_VNNI ");
   EXPECT_FALSE(settings.prefers_one_stream);
+  EXPECT_FALSE(settings.hides_second_cache);
   HostFeatures epyc = Vnni();
   epyc.prefers_one_stream = true;
+  epyc.hides_second_cache = true;
   FollowCpu(Avx512(), epyc, &settings);
   EXPECT_TRUE(settings.prefers_one_stream);
+  EXPECT_TRUE(settings.hides_second_cache);
   // A processor without: pairs.
   HostFeatures skylake = Vnni();
   skylake.avx512_vnni = skylake.avx_vnni = false;

@@ -28,6 +28,7 @@ struct HardwareSettings {
   bool has_fma = true;
   bool runs_sequences = false;
   bool prefers_one_stream = false;
+  bool hides_second_cache = false;
   int64_t matrix_local_bytes = 0;
   int64_t matrix_rate = 0;
   int64_t clock_mhz = 0;

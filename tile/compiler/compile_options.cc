@@ -14,8 +14,8 @@ std::string Key(const HardwareSettings& settings) {
   const auto& [threads, vector_width, has_local_memory, local_memory_bytes, l1_bytes, l2_bytes,
                cache_line_bytes, register_bytes, compute_units, max_work_group_size,
                max_work_item_sizes, has_float16, has_float64, packed_products, packs_unsigned,
-               multiplies_bfloat16, has_fma, runs_sequences, prefers_one_stream, matrix_local_bytes,
-               matrix_rate, clock_mhz, gflops, gbps, launch_us] = settings;
+               multiplies_bfloat16, has_fma, runs_sequences, prefers_one_stream, hides_second_cache,
+               matrix_local_bytes, matrix_rate, clock_mhz, gflops, gbps, launch_us] = settings;
   return absl::StrCat(absl::StrJoin({threads,
                                      vector_width,
                                      int64_t{has_local_memory},
@@ -37,6 +37,7 @@ std::string Key(const HardwareSettings& settings) {
                                      int64_t{has_fma},
                                      int64_t{runs_sequences},
                                      int64_t{prefers_one_stream},
+                                     int64_t{hides_second_cache},
                                      matrix_local_bytes,
                                      matrix_rate,
                                      clock_mhz},

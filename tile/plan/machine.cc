@@ -46,6 +46,7 @@ Machine::Machine(const HardwareSettings& settings)
   operations_per_cycle = settings.gflops > 0 ? std::clamp(std::round(operations), 1.0, most)
                          : settings.has_fma  ? kFusedPerCycle
                                              : kUnfusedPerCycle;
+  if (settings.hides_second_cache) core = cpu::kHidingCore;
 }
 
 double Machine::CompileCycles(bool is_short) const {

@@ -65,6 +65,14 @@ std::string Maker() {
   std::memcpy(maker.data(), letters.data(), sizeof(letters));
   return maker;
 }
+
+constexpr unsigned kZen5Family = 26;
+
+// Of what leaf 1 answers in the first register.
+unsigned Family(unsigned signature) {
+  const unsigned family = signature >> 8 & 15;
+  return family == 15 ? family + (signature >> 20 & 255) : family;
+}
 #endif
 
 }  // namespace
@@ -84,6 +92,7 @@ HostFeatures AskHost() {
   const std::string maker = Maker();
   host.prefers_one_stream = maker == "AuthenticAMD" || maker == "HygonGenuine";
   ask(1, 0);
+  host.hides_second_cache = maker == "AuthenticAMD" && Family(a) >= kZen5Family;
   host.fma = (c >> 12 & 1) != 0;
   ask(7, 0);
   host.avx512_vnni = (c >> 11 & 1) != 0;

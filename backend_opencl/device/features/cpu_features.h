@@ -34,6 +34,9 @@ struct HostFeatures {
   // Made by AMD (or Hygon): an EPYC reads 27 to 31 GB/s as one stream of consecutive lines, 12 to
   // 20 as 2 to 16 streams; a Xeon 15 to 18 as either.
   bool prefers_one_stream = false;
+  // Zen 5 and later: with 448 instructions under way and 64 bytes a cycle from the second cache,
+  // products whose operands lie there are as quick as with those in the first.
+  bool hides_second_cache = false;
   std::string identity;  // all that it answered
 };
 

@@ -85,6 +85,7 @@ void FollowCpu(const CompilerFeatures& compiler, const HostFeatures& host,
   settings->packs_unsigned = false;
   settings->multiplies_bfloat16 = false;
   settings->prefers_one_stream = host.prefers_one_stream;
+  settings->hides_second_cache = host.hides_second_cache;
   settings->has_fma = compiler.is_x86 ? compiler.fma || compiler.avx512f
                                       : compiler.is_arm64 || !host.is_x86 || host.fma;
   if (!compiler.is_x86 || !compiler.sse2) return;

@@ -109,5 +109,42 @@ TEST(CpuChoice, WhatIsReadAtEveryOtherPlaceIsCopiedOnce) {
   EXPECT_EQ(choice.plan.block->staged, std::vector<int>{0});
 }
 
+// As on a Zen 5, whose memory prefers one stream, too.
+HardwareSettings HidingSettings() {
+  HardwareSettings settings = Settings();
+  settings.hides_second_cache = true;
+  settings.prefers_one_stream = true;
+  return settings;
+}
+
+// Where the second cache is hidden, copies cost more than the pages that they spare.
+TEST(CpuChoice, WhatIsReadAtEveryOtherPlaceStaysThereWhereTheSecondCacheIsHidden) {
+  const Choice choice = ChoiceOf(
+      "function (D[C, Y, X], K[O, C]) -> (R) "
+      "{ R[o, y, x : O, Y / 2, X / 2] = +(D[c, 2 * y, 2 * x] * K[o, c]); }",
+      {F32({256, 56, 56}), F32({512, 256})}, HidingSettings());
+  EXPECT_TRUE(!choice.plan.block || choice.plan.block->staged.empty())
+      << choice.plan.ToString(choice.flat);
+}
+
+// Eight rows are work enough to hide that their matrix comes from the third cache; four rows at a
+// time read it twice, and wait for their sums.
+TEST(CpuChoice, EightRowsShareEachVectorOfALargeMatrixWhereTheSecondCacheIsHidden) {
+  const std::vector<TensorShape> shapes = {F32({8, 2048}), F32({2048, 1000})};
+  const Choice choice = ChoiceOf(kMatMul, shapes, HidingSettings());
+  EXPECT_EQ(choice.Rows("i"), 8) << choice.plan.ToString(choice.flat);
+}
+
+// Blocks of a packed matrix side by side would be several streams.
+TEST(CpuChoice, AMatrixFromMemoryIsOneStream) {
+  const Choice few = ChoiceOf(kMatMul, {F32({32, 1024}), F32({1024, 4096})}, HidingSettings());
+  EXPECT_EQ(few.Rows("j_block"), 1) << few.plan.ToString(few.flat);
+  const Choice batched = ChoiceOf(
+      "function (A[P, M, L], B[P, L, N]) -> (C) "
+      "{ C[p, i, j : P, M, N] = +(A[p, i, k] * B[p, k, j]); }",
+      {F32({16, 16, 512}), F32({16, 512, 512})}, HidingSettings());
+  EXPECT_EQ(batched.Vector(), "j_lane") << batched.plan.ToString(batched.flat);
+}
+
 }  // namespace
 }  // namespace tartan::plan::cpu_choice_test

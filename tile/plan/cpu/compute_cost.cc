@@ -8,30 +8,20 @@
 
 #include "tile/plan/cpu/block_layout.h"
 #include "tile/plan/cpu/cpu_transpose.h"
+#include "tile/plan/cpu/fetch_cost.h"
 #include "tile/plan/cpu/lane_stores.h"
 #include "tile/plan/cpu/sliding_window.h"
 
 namespace tartan::plan {
 namespace {
 
-constexpr double kLoadShare = 0.2;      // of the time of loads that arithmetic does not hide
 constexpr double kEveryOtherLoads = 5;  // as many loads take as long as one of elements two apart
 constexpr double kLoopCycles = 3;       // to enter and leave a loop
-// To store an element of a vector in a loop over lanes, a load and a store, where the next tile's
-// sum is long enough to hide it.
-constexpr double kLoopedLaneCycles = 1;
+// Of the time to store an element of a vector in a loop over lanes, a load and a store, where the
+// next tile's sum is long enough to hide it.
+constexpr double kLeftOfLoopedLanes = 0.4;
 constexpr int64_t kStepsThatHide = 64;
 constexpr double kCopiedBytesPerCycle = 2;
-// What a core finds without delay, and the delay.
-constexpr double kPagesKnown = 48;
-constexpr double kPageCycles = 2;
-// So many lines of a vector operand come in that time where rows lie in the same sets of the first
-// cache, which forgets each before it is read again.
-constexpr double kPageLines = 2;
-constexpr double kStreamCycles = 0.2;
-// The same of rows that vectors do not follow, beside so many.
-constexpr double kRowStreamCycles = 0.07;
-constexpr double kFewRows = 8;
 constexpr double kStepCycles = 0.5;  // a step of the innermost loop
 
 double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
@@ -118,50 +108,10 @@ double AccessLoads(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel
   if (access.strides[v] == 1) return count * RegistersPerValue(kernel, plan);
   if (IsEveryOther(plan, access) && !is_store) return count * kEveryOtherLoads;
   if (is_store && HasLongSums(kernel.flat) && StoresLanesInLoop(kernel.flat, plan)) {
-    return count * plan.lanes * kLoopedLaneCycles;
+    return count * plan.lanes * kernel.core.stored_lane_cycles * kLeftOfLoopedLanes;
   }
-  return count * plan.lanes * cpu::kLaneCycles * cpu::kLoadsPerCycle;
-}
-
-// Cycles of a step in which an access comes to a page that was not there a while ago.
-double PageCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
-  if (IsStaged(plan, access)) return 0;
-  const int last = plan.reduction_order.back();
-  const int64_t range = plan.block && plan.block->run_index == last
-                            ? plan.block->run
-                            : kernel.flat.indices[last].range;
-  const double step = static_cast<double>(std::abs(access.strides[last]) * access.bytes);
-  if (step * static_cast<double>(range) < cpu::kPageBytes * kPagesKnown) return 0;
-  const int v = plan.vector_index;
-  double lines = 1;
-  if (v >= 0 && access.strides[v] == 1 && std::fmod(step, cpu::kWayBytes) == 0) {
-    lines = static_cast<double>(plan.unroll[v] * access.bytes) / cpu::kLineBytes / kPageLines;
-  }
-  return kPageCycles * std::min(1.0, step / cpu::kPageBytes) * std::max(1.0, lines);
-}
-
-// Bytes of a row that a run of the reduction reads element by element; 0: it reads none.
-double RowBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
-  const int last = plan.reduction_order.back();
-  if (access.strides[last] != 1) return 0;
-  const bool is_run = plan.block && plan.block->run_index == last;
-  const int64_t steps = is_run ? plan.block->run : kernel.flat.indices[last].range;
-  return static_cast<double>(steps * access.bytes);
-}
-
-// Cycles of a step for rows of vectors beside the first, each of which has to be fetched ahead, and
-// for many rows of single elements that the first cache does not hold.
-double StreamCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
-  const int v = plan.vector_index;
-  if (v < 0 || access.strides[v] > 1 || IsStaged(plan, access)) return 0;
-  double rows = 1;
-  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
-    if (i != v && access.strides[i] != 0) rows *= static_cast<double>(plan.unroll[i]);
-  }
-  if (access.strides[v] == 1) return kStreamCycles * (rows - 1);
-  const double held = 0.75 * static_cast<double>(kernel.settings.l1_bytes);
-  const bool is_held = rows * RowBytes(kernel, plan, access) <= held;
-  return is_held ? 0 : kRowStreamCycles * std::max(0.0, rows - kFewRows);
+  const double lane = is_store ? kernel.core.stored_lane_cycles : cpu::kLaneCycles;
+  return count * plan.lanes * lane * cpu::kLoadsPerCycle;
 }
 
 // A constraint on the index crosses tiles, and is not decided when code is generated.
@@ -347,6 +297,8 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
   }
   const int v = plan.vector_index;
   CpuCost cost;
+  cost.left_of_l1 = kernel.core.left_of_l1;
+  cost.left_beyond = kernel.core.left_beyond;
   if (flat.is_reduction()) {
     double steps = 1;
     for (size_t i = flat.output_index_count; i < flat.indices.size(); ++i) {
@@ -365,7 +317,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     const double arithmetic = accumulators * per_value * kernel.body_operations * points;
     double step = std::max({arithmetic / kernel.machine.operations_per_cycle,
                             loads / cpu::kLoadsPerCycle, kernel.accumulate_cycles * points});
-    step += kStepCycles + fetches + kLoadShare * loads / cpu::kLoadsPerCycle;
+    step += kStepCycles + fetches + kernel.core.left_of_loads * loads / cpu::kLoadsPerCycle;
     if (plan.lanes > 1)
       step += accumulators * kernel.body_irregular[v] * plan.lanes * cpu::kLaneCycles;
     const double checked =

@@ -8,16 +8,8 @@
 
 namespace tartan::plan {
 
-namespace {
-
-// What is not hidden behind the rest.
-constexpr double kLeftOfL1 = 0.4;
-constexpr double kLeftBeyond = 0.2;
-
-}  // namespace
-
 void CpuCost::AddStreams(double bytes, double bytes_per_cycle) {
-  memory[2] += bytes / bytes_per_cycle / (1 + kLeftBeyond);
+  memory[2] += bytes / bytes_per_cycle / (1 + left_beyond);
 }
 
 void CpuCost::DivideAmong(int64_t cores, int64_t items) {
@@ -28,7 +20,7 @@ void CpuCost::DivideAmong(int64_t cores, int64_t items) {
 
 double CpuCost::total() const {
   const double slowest = std::max({compute + epilogue, memory[0], memory[1], memory[2]});
-  return (slowest + kLeftOfL1 * memory[0] + kLeftBeyond * (memory[1] + memory[2])) * imbalance;
+  return (slowest + left_of_l1 * memory[0] + left_beyond * (memory[1] + memory[2])) * imbalance;
 }
 
 std::string CpuCost::ToString() const {

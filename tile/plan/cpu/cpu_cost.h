@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "tile/plan/machine.h"
+
 namespace tartan::plan {
 
 // Cycles of one core for the whole kernel.
@@ -13,6 +15,9 @@ struct CpuCost {
   double compute = 0;   // the slowest of arithmetic, loads and waiting for accumulators
   double epilogue = 0;  // storing, loops, joining partial results
   std::array<double, 3> memory = {0, 0, 0};  // moving data into L1, into L2, from main memory
+  // Shares of the first of these, and of the others, that are not hidden behind the rest.
+  double left_of_l1 = cpu::Core().left_of_l1;
+  double left_beyond = cpu::Core().left_beyond;
   double imbalance = 1;  // time lost because work-items do not divide evenly among cores
 
   // Bytes that are moved once, in streams that the processor fetches ahead: nothing is left over of

@@ -223,6 +223,7 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
   }
   epilogue.Visit(flat.empty_value);
   windows = FindWindows(*this);
+  if (flat.is_reduction() && windows.empty()) core = machine.core;
   for (std::vector<Access>* accesses : {&reads, &writes}) {
     for (Access& access : *accesses) access.by_stride = ByStride(access.strides);
   }

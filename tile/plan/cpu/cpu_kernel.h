@@ -48,6 +48,8 @@ struct CpuKernel {
     int reduced = 0;
   };
   std::vector<Window> windows;
+  // The machine's, but for kernels that compute little with each element, which hide nothing.
+  cpu::Core core;
   double registers = 16;  // vectors that a core holds
 };
 

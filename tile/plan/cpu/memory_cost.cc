@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "tile/plan/cpu/block_layout.h"
+#include "tile/plan/cpu/fetch_cost.h"
 
 namespace tartan::plan {
 namespace {
@@ -31,10 +32,6 @@ constexpr double kLineInL1 = 1;
 constexpr double kLineInL2 = 1.5;
 constexpr double kLineBeyond = 4;
 
-// Of the time in which a matrix comes from memory, where tiles take several panels of it by turns:
-// these push each other, and those that are fetched ahead, out of the second cache.
-constexpr double kLeftByTurns = 0.15;
-
 // Lines that are far from each other arrive so much slower than neighbours, which the processor
 // fetches ahead.
 constexpr double kScatteredLines = 2.5;
@@ -53,6 +50,7 @@ struct Touched {
   // Of the first and the second cache, with what conflicts make useless.
   std::array<double, 2> held = {0, 0};
   double moved = 0;  // of cache lines, weighted by how slowly they arrive
+  double saved = 0;  // of these, where memory gives one stream more quickly than others
 };
 
 // What an access touches while each index runs over its extent.
@@ -113,6 +111,7 @@ class Nest {
       const bool scattered = kernel.flat.is_reduction() && read.in_body && kernel.windows.empty() &&
                              touched_[r].moved > touched_[r].bytes;
       slowness_.push_back(scattered ? Slowness(read) : 1);
+      saved_.push_back(IsOneStream(kernel, plan, read) ? SavedOfStream() : 0);
     }
     levels_.push_back({Footprints(), 1});
     for (size_t level = plan.order.size(); level-- > 0;) {
@@ -130,16 +129,19 @@ class Nest {
   // Bytes into cache number `cache`, of that size, while the whole kernel runs. What two steps of a
   // loop share stays in the cache where one of them fits.
   double Moved(double cache_bytes, size_t cache) const {
+    const auto bytes = [cache](const Touched& touched) {
+      return touched.moved - (cache < 2 ? 0 : touched.saved);
+    };
     double times = outside_;
-    double moved = levels_[0].touched.moved * times;
+    double moved = bytes(levels_[0].touched) * times;
     size_t level = 1;
     for (; level < levels_.size(); ++level) {
       const Touched& step = levels_[level - 1].touched;
       if ((cache < 2 ? step.held[cache] : step.bytes) > cache_bytes) break;
       times /= levels_[level].repeats;
-      moved = std::min(moved, levels_[level].touched.moved * times);
+      moved = std::min(moved, bytes(levels_[level].touched) * times);
     }
-    return level > block_levels_ ? moved : moved + ends_.moved * blocks_;
+    return level > block_levels_ ? moved : moved + bytes(ends_) * blocks_;
   }
 
   // Of all that the kernel reads and writes.
@@ -167,20 +169,6 @@ class Nest {
       }
     }
     return cycles * tiles_ * blocks_;
-  }
-
-  // Cycles to wait for matrices whose panels are taken by turns.
-  double TurnCycles() const {
-    const int v = plan_.vector_index;
-    if (v < 0 || v >= kernel_.flat.output_index_count) return 0;
-    double cycles = 0;
-    for (const CpuKernel::Access& read : kernel_.reads) {
-      if (!read.in_body || read.strides[v] != 1 || IsStaged(plan_, read)) continue;
-      const double bytes = ElementCount(kernel_.flat, read) * static_cast<double>(read.bytes);
-      const bool is_large = bytes > static_cast<double>(kernel_.settings.l2_bytes);
-      if (is_large && IsTakenByTurns(read)) cycles += kLeftByTurns * bytes;
-    }
-    return cycles / cpu::kMemoryBytesPerCycle;
   }
 
   // Cycles to copy into private memory, and to keep partial results.
@@ -212,17 +200,9 @@ class Nest {
     return 1 + kScatteredRunCost / std::max(run, Line());
   }
 
-  // Within a task each tile reads another panel than the one before it, and later ones read it
-  // again.
-  bool IsTakenByTurns(const CpuKernel::Access& read) const {
-    bool changes = false;
-    for (size_t level = plan_.order.size(); level-- > 0;) {
-      const int i = plan_.order[level];
-      if (std::min(plan_.task[i], kernel_.flat.indices[i].range) <= plan_.unroll[i]) continue;
-      if (read.strides[i] == 0) return changes;
-      changes = true;
-    }
-    return false;
+  // The share of memory's time that a stream saves beside others.
+  double SavedOfStream() const {
+    return 1 - cpu::kMemoryBytesPerCycle / kernel_.core.one_stream_bytes_per_cycle;
   }
 
   double Elements(const CpuKernel::Access& read) const {
@@ -260,6 +240,7 @@ class Nest {
       all.bytes += touched.bytes;
       for (size_t cache = 0; cache < 2; ++cache) all.held[cache] += touched.held[cache];
       all.moved += touched.moved;
+      all.saved += touched.saved;
     };
     for (size_t r = 0; r < kernel_.reads.size(); ++r) {
       const CpuKernel::Access& read = kernel_.reads[r];
@@ -270,6 +251,7 @@ class Nest {
       }
       Touched touched = touched_[r];
       if (slowness_[r] > 1 && !IsStaged(plan_, read)) touched.moved = touched.bytes * slowness_[r];
+      touched.saved = touched.moved * saved_[r];
       add(touched);
     }
     if (in_block_ && HasRuns()) {
@@ -328,8 +310,8 @@ class Nest {
     const int v = plan_.vector_index;
     const double lanes = static_cast<double>(std::max<int64_t>(kernel_.settings.vector_width, 1));
     const int last = plan_.reduction_order.back();
+    const bool is_far = std::abs(read.strides[last]) * read.bytes >= cpu::kPageBytes;
     if (v >= 0 && (read.strides[v] == 1 || read.strides[v] == kMostCopiedStep)) {
-      const bool is_far = std::abs(read.strides[last]) * read.bytes >= cpu::kPageBytes;
       const double lines = Footprint(read, extent_, Line(), Caches()).bytes / Line();
       return Elements(read) / static_cast<double>(plan_.lanes) * kCopiedVector *
                  static_cast<double>(read.strides[v]) +
@@ -341,7 +323,8 @@ class Nest {
       const auto count = static_cast<uint64_t>(plan_.unroll[rows]);
       const uint64_t most = kMostNeighbours;
       const auto vectors = static_cast<double>(count / most + std::popcount(count % most));
-      return Elements(read) / static_cast<double>(count) * vectors * kCopiedVector;
+      const double far = is_far ? kernel_.core.far_neighbours_cycles : 0;
+      return Elements(read) / static_cast<double>(count) * (vectors * kCopiedVector + far);
     }
     const bool in_rows = (v < 0 || read.strides[v] == 0) && read.strides[last] == 1;
     return Elements(read) * (in_rows ? kCopiedVector / lanes : kCopiedElement);
@@ -354,6 +337,7 @@ class Nest {
   // Of each read: by how much its lines arrive slower where a tile asks for them one by one,
   // whoever is next.
   std::vector<double> slowness_;
+  std::vector<double> saved_;  // of each read, a share
   bool in_block_ = false;
   double private_bytes_ = 0;
   std::vector<Level> levels_;
@@ -373,7 +357,7 @@ void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost) 
   const Nest nest(kernel, plan);
   const std::array<double, 2> caches = UsableBytes(kernel.settings);
   const std::array<double, 3> sizes = {caches[0], caches[1], cpu::kL3Bytes};
-  const std::array<double, 3> rates = {cpu::kL1BytesPerCycle, cpu::kL2BytesPerCycle,
+  const std::array<double, 3> rates = {kernel.core.l1_bytes_per_cycle, cpu::kL2BytesPerCycle,
                                        cpu::kMemoryBytesPerCycle};
   for (size_t cache = 0; cache < sizes.size(); ++cache) {
     cost->memory[cache] = nest.Moved(sizes[cache], cache) / rates[cache];
@@ -382,7 +366,7 @@ void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost) 
   // Where little is computed with each element it matters that a kernel before has just written it.
   if (!kernel.windows.empty() && nest.bytes() <= cpu::kL3Bytes) cost->memory[2] = 0;
   cost->epilogue += nest.BlockCycles();
-  if (kernel.flat.is_reduction()) cost->epilogue += nest.StoreCycles() + nest.TurnCycles();
+  if (kernel.flat.is_reduction()) cost->epilogue += nest.StoreCycles() + TurnCycles(kernel, plan);
   const int64_t items = plan.ItemCount(kernel.flat);
   cost->DivideAmong(kernel.settings.compute_units, items);
   const double start_cycles = 150 * static_cast<double>(items);

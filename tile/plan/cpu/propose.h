@@ -2,6 +2,8 @@
 // What a planner of CPUs hands to select_plan.
 #pragma once
 
+#include <utility>
+
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/plan/kernel_plan.h"
@@ -9,6 +11,9 @@
 namespace tartan::plan {
 
 // The plan of the kernel as it is, nothing packed, with its cost in microseconds and in words.
-PlannedKernel Propose(const CpuKernel& kernel, CpuPlan plan, const CpuCost& cost);
+inline PlannedKernel Propose(const CpuKernel& kernel, CpuPlan plan, const CpuCost& cost) {
+  return {
+      kernel.flat, std::move(plan), {}, kernel.machine.Microseconds(cost.total()), cost.ToString()};
+}
 
 }  // namespace tartan::plan

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/cpu/fetch_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "tile/plan/cpu/block_layout.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr double kPagesKnown = 48;  // that a core finds without delay
+// Where rows lie in the same sets of the first cache, which forgets each before it is read again.
+constexpr double kForgottenLineCycles = 1;
+// Of a step, for each row of single elements beside so many.
+constexpr double kRowStreamCycles = 0.07;
+constexpr double kFewRows = 8;
+// Of the time in which a matrix comes from memory, where tiles take several panels of it by turns:
+// these push each other, and those that are fetched ahead, out of the second cache.
+constexpr double kLeftByTurns = 0.15;
+
+// Memory is too far to be hidden, whatever the core.
+cpu::Core CoreFor(const CpuKernel& kernel, const CpuKernel::Access& access) {
+  const double bytes = ElementCount(kernel.flat, access) * static_cast<double>(access.bytes);
+  return bytes > cpu::kL3Bytes ? cpu::Core() : kernel.core;
+}
+
+// Bytes of a row that a run of the reduction reads element by element; 0: it reads none.
+double RowBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
+  const int last = plan.reduction_order.back();
+  if (access.strides[last] != 1) return 0;
+  const bool is_run = plan.block && plan.block->run_index == last;
+  const int64_t steps = is_run ? plan.block->run : kernel.flat.indices[last].range;
+  return static_cast<double>(steps * access.bytes);
+}
+
+// Within a task each tile reads another panel than the one before it, and later ones read it
+// again.
+bool IsTakenByTurns(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
+  bool changes = false;
+  for (size_t level = plan.order.size(); level-- > 0;) {
+    const int i = plan.order[level];
+    if (std::min(plan.task[i], kernel.flat.indices[i].range) <= plan.unroll[i]) continue;
+    if (read.strides[i] == 0) return changes;
+    changes = true;
+  }
+  return false;
+}
+
+}  // namespace
+
+double PageCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
+  if (IsStaged(plan, access)) return 0;
+  const int last = plan.reduction_order.back();
+  const int64_t range = plan.block && plan.block->run_index == last
+                            ? plan.block->run
+                            : kernel.flat.indices[last].range;
+  const double step = static_cast<double>(std::abs(access.strides[last]) * access.bytes);
+  if (step * static_cast<double>(range) < cpu::kPageBytes * kPagesKnown) return 0;
+  const int v = plan.vector_index;
+  double forgotten = 0;
+  if (v >= 0 && access.strides[v] == 1 && std::fmod(step, cpu::kWayBytes) == 0) {
+    forgotten = static_cast<double>(plan.unroll[v] * access.bytes) / cpu::kLineBytes;
+  }
+  return std::max(CoreFor(kernel, access).page_cycles * std::min(1.0, step / cpu::kPageBytes),
+                  kForgottenLineCycles * forgotten);
+}
+
+double StreamCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
+  const int v = plan.vector_index;
+  if (v < 0 || access.strides[v] > 1 || IsStaged(plan, access)) return 0;
+  double rows = 1;
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (i != v && access.strides[i] != 0) rows *= static_cast<double>(plan.unroll[i]);
+  }
+  if (access.strides[v] == 1) return CoreFor(kernel, access).stream_cycles * (rows - 1);
+  const double held = 0.75 * static_cast<double>(kernel.settings.l1_bytes);
+  const bool is_held = rows * RowBytes(kernel, plan, access) <= held;
+  return is_held ? 0 : kRowStreamCycles * std::max(0.0, rows - kFewRows);
+}
+
+bool IsOneStream(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
+  const int v = plan.vector_index;
+  if (v < 0 || read.access < 0 || plan.reduction_order.empty() || read.strides[v] != 1) {
+    return false;
+  }
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (i != v && read.strides[i] != 0 && plan.unroll[i] > 1) return false;
+  }
+  return read.strides[plan.reduction_order.back()] == plan.unroll[v];
+}
+
+double TurnCycles(const CpuKernel& kernel, const CpuPlan& plan) {
+  const int v = plan.vector_index;
+  if (v < 0 || v >= kernel.flat.output_index_count) return 0;
+  double cycles = 0;
+  for (const CpuKernel::Access& read : kernel.reads) {
+    if (!read.in_body || read.strides[v] != 1 || IsStaged(plan, read)) continue;
+    const double bytes = ElementCount(kernel.flat, read) * static_cast<double>(read.bytes);
+    const bool is_large = bytes > static_cast<double>(kernel.settings.l2_bytes);
+    if (is_large && IsTakenByTurns(kernel, plan, read)) cycles += kLeftByTurns * bytes;
+  }
+  return cycles / cpu::kMemoryBytesPerCycle;
+}
+
+}  // namespace tartan::plan
