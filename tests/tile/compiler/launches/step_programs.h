@@ -27,8 +27,8 @@ StepProgram RnnStep(int64_t rows, int64_t states);
 const std::vector<StepProgram>& StepPrograms();
 
 // So many steps of an LSTM as one program, from (rows of all steps, states, cells, weights,
-// peepholes) to the states and cells behind the last step. With more than one matrix of weights they are used
-// by turns; all are constants.
+// peepholes) to the states and cells behind the last step. With more than one matrix of weights
+// they are used by turns; all are constants.
 TestProgram UnrolledLstm(int64_t rows, int64_t states, int steps, int weights = 1);
 ir::Program BindUnrolled(const TestProgram& program);
 

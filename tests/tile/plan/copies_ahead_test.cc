@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// When tiles of a GPU's work-groups are copied ahead, past registers, and how they lie then.
+#include "tile/plan/gpu/copies_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/select_plan.h"
+
+namespace tartan::plan::copies_ahead_test {
+namespace {
+
+// As an H100's.
+HardwareSettings Settings() {
+  HardwareSettings settings;
+  settings.threads = 256;
+  settings.vector_width = 1;
+  settings.has_local_memory = true;
+  settings.local_memory_bytes = 48 << 10;
+  settings.matrix_local_bytes = 227 << 10;
+  settings.l2_bytes = 132 * (32 << 10);
+  settings.cache_line_bytes = 128;
+  settings.register_bytes = 64 << 10;
+  settings.compute_units = 132;
+  settings.max_work_group_size = 1024;
+  settings.max_work_item_sizes = {1024, 1024, 64};
+  settings.has_fma = true;
+  settings.clock_mhz = 1980;
+  settings.gflops = 60000;
+  settings.gbps = 3000;
+  settings.launch_us = 3;
+  return settings;
+}
+
+struct Choice {
+  poly::FlatContraction flat;
+  GpuPlan plan;
+};
+
+// Of the program's only kernel.
+Choice ChoiceFor(const std::string& code, std::vector<TensorShape> inputs,
+                 const HardwareSettings& settings) {
+  Choice choice;
+  compiler::CompileOptions options;
+  options.settings = settings;
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+    PlannedKernel planned = PlanKernel(flat, settings, constant);
+    choice.flat = planned.flat;
+    const auto* groups = std::get_if<GpuPlan>(&planned.plan);
+    EXPECT_NE(groups, nullptr);
+    if (groups != nullptr) choice.plan = *groups;
+    return planned;
+  };
+  const auto list =
+      compiler::Compile(BindTestProgram({"Choice", code, std::move(inputs)}), options, hooks);
+  EXPECT_TRUE(list.ok()) << list.status();
+  return choice;
+}
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
+Choice LargeProduct(const HardwareSettings& settings) {
+  return ChoiceFor(kMatMul, {F32({6304, 3072}), F32({3072, 768})}, settings);
+}
+
+TEST(CopiesAhead, AreWhatLargeProductsHaveWhereTheDeviceHasThem) {
+  const Choice choice = LargeProduct(Settings());
+  EXPECT_EQ(choice.plan.buffering, Buffering::kCopies) << choice.plan.ToString(choice.flat);
+  EXPECT_EQ(WhatIsWrong(choice.flat, choice.plan, Settings()), "");
+  HardwareSettings others = Settings();
+  others.matrix_local_bytes = 0;
+  const Choice without = LargeProduct(others);
+  EXPECT_NE(without.plan.buffering, Buffering::kCopies);
+  EXPECT_NE(WhatIsWrong(choice.flat, choice.plan, others), "");
+}
+
+// Rows of which different work-items read keep their distance: they would lie in the same banks.
+TEST(CopiesAhead, HaveNoPaddingWhereWorkItemsReadNeighbours) {
+  const Choice choice = LargeProduct(Settings());
+  ASSERT_EQ(choice.plan.staged.size(), 2);
+  for (const StagedAccess& staged : choice.plan.staged) {
+    const bool is_left = staged.access == 0;
+    EXPECT_EQ(staged.layout.size > staged.layout.ElementCount(), is_left) << staged.access;
+    EXPECT_TRUE(staged.layout.StoresVectors());
+  }
+}
+
+TEST(CopiesAhead, CopyVectorsOfSixteenBytesAndZeros) {
+  const Choice choice = LargeProduct(Settings());
+  ASSERT_TRUE(MayCopyAhead(choice.flat, choice.plan));
+  GpuPlan other = choice.plan;
+  other.staged[0].fill = 0;
+  EXPECT_TRUE(MayCopyAhead(choice.flat, other));
+  other.staged[0].fill = 1;
+  EXPECT_FALSE(MayCopyAhead(choice.flat, other));
+  other = choice.plan;
+  other.staged[1].layout.dims[other.staged[1].layout.VectorDim()].vector = 2;
+  EXPECT_FALSE(MayCopyAhead(choice.flat, other));
+  other = choice.plan;
+  other.staged.clear();
+  EXPECT_FALSE(MayCopyAhead(choice.flat, other));
+}
+
+// They are converted on their way.
+TEST(CopiesAhead, AreNotThereForHalves) {
+  const auto halves = [](std::vector<int64_t> dims) {
+    return TensorShape{DataType::kFloat16, std::move(dims)};
+  };
+  const Choice choice =
+      ChoiceFor(kMatMul, {halves({6304, 3072}), halves({3072, 768})}, Settings());
+  EXPECT_NE(choice.plan.buffering, Buffering::kCopies);
+}
+
+TEST(TileLayout, WithoutPaddingHasEachElementOnce) {
+  std::vector<TileDim> dims(2);
+  dims[0].range = 8;
+  dims[0].global_stride = 1;
+  dims[0].vector = 4;
+  dims[1].range = 6;
+  dims[1].global_stride = 100;
+  const TileLayout padded = VectorLayout(dims, 0, 4);
+  EXPECT_GT(padded.size, 48);
+  const TileLayout dense = WithoutPadding(padded);
+  EXPECT_EQ(dense.size, 48);
+  EXPECT_EQ(dense.dims[0].local_stride, 1);
+  EXPECT_EQ(dense.dims[1].local_stride, 8);
+  EXPECT_TRUE(dense.StoresVectors());
+}
+
+}  // namespace
+}  // namespace tartan::plan::copies_ahead_test
