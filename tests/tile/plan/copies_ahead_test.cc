@@ -114,8 +114,7 @@ TEST(CopiesAhead, AreNotThereForHalves) {
   const auto halves = [](std::vector<int64_t> dims) {
     return TensorShape{DataType::kFloat16, std::move(dims)};
   };
-  const Choice choice =
-      ChoiceFor(kMatMul, {halves({6304, 3072}), halves({3072, 768})}, Settings());
+  const Choice choice = ChoiceFor(kMatMul, {halves({6304, 3072}), halves({3072, 768})}, Settings());
   EXPECT_NE(choice.plan.buffering, Buffering::kCopies);
 }
 
