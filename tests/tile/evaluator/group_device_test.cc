@@ -3,6 +3,7 @@
 // and local memory), against the naive evaluator. scripts/oclgrind.sh runs it under oclgrind, too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <tuple>
@@ -104,12 +105,15 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
                                                   const std::vector<bool>& constant) {
     constexpr int kCandidates = 24;
     plan::PlannedKernel planned = plan::PlanKernel(flat, Gpu(), constant);
-    for (plan::PlannedKernel& other : plan::PlanCandidates(flat, Gpu(), constant, kCandidates)) {
-      const auto* groups = std::get_if<plan::GpuPlan>(&other.plan);
-      if (buffering != plan::Buffering::kCopies || groups == nullptr) break;
-      if (!plan::MayCopyAhead(other.flat, *groups)) continue;
-      planned = std::move(other);
-      break;
+    if (buffering == plan::Buffering::kCopies) {
+      auto others = plan::PlanCandidates(flat, Gpu(), constant, kCandidates);
+      const auto copied =
+          std::find_if(others.begin(), others.end(), [](const plan::PlannedKernel& other) {
+            const auto* groups = std::get_if<plan::GpuPlan>(&other.plan);
+            return groups != nullptr && plan::MayCopyAhead(other.flat, *groups);
+          });
+      EXPECT_NE(copied, others.end());
+      if (copied != others.end()) planned = std::move(*copied);
     }
     auto* const groups = std::get_if<plan::GpuPlan>(&planned.plan);
     EXPECT_NE(groups, nullptr);

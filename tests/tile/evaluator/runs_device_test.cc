@@ -70,10 +70,7 @@ class RunRunner {
   // All outputs that are no inputs, of all steps.
   std::vector<std::vector<HostTensor>> Run(const StepProgram& step_program,
                                            const StepInputs& inputs, int64_t groups) {
-    std::vector<hal::BufferPtr> buffers;
-    for (const compiler::BufferInfo& buffer : list_.buffers) {
-      buffers.push_back(*TestDevice()->Allocate(std::max<int64_t>(buffer.bytes, 16)));
-    }
+    std::vector<hal::BufferPtr> buffers = Allocate();
     for (size_t i = 0; i < list_.inputs.size(); ++i) {
       Write(inputs.first[i], buffers[list_.inputs[i]]);
     }
@@ -107,10 +104,7 @@ class RunRunner {
 
   // The first output of a program that has all steps behind each other.
   HostTensor RunProgram(const std::vector<HostTensor>& inputs, int64_t groups) {
-    std::vector<hal::BufferPtr> buffers;
-    for (const compiler::BufferInfo& buffer : list_.buffers) {
-      buffers.push_back(*TestDevice()->Allocate(std::max<int64_t>(buffer.bytes, 16)));
-    }
+    std::vector<hal::BufferPtr> buffers = Allocate();
     for (size_t i = 0; i < list_.inputs.size(); ++i) Write(inputs[i], buffers[list_.inputs[i]]);
     std::vector<hal::Launch> launches;
     for (const compiler::Step& step : list_.setup) {
@@ -131,6 +125,15 @@ class RunRunner {
   }
 
  private:
+  // Those of the list.
+  std::vector<hal::BufferPtr> Allocate() const {
+    std::vector<hal::BufferPtr> buffers;
+    for (const compiler::BufferInfo& buffer : list_.buffers) {
+      buffers.push_back(*TestDevice()->Allocate(std::max<int64_t>(buffer.bytes, 16)));
+    }
+    return buffers;
+  }
+
   hal::BufferPtr Like(int input, const std::vector<hal::BufferPtr>& buffers) const {
     return *TestDevice()->Allocate(buffers[list_.inputs[input]]->size());
   }

@@ -31,6 +31,10 @@ std::string GroupStage::Name(const char* what) const {
   return absl::StrCat("in", access_.access, "_", what);
 }
 
+std::string GroupStage::Tensor() const {
+  return absl::StrCat("in", context_.flat().accesses[access_.access].tensor);
+}
+
 std::string GroupStage::RoundName(size_t dim) const { return absl::StrCat(Name("round"), dim); }
 
 ExprPtr GroupStage::Round(size_t dim) const {
@@ -205,8 +209,7 @@ StmtPtr GroupStage::ForEachElement(const std::string& suffix, bool fills_tile, B
 
 ExprPtr GroupStage::Loaded(const Element& element, const std::string& suffix,
                            std::vector<StmtPtr>* statements) const {
-  const std::string buffer = absl::StrCat("in", context_.flat().accesses[access_.access].tensor);
-  ExprPtr value = loop::LoadFrom(buffer, stored_, element.from, lanes_, lanes_ > 1);
+  ExprPtr value = loop::LoadFrom(Tensor(), stored_, element.from, lanes_, lanes_ > 1);
   if (element.valid == nullptr) return value;
   // Loaded in any case: a load that is chosen would be a branch to wait in.
   if (context_.loads_first()) {
@@ -254,7 +257,6 @@ ExprPtr GroupStage::SetBegin(const ExprPtr& step) const {
 
 StmtPtr GroupStage::CopyAhead(const ExprPtr& step, const std::string& suffix) const {
   const ExprPtr begin = SetBegin(step);
-  const std::string buffer = absl::StrCat("in", context_.flat().accesses[access_.access].tensor);
   return ForEachElement(suffix, true, [&](const Element& element) {
     // What is filled in is zero, and so is what lies outside: copies by all work-items of one place
     // would wait for each other, as they have no cache between them and it.
@@ -266,7 +268,7 @@ StmtPtr GroupStage::CopyAhead(const ExprPtr& step, const std::string& suffix) co
     }
     StmtPtr copy = loop::MakeCopyVector(
         loop::LoadFrom(Name("tile"), type_, loop::Add(begin, element.to), lanes_, true),
-        loop::LoadFrom(buffer, stored_, element.from, lanes_, true), std::move(count));
+        loop::LoadFrom(Tensor(), stored_, element.from, lanes_, true), std::move(count));
     return element.within == nullptr ? copy : loop::MakeIf(element.within, std::move(copy));
   });
 }
@@ -323,9 +325,7 @@ ExprPtr GroupStage::ReadFrom(ExprPtr index, int lanes) const {
       index = loop::Add(index, loop::Mul(context_.Base(i), context_.Number(stride)));
     }
   }
-  const std::string tile = access_.is_there
-                               ? absl::StrCat("in", context_.flat().accesses[access_.access].tensor)
-                               : Name("tile");
+  const std::string tile = access_.is_there ? Tensor() : Name("tile");
   return loop::LoadFrom(tile, type_, index, lanes, lanes > 1);
 }
 

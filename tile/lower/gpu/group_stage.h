@@ -65,6 +65,7 @@ class GroupStage {
   loop::StmtPtr StoreToTile(const loop::ExprPtr& to, const loop::ExprPtr& value,
                             const std::string& suffix) const;
   std::string Name(const char* what) const;
+  std::string Tensor() const;  // the parameter that is read
   std::string RoundName(size_t dim) const;
   loop::ExprPtr Round(size_t dim) const;
 

@@ -14,6 +14,8 @@
 namespace tartan {
 namespace {
 
+TensorShape FloatShape(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
 // The cell with its row, the first input, behind so many states.
 TestProgram WithStatesFirst(TestProgram cell, size_t states) {
   const size_t first = cell.code.find('(') + 1;
@@ -40,14 +42,11 @@ StepProgram GruStep(int64_t rows, int64_t states) {
 }
 
 StepProgram RnnStep(int64_t rows, int64_t states) {
-  const auto floats = [](std::vector<int64_t> dims) {
-    return TensorShape{DataType::kFloat32, std::move(dims)};
-  };
   return {{absl::StrCat("RnnCell", rows, "x", states),
            "function (S[B, H], X[B, H], W[H, K], V[H]) -> (Y) {\n"
            "Q[b, h : B, H] = +(S[b, k] * W[h, k]); Y = tanh(X + Q + V);\n}",
-           {floats({rows, states}), floats({rows, states}), floats({states, states}),
-            floats({states})}},
+           {FloatShape({rows, states}), FloatShape({rows, states}), FloatShape({states, states}),
+            FloatShape({states})}},
           1,
           {0},
           {2, 3}};
@@ -62,17 +61,14 @@ const std::vector<StepProgram>& StepPrograms() {
 }
 
 TestProgram UnrolledLstm(int64_t rows, int64_t states, int steps, int weights) {
-  const auto floats = [](std::vector<int64_t> dims) {
-    return TensorShape{DataType::kFloat32, std::move(dims)};
-  };
   TestProgram program;
   program.name = absl::StrCat("Lstm", steps, "of", rows, "x", states);
-  program.inputs = {floats({steps, rows, 4 * states}), floats({rows, states}),
-                    floats({rows, states}), floats({states})};
+  program.inputs = {FloatShape({steps, rows, 4 * states}), FloatShape({rows, states}),
+                    FloatShape({rows, states}), FloatShape({states})};
   std::string matrices;
   for (int w = 0; w < weights; ++w) {
     absl::StrAppend(&matrices, ", W", w, "[G, H]");
-    program.inputs.push_back(floats({4 * states, states}));
+    program.inputs.push_back(FloatShape({4 * states, states}));
   }
   program.code = absl::StrCat("function (X[T, B, G], S0[B, H], C0[B, H], P[H]", matrices, ") -> (S",
                               steps, ", C", steps, ") {\n");
