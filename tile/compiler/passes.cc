@@ -18,13 +18,13 @@
 #include "tile/compiler/memory/order_setup.h"
 #include "tile/compiler/memory/order_steps.h"
 #include "tile/compiler/memory/recompute.h"
+#include "tile/compiler/products/product_passes.h"
 #include "tile/compiler/round_stores.h"
 #include "tile/compiler/update_in_place.h"
 #include "tile/graph/block_reads.h"
 #include "tile/graph/channels_last.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/literals/powers.h"
-#include "tile/graph/literals/scales.h"
 #include "tile/graph/literals/slices.h"
 #include "tile/graph/moves/read_expansions.h"
 #include "tile/graph/moves/read_pieces.h"
@@ -33,9 +33,6 @@
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/placements/join_placements.h"
 #include "tile/graph/placements/pieces.h"
-#include "tile/graph/products/join_products.h"
-#include "tile/graph/products/narrow_factors.h"
-#include "tile/graph/products/quantize_products.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/ir/in_float64.h"
@@ -61,27 +58,8 @@ absl::Status MultiplyPowersOut(Compilation* c) {
   return absl::OkStatus();
 }
 
-// The format of products on the device's matrix unit; nothing where they go to none.
-std::optional<MatrixFormat> MatrixUnitFormat(const Compilation& c) {
-  const bool has_unit = c.options.settings.matrix_local_bytes > 0;
-  return has_unit && c.options.tier == Tier::kExact ? FormatOf(c.options.precision) : std::nullopt;
-}
-
-absl::Status ScaleAfterProducts(Compilation* c) {
-  // Its tiles take factors as they lie. Attention of ViT on a GPU without it is quicker with keys
-  // that were transposed where they were scaled (H200: 2.42 ms for 2.90).
-  if (MatrixUnitFormat(*c)) c->program = graph::ScaleAfterProducts(c->program);
-  return absl::OkStatus();
-}
-
 absl::Status SliceAtLiterals(Compilation* c) {
   c->program = graph::SliceAtLiterals(c->program);
-  return absl::OkStatus();
-}
-
-absl::Status JoinProducts(Compilation* c) {
-  // Ready kernels are shared by products of all sizes.
-  if (c->options.tier == Tier::kExact) c->program = graph::JoinProducts(c->program);
   return absl::OkStatus();
 }
 
@@ -114,16 +92,6 @@ absl::Status MoveWeightsLast(Compilation* c) {
   return absl::OkStatus();
 }
 
-absl::Status NarrowFactors(Compilation* c) {
-  const std::optional<MatrixFormat> format = MatrixUnitFormat(*c);
-  if (!format.has_value()) return absl::OkStatus();
-  const DataType type = ElementType(*format);
-  if (type != DataType::kFloat32) {
-    c->program = graph::NarrowFactors(c->program, type, &c->grouping.held);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ReadThroughExpansions(Compilation* c) {
   c->program = graph::ReadThroughExpansions(c->program);
   return absl::OkStatus();
@@ -136,35 +104,6 @@ absl::Status MakeViews(Compilation* c) {
 
 absl::Status ReadPieces(Compilation* c) {
   c->program = graph::MakeViews(graph::ReadPieces(c->program));
-  return absl::OkStatus();
-}
-
-absl::Status Analyze(Compilation* c) {
-  TARTAN_ASSIGN_OR_RETURN(c->spaces, poly::AnalyzeProgram(c->program));
-  c->is_constant = graph::FindConstants(c->program);
-  graph::NarrowPieces(c->program, c->is_constant, &c->spaces);
-  return absl::OkStatus();
-}
-
-absl::Status QuantizeFactors(Compilation* c) {
-  const bool may_quantize =
-      c->options.precision == Precision::kInt8 && c->options.tier == Tier::kExact;
-  if (!may_quantize) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(const auto products, SelectQuantizedProducts(c->program, c->spaces,
-                                                                       c->is_constant, c->options));
-  if (products.empty()) return absl::OkStatus();
-  graph::QuantizedProgram quantized =
-      graph::QuantizeProducts(c->program, c->spaces, c->is_constant, products);
-  for (ValueId& held : c->grouping.held) held = quantized.numbers[held];
-  c->grouping.inlined = std::move(quantized.inlined);
-  c->program = std::move(quantized.program);
-  return Analyze(c);
-}
-
-absl::Status SelectWinogradConvolutions(Compilation* c) {
-  if (c->options.tier == Tier::kReady) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(c->algorithms,
-                          SelectWinograd(c->program, c->spaces, c->is_constant, c->options));
   return absl::OkStatus();
 }
 
@@ -184,22 +123,6 @@ absl::Status PadInputs(Compilation* c) {
   c->program = std::move(padded.program);
   c->algorithms = std::move(algorithms);
   return Analyze(c);
-}
-
-absl::Status SelectNarrowProducts(Compilation* c) {
-  if (c->options.tier == Tier::kReady) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(
-      Algorithms packed,
-      SelectPackedProducts(c->program, c->spaces, c->is_constant, c->grouping.held, c->options));
-  for (const auto& [root, algorithm] : packed) {
-    const std::vector<ValueId>& inlined = std::get<PackedAlgorithm>(algorithm).inlined;
-    c->grouping.inlined.insert(c->grouping.inlined.end(), inlined.begin(), inlined.end());
-  }
-  c->algorithms.merge(packed);
-  TARTAN_ASSIGN_OR_RETURN(Algorithms rounded, SelectBFloat16Products(c->program, c->spaces,
-                                                                     c->is_constant, c->options));
-  c->algorithms.merge(rounded);
-  return absl::OkStatus();
 }
 
 absl::Status PartitionIntoKernels(Compilation* c) {
@@ -336,6 +259,10 @@ constexpr Pass kPasses[] = {
     {"analyze", Analyze, false, "index spaces of contractions; what is known at load"},
     {"quantize", QuantizeFactors, true,
      "with int8, products by constant weights are those of integers with scales"},
+    {"split-depths", SplitDepths, true,
+     "with a matrix unit, products of few tiles are sums of parts of their depth where what "
+     "follows "
+     "adds these up in passing"},
     {"winograd", SelectWinogradConvolutions, true, "3x3 convolutions with few multiplications"},
     {"pad-inputs", PadInputs, true, "CPUs: no conditions on padding in inner loops"},
     {"pack-products", SelectNarrowProducts, true,

@@ -13,6 +13,7 @@
 #include "tile/plan/cpu/window_plan.h"
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/row_stream_search.h"
+#include "tile/plan/machine.h"
 #include "tile/plan/matrix/matrix_search.h"
 #include "tile/plan/matrix/matrix_split.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -91,6 +92,23 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
   });
   if (static_cast<int>(plans.size()) > count) plans.resize(count);
   return plans;
+}
+
+int64_t BestDepthRuns(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                      const std::vector<bool>& is_constant, Precision precision) {
+  constexpr double kAddedUs = 0.5;  // by some loads more of a launch that there is anyway
+  const std::optional<MatrixFormat> format = FormatOf(precision);
+  if (!format.has_value()) return 1;
+  const poly::FlatContraction merged = poly::MergeIndices(flat);
+  const std::optional<DepthSplit> best =
+      BestDepthSplit(merged, settings, *format, is_constant, /*only_equal=*/true);
+  if (!best.has_value()) return 1;
+  const PlannedKernel partial = PlanKernel(best->kernels.partial, settings, is_constant, precision);
+  if (!std::holds_alternative<MatrixPlan>(partial.plan)) return 1;
+  const double moved_us = 2 * best->bytes / Machine(settings).memory_bytes_per_us;
+  const double split_us = partial.predicted_us + moved_us + kAddedUs;
+  return split_us < PlanKernel(merged, settings, is_constant, precision).predicted_us ? best->runs
+                                                                                      : 1;
 }
 
 }  // namespace tartan::plan

@@ -2,6 +2,7 @@
 // Which plan a kernel gets: every planner proposes, one place decides.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
@@ -23,5 +24,10 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           const HardwareSettings& settings,
                                           const std::vector<bool>& is_constant, int count,
                                           Precision precision = Precision::kFloat32);
+
+// The number of equal runs of the depth in which the matrix unit makes a product soonest where what
+// reads their sums adds these up in passing; 1: it is best whole, or no product of the unit's.
+int64_t BestDepthRuns(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                      const std::vector<bool>& is_constant, Precision precision);
 
 }  // namespace tartan::plan

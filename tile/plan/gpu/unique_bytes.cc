@@ -73,8 +73,11 @@ double UniqueBytes(const GroupProblem& problem, const GpuPlan& plan) {
              static_cast<double>(ByteWidth(flat.tensors[t].shape.type));
   }
   if (problem.is_local_output()) return bytes;
+  // A kernel may write only a part of its outputs.
+  const int64_t points = flat.output_point_count();
   for (const poly::Output& output : flat.outputs) {
-    bytes += static_cast<double>(output.shape.byte_size());
+    bytes += static_cast<double>(std::min(output.shape.element_count(), points) *
+                                 ByteWidth(output.shape.type));
   }
   return bytes;
 }

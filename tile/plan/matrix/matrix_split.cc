@@ -7,7 +7,6 @@
 #include "tile/plan/machine.h"
 #include "tile/plan/matrix/matrix_search.h"
 #include "tile/poly/rewrite_kernel.h"
-#include "tile/poly/split_reduction.h"
 
 namespace tartan::plan {
 namespace {
@@ -18,10 +17,9 @@ constexpr int64_t kRunUnit = 64;  // whole tiles of each format, in two slices
 
 }  // namespace
 
-std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& flat,
-                                                  const HardwareSettings& settings,
-                                                  MatrixFormat format,
-                                                  const std::vector<bool>& is_constant) {
+std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
+                                         const HardwareSettings& settings, MatrixFormat format,
+                                         const std::vector<bool>& is_constant, bool only_equal) {
   // Partial results are not split again.
   if (settings.matrix_local_bytes == 0 || flat.outputs[0].value == ir::kNoValue ||
       !poly::CanSplitReduction(flat)) {
@@ -33,14 +31,13 @@ std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& f
   }
   const int64_t range = flat.indices[longest].range;
   if (range < 2 * kShortestRun) return std::nullopt;
-  // All of them add up in a kernel of the same kind, which is planned once.
   const Machine machine(settings);
-  std::optional<poly::SplitKernel> best;
+  std::optional<DepthSplit> best;
   double least = 0;
-  double partial_us = 0;
   for (const int64_t runs : kRunCounts) {
     const int64_t length = (range + runs * kRunUnit - 1) / (runs * kRunUnit) * kRunUnit;
     if (length < kShortestRun || length >= range) continue;
+    if (only_equal && runs * length != range) continue;
     poly::SplitKernel split = poly::SplitReduction(flat, longest, length);
     const std::optional<PlannedKernel> partial =
         MatrixCandidate(poly::MergeIndices(split.partial), settings, format, is_constant);
@@ -48,12 +45,21 @@ std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& f
     const auto bytes = static_cast<double>(split.partial.outputs[0].shape.byte_size());
     const double microseconds = partial->predicted_us + bytes / machine.memory_bytes_per_us;
     if (best.has_value() && microseconds >= least) continue;
-    best = std::move(split);
     least = microseconds;
-    partial_us = partial->predicted_us;
+    best = {std::move(split), runs, partial->predicted_us, bytes};
   }
+  return best;
+}
+
+std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& flat,
+                                                  const HardwareSettings& settings,
+                                                  MatrixFormat format,
+                                                  const std::vector<bool>& is_constant) {
+  // All of them add up in a kernel of the same kind, which is planned once.
+  std::optional<DepthSplit> best =
+      BestDepthSplit(flat, settings, format, is_constant, /*only_equal=*/false);
   if (!best.has_value()) return std::nullopt;
-  return PlanTotal(*std::move(best), partial_us, settings);
+  return PlanTotal(std::move(best->kernels), best->partial_us, settings);
 }
 
 }  // namespace tartan::plan

@@ -2,6 +2,7 @@
 // Products for a GPU's matrix unit whose depth is divided among work-groups.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "tile/base/precision.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/poly/flat_contraction.h"
+#include "tile/poly/split_reduction.h"
 
 namespace tartan::plan {
 
@@ -19,5 +21,20 @@ std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& f
                                                   const HardwareSettings& settings,
                                                   MatrixFormat format,
                                                   const std::vector<bool>& is_constant);
+
+// A product as two kernels: one for the matrix unit makes the sums of runs of its depth, the other
+// one adds them up.
+struct DepthSplit {
+  poly::SplitKernel kernels;
+  int64_t runs = 1;
+  double partial_us = 0;  // predicted, of the first kernel
+  double bytes = 0;       // of what that one makes
+};
+
+// The quickest by the first kernel and by what it writes; nothing where the matrix unit makes none.
+// `only_equal`: all runs have the same length.
+std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
+                                         const HardwareSettings& settings, MatrixFormat format,
+                                         const std::vector<bool>& is_constant, bool only_equal);
 
 }  // namespace tartan::plan

@@ -132,7 +132,7 @@ TEST(MarkSequences, TakesLongerLaunchesThatFillAUnit) {
     return loop::MakeBlock({loop::MakeArray(number, "tile", size, loop::Space::kLocal),
                             loop::MakeEarly(loop::MakeBlock({}))});
   };
-  KernelList list = ListOf({30, 1, 30, 1, 50, 1});
+  KernelList list = ListOf({20, 1, 20, 1, 30, 1});
   for (int k : {0, 2, 4}) list.kernels[k].body = early(48 << 10);
   EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{true, true, true, true, false, false}));
   for (int k : {0, 2, 4}) list.kernels[k].body = early((48 << 10) + 16);

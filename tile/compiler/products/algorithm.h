@@ -48,6 +48,11 @@ absl::StatusOr<Algorithms> SelectBFloat16Products(const ir::Program& program,
                                                   const poly::ProgramSpaces& spaces,
                                                   const std::vector<bool>& is_constant,
                                                   const CompileOptions& options);
+// Products for a matrix unit that are best made in several runs of their depth, and in how many,
+// where what reads them adds up the sums of these in passing (graph/products/split_depths.h).
+absl::StatusOr<std::map<ir::ValueId, int64_t>> SelectSplitDepths(
+    const ir::Program& program, const poly::ProgramSpaces& spaces,
+    const std::vector<bool>& is_constant, const CompileOptions& options);
 // Products of floats whose factors become int8, where options allow it and the device multiplies
 // several of them at a time: those that packing pays for.
 absl::StatusOr<std::set<ir::ValueId>> SelectQuantizedProducts(const ir::Program& program,

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/algorithm.h"
+#include "tile/compiler/products/algorithm.h"
 
 #include <algorithm>
 
 #include "tile/base/status_macros.h"
 #include "tile/graph/integer_factors.h"
 #include "tile/graph/products/quantize_products.h"
+#include "tile/graph/products/split_depths.h"
+#include "tile/graph/rewriter.h"
 #include "tile/plan/select_packing.h"
+#include "tile/plan/select_plan.h"
+#include "tile/poly/form_key.h"
 
 namespace tartan::compiler {
 namespace {
@@ -103,6 +107,30 @@ absl::StatusOr<Algorithms> SelectBFloat16Products(const ir::Program& program,
     if (plan::MayPackFloats(flat, options.settings, ConstantsOf(flat, is_constant))) {
       selected[root] = PackedAlgorithm{poly::PackedForm::kBFloat16, {}};
     }
+  }
+  return selected;
+}
+
+absl::StatusOr<std::map<ValueId, int64_t>> SelectSplitDepths(const ir::Program& program,
+                                                             const poly::ProgramSpaces& spaces,
+                                                             const std::vector<bool>& is_constant,
+                                                             const CompileOptions& options) {
+  std::map<ValueId, int64_t> selected;
+  std::map<std::pair<std::string, std::vector<bool>>, int64_t> known;  // layers are alike
+  ir::Grouping grouping = AllInMemory(program);
+  const std::vector<std::vector<ValueId>> users = graph::UsersOf(program);
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    const auto root = static_cast<ValueId>(v);
+    if (is_constant[v] || !IsReduction(program, spaces, root)) continue;
+    if (!graph::FeedsRowReduction(program, users, root)) continue;
+    TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
+                            BuildAlone(program, spaces, root, {}, &grouping));
+    const std::vector<bool> constants = ConstantsOf(flat, is_constant);
+    const auto [runs, is_new] = known.try_emplace({poly::FormKey(flat), constants}, 1);
+    if (is_new)
+      runs->second = plan::BestDepthRuns(flat, options.settings, constants, options.precision);
+    const bool are_equal = graph::DepthOf(program, root) % runs->second == 0;
+    if (runs->second > 1 && are_equal) selected[root] = runs->second;
   }
   return selected;
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/compiler/products/product_passes.h"
+
+#include <map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tile/base/status_macros.h"
+#include "tile/compiler/products/algorithm.h"
+#include "tile/graph/constants.h"
+#include "tile/graph/literals/scales.h"
+#include "tile/graph/placements/pieces.h"
+#include "tile/graph/products/join_products.h"
+#include "tile/graph/products/narrow_factors.h"
+#include "tile/graph/products/quantize_products.h"
+#include "tile/graph/products/split_depths.h"
+
+namespace tartan::compiler {
+
+using ir::ValueId;
+
+std::optional<MatrixFormat> MatrixUnitFormat(const Compilation& c) {
+  const bool has_unit = c.options.settings.matrix_local_bytes > 0;
+  return has_unit && c.options.tier == Tier::kExact ? FormatOf(c.options.precision) : std::nullopt;
+}
+
+absl::Status Analyze(Compilation* c) {
+  TARTAN_ASSIGN_OR_RETURN(c->spaces, poly::AnalyzeProgram(c->program));
+  c->is_constant = graph::FindConstants(c->program);
+  graph::NarrowPieces(c->program, c->is_constant, &c->spaces);
+  return absl::OkStatus();
+}
+
+absl::Status ScaleAfterProducts(Compilation* c) {
+  // Its tiles take factors as they lie. Attention of ViT on a GPU without it is quicker with keys
+  // that were transposed where they were scaled (H200: 2.42 ms for 2.90).
+  if (MatrixUnitFormat(*c)) c->program = graph::ScaleAfterProducts(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status JoinProducts(Compilation* c) {
+  // Ready kernels are shared by products of all sizes.
+  if (c->options.tier == Tier::kExact) c->program = graph::JoinProducts(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status NarrowFactors(Compilation* c) {
+  const std::optional<MatrixFormat> format = MatrixUnitFormat(*c);
+  if (!format.has_value()) return absl::OkStatus();
+  const DataType type = ElementType(*format);
+  if (type != DataType::kFloat32) {
+    c->program = graph::NarrowFactors(c->program, type, &c->grouping.held);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status QuantizeFactors(Compilation* c) {
+  const bool may_quantize =
+      c->options.precision == Precision::kInt8 && c->options.tier == Tier::kExact;
+  if (!may_quantize) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(const auto products, SelectQuantizedProducts(c->program, c->spaces,
+                                                                       c->is_constant, c->options));
+  if (products.empty()) return absl::OkStatus();
+  graph::QuantizedProgram quantized =
+      graph::QuantizeProducts(c->program, c->spaces, c->is_constant, products);
+  for (ValueId& held : c->grouping.held) held = quantized.numbers[held];
+  c->grouping.inlined = std::move(quantized.inlined);
+  c->program = std::move(quantized.program);
+  return Analyze(c);
+}
+
+absl::Status SplitDepths(Compilation* c) {
+  if (!MatrixUnitFormat(*c)) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(const auto runs,
+                          SelectSplitDepths(c->program, c->spaces, c->is_constant, c->options));
+  if (runs.empty()) return absl::OkStatus();
+  graph::SplitDepths split = graph::SplitProductDepths(c->program, runs);
+  for (ValueId& held : c->grouping.held) held = split.numbers[held];
+  for (ValueId& inlined : c->grouping.inlined) inlined = split.numbers[inlined];
+  c->program = std::move(split.program);
+  return Analyze(c);
+}
+
+absl::Status SelectWinogradConvolutions(Compilation* c) {
+  if (c->options.tier == Tier::kReady) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(c->algorithms,
+                          SelectWinograd(c->program, c->spaces, c->is_constant, c->options));
+  return absl::OkStatus();
+}
+
+absl::Status SelectNarrowProducts(Compilation* c) {
+  if (c->options.tier == Tier::kReady) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(
+      Algorithms packed,
+      SelectPackedProducts(c->program, c->spaces, c->is_constant, c->grouping.held, c->options));
+  for (const auto& [root, algorithm] : packed) {
+    const std::vector<ValueId>& inlined = std::get<PackedAlgorithm>(algorithm).inlined;
+    c->grouping.inlined.insert(c->grouping.inlined.end(), inlined.begin(), inlined.end());
+  }
+  c->algorithms.merge(packed);
+  TARTAN_ASSIGN_OR_RETURN(Algorithms rounded, SelectBFloat16Products(c->program, c->spaces,
+                                                                     c->is_constant, c->options));
+  c->algorithms.merge(rounded);
+  return absl::OkStatus();
+}
+
+}  // namespace tartan::compiler

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/graph/products/split_depths.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/graph/products/product_factors.h"
+#include "tile/graph/rewriter.h"
+#include "tile/ir/renumber.h"
+
+namespace tartan::graph {
+namespace {
+
+using ir::ValueId;
+using math::Affine;
+
+// The one index that is reduced; -1: none or several, or one that is no dimension's coordinate.
+int ReducedIndex(const ir::Contraction& product) {
+  const std::set<int> written = IndicesOf(product.output);
+  int reduced = -1;
+  for (const ir::Access& input : product.inputs) {
+    for (const int index : IndicesOf(input)) {
+      if (written.count(index) > 0 || index == reduced) continue;
+      if (reduced >= 0) return -1;
+      reduced = index;
+    }
+  }
+  return reduced;
+}
+
+// The dimension that the index alone goes along in an access; -1: none.
+int DimensionOf(const ir::Access& access, int index) {
+  for (size_t d = 0; d < access.indices.size(); ++d) {
+    if (access.indices[d] == Affine::Variable(index)) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+// One result, or some, for the many elements of a row of `value`.
+bool ReducesAlongRows(const ir::Program& program, ValueId value, ValueId user) {
+  const ir::Value& result = program.values[user];
+  const auto* reduction = std::get_if<ir::Contraction>(&result.op);
+  return reduction != nullptr && reduction->aggregation != Aggregation::kAssign &&
+         !IsProduct(*reduction) &&
+         result.shape.element_count() < program.values[value].shape.element_count();
+}
+
+// Whether elementwise operations of the same shape, few of them, lead from a value to a reduction.
+bool LeadsToReduction(const ir::Program& program, const std::vector<std::vector<ValueId>>& users,
+                      ValueId value, int most) {
+  return std::any_of(users[value].begin(), users[value].end(), [&](ValueId user) {
+    if (ReducesAlongRows(program, value, user)) return true;
+    const bool is_elementwise = std::holds_alternative<ir::Elementwise>(program.values[user].op) &&
+                                program.values[user].shape == program.values[value].shape;
+    return is_elementwise && most > 0 && LeadsToReduction(program, users, user, most - 1);
+  });
+}
+
+class DepthSplitter {
+ public:
+  DepthSplitter(const ir::Program& program, const std::map<ValueId, int64_t>& runs)
+      : program_(program), runs_(runs), rewriter_(program) {}
+
+  SplitDepths Run() && {
+    for (size_t v = 0; v < program_.values.size(); ++v) {
+      const auto found = runs_.find(static_cast<ValueId>(v));
+      ir::Value value = program_.values[v];
+      if (found != runs_.end()) {
+        AddSum(value, AddParts(value, found->second, DepthOf(program_, found->first)));
+        continue;
+      }
+      ir::RenumberOperands(value.op, rewriter_.numbers());
+      rewriter_.Replace(std::move(value));
+    }
+    std::vector<ValueId> numbers = rewriter_.numbers();
+    return {std::move(rewriter_).Finish(), std::move(numbers)};
+  }
+
+ private:
+  // Of one run each, the runs in front of the product's dimensions.
+  ValueId AddParts(const ir::Value& value, int64_t runs, int64_t depth) {
+    auto product = std::get<ir::Contraction>(value.op);
+    const int index = ReducedIndex(product);
+    const auto run = static_cast<int>(product.index_names.size());
+    product.index_names.push_back(absl::StrCat(product.index_names[index], "_run"));
+    std::vector<Affine> map;
+    for (int i = 0; i <= run; ++i) map.push_back(Affine::Variable(i));
+    map[index] = map[index] + Affine::Variable(run, depth / runs);
+    for (ir::Access& input : product.inputs) {
+      for (Affine& coordinate : input.indices) coordinate = coordinate.Substitute(map);
+    }
+    for (math::RangeConstraint& constraint : product.constraints) {
+      constraint.poly = constraint.poly.Substitute(map);
+    }
+    product.constraints.push_back({Affine::Variable(index), depth / runs});
+    product.output.indices.insert(product.output.indices.begin(), Affine::Variable(run));
+    TensorShape shape = value.shape;
+    shape.dims.insert(shape.dims.begin(), runs);
+    ir::Op op = std::move(product);
+    ir::RenumberOperands(op, rewriter_.numbers());
+    return rewriter_.Append({absl::StrCat(value.name, "_runs"), std::move(shape), std::move(op)});
+  }
+
+  void AddSum(const ir::Value& value, ValueId parts) {
+    const int64_t runs = rewriter_.value(parts).shape.dims.front();
+    ValueId sum = ir::kNoValue;
+    for (int64_t r = 0; r < runs; ++r) {
+      ir::Contraction slice = IdentityCopy(parts, value.shape.dims.size());
+      std::vector<Affine>& read = slice.inputs.front().indices;
+      read.insert(read.begin(), Affine::Constant(r));
+      const ValueId run =
+          rewriter_.Append({absl::StrCat(value.name, "_run", r), value.shape, std::move(slice)});
+      if (r == 0) {
+        sum = run;
+        continue;
+      }
+      ir::Value added{value.name, value.shape, ir::Elementwise{ScalarOp::kAdd, {sum, run}}};
+      if (r + 1 == runs) return rewriter_.Replace(std::move(added));
+      absl::StrAppend(&added.name, "_to", r);
+      sum = rewriter_.Append(std::move(added));
+    }
+  }
+
+  const ir::Program& program_;
+  const std::map<ValueId, int64_t>& runs_;
+  Rewriter rewriter_;
+};
+
+}  // namespace
+
+bool FeedsRowReduction(const ir::Program& program, const std::vector<std::vector<ValueId>>& users,
+                       ValueId value) {
+  constexpr int kMostSteps = 4;
+  const auto* product = std::get_if<ir::Contraction>(&program.values[value].op);
+  if (product == nullptr || !IsProduct(*product) ||
+      program.values[value].shape.type != DataType::kFloat32) {
+    return false;
+  }
+  const int index = ReducedIndex(*product);
+  if (index < 0 || DimensionOf(product->inputs[0], index) < 0) return false;
+  return LeadsToReduction(program, users, value, kMostSteps);
+}
+
+int64_t DepthOf(const ir::Program& program, ValueId value) {
+  const auto& product = std::get<ir::Contraction>(program.values[value].op);
+  const ir::Access& input = product.inputs[0];
+  return program.values[input.tensor].shape.dims[DimensionOf(input, ReducedIndex(product))];
+}
+
+SplitDepths SplitProductDepths(const ir::Program& program, const std::map<ValueId, int64_t>& runs) {
+  return DepthSplitter(program, runs).Run();
+}
+
+}  // namespace tartan::graph
