@@ -21,4 +21,8 @@ bool IsOneStream(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::
 // Cycles of the kernel to wait for matrices whose panels tiles take by turns.
 double TurnCycles(const CpuKernel& kernel, const CpuPlan& plan);
 
+// Cycles of the kernel to wait where runs of a reduction leave a matrix in memory and go on
+// elsewhere in it.
+double BreakCycles(const CpuKernel& kernel, const CpuPlan& plan);
+
 }  // namespace tartan::plan

@@ -366,7 +366,8 @@ void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost) 
   // Where little is computed with each element it matters that a kernel before has just written it.
   if (!kernel.windows.empty() && nest.bytes() <= cpu::kL3Bytes) cost->memory[2] = 0;
   cost->epilogue += nest.BlockCycles();
-  if (kernel.flat.is_reduction()) cost->epilogue += nest.StoreCycles() + TurnCycles(kernel, plan);
+  if (kernel.flat.is_reduction())
+    cost->epilogue += nest.StoreCycles() + TurnCycles(kernel, plan) + BreakCycles(kernel, plan);
   const int64_t items = plan.ItemCount(kernel.flat);
   cost->DivideAmong(kernel.settings.compute_units, items);
   const double start_cycles = 150 * static_cast<double>(items);
