@@ -20,8 +20,10 @@ constexpr double kFewRows = 8;
 // these push each other, and those that are fetched ahead, out of the second cache.
 constexpr double kLeftByTurns = 0.15;
 // Until a core fetches ahead again, after a run has left a matrix in memory for another part of it
-// (a Zen 5: weights of 2x2x512 pixels, in runs of 5 KiB, at 14 GB/s instead of 30).
-constexpr double kBreakCycles = 600;
+// (a Zen 5: weights of 2x2x512 pixels, in runs of 5 KiB, at 14 GB/s instead of 30). So many tiles
+// of a run hide half of that.
+constexpr double kBreakCycles = 800;
+constexpr double kHidingTiles = 4;
 constexpr double kNearBytes = 2 << 20;  // so much may still be in the third cache
 
 // Memory is too far to be hidden, whatever the core.
@@ -63,6 +65,18 @@ double RunBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::A
     if (is_run) break;
   }
   return static_cast<double>(elements * read.bytes);
+}
+
+// That read the same part of a matrix in a run.
+double TilesOfRun(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
+  double tiles = 1;
+  for (size_t level = plan.block->level; level < plan.order.size(); ++level) {
+    const int i = plan.order[level];
+    const int64_t task = std::min(plan.task[i], kernel.flat.indices[i].range);
+    if (read.strides[i] == 0)
+      tiles *= std::ceil(static_cast<double>(task) / static_cast<double>(plan.unroll[i]));
+  }
+  return tiles;
 }
 
 }  // namespace
@@ -120,7 +134,8 @@ double BreakCycles(const CpuKernel& kernel, const CpuPlan& plan) {
     if (bytes <= std::max(kNearBytes, static_cast<double>(kernel.settings.l2_bytes))) continue;
     const double run = RunBytes(kernel, plan, read);
     // It waits for no more than what it reads.
-    cycles += bytes / run * std::min(kBreakCycles, run / cpu::kMemoryBytesPerCycle);
+    const double wait = std::min(kBreakCycles, run / cpu::kMemoryBytesPerCycle);
+    cycles += bytes / run * wait * kHidingTiles / (kHidingTiles + TilesOfRun(kernel, plan, read));
   }
   return cycles;
 }
