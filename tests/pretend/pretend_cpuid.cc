@@ -43,8 +43,8 @@ Registers Answer(uint32_t leaf, uint32_t part) {
 
 void AtBreakpoint(int, siginfo_t*, void* context) {
   greg_t* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-  const Registers r = Answer(static_cast<uint32_t>(registers[REG_RAX]),
-                             static_cast<uint32_t>(registers[REG_RCX]));
+  const Registers r =
+      Answer(static_cast<uint32_t>(registers[REG_RAX]), static_cast<uint32_t>(registers[REG_RCX]));
   registers[REG_RAX] = r.eax;
   registers[REG_RBX] = r.ebx;
   registers[REG_RCX] = r.ecx;

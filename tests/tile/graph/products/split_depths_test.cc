@@ -103,8 +103,7 @@ TEST(FeedsRowReduction, IsTrueOfWhatLeadsToANormalisation) {
 TEST(FeedsRowReduction, IsFalseElsewhere) {
   EXPECT_FALSE(Feeds(std::string(kSummed) + "R = P + C; }"));
   // Another product reads it.
-  EXPECT_FALSE(
-      Feeds(std::string(kSummed) + "E = P + C; R[i, h : M, M] = +(E[i, j] * C[h, j]); }"));
+  EXPECT_FALSE(Feeds(std::string(kSummed) + "E = P + C; R[i, h : M, M] = +(E[i, j] * C[h, j]); }"));
   // It is only moved.
   EXPECT_FALSE(Feeds(std::string(kSummed) + "R[j, i : N, M] = =(P[i, j]); }"));
   // No product of rows by columns, two reduced indices, another aggregation, another type.
@@ -117,8 +116,7 @@ TEST(FeedsRowReduction, IsFalseElsewhere) {
   EXPECT_FALSE(Feeds(
       "function (A[M, L], B[L, N], C) -> (R) { P[i, j : M, N] = >(A[i, k] * B[k, j]); S[i : M] "
       "= +(P[i, j]); R = S; }"));
-  EXPECT_FALSE(
-      Feeds(std::string(kSummed) + "S[i : M] = +(P[i, j]); R = S; }", DataType::kFloat16));
+  EXPECT_FALSE(Feeds(std::string(kSummed) + "S[i : M] = +(P[i, j]); R = S; }", DataType::kFloat16));
 }
 
 }  // namespace
