@@ -13,7 +13,6 @@
 #include "tile/plan/cpu/window_plan.h"
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/row_stream_search.h"
-#include "tile/plan/machine.h"
 #include "tile/plan/matrix/matrix_search.h"
 #include "tile/plan/matrix/matrix_split.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -105,8 +104,7 @@ int64_t BestDepthRuns(const poly::FlatContraction& flat, const HardwareSettings&
   if (!best.has_value()) return 1;
   const PlannedKernel partial = PlanKernel(best->kernels.partial, settings, is_constant, precision);
   if (!std::holds_alternative<MatrixPlan>(partial.plan)) return 1;
-  const double moved_us = 2 * best->bytes / Machine(settings).memory_bytes_per_us;
-  const double split_us = partial.predicted_us + moved_us + kAddedUs;
+  const double split_us = partial.predicted_us + best->moving_us + kAddedUs;
   return split_us < PlanKernel(merged, settings, is_constant, precision).predicted_us ? best->runs
                                                                                       : 1;
 }

@@ -39,20 +39,31 @@ int DimensionOf(const ir::Access& access, int index) {
   return -1;
 }
 
-// One result, or some, for the many elements of a row of `value`.
-bool ReducesAlongRows(const ir::Program& program, ValueId value, ValueId user) {
-  const ir::Value& result = program.values[user];
-  const auto* reduction = std::get_if<ir::Contraction>(&result.op);
-  return reduction != nullptr && reduction->aggregation != Aggregation::kAssign &&
-         !IsProduct(*reduction) &&
-         result.shape.element_count() < program.values[value].shape.element_count();
+// Elements of a row of `value`, which lie along its last dimension, make results of that row.
+bool ReducesRows(const ir::Program& program, ValueId value, ValueId user) {
+  const auto* reduction = std::get_if<ir::Contraction>(&program.values[user].op);
+  if (reduction == nullptr || reduction->aggregation == Aggregation::kAssign ||
+      IsProduct(*reduction)) {
+    return false;
+  }
+  const std::set<int> written = IndicesOf(reduction->output);
+  return std::any_of(
+      reduction->inputs.begin(), reduction->inputs.end(), [&](const ir::Access& read) {
+        if (read.tensor != value) return false;
+        std::set<int> along = IndicesOf({value, {read.indices.back()}});
+        std::set<int> rows = IndicesOf(read);
+        std::erase_if(rows, [&](int index) { return along.count(index) > 0; });
+        const auto is_written = [&](int index) { return written.count(index) > 0; };
+        return !along.empty() && std::none_of(along.begin(), along.end(), is_written) &&
+               std::all_of(rows.begin(), rows.end(), is_written);
+      });
 }
 
 // Whether elementwise operations of the same shape, few of them, lead from a value to a reduction.
 bool LeadsToReduction(const ir::Program& program, const std::vector<std::vector<ValueId>>& users,
                       ValueId value, int most) {
   return std::any_of(users[value].begin(), users[value].end(), [&](ValueId user) {
-    if (ReducesAlongRows(program, value, user)) return true;
+    if (ReducesRows(program, value, user)) return true;
     const bool is_elementwise = std::holds_alternative<ir::Elementwise>(program.values[user].op) &&
                                 program.values[user].shape == program.values[value].shape;
     return is_elementwise && most > 0 && LeadsToReduction(program, users, user, most - 1);

@@ -14,6 +14,9 @@ namespace {
 constexpr int64_t kRunCounts[] = {2, 3, 4, 6, 8, 12};
 constexpr int64_t kShortestRun = 256;
 constexpr int64_t kRunUnit = 64;  // whole tiles of each format, in two slices
+// Sums that a launch beside others adds up in passing are written and read, the latter by so few
+// groups that it takes as long as twice as many bytes.
+constexpr double kSumsMoved = 3;
 
 }  // namespace
 
@@ -43,10 +46,11 @@ std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
         MatrixCandidate(poly::MergeIndices(split.partial), settings, format, is_constant);
     if (!partial.has_value()) return std::nullopt;
     const auto bytes = static_cast<double>(split.partial.outputs[0].shape.byte_size());
-    const double microseconds = partial->predicted_us + bytes / machine.memory_bytes_per_us;
+    const double moving_us = (only_equal ? kSumsMoved : 1) * bytes / machine.memory_bytes_per_us;
+    const double microseconds = partial->predicted_us + moving_us;
     if (best.has_value() && microseconds >= least) continue;
     least = microseconds;
-    best = {std::move(split), runs, partial->predicted_us, bytes};
+    best = {std::move(split), runs, partial->predicted_us, moving_us};
   }
   return best;
 }

@@ -28,11 +28,11 @@ struct DepthSplit {
   poly::SplitKernel kernels;
   int64_t runs = 1;
   double partial_us = 0;  // predicted, of the first kernel
-  double bytes = 0;       // of what that one makes
+  double moving_us = 0;   // what it makes
 };
 
 // The quickest by the first kernel and by what it writes; nothing where the matrix unit makes none.
-// `only_equal`: all runs have the same length.
+// `only_equal`: all runs have the same length, and what follows adds up their sums in passing.
 std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
                                          const HardwareSettings& settings, MatrixFormat format,
                                          const std::vector<bool>& is_constant, bool only_equal);

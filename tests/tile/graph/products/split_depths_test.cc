@@ -104,6 +104,8 @@ TEST(FeedsRowReduction, IsFalseElsewhere) {
   EXPECT_FALSE(Feeds(std::string(kSummed) + "R = P + C; }"));
   // Another product reads it.
   EXPECT_FALSE(Feeds(std::string(kSummed) + "E = P + C; R[i, h : M, M] = +(E[i, j] * C[h, j]); }"));
+  // Its columns are reduced, as for the gradient of a bias.
+  EXPECT_FALSE(Feeds(std::string(kSummed) + "S[j : N] = +(P[i, j]); R = S; }"));
   // It is only moved.
   EXPECT_FALSE(Feeds(std::string(kSummed) + "R[j, i : N, M] = =(P[i, j]); }"));
   // No product of rows by columns, two reduced indices, another aggregation, another type.
