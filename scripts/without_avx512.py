@@ -26,12 +26,9 @@ def segments(library):
 
 def addresses(library):
     """Of each cpuid instruction, as a disassembler finds them: the two bytes stand in other instructions, too."""
-    listing = subprocess.Popen(["objdump", "-dw", library], stdout=subprocess.PIPE,
-                               text=True)
-    for line in listing.stdout:
-        if "cpuid" in line:
-            match = re.match(r"\s*([0-9a-f]+):\s+0f a2\s+cpuid", line)
-            if match:
+    with subprocess.Popen(["objdump", "-dw", library], stdout=subprocess.PIPE, text=True) as listing:
+        for line in listing.stdout:
+            if match := re.match(r"\s*([0-9a-f]+):\s+0f a2\s+cpuid", line):
                 yield int(match[1], 16)
 
 

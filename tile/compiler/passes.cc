@@ -119,10 +119,8 @@ absl::Status PadInputs(Compilation* c) {
   for (auto& [root, algorithm] : c->algorithms) {
     algorithms.emplace(padded.numbers[root], std::move(algorithm));
   }
-  for (ValueId& inlined : c->grouping.inlined) inlined = padded.numbers[inlined];
-  c->program = std::move(padded.program);
   c->algorithms = std::move(algorithms);
-  return Analyze(c);
+  return TakeProgram(std::move(padded.program), padded.numbers, c);
 }
 
 absl::Status PartitionIntoKernels(Compilation* c) {
@@ -260,9 +258,9 @@ constexpr Pass kPasses[] = {
     {"quantize", QuantizeFactors, true,
      "with int8, products by constant weights are those of integers with scales"},
     {"split-depths", SplitDepths, true,
-     "with a matrix unit, products of few tiles are sums of parts of their depth where what "
+     "with a matrix unit, products of few tiles are sums of runs of their depth, which what "
      "follows "
-     "adds these up in passing"},
+     "adds up"},
     {"winograd", SelectWinogradConvolutions, true, "3x3 convolutions with few multiplications"},
     {"pad-inputs", PadInputs, true, "CPUs: no conditions on padding in inner loops"},
     {"pack-products", SelectNarrowProducts, true,

@@ -32,6 +32,13 @@ absl::Status Analyze(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status TakeProgram(ir::Program program, const std::vector<ValueId>& numbers, Compilation* c) {
+  for (ValueId& held : c->grouping.held) held = numbers[held];
+  for (ValueId& inlined : c->grouping.inlined) inlined = numbers[inlined];
+  c->program = std::move(program);
+  return Analyze(c);
+}
+
 absl::Status ScaleAfterProducts(Compilation* c) {
   // Its tiles take factors as they lie. Attention of ViT on a GPU without it is quicker with keys
   // that were transposed where they were scaled (H200: 2.42 ms for 2.90).
@@ -64,10 +71,9 @@ absl::Status QuantizeFactors(Compilation* c) {
   if (products.empty()) return absl::OkStatus();
   graph::QuantizedProgram quantized =
       graph::QuantizeProducts(c->program, c->spaces, c->is_constant, products);
-  for (ValueId& held : c->grouping.held) held = quantized.numbers[held];
+  TARTAN_RETURN_IF_ERROR(TakeProgram(std::move(quantized.program), quantized.numbers, c));
   c->grouping.inlined = std::move(quantized.inlined);
-  c->program = std::move(quantized.program);
-  return Analyze(c);
+  return absl::OkStatus();
 }
 
 absl::Status SplitDepths(Compilation* c) {
@@ -76,10 +82,7 @@ absl::Status SplitDepths(Compilation* c) {
                           SelectSplitDepths(c->program, c->spaces, c->is_constant, c->options));
   if (runs.empty()) return absl::OkStatus();
   graph::SplitDepths split = graph::SplitProductDepths(c->program, runs);
-  for (ValueId& held : c->grouping.held) held = split.numbers[held];
-  for (ValueId& inlined : c->grouping.inlined) inlined = split.numbers[inlined];
-  c->program = std::move(split.program);
-  return Analyze(c);
+  return TakeProgram(std::move(split.program), split.numbers, c);
 }
 
 absl::Status SelectWinogradConvolutions(Compilation* c) {

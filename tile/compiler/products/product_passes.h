@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "tile/base/precision.h"
@@ -14,8 +15,11 @@ namespace tartan::compiler {
 // The format of products on the device's matrix unit; nothing where they go to none.
 std::optional<MatrixFormat> MatrixUnitFormat(const Compilation& c);
 
-// What the compilation knows of its program, anew: of passes that write another one.
+// What the compilation knows of its program.
 absl::Status Analyze(Compilation* c);
+// It goes on with a program that a pass has written anew, in which the values have these numbers.
+absl::Status TakeProgram(ir::Program program, const std::vector<ir::ValueId>& numbers,
+                         Compilation* c);
 
 absl::Status ScaleAfterProducts(Compilation* c);
 absl::Status JoinProducts(Compilation* c);

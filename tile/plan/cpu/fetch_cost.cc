@@ -26,10 +26,13 @@ constexpr double kBreakCycles = 800;
 constexpr double kHidingTiles = 4;
 constexpr double kNearBytes = 2 << 20;  // so much may still be in the third cache
 
+double TensorBytes(const CpuKernel& kernel, const CpuKernel::Access& access) {
+  return ElementCount(kernel.flat, access) * static_cast<double>(access.bytes);
+}
+
 // Memory is too far to be hidden, whatever the core.
 cpu::Core CoreFor(const CpuKernel& kernel, const CpuKernel::Access& access) {
-  const double bytes = ElementCount(kernel.flat, access) * static_cast<double>(access.bytes);
-  return bytes > cpu::kL3Bytes ? cpu::Core() : kernel.core;
+  return TensorBytes(kernel, access) > cpu::kL3Bytes ? cpu::Core() : kernel.core;
 }
 
 // Bytes of a row that a run of the reduction reads element by element; 0: it reads none.
@@ -130,7 +133,7 @@ double BreakCycles(const CpuKernel& kernel, const CpuPlan& plan) {
     const bool has_panels = read.in_body && read.strides[v] == 1 &&
                             read.strides[plan.reduction_order.back()] == plan.unroll[v];
     if (!has_panels || IsStaged(plan, read)) continue;
-    const double bytes = ElementCount(kernel.flat, read) * static_cast<double>(read.bytes);
+    const double bytes = TensorBytes(kernel, read);
     if (bytes <= std::max(kNearBytes, static_cast<double>(kernel.settings.l2_bytes))) continue;
     const double run = RunBytes(kernel, plan, read);
     // It waits for no more than what it reads.
@@ -146,7 +149,7 @@ double TurnCycles(const CpuKernel& kernel, const CpuPlan& plan) {
   double cycles = 0;
   for (const CpuKernel::Access& read : kernel.reads) {
     if (!read.in_body || read.strides[v] != 1 || IsStaged(plan, read)) continue;
-    const double bytes = ElementCount(kernel.flat, read) * static_cast<double>(read.bytes);
+    const double bytes = TensorBytes(kernel, read);
     const bool is_large = bytes > static_cast<double>(kernel.settings.l2_bytes);
     if (is_large && IsTakenByTurns(kernel, plan, read)) cycles += kLeftByTurns * bytes;
   }

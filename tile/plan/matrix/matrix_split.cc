@@ -36,7 +36,6 @@ std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
   if (range < 2 * kShortestRun) return std::nullopt;
   const Machine machine(settings);
   std::optional<DepthSplit> best;
-  double least = 0;
   for (const int64_t runs : kRunCounts) {
     const int64_t length = (range + runs * kRunUnit - 1) / (runs * kRunUnit) * kRunUnit;
     if (length < kShortestRun || length >= range) continue;
@@ -48,8 +47,7 @@ std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
     const auto bytes = static_cast<double>(split.partial.outputs[0].shape.byte_size());
     const double moving_us = (only_equal ? kSumsMoved : 1) * bytes / machine.memory_bytes_per_us;
     const double microseconds = partial->predicted_us + moving_us;
-    if (best.has_value() && microseconds >= least) continue;
-    least = microseconds;
+    if (best.has_value() && microseconds >= best->partial_us + best->moving_us) continue;
     best = {std::move(split), runs, partial->predicted_us, moving_us};
   }
   return best;
