@@ -26,6 +26,13 @@ namespace {
 
 using ir::ValueId;
 
+// Of kernels with equal texts: one of them runs for both.
+absl::Status CheckEqual(const loop::Kernel& first, const loop::Kernel& second) {
+  if (loop::Equal(loop::WithoutNames(first), loop::WithoutNames(second))) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("kernels ", first.name, " and ", second.name,
+                                          " differ, but not in their texts"));
+}
+
 class Emitter {
  public:
   Emitter(const ScheduledValues& values, const Schedule& schedule, const CompileOptions& options,
@@ -105,6 +112,9 @@ class Emitter {
     const auto [it, is_new] = numbers_.emplace(text, static_cast<int>(list_.kernels.size()));
     // A kernel of many programs is named by what it does.
     if (options_.tier == Tier::kReady) kernel.name = absl::StrCat("ready_", Digest(text));
+    TARTAN_RETURN_IF_ERROR(hooks_.Verify("write-kernels", [&] {
+      return is_new ? absl::OkStatus() : CheckEqual(list_.kernels[it->second], kernel);
+    }));
     if (is_new) list_.kernels.push_back(std::move(kernel));
     step.kernel = it->second;
     AddStep(is_setup, std::move(step));

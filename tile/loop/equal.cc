@@ -61,14 +61,16 @@ bool Same(const Declare& a, const Declare& b) {
 }
 
 bool Same(const DeclareArray& a, const DeclareArray& b) {
-  return a.type == b.type && a.name == b.name && a.size == b.size && a.space == b.space;
+  return a.type == b.type && a.name == b.name && a.size == b.size && a.space == b.space &&
+         a.over == b.over && a.alignment == b.alignment;
 }
 
 bool Same(const Assign& a, const Assign& b) { return a.name == b.name && Equal(a.value, b.value); }
 
 bool Same(const Store& a, const Store& b) {
   return a.buffer == b.buffer && a.stored == b.stored && a.is_aligned == b.is_aligned &&
-         a.is_streamed == b.is_streamed && Equal(a.index, b.index) && Equal(a.value, b.value);
+         a.is_streamed == b.is_streamed && a.rounds_to_tf32 == b.rounds_to_tf32 &&
+         Equal(a.index, b.index) && Equal(a.value, b.value);
 }
 
 bool Same(const For& a, const For& b) {
@@ -143,7 +145,7 @@ bool Equal(const StmtPtr& a, const StmtPtr& b) {
 bool Equal(const Kernel& a, const Kernel& b) {
   if (a.name != b.name || a.comments != b.comments || a.index_type != b.index_type) return false;
   if (a.parameters != b.parameters || a.sizes != b.sizes) return false;
-  if (a.in_sequence != b.in_sequence) return false;
+  if (a.in_sequence != b.in_sequence || a.checks_bounds != b.checks_bounds) return false;
   for (int i = 0; i < 3; ++i) {
     if (a.local_size[i] != b.local_size[i] || a.global_size[i] != b.global_size[i]) return false;
   }

@@ -41,7 +41,7 @@ absl::string_view InfixSign(ScalarOp op) {
   }
 }
 
-absl::string_view Name(WorkId id) {
+absl::string_view WorkName(WorkId id) {
   switch (id) {
     case WorkId::kGlobal:
       return "global_id";
@@ -62,13 +62,24 @@ std::string ApplyToString(const Apply& apply, const Type& type) {
   return absl::StrCat(tartan::Name(apply.op), "(", absl::StrJoin(operands, ", "), ")");
 }
 
-// buffer[index], the stored type where it is not the one computed with, and the lanes.
+// buffer[index], the stored type and the expression's where they differ, and the lanes.
 std::string LoadToString(const Load& load, const Type& type) {
   std::string text = absl::StrCat(load.buffer, "[", ToString(load.index), "]");
   if (load.stored != type.element) absl::StrAppend(&text, ":", tartan::Name(load.stored));
+  if (type.element != ComputeType(load.stored)) {
+    absl::StrAppend(&text, " as ", tartan::Name(type.element), " ");
+  }
   if (type.lanes > 1) absl::StrAppend(&text, "x", type.lanes);
   if (load.is_aligned) absl::StrAppend(&text, " aligned");
   return text;
+}
+
+// The type of a literal where it is neither a scalar int32 nor a scalar float32; of a vector its
+// lanes too.
+std::string LiteralSuffix(const Type& type) {
+  const bool is_usual = type.element == DataType::kInt32 || type.element == DataType::kFloat32;
+  return absl::StrCat(is_usual ? "" : ":", is_usual ? "" : tartan::Name(type.element),
+                      type.lanes == 1 ? "" : absl::StrCat("x", type.lanes));
 }
 
 class StatementPrinter {
@@ -87,7 +98,8 @@ class StatementPrinter {
         [&](const DeclareArray& array) {
           Line(array.space == Space::kLocal ? "local " : "array ", array.name, ": ",
                ToString(array.type), "[", array.size, "]",
-               array.over.empty() ? "" : absl::StrCat(" over ", array.over));
+               array.over.empty() ? "" : absl::StrCat(" over ", array.over),
+               array.alignment == 0 ? "" : absl::StrCat(" aligned to ", array.alignment));
         },
         [&](const Assign& assign) { Line(assign.name, " = ", ToString(assign.value)); },
         [&](const Store& store) { PrintStore(store); },
@@ -181,12 +193,13 @@ std::string ToString(const Type& type) {
 std::string ToString(const ExprPtr& expr) {
   const Type& type = expr->type;
   return Match(
-      expr->node, [](const IntLiteral& literal) { return absl::StrCat(literal.value); },
+      expr->node,
+      [&](const IntLiteral& literal) { return absl::StrCat(literal.value, LiteralSuffix(type)); },
       [&](const FloatLiteral& literal) {
         const int digits = type.element == DataType::kFloat64 ? 17 : 9;
         std::string text = absl::StrFormat("%.*g", digits, literal.value);
         if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
-        return text;
+        return absl::StrCat(text, LiteralSuffix(type));
       },
       [](const Variable& variable) { return variable.name; },
       [&](const Load& load) { return LoadToString(load, type); },
@@ -195,7 +208,9 @@ std::string ToString(const ExprPtr& expr) {
         return absl::StrCat("(", ToString(sum.accumulator), " + ", ToString(sum.a), " * ",
                             ToString(sum.b), ")");
       },
-      [](const WorkIndex& work) { return absl::StrCat(Name(work.id), "(", work.dimension, ")"); },
+      [&](const WorkIndex& work) {
+        return absl::StrCat(WorkName(work.id), "(", work.dimension, ")", LiteralSuffix(type));
+      },
       [](const Lane& lane) { return absl::StrCat(ToString(lane.vector), ".", lane.lane); },
       [](const Shuffle& shuffle) {
         return absl::StrCat("shuffle(", ToString(shuffle.a), ", ", ToString(shuffle.b), "; ",
