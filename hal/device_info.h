@@ -14,6 +14,9 @@ namespace tartan::hal {
 enum class DeviceType : uint8_t { kCpu, kGpu, kAccelerator, kOther };
 absl::string_view Name(DeviceType type);  // "cpu", "gpu", "accelerator", "other"
 
+// NaN in every floating-point type.
+inline constexpr uint8_t kPoison = 0xFF;
+
 struct DeviceInfo {
   int index = 0;  // among the devices of all drivers; whoever joins several drivers' lists sets it
   int ordinal = 0;  // among the devices of its driver; what Driver::Open goes by
@@ -28,6 +31,12 @@ struct DeviceInfo {
   int64_t buffer_alignment = 1;  // of sub-buffer offsets, in bytes
   // Whether sub-buffers of one buffer may overlap in part; equal ranges are always allowed.
   bool sub_buffers_may_overlap = true;
+  // For debugging: new memory holds kPoison in each byte, and so does the memory of a run before
+  // its inputs are written. What nobody wrote is then NaN, -1 or no bool, and no value that may be
+  // right.
+  bool poisons_memory = false;
+  // For debugging: a queue waits for each launch, so that an error names the launch that caused it.
+  bool finishes_each_launch = false;
   // Of an opened device as the driver reports them; among ListDevices' with what was measured.
   HardwareSettings settings;
 };

@@ -229,7 +229,12 @@ bool Device::Knows(Knowledge /*knowledge*/) const { return true; }
 
 absl::StatusOr<BufferPtr> Device::Allocate(int64_t bytes) {
   if (bytes < 1) return Invalid("allocation of ", bytes, " bytes");
-  return DoAllocate(bytes);
+  TARTAN_ASSIGN_OR_RETURN(BufferPtr buffer, DoAllocate(bytes));
+  if (!info().poisons_memory) return buffer;
+  TARTAN_ASSIGN_OR_RETURN(const std::unique_ptr<Queue> queue, CreateQueue(/*profiling=*/false));
+  TARTAN_RETURN_IF_ERROR(queue->Fill(buffer, 0, bytes, {&kPoison, 1}));
+  TARTAN_RETURN_IF_ERROR(queue->Finish());
+  return buffer;
 }
 
 absl::StatusOr<BufferPtr> Device::SubBuffer(const BufferPtr& parent, int64_t offset, int64_t size) {

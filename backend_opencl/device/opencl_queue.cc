@@ -88,8 +88,14 @@ OpenClQueue::~OpenClQueue() {
 }
 
 absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call, int64_t size) const {
-  if (error == CL_SUCCESS) return absl::OkStatus();
-  return NotEnqueued(error, absl::StrCat(call, " of ", size, " bytes"));
+  const std::string what = absl::StrCat(call, " of ", size, " bytes");
+  if (error == CL_SUCCESS) return FinishIfEach(what);
+  return NotEnqueued(error, what);
+}
+
+absl::Status OpenClQueue::FinishIfEach(absl::string_view what) const {
+  if (!device()->info().finishes_each_launch) return absl::OkStatus();
+  return ToStatus(CallCl(clFinish, queue_.get()), absl::StrCat("clFinish after ", what));
 }
 
 absl::Status OpenClQueue::NotEnqueued(cl_int error, absl::string_view call) const {
@@ -319,6 +325,7 @@ absl::Status OpenClQueue::Enqueue(absl::string_view what, std::vector<hal::Event
   if (error != CL_SUCCESS) {
     return NotEnqueued(error, absl::StrCat("clEnqueueNDRangeKernel of ", what));
   }
+  TARTAN_RETURN_IF_ERROR(FinishIfEach(what));
   if (events == nullptr) return absl::OkStatus();
   auto kept = std::make_shared<OpenClEvent>(std::move(event), profiling_);
   batch_.events.push_back(kept);

@@ -306,6 +306,23 @@ std::string SaturateHelper(absl::string_view types) {
                              {{"$T", parts.first}, {"$F", parts.second}});
 }
 
+// tt_checked_<type>: an index of `lanes` elements as it is where the memory has them, else 0. The
+// first wrong one is noted, in the words of compiler/check_bounds.h.
+constexpr absl::string_view kCheckedIndex =
+    R"(static inline $T tt_checked_$T($T index, $T lanes, $T limit, int parameter, $T launch,
+                                  __global int* report) {
+  if (lanes <= 0 || (index >= 0 && index <= limit - lanes)) return index;
+  if (atomic_cmpxchg(report, 0, (int)launch + 1) == 0) {
+    report[1] = parameter;
+    report[2] = (int)index;
+    report[3] = (int)((long)index >> 32);
+    report[4] = (int)lanes;
+    report[5] = (int)min(limit, ($T)0x7fffffff);
+  }
+  return 0;
+}
+)";
+
 }  // namespace
 
 std::string Definition(absl::string_view identifier) {
@@ -328,6 +345,9 @@ std::string Definition(absl::string_view identifier) {
   if (std::string text = MemoryHelper(name); !text.empty()) return text;
   if (std::string text = MatrixHelper(name); !text.empty()) return text;
   if (absl::ConsumePrefix(&name, "saturate_")) return SaturateHelper(name);
+  if (absl::ConsumePrefix(&name, "checked_")) {
+    return absl::StrReplaceAll(kCheckedIndex, {{"$T", name}});
+  }
   if (std::string text = NarrowFloatFunction(name); !text.empty()) return text;
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, '_');
   const Type type = TypeFromName(parts.second);

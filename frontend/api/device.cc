@@ -68,6 +68,7 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
     return absl::InvalidArgumentError(
         absl::StrCat("TARTAN_WINOGRAD is '", winograd, "' in the environment, not 0 or 1"));
   }
+  options.check_bounds = Environment("TARTAN_CHECK_BOUNDS") == "1";
   for (absl::string_view pass :
        absl::StrSplit(Environment("TARTAN_LEAVE_OUT"), ',', absl::SkipEmpty())) {
     options.disabled_passes.insert(std::string(pass));

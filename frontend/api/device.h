@@ -62,7 +62,9 @@ inline constexpr int kCompileRequestVersion = 1;
 // stage (tile/compiler/dump_files.h). TARTAN_WINOGRAD=0 there keeps Winograd's algorithm for 3x3
 // convolutions out; 1 lets it use larger tiles, which are faster but less exact than direct sums
 // (by 1e-4 of the output's range at most); Open refuses any other value. TARTAN_LEAVE_OUT names
-// passes that are left out (CompileOptions::disabled_passes), with commas between them.
+// passes that are left out (CompileOptions::disabled_passes), with commas between them. With
+// TARTAN_CHECK_BOUNDS=1 kernels check every access to memory, and a run that would leave its memory
+// fails (compiler/check_bounds.h).
 class Device {
  public:
   // `selector`: an index, or a case-insensitive part of the platform or device name; empty: the

@@ -39,7 +39,10 @@ class Writer {
       memory_[parameter.name] = Memory{MemorySpace::kGlobal, 1};
     }
     const std::string comments = std::exchange(text_, "");
-    is_sized_ = !kernel.sizes.empty();
+    checks_bounds_ = kernel.checks_bounds;
+    // A checked kernel has a size for each parameter, its report among them.
+    is_sized_ = kernel.sizes.size() > (checks_bounds_ ? kernel.parameters.size() : 0);
+    for (size_t p = 0; p < kernel.parameters.size(); ++p) numbers_[kernel.parameters[p].name] = p;
     in_sequence_ = kernel.in_sequence;
     const bool is_group = in_sequence_ && dialect_.team_barrier != nullptr;
     if (is_group) group_ = std::make_unique<GroupText>(kernel, dialect_);
@@ -108,6 +111,7 @@ class Writer {
         [&](const loop::Assign& assign) { WriteAssign(assign); },
         [&](const loop::Store& store) {
           Place place = MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
+          CheckPlace(absl::StrCat(store.value->type.lanes), store.index->type, &place);
           place.is_streamed = store.is_streamed;
           place.rounds_to_tf32 = store.rounds_to_tf32;
           Statement(dialect_.store(place, store.value->type, Print(store.value)));
@@ -121,7 +125,8 @@ class Writer {
           Line(group_ != nullptr ? group_->Barrier() : alone);
         },
         [&](const loop::AtomicUpdate& update) {
-          const Place place = MakePlace(update.buffer, update.stored, update.index);
+          Place place = MakePlace(update.buffer, update.stored, update.index);
+          CheckPlace("1", update.index->type, &place);
           Statement(
               dialect_.atomic_update(place, update.op, update.value->type, Print(update.value)));
         },
@@ -131,7 +136,13 @@ class Writer {
         },
         [&](const loop::CopyVector& copy) {
           const Code count = copy.count == nullptr ? Code{} : Print(copy.count);
-          Statement(dialect_.copy_vector(PlaceOf(copy.to), PlaceOf(copy.from), count));
+          const std::string lanes = absl::StrCat(copy.to->type.lanes);
+          Place to = PlaceOf(copy.to);
+          Place from = PlaceOf(copy.from);
+          CheckPlace(lanes, std::get<loop::Load>(copy.to->node).index->type, &to);
+          CheckPlace(copy.count == nullptr ? lanes : count.text,
+                     std::get<loop::Load>(copy.from->node).index->type, &from);
+          Statement(dialect_.copy_vector(to, from, count));
         },
         [&](const loop::EndCopies&) { Statement(dialect_.end_copies); },
         [&](const loop::AwaitCopies& await) { Statement(dialect_.await_copies(await.pending)); },
@@ -178,6 +189,7 @@ class Writer {
     const bool local = array.space == loop::Space::kLocal;
     const MemorySpace space = local ? MemorySpace::kLocal : MemorySpace::kPrivate;
     memory_[array.name] = Memory{space, array.type.lanes};
+    sizes_[array.name] = array.size;
     if (local && group_ != nullptr) return Line(group_->DeclareLocal(array));
     // Large private arrays are memory, small ones registers.
     constexpr int64_t kInMemory = 256;
@@ -250,6 +262,22 @@ class Writer {
                  /*rounds_to_tf32=*/false};
   }
 
+  // In a checked kernel, makes the index one that stays in global and local memory: `lanes` is how
+  // many elements are accessed, as text, and `type` the index's.
+  void CheckPlace(const std::string& lanes, const Type& type, Place* place) const {
+    if (!checks_bounds_ || place->space == MemorySpace::kPrivate) return;
+    const auto number = numbers_.find(place->buffer);
+    const auto size = sizes_.find(place->buffer);
+    if (number == numbers_.end() && size == sizes_.end()) return;
+    const bool is_global = place->space == MemorySpace::kGlobal;
+    // An array of vectors is indexed in vectors.
+    const std::string count = place->lanes > 1 ? "1" : lanes;
+    place->index = Code{absl::StrCat(
+        "tt_checked_", dialect_.type_name(type), "(", place->index.text, ", ", count, ", ",
+        is_global ? absl::StrCat("tt_limit_", place->buffer) : absl::StrCat(size->second), ", ",
+        is_global ? static_cast<int>(number->second) : -1, ", tt_launch, tt_report)")};
+  }
+
   // Of a Load.
   Place PlaceOf(const ExprPtr& expr) {
     const auto& load = std::get<loop::Load>(expr->node);
@@ -268,7 +296,8 @@ class Writer {
           return Marked(Code{variable.name}, data_.count(variable.name) > 0);
         },
         [&](const loop::Load& load) {
-          const Place place = MakePlace(load.buffer, load.stored, load.index, load.is_aligned);
+          Place place = MakePlace(load.buffer, load.stored, load.index, load.is_aligned);
+          CheckPlace(absl::StrCat(type.lanes), load.index->type, &place);
           return Marked(dialect_.load(place, type), true);
         },
         [&](const loop::Apply& apply) { return PrintApply(apply, type); },
@@ -381,7 +410,10 @@ class Writer {
   // Its loops are as long as sizes say: unrolled once more they would be long to compile.
   bool is_sized_ = false;
   bool in_sequence_ = false;
-  std::unique_ptr<GroupText> group_;  // in a sequence of groups
+  bool checks_bounds_ = false;
+  std::map<std::string, size_t> numbers_;  // of parameters, by name
+  std::map<std::string, int64_t> sizes_;   // of arrays, by name
+  std::unique_ptr<GroupText> group_;       // in a sequence of groups
   std::map<std::string, Memory> memory_;
   std::set<std::string> data_;  // variables whose value may come from memory
 };

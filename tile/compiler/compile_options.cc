@@ -2,6 +2,7 @@
 #include "tile/compiler/compile_options.h"
 
 #include <cstdlib>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -45,25 +46,35 @@ std::string Key(const HardwareSettings& settings) {
                       ",", gflops, ",", gbps, ",", launch_us);
 }
 
+absl::string_view VerifyPassesVariable() {
+  const char* value = std::getenv("TARTAN_VERIFY_PASSES");
+  return value == nullptr ? "" : value;
+}
+
 }  // namespace
 
 std::string CompileOptions::Key() const {
-  const auto& [settings_, tier_, winograd_, wide, float64, budget, precision_, disabled, plans] =
-      *this;
+  const auto& [settings_, tier_, winograd_, wide, float64, budget, precision_, disabled,
+               checks_bounds, plans] = *this;
   const std::string kept = plans == nullptr ? "" : plans->Serialize();
   return absl::StrCat(compiler::Key(settings_), "\n", static_cast<int>(tier_), ",",
                       static_cast<int>(winograd_), wide, float64, ",", budget, ",",
-                      static_cast<int>(precision_), "\n", absl::StrJoin(disabled, ","), "\n",
-                      kept.size(), ":", kept);
+                      static_cast<int>(precision_), checks_bounds ? ",bounds" : "", "\n",
+                      absl::StrJoin(disabled, ","), "\n", kept.size(), ":", kept);
 }
 
 bool CompileHooks::VerifiesPasses() {
 #ifdef TARTAN_DEBUG
   return true;
 #else
-  const char* value = std::getenv("TARTAN_VERIFY_PASSES");
-  return value != nullptr && absl::string_view(value) == "1";
+  const absl::string_view value = VerifyPassesVariable();
+  return value == "1" || value == "all";
 #endif
+}
+
+int64_t CompileHooks::VerifiedSteps() {
+  constexpr int64_t kFew = 200'000;  // a few milliseconds
+  return VerifyPassesVariable() == "all" ? std::numeric_limits<int64_t>::max() : kFew;
 }
 
 absl::Status CompileHooks::Verify(absl::string_view stage,

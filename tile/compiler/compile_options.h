@@ -42,6 +42,8 @@ struct CompileOptions {
   Precision precision = Precision::kFloat32;
   // Passes that are left out, by name: some of those in Passes() (compiler/passes.h).
   std::set<std::string> disabled_passes = {};
+  // Kernels compare each access with the size of the memory it goes to (check_bounds.h).
+  bool check_bounds = false;
   // Plans that tuning kept, which go before the cost model's; null: none.
   std::shared_ptr<const plan::TuningDatabase> tuned = nullptr;
 
@@ -68,13 +70,16 @@ struct CompileHooks {
   std::string stop_after;
   // Launches tell their operations and plans (LaunchStep).
   bool tells_launches = false;
-  // What each pass leaves is verified; a failure is Internal and names the pass. Else the kernels
-  // are, at the end.
+  // What each pass leaves is verified, and at the end what the launches access (verify_accesses.h).
+  // A failure is Internal and names the pass. Else only the kernels are verified, at the end.
   bool verify_passes = VerifiesPasses();
 
   // Whether passes are verified where nobody says: in debug builds, and with
   // TARTAN_VERIFY_PASSES=1 in the environment, as in all tests.
   static bool VerifiesPasses();
+  // How many statements of a launch are executed to verify what it accesses (AccessLimits):
+  // any number with TARTAN_VERIFY_PASSES=all.
+  static int64_t VerifiedSteps();
 
   void Dump(absl::string_view stage, const std::function<std::string()>& text) const {
     if (dump) dump(stage, text());

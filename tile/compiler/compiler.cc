@@ -5,6 +5,7 @@
 
 #include "tile/base/status_macros.h"
 #include "tile/compiler/run_passes.h"
+#include "tile/compiler/verify_accesses.h"
 #include "tile/compiler/verify_list.h"
 
 namespace tartan::compiler {
@@ -15,6 +16,11 @@ absl::StatusOr<KernelList> Compile(const ir::Program& program, const CompileOpti
   Compilation compilation{options, hooks, program};
   TARTAN_RETURN_IF_ERROR(RunPasses(Passes(), &compilation));
   TARTAN_RETURN_IF_ERROR(VerifyList(compilation.list));
+  if (hooks.verify_passes && hooks.stop_after.empty()) {
+    const AccessLimits limits{CompileHooks::VerifiedSteps()};
+    TARTAN_RETURN_IF_ERROR(VerifyWrites(compilation.list, limits));
+    TARTAN_RETURN_IF_ERROR(VerifyBounds(compilation.list, limits));
+  }
   return std::move(compilation.list);
 }
 

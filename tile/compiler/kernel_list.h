@@ -72,6 +72,15 @@ struct RecomputedSteps {
   bool operator==(const RecomputedSteps&) const = default;
 };
 
+// Where checked kernels (check_bounds.h) note the first access outside its memory: positions in
+// KernelList::buffers, -1 where nothing is checked. Steps at load and steps of a run have one each.
+struct BoundsReports {
+  int setup = -1;
+  int run = -1;
+
+  bool operator==(const BoundsReports&) const = default;
+};
+
 struct KernelList {
   std::string name;
   std::vector<loop::Kernel> kernels;  // distinct ones
@@ -84,6 +93,7 @@ struct KernelList {
   std::vector<int> outputs;
   std::vector<TensorShape> output_shapes;  // a view may have other sizes than its buffer
   RecomputedSteps recomputed = {};
+  BoundsReports bounds_reports = {};
 };
 
 // What a step reads and writes, each perhaps several times. What it writes it may read, too.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/check_bounds.h"
 #include "tile/compiler/emit.h"
 #include "tile/compiler/launches/join_sums.h"
 #include "tile/compiler/launches/keep_weights.h"
@@ -221,7 +222,14 @@ absl::Status ShareEqualKernels(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status CheckAccesses(Compilation* c) {
+  if (c->options.check_bounds) CheckBounds(&c->list);
+  return absl::OkStatus();
+}
+
 absl::Status MarkForSequences(Compilation* c) {
+  // A launch that reports a wrong access must be one of its own.
+  if (c->options.check_bounds) return absl::OkStatus();
   const bool is_exact = c->options.tier == Tier::kExact;
   (is_exact ? MarkSequences : MarkAllForSequences)(c->options.settings, &c->list);
   return absl::OkStatus();
@@ -293,6 +301,8 @@ constexpr Pass kPasses[] = {
      "many kernels that differ in numbers alone become one"},
     {"sequences", MarkForSequences, true,
      "short launches that follow each other may be run as one"},
+    {"check-bounds", CheckAccesses, false,
+     "where options request it, kernels compare each access with the size of its memory"},
 };
 
 }  // namespace

@@ -120,6 +120,8 @@ absl::Status LoadedProgram::Execute(const Frame& frame, hal::Queue& queue,
   std::vector<hal::EventPtr> events;
   TARTAN_RETURN_IF_ERROR(RunCommands(*program_, frame.commands, frame.buffers, queue,
                                      profile == nullptr ? nullptr : &events));
+  TARTAN_RETURN_IF_ERROR(
+      CheckBoundsReport(*program_, program_->list().bounds_reports.run, frame.buffers, queue));
   if (profile == nullptr) return absl::OkStatus();
   TARTAN_RETURN_IF_ERROR(queue.Finish());
   size_t next = 0;
@@ -136,6 +138,7 @@ absl::Status LoadedProgram::Execute(const Frame& frame, hal::Queue& queue,
 
 absl::Status LoadedProgram::WriteInputs(const Frame& frame, hal::Queue& queue,
                                         absl::Span<const HostTensor> inputs) const {
+  TARTAN_RETURN_IF_ERROR(PoisonRun(*program_, frame.buffers, queue));
   const compiler::KernelList& list = program_->list();
   size_t next = 0;
   for (int input : list.inputs) {

@@ -303,6 +303,8 @@ class ResidentLoader {
                             RecordSteps(program_, portion.steps, buffers_));
     TARTAN_RETURN_IF_ERROR(RunCommands(program_, commands, buffers_, queue, nullptr));
     TARTAN_RETURN_IF_ERROR(queue.Finish());
+    TARTAN_RETURN_IF_ERROR(
+        CheckBoundsReport(program_, list_.bounds_reports.setup, buffers_, queue));
     for (const compiler::Step& step : portion.steps) LetGoOfKept(step);
     return absl::OkStatus();
   }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/check_bounds.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -86,6 +87,15 @@ absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgra
   return absl::OkStatus();
 }
 
+absl::Status PoisonRun(const CompiledProgram& program, const Buffers& buffers, hal::Queue& queue) {
+  if (!program.device()->info().poisons_memory) return absl::OkStatus();
+  for (size_t b = 0; b < buffers.size(); ++b) {
+    if (program.frame().slot[b] < 0) continue;
+    TARTAN_RETURN_IF_ERROR(queue.Fill(buffers[b], 0, buffers[b]->size(), {&hal::kPoison, 1}));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Command>> RecordSteps(const CompiledProgram& program,
                                                  absl::Span<const compiler::Step> steps,
                                                  const Buffers& buffers) {
@@ -120,6 +130,7 @@ std::optional<std::vector<hal::Launch>> LaunchesOf(const CompiledProgram& progra
                                                    absl::Span<const compiler::Step> steps,
                                                    const Buffers& buffers,
                                                    hal::ExecutablePtr* executable) {
+  if (program.list().bounds_reports.run >= 0) return std::nullopt;  // a report is read after a run
   std::vector<hal::Launch> launches;
   for (const compiler::Step& step : steps) {
     const auto* launch = std::get_if<compiler::LaunchStep>(&step);
@@ -152,6 +163,15 @@ absl::Status RunCommands(const CompiledProgram& program, const std::vector<Comma
         }));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckBoundsReport(const CompiledProgram& program, int report, const Buffers& buffers,
+                               hal::Queue& queue) {
+  if (report < 0 || buffers[report] == nullptr) return absl::OkStatus();
+  std::array<int32_t, compiler::kReportWords> words = {};
+  const absl::Span<uint8_t> bytes(reinterpret_cast<uint8_t*>(words.data()), sizeof(words));
+  TARTAN_RETURN_IF_ERROR(queue.Read(buffers[report], 0, bytes));
+  return compiler::ErrorOfReport(program.list(), words);
 }
 
 }  // namespace tartan::evaluator

@@ -24,6 +24,10 @@ using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::Co
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
                             Buffers* buffers, Buffers* shared = nullptr);
 
+// For debugging (hal::DeviceInfo::poisons_memory): fills the buffers of a run, whose earlier values
+// would hide that nobody writes them. Does nothing on other devices.
+absl::Status PoisonRun(const CompiledProgram& program, const Buffers& buffers, hal::Queue& queue);
+
 // `buffers`: per buffer of the list; those that the steps use are there.
 absl::StatusOr<std::vector<Command>> RecordSteps(const CompiledProgram& program,
                                                  absl::Span<const compiler::Step> steps,
@@ -39,5 +43,10 @@ std::optional<std::vector<hal::Launch>> LaunchesOf(const CompiledProgram& progra
 absl::Status RunCommands(const CompiledProgram& program, const std::vector<Command>& commands,
                          const Buffers& buffers, hal::Queue& queue,
                          std::vector<hal::EventPtr>* events);
+
+// Of checked kernels (compiler/check_bounds.h): OutOfRange if one that ran left its memory, as noted
+// in `report`, a position in the list's buffers. Waits for the queue; -1 does nothing.
+absl::Status CheckBoundsReport(const CompiledProgram& program, int report, const Buffers& buffers,
+                               hal::Queue& queue);
 
 }  // namespace tartan::evaluator

@@ -94,7 +94,9 @@ bool IsWhole(const KernelList& list) {
         [&](const FillStep& fill) { return is_buffer(fill.buffer); },
         [&](const CopyStep& copy) { return is_buffer(copy.from) && is_buffer(copy.to); });
   };
-  return list.outputs.size() == list.output_shapes.size() &&
+  const auto is_report = [&](int buffer) { return buffer == -1 || is_buffer(buffer); };
+  return list.outputs.size() == list.output_shapes.size() && is_report(list.bounds_reports.setup) &&
+         is_report(list.bounds_reports.run) &&
          std::all_of(list.setup.begin(), list.setup.end(), is_step) &&
          std::all_of(list.steps.begin(), list.steps.end(), is_step) &&
          std::all_of(list.inputs.begin(), list.inputs.end(), is_buffer) &&
@@ -143,6 +145,8 @@ std::string SerializeProgram(const ProgramSource& program) {
   stored.set_recomputed_steps(list.recomputed.steps);
   stored.set_recomputed_us(list.recomputed.us);
   stored.set_recomputed_bytes(list.recomputed.saved_bytes);
+  stored.set_setup_bounds_report(list.bounds_reports.setup + 1);
+  stored.set_run_bounds_report(list.bounds_reports.run + 1);
   return stored.SerializeAsString();
 }
 
@@ -185,6 +189,7 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
     list.output_shapes.push_back(ShapeOf(shape));
   }
   list.recomputed = {stored.recomputed_steps(), stored.recomputed_us(), stored.recomputed_bytes()};
+  list.bounds_reports = {stored.setup_bounds_report() - 1, stored.run_bounds_report() - 1};
   if (!IsWhole(list)) return std::nullopt;
   program.source.sequences_of_groups = stored.sequences_of_groups();
   program.source.joins_sequences = program.source.sequences_of_groups || JoinsSequences(list);

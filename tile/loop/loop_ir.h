@@ -183,6 +183,9 @@ struct Kernel {
   int64_t global_size[3] = {1, 1, 1};  // multiples of local_size
   StmtPtr body;
   bool in_sequence = false;  // devices may run its launches as one with neighbours'
+  // Each access to a parameter and to local memory is compared with the size of that memory. The
+  // last parameter and the last sizes serve this check (compiler/check_bounds.h).
+  bool checks_bounds = false;
 };
 
 // Structural equality; literals compare by bits (a NaN equals itself, 0.0 differs from -0.0).
@@ -190,7 +193,9 @@ bool Equal(const ExprPtr& a, const ExprPtr& b);
 bool Equal(const StmtPtr& a, const StmtPtr& b);
 bool Equal(const Kernel& a, const Kernel& b);
 
-// For dumps: one line per statement, every expression fully parenthesised, types at declarations.
+// One line per statement, every expression fully parenthesised, with types at declarations, loads
+// and literals. Kernels with equal texts are equal (Equal): the compiler looks for equal ones by it.
+// Integer literals have the type int32, others float32, where no type follows.
 std::string ToString(const Type& type);
 std::string ToString(const ExprPtr& expr);
 std::string ToString(const Kernel& kernel);
