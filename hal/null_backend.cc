@@ -52,6 +52,9 @@ class NullRecording : public Recording {
         launches_(std::move(launches)) {}
 
   const std::vector<Launch>& launches() const { return launches_; }
+  const std::string& NameOf(const Launch& launch) const {
+    return executable_->entry_points()[launch.entry_point].name;
+  }
 
  private:
   ExecutablePtr executable_;
@@ -70,7 +73,8 @@ class NullEvent : public Event {
 
 class NullQueue : public Queue {
  public:
-  NullQueue(DevicePtr device, bool profiling) : Queue(std::move(device)), profiling_(profiling) {}
+  NullQueue(DevicePtr device, bool profiling, const NullKernels& kernels)
+      : Queue(std::move(device)), profiling_(profiling), kernels_(kernels) {}
 
  private:
   absl::Status DoWrite(const BufferPtr& buffer, int64_t offset,
@@ -104,20 +108,32 @@ class NullQueue : public Queue {
   }
 
   absl::Status DoReplay(const RecordingPtr& recording, std::vector<EventPtr>* events) override {
-    for (const Launch& launch : static_cast<NullRecording&>(*recording).launches()) {
-      if (launch.entry_point != kCopy) continue;
+    const auto& recorded = static_cast<const NullRecording&>(*recording);
+    for (const Launch& launch : recorded.launches()) {
+      if (launch.entry_point != kCopy) {
+        RunKernel(recorded.NameOf(launch), launch);
+        continue;
+      }
       TARTAN_RETURN_IF_ERROR(DoCopy(launch.arguments[0], launch.numbers[0], launch.arguments[1],
                                     launch.numbers[1], launch.numbers[2]));
     }
     if (events == nullptr) return absl::OkStatus();
-    const size_t count = static_cast<NullRecording&>(*recording).launches().size();
-    for (size_t i = 0; i < count; ++i) events->push_back(MakeEvent());
+    for (size_t i = 0; i < recorded.launches().size(); ++i) events->push_back(MakeEvent());
     return absl::OkStatus();
   }
 
   absl::StatusOr<EventPtr> DoMark() override { return MakeEvent(); }
   absl::Status DoFlush() override { return absl::OkStatus(); }
   absl::Status DoFinish() override { return absl::OkStatus(); }
+
+  void RunKernel(const std::string& name, const Launch& launch) const {
+    if (!kernels_) return;
+    std::vector<absl::Span<uint8_t>> arguments;
+    for (const BufferPtr& buffer : launch.arguments) {
+      arguments.emplace_back(Data(buffer), static_cast<size_t>(buffer->size()));
+    }
+    kernels_(name, arguments);
+  }
 
   EventPtr MakeEvent() const {
     if (!profiling_) return std::make_shared<NullEvent>(Timing{});
@@ -126,11 +142,13 @@ class NullQueue : public Queue {
   }
 
   const bool profiling_;
+  const NullKernels kernels_;
 };
 
 class NullDevice : public Device {
  public:
-  explicit NullDevice(DeviceInfo info) : info_(std::move(info)) {}
+  NullDevice(DeviceInfo info, NullKernels kernels)
+      : info_(std::move(info)), kernels_(std::move(kernels)) {}
 
   const DeviceInfo& info() const override { return info_; }
 
@@ -185,7 +203,7 @@ class NullDevice : public Device {
   }
 
   absl::StatusOr<std::unique_ptr<Queue>> DoCreateQueue(bool profiling) override {
-    return std::make_unique<NullQueue>(Self(), profiling);
+    return std::make_unique<NullQueue>(Self(), profiling, kernels_);
   }
 
   std::shared_ptr<NullDevice> Self() {
@@ -193,6 +211,7 @@ class NullDevice : public Device {
   }
 
   const DeviceInfo info_;
+  const NullKernels kernels_;
   mutable std::mutex mutex_;
   DeviceStatistics statistics_;  // guarded by mutex_
 };
@@ -210,7 +229,7 @@ NullBuffer::~NullBuffer() {
 
 class NullDriver : public Driver {
  public:
-  explicit NullDriver(const NullOptions& options) {
+  explicit NullDriver(const NullOptions& options) : kernels_(options.kernels) {
     info_.platform = "null";
     info_.name = "null";
     info_.vendor = "Tartan";
@@ -219,6 +238,7 @@ class NullDriver : public Driver {
     info_.memory_bytes = options.memory_bytes;
     info_.max_allocation_bytes = options.memory_bytes;
     info_.buffer_alignment = 64;
+    info_.poisons_memory = options.poisons_memory;
     info_.settings.max_work_group_size = 1024;
     info_.settings.max_work_item_sizes = {1024, 1024, 1024};
   }
@@ -232,11 +252,12 @@ class NullDriver : public Driver {
       return absl::UnavailableError(
           absl::StrCat("the null driver has one device, not one with ordinal ", info.ordinal));
     }
-    return std::make_shared<NullDevice>(info_);
+    return std::make_shared<NullDevice>(info_, kernels_);
   }
 
  private:
   DeviceInfo info_;
+  const NullKernels kernels_;
 };
 
 }  // namespace

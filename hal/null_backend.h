@@ -5,14 +5,23 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "hal/hal.h"
 
 namespace tartan::hal {
 
+// Does what a kernel would: gets its name and the memory of its arguments.
+using NullKernels =
+    std::function<void(absl::string_view kernel, absl::Span<const absl::Span<uint8_t>> arguments)>;
+
 struct NullOptions {
   int64_t memory_bytes = int64_t{1} << 30;  // allocations beyond it are ResourceExhausted
+  bool poisons_memory = false;              // DeviceInfo
+  NullKernels kernels = {};                 // for the launches of recordings; empty: nothing
 };
 
 // One device named "null".

@@ -16,13 +16,6 @@
 namespace tartan::evaluator {
 namespace {
 
-using compiler::BufferKind;
-
-// Numbers that kernels rely on are constants: zeros do no harm as indices, rubbish might.
-bool HoldsConstants(BufferKind kind) {
-  return kind == BufferKind::kConstant || kind == BufferKind::kPersistent;
-}
-
 absl::Status RunOnce(const CompiledProgram& program, const compiler::LaunchStep& launch,
                      hal::Queue& queue) {
   const compiler::KernelList& list = program.list();
@@ -33,7 +26,9 @@ absl::Status RunOnce(const CompiledProgram& program, const compiler::LaunchStep&
     if (buffers[buffer] != nullptr) continue;
     const int64_t bytes = std::max<int64_t>(list.buffers[buffer].bytes, 1);
     TARTAN_ASSIGN_OR_RETURN(buffers[buffer], program.device()->Allocate(bytes));
-    if (is_sized || !HoldsConstants(list.buffers[buffer].kind)) continue;
+    if (is_sized) continue;
+    // A kernel may take what another one has made, or an input, for indices. Zeros do no harm
+    // there; what is in new memory may lead out of a buffer.
     const uint8_t zero = 0;
     TARTAN_RETURN_IF_ERROR(queue.Fill(buffers[buffer], 0, bytes, {&zero, 1}));
   }
