@@ -49,50 +49,22 @@ absl::Status Choose(const Rows& rows, absl::string_view attribute, absl::string_
       absl::StrCat("attribute '", attribute, "': expected one of ", all, ", got ", name));
 }
 
-// Where element `i` of the new axis lies on the old one, computed in T.
-template <class T>
-T Coordinate(size_t index, const ResizeAxis& axis, Coordinates coordinates) {
-  const T i = static_cast<T>(index);
-  const T half = static_cast<T>(0.5);
-  const T size = static_cast<T>(axis.size);
-  const T scale = static_cast<T>(axis.scale);
-  const T length = static_cast<T>(axis.length);
-  const T start = static_cast<T>(axis.region_start);
-  const T end = static_cast<T>(axis.region_end);
-  switch (coordinates) {
-    case Coordinates::kHalfPixel:
-      return (i + half) / scale - half;
-    case Coordinates::kHalfPixelSymmetric:
-      return size / 2 * (1 - static_cast<T>(axis.new_size) / length) + (i + half) / scale - half;
-    case Coordinates::kPytorchHalfPixel:
-      return axis.new_size > 1 ? (i + half) / scale - half : 0;
-    case Coordinates::kAlignCorners:
-      return length == 1 ? 0 : i * (size - 1) / (length - 1);
-    case Coordinates::kAsymmetric:
-      return i / scale;
-    case Coordinates::kTfHalfPixelForNn:
-      return (i + half) / scale;
-    case Coordinates::kTfCropAndResize:
-      if (length <= 1) return (start + end) * (size - 1) / 2;
-      return start * (size - 1) + i * (end - start) * (size - 1) / (length - 1);
-  }
-  return i;
-}
-
-double Round(double x, Rounding rounding, double scale) {
+// The element that a coordinate between two of them takes; `grows`: the axis does.
+int64_t Round(const ResizePlace& place, Rounding rounding, bool grows) {
+  const int64_t ceil = place.is_whole() ? place.floor : place.floor + 1;
   switch (rounding) {
     case Rounding::kRoundPreferFloor:
-      return std::ceil(x - 0.5);
+      return place.is_above_half() ? ceil : place.floor;
     case Rounding::kRoundPreferCeil:
-      return std::floor(x + 0.5);
+      return place.is_above_half() || place.is_halfway() ? ceil : place.floor;
     case Rounding::kFloor:
-      return std::floor(x);
+      return place.floor;
     case Rounding::kCeil:
-      return std::ceil(x);
+      return ceil;
     case Rounding::kFloorOrCeil:
-      return scale < 1 ? std::ceil(x) : std::floor(x);
+      return grows ? place.floor : ceil;
   }
-  return x;
+  return place.floor;
 }
 
 double LinearKernel(double x) { return std::max(0.0, 1 - std::abs(x)); }
@@ -104,9 +76,11 @@ double CubicKernel(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-int64_t Clamp(double x, int64_t size) {
-  const double last = static_cast<double>(size - 1);
-  return static_cast<int64_t>(std::min(std::max(x, 0.0), last));
+int64_t Clamp(int64_t x, int64_t size) { return std::clamp<int64_t>(x, 0, size - 1); }
+
+bool IsInside(const ResizePlace& place, int64_t size) {
+  return place.floor >= 0 &&
+         (place.floor < size - 1 || (place.floor == size - 1 && place.is_whole()));
 }
 
 }  // namespace
@@ -119,11 +93,19 @@ absl::Status ResizeOptions::SetModes(absl::string_view mode, absl::string_view c
   return Choose(kRoundings, "nearest_mode", nearest_mode, &rounding);
 }
 
-ResizeTaps MakeTaps(const ResizeAxis& axis, const ResizeOptions& options) {
+absl::StatusOr<ResizeTaps> MakeTaps(const ResizeAxis& axis, const ResizeOptions& options) {
+  const ResizeLine line(axis, options.coordinates);
+  if (!line.valid()) {
+    return absl::UnimplementedError(absl::StrCat("coordinates of an axis of ", axis.size,
+                                                 " elements scaled by ", axis.scale.ToString(),
+                                                 " are no fractions of 64-bit integers"));
+  }
   const bool is_nearest = options.interpolation == Interpolation::kNearest;
   const bool is_cubic = options.interpolation == Interpolation::kCubic;
   // Antialiasing stretches the kernel by as much as the axis shrinks.
-  const double stretch = options.antialias ? std::min(axis.scale, 1.0) : 1.0;
+  const double scale =
+      static_cast<double>(axis.scale.numerator()) / static_cast<double>(axis.scale.denominator());
+  const double stretch = options.antialias ? std::min(scale, 1.0) : 1.0;
   const double reach = is_cubic ? 2 : 1;
   const int64_t first = is_nearest ? 0 : static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
   const size_t count = is_nearest ? 1 : static_cast<size_t>(2 - 2 * first);
@@ -134,22 +116,20 @@ ResizeTaps MakeTaps(const ResizeAxis& axis, const ResizeOptions& options) {
   const bool crops = options.coordinates == Coordinates::kTfCropAndResize;
   if (crops) taps.inside.assign(size, 1);
   for (size_t i = 0; i < size; ++i) {
-    // The nearest element hangs on how 1 / 0.1f rounds: to 10 in float32, as scales are given.
-    const double x = is_nearest
-                         ? static_cast<double>(Coordinate<float>(i, axis, options.coordinates))
-                         : Coordinate<double>(i, axis, options.coordinates);
-    if (crops) taps.inside[i] = x >= 0 && x <= static_cast<double>(axis.size - 1);
+    const ResizePlace place = line.At(static_cast<int64_t>(i));
+    if (crops) taps.inside[i] = IsInside(place, axis.size);
     if (is_nearest) {
-      taps.positions[0][i] = Clamp(Round(x, options.rounding, axis.scale), axis.size);
+      const bool grows = axis.scale >= 1;
+      taps.positions[0][i] = Clamp(Round(place, options.rounding, grows), axis.size);
       continue;
     }
-    const double floor = std::floor(x);
     double sum = 0;
     for (size_t k = 0; k < count; ++k) {
-      const double position = floor + static_cast<double>(first) + static_cast<double>(k);
-      const double distance = (position - x) * stretch;
+      const int64_t offset = first + static_cast<int64_t>(k);
+      const int64_t position = place.floor + offset;
+      const double distance = (static_cast<double>(offset) - place.fraction()) * stretch;
       double weight = is_cubic ? CubicKernel(distance, options.cubic_a) : LinearKernel(distance);
-      const bool is_outside = position < 0 || position >= static_cast<double>(axis.size);
+      const bool is_outside = position < 0 || position >= axis.size;
       if (options.excludes_outside && is_outside) weight = 0;
       taps.positions[k][i] = Clamp(position, axis.size);
       taps.weights[k][i] = weight;

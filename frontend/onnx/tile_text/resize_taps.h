@@ -7,20 +7,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "frontend/onnx/tile_text/resize_coordinates.h"
 
 namespace tartan::onnx {
 
 enum class Interpolation { kNearest, kLinear, kCubic };
-enum class Coordinates {
-  kHalfPixel,
-  kHalfPixelSymmetric,
-  kPytorchHalfPixel,
-  kAlignCorners,
-  kAsymmetric,
-  kTfHalfPixelForNn,
-  kTfCropAndResize,
-};
 // kFloorOrCeil: down where the axis grows, up where it shrinks; what the standard's cases of
 // operator set 10 expect, which has no attribute for it.
 enum class Rounding { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil, kFloorOrCeil };
@@ -39,22 +32,6 @@ struct ResizeOptions {
                         absl::string_view nearest_mode);
 };
 
-struct ResizeAxis {
-  int64_t size = 0;
-  int64_t new_size = 0;
-  double scale = 1;
-  double length = 0;        // size * scale, which need not be whole
-  double region_start = 0;  // of tf_crop_and_resize, as parts of the axis
-  double region_end = 1;
-
-  static ResizeAxis Unchanged(int64_t size) {
-    return {size, size, 1, static_cast<double>(size), 0, 1};
-  }
-  bool IsUnchanged() const {
-    return size == new_size && scale == 1 && region_start == 0 && region_end == 1;
-  }
-};
-
 // new[i] = sum over k of weights[k][i] * old[positions[k][i]]; without weights there is one tap.
 struct ResizeTaps {
   std::vector<std::vector<int64_t>> positions;
@@ -63,7 +40,7 @@ struct ResizeTaps {
   std::vector<double> inside;
 };
 
-// Requires axis.size > 0.
-ResizeTaps MakeTaps(const ResizeAxis& axis, const ResizeOptions& options);
+// Requires axis.size > 0. Unimplemented where the coordinates are no fractions of 64-bit integers.
+absl::StatusOr<ResizeTaps> MakeTaps(const ResizeAxis& axis, const ResizeOptions& options);
 
 }  // namespace tartan::onnx

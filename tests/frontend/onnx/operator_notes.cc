@@ -98,8 +98,14 @@ constexpr Decision kDecisions[] = {
     {"Resize", "size of an axis from its scale",
      "`floor` of the product in float32: 0.7 of 10 are 7",
      "ONNX's shape inference, PyTorch, onnxruntime"},
-    {"Resize", "nearest where a coordinate is whole or halfway but for rounding",
-     "coordinates are computed in float32, as scales are given", "onnxruntime"},
+    {"Resize", "nearest where a coordinate is whole or halfway",
+     "coordinates are exact fractions: with `sizes` the scale is the quotient of the sizes, a "
+     "scale "
+     "of `scales` is the simplest fraction that rounds to it in float32 (0.3 is 3/10)",
+     "standard's formulas; onnxruntime 1.32 with `round_prefer_floor` and `round_prefer_ceil`. "
+     "With "
+     "`floor` and `ceil` its float32 arithmetic misses whole coordinates (14 to 2 elements, "
+     "`asymmetric`: 6 for 7). The reference evaluator computes with the float32 next to 3/10"},
     {"Resize", "`align_corners` with scales that make no whole size",
      "counts the length before it is rounded down",
      "standard's cases `resize_downsample_scales_*_align_corners`; "

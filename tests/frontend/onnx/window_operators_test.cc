@@ -167,7 +167,7 @@ TEST(Resize, TakesTheNextElementWhereAnAxisShrinksInOpset10) {
 }
 
 // 0.7 as a float32 is a little less.
-TEST(Resize, CountsAndRoundsInFloat32AsScalesAreGiven) {
+TEST(Resize, TakesAScaleForTheFractionThatRoundsToIt) {
   const HostTensor x = Values({10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   const HostTensor y =
       EvaluateTensor({"Resize",

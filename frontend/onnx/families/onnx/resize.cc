@@ -10,6 +10,7 @@
 #include "frontend/onnx/tile_text/resize_taps.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
+#include "tile/math/rational.h"
 
 namespace tartan::onnx {
 namespace {
@@ -65,28 +66,35 @@ absl::Status CheckCount(absl::string_view what, size_t got, size_t expected) {
 }
 
 // Far beyond all sizes; positions on a longer axis would be no whole numbers.
-constexpr double kMaxLength = 1e12;
+constexpr int64_t kMaxLength = 1'000'000'000'000;
 
-absl::Status SetScale(double scale, ResizeAxis* axis) {
-  if (!(scale > 0) || !std::isfinite(scale)) return Invalid("a scale is ", scale);
+absl::Status SetScale(const math::Rational& scale, ResizeAxis* axis) {
   axis->scale = scale;
-  axis->length = static_cast<double>(axis->size) * scale;
-  if (axis->length > kMaxLength) return Invalid("scale ", scale, " is too large");
-  axis->new_size = static_cast<int64_t>(std::floor(axis->length));
-  // In float32, as scales are given: 0.7 of 10 elements are 7.
+  const math::Rational length = axis->length();
+  if (length.valid() && length <= kMaxLength) return absl::OkStatus();
+  return Invalid("scale ", scale.ToString(), " is too large for ", axis->size, " elements");
+}
+
+absl::Status ApplyScale(float scale, ResizeAxis* axis) {
+  if (!(scale > 0) || !std::isfinite(scale)) return Invalid("a scale is ", scale);
+  // Far beyond all sizes, and far below what leaves an element.
+  constexpr float kMaxScale = 1e12F;
+  if (scale > kMaxScale) return Invalid("scale ", scale, " is too large");
+  const math::Rational fraction = SimplestFraction(std::max(scale, 1 / kMaxScale));
+  TARTAN_RETURN_IF_ERROR(SetScale(fraction, axis));
+  // The standard's shape inference multiplies in float32: 0.7 of 10 elements are 7.
   constexpr int64_t kExactInFloat = int64_t{1} << 24;
-  if (axis->size < kExactInFloat && axis->length < static_cast<double>(kExactInFloat)) {
-    axis->new_size = static_cast<int64_t>(
-        std::floor(static_cast<float>(axis->size) * static_cast<float>(scale)));
-  }
+  const bool is_exact = axis->size < kExactInFloat && axis->length() < kExactInFloat;
+  axis->new_size = is_exact ? static_cast<int64_t>(static_cast<float>(axis->size) * scale)
+                            : axis->length().Floor();
   return absl::OkStatus();
 }
 
-absl::Status ApplyScales(const std::vector<double>& scales, const std::vector<int64_t>& axes,
+absl::Status ApplyScales(const std::vector<float>& scales, const std::vector<int64_t>& axes,
                          Plan* plan) {
   TARTAN_RETURN_IF_ERROR(CheckCount("scales", scales.size(), axes.size()));
   for (size_t i = 0; i < axes.size(); ++i) {
-    TARTAN_RETURN_IF_ERROR(SetScale(scales[i], &plan->axes[static_cast<size_t>(axes[i])]));
+    TARTAN_RETURN_IF_ERROR(ApplyScale(scales[i], &plan->axes[static_cast<size_t>(axes[i])]));
   }
   return absl::OkStatus();
 }
@@ -95,14 +103,13 @@ absl::Status ApplyScales(const std::vector<double>& scales, const std::vector<in
 absl::Status ApplySizes(const std::vector<int64_t>& sizes, const std::vector<int64_t>& axes,
                         const std::string& policy, Plan* plan) {
   TARTAN_RETURN_IF_ERROR(CheckCount("sizes", sizes.size(), axes.size()));
-  std::vector<double> scales;
+  std::vector<math::Rational> scales;
   for (size_t i = 0; i < axes.size(); ++i) {
     ResizeAxis& axis = plan->axes[static_cast<size_t>(axes[i])];
     if (sizes[i] <= 0 || axis.size == 0)
       return Invalid("size ", axis.size, " cannot become ", sizes[i]);
     axis.new_size = sizes[i];
-    axis.length = static_cast<double>(sizes[i]);
-    axis.scale = axis.length / static_cast<double>(axis.size);
+    axis.scale = math::Rational(sizes[i], axis.size);
     scales.push_back(axis.scale);
   }
   if (policy == "stretch" || scales.empty()) return absl::OkStatus();
@@ -112,12 +119,13 @@ absl::Status ApplySizes(const std::vector<int64_t>& sizes, const std::vector<int
         "not_smaller, got ",
         policy);
   }
-  const double scale = policy == "not_larger" ? *std::min_element(scales.begin(), scales.end())
-                                              : *std::max_element(scales.begin(), scales.end());
+  const math::Rational scale = policy == "not_larger"
+                                   ? *std::min_element(scales.begin(), scales.end())
+                                   : *std::max_element(scales.begin(), scales.end());
   for (int64_t named : axes) {
     ResizeAxis& axis = plan->axes[static_cast<size_t>(named)];
     TARTAN_RETURN_IF_ERROR(SetScale(scale, &axis));
-    axis.new_size = static_cast<int64_t>(axis.length + 0.5);
+    axis.new_size = (axis.length() + math::Rational(1, 2)).Floor();
   }
   return absl::OkStatus();
 }
@@ -130,11 +138,15 @@ absl::Status ReadRegion(NodeContext& context, const std::vector<int64_t>& axes, 
   if (plan->options.coordinates != Coordinates::kTfCropAndResize) return absl::OkStatus();
   if (!HasElements(context, 1)) return Invalid("tf_crop_and_resize needs the region of interest");
   TARTAN_ASSIGN_OR_RETURN(const HostTensor value, context.HostValue(1));
-  const std::vector<double> region = value.ToDoubles();
-  TARTAN_RETURN_IF_ERROR(CheckCount("bounds of the region", region.size() / 2, axes.size()));
-  for (const double bound : region) {
+  std::vector<math::Rational> region;
+  for (const double bound : value.ToDoubles()) {
     if (!(std::abs(bound) <= kMaxLength)) return Invalid("a bound of the region is ", bound);
+    // Nothing can be seen of parts so small.
+    constexpr double kSmallest = 1e-15;
+    const bool is_none = std::abs(bound) < kSmallest;
+    region.push_back(is_none ? math::Rational(0) : SimplestFraction(static_cast<float>(bound)));
   }
+  TARTAN_RETURN_IF_ERROR(CheckCount("bounds of the region", region.size() / 2, axes.size()));
   for (size_t i = 0; i < axes.size(); ++i) {
     ResizeAxis& axis = plan->axes[static_cast<size_t>(axes[i])];
     axis.region_start = region[i];
@@ -156,10 +168,11 @@ absl::StatusOr<Plan> ReadPlan(NodeContext& context, int scales, int sizes) {
     TARTAN_RETURN_IF_ERROR(ApplySizes(values, axes, policy, &plan));
   } else if (scales >= 0 && HasElements(context, scales)) {
     TARTAN_ASSIGN_OR_RETURN(const HostTensor value, context.HostValue(scales));
-    TARTAN_RETURN_IF_ERROR(ApplyScales(value.ToDoubles(), axes, &plan));
+    const std::vector<double> values = value.ToDoubles();
+    TARTAN_RETURN_IF_ERROR(ApplyScales({values.begin(), values.end()}, axes, &plan));
   } else {
     TARTAN_ASSIGN_OR_RETURN(const std::vector<float> values, context.Floats("scales"));
-    TARTAN_RETURN_IF_ERROR(ApplyScales({values.begin(), values.end()}, axes, &plan));
+    TARTAN_RETURN_IF_ERROR(ApplyScales(values, axes, &plan));
   }
   TARTAN_RETURN_IF_ERROR(ReadRegion(context, axes, &plan));
   return plan;
@@ -245,12 +258,12 @@ Outputs ResizeBy(NodeContext& context, const Plan& plan) {
       return absl::ResourceExhaustedError(absl::StrCat("an axis of ", axis.new_size, " elements"));
     }
     // Antialiasing reads as many elements as the axis shrinks by, and more.
-    constexpr double kMaxShrinking = 1000;
-    if (plan.options.antialias && axis.scale * kMaxShrinking < 1) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("antialiasing where an axis shrinks to ", axis.scale, " of its size"));
+    constexpr int64_t kMaxShrinking = 1000;
+    if (plan.options.antialias && axis.scale < math::Rational(1, kMaxShrinking)) {
+      return absl::ResourceExhaustedError(absl::StrCat("antialiasing where an axis shrinks to ",
+                                                       axis.scale.ToString(), " of its size"));
     }
-    ResizeTaps taps = MakeTaps(axis, plan.options);
+    TARTAN_ASSIGN_OR_RETURN(ResizeTaps taps, MakeTaps(axis, plan.options));
     TARTAN_ASSIGN_OR_RETURN(x, Interpolate(context, x, d, taps));
     inside[d] = std::move(taps.inside);
   }
