@@ -24,7 +24,33 @@ HostTensor Stack(const std::vector<HostTensor>& rows, TensorShape shape) {
   return HostTensor(shape, bytes);
 }
 
+// Internal unless a runner's results have the shapes that the loop's body gives them.
+absl::Status CheckResults(const RepeatBody& body, absl::Span<const HostTensor> results) {
+  if (results.size() != body.states.size() + body.rows.size()) {
+    return absl::InternalError(absl::StrCat("a loop made ", results.size(), " results of ",
+                                            body.states.size() + body.rows.size()));
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const bool is_row = i >= body.states.size();
+    TensorShape expected =
+        is_row ? body.rows[i - body.states.size()].shape() : body.states[i].shape();
+    const TensorShape& made = results[i].shape();
+    if (is_row) expected.dims.insert(expected.dims.begin(), made.dims.empty() ? -1 : made.dims[0]);
+    if (made == expected) continue;
+    return absl::InternalError(absl::StrCat("result ", i, " of a loop is ", made.ToString(),
+                                            ", expected ", expected.ToString()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<HostTensor>> RepeatCall::Run(absl::Span<const HostTensor> operands,
+                                                        CallRunner& runner) const {
+  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, runner.Repeat(body_, operands));
+  TARTAN_RETURN_IF_ERROR(CheckResults(body_, results));
+  return results;
+}
 
 absl::Status TooManyIterations(int64_t iterations) {
   return absl::ResourceExhaustedError(

@@ -35,9 +35,7 @@ class RepeatCall final : public Call {
  public:
   explicit RepeatCall(RepeatBody body) : body_(std::move(body)) {}
   absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> operands,
-                                              CallRunner& runner) const override {
-    return runner.Repeat(body_, operands);
-  }
+                                              CallRunner& runner) const override;
 
  private:
   const RepeatBody body_;

@@ -45,6 +45,10 @@ class RepetitionRecorder {
   const TensorShape& ShapeOf(int buffer) const {
     return list_.buffers[static_cast<size_t>(buffer)].shape;
   }
+  // A row may be a view of its buffer with other dimensions.
+  const TensorShape& RowShape(int i) const {
+    return list_.output_shapes[static_cast<size_t>(form_.states + i)];
+  }
 
   bool IsPossible() {
     if (form_.has_condition || form_.iterations < 1 ||
@@ -65,7 +69,7 @@ class RepetitionRecorder {
     for (int i = 0; i < FirstInvariant(); ++i) {
       has_elements &= ShapeOf(Input(i)).byte_size() > 0;
     }
-    for (int i = 0; i < form_.slices_out; ++i) has_elements &= ShapeOf(RowOut(i)).byte_size() > 0;
+    for (int i = 0; i < form_.slices_out; ++i) has_elements &= RowShape(i).byte_size() > 0;
     return has_elements;
   }
 
@@ -120,7 +124,7 @@ class RepetitionRecorder {
                               AllocateRows(ShapeOf(Input(FirstSlice() + i))));
     }
     for (int i = 0; i < form_.slices_out; ++i) {
-      TARTAN_ASSIGN_OR_RETURN(result_->out_.emplace_back(), AllocateRows(ShapeOf(RowOut(i))));
+      TARTAN_ASSIGN_OR_RETURN(result_->out_.emplace_back(), AllocateRows(RowShape(i)));
     }
     for (int i = 0; i < form_.states; ++i) {
       TARTAN_RETURN_IF_ERROR(AllocateState(i));
