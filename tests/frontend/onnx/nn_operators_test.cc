@@ -2,6 +2,7 @@
 // Operators of neural networks where the official cases say nothing: forms, types and errors.
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -115,6 +116,61 @@ TEST(Reduce, KeepsIntegersIntegers) {
   EXPECT_THAT(y.ToInts(), ElementsAre(2));
   EXPECT_THAT(EvaluateTensor({"ReduceMax", 20, {Values({2}, {0, 1}, DataType::kBool)}}).ToInts(),
               ElementsAre(1));
+}
+
+HostTensor Integers(DataType type, const std::vector<int64_t>& values) {
+  const TensorShape shape{type, {static_cast<int64_t>(values.size())}};
+  std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    StoreElement(type, values[i], static_cast<int64_t>(i), bytes.data());
+  }
+  return HostTensor(shape, bytes);
+}
+
+// Each mean as 128 bits have it, rounded towards zero.
+TEST(ReduceMean, OfIntegersDoesNotOverflow) {
+  __extension__ using Wide = __int128;
+  std::mt19937_64 random(45);
+  for (const DataType type : {DataType::kInt8, DataType::kUInt8, DataType::kInt16, DataType::kInt32,
+                              DataType::kUInt32, DataType::kInt64, DataType::kUInt64}) {
+    const auto value = [&](int64_t bits) {
+      return type == DataType::kUInt64 ? Wide{static_cast<uint64_t>(bits)} : Wide{bits};
+    };
+    for (int round = 0; round < 40; ++round) {
+      std::vector<int64_t> values(1 + random() % 7);
+      Wide sum = 0;
+      for (int64_t& v : values) {
+        const uint64_t kind = random() % 4;
+        v = kind == 0 ? MinInteger(type) : MaxInteger(type);
+        if (kind > 1) v = Integers(type, {static_cast<int64_t>(random())}).GetInt(0);
+        sum += value(v);
+      }
+      const HostTensor mean = EvaluateTensor(
+          {"ReduceMean", 13, {Integers(type, values)}, Attribute("keepdims", int64_t{0})});
+      ASSERT_EQ(mean.type(), type);
+      EXPECT_EQ(static_cast<double>(value(mean.GetInt(0)) - sum / static_cast<Wide>(values.size())),
+                0)
+          << tartan::Name(type) << ", round " << round;
+    }
+  }
+}
+
+TEST(Reduce, NormsOfIntegersAreThoseOfFloat64) {
+  const auto reduce = [](const char* op, const std::vector<int64_t>& values) {
+    return EvaluateTensor({op, 13, {Integers(DataType::kInt32, values)}}).GetInt(0);
+  };
+  EXPECT_EQ(reduce("ReduceL2", {30000, 40000}), 50000);
+  EXPECT_EQ(reduce("ReduceL2", {16777217}), 16777217);
+  EXPECT_EQ(reduce("ReduceLogSumExp", {16777217}), 16777217);
+}
+
+TEST(AveragePool, TakesNoIntegers) {
+  const HostTensor x = Values({1, 1, 4}, {1, 2, 3, 4}, DataType::kInt32);
+  const std::string kernel = Attribute("kernel_shape", std::vector<int64_t>{2});
+  EXPECT_THAT(Error({"AveragePool", 13, {x}, kernel}),
+              HasSubstr("operand 0 is int32[1, 1, 4], but the operator takes floats only"));
+  EXPECT_THAT(Error({"GlobalAveragePool", 13, {x}}), HasSubstr("takes floats only"));
+  EXPECT_THAT(Error({"Mean", 13, {x, x}}), HasSubstr("takes floats only"));
 }
 
 TEST(ArgMax, CountsANanAsTheGreatest) {

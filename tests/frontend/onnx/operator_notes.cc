@@ -100,6 +100,8 @@ constexpr Decision kDecisions[] = {
      "ONNX's shape inference, PyTorch, onnxruntime"},
     {"Resize", "nearest where a coordinate is whole or halfway",
      "coordinates are exact fractions: with `sizes` the scale is the quotient of the sizes, a "
+    {"ReduceMean", "integers", "the mean of the exact sum, rounded towards zero",
+     "onnxruntime; the reference evaluator's sums overflow"},
      "scale "
      "of `scales` is the simplest fraction that rounds to it in float32 (0.3 is 3/10)",
      "standard's formulas; onnxruntime 1.32 with `round_prefer_floor` and `round_prefer_ceil`. "

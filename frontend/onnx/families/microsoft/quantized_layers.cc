@@ -272,8 +272,12 @@ Outputs QLinearReduceMean(NodeContext& context) {
   const Tensor& x = context.input(0);
   FunctionText text(context);
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "X", 0, 2, -1));
-  text.Add(ReduceStatement("SUM", '+', "X", x.dims(), reduction.axes));
-  const double count = static_cast<double>(ReducedCount(x.dims(), reduction.axes));
+  const int64_t elements = ReducedCount(x.dims(), reduction.axes);
+  // A term has 9 bits; a sum of more terms needs 64 bits.
+  constexpr int64_t kMostInInt32 = int64_t{1} << 22;
+  text.Add("WIDE", elements > kMostInInt32 ? Cast("X", DataType::kInt64) : "X");
+  text.Add(ReduceStatement("SUM", '+', "WIDE", x.dims(), reduction.axes));
+  const double count = static_cast<double>(elements);
   text.Add("MEAN", absl::StrCat(Cast("SUM", DataType::kFloat32), " / ", Literal(count), " * ",
                                 ReshapeCall(text.Operand(1), {})));
   text.Add("FLAT", ReshapeCall("MEAN", reduction.dims));

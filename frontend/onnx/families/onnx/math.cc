@@ -53,6 +53,10 @@ constexpr int kMaxOperandsOfExpression = 64;
 Outputs Fold(NodeContext& context, std::string (*join)(const std::string&, const std::string&),
              bool is_mean = false) {
   const int count = context.input_count();
+  const TensorShape& first = context.input(0).shape();
+  if (is_mean && !IsFloat(first.type)) {
+    return Unsupported("operand 0 is ", first.ToString(), ", but the operator takes floats only");
+  }
   std::string value = "X0";
   std::vector<std::string> statements;
   for (int i = 1; i < count; ++i) {

@@ -122,8 +122,16 @@ std::vector<double> WindowCounts(const SlidingWindow& window, size_t d, int64_t 
   return counts;
 }
 
+// Sums of integers would overflow, and the standard has these pools of floats only.
+absl::Status CheckFloats(const NodeContext& context) {
+  const TensorShape& shape = context.input(0).shape();
+  if (IsFloat(shape.type)) return absl::OkStatus();
+  return Unsupported("operand 0 is ", shape.ToString(), ", but the operator takes floats only");
+}
+
 // The counts of all dimensions are multiplied: into one number where they are the same everywhere.
 Outputs AveragePool(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(CheckFloats(context));
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const SlidingWindow window, ReadPool(context));
   TARTAN_ASSIGN_OR_RETURN(const int64_t include_pad, context.Int("count_include_pad", 0));
@@ -181,6 +189,7 @@ std::string NormRoot(double p, DataType type) {
 }
 
 Outputs LpPool(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(CheckFloats(context));
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const SlidingWindow window, ReadPool(context));
   TARTAN_ASSIGN_OR_RETURN(const double p, ReadNorm(context));
@@ -204,6 +213,7 @@ Outputs GlobalPool(NodeContext& context, const std::string& term, char aggregati
 }
 
 Outputs GlobalAveragePool(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(CheckFloats(context));
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Sizes spatial, SpatialDims(x));
   return GlobalPool(context, "X", '+', absl::StrCat("S / ", Product(spatial)));
@@ -212,6 +222,7 @@ Outputs GlobalAveragePool(NodeContext& context) {
 Outputs GlobalMaxPool(NodeContext& context) { return GlobalPool(context, "X", '>', "S"); }
 
 Outputs GlobalLpPool(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(CheckFloats(context));
   const DataType type = context.input(0).type();
   TARTAN_ASSIGN_OR_RETURN(const double p, ReadNorm(context));
   return GlobalPool(context, NormTerm(p, type), '+', NormRoot(p, type));

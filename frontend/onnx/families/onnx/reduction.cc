@@ -88,8 +88,9 @@ constexpr Reduction kLogSumExp = {"exp(D)", '+', "log(S) + M", OfNothing::kLowes
 // The operand in the type the aggregation is made in: a number.
 std::string Operand(const Reduction& reduction, DataType type) {
   if (type == DataType::kBool) return Cast("IN", DataType::kUInt8);
-  if (reduction.in_float && !IsFloat(type)) return Cast("IN", DataType::kFloat32);
-  return "IN";
+  if (!reduction.in_float || IsFloat(type)) return "IN";
+  // float32 does not hold every integer of 32 bits.
+  return Cast("IN", ByteWidth(type) < 4 ? DataType::kFloat32 : DataType::kFloat64);
 }
 
 std::vector<std::string> ReductionStatements(const Reduction& reduction, const Tensor& x,
@@ -118,6 +119,40 @@ std::vector<std::string> ReductionStatements(const Reduction& reduction, const T
   return statements;
 }
 
+// The mean of integers from an exact sum, rounded towards zero. Numbers of 64 bits are split into
+// quotients and remainders of the count, whose sums do not overflow.
+Outputs MeanOfIntegers(const NodeContext& context, const Tensor& x, const ReducedAxes& reduced) {
+  const int64_t count = ReducedCount(x.dims(), reduced.axes);
+  constexpr int64_t kMaxCount = int64_t{1} << 30;  // its square fits 64 bits
+  if (count > kMaxCount) return Unsupported("the mean of ", count, " integers");
+  const auto sum = [&](absl::string_view target, absl::string_view source) {
+    const auto reduce = reduced.keep ? &ReduceStatement : &DropStatement;
+    return reduce(target, '+', source, x.dims(), reduced.axes);
+  };
+  if (ByteWidth(x.type()) < 8) {
+    return context.Apply(
+        TileFunction("IN", "Y",
+                     {absl::StrCat("X = ", Cast("IN", DataType::kInt64)), sum("S", "X"),
+                      absl::StrCat("Y = ", Cast(absl::StrCat("S / ", count), x.type()))}),
+        {x});
+  }
+  std::vector<std::string> statements = {absl::StrCat("Q = IN / ", count),
+                                         absl::StrCat("R = IN - Q * ", count),
+                                         sum("SQ", "Q"),
+                                         sum("SR", "R"),
+                                         absl::StrCat("T = SR / ", count),
+                                         "M = SQ + T"};
+  if (IsSignedInteger(x.type())) {
+    // M and the remainder may differ in sign; then M is one too far from zero.
+    statements.push_back(absl::StrCat("LEFT = SR - T * ", count));
+    statements.emplace_back("UP = M < 0 && LEFT > 0 ? M + 1 : M");
+    statements.emplace_back("Y = M > 0 && LEFT < 0 ? M - 1 : UP");
+  } else {
+    statements.emplace_back("Y = M");
+  }
+  return context.Apply(TileFunction("IN", "Y", statements), {x});
+}
+
 Outputs Reduce(NodeContext& context, const Reduction& reduction) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const ReducedAxes reduced, ReadAxes(context));
@@ -128,6 +163,7 @@ Outputs Reduce(NodeContext& context, const Reduction& reduction) {
                             Fill(context, ValueOfNothing(reduction.of_nothing, x.type()), dims));
     return std::vector<Tensor>{std::move(result)};
   }
+  if (&reduction == &kMean && !IsFloat(x.type())) return MeanOfIntegers(context, x, reduced);
   return context.Apply(TileFunction("IN", "Y", ReductionStatements(reduction, x, reduced)), {x});
 }
 
