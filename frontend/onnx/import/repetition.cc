@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/model/value_proto.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
@@ -67,7 +68,9 @@ struct Trial {
 };
 
 // Nothing where the body must know values, or its states change their shapes or are no tensors.
+// For no iteration at all the states after one may have any shape.
 absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetition& repetition) {
+  const bool is_for_shapes = repetition.iterations <= 0;
   Trial trial;
   api::RepeatBody& body = trial.body;
   std::vector<Value> inputs;
@@ -96,6 +99,7 @@ absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetit
   }
   for (const Tensor& state : body.states) {
     const Value& made = imported->outputs[next++];
+    if (is_for_shapes) continue;
     if (!IsPlain(made) || made.tensor().shape() != state.shape()) return std::optional<Trial>();
     body.next_states.push_back(made.tensor());
   }
@@ -192,17 +196,40 @@ absl::StatusOr<RepetitionResult> RunIterations(NodeContext& context, const Repet
   return result;
 }
 
-// No iteration at all: the shapes of rows are those of an iteration that would have been.
-absl::StatusOr<RepetitionResult> RunNoIteration(const Repetition& repetition,
-                                                const std::optional<Trial>& trial,
+// The shape that the file declares for a row, with 0 for a size that it leaves open.
+absl::StatusOr<TensorShape> DeclaredRow(const ValueInfoProto& row) {
+  const TypeProto::Tensor& type = row.type().tensor_type();
+  const absl::StatusOr<ElementType> element = ElementFromOnnx(type.elem_type());
+  if (!type.has_shape() || !element.ok() || element->element != api::Element::kPlain) {
+    return Unsupported("a loop without iterations whose row '", row.name(), "' has no known shape");
+  }
+  TensorShape shape{element->type, {}};
+  for (const auto& dim : type.shape().dim()) {
+    shape.dims.push_back(dim.has_dim_value() ? dim.dim_value() : 0);
+  }
+  TARTAN_RETURN_IF_ERROR(CheckShape(shape));
+  return shape;
+}
+
+// The result of no iteration: rows have the shapes that one iteration would give them, or the
+// declared ones where values decide the shapes.
+absl::StatusOr<RepetitionResult> RunNoIteration(NodeContext& context, const Repetition& repetition,
                                                 size_t rows_per_iteration) {
   RepetitionResult result;
   result.states = repetition.states;
-  if (rows_per_iteration > 0 && !trial.has_value()) {
-    return Unsupported("a loop without iterations whose rows have no known shape");
-  }
+  if (rows_per_iteration == 0) return result;
+  const absl::StatusOr<std::optional<Trial>> trial = TryBody(context, repetition);
+  // Values that are still to be asked for.
+  if (absl::IsFailedPrecondition(trial.status())) return trial.status();
+  const GraphProto& graph = *repetition.graph;
+  const int first = graph.output_size() - static_cast<int>(rows_per_iteration);
   for (size_t i = 0; i < rows_per_iteration; ++i) {
-    TensorShape shape = trial->body.rows[i].shape();
+    TensorShape shape;
+    if (trial.ok() && trial->has_value()) {
+      shape = (*trial)->body.rows[i].shape();
+    } else {
+      TARTAN_ASSIGN_OR_RETURN(shape, DeclaredRow(graph.output(first + static_cast<int>(i))));
+    }
     shape.dims.insert(shape.dims.begin(), 0);
     result.stacked.push_back(Tensor::Constant(HostTensor::Zeros(shape)));
   }
@@ -256,8 +283,8 @@ absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& 
   if (repetition.iterations > 0 && repetition.iterations <= kMaxJoinedIterations) {
     return RunIterations(context, repetition, rows_per_iteration);
   }
+  if (repetition.iterations <= 0) return RunNoIteration(context, repetition, rows_per_iteration);
   TARTAN_ASSIGN_OR_RETURN(std::optional<Trial> trial, TryBody(context, repetition));
-  if (repetition.iterations <= 0) return RunNoIteration(repetition, trial, rows_per_iteration);
   if (!trial.has_value()) return RunIterations(context, repetition, rows_per_iteration);
   trial->body.iterations = repetition.iterations;
   DropKnownCondition(&trial->body);

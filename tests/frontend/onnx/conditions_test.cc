@@ -108,5 +108,27 @@ TEST(Conditions, KeepTheirShapeInTheBody) {
   }
 }
 
+// The number of the iteration decides the size of a row.
+TEST(NoIteration, GivesRowsTheirDeclaredShapeWhereNothingElseTellsIt) {
+  const auto loop = [](const std::string& row_type) {
+    const std::string body =
+        ValueText("input", "iteration", kInt64, "") + ValueText("input", "on", kBool, "") +
+        NodeText("Identity", {"on"}, {"still"}) +
+        NodeText("Range", {"zero", "iteration", "one"}, {"row"}) + Output("still") + row_type;
+    return " initializer { name: 'none' data_type: 7 int64_data: 0 }"
+           " initializer { name: 'zero' data_type: 7 int64_data: 0 }"
+           " initializer { name: 'one' data_type: 7 int64_data: 1 } " +
+           NodeText("Loop", {"none", "c"}, {"rows"}, GraphAttribute("body", body)) +
+           NodeText("Shape", {"rows"}, {"y"});
+  };
+  const std::string condition = ValueText("input", "c", kBool, "");
+  const auto declared = Result(condition + loop(ValueText("output", "row", kInt64, "3 n")),
+                               {One(DataType::kBool, {})});
+  ASSERT_TRUE(declared.ok()) << declared.status();
+  EXPECT_THAT(*declared, ElementsAre(0, 3, 0));
+  EXPECT_THAT(MessageOf(Result(condition + loop(Output("row")), {One(DataType::kBool, {})})),
+              HasSubstr("a loop without iterations whose row 'row' has no known shape"));
+}
+
 }  // namespace
 }  // namespace tartan::onnx::conditions_test

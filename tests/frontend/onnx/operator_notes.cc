@@ -71,6 +71,10 @@ constexpr Decision kDecisions[] = {
      "rounds to the even position, then applies the padding",
      "onnxruntime, reference evaluator; PyTorch reflects "
      "first, which differs at these points alone"},
+    {"Loop, Scan", "sizes of rows where there is no iteration",
+     "those of an iteration that would have been; where values decide them, what the body "
+     "declares, and 0 for a size that it leaves open",
+     "onnxruntime"},
     {"MoE, QMoE (com.microsoft)", "`normalize_routing_weights` of 0",
      "the shares of the experts chosen are those among all experts",
      "documentation, onnxruntime's MoE; "
