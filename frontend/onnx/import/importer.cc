@@ -359,6 +359,7 @@ absl::StatusOr<std::vector<Value>> Importer::ImportNested(const GraphProto& grap
     return Unsupported("a graph passed to a function as an attribute");
   }
   TARTAN_RETURN_IF_ERROR(CountRepeated(static_cast<int64_t>(found->second->nodes.size())));
+  TARTAN_RETURN_IF_ERROR(CheckNewNames(*found->second, *current_scope_));
   Scope scope;
   scope.outer = current_scope_;
   scope.captures = captures;

@@ -88,6 +88,9 @@ class Importer : private NodeServices {
   absl::StatusOr<std::vector<Slot>> CallFunction(const LocalFunction& function,
                                                  const NodeProto& node,
                                                  absl::Span<const Slot> inputs, const Frame& frame);
+  // InvalidArgument where a nested graph gives a name of the graphs around it to another value. The
+  // standard forbids it, and engines differ in which value they take. Names of inputs may return.
+  static absl::Status CheckNewNames(const Graph& graph, const Scope& outer);
   absl::StatusOr<std::vector<api::Value>> ImportNested(const GraphProto& graph,
                                                        absl::Span<const api::Value> inputs,
                                                        LoopBody* captures);

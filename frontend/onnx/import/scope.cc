@@ -32,6 +32,16 @@ Value Captured(const Value& value, LoopBody* captures) {
 
 }  // namespace
 
+const api::Value* Scope::Defined(const std::string& name) const {
+  for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
+    const auto slot = scope->slots.find(name);
+    if (slot != scope->slots.end()) return &slot->second.value;
+    const auto constant = scope->graph->constants.find(name);
+    if (constant != scope->graph->constants.end()) return &constant->second;
+  }
+  return nullptr;
+}
+
 std::unique_ptr<Slot> Scope::Find(const std::string& name) const {
   std::vector<LoopBody*> crossed;
   for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {

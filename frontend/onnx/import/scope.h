@@ -30,6 +30,9 @@ struct Scope {
 
   // Null for a name that nothing defines.
   std::unique_ptr<Slot> Find(const std::string& name) const;
+  // The value of that name that this graph or one around it has so far, as it is there; null where
+  // none has one.
+  const api::Value* Defined(const std::string& name) const;
 };
 
 }  // namespace tartan::onnx

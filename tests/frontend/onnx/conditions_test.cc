@@ -130,5 +130,46 @@ TEST(NoIteration, GivesRowsTheirDeclaredShapeWhereNothingElseTellsIt) {
               HasSubstr("a loop without iterations whose row 'row' has no known shape"));
 }
 
+// The standard wants names of nested graphs to be new; engines differ in whose value they take.
+TEST(NestedGraphs, GiveNoNameOfTheGraphsAroundThemToAnotherValue) {
+  const std::string given = ValueText("input", "x", kFloat, "") +
+                            ValueText("input", "c", kBool, "") + NodeText("Add", {"x", "x"}, {"k"});
+  const auto result = [&](const std::string& then_branch) {
+    const std::string other = NodeText("Mul", {"x", "k"}, {"m"}) + Output("m");
+    const std::string node =
+        NodeText("If", {"c"}, {"y"},
+                 GraphAttribute("then_branch", then_branch) + GraphAttribute("else_branch", other));
+    return Result(given + node, {One(DataType::kFloat32, {}), One(DataType::kBool, {})});
+  };
+  const std::string sum = NodeText("Add", {"x", "k"}, {"m"}) + Output("m");
+  const auto right = result(sum);
+  ASSERT_TRUE(right.ok()) << right.status();
+  EXPECT_THAT(*right, ElementsAre(3));
+  const std::string constant = " initializer { name: 'k' data_type: 1 float_data: 7 } ";
+  EXPECT_THAT(MessageOf(result(constant + sum)),
+              HasSubstr("defines 'k' by an initialiser or a constant, but a graph around it has a "
+                        "value of that name"));
+  EXPECT_THAT(MessageOf(result(NodeText("Mul", {"x", "x"}, {"k"}) + sum)),
+              HasSubstr("defines 'k' by -> k (Mul), but a graph around it"));
+  // Two values that are the same may share a name.
+  const std::string three = " initializer { name: 'three' data_type: 1 float_data: 3 } ";
+  const auto same = Result(
+      given + three +
+          NodeText("If", {"c"}, {"y"},
+                   GraphAttribute("then_branch",
+                                  three + NodeText("Mul", {"k", "three"}, {"m"}) + Output("m")) +
+                       GraphAttribute("else_branch", sum)),
+      {One(DataType::kFloat32, {}), One(DataType::kBool, {})});
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_THAT(*same, ElementsAre(6));
+  const std::string inner =
+      NodeText(
+          "If", {"c"}, {"m"},
+          GraphAttribute("then_branch", constant + NodeText("Neg", {"k"}, {"i"}) + Output("i")) +
+              GraphAttribute("else_branch", NodeText("Neg", {"x"}, {"j"}) + Output("j"))) +
+      Output("m");
+  EXPECT_THAT(MessageOf(result(inner)), HasSubstr("defines 'k'"));
+}
+
 }  // namespace
 }  // namespace tartan::onnx::conditions_test

@@ -71,6 +71,10 @@ constexpr Decision kDecisions[] = {
      "rounds to the even position, then applies the padding",
      "onnxruntime, reference evaluator; PyTorch reflects "
      "first, which differs at these points alone"},
+    {"If, Loop, Scan", "a nested graph gives a name of the graphs around it to another value",
+     "the model is refused",
+     "standard, and its checker for results of nodes; of an initialiser onnxruntime and the "
+     "reference evaluator take the outer value"},
     {"Loop, Scan", "sizes of rows where there is no iteration",
      "those of an iteration that would have been; where values decide them, what the body "
      "declares, and 0 for a size that it leaves open",
@@ -96,6 +100,8 @@ constexpr Decision kDecisions[] = {
      "of the scale's type, or of the attribute `precision`: float16 "
      "operands are divided in float16",
      "standard; onnxruntime divides them in float32"},
+    {"ReduceMean", "integers", "the mean of the exact sum, rounded towards zero",
+     "onnxruntime; the reference evaluator's sums overflow"},
     {"Resize", "nearest in operator set 10, where an axis shrinks",
      "the next element up (`ceil`); down (`floor`) where it grows. Upsample likewise",
      "ONNX 1.5's case `test_resize_downsample_nearest`, onnxruntime"},
@@ -104,8 +110,6 @@ constexpr Decision kDecisions[] = {
      "ONNX's shape inference, PyTorch, onnxruntime"},
     {"Resize", "nearest where a coordinate is whole or halfway",
      "coordinates are exact fractions: with `sizes` the scale is the quotient of the sizes, a "
-    {"ReduceMean", "integers", "the mean of the exact sum, rounded towards zero",
-     "onnxruntime; the reference evaluator's sums overflow"},
      "scale "
      "of `scales` is the simplest fraction that rounds to it in float32 (0.3 is 3/10)",
      "standard's formulas; onnxruntime 1.32 with `round_prefer_floor` and `round_prefer_ceil`. "

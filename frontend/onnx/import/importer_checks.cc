@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a graph is held to while it is imported.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/import/importer.h"
+#include "proto/onnx.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+
+// Whether both are the same numbers in the same shape, known now.
+static bool IsSameConstant(const api::Value& a, const api::Value& b) {
+  for (const api::Value* value : {&a, &b}) {
+    const bool is_plain = value->is_tensor() && value->element() == api::Element::kPlain;
+    if (!is_plain || value->tensor().constant() == nullptr) return false;
+  }
+  const HostTensor& x = *a.tensor().constant();
+  const HostTensor& y = *b.tensor().constant();
+  return x.shape() == y.shape() && x.bytes() == y.bytes();
+}
+
+// onnxruntime writes files in which a body has a constant of an outer graph once more.
+absl::Status Importer::CheckNewNames(const Graph& graph, const Scope& outer) {
+  // Nodes that are imported once more (Reimport) see later names, too.
+  if (outer.outer != nullptr && outer.outer->graph == outer.graph) return absl::OkStatus();
+  const auto check = [&](const std::string& name, const api::Value* value, absl::string_view by) {
+    const std::vector<std::string>& inputs = graph.inputs;
+    if (name.empty() || std::find(inputs.begin(), inputs.end(), name) != inputs.end()) {
+      return absl::OkStatus();
+    }
+    const api::Value* const defined = outer.Defined(name);
+    if (defined == nullptr || (value != nullptr && IsSameConstant(*value, *defined))) {
+      return absl::OkStatus();
+    }
+    return Invalid("graph '", graph.name, "' defines '", name, "' by ", by,
+                   ", but a graph around it has a value of that name");
+  };
+  for (const auto& [name, value] : graph.constants) {
+    TARTAN_RETURN_IF_ERROR(check(name, &value, "an initialiser or a constant"));
+  }
+  for (const NodeProto* node : graph.nodes) {
+    for (const std::string& name : node->output()) {
+      TARTAN_RETURN_IF_ERROR(check(name, nullptr, Describe(*node)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tartan::onnx
