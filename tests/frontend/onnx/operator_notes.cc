@@ -188,7 +188,6 @@ constexpr Reason kMissing[] = {
     {"SparseAttentionIndexer", "sparse tables of blocks that a serving engine manages"},
     {"SparsePagedAttention", "sparse tables of blocks that a serving engine manages"},
     {"SparseToDenseMatMul", "sparse tensors"},
-    {"Tokenizer", "words from text: before the model"},
     {"VarlenCausalConvWithState", "tokens packed without padding, for onnxruntime's GPU kernels"},
     {"VarlenNGramHashMapping", "hashes of words; not done yet"},
     {"WhisperBeamSearch", "a search over words that runs graphs of its own: a caller's part"},

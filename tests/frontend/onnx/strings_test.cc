@@ -130,5 +130,76 @@ TEST(TfIdfVectorizer, CountsGramsOfStringsWithSkips) {
               HasSubstr("different kinds of tokens"));
 }
 
+// --- com.microsoft.Tokenizer, as onnxruntime 1.32 has it.
+
+OperatorCall Tokenize(HostValue texts, const std::string& fields, int64_t mark = 0,
+                      int64_t least_characters = 1) {
+  return {"Tokenizer",
+          13,
+          {std::move(texts)},
+          fields + Attribute("mark", mark) + Attribute("pad_value", "#") +
+              Attribute("mincharnum", least_characters),
+          1,
+          "com.microsoft"};
+}
+
+std::vector<std::string> Tokens(const std::string& text, const std::string& fields,
+                                int64_t mark = 0, int64_t least_characters = 1) {
+  return api::StringsOf(
+      EvaluateAll(Tokenize(HostStrings({1}, {text}), fields, mark, least_characters))[0]);
+}
+
+TEST(Tokenizer, FillsUpRowsOfWhatItMatches) {
+  const HostValue y = EvaluateAll(Tokenize(HostStrings({2, 2}, {"ab cd", "e", "!", "g h i"}),
+                                           Attribute("tokenexp", "[a-z]+")))[0];
+  EXPECT_THAT(y.tensor().shape().dims, ElementsAre(2, 2, 3));
+  EXPECT_THAT(api::StringsOf(y),
+              ElementsAre("ab", "cd", "#", "e", "#", "#", "#", "#", "#", "g", "h", "i"));
+  EXPECT_THAT(Tokens("ab abc", Attribute("tokenexp", "a|ab")), ElementsAre("ab", "ab"));
+  EXPECT_THAT(Tokens("a1b22", Attribute("tokenexp", "[a-z]*")), ElementsAre("a", "b"));
+  EXPECT_THAT(Tokens("foo bar", Attribute("tokenexp", "\\\\bb")), ElementsAre("b"));
+}
+
+TEST(Tokenizer, DropsSeparatorsOneAfterTheOther) {
+  EXPECT_THAT(Tokens("a,b;c, d", Words("separators", {"[,;]", " "})),
+              ElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(Tokens("abXXcd", Words("separators", {"bX", "XX"})), ElementsAre("a", "Xcd"));
+  EXPECT_THAT(Tokens("abXXcd", Words("separators", {"XX", "bX"})), ElementsAre("ab", "cd"));
+  EXPECT_THAT(Tokens("a b", Words("separators", {" ", ""})), ElementsAre());
+}
+
+TEST(Tokenizer, CountsCharactersOfUtf8) {
+  EXPECT_THAT(Tokens("h\u00e9\u65e5", Words("separators", {""})),
+              ElementsAre("h", "\u00e9", "\u65e5"));
+  EXPECT_THAT(Tokens("a\n\u65e5", Attribute("tokenexp", ".")), ElementsAre("a", "\n", "\u65e5"));
+  EXPECT_THAT(Tokens("a\n\u65e5", Attribute("tokenexp", "(.)")), ElementsAre("a", "\u65e5"));
+  EXPECT_THAT(Tokens("\u65e5\u672c x yz", Attribute("tokenexp", "[^ ]+"), 0, 2),
+              ElementsAre("\u65e5\u672c", "yz"));
+}
+
+TEST(Tokenizer, MarksTheEndsOfTextsUnlessThereIsNoToken) {
+  EXPECT_THAT(Tokens("ab", Attribute("tokenexp", "."), 1), ElementsAre("\x02", "a", "b", "\x03"));
+  const HostValue none =
+      EvaluateAll(Tokenize(HostStrings({2}, {"", "!"}), Attribute("tokenexp", "[a-z]"), 1))[0];
+  EXPECT_THAT(none.tensor().shape().dims, ElementsAre(2, 0));
+  const HostValue empty =
+      EvaluateAll(Tokenize(HostStrings({2, 0}, {}), Attribute("tokenexp", ".")))[0];
+  EXPECT_THAT(empty.tensor().shape().dims, ElementsAre(2, 0));
+}
+
+TEST(Tokenizer, SaysWhatIsWrong) {
+  const HostValue text = HostStrings({1}, {"a"});
+  EXPECT_THAT(Error(Tokenize(text, Attribute("tokenexp", "("))),
+              HasSubstr("attribute 'tokenexp': missing )"));
+  EXPECT_THAT(Error(Tokenize(text, Words("separators", {""}), 0, 2)),
+              HasSubstr("'mincharnum' is 2 where tokens are single characters"));
+  EXPECT_THAT(Error(Tokenize(text, Attribute("tokenexp", "."), 0, 0)),
+              HasSubstr("attribute 'mincharnum' is 0"));
+  EXPECT_THAT(Error(Tokenize(HostStrings({1, 1, 1}, {"a"}), Attribute("tokenexp", "."))),
+              HasSubstr("expected [C] or [N, C]"));
+  EXPECT_THAT(Error(Tokenize(Values({1}, {1}), Attribute("tokenexp", "."))),
+              HasSubstr("a tensor of strings is expected"));
+}
+
 }  // namespace
 }  // namespace tartan::onnx::strings_test
