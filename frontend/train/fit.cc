@@ -60,6 +60,8 @@ class Run {
  private:
   // Which columns are read, as what; how many examples make a batch; which are for validation.
   absl::Status Prepare() {
+    // Names that are not known end the run before its first step.
+    TARTAN_RETURN_IF_ERROR(Metrics().status());
     TARTAN_ASSIGN_OR_RETURN(feeds_, MatchColumns(model_, *dataset_, trainer_options_.loss,
                                                  options_.columns, options_.target));
     batch_ = feeds_.batch;
@@ -211,11 +213,7 @@ class Run {
       dataset = dataset_;
       rows = split_.validation;
     }
-    std::vector<std::pair<std::string, std::unique_ptr<Metric>>> metrics;
-    for (const std::string& name : MetricNames()) {
-      TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, MakeMetric(name));
-      metrics.emplace_back(name, std::move(metric));
-    }
+    TARTAN_ASSIGN_OR_RETURN(const auto metrics, Metrics());
     data::BatchOptions batches = BatchesOf({}, /*shuffle=*/false);
     batches.rows = std::move(rows);
     batches.drop_last = feeds_.batch != 0;
@@ -241,6 +239,11 @@ class Run {
       (*values)[absl::StrCat("val_", name)] = metric->Value();
     }
     return NoteValidation(loss);
+  }
+
+  absl::StatusOr<NamedMetrics> Metrics() const {
+    const Loss& loss = trainer_options_.loss;
+    return MakeMetrics(MetricNames(), {loss.kind, loss.ignore_index, options_.threshold});
   }
 
   std::vector<std::string> MetricNames() const {

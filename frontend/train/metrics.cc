@@ -16,172 +16,249 @@ namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
-absl::Status DoNotFit(absl::string_view metric, const HostTensor& output,
-                      const HostTensor& target) {
-  return absl::InvalidArgumentError(absl::StrCat(metric, " has no meaning for an output ",
-                                                 output.shape().ToString(), " and a target ",
-                                                 target.shape().ToString()));
+double Share(int64_t part, int64_t all) {
+  return all == 0 ? kNothing : static_cast<double>(part) / static_cast<double>(all);
 }
 
-int64_t PerExample(const HostTensor& tensor) {
-  const int64_t examples = tensor.shape().rank() > 0 ? tensor.shape().dims[0] : 1;
-  return examples == 0 ? 0 : tensor.element_count() / examples;
-}
-
-// Scores by class along the last dimension, and the class of each row: a number, or where the
-// target's probability is greatest.
-class Rows {
+// A metric of decisions. A NaN among the scores that count leaves it without a value.
+class Decided : public Metric {
  public:
-  static absl::StatusOr<Rows> Make(absl::string_view metric, const HostTensor& output,
-                                   const HostTensor& target, int64_t count) {
-    Rows rows(output, target);
-    if (output.shape().rank() < 2) return DoNotFit(metric, output, target);
-    rows.classes_ = output.shape().dims.back();
-    const bool has_numbers = target.shape().rank() + 1 == output.shape().rank();
-    const bool fits = has_numbers ? target.element_count() * rows.classes_ == output.element_count()
-                                  : target.shape().dims == output.shape().dims;
-    if (!fits || rows.classes_ == 0) return DoNotFit(metric, output, target);
-    rows.has_numbers_ = has_numbers;
-    rows.count_ = count * (PerExample(output) / rows.classes_);
-    return rows;
-  }
+  Decided(std::string name, DecisionRule rule) : name_(std::move(name)), rule_(rule) {}
 
-  int64_t count() const { return count_; }
-  int64_t classes() const { return classes_; }
-  double Score(int64_t row, int64_t c) const { return output_.GetDouble(row * classes_ + c); }
-  // Not a class: the row does not count.
-  int64_t Class(int64_t row) const {
-    return has_numbers_ ? target_.GetInt(row) : Greatest(target_, row);
-  }
-  int64_t Predicted(int64_t row) const { return Greatest(output_, row); }
-  bool Counts(int64_t row) const { return Class(row) >= 0 && Class(row) < classes_; }
-
- private:
-  Rows(const HostTensor& output, const HostTensor& target) : output_(output), target_(target) {}
-
-  int64_t Greatest(const HostTensor& tensor, int64_t row) const {
-    int64_t best = 0;
-    for (int64_t c = 1; c < classes_; ++c) {
-      if (tensor.GetDouble(row * classes_ + c) > tensor.GetDouble(row * classes_ + best)) best = c;
-    }
-    return best;
-  }
-
-  HostTensor output_;
-  HostTensor target_;
-  bool has_numbers_ = true;
-  int64_t classes_ = 0;
-  int64_t count_ = 0;
-};
-
-// Rows whose class is among the `most` greatest scores.
-class TopAccuracy final : public Metric {
- public:
-  explicit TopAccuracy(int64_t most) : most_(most) {}
-  absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
-    TARTAN_ASSIGN_OR_RETURN(const Rows rows, Rows::Make("accuracy", output, target, count));
-    for (int64_t row = 0; row < rows.count(); ++row) {
-      if (!rows.Counts(row)) continue;
-      const double score = rows.Score(row, rows.Class(row));
-      int64_t above = 0;
-      for (int64_t c = 0; c < rows.classes(); ++c) {
-        const double other = rows.Score(row, c);
-        above += other > score || std::isnan(other) || (other == score && c < rows.Class(row));
-      }
-      right_ += above < most_ && !std::isnan(score);
-      ++all_;
+  absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) final {
+    TARTAN_ASSIGN_OR_RETURN(const Predictions batch,
+                            Predictions::Make(name_, rule_, output, target, count));
+    TARTAN_RETURN_IF_ERROR(Begin(batch, output, target));
+    for (int64_t row = 0; row < batch.rows(); ++row) {
+      if (!batch.has_labels() && !batch.Class(row).has_value()) continue;
+      has_nan_ = has_nan_ || batch.HasNan(row);
+      AddRow(batch, row);
     }
     return absl::OkStatus();
   }
-  double Value() const override {
-    return all_ == 0 ? kNothing : static_cast<double>(right_) / static_cast<double>(all_);
-  }
+  double Value() const final { return has_nan_ ? kNothing : Result(); }
+
+ protected:
+  const std::string& name() const { return name_; }
 
  private:
+  // Whether the metric is able to read such a batch.
+  virtual absl::Status Begin(const Predictions& batch, const HostTensor& output,
+                             const HostTensor& target) = 0;
+  virtual void AddRow(const Predictions& batch, int64_t row) = 0;
+  virtual double Result() const = 0;
+
+  const std::string name_;
+  const DecisionRule rule_;
+  bool has_nan_ = false;
+};
+
+// The share of rows whose class is among the `most` maximal scores, or whose labels are all right.
+class Accuracy final : public Decided {
+ public:
+  Accuracy(std::string name, DecisionRule rule, int64_t most)
+      : Decided(std::move(name), rule), most_(most) {}
+
+ private:
+  absl::Status Begin(const Predictions& batch, const HostTensor& output,
+                     const HostTensor& target) override {
+    if (!batch.has_labels() || name() == "accuracy") return absl::OkStatus();
+    return HasNoMeaning(name(), output, target, "it takes scores of classes, not of labels");
+  }
+  void AddRow(const Predictions& batch, int64_t row) override {
+    right_ += batch.has_labels() ? LabelsAreRight(batch, row) : IsAmongFirst(batch, row);
+    ++all_;
+  }
+  double Result() const override { return Share(right_, all_); }
+
+  static bool LabelsAreRight(const Predictions& batch, int64_t row) {
+    for (int64_t c = 0; c < batch.columns(); ++c) {
+      if (batch.Label(row, c) != batch.PredictedLabel(row, c)) return false;
+    }
+    return true;
+  }
+  bool IsAmongFirst(const Predictions& batch, int64_t row) const {
+    const int64_t actual = *batch.Class(row);
+    const double score = batch.Score(row, actual);
+    int64_t before = 0;
+    for (int64_t c = 0; c < batch.columns(); ++c) {
+      const double other = batch.Score(row, c);
+      before += other > score || (other == score && c < actual);
+    }
+    return before < most_;
+  }
+
   const int64_t most_;
   int64_t right_ = 0;
   int64_t all_ = 0;
 };
 
-class F1 final : public Metric {
+// The share of labels that are right.
+class LabelAccuracy final : public Decided {
  public:
-  absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
-    TARTAN_ASSIGN_OR_RETURN(const Rows rows, Rows::Make("f1", output, target, count));
-    counts_.resize(static_cast<size_t>(rows.classes()));
-    for (int64_t row = 0; row < rows.count(); ++row) {
-      if (!rows.Counts(row)) continue;
-      const auto actual = static_cast<size_t>(rows.Class(row));
-      const auto predicted = static_cast<size_t>(rows.Predicted(row));
-      ++counts_[actual].actual;
-      ++counts_[predicted].predicted;
-      counts_[actual].right += actual == predicted;
-    }
-    return absl::OkStatus();
+  explicit LabelAccuracy(DecisionRule rule) : Decided("label_accuracy", rule) {}
+
+ private:
+  absl::Status Begin(const Predictions& batch, const HostTensor& output,
+                     const HostTensor& target) override {
+    if (batch.has_labels()) return absl::OkStatus();
+    return HasNoMeaning(name(), output, target, "it takes scores of labels, not of classes");
   }
-  double Value() const override {
-    double sum = 0;
-    int classes = 0;
-    for (const Count& count : counts_) {
-      if (count.actual + count.predicted == 0) continue;
-      sum += 2.0 * static_cast<double>(count.right) /
-             static_cast<double>(count.actual + count.predicted);
-      ++classes;
+  void AddRow(const Predictions& batch, int64_t row) override {
+    for (int64_t c = 0; c < batch.columns(); ++c) {
+      right_ += batch.Label(row, c) == batch.PredictedLabel(row, c);
+      ++all_;
     }
-    return classes == 0 ? kNothing : sum / classes;
   }
+  double Result() const override { return Share(right_, all_); }
+
+  int64_t right_ = 0;
+  int64_t all_ = 0;
+};
+
+enum class Average : uint8_t { kDefault, kMacro, kMicro };
+
+// 2 right / (actual + predicted), of each class or label, or of all together. What neither occurs
+// nor is predicted has the value 0; the macro average leaves such classes out, but not labels,
+// whose number the output's shape tells.
+class F1 final : public Decided {
+ public:
+  F1(std::string name, DecisionRule rule, Average average)
+      : Decided(std::move(name), rule), average_(average) {}
 
  private:
   struct Count {
     int64_t actual = 0;
     int64_t predicted = 0;
     int64_t right = 0;
+    double Value() const {
+      return actual + predicted == 0 ? 0 : 2 * Share(right, actual + predicted);
+    }
   };
+
+  absl::Status Begin(const Predictions& batch, const HostTensor& /*output*/,
+                     const HostTensor& /*target*/) override {
+    // One label is a choice between two classes, 0 and 1.
+    is_one_label_ = batch.has_labels() && batch.columns() == 1;
+    has_many_labels_ = batch.has_labels() && !is_one_label_;
+    counts_.resize(is_one_label_ ? 2 : static_cast<size_t>(batch.columns()));
+    return absl::OkStatus();
+  }
+  void AddRow(const Predictions& batch, int64_t row) override {
+    ++rows_;
+    if (!has_many_labels_) {
+      AddChoice(is_one_label_ ? batch.Label(row, 0) : *batch.Class(row),
+                is_one_label_ ? batch.PredictedLabel(row, 0) : batch.PredictedClass(row));
+      return;
+    }
+    for (int64_t c = 0; c < batch.columns(); ++c) {
+      Count& count = counts_[static_cast<size_t>(c)];
+      count.actual += batch.Label(row, c);
+      count.predicted += batch.PredictedLabel(row, c);
+      count.right += batch.Label(row, c) && batch.PredictedLabel(row, c);
+    }
+  }
+  void AddChoice(int64_t actual, int64_t predicted) {
+    ++counts_[static_cast<size_t>(actual)].actual;
+    ++counts_[static_cast<size_t>(predicted)].predicted;
+    counts_[static_cast<size_t>(actual)].right += actual == predicted;
+  }
+  double Result() const override {
+    if (rows_ == 0) return kNothing;
+    if (is_one_label_ && average_ == Average::kDefault) return counts_[1].Value();
+    Count all;
+    double sum = 0;
+    int64_t averaged = 0;
+    for (const Count& count : counts_) {
+      all.actual += count.actual;
+      all.predicted += count.predicted;
+      all.right += count.right;
+      sum += count.Value();
+      averaged += has_many_labels_ || count.actual + count.predicted > 0;
+    }
+    return average_ == Average::kMicro ? all.Value() : sum / static_cast<double>(averaged);
+  }
+
+  const Average average_;
+  bool is_one_label_ = false;
+  bool has_many_labels_ = false;
+  int64_t rows_ = 0;
   std::vector<Count> counts_;
 };
 
-// The probability that an example of class 1 has a greater score than one of class 0.
+// Scores, and whether their examples are of class 1. The probability that one of class 1 has a
+// greater score than one of class 0; equal scores count a half.
+double AreaUnderCurve(std::vector<std::pair<double, bool>> examples) {
+  std::sort(examples.begin(), examples.end());
+  double below = 0;
+  double won = 0;
+  double positives = 0;
+  for (size_t begin = 0; begin < examples.size();) {
+    size_t end = begin;
+    double ones = 0;
+    while (end < examples.size() && examples[end].first == examples[begin].first)
+      ones += examples[end++].second;
+    const double zeros = static_cast<double>(end - begin) - ones;
+    won += ones * (below + zeros / 2);
+    below += zeros;
+    positives += ones;
+    begin = end;
+  }
+  return positives * below == 0 ? kNothing : won / (positives * below);
+}
+
+// The mean over the labels; of two classes that of class 1.
 class Auc final : public Metric {
  public:
+  explicit Auc(DecisionRule rule) : rule_(rule) {}
+
   absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
-    const int64_t scores = PerExample(output);
-    if (scores < 1 || scores > 2 || PerExample(target) != 1) return DoNotFit("auc", output, target);
-    for (int64_t row = 0; row < count; ++row) {
-      const double score = scores == 1 ? output.GetDouble(row)
-                                       : output.GetDouble(2 * row + 1) - output.GetDouble(2 * row);
-      examples_.emplace_back(score, target.GetDouble(row) > 0.5);
+    // An area needs no threshold, but one makes labels of an output and a target of equal sizes.
+    DecisionRule rule = rule_;
+    rule.threshold.reset();
+    if (output.shape().dims == target.shape().dims) rule.threshold = 0.5;
+    TARTAN_ASSIGN_OR_RETURN(const Predictions batch,
+                            Predictions::Make("auc", rule, output, target, count));
+    if (!batch.has_labels() && batch.columns() != 2)
+      return HasNoMeaning("auc", output, target, "it tells two classes apart");
+    labels_.resize(batch.has_labels() ? static_cast<size_t>(batch.columns()) : 1);
+    for (int64_t row = 0; row < batch.rows(); ++row) {
+      if (!batch.has_labels() && !batch.Class(row).has_value()) continue;
+      has_nan_ = has_nan_ || batch.HasNan(row);
+      if (!batch.has_labels()) {
+        const double zero = batch.Score(row, 0);
+        const double one = batch.Score(row, 1);
+        // The difference of two infinite scores would be NaN.
+        labels_[0].emplace_back(one == zero ? 0 : one - zero, *batch.Class(row) == 1);
+        continue;
+      }
+      for (size_t c = 0; c < labels_.size(); ++c) {
+        const auto column = static_cast<int64_t>(c);
+        labels_[c].emplace_back(batch.Score(row, column), batch.Label(row, column));
+      }
     }
     return absl::OkStatus();
   }
   double Value() const override {
-    std::vector<std::pair<double, bool>> sorted = examples_;
-    std::sort(sorted.begin(), sorted.end());
-    double below = 0;
-    double won = 0;
-    double positives = 0;
-    // Equal scores count a half.
-    for (size_t begin = 0; begin < sorted.size();) {
-      size_t end = begin;
-      double ones = 0;
-      while (end < sorted.size() && sorted[end].first == sorted[begin].first)
-        ones += sorted[end++].second;
-      const double zeros = static_cast<double>(end - begin) - ones;
-      won += ones * (below + zeros / 2);
-      below += zeros;
-      positives += ones;
-      begin = std::max(end, begin + 1);
-    }
-    return positives * below == 0 ? kNothing : won / (positives * below);
+    if (has_nan_ || labels_.empty()) return kNothing;
+    double sum = 0;
+    for (const auto& examples : labels_) sum += AreaUnderCurve(examples);
+    return sum / static_cast<double>(labels_.size());
   }
 
  private:
-  std::vector<std::pair<double, bool>> examples_;
+  const DecisionRule rule_;
+  bool has_nan_ = false;
+  std::vector<std::vector<std::pair<double, bool>>> labels_;  // by label
 };
 
 class Mae final : public Metric {
  public:
   absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
-    if (output.element_count() != target.element_count()) return DoNotFit("mae", output, target);
-    for (int64_t i = 0; i < count * PerExample(output); ++i) {
+    TARTAN_RETURN_IF_ERROR(HaveExamples("mae", output, target, count));
+    if (output.element_count() != target.element_count())
+      return HasNoMeaning("mae", output, target, "");
+    for (int64_t i = 0; i < count * ElementsPerExample(output); ++i) {
       sum_ += std::abs(output.GetDouble(i) - target.GetDouble(i));
       ++all_;
     }
@@ -198,8 +275,10 @@ class Mae final : public Metric {
 class R2 final : public Metric {
  public:
   absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
-    if (output.element_count() != target.element_count()) return DoNotFit("r2", output, target);
-    for (int64_t i = 0; i < count * PerExample(output); ++i) {
+    TARTAN_RETURN_IF_ERROR(HaveExamples("r2", output, target, count));
+    if (output.element_count() != target.element_count())
+      return HasNoMeaning("r2", output, target, "");
+    for (int64_t i = 0; i < count * ElementsPerExample(output); ++i) {
       const double t = target.GetDouble(i);
       const double error = output.GetDouble(i) - t;
       errors_ += error * error;
@@ -222,17 +301,43 @@ class R2 final : public Metric {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(absl::string_view name) {
-  if (name == "accuracy") return std::make_unique<TopAccuracy>(1);
-  if (name == "f1") return std::make_unique<F1>();
-  if (name == "auc") return std::make_unique<Auc>();
+absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(absl::string_view name,
+                                                   const DecisionRule& rule) {
+  if (rule.threshold.has_value()) {
+    const bool is_probability = rule.loss == LossKind::kBinaryCrossEntropy;
+    if (std::isnan(*rule.threshold) ||
+        (is_probability && (*rule.threshold < 0 || *rule.threshold > 1))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the threshold ", *rule.threshold, " is no ",
+                       is_probability ? "probability (of binary_cross_entropy)" : "number"));
+    }
+  }
+  const std::string text(name);
+  if (name == "accuracy") return std::make_unique<Accuracy>(text, rule, 1);
+  if (name == "label_accuracy") return std::make_unique<LabelAccuracy>(rule);
+  if (name == "f1") return std::make_unique<F1>(text, rule, Average::kDefault);
+  if (name == "f1_macro") return std::make_unique<F1>(text, rule, Average::kMacro);
+  if (name == "f1_micro") return std::make_unique<F1>(text, rule, Average::kMicro);
+  if (name == "auc") return std::make_unique<Auc>(rule);
   if (name == "mae") return std::make_unique<Mae>();
   if (name == "r2") return std::make_unique<R2>();
   int64_t most = 0;
   if (absl::StartsWith(name, "top") && absl::SimpleAtoi(name.substr(3), &most) && most > 0)
-    return std::make_unique<TopAccuracy>(most);
+    return std::make_unique<Accuracy>(text, rule, most);
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no metric '", name, "'; there are accuracy, topK, f1, auc, mae, r2"));
+      absl::StrCat("there is no metric '", name,
+                   "'; there are accuracy, label_accuracy, topK, f1, f1_macro, f1_micro, auc, mae, "
+                   "r2"));
+}
+
+absl::StatusOr<NamedMetrics> MakeMetrics(const std::vector<std::string>& names,
+                                         const DecisionRule& rule) {
+  NamedMetrics metrics;
+  for (const std::string& name : names) {
+    TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, MakeMetric(name, rule));
+    metrics.emplace_back(name, std::move(metric));
+  }
+  return metrics;
 }
 
 }  // namespace tartan::train

@@ -206,8 +206,14 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
                     "No look at all data for NaN and labels out of range before the first step");
   command
       ->add_option("--metrics", flags->metrics,
-                   "Of the validation: accuracy, topK, f1, auc, mae, r2")
+                   "Of the validation: accuracy, label_accuracy, topK, f1, f1_macro, f1_micro,\n"
+                   "auc, mae, r2")
       ->type_name("NAME[,NAME]");
+  command
+      ->add_option("--threshold", flags->fit.threshold,
+                   "The score above which metrics take a label as 1: a probability with\n"
+                   "binary_cross_entropy (0.5), a value of the output with other losses")
+      ->type_name("X");
   AddWhole(command, "--patience", &flags->fit.patience, 1, 1 << 30,
            "End after so many epochs without a better validation loss, with the best parameters");
   command->add_option("--checkpoint", flags->fit.checkpoint, "Folder for last.ckpt and best.ckpt")

@@ -30,6 +30,7 @@ using onnx::ValueText;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 std::string ReadAll(const std::string& path) {
@@ -122,6 +123,55 @@ TEST_F(TrainCommand, WritesABetterModel) {
   EXPECT_EQ((*after)->producer(), "a test");
   EXPECT_EQ((*after)->inputs().front().ToString(), (*before)->inputs().front().ToString());
   EXPECT_NE((*after)->Initializer("w")->ToDoubles(), (*before)->Initializer("w")->ToDoubles());
+}
+
+// x[N, 4] times a small w, plus b: logits of `labels` labels that say 0 whatever x is.
+std::string AlwaysZero(int labels) {
+  std::string bias;
+  for (int i = 0; i < labels; ++i) bias += "float_data: -20 ";
+  return onnx::ModelBytes(
+      absl::StrCat("graph { name: 'always 0' ", ValueText("input", "x", 1, "N 4"),
+                   ValueText("output", "y", 1, absl::StrCat("N ", labels)),
+                   Initializer("w", absl::StrCat("dims: 4 dims: ", labels), 4 * labels),
+                   " initializer { name: 'b' data_type: 1 dims: ", labels, " ", bias, "}",
+                   NodeText("MatMul", {"x", "w"}, {"h"}), NodeText("Add", {"h", "b"}, {"y"}), "}"));
+}
+
+TEST_F(TrainCommand, MeasuresLabelsByAThresholdNotByTheMaximalScore) {
+  // Label 0 is set in every second example, label 1 in every fourth, label 2 never.
+  std::vector<float> one, three;
+  for (int i = 0; i < 60; ++i) {
+    one.push_back(static_cast<float>(i % 2));
+    three.insert(three.end(), {static_cast<float>(i % 2), i % 4 == 1 ? 1.0f : 0.0f, 0.0f});
+  }
+  for (const int labels : {1, 3}) {
+    Write("labels.npy", *data::FormatNpy(HostTensor::FromVector({DataType::kFloat32, {60, labels}},
+                                                                labels == 1 ? one : three)));
+    Write("zero.onnx", AlwaysZero(labels));
+    const std::string data = absl::StrCat("x=", Path("x.npy"), ",y=", Path("labels.npy"));
+    const ProgramResult result =
+        RunTartan({"train", Path("zero.onnx"), "--data", data, "--val-data", data, "--steps", "1",
+                   "--lr", "1e-6", "--loss", "binary_cross_entropy", "--metrics",
+                   "accuracy,label_accuracy,f1,f1_micro,f1_macro", "--log", Path("log.jsonl")});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const std::vector<std::string> lines =
+        absl::StrSplit(ReadAll(Path("log.jsonl")), '\n', absl::SkipEmpty());
+    proto::TrainReport last;
+    ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(lines.back(), &last).ok());
+    EXPECT_EQ(last.metrics().at("val_accuracy"), 0.5);
+    EXPECT_EQ(last.metrics().at("val_label_accuracy"), labels == 1 ? 0.5 : 0.75);
+    EXPECT_EQ(last.metrics().at("val_f1"), 0);
+    // Of one label both classes count: of 60 examples 30 are found, all of class 0.
+    EXPECT_EQ(last.metrics().at("val_f1_micro"), labels == 1 ? 0.5 : 0);
+    EXPECT_NEAR(last.metrics().at("val_f1_macro"), labels == 1 ? 1.0 / 3 : 0, 1e-12);
+  }
+}
+
+TEST_F(TrainCommand, NamesTheMetricsBeforeTheFirstStep) {
+  const ProgramResult result = RunTartan(Arguments({"--metrics", "f2", "--val", "0.2"}));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, HasSubstr("label_accuracy"));
+  EXPECT_THAT(result.out, Not(HasSubstr("Epoch")));
 }
 
 TEST_F(TrainCommand, GoesOnBitForBitWhereItWasInterrupted) {

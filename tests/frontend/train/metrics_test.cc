@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics compared with those of scikit-learn: metric_cases.txt has what scripts/metric_cases.py
+// wrote.
+#include "frontend/train/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace tartan::train::metrics_test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+HostTensor Floats(std::vector<int64_t> dims, const std::vector<double>& values) {
+  return HostTensor::FromVector(TensorShape{DataType::kFloat32, std::move(dims)},
+                                std::vector<float>(values.begin(), values.end()));
+}
+
+HostTensor Ints(std::vector<int64_t> dims, const std::vector<double>& values) {
+  return HostTensor::FromVector(TensorShape{DataType::kInt64, std::move(dims)},
+                                std::vector<int64_t>(values.begin(), values.end()));
+}
+
+struct Case {
+  std::string text = {};  // the first line
+  DecisionRule rule = {};
+  std::vector<int64_t> output_dims = {};
+  std::vector<int64_t> target_dims = {};
+  std::vector<double> scores = {};
+  std::vector<double> target = {};
+  std::map<std::string, double> values = {};
+};
+
+DecisionRule RuleOf(LossKind loss, std::optional<double> threshold = std::nullopt) {
+  DecisionRule rule;
+  rule.loss = loss;
+  rule.threshold = threshold;
+  return rule;
+}
+
+std::vector<int64_t> SizesOf(const std::string& text) {
+  std::vector<int64_t> sizes;
+  for (const absl::string_view part : absl::StrSplit(text, 'x'))
+    sizes.push_back(std::stoll(std::string(part)));
+  return sizes;
+}
+
+std::vector<double> NumbersOf(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<double> numbers;
+  for (double number = 0; stream >> number;) numbers.push_back(number);
+  return numbers;
+}
+
+std::vector<Case> ReadCases() {
+  const char* root = std::getenv("TARTAN_SOURCE_DIR");
+  std::ifstream file(
+      absl::StrCat(root == nullptr ? "." : root, "/tests/frontend/train/metric_cases.txt"));
+  std::vector<Case> cases;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("case ", 0) != 0) continue;
+    Case made;
+    made.text = line;
+    std::istringstream head(line);
+    std::string word, loss, threshold, output, target;
+    head >> word >> loss >> threshold >> output >> target;
+    made.rule.loss = ParseLoss(loss)->kind;
+    if (threshold != "-") made.rule.threshold = std::stod(threshold);
+    made.output_dims = SizesOf(output);
+    made.target_dims = SizesOf(target);
+    std::getline(file, line);
+    made.scores = NumbersOf(line);
+    for (double& score : made.scores) score /= 8;
+    std::getline(file, line);
+    made.target = NumbersOf(line);
+    std::getline(file, line);
+    std::istringstream values(line);
+    std::string value;
+    while (values >> word >> value) made.values[word] = std::stod(value);
+    cases.push_back(std::move(made));
+  }
+  return cases;
+}
+
+// Examples from `begin` on, and one more that is no part of the batch.
+HostTensor Part(const std::vector<int64_t>& dims, const std::vector<double>& values, int64_t begin,
+                int64_t count, bool as_ints) {
+  const auto size = static_cast<std::ptrdiff_t>(values.size()) / dims[0];
+  std::vector<double> part(values.begin() + begin * size, values.begin() + (begin + count) * size);
+  part.insert(part.end(), static_cast<size_t>(size), 1);
+  std::vector<int64_t> sizes = dims;
+  sizes[0] = count + 1;
+  return as_ints ? Ints(sizes, part) : Floats(sizes, part);
+}
+
+// The whole case in batches of `batch` examples.
+double ValueOf(const Case& given, const std::string& name, int64_t batch, bool as_ints) {
+  auto metric = MakeMetric(name, given.rule);
+  if (!metric.ok()) {
+    ADD_FAILURE() << metric.status();
+    return kNan;
+  }
+  for (int64_t begin = 0; begin < given.output_dims[0]; begin += batch) {
+    const int64_t count = std::min(batch, given.output_dims[0] - begin);
+    EXPECT_EQ((*metric)->Add(Part(given.output_dims, given.scores, begin, count, false),
+                             Part(given.target_dims, given.target, begin, count, as_ints), count),
+              absl::OkStatus());
+  }
+  return (*metric)->Value();
+}
+
+TEST(Metrics, AreThoseOfScikitLearn) {
+  const std::vector<Case> cases = ReadCases();
+  ASSERT_EQ(cases.size(), 200u);
+  std::map<std::string, int> seen;
+  for (const Case& given : cases) {
+    const bool is_whole = std::all_of(given.target.begin(), given.target.end(),
+                                      [](double value) { return value == std::floor(value); });
+    for (const auto& [name, expected] : given.values) {
+      for (const int64_t batch : {int64_t{100}, int64_t{4}}) {
+        for (const bool as_ints : {false, true}) {
+          if (as_ints && !is_whole) continue;
+          const double value = ValueOf(given, name, batch, as_ints);
+          const std::string what = absl::StrCat(given.text, ": ", name, ", batches of ", batch);
+          if (std::isnan(expected)) {
+            EXPECT_TRUE(std::isnan(value)) << what << " is " << value;
+          } else {
+            EXPECT_NEAR(value, expected, 1e-9 * std::max(1.0, std::abs(expected))) << what;
+          }
+        }
+      }
+      ++seen[name];
+    }
+  }
+  const std::set<std::string> names = {
+      "accuracy", "label_accuracy", "top2", "f1", "f1_macro", "f1_micro", "auc", "mae", "r2"};
+  for (const std::string& name : names) EXPECT_GT(seen[name], 20) << name;
+}
+
+Case OneLogit(std::vector<int64_t> dims, std::vector<double> scores, std::vector<double> target) {
+  return {
+      "", RuleOf(LossKind::kBinaryCrossEntropy), dims, dims, std::move(scores), std::move(target)};
+}
+
+TEST(Metrics, OfAModelThatAlwaysSays0AreNotPerfect) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{4}, {4, 1}, {1, 4, 1}}) {
+    const Case given = OneLogit(dims, {-20, -20, -20, -20}, {0, 1, 0, 1});
+    EXPECT_EQ(ValueOf(given, "accuracy", 4, false), 0.5);
+    EXPECT_EQ(ValueOf(given, "f1", 4, false), 0);
+    EXPECT_NEAR(ValueOf(given, "f1_macro", 4, false), 1.0 / 3, 1e-12);
+    EXPECT_EQ(ValueOf(given, "auc", 4, false), 0.5);
+  }
+}
+
+TEST(Metrics, AreNanWhereAScoreIs) {
+  const Case labels = OneLogit({4, 1}, {-1, kNan, 2, 1}, {0, 1, 0, 1});
+  for (const char* name : {"accuracy", "label_accuracy", "f1", "f1_micro", "auc", "mae", "r2"})
+    EXPECT_TRUE(std::isnan(ValueOf(labels, name, 4, false))) << name;
+  const Case classes = {"", {}, {2, 3}, {2}, {1, 2, 3, 3, 2, kNan}, {2, 0}, {}};
+  for (const char* name : {"accuracy", "top2", "f1", "f1_micro"})
+    EXPECT_TRUE(std::isnan(ValueOf(classes, name, 4, true))) << name;
+}
+
+TEST(Metrics, LeaveOutTheClassThatTheLossIgnores) {
+  Case given = {"", {}, {4, 2}, {4}, {3, 1, 3, 1, 1, 3, kNan, 1}, {1, 0, 1, 5}, {}};
+  EXPECT_NEAR(ValueOf(given, "accuracy", 4, true), 2.0 / 3, 1e-12);
+  given.rule.ignore_index = 1;
+  EXPECT_EQ(ValueOf(given, "accuracy", 4, true), 1);
+  given.target = {1, 1, 1, 1};
+  EXPECT_TRUE(std::isnan(ValueOf(given, "accuracy", 4, true)));
+  EXPECT_TRUE(std::isnan(ValueOf(given, "f1", 4, true)));
+}
+
+TEST(Metrics, OfInfiniteScoresAreNumbers) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Case classes = {"", {}, {3, 2}, {3}, {-inf, -inf, -inf, 0, 0, -inf}, {0, 1, 0}, {}};
+  EXPECT_EQ(ValueOf(classes, "auc", 3, true), 1);
+  EXPECT_EQ(ValueOf(classes, "accuracy", 3, true), 1);
+  EXPECT_EQ(ValueOf(OneLogit({2}, {-inf, inf}, {0, 1}), "accuracy", 2, false), 1);
+}
+
+std::string ErrorOf(const std::string& name, const DecisionRule& rule, const HostTensor& output,
+                    const HostTensor& target, int64_t count) {
+  const auto metric = MakeMetric(name, rule);
+  if (!metric.ok()) return std::string(metric.status().message());
+  const absl::Status status = (*metric)->Add(output, target, count);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(Metrics, RefuseWhatHasNoMeaning) {
+  const HostTensor column = Floats({2, 1}, {1, 0});
+  const HostTensor pair = Floats({2, 2}, {1, 0, 0, 1});
+  const DecisionRule logits = RuleOf(LossKind::kBinaryCrossEntropy);
+  EXPECT_THAT(ErrorOf("accuracy", {}, column, column, 2), HasSubstr("binary_cross_entropy"));
+  EXPECT_THAT(ErrorOf("f1", {}, column, Ints({2}, {0, 0}), 2), HasSubstr("always certain"));
+  EXPECT_THAT(ErrorOf("accuracy", RuleOf(LossKind::kMse), column, column, 2),
+              HasSubstr("--threshold"));
+  EXPECT_THAT(ErrorOf("top2", logits, pair, pair, 2), HasSubstr("of classes, not of labels"));
+  EXPECT_THAT(ErrorOf("label_accuracy", {}, pair, pair, 2), HasSubstr("of labels, not of classes"));
+  EXPECT_THAT(ErrorOf("f1", logits, column, Floats({2, 1}, {kNan, 1}), 2), HasSubstr("is NaN"));
+  EXPECT_THAT(ErrorOf("f1", logits, column, pair, 2), HasSubstr("float32[2, 1] and a target"));
+  EXPECT_THAT(ErrorOf("accuracy", {}, pair, Floats({2}, {0.5, 1}), 2), HasSubstr("whole number"));
+  EXPECT_THAT(ErrorOf("auc", {}, Floats({1, 3}, {1, 2, 3}), Ints({1}, {0}), 1),
+              HasSubstr("two classes"));
+  EXPECT_THAT(ErrorOf("f2", {}, pair, pair, 2), HasSubstr("f1_micro"));
+  EXPECT_THAT(ErrorOf("f1", RuleOf(LossKind::kBinaryCrossEntropy, 2), pair, pair, 2),
+              HasSubstr("the threshold 2 is no probability"));
+  // An output without examples, as a loss that the model computes itself.
+  EXPECT_THAT(ErrorOf("mae", RuleOf(LossKind::kOutput), Floats({}, {1}), HostTensor(), 2),
+              HasSubstr("there are 2 examples"));
+}
+
+}  // namespace
+}  // namespace tartan::train::metrics_test
