@@ -137,6 +137,57 @@ ExprPtr JoinSums(ScalarOp op, const ExprPtr& a, const ExprPtr& b) {
   return Add(inner->operands[0], IntOfType(static_cast<int64_t>(sum), a->type));
 }
 
+// False in all lanes. A mask is compared from numbers, which gives it a width.
+ExprPtr FalseMask(int lanes) {
+  return ApplyOp(ScalarOp::kNotEqual, {Splat(Int(0), lanes), Int(0)});
+}
+
+// The operation on masks by logic alone, which is all that they have; null where it is logic. Bools
+// compute with 0 and 1, and every result but 0 counts as 1.
+ExprPtr ApplyToMasks(ScalarOp op, absl::Span<const ExprPtr> operands) {
+  const ExprPtr& a = operands.front();
+  const ExprPtr& b = operands.back();
+  switch (op) {
+    case ScalarOp::kSelect:
+    case ScalarOp::kLogicalNot:
+    case ScalarOp::kLogicalAnd:
+    case ScalarOp::kLogicalOr:
+    case ScalarOp::kEqual:
+    case ScalarOp::kNotEqual:
+      return nullptr;
+    case ScalarOp::kBitNot:
+      return Not(a);
+    case ScalarOp::kAdd:
+    case ScalarOp::kMax:
+    case ScalarOp::kBitOr:
+      return Or(a, b);
+    case ScalarOp::kMul:
+    case ScalarOp::kDiv:  // by 0 gives 0
+    case ScalarOp::kMin:
+    case ScalarOp::kBitAnd:
+      return And(a, b);
+    case ScalarOp::kSub:
+    case ScalarOp::kBitXor:
+      return ApplyOp(ScalarOp::kNotEqual, {a, b});
+    case ScalarOp::kPow:
+    case ScalarOp::kGreaterEqual:
+      return Or(a, Not(b));
+    case ScalarOp::kGreater:
+      return And(a, Not(b));
+    case ScalarOp::kLess:
+      return And(Not(a), b);
+    case ScalarOp::kLessEqual:
+      return Or(Not(a), b);
+    case ScalarOp::kMod:
+    case ScalarOp::kFmod:
+    case ScalarOp::kIsNan:
+    case ScalarOp::kIsInf:
+      return FalseMask(a->type.lanes);
+    default:
+      return a;  // the sign, the absolute value and what rounds
+  }
+}
+
 }  // namespace
 
 std::optional<int64_t> LiteralValue(const ExprPtr& expr) {
@@ -169,6 +220,9 @@ ExprPtr ApplyOp(ScalarOp op, std::vector<ExprPtr> operands) {
   for (ExprPtr& operand : values) operand = Adapt(operand, type);
   if (select) {
     if (const auto condition = LiteralValue(operands[0])) return operands[*condition ? 1 : 2];
+  }
+  if (type.element == DataType::kBool && type.lanes > 1) {
+    if (ExprPtr logic = ApplyToMasks(op, operands)) return logic;
   }
   const Type result{ResultType(op, type.element), type.lanes};
   if (IsIntegerOrBool(type) && !IsOfKernels(op)) {

@@ -35,6 +35,17 @@ loop::ExprPtr AsMask(const loop::ExprPtr& value, int lanes) {
   return loop::ApplyOp(ScalarOp::kNotEqual, {loop::Splat(number, lanes), loop::Int(0)});
 }
 
+// Counts the operations on masks that the mask is made of, up to `limit`.
+int MaskOperations(const loop::ExprPtr& mask, int limit) {
+  const auto* apply = std::get_if<loop::Apply>(&mask->node);
+  if (limit == 0 || apply == nullptr || !IsMask(apply->operands[0])) return 0;
+  int count = 1;
+  for (const loop::ExprPtr& operand : apply->operands) {
+    count += MaskOperations(operand, limit - count);
+  }
+  return count;
+}
+
 // The value of a float32 literal that the operation takes as it takes any other: 0 and 1 are
 // simplified, and some operations are written otherwise for some values.
 std::optional<double> NumberOf(ScalarOp op, const poly::Expr& operand) {
@@ -184,6 +195,14 @@ bool ExprEmitter::CanBeNamed(const loop::ExprPtr& value) const {
 }
 
 loop::ExprPtr ExprEmitter::Name(loop::ExprPtr value) {
+  // A mask has no variable of its own: a long one is kept as numbers, or chains of masks would
+  // double with each use.
+  if (constexpr int kLongMask = 12;
+      IsMask(value) && MaskOperations(value, kLongMask) == kLongMask) {
+    const loop::ExprPtr number = loop::Splat(loop::Int(1), value->type.lanes);
+    value = loop::Select(std::move(value), number, loop::Int(0));
+    return loop::ApplyOp(ScalarOp::kNotEqual, {Name(std::move(value)), loop::Int(0)});
+  }
   if (std::holds_alternative<loop::Variable>(value->node) || !CanBeNamed(value)) return value;
   const std::string name = NewName();
   const loop::Type type = value->type;
