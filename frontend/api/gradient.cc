@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/api/node_derivatives.h"
 #include "frontend/api/pull_back.h"
 #include "frontend/api/tensor_node.h"
-#include "tile/autodiff/dependence.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/program_builder.h"
@@ -76,9 +76,14 @@ class Backward {
  private:
   // Of a node, per result.
   struct State {
-    std::vector<bool> depends;      // on one of `wrt`, by a path of floats
+    std::vector<bool> depends;      // on one of `wrt`, by a path of floats with derivatives
     std::vector<Tensor> gradients;  // of the loss; undefined: 0
     bool is_visited = false;
+    NodeDerivatives derivatives;  // of a node that stops some; empty: all exist
+
+    bool HasDerivative(size_t result, size_t input) const {
+      return derivatives.empty() || derivatives[input][result];
+    }
   };
 
   State& StateOf(const TensorNode& node) {
@@ -113,10 +118,18 @@ class Backward {
                                  [this](const NodeResult& input) { return Depends(input); });
     if (!any) return;
     State& state = StateOf(*node);
+    const auto& application = std::get<ApplicationNode>(node->kind);
+    // No zeros go beyond a stop: times the infinity of a function before it they would be NaN.
+    if (StopsGradients(*application.function)) {
+      absl::StatusOr<NodeDerivatives> found = DerivativesOf(application, options_);
+      if (found.ok()) state.derivatives = *std::move(found);
+    }
     for (size_t result = 0; result < node->shapes.size(); ++result) {
       const DataType type = node->shapes[result].type;
-      if (IsFloat(type) || (options_.straight_through && IsInteger(type)))
-        state.depends[result] = true;
+      if (!IsFloat(type) && !(options_.straight_through && IsInteger(type))) continue;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (Depends(inputs[i]) && state.HasDerivative(result, i)) state.depends[result] = true;
+      }
     }
     order_.push_back(node);
   }
@@ -134,13 +147,20 @@ class Backward {
   }
 
   absl::Status Propagate(const NodePtr& node) {
-    const std::vector<Tensor>& gradients = StateOf(*node).gradients;
+    const State& state = StateOf(*node);
+    const std::vector<Tensor>& gradients = state.gradients;
     const bool any = std::any_of(gradients.begin(), gradients.end(),
                                  [](const Tensor& gradient) { return gradient.defined(); });
     if (!any) return absl::OkStatus();
     const absl::Span<const NodeResult> inputs = InputsOf(*node);
     std::vector<bool> wanted;
-    for (const NodeResult& input : inputs) wanted.push_back(Depends(input));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      bool has_derivative = false;
+      for (size_t r = 0; r < gradients.size(); ++r) {
+        if (gradients[r].defined() && state.HasDerivative(r, i)) has_derivative = true;
+      }
+      wanted.push_back(has_derivative && Depends(inputs[i]));
+    }
     TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> parts,
                             PullBack(node, gradients, wanted, options_));
     size_t next = 0;
@@ -234,12 +254,8 @@ class PathFinder {
   absl::Status Add(const TensorNode& node) {
     const auto* application = std::get_if<ApplicationNode>(&node.kind);
     if (application == nullptr) return absl::OkStatus();
-    std::vector<TensorShape> shapes;
-    for (const NodeResult& input : application->inputs)
-      shapes.push_back(input.node->shapes[input.result]);
-    TARTAN_ASSIGN_OR_RETURN(const ir::Program program,
-                            lang::Bind(*application->function, shapes, {}));
-    order_.push_back({&node, autodiff::FindDerivatives(program, options_)});
+    TARTAN_ASSIGN_OR_RETURN(NodeDerivatives derivatives, DerivativesOf(*application, options_));
+    order_.push_back({&node, std::move(derivatives)});
     return absl::OkStatus();
   }
 

@@ -228,6 +228,20 @@ TEST(Gradient, StopsAndGoesWhereTheFunctionSays) {
   EXPECT_THAT(Value(gradient, {x}, {Doubles({}, {1.6})}), ElementsAre(12));
 }
 
+TEST(Gradient, SendsNothingBeyondAStop) {
+  // exp(1000) is infinite, and so is its derivative: times a 0 that came through the stop, NaN.
+  const Tensor x = Input("x", {});
+  const Tensor large = Call("function (X) -> (Y) { Y = exp(X); }", {x});
+  const Tensor stopped = Call("function (X) -> (Y) { Y = stop_gradient(X); }", {large});
+  const Tensor sum = Call("function (S, X) -> (Y) { Y = 1 / S + 3 * X; }", {stopped, x});
+  EXPECT_THAT(Value(GradientOf(stopped, {x})[0], {x}, {Doubles({}, {1000})}), ElementsAre(0));
+  EXPECT_THAT(Value(GradientOf(sum, {x})[0], {x}, {Doubles({}, {1000})}), ElementsAre(3));
+  const Tensor one_of_two =
+      Call("function (A, B) -> (Y) { Y = stop_gradient(A) * 0 + B; }", {large, x});
+  EXPECT_THAT(Value(GradientOf(one_of_two, {large, x})[1], {x}, {Doubles({}, {5})}),
+              ElementsAre(1));
+}
+
 TEST(Gradient, RefusesWhatHasNone) {
   const Tensor x = Input("x", {2, 2});
   const Tensor n = Input("n", {}, DataType::kInt64);
