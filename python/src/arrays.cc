@@ -24,6 +24,17 @@ nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>> BytesOf(const HostTensor& ten
                                                             {owner->bytes().size()}, release);
 }
 
+// The same for whoever changes them: without a copy where nobody else has the memory. `tensor` has
+// no bytes after that.
+nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>> TakeBytes(HostTensor& tensor) {
+  auto* owner = new HostTensor(std::exchange(tensor, HostTensor()));
+  if (!owner->is_unshared()) *owner = HostTensor(owner->shape(), owner->bytes());
+  const nb::capsule release(owner,
+                            [](void* kept) noexcept { delete static_cast<HostTensor*>(kept); });
+  return nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(const_cast<uint8_t*>(owner->bytes().data()),
+                                                      {owner->bytes().size()}, release);
+}
+
 // Of an object of Python; released by whichever thread lets go last.
 std::shared_ptr<const void> Keep(const ByteArray& bytes) {
   return std::shared_ptr<const void>(new ByteArray(bytes), [](const void* kept) {
@@ -66,6 +77,8 @@ void BindArrays(nb::module_& module) {
       .def_prop_ro("dtype", [](const HostTensor& t) { return std::string(Name(t.type())); })
       .def_prop_ro("shape", [](const HostTensor& t) { return nb::tuple(nb::cast(t.shape().dims)); })
       .def("bytes", &BytesOf, "Its bytes, read-only and not copied.")
+      .def("take_bytes", &TakeBytes,
+           "Its bytes for whoever changes them, copied where others have them; it has none then.")
       .def("__repr__", [](const HostTensor& t) { return t.shape().ToString(); });
 }
 

@@ -54,6 +54,8 @@ nb::dict InfoOf(const hal::DeviceInfo& info) {
   result["index"] = info.index;
   result["name"] = info.name;
   result["platform"] = info.platform;
+  result["vendor"] = info.vendor;
+  result["type"] = std::string(hal::Name(info.type));
   return result;
 }
 

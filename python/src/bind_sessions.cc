@@ -40,6 +40,12 @@ struct Model {
   ModelPtr model;
 };
 
+// Files may hold bytes that are no UTF-8: they become U+FFFD.
+nb::object TextOf(const std::string& bytes) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+}
+
 nb::dict SpecOf(const TensorSpec& spec) {
   nb::dict result;
   result["name"] = spec.name;
@@ -49,6 +55,10 @@ nb::dict SpecOf(const TensorSpec& spec) {
   result["is_tensor"] = spec.is_tensor();
   result["is_optional"] = spec.is_optional;
   result["sequence_depth"] = spec.sequence_depth;
+  result["map_keys"] = nb::none();
+  if (spec.map_keys.has_value()) {
+    result["map_keys"] = *spec.map_keys == api::Element::kString ? "string" : "int64";
+  }
   if (!spec.has_rank) {
     result["shape"] = nb::none();
     return result;
@@ -65,6 +75,21 @@ nb::dict SpecOf(const TensorSpec& spec) {
     }
   }
   result["shape"] = dims;
+  return result;
+}
+
+nb::dict MetadataOf(const Model& self) {
+  const onnx::ModelMetadata& metadata = self.model->metadata();
+  nb::dict result;
+  result["producer_name"] = TextOf(metadata.producer_name);
+  result["graph_name"] = TextOf(metadata.graph_name);
+  result["domain"] = TextOf(metadata.domain);
+  result["description"] = TextOf(metadata.description);
+  result["graph_description"] = TextOf(metadata.graph_description);
+  result["version"] = metadata.version;
+  nb::dict properties;
+  for (const auto& [key, value] : metadata.properties) properties[TextOf(key)] = TextOf(value);
+  result["custom_metadata_map"] = properties;
   return result;
 }
 
@@ -291,6 +316,7 @@ void BindSessions(nb::module_& module) {
       .def_prop_ro("outputs", [](const Model& m) { return SpecsOf(m.model->outputs()); })
       .def_prop_ro("own_input_count", [](const Model& m) { return m.model->own_input_count(); })
       .def_prop_ro("producer", [](const Model& m) { return m.model->producer(); })
+      .def_prop_ro("metadata", &MetadataOf)
       .def_prop_ro("opsets", [](const Model& m) { return m.model->opsets(); })
       .def("initializer",
            [](const Model& m, const std::string& name) -> std::optional<HostTensor> {

@@ -22,7 +22,10 @@ from tartan._reductions import *
 from tartan._runtime import device, list_devices, set_device
 from tartan._selection import *
 from tartan._tensor import ConcretizationError, MappedError, Tensor, evaluate, operator
-from tartan.inference import InferenceSession, IOBinding, NodeArg
+from tartan.inference import (
+    ExecutionMode, ExecutionOrder, GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue,
+    RunOptions, SessionOptions, get_all_providers, get_available_providers, get_device, set_default_logger_severity,
+    set_default_logger_verbosity, set_seed)
 from tartan._variable import Variable
 from tartan._vmap import vmap
 from tartan import _indexing, linalg, random

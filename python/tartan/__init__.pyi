@@ -12,9 +12,22 @@ from tartan import linalg as linalg
 from tartan import random as random
 from tartan._core import Device as _Device
 from tartan._core import HostTensor as _HostTensor
+from tartan.inference import ExecutionMode as ExecutionMode
+from tartan.inference import ExecutionOrder as ExecutionOrder
+from tartan.inference import GraphOptimizationLevel as GraphOptimizationLevel
 from tartan.inference import InferenceSession as InferenceSession
 from tartan.inference import IOBinding as IOBinding
+from tartan.inference import ModelMetadata as ModelMetadata
 from tartan.inference import NodeArg as NodeArg
+from tartan.inference import OrtValue as OrtValue
+from tartan.inference import RunOptions as RunOptions
+from tartan.inference import SessionOptions as SessionOptions
+from tartan.inference import get_all_providers as get_all_providers
+from tartan.inference import get_available_providers as get_available_providers
+from tartan.inference import get_device as get_device
+from tartan.inference import set_default_logger_severity as set_default_logger_severity
+from tartan.inference import set_default_logger_verbosity as set_default_logger_verbosity
+from tartan.inference import set_seed as set_seed
 
 _R = TypeVar("_R")
 

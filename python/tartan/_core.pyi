@@ -21,6 +21,9 @@ class HostTensor:
     def bytes(self) -> NDArray[numpy.uint8]:
         """Its bytes, read-only and not copied."""
 
+    def take_bytes(self) -> NDArray[numpy.uint8]:
+        """Its bytes for whoever changes them, copied where others have them; it has none then."""
+
     def __repr__(self) -> str: ...
 
 class Value:
@@ -194,6 +197,9 @@ class Model:
 
     @property
     def producer(self) -> str: ...
+
+    @property
+    def metadata(self) -> dict[str, Any]: ...
 
     @property
     def opsets(self) -> dict[str, int]: ...

@@ -72,6 +72,54 @@ def device():
         return _device
 
 
+_opened = {}  # index → a device that is open beside the one in use
+
+
+def opened(index):
+    """The device of that index: the one in use, or another that stays open."""
+    global _process
+    bind_drivers()
+    _check_process()
+    _process = os.getpid()
+    with _lock:
+        if _device is not None and _device.info["index"] == index:
+            return _device
+        if index not in _opened:
+            _opened[index] = _core.Device.open(str(index))
+        return _opened[index]
+
+
+_CPU_DRIVERS = ("pocl", "intelocl")  # in names of libraries
+
+
+def has_only_cpu_drivers():
+    """Returns whether the system's list of drivers has none for GPUs. It starts no driver."""
+    listed = os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors")
+    libraries = [listed]
+    if os.path.isdir(listed):
+        libraries = []
+        for path in glob.glob(os.path.join(listed, "*.icd")):
+            with open(path) as file:
+                libraries.append(file.read())
+    return all(any(name in os.path.basename(library) for name in _CPU_DRIVERS) for library in libraries)
+
+
+_threads = None  # of a CPU's driver, where somebody said how many
+
+
+def limit_threads(count):
+    """Sets how many threads drivers of CPUs start, in this process and its children. False where a driver has started with
+    another number."""
+    global _threads
+    if _process is not None:
+        return count == (_threads or len(os.sched_getaffinity(0)))
+    # The variables of PoCL and of Intel's driver.
+    for name in ("POCL_MAX_PTHREAD_COUNT", "CL_CONFIG_CPU_TBB_NUM_WORKERS"):
+        os.environ[name] = str(count)
+    _threads = count
+    return True
+
+
 def eager():
     """What computes tensors when their values are asked for."""
     if _eager is None:

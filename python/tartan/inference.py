@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs ONNX models, with the habits of onnxruntime.
+"""Runs ONNX models, in place of onnxruntime: its names, arguments and results.
 
     session = tartan.InferenceSession("model.onnx")
     (logits,) = session.run(None, {"x": x})
 """
 
 import concurrent.futures
+import copy
 import dataclasses
 import os
 import threading
 
 import numpy as np
 
-from tartan import _core, _dtypes, _runtime, _values
+from tartan import _core, _dtypes, _providers, _session_options, _values
+from tartan._bindings import IOBinding, OrtValue
+from tartan._providers import (
+    get_all_providers, get_available_providers, get_device, set_default_logger_severity, set_default_logger_verbosity,
+    set_seed)
+from tartan._session_options import (
+    ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions)
 from tartan._tensor import Tensor
 
 
@@ -26,112 +33,151 @@ class NodeArg:
     type: str
 
 
+@dataclasses.dataclass(frozen=True)
+class ModelMetadata:
+    """The metadata of a model's file. `custom_metadata_map` has the texts that its producer added, by their keys. Fields that
+    the file lacks are empty or 0."""
+
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    graph_description: str
+    version: int
+    custom_metadata_map: dict
+
+
 _TYPES = {"float32": "float", "float64": "double"}
 
 
 def _node_arg(spec):
     type_name = f"tensor({_TYPES.get(spec['dtype'], spec['dtype'])})"
+    if spec["map_keys"]:
+        type_name = f"map({spec['map_keys']},{type_name})"
     for _ in range(spec["sequence_depth"]):
         type_name = f"seq({type_name})"
     return NodeArg(spec["name"], spec["shape"], type_name)
 
 
-class IOBinding:
-    """What a session reads and where it writes, for `run_with_iobinding`."""
-
-    def __init__(self, session):
-        self._session = session
-        self._inputs = {}
-        self._outputs = []
-
-    def bind_cpu_input(self, name, array):
-        self._inputs[name] = array
-
-    def bind_input(self, name, tensor, *unused):
-        """A tensor of this package, or anything that NumPy takes for an array."""
-        self._inputs[name] = tensor
-
-    def bind_output(self, name, array=None, *unused):
-        """Writes an output into `array`, where there is one; else `get_outputs` gives it."""
-        self._outputs.append((name, array if isinstance(array, np.ndarray) else None))
-
-    def clear_binding_inputs(self):
-        self._inputs.clear()
-
-    def clear_binding_outputs(self):
-        self._outputs.clear()
-
-    def get_outputs(self):
-        return self._results
-
-    def copy_outputs_to_cpu(self):
-        return [r.numpy() if isinstance(r, Tensor) else r for r in self._results]
-
-
 class InferenceSession:
     """A model on a device: compiled once for each signature of its inputs.
 
-    `model` is a path, or the bytes of a file. `device` selects one as `tartan.set_device` does. `tier` is "auto"
-    (answers at once, and becomes quicker), "exact" or "ready". `precision` is what a GPU's matrix unit, or with
-    "bfloat16" a CPU, may take of the factors of products: "float32" (all), "tf32", "bfloat16" or "float16"; sums are float32,
-    other devices compute as ever. With "int8" products by weights have factors of 8 bits, scaled by rows and columns. Thread-safe; the interpreter's lock is released
-    while the device works. With `states`, {output: input}, those outputs are inputs of the next run: they are neither
-    given nor returned, begin with zeros, and stay on the device where their sizes do; `state`, `set_state` and
-    `reset_states` are for them, and one thread at a time runs the session. Errors: FileNotFoundError, ValueError for a model or inputs that are wrong,
-    NotImplementedError naming operators that are missing, IndexError for indices out of range."""
+    Positional arguments are onnxruntime's. `path_or_bytes` is a path, or the bytes of a file. `sess_options` are
+    `SessionOptions`, whose docstring says which are used. `providers` are names as "CPUExecutionProvider" or pairs of a
+    name and options, for which `provider_options` may have a dictionary each: the first that has a device here is used.
+    "CUDAExecutionProvider" and its like choose a GPU (option `device_id`: which one), or warn that there is none. Without
+    providers the device is the one in use (`tartan.set_device`).
 
-    def __init__(self, model, device=None, tier="auto", sess_options=None, providers=None, states=None,
-                 precision="float32"):
-        if isinstance(model, (bytes, bytearray, memoryview)):
-            self._model = _core.Model.load_bytes(bytes(model))
+    By keyword: `device` selects one as `tartan.set_device` does. `tier` is "auto" (answers at once, and becomes faster),
+    "exact" or "ready". `precision` is what a GPU's matrix unit, or with "bfloat16" a CPU, may round the factors of
+    matmuls to: "float32" (nothing), "tf32", "bfloat16" or "float16"; sums are float32, and other devices compute in
+    float32. With "int8" matmuls by weights have factors of 8 bits, scaled by rows and columns. With `states`,
+    {output: input}, those outputs are inputs of the next run: they are neither given nor returned, begin with zeros, and
+    stay on the device where their sizes do; `state`, `set_state` and `reset_states` are for them, and one thread at a
+    time runs the session.
+
+    Thread-safe; the interpreter's lock is released while the device works. Errors: FileNotFoundError, ValueError for a
+    model or inputs that are wrong, NotImplementedError naming operators that are missing, IndexError for indices out of
+    range."""
+
+    def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, device=None,
+                 tier="auto", states=None, precision="float32", disabled_optimizers=None):
+        _session_options.apply(sess_options)
+        if disabled_optimizers:
+            _session_options.report_unused(["disabled_optimizers"], "arguments of InferenceSession")
+        self._options = sess_options if sess_options is not None else SessionOptions()
+        if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
+            self._model = _core.Model.load_bytes(bytes(path_or_bytes))
         else:
-            self._model = _core.Model.load(os.fspath(model))
-        chosen = _runtime.device() if device is None else _core.Device.open(str(device))
-        if precision != "float32":
-            chosen = chosen.with_precision(precision)
-        if states:
-            self._session = _core.StateSession.create(self._model, chosen, tier, list(states.items()))
-        else:
-            self._session = _core.Session.create(self._model, chosen, tier)
-        kept = states or {}
-        self._device = chosen
+            self._model = _core.Model.load(os.fspath(path_or_bytes))
+        self._tier, self._kept, self._precision = tier, dict(states or {}), precision
+        if device is not None and providers:
+            raise ValueError("an InferenceSession has a device or providers, not both")
+        self._open(providers, provider_options, device)
+        kept = self._kept
         self._inputs = [_node_arg(spec) for spec in self._model.inputs if spec["name"] not in kept.values()]
         self._outputs = [_node_arg(spec) for spec in self._model.outputs if spec["name"] not in kept]
         self._tensors = {spec["name"]: spec["dtype"] for spec in self._model.inputs if spec["is_tensor"]}
 
+    def _open(self, providers, provider_options, device=None):
+        pairs = _providers.normalized(providers, provider_options)
+        chosen = _providers.device_for(pairs) if device is None else _core.Device.open(str(device))
+        if self._precision != "float32":
+            chosen = chosen.with_precision(self._precision)
+        if self._kept:
+            self._session = _core.StateSession.create(self._model, chosen, self._tier, list(self._kept.items()))
+        else:
+            self._session = _core.Session.create(self._model, chosen, self._tier)
+        self._device, self._asked = chosen, pairs
+
     def get_inputs(self):
+        """The inputs that a run is given, a NodeArg each. One with a default is among them."""
         return list(self._inputs)
 
     def get_outputs(self):
+        """The outputs that a run gives, a NodeArg each."""
         return list(self._outputs)
 
+    def get_overridable_initializers(self):
+        """An empty list: initialisers that may be given are among `get_inputs`."""
+        return []
+
+    def get_modelmeta(self):
+        """The metadata of the model's file."""
+        return ModelMetadata(**self._model.metadata)
+
+    def get_session_options(self):
+        """The options that the session was made with."""
+        return self._options
+
     def get_providers(self):
-        return [self._device.info["name"]]
+        """The provider of the session's device by the names of onnxruntime, and "CPUExecutionProvider"."""
+        return _providers.names_of(self._device.info)
+
+    def get_provider_options(self):
+        """The options that were given for each of `get_providers`, as texts."""
+        asked = dict(self._asked)
+        return {name: {key: str(value) for key, value in asked.get(name, {}).items()} for name in self.get_providers()}
+
+    def set_providers(self, providers=None, provider_options=None):
+        """Moves the session to the device of other providers. States begin with zeros again."""
+        self._open(providers, provider_options)
+
+    def enable_fallback(self):
+        """Does nothing: a run that fails is not tried elsewhere."""
+
+    def disable_fallback(self):
+        """Does nothing: a run that fails is not tried elsewhere."""
+
+    def end_profiling(self):
+        """NotImplementedError: `tartan.explain(session, profile=True)` measures each kernel."""
+        raise NotImplementedError("sessions write no profile: tartan.explain(session, profile=True) measures its kernels")
 
     def run(self, output_names, input_feed, run_options=None):
-        """The outputs of these names, all of them for None, as NumPy arrays (lists for sequences). Inputs by name:
-        arrays, tensors of this package, lists; those with a default may be left out."""
-        results = self._run(input_feed)
-        return [_values.from_core(results[i]) for i in self._positions(output_names)]
+        """The outputs of these names, all of them for None or an empty list, as NumPy arrays that the caller may change
+        (lists for sequences). Inputs by name: arrays, tensors of this package, OrtValues, lists; those with a default may
+        be left out. ValueError naming an output that the model does not have."""
+        _session_options.check_run_options(run_options)
+        positions = self._positions(output_names)
+        return _owned(self._run(input_feed), positions)
 
     def run_later(self, output_names, input_feed, run_options=None):
         """The same as `run` by a thread of its own: a `concurrent.futures.Future` of the outputs. Arrays must stay as
         they are until it is done. On GPUs copies of one run go on beside kernels of another."""
+        _session_options.check_run_options(run_options)
         future = concurrent.futures.Future()
         feed = self._feed(input_feed)
         positions = self._positions(output_names)
 
         def work():
             try:
-                results = self._session.run(feed)
-                future.set_result([_values.from_core(results[i]) for i in positions])
+                future.set_result(_owned(self._session.run(feed), positions))
             except BaseException as error:  # whoever waits is told
                 future.set_exception(error)
 
         future.set_running_or_notify_cancel()
         threading.Thread(target=work, name="tartan run").start()
         return future
-
     def run_async(self, output_names, input_feed, callback, user_data=None, run_options=None):
         """The same, as onnxruntime has it: `callback(outputs, user_data, error)` is called by that thread, with an empty
         text where there is no error, and else without outputs."""
@@ -167,13 +213,19 @@ class InferenceSession:
     def io_binding(self):
         return IOBinding(self)
 
-    def run_with_iobinding(self, binding, run_options=None):
-        names = [name for name, _ in binding._outputs] or None
-        results = self.run_tensors(names, binding._inputs)
-        for (_, target), result in zip(binding._outputs, results):
-            if target is not None:
-                np.copyto(target, result.numpy())
-        binding._results = results
+    def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
+        """`run` of OrtValues: a list of OrtValues."""
+        _session_options.check_run_options(run_options)
+        return [OrtValue(result) for result in self.run_tensors(output_names, input_dict_ort_values)]
+
+    def create_ortvalue_from_shape_and_type(self, shape, element_type, device_type, device_id=0, vendor_id=-1):
+        """OrtValue.ortvalue_from_shape_and_type."""
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id)
+
+    def run_with_iobinding(self, iobinding, run_options=None):
+        """Runs what `io_binding` gave, with its inputs, into its outputs."""
+        _session_options.check_run_options(run_options)
+        iobinding._take(self.run_tensors(list(iobinding._outputs), iobinding._inputs))
 
     def _run(self, feed):
         return self._session.run(self._feed(feed))
@@ -183,6 +235,8 @@ class InferenceSession:
         for name, value in feed.items():
             # Lists of numbers have no type of their own: they are what the model says.
             wanted = self._tensors.get(name)
+            if isinstance(value, OrtValue):
+                value = value._value
             if isinstance(value, (list, tuple, int, float)) and wanted in _dtypes.ALL:
                 value = np.asarray(value, _dtypes.numpy_dtype(wanted))
             inputs[name] = _values.to_core(value)
@@ -190,7 +244,7 @@ class InferenceSession:
 
     def _positions(self, names):
         known = [output.name for output in self._outputs]
-        if names is None:
+        if names is None or len(names) == 0:
             return range(len(known))
         for name in names:
             if name not in known:
@@ -205,3 +259,35 @@ class InferenceSession:
         tensor._host = result
         return tensor
 
+
+def _owned(results, positions):
+    """Results of the core at positions as the caller's own: arrays that may be changed, and that share no memory. They are
+    not copied where nobody else has their memory."""
+    spans, made = [], {}
+
+    def own(value):
+        if isinstance(value, list):
+            return [own(element) for element in value]
+        if not isinstance(value, _core.HostTensor):
+            return _values.from_core(value)
+        shape, dtype = value.shape, _dtypes.numpy_dtype(value.dtype)
+        flat = value.take_bytes()
+        begin = flat.__array_interface__["data"][0]
+        if any(begin < other_end and other < begin + flat.size for other, other_end in spans):
+            flat = flat.copy()
+        else:
+            spans.append((begin, begin + flat.size))
+        return flat.view(dtype).reshape(shape)
+
+    outputs = []
+    for position in positions:
+        is_again = position in made
+        value = made[position] if is_again else own(results[position])
+        outputs.append(copy.deepcopy(value) if is_again else value)
+        made[position] = value
+    return outputs
+
+
+__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "InferenceSession", "IOBinding", "ModelMetadata",
+           "NodeArg", "OrtValue", "RunOptions", "SessionOptions", "get_all_providers", "get_available_providers",
+           "get_device", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed"]

@@ -2,6 +2,7 @@
 """The stubs (*.pyi) beside what there is: the same names, and the same parameters; and what mypy says to a program."""
 
 import ast
+import enum
 import importlib
 import importlib.util
 import inspect
@@ -154,6 +155,10 @@ def test_members_of_classes(module, name):
         return
     if _fields(kind):
         assert set(declared) == _fields(kind)
+        return
+    if issubclass(kind, enum.Enum):
+        values = {n.targets[0].id: ast.literal_eval(n.value) for n in node.body if isinstance(n, ast.Assign)}
+        assert values == {name: member.value for name, member in kind.__members__.items()}
         return
     assert set(declared) == _members_of(kind)
     for member, nodes in declared.items():

@@ -34,6 +34,9 @@ class HostTensor {
   int64_t element_count() const { return shape_.element_count(); }
   absl::Span<const uint8_t> bytes() const { return bytes_; }
 
+  // Returns whether nobody else keeps the memory alive, so that its last reader may change it.
+  bool is_unshared() const { return owner_.use_count() == 1; }
+
   // The element at a flat index, converted. GetInt keeps 64-bit integers exact (uint64 as bits).
   double GetDouble(int64_t i) const;
   int64_t GetInt(int64_t i) const;

@@ -36,4 +36,19 @@ std::string DigestOf(const ModelProto& proto, const api::Model& model,
   return Digest(all);
 }
 
+ModelMetadata MetadataOf(const ModelProto& proto) {
+  ModelMetadata metadata;
+  metadata.producer_name = proto.producer_name();
+  metadata.producer_version = proto.producer_version();
+  metadata.domain = proto.domain();
+  metadata.version = proto.model_version();
+  metadata.description = proto.doc_string();
+  metadata.graph_name = proto.graph().name();
+  metadata.graph_description = proto.graph().doc_string();
+  for (const StringStringEntryProto& entry : proto.metadata_props()) {
+    metadata.properties[entry.key()] = entry.value();
+  }
+  return metadata;
+}
+
 }  // namespace tartan::onnx

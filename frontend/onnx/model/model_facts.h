@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "frontend/api/model.h"
+#include "frontend/onnx/model/model_metadata.h"
 #include "proto/onnx.pb.h"
 
 namespace tartan::onnx {
@@ -17,5 +18,8 @@ bool HasDimension(const GraphProto& graph, int64_t size);
 // initialiser does. `proto` is that of `model`, `constants` have its initialisers.
 std::string DigestOf(const ModelProto& proto, const api::Model& model,
                      const std::unordered_map<std::string, api::Value>& constants);
+
+// The metadata of the file.
+ModelMetadata MetadataOf(const ModelProto& proto);
 
 }  // namespace tartan::onnx

@@ -206,7 +206,7 @@ struct OnnxModel::Impl {
   Inputs inputs;
   std::vector<api::TensorSpec> outputs;
   std::map<std::string, int64_t> opsets;
-  std::string producer;
+  ModelMetadata metadata;
   size_t own_input_count = 0;
   int64_t depth = 0;  // of graphs open at once
   int64_t parameter_count = 0;
@@ -230,7 +230,8 @@ const HostTensor* OnnxModel::Initializer(absl::string_view name) const {
 
 const std::vector<api::TensorSpec>& OnnxModel::outputs() const { return impl_->outputs; }
 int64_t OnnxModel::ir_version() const { return impl_->proto->ir_version(); }
-const std::string& OnnxModel::producer() const { return impl_->producer; }
+std::string OnnxModel::producer() const { return metadata().producer(); }
+const ModelMetadata& OnnxModel::metadata() const { return impl_->metadata; }
 const std::map<std::string, int64_t>& OnnxModel::opsets() const { return impl_->opsets; }
 int64_t OnnxModel::parameter_count() const { return impl_->parameter_count; }
 const std::vector<OperatorCount>& OnnxModel::operators() const { return impl_->operators; }
@@ -284,8 +285,7 @@ absl::Status OnnxModel::Impl::Read(ModelFile file, const LoadOptions& options) {
   for (const auto& [domain, version] : parts.opsets) {
     opsets[domain.empty() ? "ai.onnx" : domain] = version;
   }
-  producer = absl::StrCat(proto->producer_name(), proto->producer_version().empty() ? "" : " ",
-                          proto->producer_version());
+  metadata = MetadataOf(*proto);
   for (const TensorProto& tensor : proto->graph().initializer()) {
     parameter_count += parts.graph->constants.at(tensor.name()).tensor().shape().element_count();
   }

@@ -11,6 +11,7 @@
 #include "frontend/api/model.h"
 #include "frontend/onnx/import/decoding_mode.h"
 #include "frontend/onnx/import/training_mode.h"
+#include "frontend/onnx/model/model_metadata.h"
 
 namespace tartan::onnx {
 
@@ -70,7 +71,8 @@ class OnnxModel final : public api::Model {
                                                const DecodingMode& mode) const;
 
   int64_t ir_version() const;
-  const std::string& producer() const;                   // "pytorch 2.1"
+  std::string producer() const;  // "pytorch 2.1"
+  const ModelMetadata& metadata() const;
   const std::map<std::string, int64_t>& opsets() const;  // "ai.onnx" -> 17
   // The model's own, before the parameters that are inputs by LoadOptions.
   size_t own_input_count() const;

@@ -71,6 +71,24 @@ TEST(OnnxModel, TakesInitialisersForDefaultsButBeforeIrVersion4ForWeights) {
   EXPECT_THAT(bound->outputs.at(0).tensor().dims(), ElementsAre(2, 3));
 }
 
+TEST(OnnxModel, HasTheMetadataOfItsFile) {
+  const std::string graph = X() + Node("Relu", "r", {"x"}, {"y"}) + Y();
+  const auto model = Load(graph +
+                          "name: 'g' doc_string: 'of g' } producer_name: 'maker' "
+                          "producer_version: '2.1' domain: 'org.example' model_version: 7 "
+                          "doc_string: 'what it does' metadata_props { key: 'a' value: '1' } "
+                          "metadata_props { key: 'b' ");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const ModelMetadata& metadata = (*model)->metadata();
+  EXPECT_EQ((*model)->producer(), "maker 2.1");
+  EXPECT_EQ(metadata.domain, "org.example");
+  EXPECT_EQ(metadata.version, 7);
+  EXPECT_EQ(metadata.description, "what it does");
+  EXPECT_EQ(metadata.graph_name, "g");
+  EXPECT_EQ(metadata.graph_description, "of g");
+  EXPECT_EQ(metadata.properties, (std::map<std::string, std::string>{{"a", "1"}, {"b", ""}}));
+}
+
 TEST(OnnxModel, CountsItsOperators) {
   const auto model = Load(X() + Node("Relu", "a", {"x"}, {"b"}) + Node("Relu", "c", {"b"}, {"d"}) +
                           Node("Frobnicate", "e", {"d"}, {"y"}) + Y());

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices by the names that onnxruntime gives to its execution providers."""
+
+import warnings
+
+from tartan import _core, _runtime
+
+_CPU = "CPUExecutionProvider"
+# Providers that compute on a GPU, and a part of the names of its vendors; "" is any.
+_GPU_VENDORS = {
+    "CUDAExecutionProvider": "nvidia", "TensorrtExecutionProvider": "nvidia", "NvTensorRTRTXExecutionProvider": "nvidia",
+    "ROCMExecutionProvider": "advanced micro", "MIGraphXExecutionProvider": "advanced micro",
+    "DmlExecutionProvider": "", "WebGpuExecutionProvider": "", "CoreMLExecutionProvider": "apple",
+    "OpenCLExecutionProvider": ""}
+# The first is what a session on such a GPU names.
+_NAMES = (("nvidia", "CUDAExecutionProvider"), ("advanced micro", "ROCMExecutionProvider"))
+
+
+def _gpus():
+    if _runtime.has_only_cpu_drivers():
+        return []
+    return [info for info in _runtime.list_devices() if info["type"] == "gpu"]
+
+
+def _name_of(info):
+    """The provider that a device is for clients of onnxruntime."""
+    if info["type"] != "gpu":
+        return _CPU
+    made_by = f"{info['vendor']} {info['platform']}".lower()
+    return next((name for vendor, name in _NAMES if vendor in made_by), "OpenCLExecutionProvider")
+
+
+def names_of(info):
+    """Lists the providers of a session on a device."""
+    name = _name_of(info)
+    return [name] if name == _CPU else [name, _CPU]
+
+
+def get_available_providers():
+    """The providers that have a device here, the fastest first: GPUs by the names of onnxruntime's, then
+    "CPUExecutionProvider"."""
+    return [*dict.fromkeys(_name_of(info) for info in _gpus()), _CPU]
+
+
+def get_all_providers():
+    """The providers whose names `InferenceSession` knows."""
+    return [*_GPU_VENDORS, _CPU]
+
+
+def get_device():
+    """"GPU" where there is one, else "CPU"."""
+    return "GPU" if _gpus() else "CPU"
+
+
+def _gpu(name, options):
+    """The device that a provider of GPUs chooses, or None after a warning."""
+    gpus = _gpus()
+    vendor = _GPU_VENDORS[name]
+    fitting = [info for info in gpus if vendor in f"{info['vendor']} {info['platform']}".lower()] or gpus
+    number = int(options.get("device_id", 0) or 0)
+    if number < len(fitting):
+        return fitting[number]
+    found = f"device_id {number} of {len(fitting)} GPUs" if gpus else "no OpenCL driver here has a GPU"
+    warnings.warn(f"{name} is not available: {found}; the next provider is used", stacklevel=6)
+    return None
+
+
+def normalized(providers, provider_options=None):
+    """Joins providers and provider_options to pairs (name, options). ValueError where they do not fit together."""
+    providers = [providers] if isinstance(providers, str) else list(providers or ())
+    if provider_options is not None and len(provider_options) != len(providers):
+        raise ValueError(f"provider_options has {len(provider_options)} entries for {len(providers)} providers")
+    pairs = []
+    for number, entry in enumerate(providers):
+        name, options = entry if isinstance(entry, (tuple, list)) else (entry, {})
+        if not isinstance(name, str):
+            raise ValueError(f"a provider is a name or a pair (name, options), not {entry!r}")
+        if provider_options is not None:
+            if options:
+                raise ValueError(f"the options of {name} are given twice: in providers and in provider_options")
+            options = provider_options[number]
+        pairs.append((name, dict(options or {})))
+    return pairs
+
+
+def _cpu_device():
+    if _runtime.has_only_cpu_drivers():
+        return _runtime.device()
+    found = next((info for info in _runtime.list_devices() if info["type"] == "cpu"), None)
+    if found is not None:
+        return _runtime.opened(found["index"])
+    current = _runtime.device()
+    warnings.warn(f"{_CPU} is not available: no OpenCL driver here has a CPU; {current.info['name']} is used", stacklevel=5)
+    return current
+
+
+def device_for(pairs):
+    """The device of the first provider that is available: the one in use where none is named, the CPU where none of those
+    named is."""
+    if not pairs:
+        return _runtime.device()
+    for name, options in pairs:
+        if name == _CPU:
+            break
+        if name not in _GPU_VENDORS:
+            warnings.warn(f"{name} is not available: tartan has {', '.join(get_available_providers())}", stacklevel=5)
+            continue
+        info = _gpu(name, options)
+        if info is not None:
+            return _runtime.opened(info["index"])
+    return _cpu_device()
+
+
+def set_default_logger_severity(level):
+    """Does nothing: tartan keeps no log that has levels."""
+
+
+def set_default_logger_verbosity(level):
+    """Does nothing: tartan keeps no log that has levels."""
+
+
+def set_seed(seed):
+    """NotImplementedError: nodes with random numbers have their `seed` in the model."""
+    raise NotImplementedError("a seed for all models: nodes with random numbers have their own in the model")

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of sessions and of runs, with the names that onnxruntime gives them."""
+
+import enum
+import warnings
+
+from tartan import _runtime
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    """Levels of rewriting in onnxruntime. Tartan's compiler has no such levels."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(enum.IntEnum):
+    """The choice of onnxruntime to run nodes one after another or together."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(enum.IntEnum):
+    """The order in which onnxruntime runs nodes."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+_DEFAULTS = {
+    "enable_cpu_mem_arena": True, "enable_mem_pattern": True, "enable_mem_reuse": True, "enable_profiling": False,
+    "execution_mode": ExecutionMode.ORT_SEQUENTIAL, "execution_order": ExecutionOrder.DEFAULT,
+    "graph_optimization_level": GraphOptimizationLevel.ORT_ENABLE_ALL, "inter_op_num_threads": 0,
+    "intra_op_num_threads": 0, "log_severity_level": -1, "log_verbosity_level": 0, "logid": "",
+    "optimized_model_filepath": "", "profile_file_prefix": "onnxruntime_profile_", "use_deterministic_compute": False,
+    "use_per_session_threads": True}
+
+
+class SessionOptions:
+    """Options of an `InferenceSession`. `intra_op_num_threads` is how many threads a CPU's driver starts; the driver
+    serves the whole process, so the first session decides. Other options that are changed are reported once as not
+    used. AttributeError for a name that onnxruntime does not have."""
+
+    __slots__ = (*_DEFAULTS, "_entries", "_overrides")
+
+    def __init__(self):
+        for name, value in _DEFAULTS.items():
+            setattr(self, name, value)
+        self._entries = {}
+        self._overrides = {}
+
+    def add_session_config_entry(self, key, value):
+        """A setting by its text. It is kept, and reported as not used."""
+        self._entries[key] = value
+
+    def get_session_config_entry(self, key):
+        """Returns the value of add_session_config_entry for `key`. RuntimeError where there is none."""
+        if key not in self._entries:
+            raise RuntimeError(f"the session options have no entry '{key}'")
+        return self._entries[key]
+
+    def add_free_dimension_override_by_name(self, name, size):
+        """Names the size of an open dimension. It is not used: the sizes of the inputs decide."""
+        self._overrides[name] = size
+
+    def add_free_dimension_override_by_denotation(self, denotation, size):
+        """The same by the denotation of a dimension."""
+        self._overrides[denotation] = size
+
+    def add_initializer(self, name, value):
+        """NotImplementedError: a session has the weights of its file."""
+        raise NotImplementedError(f"session options cannot replace the initializer '{name}': write it into the model")
+
+    def add_external_initializers(self, names, values):
+        """NotImplementedError: external data is read from files beside the model."""
+        raise NotImplementedError("session options cannot bring external data: put the files beside the model")
+
+    def register_custom_ops_library(self, path):
+        """NotImplementedError: libraries of operators are onnxruntime's."""
+        raise NotImplementedError(f"{path}: libraries of operators made for onnxruntime cannot be used")
+
+    def has_providers(self):
+        """False: `InferenceSession` names them."""
+        return False
+
+    def _unused(self):
+        """Names of the options that are changed and that change nothing."""
+        changed = [n for n, v in _DEFAULTS.items() if getattr(self, n) != v and n != "intra_op_num_threads"]
+        return changed + sorted(self._entries) + [f"the free dimension {name}" for name in self._overrides]
+
+
+class RunOptions:
+    """Options of a run. A run whose options have `terminate` set does not begin; nothing else is used."""
+
+    __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "terminate", "_entries")
+
+    def __init__(self):
+        self.log_severity_level = 2
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self.only_execute_path_to_fetches = False
+        self.terminate = False
+        self._entries = {}
+
+    def add_run_config_entry(self, key, value):
+        """A setting by its text, which is kept."""
+        self._entries[key] = value
+
+    def get_run_config_entry(self, key):
+        """Returns the value of add_run_config_entry for `key`. RuntimeError where there is none."""
+        if key not in self._entries:
+            raise RuntimeError(f"the run options have no entry '{key}'")
+        return self._entries[key]
+
+
+def check_run_options(options):
+    """RuntimeError for a run that is not to begin."""
+    if getattr(options, "terminate", False):
+        raise RuntimeError("the run did not begin: terminate is set in its RunOptions")
+
+
+_reported = set()
+
+
+def report_unused(names, what):
+    """Warns of options that change nothing, once in a process for each name."""
+    new = [name for name in names if name not in _reported]
+    if new:
+        _reported.update(new)
+        warnings.warn(f"{what} that tartan does not use: {', '.join(new)}", stacklevel=4)
+
+
+def apply(options):
+    """Uses the options of a session before its device is opened. TypeError for another object."""
+    if options is None:
+        return
+    if not isinstance(options, SessionOptions):
+        known = [n for n in _DEFAULTS if hasattr(options, n)]
+        if "intra_op_num_threads" not in known:
+            raise TypeError(f"sess_options are tartan.SessionOptions, not {options!r}; a device is given as device=…")
+        copied = SessionOptions()  # onnxruntime's own
+        for name in known:
+            value = getattr(options, name)
+            setattr(copied, name, int(value) if isinstance(_DEFAULTS[name], enum.IntEnum) else value)
+        options = copied
+    threads = options.intra_op_num_threads
+    if threads > 0 and not _runtime.limit_threads(threads):
+        report_unused([f"intra_op_num_threads={threads} (the driver of the CPU has started with another number)"],
+                      "session options")
+    report_unused(options._unused(), "session options")
