@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Damages the disk cache, kills runs, fills disks, takes homes and memory away: each run of the
-# digit model must then give the right answer, or end with the right code and a true message, in time.
+# Damages the disk cache, gives it to other users, kills runs, fills disks, takes homes and memory
+# away: each run of the digit model must then give the right answer, or end with the right code and a
+# true message, in time.
 # Usage: scripts/torture_cache.sh [SEED] [DAMAGES] [KILLS] [DISKS] [LIMITS]   (1 200 50 20 40)
 # TARTAN_PROGRAM is what is run (build/tartan), TARTAN_TORTURE_DIR where (build/). Full disks and users
 # without rights need root or user namespaces; the script says where it does without.
@@ -189,6 +190,44 @@ for user in "${users[@]}"; do
   done
 done
 report homes
+
+# refused WHAT USER: the cache in $work/foreign is told, left as it is, and the answer is right.
+refused() {
+  local before after
+  before=$(cd "$work/foreign" && find . -printf '%p %u %m %s %T@\n' | sort | sha256sum)
+  attempt "$1" "" . $2 env TARTAN_CACHE_DIR="$work/foreign" "${run[@]}"
+  after=$(cd "$work/foreign" && find . -printf '%p %u %m %s %T@\n' | sort | sha256sum)
+  if [[ $before != "$after" ]] || ! grep -q "going on without the disk cache: .*$work/foreign" "$work/err"; then
+    failures=$((failures + 1))
+    echo "FAILED (seed $seed): $1: it is used; $(head -c 600 "$work/err" | tr '\n' '~')"
+  fi
+}
+
+# Each user with caches that others may write, and as root with those of other users.
+owners=("")
+[[ $(id -u) != 0 ]] || owners+=(65534 12345)
+for user in "${users[@]}"; do
+  for owner in "${owners[@]}"; do
+    for mode in 700 755 777; do
+      for folder in "" /kernels; do
+        # What is the user's own, and root's, is trusted unless others may write it.
+        is_own=$([[ -z $owner || ($owner == 65534 && -n $user) ]] && echo 1)
+        [[ -z $is_own || $mode == 777 ]] || continue
+        [[ $mode != 700 || -z $user ]] || continue
+        rm -rf "$work/foreign" && cp -a "$work/sound" "$work/foreign"
+        rm -rf "$work/foreign"/tartan-scratch-*
+        [[ $(id -u) != 0 ]] || chown -R "$([[ -n $user ]] && echo 65534 || echo 0)" "$work/foreign"
+        chmod 755 "$work/foreign" "$work/foreign/kernels"
+        [[ -z $owner ]] || chown "$owner" "$work/foreign$folder"
+        chmod $mode "$work/foreign$folder"
+        refused "$user a cache$folder of user '$owner' with mode $mode" "$user"
+      done
+    done
+  done
+  ((limits > 10)) || break
+done
+rm -rf "$work/foreign"
+report "caches of others"
 
 if "$program" devices 2>/dev/null | grep -q '^ *type *gpu'; then
   echo "memory limits: left out, drivers of GPUs reserve addresses far beyond the memory there is"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/cache/disk_cache.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -16,8 +17,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/cache/cache_file.h"
+#include "backend_opencl/cache/cache_folder.h"
 #include "backend_opencl/cache/file_io.h"
 #include "backend_opencl/cache/scratch_folder.h"
+#include "backend_opencl/cache/trusted_file.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -35,10 +38,6 @@ constexpr int kStoresBetweenLooks = 64;
 constexpr double kKeptByEviction = 0.9;
 // What a writer has not renamed after this time it never will.
 constexpr std::chrono::hours kAbandonedAfter(1);
-
-std::string KernelDirectory(absl::string_view directory) {
-  return directory.empty() ? "" : absl::StrCat(directory, "/kernels");
-}
 
 struct StoredFile {
   fs::path path;
@@ -64,10 +63,22 @@ bool IsNoFile(int error) {
 }
 
 absl::Status FileError(const std::error_code& error, absl::string_view what, const fs::path& path) {
-  const std::string message = absl::StrCat(what, " ", path.string(), ": ", error.message());
-  return error == std::errc::permission_denied || error == std::errc::read_only_file_system
-             ? absl::PermissionDeniedError(message)
-             : absl::InternalError(message);
+  return CacheFileError(error.value(), what, path.string());
+}
+
+// Reads an entry of `folder`, which is `directory`. FailedPrecondition where another user may have
+// written it; NotFound where there is none, DataLoss where it is none of ours.
+absl::Status ReadEntry(const CacheFolder& folder, absl::string_view directory,
+                       const std::string& name, std::string* bytes) {
+  struct stat info;
+  const std::string path = absl::StrCat(directory, "/", name);
+  if (ReadWholeFileIn(folder.descriptor(), name, kMaxEntryBytes, bytes, &info)) {
+    return CheckTrusted(path, info, Sharing::kNone);
+  }
+  const int error = errno;
+  if (error == ENOENT) return absl::NotFoundError(path);
+  if (IsNoFile(error)) return absl::DataLossError(path);
+  return CacheFileError(error, "cannot read the cache entry", path);
 }
 
 // Files that vanish meanwhile were deleted by another process.
@@ -139,32 +150,42 @@ std::string DefaultCacheDirectory() {
   return "";
 }
 
-DiskCache::DiskCache(absl::string_view directory, int64_t limit_bytes, bool verbose)
-    : directory_(KernelDirectory(directory)), limit_bytes_(limit_bytes), verbose_(verbose) {}
+DiskCache::DiskCache(absl::string_view directory, int64_t limit_bytes, bool verbose, bool quiet)
+    : root_(directory),
+      directory_(KernelDirectory(directory)),
+      limit_bytes_(limit_bytes),
+      verbose_(verbose),
+      quiet_(quiet) {}
 
 std::string DiskCache::PathOf(absl::string_view key) const {
   return absl::StrCat(directory_, "/", CacheFileName(key));
 }
 
-bool DiskCache::TellFailure(absl::string_view what, const std::string& path) {
-  const std::string reason = std::strerror(errno);
-  if (!verbose_ || told_failure_.exchange(true)) return false;
+bool DiskCache::TellFailure(const absl::Status& failure) {
+  const bool is_foreign = absl::IsFailedPrecondition(failure);
+  const bool is_told = verbose_ || (is_foreign && !quiet_);
+  if (!is_told || told_failure_.exchange(true)) return false;
   const std::string message =
-      absl::StrCat("tartan: going on without the disk cache: ", what, " ", path, ": ", reason);
+      absl::StrCat("tartan: going on without ", is_foreign ? "an entry of " : "",
+                   "the disk cache: ", failure.message());
   std::fprintf(stderr, "%s\n", message.c_str());
   return false;
 }
 
 std::optional<std::string> DiskCache::Load(absl::string_view key) {
   if (directory_.empty()) return std::nullopt;
-  const std::string path = PathOf(key);
+  const auto folder = CacheFolder::Open(root_, CacheFolder::Missing::kStays);
+  const std::string name = CacheFileName(key);
   std::string bytes;
-  if (!ReadWholeFile(path, kMaxEntryBytes, &bytes)) {
-    if (errno != ENOENT && IsNoFile(errno)) {
-      Remove(key);
-    } else if (errno != ENOENT) {
-      TellFailure("cannot read", path);
-    }
+  const absl::Status status =
+      folder.ok() ? ReadEntry(*folder, directory_, name, &bytes) : folder.status();
+  if (absl::IsNotFound(status)) return std::nullopt;
+  if (absl::IsDataLoss(status)) {
+    Remove(key);
+    return std::nullopt;
+  }
+  if (!status.ok()) {
+    TellFailure(status);
     return std::nullopt;
   }
   std::optional<CacheEntry> entry = DecodeCacheEntry(bytes);
@@ -173,7 +194,7 @@ std::optional<std::string> DiskCache::Load(absl::string_view key) {
     return std::nullopt;
   }
   if (entry->key != key) return std::nullopt;
-  TouchFile(path);  // where that fails the entry is evicted early
+  TouchFile(name, folder->descriptor());  // where that fails the entry is evicted early
   return std::move(entry->payload);
 }
 
@@ -182,10 +203,11 @@ bool DiskCache::Store(absl::string_view key, absl::string_view payload) {
   const std::string bytes = EncodeCacheEntry(key, payload);
   const int64_t size = static_cast<int64_t>(bytes.size());
   if (size > limit_bytes_ || size > kMaxEntryBytes) return false;
-  if (!MakePrivateDirectories(directory_)) return TellFailure("cannot make", directory_);
-  const std::string path = PathOf(key);
-  if (!WriteFileByRename(absl::StrCat(directory_, "/", kTemporaryPrefix), path, bytes)) {
-    return TellFailure("cannot write", path);
+  const auto folder = CacheFolder::Open(root_, CacheFolder::Missing::kIsMade);
+  if (!folder.ok()) return TellFailure(folder.status());
+  if (!WriteFileByRename(std::string(kTemporaryPrefix), CacheFileName(key), bytes,
+                         folder->descriptor())) {
+    return TellFailure(CacheFileError(errno, "cannot write", PathOf(key)));
   }
   CountStored(size);
   return true;
@@ -194,16 +216,23 @@ bool DiskCache::Store(absl::string_view key, absl::string_view payload) {
 bool DiskCache::Update(absl::string_view key,
                        const std::function<std::string(std::optional<std::string>)>& change) {
   if (directory_.empty()) return false;
-  if (!MakePrivateDirectories(directory_)) return TellFailure("cannot make", directory_);
-  const std::string path = absl::StrCat(directory_, "/", kLockFile);
-  const FileLock lock(path);
-  if (!lock.held()) return TellFailure("cannot lock", path);
+  const auto folder = CacheFolder::Open(root_, CacheFolder::Missing::kIsMade);
+  if (!folder.ok()) return TellFailure(folder.status());
+  const FileLock lock(kLockFile, FileLock::Others::kWaitFor, folder->descriptor());
+  if (!lock.held()) {
+    return TellFailure(
+        CacheFileError(errno, "cannot lock", absl::StrCat(directory_, "/", kLockFile)));
+  }
   return Store(key, change(Load(key)));
 }
 
 void DiskCache::Remove(absl::string_view key) {
+  const auto folder = CacheFolder::Open(root_, CacheFolder::Missing::kStays);
+  if (directory_.empty() || !folder.ok()) return;
   std::error_code ignored;
-  if (!directory_.empty()) fs::remove_all(PathOf(key), ignored);
+  if (unlinkat(folder->descriptor(), CacheFileName(key).c_str(), 0) != 0 && errno == EISDIR) {
+    fs::remove_all(PathOf(key), ignored);
+  }
 }
 
 void DiskCache::CountStored(int64_t bytes) {
@@ -223,25 +252,29 @@ void DiskCache::CountStored(int64_t bytes) {
 }
 
 absl::StatusOr<CacheContents> InspectCache(absl::string_view directory) {
+  TARTAN_RETURN_IF_ERROR(CheckCacheFolder(directory));
   TARTAN_ASSIGN_OR_RETURN(const Listing listing, List(KernelDirectory(directory)));
   return CacheContents{static_cast<int64_t>(listing.entries.size()), listing.bytes()};
 }
 
 absl::StatusOr<int64_t> VerifyCache(absl::string_view directory) {
-  TARTAN_ASSIGN_OR_RETURN(const Listing listing, List(KernelDirectory(directory)));
+  TARTAN_RETURN_IF_ERROR(CheckCacheFolder(directory));
+  const std::string kernels = KernelDirectory(directory);
+  TARTAN_ASSIGN_OR_RETURN(const Listing listing, List(kernels));
+  if (listing.entries.empty()) return 0;
+  TARTAN_ASSIGN_OR_RETURN(const CacheFolder folder,
+                          CacheFolder::Open(directory, CacheFolder::Missing::kStays));
   int64_t damaged = 0;
   absl::Status unread;  // the first
   for (const StoredFile& file : listing.entries) {
     std::string bytes;
-    const bool is_read = ReadWholeFile(file.path.string(), kMaxEntryBytes, &bytes);
-    const int error = errno;
-    if (!is_read && error == ENOENT && !fs::is_symlink(file.path)) continue;
-    if (!is_read && !IsNoFile(error)) {
-      unread.Update(FileError(std::error_code(error, std::generic_category()),
-                              "cannot read the cache entry", file.path));
+    const absl::Status status = ReadEntry(folder, kernels, file.path.filename().string(), &bytes);
+    if (absl::IsNotFound(status)) continue;
+    if (!status.ok() && !absl::IsDataLoss(status) && !absl::IsFailedPrecondition(status)) {
+      unread.Update(status);
       continue;
     }
-    const std::optional<CacheEntry> entry = DecodeCacheEntry(bytes);
+    const std::optional<CacheEntry> entry = status.ok() ? DecodeCacheEntry(bytes) : std::nullopt;
     if (entry.has_value() && CacheFileName(entry->key) == file.path.filename()) continue;
     ++damaged;
     TARTAN_RETURN_IF_ERROR(Delete(file));
@@ -251,11 +284,13 @@ absl::StatusOr<int64_t> VerifyCache(absl::string_view directory) {
 }
 
 absl::StatusOr<CacheContents> PruneCache(absl::string_view directory, int64_t limit_bytes) {
+  TARTAN_RETURN_IF_ERROR(CheckCacheFolder(directory));
   if (!directory.empty()) RemoveAbandonedFolders(std::string(directory));
   return PruneDirectory(KernelDirectory(directory), limit_bytes);
 }
 
 absl::StatusOr<int64_t> ClearCache(absl::string_view directory) {
+  TARTAN_RETURN_IF_ERROR(CheckCacheFolder(directory));
   if (!directory.empty()) RemoveAbandonedFolders(std::string(directory));
   TARTAN_ASSIGN_OR_RETURN(const Listing listing, List(KernelDirectory(directory)));
   for (const StoredFile& file : listing.entries) TARTAN_RETURN_IF_ERROR(Delete(file));

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -27,8 +28,9 @@ std::string DefaultCacheDirectory();
 class DiskCache {
  public:
   // Keeps its files in `directory`/kernels, made with mode 0700 at the first Store; an empty
-  // `directory` is a cache that never hits. `verbose`: the first failure is told on stderr.
-  DiskCache(absl::string_view directory, int64_t limit_bytes, bool verbose);
+  // `directory` is a cache that never hits. `verbose`: the first failure is told on stderr. A
+  // folder or entry that another user may have written is told unless `quiet`.
+  DiskCache(absl::string_view directory, int64_t limit_bytes, bool verbose, bool quiet = false);
 
   // The payload stored under `key`. A damaged file is deleted and not found.
   std::optional<std::string> Load(absl::string_view key);
@@ -44,13 +46,15 @@ class DiskCache {
  private:
   std::string PathOf(absl::string_view key) const;
   // Returns false.
-  bool TellFailure(absl::string_view what, const std::string& path);
+  bool TellFailure(const absl::Status& failure);
   // Adds to the estimate of what is stored and evicts when it exceeds the limit.
   void CountStored(int64_t bytes);
 
-  const std::string directory_;
+  const std::string root_;
+  const std::string directory_;  // root_/kernels
   const int64_t limit_bytes_;
   const bool verbose_;
+  const bool quiet_;
   std::atomic<bool> told_failure_{false};
   std::mutex mutex_;
   int64_t stored_bytes_ = -1;  // guarded by mutex_; as of the last look, -1 before the first
@@ -58,14 +62,16 @@ class DiskCache {
 };
 
 // What `tartan cache` does, on the same `directory`. A directory that does not exist is an empty
-// cache; PermissionDenied or Internal where it cannot be read or changed.
+// cache; PermissionDenied or Internal where it cannot be read or changed, FailedPrecondition where
+// another user may write it.
 struct CacheContents {
   int64_t entries = 0;
   int64_t bytes = 0;
 };
 absl::StatusOr<CacheContents> InspectCache(absl::string_view directory);
-// Deletes damaged entries and returns how many there were. An entry that cannot be read stays;
-// PermissionDenied or Internal tells the first such, after all have been looked at.
+// Deletes damaged entries and those of other users, and returns how many there were. An entry that
+// cannot be read stays; PermissionDenied or Internal tells the first such, after all have been
+// looked at.
 absl::StatusOr<int64_t> VerifyCache(absl::string_view directory);
 // Deletes the least recently used entries until at most `limit_bytes` remain, and what interrupted
 // writers and killed processes left (scratch_folder.h); returns what remains.

@@ -3,11 +3,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
+#include <cstdio>
 #include <utility>
 
 namespace tartan::opencl {
@@ -38,18 +39,20 @@ bool WriteAll(int descriptor, absl::string_view bytes) {
   return true;
 }
 
-}  // namespace
+// A pipe in a file's place would be waited for.
+int OpenToRead(int folder, const std::string& path, int flags) {
+  return openat(folder, path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | flags);
+}
 
-bool ReadWholeFile(const std::string& path, int64_t max_bytes, std::string* bytes) {
-  // A pipe in a file's place would be waited for.
-  File file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  struct stat info;
-  if (file.get() < 0 || fstat(file.get(), &info) != 0) return false;
-  if (!S_ISREG(info.st_mode) || info.st_size > max_bytes) {
+// All of a regular file's bytes; closes the descriptor.
+bool ReadAll(int descriptor, int64_t max_bytes, std::string* bytes, struct stat* info) {
+  const File file(descriptor);
+  if (file.get() < 0 || fstat(file.get(), info) != 0) return false;
+  if (!S_ISREG(info->st_mode) || info->st_size > max_bytes) {
     errno = EFBIG;
     return false;
   }
-  bytes->resize(info.st_size);
+  bytes->resize(info->st_size);
   size_t done = 0;
   while (done < bytes->size()) {
     const ssize_t got = read(file.get(), bytes->data() + done, bytes->size() - done);
@@ -62,23 +65,51 @@ bool ReadWholeFile(const std::string& path, int64_t max_bytes, std::string* byte
   return true;
 }
 
-bool TouchFile(const std::string& path) {
-  return utimensat(AT_FDCWD, path.c_str(), nullptr, 0) == 0;
+// A new file whose name `path` begins, and then is; -1 where there can be none.
+int MakeFile(int folder, std::string* path) {
+  constexpr char kDigits[] = "abcdefghijklmnopqrstuvwxyz012345";
+  constexpr int kAttempts = 100;
+  const std::string prefix = *path;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    unsigned char random[6];
+    if (getrandom(random, sizeof(random), 0) != sizeof(random)) return -1;
+    *path = prefix;
+    for (const unsigned char number : random) *path += kDigits[number % (sizeof(kDigits) - 1)];
+    const int file = openat(folder, path->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
 }
 
-bool WriteFileByRename(const std::string& prefix, const std::string& path,
-                       absl::string_view bytes) {
-  std::string temporary = prefix + "XXXXXX";
+}  // namespace
+
+bool ReadWholeFile(const std::string& path, int64_t max_bytes, std::string* bytes) {
+  struct stat info;
+  return ReadAll(OpenToRead(AT_FDCWD, path, 0), max_bytes, bytes, &info);
+}
+
+bool ReadWholeFileIn(int folder, const std::string& name, int64_t max_bytes, std::string* bytes,
+                     struct stat* info) {
+  return ReadAll(OpenToRead(folder, name, O_NOFOLLOW), max_bytes, bytes, info);
+}
+
+bool TouchFile(const std::string& path, int folder) {
+  return utimensat(folder, path.c_str(), nullptr, 0) == 0;
+}
+
+bool WriteFileByRename(const std::string& prefix, const std::string& path, absl::string_view bytes,
+                       int folder) {
+  std::string temporary = prefix;
   {
-    File file(mkostemp(temporary.data(), O_CLOEXEC));
+    File file(MakeFile(folder, &temporary));
     if (file.get() < 0) return false;
     if (WriteAll(file.get(), bytes) && file.Close() &&
-        rename(temporary.c_str(), path.c_str()) == 0) {
+        renameat(folder, temporary.c_str(), folder, path.c_str()) == 0) {
       return true;
     }
   }
   const int error = errno;
-  unlink(temporary.c_str());
+  unlinkat(folder, temporary.c_str(), 0);
   errno = error;
   return false;
 }
@@ -99,9 +130,9 @@ bool MakePrivateDirectories(const std::string& path) {
   }
 }
 
-FileLock::FileLock(const std::string& path, Others others)
-    : descriptor_(
-          open(path.c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0600)) {
+FileLock::FileLock(const std::string& path, Others others, int folder)
+    : descriptor_(openat(folder, path.c_str(),
+                         O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0600)) {
   if (descriptor_ < 0) return;
   int result;
   do {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/cache/file_io.h"
+#include "backend_opencl/cache/trusted_file.h"
 #include "backend_opencl/device/driver_failure.h"
 
 namespace tartan::opencl {
@@ -73,6 +74,10 @@ PoclFolder& PoclFolder::OfProcess() {
 void PoclFolder::Make(const std::string& cache_directory) {
   absl::StatusOr<std::unique_ptr<ScratchFolder>> made =
       ScratchFolder::Make(Places(cache_directory), kRoomBytes);
+  const std::string of_user = Environment(kVariable).value_or("");
+  const absl::Status trusted =
+      of_user.empty() ? absl::OkStatus() : CheckPathTrusted(of_user).status();
+  if (absl::IsFailedPrecondition(trusted)) refusal_ = trusted;
   status_ = made.status();
   if (!made.ok()) return;
   scratch_ = *std::move(made);
@@ -107,6 +112,11 @@ void PoclFolder::FindWith(const std::string& cache_directory, const std::functio
 absl::Status PoclFolder::status() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return status_;
+}
+
+absl::Status PoclFolder::TakeRefusal() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return std::exchange(refusal_, absl::OkStatus());
 }
 
 std::string PoclFolder::root() const {

@@ -24,12 +24,16 @@ class PoclFolder {
 
   // Calls `find`, which asks for the devices, and until PoCL has taken the folder does so with
   // POCL_CACHE_DIR set to it. The folder is made in the $POCL_CACHE_DIR of the caller, else in
-  // `cache_directory` (unless empty), $TMPDIR, /tmp, /var/tmp or /dev/shm. The environment belongs
-  // to the whole process: the first call must not run beside threads that read or change it.
+  // `cache_directory` (unless empty), $TMPDIR, /tmp, /var/tmp or /dev/shm, the first that no other
+  // user can exchange (trusted_file.h). The environment belongs to the whole process: the first
+  // call must not run beside threads that read or change it.
   void FindWith(const std::string& cache_directory, const std::function<void()>& find);
 
   // Why PoCL was given no folder; Ok where it was.
   absl::Status status() const;
+  // Why the caller's $POCL_CACHE_DIR was not taken, where another user may write it. Ok from the
+  // second call on.
+  absl::Status TakeRefusal();
   // Where PoCL keeps programs; empty where that is not the folder made here: the process had used
   // PoCL before it came to Tartan.
   std::string root() const;
@@ -56,6 +60,7 @@ class PoclFolder {
   mutable std::mutex mutex_;
   std::unique_ptr<ScratchFolder> scratch_;  // guarded by mutex_
   absl::Status status_;                     // guarded by mutex_
+  absl::Status refusal_;                    // guarded by mutex_
   bool settled_ = false;                    // guarded by mutex_
 };
 

@@ -16,6 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/cache/trusted_file.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -40,8 +41,8 @@ absl::Status Refusal(const std::string& directory, int error) {
   return Refusal(directory, std::strerror(error));
 }
 
-// Ok where a folder in it would do, apart from its free space.
-absl::Status Examine(const ScratchPlace& place) {
+// The path of the place where a folder in it would do, apart from its free space.
+absl::StatusOr<std::string> Examine(const ScratchPlace& place) {
   if (place.may_be_made && !MakePrivateDirectories(place.directory)) {
     return Refusal(place.directory, errno);
   }
@@ -51,7 +52,7 @@ absl::Status Examine(const ScratchPlace& place) {
   struct statvfs system;
   if (statvfs(place.directory.c_str(), &system) != 0) return Refusal(place.directory, errno);
   if ((system.f_flag & ST_NOEXEC) != 0) return Refusal(place.directory, "mounted with noexec");
-  return absl::OkStatus();
+  return CheckPathTrusted(place.directory);
 }
 
 bool IsOurs(const fs::path& path) {
@@ -129,13 +130,14 @@ absl::StatusOr<std::unique_ptr<ScratchFolder>> ScratchFolder::Make(
   std::unique_ptr<ScratchFolder> best;
   int64_t most = -1;
   for (const ScratchPlace& place : places) {
-    absl::Status status = Examine(place);
-    const int64_t free = status.ok() ? FreeBytes(place.directory) : 0;
+    const absl::StatusOr<std::string> path = Examine(place);
+    absl::Status status = path.status();
+    const int64_t free = status.ok() ? FreeBytes(*path) : 0;
     if (status.ok() && free > most) {
-      absl::StatusOr<std::unique_ptr<ScratchFolder>> folder = MakeIn(place.directory);
+      absl::StatusOr<std::unique_ptr<ScratchFolder>> folder = MakeIn(*path);
       status = folder.status();
       if (folder.ok()) {
-        RemoveAbandonedFolders(place.directory);
+        RemoveAbandonedFolders(*path);
         best = *std::move(folder);
         most = free;
       }

@@ -22,9 +22,10 @@ struct ScratchPlace {
 
 class ScratchFolder {
  public:
-  // The places are tried in order. One that can be written, from which code may be mapped and that
-  // has `room_bytes` free is taken; where none has as much, the one with the most. PermissionDenied
-  // with each place's reason where none can be written.
+  // The places are tried in order. One that can be written, that no other user can exchange
+  // (trusted_file.h), from which code may be mapped and that has `room_bytes` free is taken; where
+  // none has as much, the one with the most. PermissionDenied with each place's reason where none
+  // can be written.
   static absl::StatusOr<std::unique_ptr<ScratchFolder>> Make(absl::Span<const ScratchPlace> places,
                                                              int64_t room_bytes);
   ScratchFolder(const ScratchFolder&) = delete;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/device/opencl_driver.h"
 
+#include <cstdio>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/cache/cache_folder.h"
 #include "backend_opencl/cache/disk_cache.h"
 #include "backend_opencl/cache/pocl_folder.h"
 #include "backend_opencl/device/calibration.h"
@@ -18,14 +20,18 @@
 namespace tartan::opencl {
 namespace {
 
+void Tell(bool quiet, const std::string& line) {
+  if (!quiet) std::fprintf(stderr, "tartan: %s\n", line.c_str());
+}
+
 class OpenClDriver : public hal::Driver {
  public:
   OpenClDriver(std::string cache_directory, std::shared_ptr<DiskCache> cache,
-               Calibrations calibrations, bool quiet)
+               const OpenClOptions& options)
       : cache_directory_(std::move(cache_directory)),
         cache_(std::move(cache)),
-        calibrations_(calibrations),
-        quiet_(quiet) {}
+        calibrations_(options.calibrations),
+        quiet_(options.quiet) {}
 
   absl::string_view name() const override { return "opencl"; }
 
@@ -64,6 +70,9 @@ class OpenClDriver : public hal::Driver {
       LoadCompilers();
       found = FindDevices();
     });
+    if (const absl::Status refusal = folder.TakeRefusal(); !refusal.ok()) {
+      Tell(quiet_, absl::StrCat("going on without POCL_CACHE_DIR: ", refusal.message()));
+    }
     CallAfterLoading();
     ReturnCompilerPages();  // its constructors have run
     const bool none = found.ok() ? found->empty() : absl::IsUnavailable(found.status());
@@ -90,10 +99,15 @@ std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options) {
   std::string directory;
   if (options.use_disk_cache) {
     directory = options.cache_directory.empty() ? DefaultCacheDirectory() : options.cache_directory;
-    cache = std::make_shared<DiskCache>(directory, options.cache_limit_bytes, options.verbose);
+    if (const absl::Status usable = CheckCacheFolder(directory); usable.ok()) {
+      cache = std::make_shared<DiskCache>(directory, options.cache_limit_bytes, options.verbose,
+                                          options.quiet);
+    } else {
+      Tell(options.quiet, absl::StrCat("going on without the disk cache: ", usable.message()));
+      directory.clear();
+    }
   }
-  return std::make_unique<OpenClDriver>(std::move(directory), std::move(cache),
-                                        options.calibrations, options.quiet);
+  return std::make_unique<OpenClDriver>(std::move(directory), std::move(cache), options);
 }
 
 }  // namespace tartan::opencl

@@ -18,7 +18,8 @@ struct OpenClOptions {
   int64_t cache_limit_bytes = int64_t{512} << 20;
   // Tells on stderr, once, why the disk cache is not used where it cannot be.
   bool verbose = false;
-  // Leaves out what is told on stderr else: that kernels do without compiler builtins.
+  // Leaves out what is told on stderr else: that kernels do without compiler builtins, and that a
+  // cache is not used because another user may write it.
   bool quiet = false;
   Calibrations calibrations = Calibrations::kStored;
 };

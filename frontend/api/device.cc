@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "backend_opencl/cache/cache_folder.h"
 #include "backend_opencl/cache/disk_cache.h"
 #include "backend_opencl/cache/stored_plans.h"
 #include "backend_opencl/device/compile.h"
@@ -358,10 +359,11 @@ absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
     TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, SelectDevice(devices, selector));
     TARTAN_ASSIGN_OR_RETURN(hal::DevicePtr hal, driver->Open(info));
     std::shared_ptr<opencl::DiskCache> cache;
-    if (options.use_disk_cache) {
-      cache = std::make_shared<opencl::DiskCache>(opencl::DefaultCacheDirectory(),
-                                                  opencl::OpenClOptions().cache_limit_bytes,
-                                                  options.verbose);
+    // The driver has told where it is not to be used.
+    const std::string directory = opencl::DefaultCacheDirectory();
+    if (options.use_disk_cache && opencl::CheckCacheFolder(directory).ok()) {
+      cache = std::make_shared<opencl::DiskCache>(
+          directory, opencl::OpenClOptions().cache_limit_bytes, options.verbose, options.quiet);
     }
     return std::shared_ptr<Device>(new Device(std::move(hal), std::move(cache),
                                               std::move(compile_options), HooksOfEnvironment(),
