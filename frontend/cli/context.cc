@@ -94,6 +94,10 @@ absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> Context::LoadModel(
   if (stat(path.c_str(), &info) != 0) {
     return At(Stage::kFile, absl::NotFoundError(absl::StrCat(path, ": ", std::strerror(errno))));
   }
+  if (S_ISDIR(info.st_mode)) {
+    return At(Stage::kFile, absl::InvalidArgumentError(
+                                absl::StrCat(path, ": is a folder: give the .onnx file in it")));
+  }
   if (!S_ISREG(info.st_mode)) {
     return At(Stage::kFile,
               absl::InvalidArgumentError(absl::StrCat(path, ": is no regular file, so no model")));

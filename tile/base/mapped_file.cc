@@ -58,7 +58,8 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
   struct stat info = {};
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(fd);
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is no regular file"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, S_ISDIR(info.st_mode) ? ": is a folder" : ": is no regular file"));
   }
   const size_t size = static_cast<size_t>(info.st_size);
   void* data = nullptr;

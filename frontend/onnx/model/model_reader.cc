@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/nesting.h"
+#include "frontend/onnx/model/file_kind.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"
@@ -22,14 +23,15 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-absl::Status NotAModel(absl::string_view name, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(name, ": no ONNX model: ", why));
+// What the bytes are instead, where that is known; else `why`.
+absl::Status NotAModel(absl::string_view name, absl::Span<const uint8_t> bytes,
+                       absl::string_view why) {
+  const std::string kind = KindOfFile(bytes);
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": no ONNX model: ", kind.empty() ? why : absl::string_view(kind)));
 }
 
 absl::Status CheckVersions(const ModelProto& model, absl::string_view name) {
-  if (model.ir_version() < 1) {
-    return NotAModel(name, absl::StrCat("its IR version is ", model.ir_version()));
-  }
   if (model.ir_version() > kNewestIrVersion) {
     return absl::UnimplementedError(absl::StrCat(name, ": IR version ", model.ir_version(),
                                                  " is newer than ", kNewestIrVersion,
@@ -67,7 +69,7 @@ absl::StatusOr<bool> Parse(absl::Span<const uint8_t> bytes, ModelProto* model) {
 }  // namespace
 
 absl::StatusOr<ModelFile> ReadModelBytes(absl::Span<const uint8_t> bytes, absl::string_view name) {
-  if (bytes.empty()) return NotAModel(name, "it is empty");
+  if (bytes.empty()) return NotAModel(name, bytes, "");
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return absl::ResourceExhaustedError(
         absl::StrCat(name, ": ", bytes.size(),
@@ -77,12 +79,15 @@ absl::StatusOr<ModelFile> ReadModelBytes(absl::Span<const uint8_t> bytes, absl::
   auto model = NewModelProto();
   TARTAN_ASSIGN_OR_RETURN(const bool is_parsed, Parse(bytes, model.get()));
   if (!is_parsed) {
-    return NotAModel(name,
+    return NotAModel(name, bytes,
                      absl::StrCat("its bytes are no protobuf message of the right form, it is "
                                   "cut off, or its graphs lie more than ",
                                   kMaxNestedGraphs, " deep in each other"));
   }
-  if (!model->has_graph()) return NotAModel(name, "it holds no graph, or it is cut off");
+  if (!model->has_graph()) return NotAModel(name, bytes, "it holds no graph, or it is cut off");
+  if (model->ir_version() < 1) {
+    return NotAModel(name, bytes, absl::StrCat("its IR version is ", model->ir_version()));
+  }
   TARTAN_RETURN_IF_ERROR(CheckVersions(*model, name));
   return ModelFile{std::move(model), std::string(name), ""};
 }

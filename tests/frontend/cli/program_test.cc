@@ -281,7 +281,7 @@ TEST(Program, VerifyNamesTheFirstNodeThatDeparts) {
 
 TEST(Program, FilesThatCannotBeReadOrWrittenEndWith6) {
   ExpectFailure(RunTartan({"run", "/no/such/model.onnx"}), 6, "/no/such/model.onnx");
-  ExpectFailure(RunTartan({"run", SourcePath("examples")}), 6, "no regular file");
+  ExpectFailure(RunTartan({"run", SourcePath("examples")}), 6, "is a folder");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@/no/such.png"}), 6, "/no/such.png");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + SourcePath("README.md")}), 2,
                 "an input file is .npy, .pb, .png or .bin");

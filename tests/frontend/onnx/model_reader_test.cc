@@ -68,6 +68,48 @@ TEST(ModelReader, RefusesText) {
   }
 }
 
+// As programs write them: the first bytes of each kind of file, and some more.
+TEST(ModelReader, SaysWhatAFileIsThatIsNoModel) {
+  const std::string more(600, '\x17');
+  const std::string header = "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+  std::string safetensors(8, '\0');
+  safetensors[0] = static_cast<char>(header.size());
+  safetensors += header + std::string(4, '\0');
+  std::string tar(512, '\0');
+  tar.replace(257, 5, "ustar");
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", "git lfs pull"},
+      {std::string("\x10\0\0\0ORTM", 8) + more, "onnxruntime's own format"},
+      {std::string("\x1c\0\0\0TFL3", 8) + more, "TensorFlow Lite"},
+      {"PK\3\4" + more, "zip archive"},
+      {safetensors, "safetensors"},
+      {"\x1f\x8b\x08" + more, "gzip"},
+      {"BZh9" + more, "bzip2"},
+      {std::string("\3757zXZ\0", 6) + more, "xz"},
+      {"\x28\xb5\x2f\xfd" + more, "zstd"},
+      {tar, "tar archive"},
+      {"GGUF" + more, "llama.cpp"},
+      {"\x89HDF\r\n\x1a\n" + more, "HDF5"},
+      {"\x93NUMPY" + more, "NumPy"},
+      {"\x80\2" + more, "pickle"},
+      {"\n  <!DOCTYPE HTML>\n<html><body>Sign in</body></html>", "HTML"},
+      {"<html lang='en'>", "HTML"},
+      {"<?xml version='1.0'?><net name='a'/>", "XML"},
+      {"{\"error\": \"not found\"}", "JSON"},
+      {"ir_version: 8\ngraph { }\n", "as text"},
+      {"", "it is empty"},
+      {std::string(5000, '\0'), "zeros alone"},
+  };
+  for (const auto& [bytes, kind] : files) {
+    const auto model = ReadModelBytes(AsBytes(bytes), "file");
+    EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument) << kind;
+    EXPECT_THAT(model.status().message(),
+                AllOf(HasSubstr("file: no ONNX model: "), HasSubstr(kind)));
+    EXPECT_THAT(model.status().message(), testing::Not(HasSubstr("protobuf")));
+  }
+  EXPECT_THAT(ReadModelFile(testing::TempDir()).status().message(), HasSubstr("is a folder"));
+}
+
 TEST(ModelReader, RefusesAMessageWithoutAGraph) {
   ModelProto proto;
   proto.set_ir_version(8);
