@@ -350,6 +350,11 @@ absl::StatusOr<LossTerms> ApplyLoss(const Loss& loss, const api::Tensor& output,
   if (!element.empty()) return ByElement(output, target, {absl::StrCat("ELEMENT = ", element)});
   if (output.rank() < 2) return DoNotFit(loss, output, target, "expected rows, [N, …, C]");
   if (loss.kind == LossKind::kSoftmaxCrossEntropy) {
+    if (dims.back() == 1) {
+      return DoNotFit(loss, output, target,
+                      "one class is always certain, so that there is nothing to learn; "
+                      "binary_cross_entropy is the loss of one logit");
+    }
     if (target.dims() != dims) return CrossEntropyOfClasses(loss, output, target);
     std::vector<std::string> statements = LogSoftmax(dims);
     const double share = loss.smoothing / static_cast<double>(dims.back());

@@ -12,22 +12,24 @@
 namespace tartan::train {
 namespace {
 
-// Of classes by number: statements that make C, how many rows have their greatest score at their
-// class, and N rows. Empty for other losses and targets.
+// Classes by number: statements that make C, the rows whose class has the maximal score, and N
+// rows. Of equal scores the first class is the prediction: a model that says nothing is not always
+// right. A row of scores with NaN is wrong. Empty for other losses and targets.
 std::string CountCorrect(const Loss& loss, const api::Tensor& output, const api::Tensor& target) {
   if (!target.defined() || !ClassCount(loss, output.shape(), target.shape()).has_value()) return "";
   const int64_t rank = output.rank();
   const std::string all = Indices(rank);
   const std::string rows = Indices(rank - 1);
   const std::string sizes = absl::StrJoin(output.dims().begin(), output.dims().end() - 1, ", ");
+  const int64_t classes = output.dims().back();
   const std::string counts =
       loss.ignore_index.has_value()
           ? absl::StrCat("T != ", *loss.ignore_index, " ? as_float(1, 32) : as_float(0, 32)")
           : std::string("as_float(1, 32)");
-  return absl::StrCat("M[", rows, " : ", sizes, "] = >(Y[", all, "]); ",
-                      "G = gather_elements(Y, reshape(as_int(T, 64), ", sizes, ", 1), ", rank - 1,
-                      "); H = reshape(G, ", sizes, "); U = H >= M ? ", counts,
-                      " : as_float(0, 32); C[] = +(U[", rows, "]); V = H == H ? ", counts,
+  return absl::StrCat("M[", rows, " : ", sizes, "] = >(Y[", all, "]); ", "FIRST = Y == reshape(M, ",
+                      sizes, ", 1) ? index(Y, ", rank - 1, ") : ", classes, "; F[", rows, " : ",
+                      sizes, "] = <(FIRST[", all, "]); ", "U = as_int(T, 64) == as_int(F, 64) ? ",
+                      counts, " : as_float(0, 32); C[] = +(U[", rows, "]); V = F == F ? ", counts,
                       " : as_float(0, 32); N[] = +(V[", rows, "])");
 }
 
