@@ -56,9 +56,14 @@ std::vector<Tensor> ApplyOperator(const std::string& name, const nb::sequence& i
   return ValueOrRaise(std::move(results));
 }
 
+// Errors call the text by its name.
+api::Function FunctionOf(const std::string& text, const std::string& name) {
+  return ValueOrRaise(api::Function::FromTile(text, name.empty() ? "tile" : name));
+}
+
 std::vector<Tensor> ApplyTile(const std::string& text, const nb::sequence& inputs,
                               const std::string& name) {
-  const api::Function function = ValueOrRaise(api::Function::FromTile(text));
+  const api::Function function = FunctionOf(text, name);
   return ValueOrRaise(function.Apply(Operands(inputs), name));
 }
 
@@ -114,10 +119,13 @@ void BindValues(nb::module_& module) {
   module.def("apply_operator", &ApplyOperator, nb::arg("name"), nb::arg("inputs"),
              nb::arg("attributes"), nb::arg("outputs") = 1, nb::arg("domain") = "",
              nb::arg("opset") = 0, nb::arg("runtime").none() = nb::none());
-  module.def("tile_signature", [](const std::string& text) {
-    const api::Function function = ValueOrRaise(api::Function::FromTile(text));
-    return nb::make_tuple(function.input_names(), function.output_names());
-  });
+  module.def(
+      "tile_signature",
+      [](const std::string& text, const std::string& name) {
+        const api::Function function = FunctionOf(text, name);
+        return nb::make_tuple(function.input_names(), function.output_names());
+      },
+      nb::arg("text"), nb::arg("name") = "");
   module.def("gradient", &GradientOf, nb::arg("losses"), nb::arg("wrt"));
   module.def("placeholders", [](const std::vector<Tensor>& tensors) {
     std::vector<Tensor> found;

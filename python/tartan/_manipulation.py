@@ -3,7 +3,7 @@
 
 import functools
 
-from tartan import _dtypes
+from tartan import _core, _dtypes
 from tartan._call import (alike, axes_of, axis_of, broadcast_shapes, header, integer, names, shape_of, size_of,
                           tensor, written)
 from tartan._tensor import tile1
@@ -246,7 +246,8 @@ def tile(x, /, *rest, **options):
         product = tartan.tile("function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }")
         c = product(a, b)
 
-    ValueError for a text that is wrong, and for operands that do not fit it."""
+    ValueError for a text that is wrong, at once, and for operands that do not fit it. `name=` is what errors
+    call the text."""
     if isinstance(x, str):
         return tile_text(x, *rest, **options) if rest else _function_of(x, **options)
     (repetitions,) = rest or options.values()
@@ -259,6 +260,8 @@ def tile(x, /, *rest, **options):
 
 
 def _function_of(text, name=""):
+    _core.tile_signature(text, name)
+
     def apply(*tensors):
         outputs = tile_text(text, *(tensor(x) for x in tensors), name=name)
         return outputs[0] if len(outputs) == 1 else outputs

@@ -269,3 +269,16 @@ def test_attributes_of_the_standard():
         tartan.asarray([1.0]).mT
     np.testing.assert_array_equal(np.from_dlpack(x), A)
     np.testing.assert_array_equal(np.asarray(x, dtype="float64"), A)
+
+
+def test_a_text_of_tile_is_checked_when_it_is_given_and_by_its_name():
+    with pytest.raises(ValueError, match="^my_op:1:"):
+        tartan.tile("function (A[N] -> (C) { C = A; }", name="my_op")
+    with pytest.raises(ValueError, match="^tile:1:"):
+        tartan.tile("function (A[N] -> (C) { C = A; }")
+    add = tartan.tile("function (A, B) -> (C) { C = A + B; }", name="add")
+    np.testing.assert_array_equal(np.asarray(add(np.ones(3), np.ones(3))), np.full(3, 2.0))
+    with pytest.raises(ValueError, match="add: the function takes 2 inputs, not 1"):
+        add(np.ones(3))
+    with pytest.raises(ValueError, match="add:1:"):
+        add(np.ones(3), np.ones(4))
