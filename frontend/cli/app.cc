@@ -4,8 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <new>
+#include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/terminal.h"
 
@@ -100,9 +104,27 @@ const CLI::App* Asked(const CLI::App& cli) {
   return asked;
 }
 
+// What to say where the first word is the name of no command; empty where it is one, or an option.
+std::string UnknownCommand(const CLI::App& cli) {
+  const std::vector<std::string> words = cli.remaining();
+  if (!cli.get_subcommands().empty() || words.empty() || absl::StartsWith(words[0], "-")) return "";
+  std::vector<std::string> names;
+  for (const CLI::App* command : cli.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  }
+  const bool is_model = absl::EndsWith(words[0], ".onnx");
+  return absl::StrCat("there is no command '", words[0], "'; the commands are ",
+                      absl::StrJoin(names, ", "),
+                      is_model ? absl::StrCat(", as in tartan run ", words[0]) : "");
+}
+
 // Help and version are asked for by an "error" of CLI11 too.
 ExitCode AnswerParseError(const CLI::App& cli, const CLI::ParseError& error) {
   if (error.get_exit_code() != 0) {
+    const std::string unknown = UnknownCommand(cli);
+    if (!unknown.empty()) {
+      return Fail(ExitCode::kUsage, absl::StrCat(unknown, " (see tartan --help)"));
+    }
     std::string command = "tartan";
     for (const CLI::App* sub = Asked(cli); sub != &cli; sub = sub->get_parent()) {
       command.insert(6, absl::StrCat(" ", sub->get_name()));
@@ -125,8 +147,9 @@ ExitCode AnswerParseError(const CLI::App& cli, const CLI::ParseError& error) {
 ExitCode RunCommand(const App& app) {
   for (const Command& command : app.commands) {
     if (!command.app->parsed()) continue;
-    const absl::StatusOr<ExitCode> code = command.run(Context(app.options));
-    return code.ok() ? *code : Fail(code.status());
+    const Context context(app.options);
+    const absl::StatusOr<ExitCode> code = command.run(context);
+    return code.ok() ? *code : Fail(context.Explained(code.status()));
   }
   return Fail(ExitCode::kUsage, "a command is missing (see tartan --help)");
 }

@@ -131,6 +131,18 @@ void Context::Note(absl::string_view line) const {
   if (!options_.quiet) WriteError(line);
 }
 
+void Context::Assume(absl::string_view line) const {
+  *assumed_ = std::string(line);
+  Note(line);
+}
+
+absl::Status Context::Explained(absl::Status status) const {
+  if (assumed_->empty() || !absl::IsInvalidArgument(status)) return status;
+  if (ExitCodeFor(status) != ExitCode::kModel) return status;
+  const std::string text = absl::StrCat(status.message(), "\n(", *assumed_, ")");
+  return At(Stage::kModel, absl::InvalidArgumentError(text));
+}
+
 void Context::Detail(absl::string_view line) const {
   if (options_.verbosity > 0 && !options_.quiet) WriteError(line);
 }

@@ -57,8 +57,10 @@ absl::StatusOr<TensorShape> ClosedShape(const api::TensorSpec& input) {
     for (size_t i = 0; i < input.dims.size(); ++i) {
       absl::StrAppend(&example, i == 0 ? "" : "x", std::max<int64_t>(input.dims[i], 1));
     }
+    const bool is_named = d < input.dim_names.size() && !input.dim_names[d].empty();
     return absl::InvalidArgumentError(
-        absl::StrCat("dimension ", d, " of input '", input.ToString(), remedy, example));
+        absl::StrCat("dimension ", d, " of input '", input.ToString(), remedy, example,
+                     is_named ? absl::StrCat(" or --shape ", input.dim_names[d], "=1") : ""));
   }
   TensorShape shape{TypeOf(input), input.dims};
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));

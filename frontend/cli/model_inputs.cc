@@ -49,6 +49,42 @@ std::vector<std::string> NamesOf(const std::vector<TensorSpec>& specs) {
   return names;
 }
 
+// The names of open sizes, each once.
+std::vector<std::string> SizeNamesOf(const std::vector<TensorSpec>& specs) {
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : specs) {
+    for (const std::string& name : spec.dim_names) {
+      if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// `inputs` are as the model declares them: a shape that was fixed has no names any more.
+absl::Status FixNamedSize(const std::string& name, absl::string_view text,
+                          const std::vector<TensorSpec>& inputs, std::vector<TensorSpec>* fixed) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, ParseDims(text));
+  if (dims.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--shape ", name, "=", text, ": '", name, "' is a size, one number"));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TensorSpec& spec = (*fixed)[i];
+    for (size_t d = 0; d < inputs[i].dim_names.size(); ++d) {
+      if (inputs[i].dim_names[d] != name) continue;
+      if (spec.dims[d] >= 0 && spec.dims[d] != dims[0]) {
+        return absl::InvalidArgumentError(absl::StrCat("--shape ", name, "=", text, " contradicts ",
+                                                       spec.ToString(), ", whose size ", d, " is '",
+                                                       name, "'"));
+      }
+      spec.dims[d] = dims[0];
+      if (d < spec.dim_names.size()) spec.dim_names[d].clear();
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Missing(const TensorSpec& input, const std::vector<TensorSpec>& inputs) {
   return At(
       Stage::kUsage,
@@ -98,6 +134,16 @@ bool CloseSizes(const NamedSizes& sizes, bool open_is_one, TensorSpec* input) {
   return assumed;
 }
 
+// "x=1x3x64x64": how a user would give the open sizes of `input`.
+std::string ExampleShape(const TensorSpec& input) {
+  std::string example = absl::StrCat(input.name, "=");
+  for (size_t d = 0; d < input.dims.size(); ++d) {
+    const int64_t other = d == 0 && input.dims.size() > 1 ? 1 : 64;
+    absl::StrAppend(&example, d == 0 ? "" : "x", input.dims[d] < 0 ? other : input.dims[d]);
+  }
+  return example;
+}
+
 }  // namespace
 
 std::string ListInputs(const std::vector<TensorSpec>& inputs) {
@@ -121,13 +167,26 @@ std::string ListInputs(const std::vector<TensorSpec>& inputs) {
 absl::StatusOr<std::vector<TensorSpec>> FixShapes(const std::vector<TensorSpec>& inputs,
                                                   const InputOptions& options) {
   std::vector<TensorSpec> fixed = inputs;
+  const std::vector<std::string> size_names = SizeNamesOf(inputs);
+  std::vector<std::string> names = NamesOf(inputs);
+  names.insert(names.end(), size_names.begin(), size_names.end());
+  std::vector<NamedText> sizes;
   for (const std::string& text : options.shapes) {
     TARTAN_ASSIGN_OR_RETURN(const NamedText named,
-                            SplitNamed(text, "NAME=1x3x224x224", NamesOf(inputs)));
-    TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, ParseDims(named.text));
+                            SplitNamed(text, "NAME=1x3x224x224 or SIZE=4", names));
     TensorSpec* spec = FindSpec(fixed, named.name);
-    if (spec == nullptr) return NoSuchInput(named.name, inputs);
+    if (spec == nullptr) {
+      sizes.push_back(named);
+      continue;
+    }
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, ParseDims(named.text));
     TARTAN_RETURN_IF_ERROR(FixShape(dims, spec));
+  }
+  for (const NamedText& size : sizes) {
+    if (std::find(size_names.begin(), size_names.end(), size.name) == size_names.end())
+      return absl::InvalidArgumentError(absl::StrCat("there is no input or open size '", size.name,
+                                                     "'; there is ", ListInputs(inputs)));
+    TARTAN_RETURN_IF_ERROR(FixNamedSize(size.name, size.text, inputs, &fixed));
   }
   if (options.batch == 0) return fixed;
   bool has_batch = false;
@@ -161,18 +220,24 @@ absl::StatusOr<std::map<std::string, api::HostValue>> MakeInputs(
     values.emplace(input.name, value);
   }
   std::vector<std::string> assumed;
+  std::string remedy;  // of the first of them
   for (TensorSpec input : fixed) {
     const auto spec = asked.find(input.name);
     if (values.count(input.name) > 0 || (spec == asked.end() && input.is_optional)) continue;
     if (spec == asked.end() && !options.random) return Missing(input, inputs);
-    if (CloseSizes(sizes, options.open_is_one, &input)) assumed.push_back(input.ToString());
+    const TensorSpec open = input;
+    if (CloseSizes(sizes, options.open_is_one, &input)) {
+      assumed.push_back(input.ToString());
+      if (remedy.empty()) remedy = ExampleShape(open);
+    }
     const InputSpec random = {RandomInput{}, "rand"};
     TARTAN_ASSIGN_OR_RETURN(
         values[input.name],
         At(Stage::kUsage, MakeInput(spec == asked.end() ? random : spec->second, input)));
   }
   if (!assumed.empty() && note != nullptr) {
-    *note = absl::StrCat("sizes that are open are taken as 1: ", absl::StrJoin(assumed, ", "));
+    *note = absl::StrCat("sizes that are open are taken as 1: ", absl::StrJoin(assumed, ", "),
+                         "; others are given as by --shape ", remedy);
   }
   return values;
 }

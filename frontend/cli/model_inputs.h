@@ -14,14 +14,15 @@ namespace tartan::cli {
 
 struct InputOptions {
   std::vector<std::string> inputs;  // NAME=SPEC
-  std::vector<std::string> shapes;  // NAME=1x3x224x224
+  std::vector<std::string> shapes;  // NAME=1x3x224x224, or SIZE=4 for an open size with a name
   bool random = false;              // what is not named is random
   int64_t batch = 0;                // the open first size of every input; 0: as it is
   bool open_is_one = false;         // sizes still open become 1 in inputs that are made up
 };
 
-// The model's inputs with the sizes that --shape and --batch fix. InvalidArgument for a name the
-// model does not have, sizes that contradict the model's, and a batch that is no input's size.
+// The model's inputs with the sizes that --shape and --batch fix. A name that an input and a size
+// have in common is the input's. InvalidArgument for a name the model does not have, sizes that
+// contradict the model's or each other, and a batch that is no input's size.
 absl::StatusOr<std::vector<api::TensorSpec>> FixShapes(const std::vector<api::TensorSpec>& inputs,
                                                        const InputOptions& options);
 

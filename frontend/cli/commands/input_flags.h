@@ -20,7 +20,10 @@ inline void AddInputFlags(CLI::App* command, InputOptions* options) {
                    "number; once per input")
       ->type_name("NAME=SPEC")
       ->allow_extra_args(false);
-  command->add_option("--shape", options->shapes, "NAME=1x3x224x224: sizes that are open")
+  command
+      ->add_option("--shape", options->shapes,
+                   "NAME=1x3x224x224: the open sizes of an input; SIZE=4: an open size by the name "
+                   "that the model gives it")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
 }
@@ -41,7 +44,7 @@ inline absl::StatusOr<std::map<std::string, api::HostValue>> MakeModelInputs(
     const Context& context) {
   std::string note;
   auto values = MakeInputs(inputs, options, &note);
-  if (values.ok() && !note.empty()) context.Note(note);
+  if (values.ok() && !note.empty()) context.Assume(note);
   return values;
 }
 

@@ -263,7 +263,9 @@ TEST(MakeInputs, OpenSizesAreOneWhereAskedForAndToldSo) {
   const auto made = MakeInputs(TwoInputs(), options, &note);
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_THAT(made->at("x").tensor().shape().dims, ElementsAre(1, 3));
-  EXPECT_EQ(note, "sizes that are open are taken as 1: x: float32[1, 3]");
+  EXPECT_EQ(note,
+            "sizes that are open are taken as 1: x: float32[1, 3]; others are given as by --shape "
+            "x=1x3");
   options.shapes = {"x=2x3"};
   std::string no_note;
   EXPECT_TRUE(MakeInputs(TwoInputs(), options, &no_note).ok());
@@ -289,6 +291,29 @@ TEST(MakeInputs, AFileTellsTheSizesThatOthersHaveInCommonWithIt) {
   const auto from_shape = MakeInputs(inputs, options);
   ASSERT_TRUE(from_shape.ok()) << from_shape.status();
   EXPECT_THAT(from_shape->at("ids").tensor().shape().dims, ElementsAre(5));
+}
+
+TEST(FixShapes, ASizeIsGivenByItsName) {
+  std::vector<api::TensorSpec> inputs = TwoInputs();
+  inputs[0].dim_names = {"batch size", ""};
+  inputs[1].dims = {-1};
+  inputs[1].dim_names = {"batch size"};
+  InputOptions options;
+  options.shapes = {"batch size=5"};
+  const auto fixed = FixShapes(inputs, options);
+  ASSERT_TRUE(fixed.ok()) << fixed.status();
+  EXPECT_THAT((*fixed)[0].dims, ElementsAre(5, 3));
+  EXPECT_THAT((*fixed)[1].dims, ElementsAre(5));
+  // In any order, and as an input's shape has it already.
+  options.shapes = {"batch size=5", "x=5x3"};
+  EXPECT_TRUE(FixShapes(inputs, options).ok());
+  options.shapes = {"batch size=5", "x=4x3"};
+  EXPECT_THAT(std::string(FixShapes(inputs, options).status().message()),
+              HasSubstr("--shape batch size=5 contradicts x: float32[4, 3]"));
+  // A name that both have is the input's.
+  inputs[1].dim_names = {"x"};
+  options.shapes = {"x=4x3"};
+  EXPECT_THAT((*FixShapes(inputs, options))[1].dims, ElementsAre(-1));
 }
 
 TEST(MakeInputs, RefusesAnInputGivenTwice) {

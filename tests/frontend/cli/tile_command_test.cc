@@ -215,6 +215,13 @@ TEST(TileCommand, WrongTextEndsWith3AndShowsWhere) {
   ExpectFailure(RunTile(Written("empty", ""), {}), 3, ":1:1: ");
 }
 
+TEST(TileCommand, SizesAreGivenByTheNamesThatTheTextHas) {
+  const ProgramResult result = RunTile(
+      Example("matmul"), {"--random", "--shape", "M=2", "--shape", "L=3", "--shape", "N=4"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("float32[2, 4]"));
+}
+
 TEST(TileCommand, WrongInputsEndWith2) {
   const std::string file = Example("matmul");
   ExpectFailure(RunTile(file, {"--input", "A=1", "--shape", "A=2x2"}), 2, "input 'B' is missing");

@@ -115,7 +115,9 @@ TEST_F(Usage, PruningByNoNumberLeavesTheCacheAlone) {
 }
 
 TEST_F(Usage, OpenSizesAreOneForEveryCommandAndToldSo) {
-  const std::string note = "sizes that are open are taken as 1: x: float32[1, 1, 28, 28]\n";
+  const std::string note =
+      "sizes that are open are taken as 1: x: float32[1, 1, 28, 28]; others are given as by "
+      "--shape x=1x1x28x28\n";
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"run", Digits(), "--random"},
                                              {"inspect", Digits()},
@@ -126,6 +128,52 @@ TEST_F(Usage, OpenSizesAreOneForEveryCommandAndToldSo) {
   }
   EXPECT_THAT(RunTartan({"run", Digits(), "--random", "--quiet"}).err, IsEmpty());
   EXPECT_THAT(RunTartan({"run", Digits(), "--random", "--shape", "x=2x1x28x28"}).err, IsEmpty());
+}
+
+TEST_F(Usage, AWordThatIsNoCommandListsTheCommands) {
+  ExpectUsage({"frobnicate"},
+              "there is no command 'frobnicate'; the commands are devices, inspect,");
+  ExpectUsage({"frobnicate", "--random", "3"}, "generate, quantize, grad-check, cache");
+  ExpectUsage({"model.onnx"}, "as in tartan run model.onnx");
+  EXPECT_THAT(RunTartan({"frobnicate"}).err, Not(HasSubstr("compile-kernels")));
+  ExpectUsage({"--frobnicate", "3"}, "--frobnicate");
+}
+
+// x[batch, 1, height, width], whose size 1 no window of 3 fits into.
+TEST_F(Usage, SizesThatWereTakenAs1AreToldWhereAWindowDoesNotFit) {
+  const std::string model = Write(
+      "pool.onnx",
+      onnx::ModelBytes(absl::StrCat(
+          "graph { name: 'pool' ", onnx::ValueText("input", "x", 1, "batch 1 height width"),
+          onnx::ValueText("output", "y", 1, "batch 1 h w"),
+          " node { op_type: 'MaxPool' input: 'x' output: 'y' attribute { name: 'kernel_shape' "
+          "type: INTS ints: 3 ints: 3 } } }")));
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"run", model, "--random"}, {"bench", model}}) {
+    const ProgramResult result = RunTartan(command);
+    EXPECT_EQ(result.exit_code, 3) << result.err;
+    const size_t error = result.err.find("tartan: ");
+    ASSERT_NE(error, std::string::npos);
+    EXPECT_THAT(result.err.substr(error),
+                AllOf(HasSubstr("taken as 1"), HasSubstr("--shape x=1x1x64x64")));
+  }
+  const ProgramResult given = RunTartan({"run", model, "--random", "--shape", "height=5", "--shape",
+                                         "width=7", "--shape", "batch=2", "--format", "json"});
+  ASSERT_EQ(given.exit_code, 0) << given.err;
+  EXPECT_THAT(given.err, IsEmpty());
+  proto::RunReport report;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(given.out, &report).ok());
+  EXPECT_THAT(report.outputs(0).shape(), ::testing::ElementsAre(2, 1, 3, 5));
+  for (const char* command : {"bench", "inspect"}) {
+    const ProgramResult named =
+        RunTartan({command, model, "--shape", "height=5", "--shape", "width=7"});
+    EXPECT_EQ(named.exit_code, 0) << named.err;
+  }
+  ExpectUsage({"run", model, "--random", "--shape", "depth=5"}, "there is no input or open size");
+  ExpectUsage({"run", model, "--random", "--shape", "height=5x2"},
+              "'height' is a size, one number");
+  ExpectUsage({"run", model, "--random", "--shape", "x=1x1x5x5", "--shape", "height=6"},
+              "--shape height=6 contradicts");
 }
 
 TEST_F(Usage, OneOutputMayBeWrittenToSeveralFilesButNotSeveralToOne) {
