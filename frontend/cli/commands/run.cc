@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/cli/commands/commands.h"
+#include "frontend/cli/commands/expected_outputs.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/commands/model_session.h"
 #include "frontend/cli/commands/tiers_report.h"
@@ -30,8 +31,10 @@ constexpr double kLongRunMs = 5000;
 struct RunOptions {
   std::string model;
   InputOptions inputs;
-  std::vector<std::string> outputs;  // NAME=FILE
-  std::vector<std::string> states;   // PRESENT=PAST
+  std::vector<std::string> outputs;   // NAME=FILE
+  std::vector<std::string> states;    // PRESENT=PAST
+  std::vector<std::string> expected;  // NAME=@FILE
+  ExpectedTolerance tolerance;
   int64_t topk = 0;
   std::string labels;
 };
@@ -87,7 +90,8 @@ std::string ToText(const proto::RunReport& report, const std::vector<api::HostVa
   table.AddRow({"latency", absl::StrCat(FormatMs(report.latency_ms()), ", ", report.kernels(), " ",
                                         report.tier() == "host" ? "" : report.tier() + " ",
                                         "kernels (first run ", FormatMs(report.first_ms()), ")")});
-  return absl::StrCat(text, "\n", table.ToString());
+  const std::string compared = ComparisonText(report);
+  return absl::StrCat(text, compared.empty() ? "" : "\n", compared, "\n", table.ToString());
 }
 
 // The first run, and a second for the latency of a program that is warm.
@@ -119,19 +123,40 @@ absl::StatusOr<std::vector<api::HostValue>> RunTwice(
 // What the caller gives and is given, the states left out; looked at before a device is opened.
 struct Given {
   std::map<std::string, api::HostValue> inputs;
-  std::vector<std::string> outputs;
+  std::vector<api::TensorSpec> outputs;
   std::vector<OutputFile> files;
+  std::vector<ExpectedOutput> expected;
 };
 
 absl::StatusOr<Given> MakeGiven(const api::Model& model, const RunOptions& options,
                                 const Context& context) {
   Given given;
   TARTAN_ASSIGN_OR_RETURN(const api::FreeValues free, FreeOf(model, options.states));
-  for (const api::TensorSpec& output : free.outputs) given.outputs.push_back(output.name);
-  TARTAN_ASSIGN_OR_RETURN(given.files,
-                          At(Stage::kUsage, ParseOutputFiles(options.outputs, given.outputs)));
+  given.outputs = free.outputs;
+  std::vector<std::string> names;
+  for (const api::TensorSpec& output : free.outputs) names.push_back(output.name);
+  TARTAN_ASSIGN_OR_RETURN(given.files, At(Stage::kUsage, ParseOutputFiles(options.outputs, names)));
+  TARTAN_ASSIGN_OR_RETURN(given.expected, ReadExpectedOutputs(options.expected, free.outputs));
   TARTAN_ASSIGN_OR_RETURN(given.inputs, MakeModelInputs(free.inputs, options.inputs, context));
   return given;
+}
+
+absl::Status WriteFiles(const Given& given, const std::vector<api::HostValue>& values,
+                        const Context& context) {
+  for (const auto& [position, path] : given.files) {
+    const std::string& name = given.outputs[position].name;
+    // Of maps their values: the keys are in the report.
+    const api::HostValue& value =
+        values[position].is_map() ? values[position].values() : values[position];
+    if (!value.is_tensor() || value.element() != api::Element::kPlain) {
+      return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
+                                   "output '", name, "' is ", Describe(values[position]),
+                                   ": only numbers are written")));
+    }
+    TARTAN_RETURN_IF_ERROR(At(Stage::kFile, WriteTensor(path, name, value.tensor())));
+    context.Detail(absl::StrCat("wrote ", path));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ExitCode> Run(RunOptions options, const Context& context) {
@@ -156,24 +181,32 @@ absl::StatusOr<ExitCode> Run(RunOptions options, const Context& context) {
 
   for (size_t o = 0; o < values.size(); ++o) {
     proto::RunReport::Output* output = report.add_outputs();
-    FillOutput(given.outputs[o], values[o], output);
+    FillOutput(given.outputs[o].name, values[o], output);
     AddTopScores(values[o], options, labels, output);
   }
-  for (const auto& [position, path] : given.files) {
-    // Of maps their values: the keys are in the report.
-    const api::HostValue& value =
-        values[position].is_map() ? values[position].values() : values[position];
-    if (!value.is_tensor() || value.element() != api::Element::kPlain) {
-      return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
-                                   "output '", given.outputs[position], "' is ",
-                                   Describe(values[position]), ": only numbers are written")));
-    }
-    TARTAN_RETURN_IF_ERROR(
-        At(Stage::kFile, WriteTensor(path, given.outputs[position], value.tensor())));
-    context.Detail(absl::StrCat("wrote ", path));
-  }
+  TARTAN_RETURN_IF_ERROR(WriteFiles(given, values, context));
+  const bool is_expected =
+      CompareWithExpected(given.expected, given.outputs, values, options.tolerance, &report);
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report, values)));
-  return ExitCode::kDone;
+  return is_expected ? ExitCode::kDone : ExitCode::kComparisonFailed;
+}
+
+// Returns the option whose presence turns the tolerance by type off.
+const CLI::Option* AddExpectFlags(CLI::App* command, RunOptions* options) {
+  CLI::Option* const expect =
+      command
+          ->add_option("--expect", options->expected,
+                       "NAME=@FILE: compare an output with a .npy or .pb file; where it differs "
+                       "the command ends with 1")
+          ->type_name("NAME=@FILE")
+          ->allow_extra_args(false);
+  Tolerance* const tolerance = &options->tolerance.tolerance;
+  CLI::Option* const rtol = AddReal(command, "--rtol", &tolerance->relative, 0, kMaxTolerance,
+                                    "Relative tolerance of --expect");
+  AddReal(command, "--atol", &tolerance->absolute, 0, kMaxTolerance,
+          "Absolute tolerance of --expect")
+      ->needs(expect);
+  return rtol->needs(expect);
 }
 
 }  // namespace
@@ -189,6 +222,7 @@ Command AddRun(CLI::App& app) {
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   AddStateFlag(command, &options->states);
+  const CLI::Option* rtol = AddExpectFlags(command, options.get());
   AddWhole(command, "--topk", &options->topk, 1, 1000000,
            "Show the K greatest of each row of the outputs")
       ->type_name("K");
@@ -197,7 +231,10 @@ Command AddRun(CLI::App& app) {
   command->footer(
       "Example:\n  tartan run examples/digits/digits.onnx "
       "--input x=@examples/digits/seven.png --topk 3");
-  return {command, [options](const Context& context) { return Run(*options, context); }};
+  return {command, [options, rtol](const Context& context) {
+            options->tolerance.by_type = rtol->count() == 0;
+            return Run(*options, context);
+          }};
 }
 
 }  // namespace tartan::cli

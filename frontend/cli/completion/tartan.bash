@@ -44,7 +44,7 @@ _tartan() {
   case $command in
     "") COMPREPLY=($(compgen -W "$commands $global" -- "$current")); return ;;
     inspect) options="--input --shape --html" ;;
-    run) options="--input --shape --random --output --state --topk --labels" ;;
+    run) options="--input --shape --random --output --expect --rtol --atol --state --topk --labels" ;;
     verify) options="--rtol --atol --reference --match --expect --write-expect --jobs --bisect" ;;
     devices) options="--calibrate" ;;
     bench)

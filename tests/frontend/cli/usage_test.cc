@@ -176,6 +176,51 @@ TEST_F(Usage, SizesThatWereTakenAs1AreToldWhereAWindowDoesNotFit) {
               "--shape height=6 contradicts");
 }
 
+TEST_F(Usage, OutputsAreComparedWithExpectedOnes) {
+  const auto write = [&](const std::string& name, const HostTensor& tensor) {
+    EXPECT_TRUE(WriteTensor(Path(name), "y", tensor).ok());
+    return "scores=@" + Path(name);
+  };
+  const std::vector<std::string> run = {"run", Digits(), "--input",
+                                        "x=@" + SourcePath("examples/digits/seven.png")};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), run.begin(), run.end());
+    return RunTartan(more);
+  };
+  ASSERT_EQ(with({"--output", "scores=" + Path("scores.npy")}).exit_code, 0);
+  const auto scores = ReadTensor(Path("scores.npy"));
+  ASSERT_TRUE(scores.ok());
+  std::vector<double> values = scores->ToDoubles();
+  const TensorShape wide = {DataType::kFloat64, scores->shape().dims};
+  const std::string same = write("same.npy", HostTensor::FromVector(wide, values));
+  values[3] += 0.5;
+  const std::string other = write("other.pb", HostTensor::FromVector(wide, values));
+  const std::string shorter = write("short.npy", HostTensor::Zeros({DataType::kFloat32, {1, 9}}));
+
+  const ProgramResult equal = with({"--expect", same});
+  EXPECT_EQ(equal.exit_code, 0) << equal.err;
+  EXPECT_THAT(equal.out, HasSubstr("pass"));
+  EXPECT_THAT(equal.out, HasSubstr("compared as float64"));
+  const ProgramResult differs = with({"--expect", other, "--format", "json"});
+  EXPECT_EQ(differs.exit_code, 1) << differs.err;
+  proto::RunReport report;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(differs.out, &report).ok());
+  ASSERT_EQ(report.comparisons_size(), 1);
+  EXPECT_EQ(report.comparisons(0).output(), "scores");
+  EXPECT_EQ(report.comparisons(0).status(), "fail");
+  EXPECT_THAT(report.comparisons(0).message(),
+              HasSubstr("1 of 10 elements differ, first at [0, 3]"));
+  EXPECT_NEAR(report.comparisons(0).max_abs_error(), 0.5, 1e-6);
+  EXPECT_EQ(with({"--expect", other, "--atol", "0.6"}).exit_code, 0);
+  EXPECT_EQ(with({"--expect", other, "--rtol", "0", "--atol", "0.4"}).exit_code, 1);
+  EXPECT_THAT(with({"--expect", shorter}).out, HasSubstr("is float32[1, 10], expected"));
+  EXPECT_EQ(with({"--expect", shorter}).exit_code, 1);
+  EXPECT_EQ(with({"--expect", "y=@" + Path("same.npy")}).exit_code, 2);
+  EXPECT_EQ(with({"--expect", same, "--expect", other}).exit_code, 2);
+  EXPECT_EQ(with({"--rtol", "1"}).exit_code, 2);
+  EXPECT_EQ(with({"--expect", "scores=@/missing.npy"}).exit_code, 6);
+}
+
 TEST_F(Usage, OneOutputMayBeWrittenToSeveralFilesButNotSeveralToOne) {
   const auto result = RunTartan({"run", Digits(), "--random", "--output", "scores=" + Path("a.npy"),
                                  "--output", "scores=" + Path("b.pb")});
