@@ -8,11 +8,10 @@
 
 #include "absl/status/status.h"
 #include "frontend/cli/commands/model_session.h"
+#include "frontend/cli/commands/operator_sums.h"
 #include "proto/report.pb.h"
 
 namespace tartan::cli {
-
-using KernelRows = google::protobuf::RepeatedPtrField<proto::BenchReport::Kernel>;
 
 // Adds kernels of a run, beside what the device is able to.
 absl::Status AddKernels(const api::Device& device, const std::vector<api::KernelProfile>& kernels,

@@ -12,6 +12,7 @@
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/commands/model_session.h"
+#include "frontend/cli/commands/operator_sums.h"
 #include "frontend/cli/commands/tiers_report.h"
 #include "frontend/cli/latency.h"
 #include "frontend/cli/number_options.h"
@@ -136,8 +137,9 @@ absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<ModelSession*>
 }
 
 // One batch size; 0 leaves the model's sizes. `unchecked`, where not null, is measured beside.
-absl::Status Bench(ModelSession& session, ModelSession* unchecked, const BenchOptions& options,
-                   int64_t batch, const Stopwatch& since_start, const Context& context,
+absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& session,
+                   ModelSession* unchecked, const BenchOptions& options, int64_t batch,
+                   const Stopwatch& since_start, const Context& context,
                    proto::BenchReport* report) {
   InputOptions input_options = options.inputs;
   input_options.batch = batch;
@@ -184,7 +186,10 @@ absl::Status Bench(ModelSession& session, ModelSession* unchecked, const BenchOp
   report->mutable_cache()->set_misses(first.cache_misses);
   report->set_peak_device_bytes(session.device().hal()->statistics().peak_allocated_bytes);
   report->set_peak_host_bytes(PeakHostBytes());
-  return options.profile ? Profile(session, inputs, report) : absl::OkStatus();
+  if (!options.profile) return absl::OkStatus();
+  TARTAN_RETURN_IF_ERROR(Profile(session, inputs, report));
+  SumByOperators(nodes, report->profile(), report->mutable_operators());
+  return absl::OkStatus();
 }
 
 std::string BatchText(const proto::BenchReport& report) {
@@ -213,7 +218,8 @@ std::string BatchText(const proto::BenchReport& report) {
   table.AddRow({"device memory", FormatBytes(report.peak_device_bytes())});
   table.AddRow({"host memory", FormatBytes(report.peak_host_bytes())});
   std::string text = table.ToString("  ");
-  if (!report.profile().empty()) absl::StrAppend(&text, ProfileText(report.profile()));
+  if (!report.profile().empty())
+    absl::StrAppend(&text, ProfileText(report.profile()), "\n", OperatorsText(report.operators()));
   return text;
 }
 
@@ -269,8 +275,8 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
     result.set_model(options.model);
     result.set_device(Describe(device->info()));
     result.set_load_ms(load_ms);
-    TARTAN_RETURN_IF_ERROR(At(Stage::kRun, Bench(*session, unchecked.get(), options, batch,
-                                                 since_start, context, &result)));
+    TARTAN_RETURN_IF_ERROR(At(Stage::kRun, Bench(model->Nodes(), *session, unchecked.get(), options,
+                                                 batch, since_start, context, &result)));
   }
   proto::BenchReport report = results.front();
   if (results.size() > 1) report.mutable_batches()->Add(results.begin(), results.end());
@@ -294,7 +300,11 @@ Command AddBench(CLI::App& app) {
   AddWholes(command, "--batch", &options->batches, 1, 1000000, "The first size, where it is open");
   AddWhole(command, "--threads", &options->threads, 1, 1024,
            "Threads of a CPU device, each on a processor");
-  command->add_flag("--profile", options->profile, "Time every kernel, too");
+  command->add_flag(
+      "--random", options->inputs.random,
+      "As without it: inputs not named are random, sizes the model leaves open are 1");
+  command->add_flag("--profile", options->profile,
+                    "Time every kernel, too, with sums by the operators that kernels compute");
   command->add_flag("--check-cost", options->check_cost,
                     "Measure in turns with a session that does not check indices");
   command->add_flag("--background", options->background,

@@ -141,7 +141,19 @@ TEST(Program, BenchTimesEveryKernel) {
     share += kernel.share();
   }
   EXPECT_NEAR(share, 1, 1e-6);
-  const auto text = RunTartan({"bench", Digits(), "--count", "2", "--profile"});
+  // The sums have the same total, and know the model's operators.
+  double sum = 0;
+  int kernels = 0;
+  std::string operators;
+  for (const auto& row : report.operators()) {
+    sum += row.share();
+    kernels += row.kernels();
+    absl::StrAppend(&operators, row.operators(), " ");
+  }
+  EXPECT_NEAR(sum, 1, 1e-6);
+  EXPECT_EQ(kernels, report.kernels());
+  EXPECT_THAT(operators, AllOf(HasSubstr("Conv"), HasSubstr("Relu")));
+  const auto text = RunTartan({"bench", Digits(), "--count", "2", "--profile", "--random"});
   EXPECT_THAT(text.out, AllOf(HasSubstr("roofline"), HasSubstr(report.profile(0).kernel())));
 }
 
