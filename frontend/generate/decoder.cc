@@ -74,6 +74,7 @@ struct Decoder::Impl {
   // After the first tokens, which gave the scores `wanted`.
   absl::Status TryInPlace(absl::Span<const int64_t> first, const std::vector<float>& wanted);
   absl::StatusOr<bool> AgreesAlone(absl::Span<const int64_t> first, int64_t capacity);
+  absl::StatusOr<bool> AgreesInFloat32(absl::Span<const int64_t> first) const;
   absl::Status Grow(int64_t least);
 
   bool IsWorthChunks(size_t tokens) const {
@@ -178,6 +179,23 @@ absl::StatusOr<bool> Decoder::Impl::AgreesAlone(absl::Span<const int64_t> first,
   return RowsAgree(cache->states, made_now, now, before);
 }
 
+// Where matmuls round their factors, two readings that are both right may differ by more than any
+// tolerance that still finds a wrong one. Whether the cache may be appended to in place is no
+// matter of rounding, so the model is compared with itself in strict float32.
+absl::StatusOr<bool> Decoder::Impl::AgreesInFloat32(absl::Span<const int64_t> first) const {
+  if (device->precision() == Precision::kFloat32) return false;
+  Impl strict;
+  strict.model = model;
+  strict.device = device->WithPrecision(Precision::kFloat32);
+  strict.options = options;
+  strict.options.session.pool = nullptr;
+  strict.options.session.tier = api::Tier::kReady;
+  strict.options.chunk = 0;
+  TARTAN_RETURN_IF_ERROR(strict.Open());
+  TARTAN_RETURN_IF_ERROR(strict.Read(first.subspan(0, kMostCompared)).status());
+  return strict.step != nullptr;
+}
+
 // The last token is read a second time, in place: a model that is not what it seems is found out by
 // its scores.
 absl::Status Decoder::Impl::TryInPlace(absl::Span<const int64_t> first,
@@ -195,7 +213,10 @@ absl::Status Decoder::Impl::TryInPlace(absl::Span<const int64_t> first,
     is_same = RowsAgree(cache->states, made_now, values, length - 1);
   }
   if (!is_same) {
-    TARTAN_ASSIGN_OR_RETURN(const bool agrees, AgreesAlone(first, capacity));
+    TARTAN_ASSIGN_OR_RETURN(bool agrees, AgreesAlone(first, capacity));
+    if (!agrees) {
+      TARTAN_ASSIGN_OR_RETURN(agrees, AgreesInFloat32(first));
+    }
     if (!agrees) {
       return absl::UnimplementedError(
           "the scores are others in place: the model takes positions from its cache's length in a "
