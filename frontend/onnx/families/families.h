@@ -15,6 +15,7 @@ absl::Span<const OperatorRow> LinearAttentionOperators();
 absl::Span<const OperatorRow> MicrosoftAttentionOperators();
 absl::Span<const OperatorRow> MicrosoftFormOperators();
 absl::Span<const OperatorRow> MicrosoftGroupedAttentionOperators();
+absl::Span<const OperatorRow> ChannelBlockOperators();
 absl::Span<const OperatorRow> MicrosoftTokenizerOperators();
 absl::Span<const OperatorRow> MicrosoftTransformerOperators();
 absl::Span<const OperatorRow> CastOperators();

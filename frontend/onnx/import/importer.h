@@ -44,6 +44,7 @@ struct ModelParts {
   Opsets opsets;
   std::map<FunctionKey, LocalFunction> functions;
   TensorSource source;
+  int64_t channel_block = 0;  // channel_blocks.h
 };
 
 const LocalFunction* FindFunction(const ModelParts& model, const NodeProto& node);
@@ -121,6 +122,7 @@ class Importer : private NodeServices {
   void Hold(std::vector<api::Value>* values) override { held_.push_back(values); }
   void Release() override { held_.pop_back(); }
   const TensorSource& tensor_source() const override { return model_.source; }
+  int64_t channel_block() const override { return model_.channel_block; }
   std::string Place() const override;
   int64_t NextCheck() override { return checks_++; }
 

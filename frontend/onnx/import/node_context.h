@@ -82,6 +82,8 @@ class NodeServices {
   // place among all checks.
   virtual std::string Place() const = 0;
   virtual int64_t NextCheck() = 0;
+  // The size of the blocks of com.microsoft.nchwc (channel_blocks.h); 0 in other models.
+  virtual int64_t channel_block() const = 0;
 };
 
 // Attributes of the function whose body is being imported, for attributes that refer to them.

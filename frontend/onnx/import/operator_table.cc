@@ -19,6 +19,7 @@ constexpr Family kFamilies[] = {
     MicrosoftAttentionOperators,
     MicrosoftFormOperators,
     MicrosoftGroupedAttentionOperators,
+    ChannelBlockOperators,
     MicrosoftTokenizerOperators,
     MicrosoftTransformerOperators,
     ActivationOperators,

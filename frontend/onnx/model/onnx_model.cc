@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/onnx/import/channel_blocks.h"
 #include "frontend/onnx/import/importer.h"
 #include "frontend/onnx/import/nesting.h"
 #include "frontend/onnx/import/node_checks.h"
@@ -125,6 +126,7 @@ absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& p
   if (proto->ir_version() < kFirstWithOpsets) parts.opsets.try_emplace("", 1);
   TARTAN_ASSIGN_OR_RETURN(parts.graph, BuildGraph(proto->graph(), parts.source));
   TARTAN_RETURN_IF_ERROR(CheckNothingCaptured(*parts.graph));
+  TARTAN_ASSIGN_OR_RETURN(parts.channel_block, FindChannelBlock(*parts.graph));
   for (const FunctionProto& proto_function : proto->functions()) {
     LocalFunction function;
     function.proto = &proto_function;
