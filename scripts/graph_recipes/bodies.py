@@ -52,6 +52,39 @@ def some_of(graph, dtype=None):
     return handed_on(graph, graph.choose_array(lambda v: dtype is None or v.dtype == dtype))
 
 
+def view_of(graph, name):
+    """The same elements in another shape: what compilers make no kernel for."""
+    rng, value = graph.rng, graph.find(name)
+    ones = [d for d, size in enumerate(value.shape) if size == 1]
+    forms = ["Unsqueeze", "Reshape", "Identity"] + ["Gather", "Squeeze"] * (2 * bool(ones))
+    form = pick(rng, forms)
+    if form == "Gather":
+        return graph.add("Gather", [name, graph.operand(np.array(0, np.int64))], axis=pick(rng, ones))[0]
+    if form == "Reshape":
+        return graph.add("Reshape", [name, graph.operand(np.array([-1], np.int64))])[0]
+    if form == "Identity":
+        return graph.add(form, [name])[0]
+    axes = np.array([pick(rng, ones) if form == "Squeeze" else between(rng, 0, value.ndim)], np.int64)
+    if graph.opset < 13:
+        return graph.add(form, [name], axes=axes.tolist())[0]
+    return graph.add(form, [name, graph.operand(axes)])[0]
+
+
+def perhaps_view(graph, name):
+    """Half of the time a view, of a view at times."""
+    while flip(graph.rng) and graph.find(name).size > 0:
+        name = view_of(graph, name)
+    return name
+
+
+def with_ones(graph, fits):
+    """An array that fits; at times a new one of any rank whose axes often have the size 1."""
+    if graph.rng.random() < 0.6:
+        return graph.choose_array(fits)
+    dims = [1 if flip(graph.rng) else between(graph.rng, 2, 5) for _ in range(between(graph.rng, 0, 4))]
+    return graph.new_array(dims, pick(graph.rng, graph.model.floats))
+
+
 def condition(graph):
     """A bool that is known, given, or computed."""
     rng = graph.rng
@@ -75,7 +108,7 @@ def branches(graph, add_node):
     outputs = []
     for inner in graphs:
         grow(inner, add_node, 1, 3)
-    first = [some_of(graphs[0]) for _ in range(between(graph.rng, 1, 2))]
+    first = [perhaps_view(graphs[0], some_of(graphs[0])) for _ in range(between(graph.rng, 1, 2))]
     outputs.append(first)
     outputs.append([some_of(graphs[1], graphs[0].find(n).dtype) for n in first])
     outputs = [distinct(g, names) for g, names in zip(graphs, outputs)]
@@ -132,9 +165,9 @@ def arithmetic_type(graph, value):
 def loop(graph, add_node):
     rng = graph.rng
     states = [
-        graph.choose_array(lambda v: arithmetic_type(graph, v)) for _ in range(between(rng, 1, 2))
+        with_ones(graph, lambda v: arithmetic_type(graph, v)) for _ in range(between(rng, 1, 2))
     ]
-    count = np.array(between(rng, 1, 7), np.int64).reshape([1] * flip(rng))
+    count = np.array(between(rng, 1, 9), np.int64).reshape([1] * flip(rng))
     turns = graph.operand(count) if rng.random() < 0.9 else graph.add_input(count * 0)
     first = condition(graph) if rng.random() < 0.2 else ""
     inner = start_body(graph)
@@ -148,7 +181,8 @@ def loop(graph, add_node):
     else:
         still = inner.add("Identity", [going])[0]
     after = [next_state(inner, n) for n in inside]
-    rows = [some_of(inner) for _ in range(between(rng, 0, 2))]
+    seen = [pick(rng, after) if rng.random() < 0.4 else some_of(inner) for _ in range(between(rng, 0, 2))]
+    rows = [perhaps_view(inner, n) for n in seen]
     if graph.find(turns).item() == 0 or (first and not graph.find(first).item()):
         rows = []  # the sizes of rows of no turn are anybody's guess
     made = distinct(inner, after + rows)
@@ -179,7 +213,7 @@ def loop(graph, add_node):
 
 def scan(graph, add_node):
     rng = graph.rng
-    state = graph.choose_array(lambda v: arithmetic_type(graph, v))
+    state = with_ones(graph, lambda v: arithmetic_type(graph, v))
     rows = graph.choose_array(lambda v: v.ndim > 0 and 0 < v.shape[0] < 8)
     axis = between(rng, 0, graph.find(rows).ndim - 1)
     backwards = flip(rng)
@@ -194,7 +228,8 @@ def scan(graph, add_node):
     part = take(inner, "r", row(graph.find(rows), 0), graph.grain(rows))
     grow(inner, add_node, 1, 3)
     after = next_state(inner, inside)
-    after, seen = distinct(inner, [after, some_of(inner)])
+    seen = perhaps_view(inner, pick(rng, (after, some_of(inner))))
+    after, seen = distinct(inner, [after, seen])
     body = inner.body("body", [inside, part], [after, seen])
 
     def run(find):

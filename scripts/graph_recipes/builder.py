@@ -242,7 +242,13 @@ class Graph:
         """The graph as an attribute."""
         infos = [declare(n, self.find(n)) for n in inputs]
         made = [declare(n, self.find(n), any_rank=True) for n in outputs]
-        return helper.make_graph([s.proto for s in self.steps], name, infos, made)
+        return helper.make_graph([s.proto for s in self.steps], name, infos, made, value_info=self.shapes(outputs))
+
+    def shapes(self, outputs):
+        """The shapes that the nodes made, to compare with. Branches of If may differ, so it has none."""
+        steps = [s for s in self.steps if s.proto.op_type != "If"]
+        names = [n for s in steps for n in s.proto.output if n not in outputs]
+        return [declare(n, self.values[n]) for n in names if isinstance(self.values[n], np.ndarray)]
 
     def to_model(self, outputs):
         rng, model = self.rng, self.model
@@ -250,7 +256,8 @@ class Graph:
         fixed = [numpy_helper.from_array(v, n) for n, v in model.initializers.items()]
         branches = any(s.proto.op_type == "If" for s in self.steps)  # may be of several ranks
         made = [declare(n, self.values[n], any_rank=branches or flip(rng)) for n in outputs]
-        graph = helper.make_graph([s.proto for s in self.steps], "random", inputs, made, fixed)
+        steps = [s.proto for s in self.steps]
+        graph = helper.make_graph(steps, "random", inputs, made, fixed, value_info=self.shapes(outputs))
         return helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", self.opset)],

@@ -231,6 +231,7 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
                          outputs->size(), " are computed for this operator");
     }
     scope.slots[name] = (*outputs)[i];
+    TARTAN_RETURN_IF_ERROR(CheckDeclared(node, name, (*outputs)[i], scope));
     TARTAN_RETURN_IF_ERROR(DropElements(name, &scope.slots[name]));
   }
   return absl::OkStatus();

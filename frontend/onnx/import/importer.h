@@ -45,6 +45,9 @@ struct ModelParts {
   std::map<FunctionKey, LocalFunction> functions;
   TensorSource source;
   int64_t channel_block = 0;  // channel_blocks.h
+  // Results of nodes are held to the shapes that the file declares: TARTAN_CHECK_SHAPES=1 in the
+  // environment, as in all tests. Files are not always right.
+  bool checks_shapes = false;
 };
 
 const LocalFunction* FindFunction(const ModelParts& model, const NodeProto& node);
@@ -78,6 +81,9 @@ class Importer : private NodeServices {
   absl::StatusOr<std::vector<Slot>> ImportGraph(const Graph& graph, absl::Span<const Slot> inputs,
                                                 Scope& scope, const Frame& frame);
   absl::Status ImportNode(const NodeProto& node, const Frame& frame, Scope& scope);
+  // InvalidArgument unless a node's result has the dimensions that the file declares.
+  absl::Status CheckDeclared(const NodeProto& node, const std::string& name, const Slot& slot,
+                             const Scope& scope) const;
   // Of a value that is to have dropout (TrainingMode::dropout_of).
   absl::Status DropElements(const std::string& name, Slot* slot);
   // The slots of a node's outputs.

@@ -9,6 +9,23 @@
 
 namespace tartan::onnx {
 
+absl::Status Importer::CheckDeclared(const NodeProto& node, const std::string& name,
+                                     const Slot& slot, const Scope& scope) const {
+  if (!model_.checks_shapes || slot.waits || !slot.value.is_tensor()) return absl::OkStatus();
+  const auto found = scope.graph->declared.find(name);
+  if (found == scope.graph->declared.end()) return absl::OkStatus();
+  const std::vector<int64_t>& made = slot.value.tensor().dims();
+  const std::vector<int64_t>& declared = found->second;
+  bool agrees = made.size() == declared.size();
+  for (size_t d = 0; agrees && d < made.size(); ++d) {
+    agrees = declared[d] < 0 || declared[d] == made[d];
+  }
+  if (agrees) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(Describe(node), ": '", name, "' is ",
+                                                 DimsToString(made), ", but the file declares ",
+                                                 DimsToString(declared)));
+}
+
 // Whether both are the same numbers in the same shape, known now.
 static bool IsSameConstant(const api::Value& a, const api::Value& b) {
   for (const api::Value* value : {&a, &b}) {
