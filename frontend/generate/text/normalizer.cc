@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "frontend/generate/text/growth.h"
 #include "frontend/generate/text/utf8.h"
 #include "tile/base/status_macros.h"
 
@@ -54,6 +55,16 @@ absl::Status CheckNfc(absl::string_view text) {
   return absl::OkStatus();
 }
 
+// The bytes of `text` with `to` in the place of `from`.
+uint64_t SizeReplaced(absl::string_view text, absl::string_view from, absl::string_view to) {
+  uint64_t size = text.size();
+  for (size_t at = text.find(from); at != absl::string_view::npos;
+       at = text.find(from, at + from.size())) {
+    size += to.size() - from.size();  // modulo 2^64
+  }
+  return size;
+}
+
 }  // namespace
 
 absl::StatusOr<Normalizer> Normalizer::FromJson(const Json& normalizer) {
@@ -84,12 +95,16 @@ absl::Status Normalizer::Add(const Json& step) {
 }
 
 absl::StatusOr<std::string> Normalizer::Apply(std::string text) const {
+  const size_t bytes = text.size();
   for (const Step& step : steps_) {
     switch (step.kind) {
       case Kind::kPrepend:
+        TARTAN_RETURN_IF_ERROR(CheckGrowth("normalizer", text.size() + step.to.size(), bytes));
         if (!text.empty()) text = step.to + text;
         break;
       case Kind::kReplace:
+        TARTAN_RETURN_IF_ERROR(
+            CheckGrowth("normalizer", SizeReplaced(text, step.from, step.to), bytes));
         text = absl::StrReplaceAll(text, {{step.from, step.to}});
         break;
       case Kind::kNfc:

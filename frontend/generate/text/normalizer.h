@@ -16,7 +16,8 @@ class Normalizer {
   // "normalizer" of a tokenizer.json; Unimplemented, by name, for what is not there.
   static absl::StatusOr<Normalizer> FromJson(const Json& normalizer);
 
-  // Unimplemented, naming the character, for NFC of a text that it might change.
+  // Unimplemented, naming the character, for NFC of a text that it might change. OutOfRange where
+  // the text grows beyond reason (growth.h).
   absl::StatusOr<std::string> Apply(std::string text) const;
 
  private:

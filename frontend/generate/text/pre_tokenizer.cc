@@ -3,12 +3,14 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "frontend/generate/text/growth.h"
 #include "frontend/generate/text/utf8.h"
 #include "tile/base/status_macros.h"
 
@@ -226,27 +228,31 @@ void PreTokenizer::SplitAtMarks(const Step& step, const std::string& word, bool 
   }
 }
 
-std::vector<std::string> PreTokenizer::Split(const std::string& text, bool is_first) const {
+void PreTokenizer::Apply(const Step& step, const std::string& word, bool is_first,
+                         std::vector<std::string>* next) {
+  switch (step.kind) {
+    case Kind::kPattern:
+      return SplitByPattern(step, word, next);
+    case Kind::kMetaspace:
+      return SplitAtMarks(step, word, is_first, next);
+    case Kind::kBytes:
+      if (!step.splits) return next->push_back(BytesAsCharacters(word));
+      next->push_back(step.adds_space && !absl::StartsWith(word, " ") ? " " + word : word);
+  }
+}
+
+absl::StatusOr<std::vector<std::string>> PreTokenizer::Split(const std::string& text,
+                                                             bool is_first) const {
   std::vector<std::string> words = {text};
   for (const Step& step : steps_) {
     std::vector<std::string> next;
     bool is_begin = is_first;
+    uint64_t bytes = 0;
     for (const std::string& word : words) {
-      switch (step.kind) {
-        case Kind::kPattern:
-          SplitByPattern(step, word, &next);
-          break;
-        case Kind::kMetaspace:
-          SplitAtMarks(step, word, is_begin, &next);
-          break;
-        case Kind::kBytes:
-          if (!step.splits) {
-            next.push_back(BytesAsCharacters(word));
-          } else {
-            next.push_back(step.adds_space && !absl::StartsWith(word, " ") ? " " + word : word);
-          }
-          break;
-      }
+      const auto spaces = static_cast<uint64_t>(std::count(word.begin(), word.end(), ' '));
+      bytes += word.size() + (spaces + 1) * step.mark.size();
+      TARTAN_RETURN_IF_ERROR(CheckGrowth("pre-tokenizer", bytes, text.size()));
+      Apply(step, word, is_begin, &next);
       is_begin = false;
     }
     words = std::move(next);

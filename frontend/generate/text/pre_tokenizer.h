@@ -25,8 +25,9 @@ class PreTokenizer {
   // "pre_tokenizer" of a tokenizer.json; Unimplemented, by name, for what is not there.
   static absl::StatusOr<PreTokenizer> FromJson(const Json& pre_tokenizer);
 
-  // `is_first`: nothing comes before the text. The words as the vocabulary writes them.
-  std::vector<std::string> Split(const std::string& text, bool is_first) const;
+  // `is_first`: nothing comes before the text. The words as the vocabulary writes them. OutOfRange
+  // where the text grows beyond reason (growth.h).
+  absl::StatusOr<std::vector<std::string>> Split(const std::string& text, bool is_first) const;
 
  private:
   enum class Kind { kPattern, kBytes, kMetaspace };
@@ -46,6 +47,9 @@ class PreTokenizer {
     bool splits = true;
   };
 
+  // Appends to `next` what the step makes of `word`.
+  static void Apply(const Step& step, const std::string& word, bool is_first,
+                    std::vector<std::string>* next);
   absl::Status Add(const Json& step);
   absl::Status AddPattern(const std::string& pattern, Gaps gaps);
   static void SplitByPattern(const Step& step, const std::string& word,

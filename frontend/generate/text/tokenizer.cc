@@ -178,9 +178,9 @@ absl::StatusOr<std::vector<int64_t>> Tokenizer::Encode(absl::string_view text) c
       if (part.token) {
         tokens.push_back(*part.token);
       } else {
-        for (const std::string& word : pre_tokenizer_.Split(part.text, is_first)) {
-          bpe_.Encode(word, &tokens);
-        }
+        TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> words,
+                                pre_tokenizer_.Split(part.text, is_first));
+        for (const std::string& word : words) bpe_.Encode(word, &tokens);
       }
       is_first = false;
     }

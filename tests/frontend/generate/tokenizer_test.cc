@@ -122,6 +122,36 @@ TEST(Tokenizer, SaysWhatItLacks) {
   }
 }
 
+// Each of the steps makes twice as much of a text, and there are forty.
+TEST(Tokenizer, RefusesToGrowATextWithoutBound) {
+  struct Kind {
+    const char* place;
+    const char* sequence;
+    const char* step;
+  };
+  for (const auto& [place, sequence, step] :
+       {Kind{"normalizer", "normalizers",
+             R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})"},
+        Kind{"normalizer", "normalizers", R"({"type": "Prepend", "prepend": "PREFIX"})"},
+        Kind{"pre_tokenizer", "pretokenizers",
+             R"({"type": "Metaspace", "replacement": "  ", "split": false})"},
+        Kind{"pre_tokenizer", "pretokenizers", R"({"type": "ByteLevel", "use_regex": false})"}}) {
+    SCOPED_TRACE(step);
+    // A prefix of 100,000 characters, forty times.
+    const std::string one = absl::StrReplaceAll(step, {{"PREFIX", std::string(100'000, 'p')}});
+    std::string steps = one;
+    for (int i = 1; i < 40; ++i) absl::StrAppend(&steps, ", ", one);
+    const auto tokenizer = Tokenizer::FromJson(
+        absl::StrReplaceAll(kSmall, {{absl::StrCat("\"", place, "\": null"),
+                                      absl::StrCat("\"", place, R"(": {"type": "Sequence", ")",
+                                                   sequence, "\": [", steps, "]}")}}));
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    const auto tokens = (*tokenizer)->Encode("a b \xC3\xA9");
+    EXPECT_EQ(tokens.status().code(), absl::StatusCode::kOutOfRange);
+    EXPECT_THAT(std::string(tokens.status().message()), HasSubstr("bytes of a text of"));
+  }
+}
+
 TEST(TextStream, WaitsForTheRestOfACharacter) {
   auto tokenizer = Tokenizer::FromJson(
       R"({"decoder": {"type": "ByteFallback"}, "model": {"type": "BPE", "merges": [], "vocab":
