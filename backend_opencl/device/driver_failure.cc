@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tile/base/process_limits.h"
 
 namespace tartan::opencl {
 namespace {
@@ -22,7 +24,7 @@ constexpr int64_t kPieceBytes = int64_t{64} << 20;
 // memory that nobody looked at, at an earlier time.
 constexpr int64_t kProgramBytes = int64_t{256} << 20;
 // A program of a few kernels, with what is written on the way to them.
-constexpr uint64_t kDiskBytes = uint64_t{1} << 20;
+constexpr int64_t kDiskBytes = int64_t{1} << 20;
 
 // Written before the driver is used and after; read in signal handlers.
 char watched_folder[4096];
@@ -30,6 +32,22 @@ std::atomic<bool> is_watched{false};
 std::atomic<bool> disk_was_short{false};
 std::atomic<bool> driver_lost{false};
 std::atomic<void (*)()> after_loading{nullptr};
+
+// Filled in before the driver is used: nothing can be formatted in a signal handler.
+char file_size_text[256];
+char files_text[256];
+
+void WriteLimitTexts() {
+  std::snprintf(file_size_text, sizeof(file_size_text),
+                "no file may be larger than %lld bytes (ulimit -f), and kernels that are being "
+                "compiled need files of up to %lld bytes",
+                static_cast<long long>(FileSizeLimit().value_or(INT64_MAX)),
+                static_cast<long long>(kDiskBytes));
+  std::snprintf(files_text, sizeof(files_text),
+                "no more than %lld files may be open at once (ulimit -n), and an OpenCL driver "
+                "needs %d beside those that are open",
+                static_cast<long long>(OpenFileLimit()), kDriverFiles);
+}
 
 bool CanWrite(const char* path) {
   static const char bytes[4096] = {};
@@ -44,11 +62,14 @@ bool CanWrite(const char* path) {
   return written;
 }
 
+// Files of a small program are smaller than that.
+bool IsFileSizeShort() { return FileSizeLimit().value_or(INT64_MAX) < kDiskBytes; }
+
 bool IsDiskShort() {
   if (!is_watched) return disk_was_short;
   struct statvfs system;
   if (statvfs(watched_folder, &system) != 0) return false;
-  if (system.f_bavail * system.f_frsize < kDiskBytes) return true;
+  if (static_cast<int64_t>(system.f_bavail * system.f_frsize) < kDiskBytes) return true;
   char trial[sizeof(watched_folder) + 8];
   std::strcpy(trial, watched_folder);
   std::strcat(trial, "/trial");
@@ -68,6 +89,8 @@ bool IsMemoryShort(int64_t bytes) {
 Shortage FindShortage(Failure failure) {
   const int64_t needed = failure == Failure::kCrash ? kProgramBytes : kPieceBytes;
   if (driver_lost || IsMemoryShort(needed)) return Shortage::kMemory;
+  if (IsFileSizeShort()) return Shortage::kFileSize;
+  if (FreeFileDescriptors(kDriverFiles) < kDriverFiles) return Shortage::kFiles;
   return IsDiskShort() ? Shortage::kDisk : Shortage::kNone;
 }
 
@@ -80,6 +103,10 @@ const char* Describe(Shortage shortage) {
     case Shortage::kDisk:
       return "no space is left on the disk for kernels that are being compiled; "
              "TMPDIR or TARTAN_CACHE_DIR can name a folder on another one";
+    case Shortage::kFileSize:
+      return file_size_text;
+    case Shortage::kFiles:
+      return files_text;
   }
   return "";
 }
@@ -95,6 +122,7 @@ absl::Status ExplainByShortage(absl::Status failure) {
 }
 
 void WatchFolder(const std::string& folder) {
+  WriteLimitTexts();
   is_watched = false;
   if (folder.size() >= sizeof(watched_folder)) return;
   std::strcpy(watched_folder, folder.c_str());
@@ -106,7 +134,10 @@ void UnwatchFolder() {
   is_watched = false;
 }
 
-void SetAfterLoading(void (*function)()) { after_loading = function; }
+void SetAfterLoading(void (*function)()) {
+  WriteLimitTexts();
+  after_loading = function;
+}
 
 void CallAfterLoading() {
   if (void (*const function)() = after_loading; function != nullptr) function();

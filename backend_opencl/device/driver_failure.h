@@ -13,7 +13,13 @@
 
 namespace tartan::opencl {
 
-enum class Shortage : uint8_t { kNone, kMemory, kDisk };
+enum class Shortage : uint8_t {
+  kNone,
+  kMemory,
+  kDisk,
+  kFileSize,  // limited by ulimit -f
+  kFiles,     // that are open at once, limited by ulimit -n
+};
 
 // How the driver failed.
 enum class Failure : uint8_t {
@@ -27,14 +33,17 @@ Shortage FindShortage(Failure failure);
 bool IsMemoryShort(int64_t bytes);
 // "too little memory is left": a constant text, also for signal handlers. Empty for kNone.
 const char* Describe(Shortage shortage);
-// `failure` with the shortage as its reason, as ResourceExhausted or Aborted; `failure` as it is
-// where nothing is short.
+// `failure` with the shortage as its reason, as ResourceExhausted for memory, else as Aborted;
+// `failure` as it is where nothing is short.
 absl::Status ExplainByShortage(absl::Status failure);
 
 // Whether something failed for a shortage, not for what it was given.
 inline bool IsShortage(const absl::Status& failure) {
   return absl::IsResourceExhausted(failure) || absl::IsAborted(failure);
 }
+
+// How many files a driver opens at once as it compiles, at most.
+inline constexpr int kDriverFiles = 12;
 
 // The folder that the driver writes to, whose disk may be full. One at a time; once it is no longer
 // watched, FindShortage knows how it was at the end.

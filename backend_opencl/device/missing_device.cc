@@ -2,12 +2,14 @@
 #include "backend_opencl/device/missing_device.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backend_opencl/device/driver_failure.h"
+#include "tile/base/process_limits.h"
 
 namespace tartan::opencl {
 namespace {
@@ -26,6 +29,16 @@ namespace fs = std::filesystem;
 constexpr char kVendors[] = "/etc/OpenCL/vendors";
 // PoCL with LLVM and Clang takes 300 MB of addresses, most of it mapped from files.
 constexpr int64_t kDriverBytes = int64_t{300} << 20;
+// What of it is written: the rest a limit on data (ulimit -d) leaves alone.
+constexpr int64_t kDriverDataBytes = int64_t{100} << 20;
+
+bool IsRoomForDriversShort() {
+  void* const addresses =
+      mmap(nullptr, kDriverBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (addresses == MAP_FAILED) return true;
+  munmap(addresses, kDriverBytes);
+  return IsMemoryShort(kDriverDataBytes);
+}
 
 // Empty where it can be loaded.
 std::string LoadError(const std::string& driver) {
@@ -58,16 +71,27 @@ std::vector<std::string> InstalledDrivers() {
   return drivers;
 }
 
-absl::Status CheckMemoryForDrivers() {
+absl::Status CheckRoomForDrivers() {
   static std::atomic<bool> are_loaded{false};
   const std::vector<std::string> drivers = InstalledDrivers();
-  if (are_loaded || drivers.empty() || !IsMemoryShort(kDriverBytes)) {
-    are_loaded = true;
-    return absl::OkStatus();
+  if (are_loaded || drivers.empty()) return absl::OkStatus();
+  const std::string load =
+      absl::StrCat("to load the OpenCL driver", drivers.size() > 1 ? "s " : " ",
+                   absl::StrJoin(drivers, ", "), ": ");
+  if (IsRoomForDriversShort()) {
+    const std::optional<MemoryLimit> limit = FindMemoryLimit();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too little memory is left ", load, kDriverBytes >> 20,
+                     " MiB of addresses and ", kDriverDataBytes >> 20, " MiB of data are needed",
+                     limit.has_value() ? absl::StrCat("; ", limit->text) : ""));
   }
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "too little memory is left to load the OpenCL driver", drivers.size() > 1 ? "s " : " ",
-      absl::StrJoin(drivers, ", "), ": ", kDriverBytes >> 20, " MiB are needed"));
+  if (const int free = FreeFileDescriptors(kDriverFiles); free < kDriverFiles) {
+    return absl::AbortedError(absl::StrCat("too few files may be opened ", load, OpenFileLimit(),
+                                           " may be open at once (ulimit -n), which leaves ", free,
+                                           " of the ", kDriverFiles, " that are needed"));
+  }
+  are_loaded = true;
+  return absl::OkStatus();
 }
 
 absl::Status WhyNoDevice(const absl::Status& folder) {
@@ -78,13 +102,13 @@ absl::Status WhyNoDevice(const absl::Status& folder) {
     if (error.empty()) continue;
     const std::string message =
         absl::StrCat("the OpenCL driver ", driver, " cannot be loaded: ", error);
-    if (!IsMemoryShort(kDriverBytes)) return absl::UnavailableError(message);
+    if (!IsRoomForDriversShort()) return absl::UnavailableError(message);
     return absl::ResourceExhaustedError(absl::StrCat("too little memory is left: ", message));
   }
   const std::string found =
       absl::StrCat("no device was found by the installed OpenCL driver",
                    drivers.size() > 1 ? "s " : " ", absl::StrJoin(drivers, ", "));
-  if (IsDriverLost() || IsMemoryShort(kDriverBytes)) {
+  if (IsDriverLost() || IsRoomForDriversShort()) {
     return absl::ResourceExhaustedError(absl::StrCat("too little memory is left: ", found));
   }
   if (!folder.ok()) {

@@ -13,9 +13,9 @@ namespace tartan::opencl {
 // or in one of these.
 std::vector<std::string> InstalledDrivers();
 
-// ResourceExhausted where drivers are installed and there is no memory to load one: PoCL aborts in
-// trying. Ok again once drivers are loaded.
-absl::Status CheckMemoryForDrivers();
+// ResourceExhausted where drivers are installed and there is no memory to load one, which makes
+// PoCL abort; Aborted where too few files may be opened. Ok again once drivers are loaded.
+absl::Status CheckRoomForDrivers();
 
 // Ok where nothing is known. ResourceExhausted where there is no memory to load or start a driver,
 // Unavailable where a driver cannot be loaded for another reason, or finds no device; `folder`, why

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/process_limits.h"
 
 namespace tartan::opencl {
 
@@ -28,9 +29,14 @@ bool OpenClContext::CountAllocated(int64_t bytes) {
 
 std::string OpenClContext::FreeMemoryText() const {
   const int64_t total = info().memory_bytes;
-  return absl::StrCat(total - statistics().allocated_bytes, " of ", total, " bytes of ",
-                      info().name, " are free, ", info().max_allocation_bytes,
-                      " at most in one piece");
+  const int64_t free = total - statistics().allocated_bytes;
+  // A CPU has the memory that this process may take.
+  const std::optional<MemoryLimit> limit = FindMemoryLimit();
+  if (info().type == hal::DeviceType::kCpu && limit.has_value() && limit->left < free) {
+    return limit->text;
+  }
+  return absl::StrCat(free, " of ", total, " bytes of ", info().name, " are free, ",
+                      info().max_allocation_bytes, " at most in one piece");
 }
 
 }  // namespace tartan::opencl

@@ -65,7 +65,7 @@ class OpenClDriver : public hal::Driver {
   absl::StatusOr<std::vector<FoundDevice>> Find() const {
     absl::StatusOr<std::vector<FoundDevice>> found;
     PoclFolder& folder = PoclFolder::OfProcess();
-    if (folder.root().empty()) TARTAN_RETURN_IF_ERROR(CheckMemoryForDrivers());
+    if (folder.root().empty()) TARTAN_RETURN_IF_ERROR(CheckRoomForDrivers());
     folder.FindWith(cache_directory_, [&] {
       LoadCompilers();
       found = FindDevices();

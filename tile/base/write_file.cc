@@ -9,15 +9,17 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/process_limits.h"
 
 namespace tartan {
 namespace {
 
+constexpr int kAttempts = 100;
+
 absl::Status CannotWrite(const std::string& path, int error) {
-  return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", std::strerror(error)));
+  return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", WriteErrorText(error)));
 }
 
 std::string FolderOf(const std::string& path) {
@@ -38,7 +40,9 @@ int WriteAll(int file, absl::string_view bytes) {
 }
 
 int WriteAt(const std::string& path, bool is_special, absl::Span<const absl::string_view> pieces) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // What has the name already may be another user's link to somewhere else.
+  const int made_how = is_special ? 0 : O_CREAT | O_EXCL;
+  const int file = open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | made_how, 0666);
   if (file < 0) return errno;
   int error = 0;
   for (const absl::string_view piece : pieces) {
@@ -63,15 +67,18 @@ absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_vi
   static std::atomic<int> count{0};
   struct stat found;
   const bool is_special = stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
-  const std::string written =
-      is_special ? path : absl::StrCat(path, ".", getpid(), ".", count++, ".partial");
-  int error = WriteAt(written, is_special, pieces);
+  std::string written = path;
+  int error = EEXIST;  // a killed process of the same number has left its file
+  for (int attempt = 0; attempt < kAttempts && error == EEXIST; ++attempt) {
+    if (!is_special) written = absl::StrCat(path, ".", getpid(), ".", count++, ".partial");
+    error = WriteAt(written, is_special, pieces);
+  }
   if (error == 0 && !is_special && std::rename(written.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) {
     if (!is_special) SyncFolder(path);
     return absl::OkStatus();
   }
-  if (!is_special) std::remove(written.c_str());
+  if (!is_special && error != EEXIST) std::remove(written.c_str());
   return CannotWrite(path, error);
 }
 
