@@ -50,8 +50,8 @@ class Context {
   absl::StatusOr<std::unique_ptr<api::Session>> OpenSession(
       std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<api::Device> device) const;
 
-  // Writes the result to stdout: `report` as JSON, or `text`. A reader that has gone away is no
-  // error; a full disk is.
+  // Writes the result to stdout: `report` as JSON, or `text`. A full disk is an error; a reader that
+  // has gone away ends the program.
   absl::Status Print(const google::protobuf::Message& report, absl::string_view text) const;
 
   // A line on stderr: always but with --quiet; or with -v only.

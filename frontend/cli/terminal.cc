@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/cli/exit_code.h"
 #include "tile/base/printable.h"
+#include "tile/base/process_limits.h"
 
 namespace tartan::cli {
 namespace {
@@ -51,14 +51,20 @@ absl::Status WriteDocument(absl::string_view document) {
   const bool written =
       std::fwrite(document.data(), 1, document.size(), stdout) == document.size() &&
       std::fflush(stdout) == 0;
-  if (written || errno == EPIPE) return absl::OkStatus();
+  if (written) return absl::OkStatus();
+  const int error = errno;
+  if (error == EPIPE) {
+    WriteError("tartan: standard output is read by nobody any more");
+    _exit(static_cast<int>(ExitCode::kFile));
+  }
   return At(Stage::kFile, absl::UnavailableError(absl::StrCat("standard output cannot be written: ",
-                                                              std::strerror(errno))));
+                                                              WriteErrorText(error))));
 }
 
 void WriteError(absl::string_view line) {
   const std::string shown = absl::StrCat(PrintableLines(line), "\n");
-  std::fwrite(shown.data(), 1, shown.size(), stderr);
+  const bool written = std::fwrite(shown.data(), 1, shown.size(), stderr) == shown.size();
+  if (!written && errno == EPIPE) _exit(static_cast<int>(ExitCode::kFile));
 }
 
 void Table::AddRow(std::vector<std::string> cells) {

@@ -22,12 +22,14 @@ inline constexpr char kBold[] = "\x1b[1m";
 inline constexpr char kPlain[] = "\x1b[0m";
 
 // Writes to stdout and flushes it, with what a terminal would obey written out (tile/base/
-// printable.h). Marked as an error of a file (exit_code.h); a reader that has gone away is none.
+// printable.h). An error is marked as one of a file (exit_code.h). Ends the program at once, as
+// SIGPIPE would, where the reader of stdout has gone away.
 absl::Status WriteOutput(absl::string_view text);
 // The same for a document that programs read: as it is.
 absl::Status WriteDocument(absl::string_view document);
 
-// A line on stderr, likewise made fit to be shown.
+// A line on stderr, likewise made fit to be shown. Ends the program where the reader of stderr has
+// gone away, as SIGPIPE would.
 void WriteError(absl::string_view line);
 
 // Columns aligned by their widest cell; the last is not padded.
