@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tartan generate: tokens from a decoder with its cache.
-#include <signal.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +14,7 @@
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/latency.h"
 #include "frontend/cli/number_options.h"
+#include "frontend/cli/process/interruption.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/cli/terminal.h"
 #include "frontend/generate/decoder.h"
@@ -39,14 +40,6 @@ struct GenerateFlags {
 };
 
 using TokenizerPtr = std::shared_ptr<const generate::Tokenizer>;
-
-volatile sig_atomic_t generation_is_interrupted = 0;
-
-// The second time nothing is waited for.
-void InterruptGeneration(int) {
-  if (generation_is_interrupted != 0) _exit(static_cast<int>(ExitCode::kInterrupted));
-  generation_is_interrupted = 1;
-}
 
 absl::StatusOr<TokenizerPtr> ReadTokenizer(const std::string& path) {
   TARTAN_ASSIGN_OR_RETURN(const std::string text, At(Stage::kFile, api::ReadTextFile(path)));
@@ -76,8 +69,10 @@ absl::StatusOr<std::vector<int64_t>> ReadPrompt(const TokenizerPtr& tokenizer,
     }
   }
   if (flags->prompt.empty()) return flags->tokens;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> tokens,
-                          At(Stage::kUsage, tokenizer->Encode(flags->prompt)));
+  absl::StatusOr<std::vector<int64_t>> encoded = tokenizer->Encode(flags->prompt);
+  // A tokenizer that grows the text beyond reason is at fault, else the text is.
+  const Stage at_fault = absl::IsOutOfRange(encoded.status()) ? Stage::kModel : Stage::kUsage;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> tokens, At(at_fault, std::move(encoded)));
   if (tokens.empty()) return Usage("the prompt has no tokens");
   return tokens;
 }
@@ -96,75 +91,6 @@ absl::Status CheckTokens(const onnx::OnnxModel& model, const std::vector<int64_t
   return absl::OkStatus();
 }
 
-// Shows tokens as they come, where a person reads them.
-class Printer {
- public:
-  Printer(TokenizerPtr tokenizer, bool is_shown) : is_shown_(is_shown) {
-    if (tokenizer != nullptr) text_.emplace(std::move(tokenizer), /*is_first=*/false);
-  }
-
-  absl::Status Add(int64_t token, proto::GenerateReport* report) {
-    std::string shown = absl::StrCat(report->tokens_size() == 0 ? "" : " ", token);
-    report->add_tokens(static_cast<int32_t>(token));
-    if (text_) {
-      shown = text_->Add(token);
-      report->mutable_text()->append(shown);
-    }
-    return Show(shown);
-  }
-
-  absl::Status Finish(proto::GenerateReport* report) {
-    const std::string rest = text_ ? text_->Finish() : "";
-    report->mutable_text()->append(rest);
-    return Show(rest + "\n");
-  }
-
- private:
-  absl::Status Show(const std::string& shown) const {
-    return is_shown_ && !shown.empty() ? WriteOutput(shown) : absl::OkStatus();
-  }
-
-  std::optional<generate::TextStream> text_;
-  const bool is_shown_;
-};
-
-// Until there are as many tokens as asked for, one ends the text, the model has no more positions
-// or somebody interrupts.
-absl::Status Generate(generate::Decoder& decoder, const GenerateFlags& flags,
-                      std::vector<float> scores, const Context& context, Printer* printer,
-                      proto::GenerateReport* report) {
-  generate::Sampler sampler(flags.sampling);
-  std::vector<double> times;
-  report->set_finish("length");
-  for (int64_t i = 0; i < flags.max; ++i) {
-    const Stopwatch one;
-    TARTAN_ASSIGN_OR_RETURN(const int64_t token, sampler.Choose(scores));
-    if (std::find(flags.stop.begin(), flags.stop.end(), token) != flags.stop.end()) {
-      report->set_finish("stop");
-      break;
-    }
-    TARTAN_RETURN_IF_ERROR(printer->Add(token, report));
-    if (generation_is_interrupted != 0) {
-      report->set_finish("interrupted");
-      break;
-    }
-    if (i + 1 == flags.max) break;
-    absl::StatusOr<std::vector<float>> next = decoder.Read({token});
-    if (absl::IsOutOfRange(next.status()) || absl::IsInvalidArgument(next.status())) {
-      report->set_finish("positions");
-      context.Note(absl::StrCat("it ends here: ", next.status().message()));
-      break;
-    }
-    TARTAN_ASSIGN_OR_RETURN(scores, std::move(next));
-    times.push_back(one.Milliseconds());
-  }
-  if (times.empty()) return absl::OkStatus();
-  const LatencySummary summary = Summarize(std::move(times));
-  report->set_token_ms(summary.median);
-  report->set_tokens_per_second(1000 / summary.mean);
-  return absl::OkStatus();
-}
-
 std::string SummaryOf(const proto::GenerateReport& report) {
   return absl::StrFormat(
       "%d tokens read in %s, %d generated%s; the cache is %s", report.prompt_tokens_size(),
@@ -176,7 +102,99 @@ std::string SummaryOf(const proto::GenerateReport& report) {
           ? absl::StrCat("on the device, with room for ", report.capacity())
       : report.cache() == "states" ? "on the device"
       : report.cache() == "host"   ? "copied at each step"
+      : report.cache().empty()     ? "not there yet"
                                    : "not there: all is read again at each step");
+}
+
+// Shows tokens as they come, where a person reads them, and reports them in the end: one of two
+// threads may do so at any time.
+class Printer {
+ public:
+  Printer(TokenizerPtr tokenizer, const Context& context, proto::GenerateReport report)
+      : context_(context), report_(std::move(report)) {
+    if (tokenizer != nullptr) text_.emplace(std::move(tokenizer), /*is_first=*/false);
+  }
+
+  void SetPrefill(double ms) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    report_.set_prefill_ms(ms);
+  }
+
+  // Known once the prompt is read; it may change as the text grows.
+  void SetCache(const generate::Decoder& decoder) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    report_.set_cache(std::string(Name(decoder.kind())));
+    report_.set_capacity(static_cast<int32_t>(decoder.capacity()));
+  }
+
+  absl::Status Add(int64_t token) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::string shown = absl::StrCat(report_.tokens_size() == 0 ? "" : " ", token);
+    report_.add_tokens(static_cast<int32_t>(token));
+    if (text_) {
+      shown = text_->Add(token);
+      report_.mutable_text()->append(shown);
+    }
+    return Show(shown);
+  }
+
+  void AddTime(double ms) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    times_.push_back(ms);
+  }
+
+  // The end, which only the first caller writes. `finish` says why it is the end.
+  absl::Status Finish(absl::string_view finish) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::exchange(is_finished_, true)) return absl::OkStatus();
+    report_.set_finish(std::string(finish));
+    const std::string rest = text_ ? text_->Finish() : "";
+    report_.mutable_text()->append(rest);
+    TARTAN_RETURN_IF_ERROR(Show(rest + "\n"));
+    if (!times_.empty()) {
+      const LatencySummary summary = Summarize(std::move(times_));
+      report_.set_token_ms(summary.median);
+      report_.set_tokens_per_second(1000 / summary.mean);
+    }
+    if (context_.wants_json()) return context_.Print(report_, "");
+    context_.Note(SummaryOf(report_));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Show(const std::string& shown) const {
+    return context_.wants_json() || shown.empty() ? absl::OkStatus() : WriteOutput(shown);
+  }
+
+  const Context context_;
+  std::mutex mutex_;
+  // All of it guarded by mutex_.
+  proto::GenerateReport report_;
+  std::vector<double> times_;
+  std::optional<generate::TextStream> text_;
+  bool is_finished_ = false;
+};
+
+// Until there are as many tokens as asked for, one ends the text, or the model has no more
+// positions. Returns why it ended.
+absl::StatusOr<absl::string_view> Generate(generate::Decoder& decoder, const GenerateFlags& flags,
+                                           std::vector<float> scores, const Context& context,
+                                           Printer* printer) {
+  generate::Sampler sampler(flags.sampling);
+  for (int64_t i = 0;; ++i) {
+    const Stopwatch one;
+    TARTAN_ASSIGN_OR_RETURN(const int64_t token, sampler.Choose(scores));
+    if (std::find(flags.stop.begin(), flags.stop.end(), token) != flags.stop.end()) return "stop";
+    TARTAN_RETURN_IF_ERROR(printer->Add(token));
+    if (i + 1 == flags.max) return "length";
+    absl::StatusOr<std::vector<float>> next = decoder.Read({token});
+    if (absl::IsOutOfRange(next.status()) || absl::IsInvalidArgument(next.status())) {
+      context.Note(absl::StrCat("it ends here: ", next.status().message()));
+      return "positions";
+    }
+    TARTAN_ASSIGN_OR_RETURN(scores, std::move(next));
+    printer->AddTime(one.Milliseconds());
+  }
 }
 
 absl::StatusOr<generate::DecoderOptions> DecoderOptionsOf(const GenerateFlags& flags,
@@ -215,10 +233,12 @@ absl::StatusOr<ExitCode> Run(GenerateFlags flags, const Context& context) {
   TARTAN_ASSIGN_OR_RETURN(const auto decoder,
                           At(Stage::kRun, generate::Decoder::Create(model, device, options)));
 
-  signal(SIGINT, InterruptGeneration);
+  Printer printer(tokenizer, context, std::move(report));
+  const Interruption interruption([&printer] { (void)printer.Finish("interrupted"); });
   const Stopwatch reading;
   TARTAN_ASSIGN_OR_RETURN(std::vector<float> scores, At(Stage::kRun, decoder->Read(prompt)));
-  report.set_prefill_ms(reading.Milliseconds());
+  printer.SetPrefill(reading.Milliseconds());
+  printer.SetCache(*decoder);
   if (!decoder->why_not_in_place().empty()) {
     context.Detail(
         absl::StrCat("the cache is not appended to in place: ", decoder->why_not_in_place()));
@@ -227,18 +247,12 @@ absl::StatusOr<ExitCode> Run(GenerateFlags flags, const Context& context) {
     context.Detail(
         absl::StrCat(decoder->read_in_chunks(), " tokens of the prompt were read in chunks"));
   }
-  Printer printer(tokenizer, !context.wants_json());
-  TARTAN_RETURN_IF_ERROR(
-      At(Stage::kRun, Generate(*decoder, flags, std::move(scores), context, &printer, &report)));
-  TARTAN_RETURN_IF_ERROR(printer.Finish(&report));
-  report.set_cache(std::string(Name(decoder->kind())));
-  report.set_capacity(static_cast<int32_t>(decoder->capacity()));
-  if (context.wants_json()) {
-    TARTAN_RETURN_IF_ERROR(context.Print(report, ""));
-  } else {
-    context.Note(SummaryOf(report));
-  }
-  return report.finish() == "interrupted" ? ExitCode::kInterrupted : ExitCode::kDone;
+  TARTAN_ASSIGN_OR_RETURN(
+      const absl::string_view finish,
+      At(Stage::kRun, Generate(*decoder, flags, std::move(scores), context, &printer)));
+  printer.SetCache(*decoder);
+  TARTAN_RETURN_IF_ERROR(printer.Finish(finish));
+  return ExitCode::kDone;
 }
 
 }  // namespace

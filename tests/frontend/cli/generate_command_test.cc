@@ -47,6 +47,15 @@ proto::GenerateReport Report(const ProgramResult& result) {
 // A tokenizer of one character for each of 61 tokens, the last of which ends a text.
 class GenerateCommand : public ::testing::Test {
  protected:
+  // Its normalizer makes 2^40 letters of one.
+  std::string Growing() const {
+    const std::string twice = R"({"type": "Replace", "pattern": {"String": "A"}, "content": "AA"})";
+    std::string steps = twice;
+    for (int i = 1; i < 40; ++i) absl::StrAppend(&steps, ", ", twice);
+    return Write("growing.json",
+                 absl::StrCat(R"({"normalizer": {"type": "Sequence", "normalizers": [)", steps,
+                              R"(]}, "model": {"type": "BPE", "vocab": {"A": 0}, "merges": []}})"));
+  }
   std::string Tokenizer() const {
     std::string vocabulary;
     for (int i = 0; i < 60; ++i) {
@@ -139,6 +148,15 @@ TEST_F(GenerateCommand, AnInterruptEndsWithWhatThereIs) {
   EXPECT_EQ(report.finish(), "interrupted");
 }
 
+TEST_F(GenerateCommand, AGoneReaderEndsItAtOnce) {
+  ProgramOptions gone;
+  gone.close_stdout = true;
+  const ProgramResult result = Generate("masked", {"--tokens", kPrompt, "--max", "80"}, gone);
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("standard output is read by nobody any more"));
+  EXPECT_THAT(result.err, Not(HasSubstr("generated")));
+}
+
 // Ready kernels answer first; a later process reads prompts in chunks of exact ones, once they are
 // compiled and found to be right.
 TEST_F(GenerateCommand, PromptsComeToBeReadInChunks) {
@@ -185,6 +203,7 @@ TEST_F(GenerateCommand, SaysWhatIsWrong) {
       {{"--tokens", "1", "--tokenizer", broken}, 3, "line 1, column 11"},
       {{"--tokens", "1", "--tokenizer", unigram}, 3, "Unigram"},
       {{"--prompt", "\xFF", "--tokenizer", Tokenizer()}, 2, "UTF-8"},
+      {{"--prompt", "AB", "--tokenizer", Growing()}, 3, "bytes of a text of 2"},
   };
   for (const Bad& bad : cases) {
     const ProgramResult result = Generate("masked", bad.arguments);
