@@ -11,6 +11,7 @@
 #include "frontend/cli/app.h"
 #include "frontend/cli/exit_code.h"
 #include "frontend/cli/last_words.h"
+#include "frontend/cli/process/large_stack.h"
 
 namespace {
 
@@ -46,6 +47,8 @@ int main(int argc, char** argv) {
   signal(SIGINT, OnInterrupt);
   signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where stdout is written
   NameCompiler();
-  tartan::cli::InstallLastWords();
-  return tartan::cli::EndProgram(tartan::cli::RunApp(argc, argv));
+  return tartan::cli::EndProgram(tartan::cli::RunOnLargeStack([&] {
+    tartan::cli::InstallLastWords();  // the stack of its signal handlers is this thread's
+    return tartan::cli::RunApp(argc, argv);
+  }));
 }
