@@ -87,6 +87,8 @@ double CheckCost(const std::vector<double>& checked, const std::vector<double>& 
   return Summarize(std::move(differences)).median / Summarize(unchecked).median;
 }
 
+bool IsExact(const api::RunStatistics& run) { return run.ready_programs + run.host_programs == 0; }
+
 // Runs until the background has made the kernels exact, and what a run took meanwhile.
 absl::Status RunUntilExact(ModelSession& session, const Inputs& inputs,
                            proto::BenchReport* report) {
@@ -100,7 +102,7 @@ absl::Status RunUntilExact(ModelSession& session, const Inputs& inputs,
     api::RunStatistics run;
     const Stopwatch one;
     TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, &run).status());
-    is_exact = run.ready_programs + run.host_programs == 0;
+    is_exact = IsExact(run);
     if (!is_exact) samples.push_back(one.Milliseconds());
   }
   report->set_meanwhile_runs(static_cast<int>(samples.size()));
@@ -111,29 +113,32 @@ absl::Status RunUntilExact(ModelSession& session, const Inputs& inputs,
   return absl::OkStatus();
 }
 
-// Where kernels are not exact, though none were asked for that are not, waits until they are. What
-// a run then has.
+// Waits until a run has exact kernels, unless the user has chosen others. `last` and the result are
+// what the run before and a run from now on have.
 absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<ModelSession*>& sessions,
-                                                const Inputs& inputs,
-                                                const api::RunStatistics& first,
+                                                const Inputs& inputs, api::RunStatistics last,
                                                 const BenchOptions& options, const Context& context,
                                                 proto::BenchReport* report) {
-  report->set_tier(TierOf(first));
-  if (context.options().tier != api::Tier::kAuto ||
-      first.ready_programs + first.host_programs == 0) {
-    return first;
-  }
-  context.Detail("waiting for the exact kernels");
+  // A run of a graph that values decide may take a way that none has taken before.
+  constexpr int kMostWays = 8;
+  const bool waits = context.options().tier == api::Tier::kAuto && !IsExact(last);
   const Stopwatch waiting;
-  if (options.background) {
+  if (waits) context.Detail("waiting for the exact kernels");
+  if (waits && options.background) {
     TARTAN_RETURN_IF_ERROR(RunUntilExact(*sessions.front(), inputs, report));
   }
-  for (ModelSession* session : sessions) TARTAN_RETURN_IF_ERROR(session->WaitForExact());
-  report->set_exact_ms(waiting.Milliseconds());
-  api::RunStatistics exact;
-  TARTAN_RETURN_IF_ERROR(sessions.front()->RunValues(inputs, &exact).status());
-  report->set_tier(TierOf(exact));
-  return exact;
+  for (int way = 0; waits && !IsExact(last) && way < kMostWays; ++way) {
+    for (ModelSession* session : sessions) TARTAN_RETURN_IF_ERROR(session->WaitForExact());
+    last = api::RunStatistics();
+    TARTAN_RETURN_IF_ERROR(sessions.front()->RunValues(inputs, &last).status());
+  }
+  if (waits) report->set_exact_ms(waiting.Milliseconds());
+  report->set_tier(TierOf(last));
+  if (waits && !IsExact(last)) {
+    context.Note(absl::StrCat("warning: the kernels that are measured are ", report->tier(),
+                              ", not exact ones: each run goes another way"));
+  }
+  return last;
 }
 
 // One batch size; 0 leaves the model's sizes. `unchecked`, where not null, is measured beside.
@@ -153,9 +158,13 @@ absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& se
   }
   report->set_first_ms(since_start.Milliseconds());
   report->set_first_tier(TierOf(first));
+  api::RunStatistics before = first;  // of a run as those that are measured
   if (options.on_device) {
     TARTAN_RETURN_IF_ERROR(session.KeepOnDevice(inputs, results));
     inputs.clear();
+    // Memory that is bound makes another program, whose exact kernels are to be waited for.
+    before = api::RunStatistics();
+    TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, &before).status());
   }
   results.clear();  // a run's memory may serve for the next one
   std::vector<ModelSession*> sessions = {&session};
@@ -164,7 +173,7 @@ absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& se
     TARTAN_RETURN_IF_ERROR(unchecked->RunValues(inputs).status());
   }
   TARTAN_ASSIGN_OR_RETURN(const api::RunStatistics measured,
-                          WaitForExact(sessions, inputs, first, options, context, report));
+                          WaitForExact(sessions, inputs, before, options, context, report));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> samples,
                           Measure(sessions, inputs, options));
   const LatencySummary summary = Summarize(samples[0]);

@@ -76,6 +76,21 @@ TEST_F(TierOption, RunTakesExactKernelsThatAreThereElseTheHostForWhatIsLittleWor
               ContainsRegex("latency .* [0-9]+ ready kernels"));
 }
 
+TEST_F(TierOption, BenchMeasuresExactKernelsWhereverInputsAre) {
+  std::vector<std::string> arguments = {"--no-cache", "--shape", "x=3x1x28x28", "--count", "2"};
+  const auto expect = [&](const std::string& tier) {
+    const auto bench = ReportOf<proto::BenchReport>("bench", arguments);
+    EXPECT_EQ(bench.tier(), tier) << testing::PrintToString(arguments);
+    EXPECT_NE(bench.first_tier(), "exact");
+    EXPECT_EQ(bench.exact_ms() > 0, tier == "exact");
+  };
+  expect("exact");
+  arguments.push_back("--on-device");
+  expect("exact");
+  arguments.insert(arguments.end(), {"--tier", "ready"});
+  expect("ready");
+}
+
 TEST_F(TierOption, RunCountsAllThatAFirstAnswerWaitsFor) {
   const proto::RunReport cold = RunReport({"--tier", "ready"});
   EXPECT_GE(cold.first_answer_ms(), cold.load_ms() + cold.bind_ms() + cold.compile_ms() +
