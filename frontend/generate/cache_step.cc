@@ -42,10 +42,10 @@ absl::Status CacheStep::ReadChunk(absl::Span<const int64_t> tokens, int64_t befo
 }
 
 absl::StatusOr<std::vector<float>> CacheStep::ReadOne(int64_t token) {
-  api::RunStatistics ignored;
-  TARTAN_ASSIGN_OR_RETURN(
-      const std::vector<HostTensor> outputs,
-      program_->Run(bound_.Feed(model_->inputs, {token}, length(), capacity()), &ignored, nullptr));
+  last_run_ = api::RunStatistics();
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> outputs,
+                          program_->Run(bound_.Feed(model_->inputs, {token}, length(), capacity()),
+                                        &last_run_, nullptr));
   tokens_.push_back(token);
   return LastScores(outputs[0]);
 }

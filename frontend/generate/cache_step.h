@@ -42,7 +42,8 @@ class CacheStep {
   int64_t length() const { return static_cast<int64_t>(tokens_.size()); }
   int64_t capacity() const { return memory_.capacity(); }
   const std::vector<int64_t>& tokens() const { return tokens_; }
-  int64_t read_in_chunks() const { return read_in_chunks_; }  // of all tokens
+  int64_t read_in_chunks() const { return read_in_chunks_; }        // of all tokens
+  const api::RunStatistics& last_run() const { return last_run_; }  // of a token read by itself
   // What is there of each state.
   absl::StatusOr<std::vector<HostTensor>> Values() const {
     return memory_.Values(model_->states, length());
@@ -63,6 +64,7 @@ class CacheStep {
   CacheMemory memory_;
   std::vector<int64_t> tokens_;
   int64_t read_in_chunks_ = 0;
+  api::RunStatistics last_run_;
 };
 
 }  // namespace tartan::generate

@@ -57,6 +57,7 @@ struct Decoder::Impl {
   std::optional<ChunkNotes> notes;
   bool chunks_are_right = false;   // of this model
   int64_t in_chunks = 0;           // tokens, read by earlier steps
+  api::RunStatistics last_run;     // of the session
   int64_t capacity_of_chunks = 0;  // for which the step got its chunks, or there are none
 
   absl::Status Open();
@@ -109,7 +110,6 @@ absl::Status Decoder::Impl::Open() {
     options.session.pool = std::make_shared<evaluator::ResidentPool>();
   }
   api::SessionOptions of_prompts = options.session;
-  of_prompts.exact_after_runs = 0;  // lengths of prompts do not come again
   of_prompts.max_signatures = 4;
   TARTAN_ASSIGN_OR_RETURN(session,
                           api::StateSession::Create(WithLastScores(model, scores_output), device,
@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<float>> Decoder::Impl::Run(absl::Span<const int64_t> 
                                                       int64_t before) {
   const int64_t all = before + static_cast<int64_t>(now.size());
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> outputs,
-                          session->Run(inputs.Make(now, before, all)));
+                          session->Run(inputs.Make(now, before, all), &(last_run = {})));
   return LastScores(outputs[scores]);
 }
 
@@ -395,19 +395,19 @@ absl::StatusOr<std::vector<float>> Decoder::Read(absl::Span<const int64_t> token
 }
 
 int64_t Decoder::length() const { return impl_->length; }
-
+const api::RunStatistics& Decoder::last_run() const {
+  return impl_->step == nullptr ? impl_->last_run : impl_->step->last_run();
+}
 CacheKind Decoder::kind() const {
   if (impl_->step != nullptr) return CacheKind::kInPlace;
   if (impl_->places.empty()) return CacheKind::kNone;
   return impl_->session->stays() ? CacheKind::kStates : CacheKind::kHost;
 }
-
 const std::string& Decoder::why_not_in_place() const { return impl_->why_not; }
 int64_t Decoder::read_in_chunks() const {
   return impl_->in_chunks + (impl_->step == nullptr ? 0 : impl_->step->read_in_chunks());
 }
 int64_t Decoder::capacity() const { return impl_->step == nullptr ? 0 : impl_->step->capacity(); }
-
 api::ProgramMemory Decoder::memory() const {
   return impl_->step == nullptr ? api::ProgramMemory() : impl_->step->memory();
 }

@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "frontend/api/resident/device_program.h"
 #include "frontend/api/resident/state_session.h"
+#include "frontend/api/run_statistics.h"
 #include "frontend/onnx/model/onnx_model.h"
 
 namespace tartan::generate {
@@ -52,6 +53,8 @@ class Decoder {
   // that the model does not have, or a position: it stays as it was.
   absl::StatusOr<std::vector<float>> Read(absl::Span<const int64_t> tokens);
   int64_t length() const;  // tokens that were read
+
+  const api::RunStatistics& last_run() const;  // of the last token that was read by itself
 
   CacheKind kind() const;
   // Why the cache is not appended to in place though the model has one that grows; else empty.

@@ -6,6 +6,7 @@ import atexit
 import functools
 import os
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -156,8 +157,8 @@ class _Program:
                 with self.lock:
                     if self.place is device:
                         self.better = better
-            except RuntimeError:
-                pass  # the ready ones stay
+            except Exception as error:  # the ready ones stay, and whoever waits for better ones is told
+                warnings.warn(f"{name} goes on with slower kernels, its exact ones failed: {error}", RuntimeWarning)
             finally:
                 _background.discard(thread)
 

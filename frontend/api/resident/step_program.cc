@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "frontend/api/tiers/background.h"
+#include "frontend/api/tiers/tiered_program.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/compile_options.h"
 
@@ -98,6 +99,8 @@ absl::Status StepProgram::TakeExact() {
   is_ready_ = !exact.ok();
   if (!exact.ok()) {
     // It stays as it is: nobody asks again.
+    if (!std::exchange(has_told_failure_, true) && !source_->device->quiet())
+      ReportNoExactKernels(exact.status());
     coming_->program = exact.status();
     return absl::OkStatus();
   }

@@ -51,6 +51,7 @@ class StepProgram {
   const std::shared_ptr<const StepSource> source_;
   std::unique_ptr<DeviceProgram> program_;
   bool is_ready_ = false;
+  bool has_told_failure_ = false;
   int runs_ = 0;
   std::vector<DeviceTensor> bound_;
   std::shared_ptr<Coming> coming_;

@@ -50,11 +50,15 @@ absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,
 
 void TellFailure(const absl::Status& status, ExactPrograms* common) {
   if (common->has_told_failure.exchange(true) || common->device->quiet()) return;
-  std::fprintf(stderr, "tartan: runs go on with slower kernels, their exact ones failed: %s\n",
-               std::string(status.message()).c_str());
+  ReportNoExactKernels(status);
 }
 
 }  // namespace
+
+void ReportNoExactKernels(const absl::Status& status) {
+  std::fprintf(stderr, "tartan: runs go on with slower kernels, their exact ones failed: %s\n",
+               std::string(status.message()).c_str());
+}
 
 TieredProgram::TieredProgram(LoadedPtr loaded, bool is_ready, proto::Program source,
                              std::shared_ptr<const ExactSource> exact)

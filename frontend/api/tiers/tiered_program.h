@@ -37,6 +37,9 @@ struct ExactSource {
   std::vector<HostTensor> constants;
 };
 
+// Tells the user, on stderr, why a program keeps its ready kernels.
+void ReportNoExactKernels(const absl::Status& status);
+
 // Thread-safe.
 class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
  public:

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "frontend/api/text_file.h"
 #include "frontend/cli/commands/commands.h"
+#include "frontend/cli/commands/tiers_report.h"
 #include "frontend/cli/latency.h"
 #include "frontend/cli/number_options.h"
 #include "frontend/cli/process/interruption.h"
@@ -125,6 +126,7 @@ class Printer {
     const std::lock_guard<std::mutex> lock(mutex_);
     report_.set_cache(std::string(Name(decoder.kind())));
     report_.set_capacity(static_cast<int32_t>(decoder.capacity()));
+    report_.set_tier(TierOf(decoder.last_run()));
   }
 
   absl::Status Add(int64_t token) {

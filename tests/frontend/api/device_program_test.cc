@@ -7,6 +7,7 @@
 
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
+#include "tile/compiler/compile_options.h"
 
 namespace tartan::api::device_program_test {
 namespace {
@@ -58,6 +59,30 @@ TEST_F(DeviceProgramTest, AssigningChangesAllHandles) {
   ASSERT_TRUE(tensor->Assign(Floats({2}, {3, 4})).ok());
   EXPECT_THAT(other.ToHost()->ToDoubles(), ElementsAre(3, 4));
   EXPECT_THAT(tensor->Assign(Floats({3}, {1, 2, 3})).message(), HasSubstr("float32[3]"));
+}
+
+// What Create has compiled is found by what compiles nothing.
+TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
+  const Tensor x = Tensor::Placeholder("x", {kFloat, {3}});
+  const Tensor next = Call("function (X) -> (N) { N = 2 * X; }", {x})[0];
+  for (const compiler::Tier tier : {compiler::Tier::kExact, compiler::Tier::kReady}) {
+    DeviceOptions options;
+    options.use_disk_cache = false;
+    const auto opened = Device::Open("", options);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    const bool is_exact = tier == compiler::Tier::kExact;
+    const std::shared_ptr<const Device> device = is_exact ? *opened : (*opened)->WithTier(tier);
+    const auto create = [&](const std::shared_ptr<const Device>& on, CompileWhere where) {
+      return DeviceProgram::Create(on, {}, {{x, next}}, {}, "step", nullptr, where).status();
+    };
+    ASSERT_EQ(create(device, CompileWhere::kHere), absl::OkStatus());
+    const auto find = [&](compiler::Tier wanted) {
+      return create((*opened)->WithTier(wanted), CompileWhere::kNowhere).code();
+    };
+    EXPECT_EQ(find(tier), absl::StatusCode::kOk);
+    EXPECT_EQ(find(is_exact ? compiler::Tier::kReady : compiler::Tier::kExact),
+              absl::StatusCode::kNotFound);
+  }
 }
 
 // x' = a x + b, y' = y + x: two states, one of which reads the other.

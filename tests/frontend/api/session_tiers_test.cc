@@ -7,10 +7,12 @@
 #include <thread>
 #include <vector>
 
+#include "frontend/api/eager/eager_runtime.h"
 #include "frontend/api/function.h"
 #include "frontend/api/session.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/frontend/api/background_barrier.h"
 #include "tests/frontend/api/test_model.h"
 #include "tile/compiler/compile_options.h"
 
@@ -116,6 +118,25 @@ TEST_F(SessionTiers, StayReadyWhereTheyAreAskedToDoSo) {
   for (int run = 0; run < 3; ++run) EXPECT_FALSE(IsExact(RunOn(*session, 3)));
   EXPECT_TRUE(session->WaitForExact().ok());
   EXPECT_FALSE(IsExact(RunOn(*session, 3)));
+}
+
+TEST_F(SessionTiers, LinesThatRunOneByOneReachExactKernels) {
+  EagerOptions options;
+  options.host_ms = 0;
+  options.exact_after_runs = 2;
+  EagerRuntime runtime(device_, options);
+  for (int run = 0; run < 4; ++run) {
+    if (run == 2) WaitForBackground();
+    const Tensor x = Tensor::Leaf(Constant(3, static_cast<float>(run)));
+    const auto y = Apply("function (X) -> (Y) { Y = X * X; }", {x});
+    ASSERT_TRUE(y.ok()) << y.status();
+    RunStatistics statistics;
+    const auto values = runtime.Evaluate({*y}, &statistics);
+    ASSERT_TRUE(values.ok()) << values.status();
+    EXPECT_THAT(values->at(0).ToDoubles(), Each(run * run));
+    EXPECT_EQ(statistics.exact_programs, run < 2 ? 0 : 1) << run;
+    EXPECT_EQ(statistics.ready_programs, run < 2 ? 1 : 0) << run;
+  }
 }
 
 // Rows that attend to each other.

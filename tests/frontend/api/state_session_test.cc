@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "frontend/api/function.h"
+#include "tests/frontend/api/background_barrier.h"
 #include "tests/frontend/api/test_model.h"
 
 namespace tartan::api::state_session_test {
@@ -157,6 +158,81 @@ TEST_F(StateSessionTest, StatesOfOneSizeStayOnTheDevice) {
     outputs = (*session)->Run({{"x", Constant(3, 1)}});
     EXPECT_THAT((*outputs)[0].ToDoubles(), ElementsAre(3));
   }
+}
+
+// A device whose exact kernels nobody has compiled yet.
+std::shared_ptr<Device> FreshDevice() {
+  DeviceOptions options;
+  options.use_disk_cache = false;
+  auto device = Device::Open("", options);
+  EXPECT_TRUE(device.ok()) << device.status();
+  return *std::move(device);
+}
+
+class StateSessionTiers : public StateSessionTest {
+ protected:
+  // One run of Recurrent, whose state `h` is 0 before run 0 and whose input is 1. With memory bound
+  // to "x" and "y" a run is given nothing and gives nothing.
+  struct Running {
+    std::unique_ptr<StateSession> session;
+    DeviceTensor y = {};  // defined where it is bound
+    double h = 0;
+
+    RunStatistics Run() {
+      RunStatistics statistics;
+      std::map<std::string, HostTensor> inputs;
+      if (!y.defined()) inputs.emplace("x", Constant(3, 1));
+      const auto outputs = session->Run(inputs, &statistics);
+      EXPECT_TRUE(outputs.ok()) << outputs.status();
+      EXPECT_TRUE(session->stays());
+      h = h / 2 + 1;
+      EXPECT_THAT((y.defined() ? *y.ToHost() : outputs->at(0)).ToDoubles(), ElementsAre(3 * h));
+      EXPECT_EQ(statistics.exact_programs + statistics.ready_programs, 1);
+      return statistics;
+    }
+    void KeepOnDevice(const std::shared_ptr<Device>& device) {
+      auto x = DeviceTensor::FromHost(*device, Constant(3, 1));
+      auto memory = DeviceTensor::Zeros(*device, {DataType::kFloat32, {}});
+      ASSERT_TRUE(x.ok() && memory.ok());
+      y = *memory;
+      EXPECT_EQ(session->Bind("x", *x), absl::OkStatus());
+      EXPECT_EQ(session->Bind("y", y), absl::OkStatus());
+    }
+  };
+
+  static Running Make(const std::shared_ptr<Device>& device, SessionOptions options) {
+    auto session = StateSession::Create(Recurrent(), device, {{"h_next", "h"}, {"k_next", "k"}},
+                                        std::move(options));
+    EXPECT_TRUE(session.ok()) << session.status();
+    return {*std::move(session)};
+  }
+};
+
+TEST_F(StateSessionTiers, RunsReachExactKernelsWhereverInputsAre) {
+  for (const bool is_on_device : {false, true}) {
+    const std::shared_ptr<Device> device = FreshDevice();
+    Running running = Make(device, {});
+    if (is_on_device) running.KeepOnDevice(device);
+    for (int run = 0; run < 2; ++run) EXPECT_EQ(running.Run().ready_programs, 1) << run;
+    WaitForBackground();
+    EXPECT_EQ(running.Run().exact_programs, 1) << is_on_device;
+    EXPECT_EQ(running.Run().exact_programs, 1) << is_on_device;
+  }
+}
+
+// As `tartan bench --on-device` does: memory that is bound makes another program.
+TEST_F(StateSessionTiers, WaitingMakesThoseExactThatHaveRunSinceMemoryWasBound) {
+  const std::shared_ptr<Device> device = FreshDevice();
+  SessionOptions options;
+  options.exact_after_runs = 0;
+  Running running = Make(device, options);
+  EXPECT_EQ(running.Run().ready_programs, 1);
+  EXPECT_EQ(running.session->WaitForExact(), absl::OkStatus());
+  EXPECT_EQ(running.Run().exact_programs, 1);
+  running.KeepOnDevice(device);
+  EXPECT_EQ(running.Run().ready_programs, 1);
+  EXPECT_EQ(running.session->WaitForExact(), absl::OkStatus());
+  EXPECT_EQ(running.Run().exact_programs, 1);
 }
 
 TEST_F(StateSessionTest, OneOfTwoStatesMayBeTheCallers) {

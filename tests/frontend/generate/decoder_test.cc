@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/generate/sampler.h"
 #include "proto/onnx.pb.h"
+#include "tests/frontend/api/background_barrier.h"
 
 namespace tartan::generate::decoder_test {
 namespace {
@@ -299,6 +300,39 @@ TEST_F(DecoderTest, StatesOfOneSizeStayOnTheDevice) {
   const auto decoder = Make("recurrent", options);
   ExpectTokens(*decoder, ReadWanted("recurrent"));
   EXPECT_EQ(decoder->kind(), CacheKind::kStates);
+}
+
+// In the default tier, wherever the cache is: tokens that are read one by one have exact kernels
+// once the background has made them.
+TEST_F(DecoderTest, SingleTokensReachExactKernels) {
+  for (const char* name : {"rotary", "joint", "recurrent"}) {
+    api::DeviceOptions fresh;
+    fresh.use_disk_cache = false;
+    const auto device = api::Device::Open("", fresh);
+    ASSERT_TRUE(device.ok()) << device.status();
+    const auto model = onnx::OnnxModel::Load(DataPath(absl::StrCat(name, ".onnx")));
+    ASSERT_TRUE(model.ok()) << model.status();
+    DecoderOptions options;
+    options.session.host_ms = 0;
+    if (absl::string_view(name) == "recurrent") options.states = {{"h_out", "h_in"}};
+    const auto decoder = Decoder::Create(*model, *device, options);
+    ASSERT_TRUE(decoder.ok()) << decoder.status();
+    const Wanted wanted = ReadWanted(name);
+    auto scores = (*decoder)->Read(wanted.prompt);
+    for (size_t i = 0; i < wanted.tokens.size(); ++i) {
+      ASSERT_TRUE(scores.ok()) << scores.status();
+      ASSERT_EQ(Candidates(*scores, {})->at(0).token, wanted.tokens[i]) << name << i;
+      if (i == 10) api::WaitForBackground();
+      scores = (*decoder)->Read({wanted.tokens[i]});
+      const api::RunStatistics& run = (*decoder)->last_run();
+      if (i == 0) {
+        EXPECT_EQ(run.exact_programs, 0) << name;
+      } else if (i >= 10) {
+        EXPECT_EQ(run.ready_programs, 0) << name << i;
+        EXPECT_GT(run.exact_programs, 0) << name << i;
+      }
+    }
+  }
 }
 
 TEST_F(DecoderTest, TheCacheGrows) {

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever runs often enough has kernels for its own sizes in the end, wherever its operands are."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import tartan
+
+_DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples/digits/digits.onnx"
+
+_BEGINNING = """
+    import sys, time
+    import numpy as np, tartan
+    from tartan import _function
+
+    def wait_for_exact(run, tier):
+        first, end = None, time.monotonic() + 200
+        while time.monotonic() < end:
+            run()
+            for thread in list(_function._background):
+                thread.join()
+            first = first or tier()
+            if tier() == "exact":
+                return first
+        raise AssertionError(f"the kernels are {tier()} ones")
+"""
+
+# Each begins where nothing is compiled; `first` is the tier of the first run.
+_WAYS = {
+    "a captured function": """
+        f = tartan.function(lambda x, y: tartan.tanh(x @ y) + 1)
+        x, y = np.full((17, 9), 0.25, "f4"), np.full((9, 5), 0.5, "f4")
+        def run():
+            np.testing.assert_allclose(np.asarray(f(x, y)), np.tanh(x @ y) + 1, rtol=1e-5)
+        def tier():
+            (program,) = f._programs.values()
+            return program.tier
+    """,
+    "a captured function with a variable": """
+        v = tartan.Variable(np.zeros((17,), "f4"))
+        seen = 0
+        @tartan.function
+        def f(x):
+            v.assign(v.value + x)
+            return v.value * 2
+        def run():
+            global seen
+            seen += 1
+            np.testing.assert_array_equal(np.asarray(f(np.ones(17, "f4"))), np.full(17, 2 * seen, "f4"))
+        def tier():
+            (program,) = f._programs.values()
+            return program.tier
+    """,
+    "a session": """
+        session = tartan.InferenceSession(sys.argv[1])
+        x = np.full((3, 1, 28, 28), 0.5, "f4")
+        expected = session.run(None, {"x": x})[0].copy()
+        def run():
+            np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, rtol=1e-4, atol=1e-5)
+        def tier():
+            return tartan.explain(session).tier
+    """,
+    "a session with tensors": """
+        session = tartan.InferenceSession(sys.argv[1])
+        x = tartan.asarray(np.full((3, 1, 28, 28), 0.5, "f4")) * 1
+        expected = session.run(None, {"x": np.asarray(x)})[0].copy()
+        def run():
+            (scores,) = session.run_tensors(None, {"x": x})
+            np.testing.assert_allclose(np.asarray(scores), expected, rtol=1e-4, atol=1e-5)
+        def tier():
+            return tartan.explain(session).tier
+    """,
+}
+
+
+@pytest.mark.skipif("TARTAN_TIER" in os.environ, reason="the tier is chosen")
+@pytest.mark.parametrize("way", list(_WAYS))
+def test_runs_reach_exact_kernels(way, tmp_path):
+    code = textwrap.dedent(_BEGINNING) + textwrap.dedent(_WAYS[way]) + "\nprint(wait_for_exact(run, tier))\n"
+    done = subprocess.run([sys.executable, "-c", code, str(_DIGITS)], capture_output=True, text=True, timeout=280,
+                          env=dict(os.environ, TARTAN_CACHE_DIR=str(tmp_path)))
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    assert done.stdout.split()[-1] in ("ready", "host")
+
+
+def test_a_function_without_exact_kernels_says_why(monkeypatch):
+    from tartan import _core, _function
+
+    create = _core.Program.create
+
+    def fail(*args, apart=False):
+        if apart:
+            raise RuntimeError("the compiler was ended")
+        return create(*args)
+
+    monkeypatch.setattr(_function, "_core", type("Core", (), {
+        **{n: getattr(_core, n) for n in dir(_core) if not n.startswith("__")},
+        "Program": type("Program", (), {"create": staticmethod(fail)})}))
+    f = tartan.function(lambda x: x * 3, name="triple")
+    with pytest.warns(RuntimeWarning, match="triple goes on with slower kernels.*the compiler was ended"):
+        for _ in range(4):
+            np.testing.assert_array_equal(np.asarray(f(np.ones(3, "f4"))), np.full(3, 3, "f4"))
+        for thread in list(_function._background):
+            thread.join()
