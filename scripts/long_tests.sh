@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds and runs what is too long for every change: the random tests at full length (100,000
 # contractions against enumeration and against isl, 2,000 gradients against central differences, 300
-# plans for every test program, 10,000 chains of operations on 16-bit floats), curves of training by
-# exact kernels, then the whole suite and all models on every OpenCL driver beside PoCL: Intel's for
-# CPUs, which is installed for it, and NVIDIA's where it is; then clang-tidy over all sources.
-# Usage: scripts/long_tests.sh [SEED] [random|intel|nvidia|lint]...     (seed 1, all)
+# plans for every test program, 10,000 chains of operations on 16-bit floats, 5,000 programs with
+# gradients in both tiers), and curves of training by exact kernels. Then arrays, Keras and ONNX's node
+# cases with kernels for every operation (TARTAN_HOST=off) in both tiers; then the whole suite and all
+# models on every OpenCL driver beside PoCL: Intel's for CPUs, which is installed for it, and NVIDIA's
+# where it is; then clang-tidy over all sources.
+# Usage: scripts/long_tests.sh [SEED] [random|kernels|intel|nvidia|lint]...     (seed 1, all)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/packages.sh
@@ -13,7 +15,7 @@ source scripts/packages.sh
 build=${TARTAN_BUILD:-build}
 export TARTAN_TEST_SEED=${1:-1}
 parts=("${@:2}")
-[ ${#parts[@]} -gt 0 ] || parts=(random intel nvidia lint)
+[ ${#parts[@]} -gt 0 ] || parts=(random kernels intel nvidia lint)
 
 random_tests() {
   # program : test : how many
@@ -23,6 +25,8 @@ random_tests() {
     "autodiff_test:RandomGradient*:2000"
     "compiler_test:*RandomPlans*:300"
     "compiler_test:RandomHalves*:10000"
+    "random_programs_test:*:5000"
+    "random_device_test:RandomPrograms*:200"
     "kernels_device_test:*RandomChains*:100"
     "train_curves_test:*:1"
   )
@@ -33,6 +37,25 @@ random_tests() {
     echo "$program $filter: $count from seed $TARTAN_TEST_SEED"
     TARTAN_LONG_TESTS=$count "$build/tests/$program" --gtest_filter="$filter" --gtest_brief=1
   done
+}
+
+# Kernels for what the host computes otherwise, of both tiers.
+kernels_for_everything() {
+  make_python_environment "$build/venv"
+  cmake --build "$build"
+  local failed=0 tier
+  for tier in ready exact; do
+    echo "kernels for every operation, $tier"
+    local python=(env TARTAN_HOST=off "TARTAN_TIER=$tier" "PYTHONPATH=$PWD/$build/python"
+      "$build/venv/bin/python")
+    "${python[@]}" -m pytest -q -p no:cacheprovider python/tests/test_array_api.py \
+      python/tests/test_operators.py python/tests/test_keras_backend.py || failed=1
+    "${python[@]}" python/tests/keras_suite/run.py run --results "$build/keras-$tier.jsonl" &&
+      "${python[@]}" python/tests/keras_suite/run.py compare "$build/keras-$tier.jsonl" || failed=1
+    "$build/tartan" verify /usr/share/libonnx-testdata/data --quiet --tier "$tier" \
+      --expect tests/frontend/cli/onnx_cases.txt || failed=1
+  done
+  [ "$failed" = 0 ] || fail "kernels differ from the host"
 }
 
 # suite_on NAME VENDORS: with the drivers alone that VENDORS names, a folder of .icd files or one.
@@ -52,6 +75,7 @@ cmake -S . -B "$build" -G Ninja -DTARTAN_BUILD_TESTS=ON >/dev/null
 for part in "${parts[@]}"; do
   case $part in
     random) random_tests ;;
+    kernels) kernels_for_everything ;;
     lint)
       install_packages clang-tidy
       scripts/lint.sh --tidy "$build"
@@ -66,6 +90,6 @@ for part in "${parts[@]}"; do
         echo "there is no driver of NVIDIA"
       fi
       ;;
-    *) fail "unknown: $part (random, intel, nvidia or lint)" ;;
+    *) fail "unknown: $part (random, kernels, intel, nvidia or lint)" ;;
   esac
 done

@@ -81,6 +81,15 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
   return options;
 }
 
+// TARTAN_HOST says whether the host may compute small programs.
+absl::StatusOr<bool> MayUseHost() {
+  const absl::string_view host = Environment("TARTAN_HOST");
+  if (host.empty() || host == "on") return true;
+  if (host == "off") return false;
+  return absl::InvalidArgumentError(
+      absl::StrCat("TARTAN_HOST is '", host, "' in the environment, not on or off"));
+}
+
 std::string NoteKey(const hal::DeviceInfo& info, absl::string_view name) {
   return absl::StrCat("note\n", evaluator::BuildIdentity(), "\n", info.platform, "\n", info.name,
                       "\n", info.driver_version, "\n", name);
@@ -303,6 +312,7 @@ absl::StatusOr<evaluator::PlannedProgram> Device::Plan(const proto::Program& pro
 
 absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::OnHost(
     const proto::Program& program, double most_ms, int64_t times) const {
+  if (!MayUseHost().value_or(true)) return nullptr;
   return programs_->GetOnHost(program, options(), *hooks_, most_ms, times);
 }
 
@@ -354,6 +364,7 @@ absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
                                                      const DeviceOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::shared_ptr<Device>> {
     TARTAN_ASSIGN_OR_RETURN(compiler::CompileOptions compile_options, OptionsOfEnvironment());
+    TARTAN_RETURN_IF_ERROR(MayUseHost().status());
     const std::unique_ptr<hal::Driver> driver = MakeDriver(options);
     TARTAN_ASSIGN_OR_RETURN(const std::vector<hal::DeviceInfo> devices, driver->ListDevices());
     TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, SelectDevice(devices, selector));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/eager/eager_runtime.h"
 
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -47,9 +48,21 @@ absl::StatusOr<std::vector<HostTensor>> ValuesOf(absl::Span<const Tensor> leaves
 
 }  // namespace
 
+namespace {
+
+// TARTAN_TIER=exact in the environment waits for shape-specialised kernels, as captured functions
+// of Python do.
+compiler::Tier FirstTier() {
+  const char* tier = std::getenv("TARTAN_TIER");
+  return tier != nullptr && absl::string_view(tier) == "exact" ? compiler::Tier::kExact
+                                                               : compiler::Tier::kReady;
+}
+
+}  // namespace
+
 EagerRuntime::EagerRuntime(std::shared_ptr<const Device> device, EagerOptions options)
     : device_(std::move(device)),
-      compiling_(device_->WithTier(compiler::Tier::kReady)),
+      compiling_(device_->WithTier(FirstTier())),
       options_(options),
       loaded_(std::make_unique<LoadedPrograms>(ExactOf(*device_, options))) {}
 

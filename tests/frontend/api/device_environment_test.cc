@@ -7,6 +7,8 @@
 #include <string>
 
 #include "frontend/api/device.h"
+#include "frontend/api/eager/eager_runtime.h"
+#include "frontend/api/function.h"
 #include "tile/compiler/compile_options.h"
 
 namespace tartan::api {
@@ -21,6 +23,7 @@ class DeviceEnvironment : public testing::Test {
   ~DeviceEnvironment() override {
     unsetenv("TARTAN_WINOGRAD");
     unsetenv("TARTAN_LEAVE_OUT");
+    unsetenv("TARTAN_HOST");
   }
 
   static absl::Status OpenWith(const char* winograd) {
@@ -55,6 +58,31 @@ TEST_F(DeviceEnvironment, LeavesOutPassesThatMayBe) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(std::string(status.message()).find("TARTAN_LEAVE_OUT"), std::string::npos);
   EXPECT_NE(std::string(status.message()).find("'analyze'"), std::string::npos);
+}
+
+// The eager runtime leaves a sum of two elements to the host.
+std::string TierOfSmallSum() {
+  const auto device = Device::Open();
+  EXPECT_TRUE(device.ok()) << device.status();
+  EagerRuntime runtime(*device);
+  const Tensor x = Tensor::Leaf(HostTensor::FromVector<float>({DataType::kFloat32, {2}}, {1, 2}));
+  const auto sum = Apply("function (X) -> (Y) { Y = X + X; }", {x});
+  EXPECT_TRUE(sum.ok()) << sum.status();
+  RunStatistics statistics;
+  const auto values = runtime.Evaluate({*sum}, &statistics);
+  EXPECT_TRUE(values.ok()) << values.status();
+  EXPECT_EQ(values->front().GetDouble(1), 4);
+  return statistics.host_programs > 0 ? "host" : "kernels";
+}
+
+TEST_F(DeviceEnvironment, KeepsSmallWorkFromTheHost) {
+  EXPECT_EQ(TierOfSmallSum(), "host");
+  setenv("TARTAN_HOST", "off", 1);
+  EXPECT_EQ(TierOfSmallSum(), "kernels");
+  setenv("TARTAN_HOST", "no", 1);
+  const absl::Status status = Device::Open().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(status.message()), "TARTAN_HOST is 'no' in the environment, not on or off");
 }
 
 }  // namespace

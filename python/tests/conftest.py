@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""With TARTAN_TEST_SHARE=0.02 in the environment, one test in fifty runs: those that TARTAN_TEST_SEED (1) chooses."""
+
+import hashlib
+import os
+
+
+def pytest_collection_modifyitems(config, items):
+    share = float(os.environ.get("TARTAN_TEST_SHARE", 1))
+    seed = os.environ.get("TARTAN_TEST_SEED", "1")
+
+    def is_chosen(item):
+        digest = hashlib.sha256(f"{seed} {item.name}".encode()).digest()
+        return int.from_bytes(digest[:4], "big") < share * 2**32
+
+    config.hook.pytest_deselected(items=[item for item in items if not is_chosen(item)])
+    items[:] = [item for item in items if is_chosen(item)]
