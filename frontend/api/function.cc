@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/api/composer.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/api/text_file.h"
 #include "tile/base/out_of_memory.h"
@@ -42,6 +44,44 @@ class FunctionCache {
   std::mutex mutex_;
   std::unordered_map<std::string, Function> functions_;
 };
+
+// The value of a scalar integer tensor; nullopt for other tensors, and before the value is known.
+std::optional<int64_t> NumberOf(const Tensor& tensor) {
+  if (tensor.rank() != 0 || !IsInteger(tensor.type())) return std::nullopt;
+  if (const HostTensor* leaf = tensor.leaf_value(); leaf != nullptr) return leaf->GetInt(0);
+  const absl::StatusOr<HostTensor> value = EvaluateOnHost(tensor);
+  return value.ok() ? std::optional<int64_t>(value->GetInt(0)) : std::nullopt;
+}
+
+lang::ExprPtr LiteralExpr(decltype(lang::Expr::node) node) {
+  return std::make_shared<const lang::Expr>(lang::Expr{{}, std::move(node)});
+}
+
+// The function with scalar integers that are known as constants of the text, where they may be
+// sizes; `left` are the other inputs.
+lang::Function WithNumbers(const lang::Function& function, absl::Span<const Tensor> inputs,
+                           std::vector<Tensor>* left) {
+  lang::Function changed = function;
+  changed.inputs.clear();
+  std::vector<lang::Statement> numbers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const lang::Parameter& parameter = function.inputs[i];
+    const std::optional<int64_t> number = NumberOf(inputs[i]);
+    if (!number.has_value()) {
+      changed.inputs.push_back(parameter);
+      left->push_back(inputs[i]);
+      continue;
+    }
+    const DataType type = inputs[i].type();
+    lang::Call cast{IsSignedInteger(type) ? "as_int" : "as_uint",
+                    {LiteralExpr(lang::IntLiteral{*number}),
+                     LiteralExpr(lang::IntLiteral{static_cast<int64_t>(8 * ByteWidth(type))})}};
+    numbers.push_back(
+        {parameter.position, {}, lang::Assignment{parameter.name, LiteralExpr(std::move(cast))}});
+  }
+  changed.statements.insert(changed.statements.begin(), numbers.begin(), numbers.end());
+  return changed;
+}
 
 }  // namespace
 
@@ -99,7 +139,16 @@ absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inp
     lang::BindOptions options;
     options.file = *file_;
     options.text = *text_;
-    TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(*ast_, shapes, options));
+    const absl::StatusOr<ir::Program> bound = lang::Bind(*ast_, shapes, options);
+    if (!bound.ok()) {
+      std::vector<Tensor> left;
+      const lang::Function numbered = WithNumbers(*ast_, inputs, &left);
+      if (left.size() == inputs.size()) return bound.status();
+      TARTAN_ASSIGN_OR_RETURN(const Function function, FromTile(lang::Print(numbered), *file_));
+      auto applied = function.Apply(left, name);
+      return applied.ok() ? std::move(applied) : bound.status();
+    }
+    const ir::Program& program = *bound;
     auto node = std::make_shared<TensorNode>();
     node->name = std::string(name);
     ApplicationNode application{ast_, {}};

@@ -35,8 +35,9 @@ class Function {
   std::vector<std::string> output_names() const;
 
   // Applies the function: checks shapes and types and returns one tensor per output, in order of
-  // the header. `name` is that of the caller's node, for messages and kernels. InvalidArgument
-  // shows the Tile position.
+  // the header. `name` is that of the caller's node, for messages and kernels. An input that is a
+  // scalar integer with a known value may be used as a size. InvalidArgument shows the Tile
+  // position.
   absl::StatusOr<std::vector<Tensor>> Apply(absl::Span<const Tensor> inputs,
                                             absl::string_view name = "") const;
 

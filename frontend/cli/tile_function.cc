@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/api/check_constraints.h"
 #include "frontend/cli/exit_code.h"
 #include "frontend/cli/input_spec.h"
 #include "tile/base/status_macros.h"
@@ -154,14 +155,22 @@ absl::Status CheckSizes(const std::vector<api::TensorSpec>& inputs,
 }
 
 absl::StatusOr<AppliedFunction> ApplyWithGradients(const api::Function& function,
-                                                   const api::NamedShapes& shapes,
+                                                   const api::NamedTensors& inputs,
                                                    const GradientRequest& request) {
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::Tensor> placeholders,
+  api::NamedShapes shapes;
+  for (const auto& [name, value] : inputs) shapes[name] = value.shape();
+  TARTAN_ASSIGN_OR_RETURN(std::vector<api::Tensor> placeholders,
                           At(Stage::kUsage, function.Placeholders(shapes)));
+  const std::vector<std::string> input_names = function.input_names();
+  for (size_t i = 0; i < placeholders.size(); ++i) {
+    const HostTensor& value = inputs.at(input_names[i]);
+    if (value.shape().rank() > 0 || !IsInteger(value.type())) continue;
+    placeholders[i] = api::Tensor::Leaf(value, input_names[i]);
+  }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::Tensor> results,
                           At(Stage::kModel, function.Apply(placeholders)));
+  TARTAN_RETURN_IF_ERROR(At(Stage::kModel, api::CheckConstraints(function, placeholders)));
   AppliedFunction applied;
-  const std::vector<std::string> input_names = function.input_names();
   const std::vector<std::string> output_names = function.output_names();
   for (size_t i = 0; i < placeholders.size(); ++i) {
     applied.inputs.push_back({input_names[i], placeholders[i]});

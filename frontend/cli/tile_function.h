@@ -33,10 +33,11 @@ struct AppliedFunction {
   std::vector<api::NamedTensor> outputs;  // the function's, then the gradients as "grad(X)"
 };
 
-// The function applied to inputs of these shapes, and the gradients of the sum of all elements of
-// the outputs that take part. Errors carry their stage.
+// The function applied to placeholders of the inputs' shapes, and the gradients of the sum of all
+// elements of the outputs that take part. Scalar integers may serve as sizes: the function is bound
+// with their values then. Errors carry their stage.
 absl::StatusOr<AppliedFunction> ApplyWithGradients(const api::Function& function,
-                                                   const api::NamedShapes& shapes,
+                                                   const api::NamedTensors& inputs,
                                                    const GradientRequest& request);
 
 }  // namespace tartan::cli

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/api/check_constraints.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/eager/eager_runtime.h"
 #include "frontend/api/function.h"
@@ -62,9 +63,12 @@ api::Function FunctionOf(const std::string& text, const std::string& name) {
 }
 
 std::vector<Tensor> ApplyTile(const std::string& text, const nb::sequence& inputs,
-                              const std::string& name) {
+                              const std::string& name, bool refuses_infeasible) {
   const api::Function function = FunctionOf(text, name);
-  return ValueOrRaise(function.Apply(Operands(inputs), name));
+  const std::vector<Tensor> operands = Operands(inputs);
+  std::vector<Tensor> results = ValueOrRaise(function.Apply(operands, name));
+  if (refuses_infeasible) RaiseIfError(api::CheckConstraints(function, operands));
+  return results;
 }
 
 std::vector<Tensor> GradientOf(const std::vector<std::pair<Tensor, Tensor>>& losses,
@@ -115,7 +119,8 @@ void BindValues(nb::module_& module) {
         return reinterpret_cast<uintptr_t>(t.node().get()) / 16 * 8 +
                static_cast<uintptr_t>(t.result());
       });
-  module.def("apply_tile", &ApplyTile, nb::arg("text"), nb::arg("inputs"), nb::arg("name") = "");
+  module.def("apply_tile", &ApplyTile, nb::arg("text"), nb::arg("inputs"), nb::arg("name") = "",
+             nb::arg("refuses_infeasible") = false);
   module.def("apply_operator", &ApplyOperator, nb::arg("name"), nb::arg("inputs"),
              nb::arg("attributes"), nb::arg("outputs") = 1, nb::arg("domain") = "",
              nb::arg("opset") = 0, nb::arg("runtime").none() = nb::none());

@@ -249,7 +249,7 @@ def tile(x, /, *rest, **options):
     ValueError for a text that is wrong, at once, and for operands that do not fit it. `name=` is what errors
     call the text."""
     if isinstance(x, str):
-        return tile_text(x, *rest, **options) if rest else _function_of(x, **options)
+        return tile_text(x, *rest, refuses_infeasible=True, **options) if rest else _function_of(x, **options)
     (repetitions,) = rest or options.values()
     x, counts = tensor(x), shape_of(repetitions)
     counts = (1,) * (x.ndim - len(counts)) + counts
@@ -263,7 +263,7 @@ def _function_of(text, name=""):
     _core.tile_signature(text, name)
 
     def apply(*tensors):
-        outputs = tile_text(text, *(tensor(x) for x in tensors), name=name)
+        outputs = tile_text(text, *(tensor(x) for x in tensors), name=name, refuses_infeasible=True)
         return outputs[0] if len(outputs) == 1 else outputs
 
     apply.__name__ = name or "tile"

@@ -252,15 +252,16 @@ def _made(values, inputs):
     return results
 
 
-def tile(text, *inputs, name=""):
-    """Applies a function of Tile to tensors; a list with one tensor for each output."""
+def tile(text, *inputs, name="", refuses_infeasible=False):
+    """Applies a function of Tile to tensors; a list with one tensor for each output. With `refuses_infeasible` a
+    constraint that no index satisfies is an error."""
     try:
         values = [t._value for t in inputs]
     except MappedError:
         from tartan import _batching
 
         return _batching.tile(text, inputs, name)
-    results = _made(_core.apply_tile(text, values, name), inputs)
+    results = _made(_core.apply_tile(text, values, name, refuses_infeasible), inputs)
     if state.notes is not None:
         state.notes.add(text, inputs, results, None, "")
     return results

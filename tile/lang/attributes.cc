@@ -11,19 +11,16 @@ absl::StatusOr<std::string> BindAttributes(const Statement& statement, Scope& sc
   bool failed = false;
   for (const Attribute& attribute : statement.attributes) {
     std::string error;
-    if (attribute.name != "name" && attribute.name != "pid") {
-      error = absl::StrCat("there is no attribute '", attribute.name,
-                           "': [[name(x)]] names the value in dumps, kernels and profiles");
-    } else if (attribute.arguments.size() != 1) {
-      error = absl::StrCat("the attribute '", attribute.name, "' takes one name, as in [[",
-                           attribute.name, "(x)]]");
-    } else if (attribute.name == "name" && named) {
+    if (attribute.name != "name") continue;  // texts may note what they like
+    if (attribute.arguments.size() != 1) {
+      error = "the attribute 'name' takes one name, as in [[name(x)]]";
+    } else if (named) {
       error = "the statement has two names";
     }
     if (!error.empty()) {
       scope.Error(attribute.position, error).IgnoreError();
       failed = true;
-    } else if (attribute.name == "name") {
+    } else {
       label = attribute.arguments[0];
       named = true;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/lang/binder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,6 +11,7 @@
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 #include "tile/lang/attributes.h"
+#include "tile/lang/check_constraints.h"
 #include "tile/lang/contraction_binder.h"
 #include "tile/lang/expression_binder.h"
 #include "tile/lang/scope.h"
@@ -17,16 +19,26 @@
 namespace tartan::lang {
 namespace {
 
+bool HasConstraints(const Function& function) {
+  const auto has_some = [](const Statement& statement) {
+    const auto* contraction = std::get_if<Contraction>(&statement.node);
+    return contraction != nullptr && !contraction->constraints.empty();
+  };
+  return std::any_of(function.statements.begin(), function.statements.end(), has_some) ||
+         std::any_of(function.rules.begin(), function.rules.end(), HasConstraints);
+}
+
 Position DimPosition(const Parameter& input, size_t i) {
   return i < input.dim_positions.size() ? input.dim_positions[i] : input.position;
 }
 
 class FunctionBinder {
  public:
-  FunctionBinder(const Function& function, const BindOptions& options, const RuleBinder& rules)
+  FunctionBinder(const Function& function, const BindOptions& options, const RuleBinder& rules,
+                 bool refuses_infeasible)
       : function_(function),
         options_(options),
-        scope_(SourceText{options.file, options.text}, rules) {}
+        scope_(SourceText{options.file, options.text}, rules, refuses_infeasible) {}
 
   absl::StatusOr<ir::Program> Bind(absl::Span<const TensorShape> shapes) &&;
 
@@ -194,7 +206,8 @@ void FunctionBinder::BindOutput(size_t i) {
 // Binds the rules of one text; a rule may use others, but not itself.
 class TextRules {
  public:
-  TextRules(const std::vector<Function>& rules, const BindOptions& options) : options_(options) {
+  TextRules(const std::vector<Function>& rules, const BindOptions& options, bool refuses_infeasible)
+      : options_(options), refuses_infeasible_(refuses_infeasible) {
     options_.inputs.clear();
     for (const Function& rule : rules) rules_.emplace(rule.name, &rule);
   }
@@ -217,23 +230,40 @@ class TextRules {
       return absl::NotFoundError(absl::StrCat("the rule '", name, "' uses itself"));
     }
     absl::StatusOr<ir::Program> program =
-        FunctionBinder(*rule->second, options_, Binder()).Bind(shapes);
+        FunctionBinder(*rule->second, options_, Binder(), refuses_infeasible_).Bind(shapes);
     active_.erase(name);
     if (program.ok()) program->name = name;
     return program;
   }
 
   BindOptions options_;
+  bool refuses_infeasible_;
   absl::flat_hash_map<std::string, const Function*> rules_;
   absl::flat_hash_set<std::string> active_;  // those being bound
 };
+
+absl::StatusOr<ir::Program> BindFunction(const Function& function,
+                                         absl::Span<const TensorShape> shapes,
+                                         const BindOptions& options, bool refuses_infeasible) {
+  TextRules rules(function.rules, options, refuses_infeasible);
+  return FunctionBinder(function, options, rules.Binder(), refuses_infeasible).Bind(shapes);
+}
 
 }  // namespace
 
 absl::StatusOr<ir::Program> Bind(const Function& function, absl::Span<const TensorShape> shapes,
                                  const BindOptions& options) {
-  TextRules rules(function.rules, options);
-  return FunctionBinder(function, options, rules.Binder()).Bind(shapes);
+  return BindFunction(function, shapes, options, /*refuses_infeasible=*/false);
+}
+
+absl::Status CheckConstraints(const Function& function, absl::Span<const TensorShape> shapes,
+                              const BindOptions& options) {
+  if (!HasConstraints(function)) return absl::OkStatus();
+  const auto bind = [&](bool refuses_infeasible) {
+    return BindFunction(function, shapes, options, refuses_infeasible).status();
+  };
+  const absl::Status strict = bind(true);
+  return strict.ok() || !bind(false).ok() ? absl::OkStatus() : strict;
 }
 
 }  // namespace tartan::lang

@@ -49,6 +49,7 @@ class ContractionBinder {
   absl::Status BindConstraint(const Constraint& constraint);
   absl::Status BindDefault();
   absl::Status CheckIndexSpace();
+  absl::Status CheckConstraints();
   absl::Status CheckAssignment();
 
   const Contraction& source_;
@@ -121,6 +122,10 @@ absl::Status ContractionBinder::BindConstraint(const Constraint& constraint) {
   }
   TARTAN_ASSIGN_OR_RETURN(int64_t range,
                           BindSize(*constraint.range, "the bound of a constraint", scope_));
+  if (range < 0 && scope_.refuses_infeasible()) {
+    return scope_.Error(constraint.range->position,
+                        absl::StrCat("the bound of a constraint is negative: ", range));
+  }
   range = std::max<int64_t>(range, 0);
   all_bounds_.push_back({poly, range});
   result_.constraints.push_back({std::move(poly), range});
@@ -153,7 +158,35 @@ absl::Status ContractionBinder::CheckIndexSpace() {
                                                 "' has no bound: add a constraint such as ', ",
                                                 names_[unbounded], " < N'"));
   }
+  if (scope_.refuses_infeasible()) TARTAN_RETURN_IF_ERROR(CheckConstraints());
   return source_.aggregation == Aggregation::kAssign ? CheckAssignment() : absl::OkStatus();
+}
+
+// An empty tensor has no valid index, and where every read is outside of its tensor all is padding:
+// both are meant. A constraint that takes all that is left away is not.
+absl::Status ContractionBinder::CheckConstraints() {
+  if (source_.constraints.empty()) return absl::OkStatus();
+  for (const math::RangeConstraint& bound : all_bounds_) {
+    if (bound.range == 0) return absl::OkStatus();
+  }
+  const int count = static_cast<int>(names_.size());
+  const absl::Span<const math::RangeConstraint> bounds = all_bounds_;
+  const size_t first = bounds.size() - source_.constraints.size();
+  const auto accesses = bounds.subspan(0, first);
+  if (HasValidPoint(accesses, bounds.subspan(first), count) != math::Answer::kNo ||
+      HasValidPoint(accesses, {}, count) == math::Answer::kNo) {
+    return absl::OkStatus();
+  }
+  size_t guilty = source_.constraints.size() - 1;
+  for (size_t c = 0; c < source_.constraints.size(); ++c) {
+    if (HasValidPoint(accesses, bounds.subspan(first + c, 1), count) == math::Answer::kNo) {
+      guilty = c;
+      break;
+    }
+  }
+  return scope_.Error(source_.constraints[guilty].poly->position,
+                      absl::StrCat("no index satisfies this constraint: every element of '",
+                                   source_.output.tensor, "' would be 0"));
 }
 
 absl::Status ContractionBinder::CheckAssignment() {

@@ -217,8 +217,8 @@ absl::StatusOr<Bound> BindExpression(const Expr& expr, const std::string& target
 
 absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scope& scope) {
   TARTAN_ASSIGN_OR_RETURN(const Bound bound, BindExpression(expr, "size", scope));
-  const CompileTimeScalar* scalar = bound.scalar();
-  if (scalar == nullptr) {
+  const std::optional<CompileTimeScalar> scalar = scope.Number(bound);
+  if (!scalar.has_value()) {
     return scope.Error(expr.position, absl::StrCat(what,
                                                    " must be known at compile time: it may "
                                                    "use sizes and numbers, not tensors"));

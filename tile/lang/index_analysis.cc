@@ -102,6 +102,33 @@ int64_t CommonDenominator(const Affine& poly) {
   return denominator;
 }
 
+// Appends what makes the index in range, and an integer: one with fractions equals a variable of
+// its own.
+void AddAccess(const Affine& poly, int64_t range, int* variables,
+               std::vector<math::RangeConstraint>* ranges) {
+  ranges->push_back({poly, range});
+  if (poly.is_integer()) return;
+  const int64_t denominator = CommonDenominator(poly);
+  ranges->push_back({Affine::Variable((*variables)++, denominator) - poly * denominator, 1});
+}
+
+// A point of all ranges, in `point`.
+math::Answer FindIn(absl::Span<const math::RangeConstraint> ranges, int variables, int64_t& budget,
+                    std::vector<int64_t>& point) {
+  std::vector<math::LinearConstraint> linear;
+  for (const math::RangeConstraint& range : ranges) {
+    std::optional<math::LinearConstraint> converted = math::ToLinear(range, variables);
+    if (!converted.has_value()) return math::Answer::kUnknown;
+    linear.push_back(*std::move(converted));
+  }
+  std::vector<math::Interval> box(variables);
+  if (!math::MergeParallel(linear) || !math::Propagate(linear, box)) return math::Answer::kNo;
+  for (const math::Interval& interval : box) {
+    if (!interval.bounded()) return math::Answer::kUnknown;
+  }
+  return math::FindPoint(linear, box, budget, point);
+}
+
 // Pairs of valid points that write one element: variables 0 … count-1 are the first point, those
 // from count the second, and behind them each index with fractions has a variable that equals it.
 class PairSpace {
@@ -111,11 +138,7 @@ class PairSpace {
       : count_(count), variables_(2 * count) {
     for (const int point : {0, 1}) {
       for (const math::RangeConstraint& access : accesses) {
-        const Affine poly = At(access.poly, point);
-        ranges_.push_back({poly, access.range});
-        if (poly.is_integer()) continue;
-        const int64_t denominator = CommonDenominator(poly);
-        ranges_.push_back({Affine::Variable(variables_++, denominator) - poly * denominator, 1});
+        AddAccess(At(access.poly, point), access.range, &variables_, &ranges_);
       }
       for (const math::RangeConstraint& constraint : constraints) {
         ranges_.push_back({At(constraint.poly, point), constraint.range});
@@ -132,19 +155,8 @@ class PairSpace {
     std::vector<math::RangeConstraint> ranges = ranges_;
     for (int i = 0; i < variable; ++i) ranges.push_back({Difference(i), 1});
     ranges.push_back({Difference(variable) - Affine::Constant(1), math::kUnbounded / 8});
-    std::vector<math::LinearConstraint> linear;
-    for (const math::RangeConstraint& range : ranges) {
-      std::optional<math::LinearConstraint> converted = math::ToLinear(range, variables_);
-      if (!converted.has_value()) return math::Answer::kUnknown;
-      linear.push_back(*std::move(converted));
-    }
-    std::vector<math::Interval> box(variables_);
-    if (!math::MergeParallel(linear) || !math::Propagate(linear, box)) return math::Answer::kNo;
-    for (const math::Interval& interval : box) {
-      if (!interval.bounded()) return math::Answer::kUnknown;
-    }
     std::vector<int64_t> point;
-    const math::Answer answer = math::FindPoint(linear, box, budget, point);
+    const math::Answer answer = FindIn(ranges, variables_, budget, point);
     if (answer == math::Answer::kYes) {
       collision.first.assign(point.begin(), point.begin() + count_);
       collision.second.assign(point.begin() + count_, point.begin() + 2 * count_);
@@ -176,6 +188,19 @@ int FindUnboundedIndex(absl::Span<const Affine> bounded, int count) {
   const std::vector<bool> fixed = FixedVariables(*echelon, count);
   return static_cast<int>(std::find(fixed.rbegin(), fixed.rend(), false).base() - fixed.begin()) -
          1;
+}
+
+math::Answer HasValidPoint(absl::Span<const math::RangeConstraint> accesses,
+                           absl::Span<const math::RangeConstraint> constraints, int count) {
+  std::vector<math::RangeConstraint> ranges;
+  int variables = count;
+  for (const math::RangeConstraint& access : accesses) {
+    AddAccess(access.poly, access.range, &variables, &ranges);
+  }
+  ranges.insert(ranges.end(), constraints.begin(), constraints.end());
+  int64_t budget = 20000;
+  std::vector<int64_t> point;
+  return FindIn(ranges, variables, budget, point);
 }
 
 math::Answer FindCollision(absl::Span<const Affine> output,

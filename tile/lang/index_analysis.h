@@ -15,6 +15,11 @@ namespace tartan::lang {
 // values are valid; -1 where every one of the `count` variables is bounded.
 int FindUnboundedIndex(absl::Span<const math::Affine> bounded, int count);
 
+// Searches a valid point: each index of `accesses` is an integer in its range, and `constraints`
+// hold. kUnknown where the search takes too long.
+math::Answer HasValidPoint(absl::Span<const math::RangeConstraint> accesses,
+                           absl::Span<const math::RangeConstraint> constraints, int count);
+
 // Two valid points of the index space that write one output element.
 struct Collision {
   std::vector<int64_t> first;

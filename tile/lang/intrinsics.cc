@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
+#include "tile/lang/composed_functions.h"
 #include "tile/lang/custom_gradient.h"
 
 namespace tartan::lang {
@@ -44,10 +45,12 @@ constexpr SpecialRow kSpecials[] = {
     {"prng", Kind::kPrng, 1, 0, kAny, kAny, "prng(seed, size, ...)"}};
 
 // Functions that are no operation of their own.
-constexpr absl::string_view kOthers[] = {"as_bfloat", "as_bool",       "as_float",      "as_int",
-                                         "as_uint",   "element",       kCustomGradient, "mad",
-                                         "shape",     "stop_gradient", "tuple"};
+constexpr absl::string_view kOthers[] = {
+    "as_bfloat", "as_bool", "as_float",      "as_int", "as_uint",   "element", kCustomGradient,
+    "mad",       "shape",   "stop_gradient", "tuple",  "broadcast", "match"};
 constexpr absl::string_view kAssert = "assert_";
+constexpr absl::string_view kBroadcast = "broadcast";
+constexpr absl::string_view kMatch = "match";
 
 const SpecialRow* FindSpecial(absl::string_view function) {
   for (const SpecialRow& row : kSpecials) {
@@ -63,14 +66,14 @@ absl::Status WrongCount(const BoundCall& call, Scope& scope, absl::string_view u
 }
 
 absl::StatusOr<int64_t> IntegerArgument(const BoundCall& call, size_t i, Scope& scope) {
-  const CompileTimeScalar* scalar = call.arguments[i].scalar();
-  const std::optional<int64_t> value = scalar == nullptr ? std::nullopt : scalar->AsInteger();
+  const std::optional<CompileTimeScalar> scalar = scope.Number(call.arguments[i]);
+  const std::optional<int64_t> value = scalar.has_value() ? scalar->AsInteger() : std::nullopt;
   if (value.has_value()) return *value;
   return scope.Error(call.argument_positions[i],
                      absl::StrCat("argument ", i + 1, " of ", call.function,
                                   " must be an integer known at compile time",
-                                  scalar != nullptr ? ", not " : ", not a tensor",
-                                  scalar != nullptr ? scalar->ToString() : ""));
+                                  scalar.has_value() ? ", not " : ", not a tensor",
+                                  scalar.has_value() ? scalar->ToString() : ""));
 }
 
 absl::StatusOr<Bound> BindSpecial(const BoundCall& call, const SpecialRow& row, Scope& scope) {
@@ -112,6 +115,28 @@ absl::StatusOr<Bound> BindSpecial(const BoundCall& call, const SpecialRow& row, 
 DataType CastType(absl::string_view function, int64_t bits) {
   const absl::string_view family = function.substr(3);  // after "as_"
   return DataTypeFromName(absl::StrCat(family, bits));
+}
+
+// The size that sizes are broadcast to, or the one that all of them are. A number while the
+// function is bound.
+absl::StatusOr<Bound> BindCommonSize(const BoundCall& call, Scope& scope) {
+  const bool may_be_one = call.function == kBroadcast;
+  int64_t common = 1;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    TARTAN_ASSIGN_OR_RETURN(const int64_t size, IntegerArgument(call, i, scope));
+    const bool gives_way = i == 0 || (may_be_one && common == 1);
+    if (gives_way) {
+      common = size;
+    } else if (size != common && !(may_be_one && size == 1)) {
+      return scope.Error(call.argument_positions[i],
+                         absl::StrCat("the sizes ", common, " and ", size,
+                                      may_be_one ? " do not broadcast" : " differ"));
+    }
+  }
+  if (call.arguments.empty()) {
+    return WrongCount(call, scope, absl::StrCat(call.function, "(size, ...)"));
+  }
+  return Bound{CompileTimeScalar{common}};
 }
 
 // A literal can be given its type without a cast when the type holds it as it is.
@@ -252,11 +277,14 @@ absl::StatusOr<Bound> BindAssertion(const BoundCall& call, Scope& scope) {
 
 bool IsIntrinsic(absl::string_view function) {
   return FindSpecial(function) != nullptr || absl::StartsWith(function, kAssert) ||
+         IsComposed(function) ||
          std::find(std::begin(kOthers), std::end(kOthers), function) != std::end(kOthers);
 }
 
 absl::StatusOr<Bound> BindIntrinsic(const BoundCall& call, Scope& scope) {
   if (const SpecialRow* row = FindSpecial(call.function)) return BindSpecial(call, *row, scope);
+  if (IsComposed(call.function)) return BindComposed(call, scope);
+  if (call.function == kBroadcast || call.function == kMatch) return BindCommonSize(call, scope);
   if (call.function == "tuple") {
     return Bound{std::vector<Bound>(call.arguments.begin(), call.arguments.end())};
   }

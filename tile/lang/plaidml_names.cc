@@ -13,31 +13,14 @@ constexpr Advice kAdvice[] = {
     {"argmax",
      "write argsort(T, axis, 1) and take its first element, or M[i : N] = >(T[i, j]) and "
      "compare"},
-    {"broadcast", "write A + B: operands of elementwise functions are broadcast as they are"},
-    {"builtin_binary_crossentropy", "write (-T * log(O) - (1 - T) * log(1 - O)) / Scale"},
-    {"builtin_logsoftmax",
-     "write M[i, 0 : N, 1] = >(X[i, j]); D = X - M; S[i, 0 : N, 1] = +(E[i, j]); O = D - "
-     "log(S); with E = exp(D) before S"},
-    {"builtin_softmax",
-     "write M[i, 0 : N, 1] = >(X[i, j]); E = exp(X - M); S[i, 0 : N, 1] = +(E[i, j]); O = "
-     "E / S"},
     {"cast", "write as_float(x, 32), as_int(x, 32), as_uint(x, 8), as_bfloat(x) or as_bool(x)"},
     {"clip", "write min(max(x, low), high)"},
     {"log_softmax",
      "write M[i, 0 : N, 1] = >(X[i, j]); D = X - M; S[i, 0 : N, 1] = +(E[i, j]); O = D - "
      "log(S); with E = exp(D) before S"},
-    {"match", "name the size twice, as in A[N], B[N]: sizes of one name must agree"},
     {"mean", "write a contraction, S[i : N] = +(A[i, j]), and divide by the size"},
-    {"prng_state",
-     "random numbers are a function of a seed here: write prng(S, sizes...) with the next "
-     "seed"},
-    {"prng_step", "write prng(S, sizes...), where S is a seed of one or two uint32"},
-    {"prng_value", "write prng(S, sizes...), which gives the values themselves"},
     {"prod", "write a contraction: O[i : N] = *(A[i, j])"},
     {"quantize", "write as_int(round(x), 8)"},
-    {"reverse_grad",
-     "write custom_gradient(X, reverse, X), followed by function reverse (X, Y, DY) -> "
-     "(DX) { DX = -1.0 * DY; }"},
     {"rsqrt", "write 1 / sqrt(x)"},
     {"simple_reduce", "write a contraction over the axes to be summed: O[i : N] = +(A[i, j])"},
     {"softmax",

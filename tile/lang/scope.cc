@@ -76,6 +76,16 @@ absl::StatusOr<ir::ValueId> Scope::Tensor(const Bound& bound, Position position)
   return builder_.AddConstant(std::get<double>(scalar->value));
 }
 
+std::optional<CompileTimeScalar> Scope::Number(const Bound& bound) const {
+  if (const CompileTimeScalar* scalar = bound.scalar()) return *scalar;
+  const ir::ValueId* tensor = bound.tensor();
+  if (tensor == nullptr) return std::nullopt;
+  const ir::Value& value = builder_.program().values[*tensor];
+  const auto* constant = std::get_if<ir::Constant>(&value.op);
+  if (constant == nullptr) return std::nullopt;
+  return CompileTimeScalar{constant->value, value.shape.type == DataType::kBool};
+}
+
 std::string Scope::IntermediateName(absl::string_view target) {
   int& counter = counters_[target];
   std::string name;

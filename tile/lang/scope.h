@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -57,7 +58,8 @@ using RuleBinder = std::function<absl::StatusOr<ir::Program>(const std::string& 
 // Cancelled, which says no more than that there is a reason in errors() already.
 class Scope {
  public:
-  Scope(SourceText source, RuleBinder rules) : source_(source), rules_(std::move(rules)) {}
+  Scope(SourceText source, RuleBinder rules, bool refuses_infeasible)
+      : source_(source), rules_(std::move(rules)), refuses_infeasible_(refuses_infeasible) {}
 
   ir::ProgramBuilder& builder() { return builder_; }
 
@@ -81,7 +83,12 @@ class Scope {
   // The tensor; a number becomes a scalar tensor, a tuple is an error.
   absl::StatusOr<ir::ValueId> Tensor(const Bound& bound, Position position);
 
+  // The number or the scalar constant that is bound to a name; nullopt for other tensors.
+  std::optional<CompileTimeScalar> Number(const Bound& bound) const;
+
   const RuleBinder& rules() const { return rules_; }
+  // A constraint that no index satisfies is an error (check_constraints.h).
+  bool refuses_infeasible() const { return refuses_infeasible_; }
 
   // A name for an intermediate value, "O_1", "O_2" …; never one that the text uses.
   void Reserve(absl::string_view name) { reserved_.emplace(name); }
@@ -95,6 +102,7 @@ class Scope {
 
   SourceText source_;
   RuleBinder rules_;
+  bool refuses_infeasible_;
   std::vector<absl::Status> errors_;
   ir::ProgramBuilder builder_;
   absl::flat_hash_map<std::string, Definition> definitions_;

@@ -232,7 +232,7 @@ absl::StatusOr<ExitCode> Run(TileOptions options, const Context& context) {
   for (const auto& [name, value] : inputs) shapes[name] = value.shape();
   TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, CheckSizes(specs, shapes)));
   TARTAN_ASSIGN_OR_RETURN(const AppliedFunction applied,
-                          ApplyWithGradients(function, shapes, options.gradients));
+                          ApplyWithGradients(function, inputs, options.gradients));
   proto::TileReport report;
   report.set_file(options.file);
   if (!options.dumps.empty()) return ShowDumps(options, applied, context, &report);

@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "frontend/api/check_constraints.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -76,6 +77,34 @@ TEST(Function, RefusesMissingAndUndefinedInputs) {
   EXPECT_FALSE(Apply(text, {Floats({2})}).ok());
   const auto result = Apply(text, {Floats({2}), Tensor()});
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("'B'"));
+}
+
+TEST(Function, TakesScalarIntegersThatAreKnownAsSizes) {
+  const std::string text = "function (I, D) -> (O) { O[i : D] = +(I[i + k]), k < D - 1; }";
+  const auto number = [](int32_t value) {
+    return HostTensor::FromVector<int32_t>({DataType::kInt32, {}}, {value});
+  };
+  for (const Tensor& size : {Tensor::Constant(number(3)), Tensor::Leaf(number(3))}) {
+    const auto result = Apply(text, {Floats({7}), size});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result->dims(), ElementsAre(3));
+  }
+  // What is computed from constants is known as well.
+  const auto half = Apply("function (D) -> (H) { H = D / 2; }", {Tensor::Constant(number(9))});
+  ASSERT_TRUE(half.ok()) << half.status();
+  EXPECT_THAT(Apply(text, {Floats({7}), *half})->dims(), ElementsAre(4));
+  const Tensor unknown = Tensor::Placeholder("D", {DataType::kInt32, {}});
+  const auto refused = Apply(text, {Floats({7}), unknown});
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("must be known at compile time"));
+}
+
+TEST(Function, IsCheckedForConstraintsThatNoIndexSatisfies) {
+  const auto function =
+      Function::FromTile("function (I[N]) -> (O) { O[i : N] = +(I[i]), i - 9 < 3; }");
+  ASSERT_TRUE(function.ok()) << function.status();
+  EXPECT_TRUE(CheckConstraints(*function, {Floats({10})}).ok());
+  const absl::Status status = CheckConstraints(*function, {Floats({9})});
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no index satisfies this constraint"));
 }
 
 TEST(Function, ApplyWantsOneOutput) {

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tile/lang/tile_text.h"
+#include "tile/lang/check_constraints.h"
 #include "tile/lang/parser.h"
 
 namespace tartan::lang {
@@ -36,7 +37,10 @@ TEST_P(BadProgram, IsRefusedWithTheMessageItsFirstLineExpects) {
   ASSERT_NE(expected, "");
   const bool parses = absl::StrContains(text, "// shapes:");
   EXPECT_EQ(Parse(text, file).ok(), parses);
-  const absl::Status status = ParseAndBind(text, HeaderShapes(text), file).status();
+  absl::Status status = ParseAndBind(text, HeaderShapes(text), file).status();
+  if (status.ok()) {
+    status = CheckConstraints(*Parse(text, file), HeaderShapes(text), {file, text, {}});
+  }
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   const std::string message(status.message());
   EXPECT_THAT(MessageLines(message, file), HasSubstr(expected));

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tile/lang/tile_text.h"
+#include "tile/lang/check_constraints.h"
 #include "tile/lang/parser.h"
 
 namespace tartan::lang {
@@ -50,6 +51,23 @@ ir::Constant ReadConstant(const ir::Program& program) {
 std::string OutputShape(const std::string& statements, int64_t n = 7) {
   return Output(MustBind("function (A[N]) -> (O) { " + statements + " }", {Float({n})}))
       .shape.ToString();
+}
+
+TEST(CheckConstraints, AllowsWhatIsEmptyByItsSizes) {
+  const auto check = [](const std::string& body, int64_t n) {
+    const Function function = Parse("function (A[N]) -> (O) { " + body + " }").value();
+    return CheckConstraints(function, std::vector<TensorShape>{Float({n})});
+  };
+  EXPECT_FALSE(check("O[i : N] = +(A[i]), i - 9 < 3;", 9).ok());
+  EXPECT_TRUE(check("O[i : N] = +(A[i]), i - 9 < 3;", 10).ok());
+  EXPECT_TRUE(check("O[i : N] = +(A[i]), i - 9 < 3;", 0).ok());
+  EXPECT_TRUE(check("O[i : 2] = +(A[k]), i - k < 3;", 0).ok());
+  EXPECT_TRUE(check("O[i : N] = +(A[i + k]), k < N - 5;", 5).ok());
+  EXPECT_FALSE(check("O[i : N] = +(A[i + k]), k < N - 5;", 4).ok());
+  EXPECT_FALSE(check("O[2*i : N] = +(A[2*i + k]), k < 1, 2*i + k - 3 < 1;", 9).ok());
+  EXPECT_TRUE(check("O[2*i : N] = +(A[2*i + k]), k < 2, 2*i + k - 3 < 1;", 9).ok());
+  // All that is read is outside: padding.
+  EXPECT_TRUE(check("O[i : N] = +(A[i + 5]), i < N;", 5).ok());
 }
 
 TEST(Bind, MakesAContractionOfConcreteSizes) {

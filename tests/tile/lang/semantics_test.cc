@@ -157,6 +157,47 @@ TEST(Semantics, SpecialFunctions) {
               ElementsAre(1, 2, 33));
 }
 
+TEST(Semantics, AScalarConstantMayBeASize) {
+  const HostTensor input = Floats({1, 2, 3, 4});
+  EXPECT_THAT(OutputOf("D = as_int(3, 32); O[i : D - 1] = +(A[i + k]), k < D;", {input}),
+              ElementsAre(6, 9));
+  EXPECT_THAT(OutputOf("D = as_uint(2, 8); O = reshape(A, D, D);", {input}),
+              ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(OutputOf("O[i : broadcast(1, 2, 1)] = +(A[i]);", {input}), ElementsAre(1, 2));
+  EXPECT_THAT(OutputOf("D = as_int(2, 32); O[i : match(2, D)] = +(A[i]);", {input}),
+              ElementsAre(1, 2));
+}
+
+TEST(Semantics, AttributesMayNoteAnything) {
+  EXPECT_THAT(OutputOf("[[hot]] [[layer(A, b)]] O = A + 1;", {Floats({1})}), ElementsAre(2));
+}
+
+TEST(Semantics, FunctionsOfPlaidMLAreCompositions) {
+  const HostTensor rows = FloatTensor({2, 2}, {0, 0, 1000, 1000 + std::log(3.0F)});
+  EXPECT_THAT(OutputOf("O = builtin_softmax(A, 2, 2);", {rows}),
+              ElementsAre(0.5, 0.5, DoubleNear(0.25, 1e-4), DoubleNear(0.75, 1e-4)));
+  EXPECT_THAT(OutputOf("O = builtin_logsoftmax(A, 2, 2);", {rows}),
+              ElementsAre(DoubleNear(std::log(0.5), 1e-6), DoubleNear(std::log(0.5), 1e-6),
+                          DoubleNear(std::log(0.25), 1e-4), DoubleNear(std::log(0.75), 1e-4)));
+  EXPECT_THAT(OutputOf("O = reverse_grad(A, 2.0);", {Floats({1, 2})}), ElementsAre(1, 2));
+}
+
+TEST(Semantics, RandomNumbersHaveAState) {
+  const HostTensor seed = IntTensor(DataType::kUInt32, {3, 2}, {7, 0, 11, 0, 0, 0});
+  const std::string step = "P = prng_step(A, 5, 4); ";
+  const std::vector<double> values = OutputOf(step + "O = prng_value(P);", {seed});
+  ASSERT_EQ(values.size(), 20u);
+  for (const double value : values) EXPECT_TRUE(value >= 0 && value < 1) << value;
+  EXPECT_EQ(OutputOf(step + "O = prng_value(P);", {seed}), values);
+  const std::vector<double> state = OutputOf(step + "O = prng_state(P);", {seed});
+  ASSERT_EQ(state.size(), 3u * 2048);
+  EXPECT_EQ(state[0], 8);
+  EXPECT_EQ(state[2048], 11);
+  EXPECT_NE(OutputOf(step + "S = prng_state(P); Q = prng_step(S, 20); O = prng_value(Q);", {seed}),
+            values);
+  EXPECT_EQ(OutputOf("P = prng_step(A); O = prng_value(P);", {seed}).size(), 1u);
+}
+
 TEST(Semantics, LiteralsReachDoublePrecision) {
   const HostTensor zero =
       HostTensor::FromVector<double>({DataType::kFloat64, {1}}, std::vector<double>{0});
