@@ -13,7 +13,7 @@ test_packages=(libgtest-dev libgmock-dev libonnx-testdata clang clang-format-14)
 # The package of Python, and what its tests take from PyPI.
 python_packages=(python3-dev python3-venv)
 # array-api-strict is the array API standard as its authors implement it on NumPy: what tests compare with.
-python_requirements=(nanobind numpy ml_dtypes pytest onnx "keras>=3.15,<3.16" array-api-strict)
+python_requirements=(nanobind numpy ml_dtypes pytest onnx "keras>=3.15,<3.16" array-api-strict einops)
 # What is measured beside is optional: what is not there is left out.
 bench_packages=(libbenchmark-dev libdnnl-dev libopenblas-dev libclblast-dev)
 

@@ -28,4 +28,7 @@ from tartan.inference import (
     set_default_logger_verbosity, set_seed)
 from tartan._variable import Variable
 from tartan._vmap import vmap
+from tartan import _hooks as _hooks
 from tartan import _indexing, linalg, random
+
+__version__ = "0.1.0"

@@ -108,6 +108,29 @@ class Tensor(Operators):
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        """numpy.sin(tensor) is tartan.sin(tensor), and so on. TypeError where the package has no such function."""
+        from tartan import _numpy_protocol
+
+        return _numpy_protocol.ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func, types, args, kwargs):
+        """numpy.sum(tensor, axis=1) is tartan.sum(tensor, axis=1), and so on. TypeError where the package has no such
+        function."""
+        from tartan import _numpy_protocol
+
+        return _numpy_protocol.function(func, args, kwargs)
+
+    def __copy__(self):
+        return self._another()
+
+    def __deepcopy__(self, memo):
+        return self._another()
+
+    def __reduce__(self):
+        """Pickles hold the values. ConcretizationError where there are none."""
+        return _restored, (self._kind, np.array(self.numpy()))
+
     def __dlpack__(self, **options):
         return self.numpy().copy().__dlpack__(**options)
 
@@ -195,6 +218,11 @@ def evaluate(*tensors):
 def another(x):
     """The same value in an object of its own, which assignments to elements change alone."""
     return x._another()
+
+
+def _restored(kind, array):
+    """A tensor of a class, from a pickle."""
+    return kind._of(from_numpy(array))
 
 
 def to_host(array, copy=True):

@@ -92,6 +92,21 @@ class Variable:
     def __array__(self, dtype=None, copy=None):
         return self.value.__array__(dtype, copy)
 
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        """Computes with the tensor that the variable holds."""
+        return getattr(ufunc, method)(*[x.value if isinstance(x, Variable) else x for x in inputs], **kwargs)
+
+    def __copy__(self):
+        """Another variable, which holds the same value."""
+        return type(self)(self.value, name=self.name)
+
+    def __deepcopy__(self, memo):
+        copied = memo[id(self)] = self.__copy__()
+        return copied
+
+    def __reduce__(self):
+        return type(self), (self.value, None, self.name)
+
     def __repr__(self):
         return f"<tartan.Variable '{self.name}' {self._dtype}{list(self._shape)}>"
 

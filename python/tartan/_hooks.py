@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes other packages know this one when they are imported: einops its tensors, Keras its backend."""
+
+import importlib.abc
+import importlib.machinery
+import sys
+
+try:
+    import keras_tartan_finder  # noqa: F401
+except ImportError:  # the package is there alone
+    pass
+
+_MODULE = "einops._backends"
+
+
+def _add_backend(module):
+    """Defines the backend: einops finds it among the classes derived from its own."""
+
+    class TartanBackend(module.AbstractBackend):
+        framework_name = "tartan"
+
+        def __init__(self):
+            import tartan
+
+            self.tartan = tartan
+
+        def is_appropriate_type(self, tensor):
+            return isinstance(tensor, self.tartan.Tensor)
+
+        def from_numpy(self, x):
+            return self.tartan.asarray(x)
+
+        def to_numpy(self, x):
+            return x.numpy()
+
+        def arange(self, start, stop):
+            return self.tartan.arange(start, stop)
+
+        def reshape(self, x, shape):
+            return self.tartan.reshape(x, shape)
+
+        def transpose(self, x, axes):
+            return self.tartan.permute_dims(x, axes)
+
+        def reduce(self, x, operation, axes):
+            return getattr(self.tartan, operation)(x, axis=tuple(axes))
+
+        def stack_on_zeroth_dimension(self, tensors):
+            return self.tartan.stack(tensors)
+
+        def add_axis(self, x, new_position):
+            return self.tartan.expand_dims(x, new_position)
+
+        def tile(self, x, repeats):
+            return self.tartan.tile(x, repeats)
+
+        def concat(self, tensors, axis):
+            return self.tartan.concat(tensors, axis=axis)
+
+        def is_float_type(self, x):
+            return self.tartan.isdtype(x.dtype, "real floating")
+
+        def einsum(self, pattern, *x):
+            return self.tartan.einsum(pattern, *x)
+
+    module.TartanBackend = TartanBackend
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    def exec_module(self, module):
+        super().exec_module(module)
+        _add_backend(module)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != _MODULE:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+if _MODULE in sys.modules:
+    _add_backend(sys.modules[_MODULE])
+else:
+    sys.meta_path.insert(0, _Finder())
