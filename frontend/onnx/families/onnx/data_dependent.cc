@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -28,23 +29,51 @@ struct Box {
 };
 
 // Four numbers: two opposite corners (y, x, y, x), or centre and size (x, y, width, height).
-Box ReadBox(const HostTensor& boxes, int64_t index, bool is_centre) {
-  double v[4];
-  for (int64_t i = 0; i < 4; ++i) v[i] = boxes.GetDouble(4 * index + i);
+Box ReadBox(const double* v, bool is_centre) {
   if (is_centre) {
     return {v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
   }
   return {std::min(v[0], v[2]), std::min(v[1], v[3]), std::max(v[0], v[2]), std::max(v[1], v[3])};
 }
 
-double IntersectionOverUnion(const Box& a, const Box& b) {
-  const double height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1);
-  const double width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
-  if (height <= 0 || width <= 0) return 0;
-  const double both = height * width;
-  const double either = a.Area() + b.Area() - both;
-  return either <= 0 ? 0 : both / either;
-}
+// Boxes that are taken, as arrays, so that one box is compared with several at once.
+class TakenBoxes {
+ public:
+  explicit TakenBoxes(double threshold) : threshold_(threshold) {}
+
+  size_t size() const { return area_.size(); }
+
+  void Add(const Box& box) {
+    y1_.push_back(box.y1);
+    x1_.push_back(box.x1);
+    y2_.push_back(box.y2);
+    x2_.push_back(box.x2);
+    area_.push_back(box.Area());
+  }
+
+  // True if the intersection over union with some box is greater than the threshold.
+  bool Overlap(const Box& box) const {
+    constexpr size_t kTogether = 8;
+    const double area = box.Area();
+    for (size_t begin = 0; begin < size(); begin += kTogether) {
+      const size_t end = std::min(begin + kTogether, size());
+      bool any = false;
+      for (size_t i = begin; i < end; ++i) {
+        const double height = std::min(y2_[i], box.y2) - std::max(y1_[i], box.y1);
+        const double width = std::min(x2_[i], box.x2) - std::max(x1_[i], box.x1);
+        const double both = height <= 0 || width <= 0 ? 0 : height * width;
+        const double either = area_[i] + area - both;
+        any |= (both == 0 || either <= 0 ? 0 : both / either) > threshold_;
+      }
+      if (any) return true;
+    }
+    return false;
+  }
+
+ private:
+  const double threshold_;
+  std::vector<double> y1_, x1_, y2_, x2_, area_;
+};
 
 struct Suppression {
   bool is_centre = false;
@@ -57,30 +86,36 @@ struct Suppression {
 // score, but those that overlap one taken before.
 HostTensor Suppress(const HostTensor& boxes, const HostTensor& scores, const Suppression& how) {
   const std::vector<int64_t>& dims = scores.shape().dims;
+  const std::vector<double> corners = boxes.ToDoubles();
+  const std::vector<double> all_scores = scores.ToDoubles();
   std::vector<int64_t> selected;
+  using Candidate = std::pair<double, int64_t>;  // falling score, then position
+  std::vector<Candidate> candidates;
   for (int64_t batch = 0; batch < dims[0]; ++batch) {
     std::vector<Box> all;
     for (int64_t i = 0; i < dims[2]; ++i) {
-      all.push_back(ReadBox(boxes, batch * dims[2] + i, how.is_centre));
+      all.push_back(
+          ReadBox(&corners[static_cast<size_t>(4 * (batch * dims[2] + i))], how.is_centre));
     }
     for (int64_t c = 0; c < dims[1]; ++c) {
       const int64_t first = (batch * dims[1] + c) * dims[2];
-      std::vector<std::pair<double, int64_t>> candidates;  // falling score, then position
+      candidates.clear();
       for (int64_t i = 0; i < dims[2]; ++i) {
-        const double score = scores.GetDouble(first + i);
+        const double score = all_scores[static_cast<size_t>(first + i)];
         if (score > how.score_threshold) candidates.emplace_back(-score, i);
       }
-      std::sort(candidates.begin(), candidates.end());
-      std::vector<int64_t> taken;
-      for (const auto& [score, i] : candidates) {
-        if (static_cast<int64_t>(taken.size()) >= how.most_per_class) break;
-        const bool overlaps = std::any_of(taken.begin(), taken.end(), [&, i = i](int64_t other) {
-          return IntersectionOverUnion(all[static_cast<size_t>(i)],
-                                       all[static_cast<size_t>(other)]) > how.iou_threshold;
-        });
-        if (!overlaps) taken.push_back(i);
+      // A heap with the best on top: often few of many are wanted.
+      std::make_heap(candidates.begin(), candidates.end(), std::greater<>());
+      TakenBoxes taken(how.iou_threshold);
+      while (!candidates.empty() && static_cast<int64_t>(taken.size()) < how.most_per_class) {
+        std::pop_heap(candidates.begin(), candidates.end(), std::greater<>());
+        const int64_t i = candidates.back().second;
+        candidates.pop_back();
+        const Box& box = all[static_cast<size_t>(i)];
+        if (taken.Overlap(box)) continue;
+        taken.Add(box);
+        selected.insert(selected.end(), {batch, c, i});
       }
-      for (int64_t i : taken) selected.insert(selected.end(), {batch, c, i});
     }
   }
   const int64_t count = static_cast<int64_t>(selected.size()) / 3;
