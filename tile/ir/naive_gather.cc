@@ -38,6 +38,13 @@ int64_t SliceAt(Dims leading, const std::vector<int64_t>& indices, int64_t begin
   return flat;
 }
 
+// Calls visit(to, from) with the elements of both tensors, which have one type.
+template <class Visit>
+void WithElements(NaiveTensor& to, const NaiveTensor& from, const Visit& visit) {
+  to.is_real() ? visit(to.reals.data(), from.reals.data())
+               : visit(to.integers.data(), from.integers.data());
+}
+
 NaiveTensor Gather(const Special& special, const TensorShape& shape, NaiveOperands operands) {
   const NaiveTensor& data = *operands[0];
   const std::vector<int64_t>& indices = operands[1]->integers;
@@ -48,21 +55,24 @@ NaiveTensor Gather(const Special& special, const TensorShape& shape, NaiveOperan
   const int64_t outer = Product(dims.subspan(0, axis));
   const int64_t inner = Product(dims.subspan(axis + 1));
   NaiveTensor result(shape);
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t from = (o * size + Clamped(indices[i], size)) * inner;
-      const int64_t to = (o * count + i) * inner;
-      for (int64_t k = 0; k < inner; ++k) result.Copy(to + k, data, from + k);
+  WithElements(result, data, [&](auto* to, const auto* from) {
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < count; ++i) {
+        const auto* const slice = from + (o * size + Clamped(indices[i], size)) * inner;
+        to = std::copy_n(slice, inner, to);
+      }
     }
-  }
+  });
   return result;
 }
 
-// Flat position in `data` of the coordinates, with that along `axis` replaced.
+// Flat position in `data` of the coordinates, with that along `axis` replaced. Coordinates that are
+// left out at the end are 0.
 int64_t ReplacedOffset(Dims data, const Coordinates& at, int64_t axis, int64_t replacement) {
   int64_t flat = 0;
-  for (int64_t d = 0; d < static_cast<int64_t>(data.size()); ++d) {
-    flat = flat * data[d] + (d == axis ? replacement : at[d]);
+  for (size_t d = 0; d < data.size(); ++d) {
+    const int64_t coordinate = d < at.values().size() ? at[d] : 0;
+    flat = flat * data[d] + (static_cast<int64_t>(d) == axis ? replacement : coordinate);
   }
   return flat;
 }
@@ -71,12 +81,21 @@ NaiveTensor GatherElements(const Special& special, const TensorShape& shape,
                            NaiveOperands operands) {
   const NaiveTensor& data = *operands[0];
   const int64_t axis = special.params[0];
+  const std::vector<int64_t>& indices = operands[1]->integers;
+  const int64_t size = data.shape.dims[axis];
+  const int64_t stride = RowMajorStrides(data.shape.dims)[axis];
+  const int64_t run = shape.dims.back();
+  const int64_t step = axis + 1 == data.shape.rank() ? 0 : 1;  // along the last axis
   NaiveTensor result(shape);
-  Coordinates at(shape.dims);
-  for (int64_t i = 0; i < shape.element_count(); ++i, at.Next()) {
-    const int64_t position = Clamped(operands[1]->integers[i], data.shape.dims[axis]);
-    result.Copy(i, data, ReplacedOffset(data.shape.dims, at, axis, position));
-  }
+  WithElements(result, data, [&](auto* to, const auto* from) {
+    Coordinates at(Dims(shape.dims).subspan(0, shape.dims.size() - 1));
+    for (int64_t i = 0; i < shape.element_count(); at.Next()) {
+      const auto* const line = from + ReplacedOffset(data.shape.dims, at, axis, 0);
+      for (int64_t k = 0; k < run; ++k, ++i) {
+        to[i] = line[Clamped(indices[i], size) * stride + k * step];
+      }
+    }
+  });
   return result;
 }
 
