@@ -45,9 +45,6 @@ struct ModelParts {
   std::map<FunctionKey, LocalFunction> functions;
   TensorSource source;
   int64_t channel_block = 0;  // channel_blocks.h
-  // Results of nodes are held to the shapes that the file declares: TARTAN_CHECK_SHAPES=1 in the
-  // environment, as in all tests. Files are not always right.
-  bool checks_shapes = false;
 };
 
 const LocalFunction* FindFunction(const ModelParts& model, const NodeProto& node);
@@ -152,7 +149,12 @@ class Importer : private NodeServices {
   std::vector<api::Tensor> TensorsToKeep() const;
   void ReplaceKept(absl::Span<const api::Tensor> tensors, absl::Span<const api::Tensor> by);
 
+  // Whether the environment has TARTAN_CHECK_SHAPES=1, as for all tests. Files are not always
+  // right.
+  static bool ChecksShapes();
+
   const ModelParts& model_;
+  const bool checks_shapes_ = ChecksShapes();
   api::Resolver* const resolver_;
   const TrainingMode* const training_;
   const DecodingMode* const decoding_;

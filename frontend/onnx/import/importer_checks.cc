@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph is held to while it is imported.
+// The checks of a graph that is being imported: declared shapes, and names of nested graphs.
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/importer.h"
@@ -9,9 +10,14 @@
 
 namespace tartan::onnx {
 
+bool Importer::ChecksShapes() {
+  const char* value = std::getenv("TARTAN_CHECK_SHAPES");
+  return value != nullptr && absl::string_view(value) == "1";
+}
+
 absl::Status Importer::CheckDeclared(const NodeProto& node, const std::string& name,
                                      const Slot& slot, const Scope& scope) const {
-  if (!model_.checks_shapes || slot.waits || !slot.value.is_tensor()) return absl::OkStatus();
+  if (!checks_shapes_ || slot.waits || !slot.value.is_tensor()) return absl::OkStatus();
   const auto found = scope.graph->declared.find(name);
   if (found == scope.graph->declared.end()) return absl::OkStatus();
   const std::vector<int64_t>& made = slot.value.tensor().dims();
@@ -26,7 +32,7 @@ absl::Status Importer::CheckDeclared(const NodeProto& node, const std::string& n
                                                  DimsToString(declared)));
 }
 
-// Whether both are the same numbers in the same shape, known now.
+// True where both are known constants of the same numbers in the same shape.
 static bool IsSameConstant(const api::Value& a, const api::Value& b) {
   for (const api::Value* value : {&a, &b}) {
     const bool is_plain = value->is_tensor() && value->element() == api::Element::kPlain;

@@ -2,7 +2,6 @@
 #include "frontend/onnx/model/onnx_model.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <tuple>
 
@@ -24,7 +23,6 @@
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
-
 namespace {
 
 constexpr char kMicrosoft[] = "com.microsoft";
@@ -122,8 +120,6 @@ std::vector<std::string> WarningsOf(const std::vector<OperatorCount>& operators,
 absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& proto,
                                       ExternalData* external) {
   ModelParts parts;
-  const char* checks_shapes = std::getenv("TARTAN_CHECK_SHAPES");
-  parts.checks_shapes = checks_shapes != nullptr && absl::string_view(checks_shapes) == "1";
   parts.source = {proto, external};
   parts.opsets = ReadOpsets(proto->opset_import());
   if (proto->ir_version() < kFirstWithOpsets) parts.opsets.try_emplace("", 1);

@@ -40,7 +40,7 @@ Rational SimplestFraction(float value) {
   constexpr int kMostBits = 62;  // of whole numbers
   int exponent = 0;
   const float mantissa = std::frexp(std::abs(value), &exponent);
-  // Bits behind the binary point; with two more for the halfway points.
+  // The number of bits after the binary point. Two more hold the halfway points.
   const int behind = kDigits - exponent;
   constexpr int kMostBehind = 90;
   if (!std::isfinite(value) || exponent > kMostBits || behind > kMostBehind) {

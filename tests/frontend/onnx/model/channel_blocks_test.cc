@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters with channels in blocks, and the size of a block by what a file tells of it.
+// Tests filters with channels in blocks, and how the size of a block follows from a file.
 #include "frontend/onnx/import/channel_blocks.h"
 
 #include <numeric>
@@ -67,8 +67,7 @@ std::string LoadError(const std::vector<int64_t>& dims, int64_t zeros, int64_t c
       absl::StrJoin(values, ", "), "] } ", NodeText("Conv", {"x", "w"}, {"c"}, domain),
       NodeText("ReorderOutput", {"c"}, {"y"},
                absl::StrCat(domain, " attribute { name: 'channels' type: INT i: ", channels, " }")),
-      " output { name: 'y' } }",
-      " opset_import { domain: 'com.microsoft.nchwc' version: 1 }"));
+      " output { name: 'y' } }", " opset_import { domain: 'com.microsoft.nchwc' version: 1 }"));
   const auto model =
       OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m");
   return std::string(model.status().message());
