@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With TARTAN_TEST_SHARE=0.02 in the environment, one test in fifty runs: those that TARTAN_TEST_SEED (1) chooses."""
+"""TARTAN_TEST_SHARE=0.02 in the environment runs one test in fifty, chosen by TARTAN_TEST_SEED (1)."""
 
 import hashlib
 import os

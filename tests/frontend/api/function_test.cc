@@ -89,7 +89,7 @@ TEST(Function, TakesScalarIntegersThatAreKnownAsSizes) {
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_THAT(result->dims(), ElementsAre(3));
   }
-  // What is computed from constants is known as well.
+  // A value that is computed from constants is known as well.
   const auto half = Apply("function (D) -> (H) { H = D / 2; }", {Tensor::Constant(number(9))});
   ASSERT_TRUE(half.ok()) << half.status();
   EXPECT_THAT(Apply(text, {Floats({7}), *half})->dims(), ElementsAre(4));

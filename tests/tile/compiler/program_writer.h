@@ -27,9 +27,9 @@ struct RandomValue {
 };
 
 int64_t CountOf(const Dims& dims);
-// Of the magnitudes of a type of integers.
+// The bound of magnitudes of a type of integers.
 double BoundOf(DataType type);
-// Whether the shapes broadcast, to `result` of not too many elements.
+// Returns whether the shapes broadcast to `result`, of at most kMostElements.
 bool Broadcasts(const Dims& a, const Dims& b, Dims* result);
 // "i0, i1"
 std::string Indices(size_t rank);

@@ -134,7 +134,7 @@ void ProgramWriter::AddPlacement() {
                   " = =(", b.name, read, ") default ", half, ";"));
 }
 
-// Elements that equal those of another tensor: as bools, or a third tensor's value there.
+// Compares all elements of two tensors: gives bools, or values where elements are equal.
 void ProgramWriter::AddMatch() {
   const auto is_vector = [](const RandomValue& value) {
     return value.dims.size() == 1 && value.is_exact;

@@ -44,7 +44,7 @@ std::string Target(const std::string& name, const std::string& indices, const Di
 }
 
 void ProgramWriter::Add(RandomValue value, const std::string& text) {
-  // Exact floats have at most so many bits from their first to their last.
+  // The most bits that an exact float has, from its first to its last.
   constexpr int kExactBits = 21;
   if (!IsFloat(value.type)) {
     value.is_exact = true;
@@ -224,7 +224,7 @@ void ProgramWriter::AddCast() {
   if (IsFloat(result.type) && a.bound > 65536) return;
   if (IsFloat(a.type) != IsFloat(result.type)) result.fraction = 0;
   if (!IsFloat(result.type)) result.bound = std::min(a.bound, BoundOf(result.type));
-  // Where it wraps, any number comes out.
+  // A cast that wraps gives any number.
   if (!IsFloat(a.type) && result.bound < a.bound) result.bound = BoundOf(result.type);
   const std::string name = std::string(Name(result.type));
   const size_t digits = name.find_first_of("0123456789");
