@@ -195,7 +195,7 @@ report homes
 refused() {
   local before after
   before=$(cd "$work/foreign" && find . -printf '%p %u %m %s %T@\n' | sort | sha256sum)
-  attempt "$1" "" . $2 env TARTAN_CACHE_DIR="$work/foreign" "${run[@]}"
+  attempt "$1" "" . $2 env TARTAN_CACHE_DIR="$work/foreign" "${run[@]}" --tier ready
   after=$(cd "$work/foreign" && find . -printf '%p %u %m %s %T@\n' | sort | sha256sum)
   if [[ $before != "$after" ]] || ! grep -q "going on without the disk cache: .*$work/foreign" "$work/err"; then
     failures=$((failures + 1))
@@ -204,18 +204,20 @@ refused() {
 }
 
 # Each user with caches that others may write, and as root with those of other users.
-owners=("")
+env TARTAN_CACHE_DIR="$work/filled" "${run[@]}" --tier ready >/dev/null
+mv "$work/answer.npy" "$work/right.npy" # of ready kernels: the last bits differ from the host's
+owners=("") modes=(700 755 777) folders=("" /kernels)
 [[ $(id -u) != 0 ]] || owners+=(65534 12345)
+((limits > 10)) || owners=("${owners[@]: -1}") modes=(777) # the quick share
 for user in "${users[@]}"; do
   for owner in "${owners[@]}"; do
-    for mode in 700 755 777; do
-      for folder in "" /kernels; do
+    for mode in "${modes[@]}"; do
+      for folder in "${folders[@]}"; do
         # What is the user's own, and root's, is trusted unless others may write it.
         is_own=$([[ -z $owner || ($owner == 65534 && -n $user) ]] && echo 1)
         [[ -z $is_own || $mode == 777 ]] || continue
         [[ $mode != 700 || -z $user ]] || continue
-        rm -rf "$work/foreign" && cp -a "$work/sound" "$work/foreign"
-        rm -rf "$work/foreign"/tartan-scratch-*
+        rm -rf "$work/foreign" && cp -a "$work/filled" "$work/foreign"
         [[ $(id -u) != 0 ]] || chown -R "$([[ -n $user ]] && echo 65534 || echo 0)" "$work/foreign"
         chmod 755 "$work/foreign" "$work/foreign/kernels"
         [[ -z $owner ]] || chown "$owner" "$work/foreign$folder"
@@ -224,9 +226,10 @@ for user in "${users[@]}"; do
       done
     done
   done
-  ((limits > 10)) || break
 done
-rm -rf "$work/foreign"
+rm -rf "$work/foreign" "$work/filled"
+env TARTAN_CACHE_DIR="$cache" "${run[@]}" >/dev/null
+mv "$work/answer.npy" "$work/right.npy"
 report "caches of others"
 
 if "$program" devices 2>/dev/null | grep -q '^ *type *gpu'; then

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/device/opencl_driver.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -31,7 +32,8 @@ class OpenClDriver : public hal::Driver {
       : cache_directory_(std::move(cache_directory)),
         cache_(std::move(cache)),
         calibrations_(options.calibrations),
-        quiet_(options.quiet) {}
+        quiet_(options.quiet),
+        memory_limit_bytes_(options.memory_limit_bytes) {}
 
   absl::string_view name() const override { return "opencl"; }
 
@@ -77,6 +79,11 @@ class OpenClDriver : public hal::Driver {
     ReturnCompilerPages();  // its constructors have run
     const bool none = found.ok() ? found->empty() : absl::IsUnavailable(found.status());
     if (none) TARTAN_RETURN_IF_ERROR(WhyNoDevice(folder.status()));
+    if (found.ok() && memory_limit_bytes_ > 0) {
+      for (FoundDevice& device : *found) {
+        device.info.memory_bytes = std::min(device.info.memory_bytes, memory_limit_bytes_);
+      }
+    }
     return found;
   }
 
@@ -90,6 +97,7 @@ class OpenClDriver : public hal::Driver {
   const std::shared_ptr<DiskCache> cache_;  // may be null
   const Calibrations calibrations_;
   const bool quiet_;
+  const int64_t memory_limit_bytes_;
 };
 
 }  // namespace

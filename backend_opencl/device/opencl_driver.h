@@ -21,6 +21,7 @@ struct OpenClOptions {
   // Leaves out what is told on stderr else: that kernels do without compiler builtins, and that a
   // cache is not used because another user may write it.
   bool quiet = false;
+  int64_t memory_limit_bytes = 0;  // the most that is taken of a device's memory; 0: all of it
   Calibrations calibrations = Calibrations::kStored;
 };
 

@@ -39,6 +39,7 @@ std::unique_ptr<hal::Driver> MakeDriver(const DeviceOptions& options) {
   opencl_options.use_disk_cache = options.use_disk_cache;
   opencl_options.verbose = options.verbose;
   opencl_options.quiet = options.quiet;
+  opencl_options.memory_limit_bytes = options.memory_limit_bytes;
   opencl_options.calibrations =
       options.calibrate_again ? opencl::Calibrations::kAgain : opencl::Calibrations::kOnce;
   return opencl::MakeOpenClDriver(opencl_options);

@@ -47,6 +47,7 @@ struct DeviceOptions {
   bool use_disk_cache = true;
   bool verbose = false;  // tells on stderr why the disk cache is not used where it cannot be
   bool quiet = false;    // leaves out warnings of the driver's compiler on stderr
+  int64_t memory_limit_bytes = 0;  // the most that is taken of the device's memory; 0: all
   // Open measures what the device reaches, even if that is known. Else it is measured when kernels
   // for exact sizes are first compiled, once for every device, and kept in the disk cache.
   bool calibrate_again = false;

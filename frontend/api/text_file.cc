@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/process_limits.h"
 
 namespace tartan::api {
 namespace {
@@ -55,6 +56,8 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path, int64_t max_by
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return SystemError(path, errno);
     text.append(buffer, static_cast<size_t>(count));
+    const absl::Status allowed = CheckFileSize(path, static_cast<int64_t>(text.size()));
+    if (!allowed.ok()) return allowed;
     if (static_cast<int64_t>(text.size()) > max_bytes) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": is longer than the ", max_bytes, " bytes that a text may have"));

@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/cli/commands/commands.h"
+#include "frontend/cli/number_options.h"
+#include "frontend/cli/process/resource_limits.h"
 #include "frontend/cli/terminal.h"
 
 namespace tartan::cli {
@@ -51,6 +53,21 @@ void AddComputation(CLI::App& cli, GlobalOptions* options) {
       ->default_str("float32");
 }
 
+// Bounds for hosts that run models and data of others.
+void AddLimits(CLI::App& cli, ResourceLimits* limits) {
+  const auto add = [&](const std::string& name, int64_t* bytes, const std::string& help) {
+    cli.add_option_function<std::string>(
+           name, [=](const std::string& text) { *bytes = ValueOrThrow(name, ParseBytes(text)); },
+           help)
+        ->type_name("SIZE");
+  };
+  add("--max-memory", &limits->memory_bytes,
+      "The most memory of the process, and of a GPU, as 512M or 2G");
+  add("--max-file-size", &limits->file_bytes,
+      "The largest file that is read, and the most that is unpacked from one");
+  AddReal(&cli, "--max-time", &limits->seconds, 0, 1e9, "Seconds until the command is ended");
+}
+
 std::unique_ptr<App> MakeApp() {
   auto app = std::make_unique<App>();
   CLI::App& cli = app->cli;
@@ -77,6 +94,7 @@ std::unique_ptr<App> MakeApp() {
   cli.add_flag("--unchecked", options.unchecked,
                "No error for indices, lengths and labels out of range at run time");
   AddComputation(cli, &options);
+  AddLimits(cli, &options.limits);
   cli.footer(
       "Environment: TARTAN_DEVICE, TARTAN_CACHE_DIR (default $XDG_CACHE_HOME/tartan), NO_COLOR.\n"
       "\nExample:\n"
@@ -147,6 +165,8 @@ ExitCode AnswerParseError(const CLI::App& cli, const CLI::ParseError& error) {
 ExitCode RunCommand(const App& app) {
   for (const Command& command : app.commands) {
     if (!command.app->parsed()) continue;
+    const absl::Status limited = ApplyLimits(app.options.limits);
+    if (!limited.ok()) return Fail(limited);
     const Context context(app.options);
     const absl::StatusOr<ExitCode> code = command.run(context);
     return code.ok() ? *code : Fail(context.Explained(code.status()));

@@ -63,6 +63,7 @@ api::DeviceOptions Context::device_options() const {
   options.use_disk_cache = options_.use_disk_cache;
   options.verbose = options_.verbosity > 0 && !options_.quiet;
   options.quiet = options_.quiet;
+  options.memory_limit_bytes = options_.limits.memory_bytes;
   return options;
 }
 

@@ -11,6 +11,7 @@
 #include "frontend/api/device.h"
 #include "frontend/api/session.h"
 #include "frontend/cli/exit_code.h"
+#include "frontend/cli/process/resource_limits.h"
 #include "frontend/onnx/model/onnx_model.h"
 
 namespace google::protobuf {
@@ -30,6 +31,7 @@ struct GlobalOptions {
   bool unchecked = false;
   api::Tier tier = api::Tier::kAuto;
   Precision precision = Precision::kFloat32;
+  ResourceLimits limits;
 };
 
 class Context {
@@ -50,8 +52,8 @@ class Context {
   absl::StatusOr<std::unique_ptr<api::Session>> OpenSession(
       std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<api::Device> device) const;
 
-  // Writes the result to stdout: `report` as JSON, or `text`. A full disk is an error; a reader that
-  // has gone away ends the program.
+  // Writes the result to stdout: `report` as JSON, or `text`. A full disk is an error; a reader
+  // that has gone away ends the program.
   absl::Status Print(const google::protobuf::Message& report, absl::string_view text) const;
 
   // A line on stderr: always but with --quiet; or with -v only.

@@ -7,10 +7,10 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/process_limits.h"
 
 namespace tartan::data {
 namespace {
@@ -21,12 +21,14 @@ absl::Status NoPlace(const std::string& folder, int64_t size, int error) {
   return absl::ResourceExhaustedError(absl::StrCat(folder, ": no place for ", size,
                                                    " bytes of unpacked data (another folder: "
                                                    "TMPDIR): ",
-                                                   std::strerror(error)));
+                                                   WriteErrorText(error)));
 }
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Scratch>> Scratch::Create(int64_t size) {
+  const absl::Status allowed = CheckFileSize("unpacked data", size);
+  if (!allowed.ok()) return allowed;
   if (size <= kHeapBytes) {
     void* data = std::calloc(size > 0 ? static_cast<size_t>(size) : 1, 1);
     if (data == nullptr) return absl::ResourceExhaustedError("no memory left");

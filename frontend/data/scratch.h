@@ -14,6 +14,7 @@ class Scratch {
  public:
   // Small buffers lie on the heap, others in a file without a name in $TMPDIR, or /tmp, whose place
   // on the disk is taken at once. ResourceExhausted where there is none, naming folder and size.
+  // Aborted where the process may not unpack as much (tile/base/process_limits.h).
   static absl::StatusOr<std::shared_ptr<Scratch>> Create(int64_t size);
   ~Scratch();
   Scratch(const Scratch&) = delete;

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/data/scratch.h"
 #include "tile/base/printable.h"
+#include "tile/base/process_limits.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::data {
@@ -206,9 +208,11 @@ std::optional<std::string> Inflate(Bytes packed, absl::Span<uint8_t> out) {
 }  // namespace
 
 absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::Span<const uint8_t> archive) {
+  constexpr int64_t kMostBytes = std::numeric_limits<int64_t>::max();
   TARTAN_ASSIGN_OR_RETURN(const Directory directory, FindDirectory(archive));
   Bytes rest = archive.subspan(directory.offset, directory.size);
   std::vector<ZipMember> members(directory.count);
+  int64_t unpacked = 0;  // members may share the bytes that they unpack
   for (ZipMember& member : members) {
     if (!HasRecord(rest, 0, kEntrySize, kEntry)) return DamagedArchive("its directory is cut off");
     const uint64_t name_size = Number<uint16_t>(rest, 28);
@@ -218,8 +222,10 @@ absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::Span<const uint8_t> archive
     member.name.assign(reinterpret_cast<const char*>(rest.data()) + kEntrySize, name_size);
     TARTAN_RETURN_IF_ERROR(ReadMember(archive, rest.subspan(0, kEntrySize),
                                       rest.subspan(kEntrySize + name_size, extra_size), &member));
+    if (member.is_deflated) unpacked += std::min(member.unpacked_size, kMostBytes - unpacked);
     rest.remove_prefix(size);
   }
+  TARTAN_RETURN_IF_ERROR(CheckFileSize("unpacked data of the archive", unpacked));
   return members;
 }
 

@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/process_limits.h"
 
 namespace tartan {
 namespace {
@@ -60,6 +61,10 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
     close(fd);
     return absl::InvalidArgumentError(
         absl::StrCat(path, S_ISDIR(info.st_mode) ? ": is a folder" : ": is no regular file"));
+  }
+  if (absl::Status status = CheckFileSize(path, info.st_size); !status.ok()) {
+    close(fd);
+    return status;
   }
   const size_t size = static_cast<size_t>(info.st_size);
   void* data = nullptr;

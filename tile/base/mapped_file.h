@@ -14,7 +14,8 @@ namespace tartan {
 class MappedFile {
  public:
   // NotFound when there is no such file, InvalidArgument for a folder, Unavailable when it cannot
-  // be read; the message names `path` and the system's reason.
+  // be read; the message names `path` and the system's reason. Aborted where the file is larger
+  // than this process may read (CheckFileSize).
   static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

@@ -3,7 +3,7 @@
 _tartan() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local commands="devices inspect run verify bench tune train generate quantize tile grad-check cache"
-  local global="--format --device -v -vv --quiet --no-cache --unchecked --tier --help --version"
+  local global="--format --device -v -vv --quiet --no-cache --unchecked --tier --max-memory --max-file-size --max-time --help --version"
   local command="" word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     if [[ " $commands " == *" $word "* ]]; then
