@@ -4,11 +4,12 @@ standard (2024.12)."""
 
 from tartan import _loader as _loader  # first: it finds OpenCL
 from tartan._bits import *
+from tartan._complex import ComplexTensor
 from tartan._creation import (
     arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid,
     ones, ones_like, zeros, zeros_like)
 from tartan._dtypes import (
-    bfloat16, bool_, finfo, float16, float32, float64, iinfo, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
+    bfloat16, bool_, complex64, complex128, finfo, float16, float32, float64, iinfo, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 from tartan._dtypes import bool_ as bool
 from tartan._elementwise import *
 from tartan._explain import Explanation, explain
@@ -29,6 +30,10 @@ from tartan.inference import (
 from tartan._variable import Variable
 from tartan._vmap import vmap
 from tartan import _hooks as _hooks
-from tartan import _indexing, linalg, random
+from tartan import _complex_linalg, _complex_rules, _creation, _indexing, _selection, fft, linalg, random
+
+# The package's functions take complex numbers from here on.
+globals().update(_complex_rules.with_rules(globals()))
+vars(linalg).update(_complex_rules.with_rules({name: getattr(linalg, name) for name in linalg.__all__}, _complex_linalg.RULES))
 
 __version__ = "0.1.0"

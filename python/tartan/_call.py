@@ -47,7 +47,7 @@ def _made(x):
             dtype = _dtypes.int64 if x < 2**63 else _dtypes.uint64
         return constant(x, dtype)
     if isinstance(x, complex):
-        raise TypeError("tensors have no complex elements")
+        raise TypeError(f"{x} is a complex number, and a real one is expected here")
     if isinstance(x, np.ndarray) and not x.dtype.hasobject or isinstance(x, np.generic):
         return from_numpy(x)
     held = getattr(x, "value", None)

@@ -25,6 +25,7 @@ int8, int16, int32, int64 = (DType(f"int{n}") for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (DType(f"uint{n}") for n in (8, 16, 32, 64))
 float16, float32, float64 = (DType(f"float{n}") for n in (16, 32, 64))
 bfloat16 = DType("bfloat16")
+complex64, complex128 = DType("complex64"), DType("complex128")  # pairs of tensors (_complex.py)
 
 ALL = {d: d for d in (bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16,
                       float32, float64)}
@@ -107,12 +108,29 @@ def promote_scalar(dtype, scalar):
     return dtype if is_float(dtype) else float32
 
 
+class _FloatInfo:
+    """Limits of a type of floats: `bits`, `dtype`, and numbers of Python. Whatever else numpy.finfo has is NumPy's."""
+
+    def __init__(self, dtype, info):
+        self.dtype, self.bits, self._info = numpy_dtype(dtype), int(info.bits), info
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.smallest_normal = float(info.smallest_normal)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._info, name)
+
+    def __repr__(self):
+        return f"tartan.finfo({self.dtype.name}, eps={self.eps}, min={self.min}, max={self.max})"
+
+
 def finfo(dtype):
-    """Limits of a type of floats, as NumPy's."""
+    """Limits of a type of floats: bits, eps, max, min, smallest_normal, dtype."""
     dtype = as_dtype(getattr(dtype, "dtype", dtype))
     if dtype == "bfloat16":
-        return ml_dtypes.finfo(ml_dtypes.bfloat16)
-    return np.finfo(str(dtype))
+        return _FloatInfo(dtype, ml_dtypes.finfo(ml_dtypes.bfloat16))
+    return _FloatInfo(dtype, np.finfo(str(dtype)))
 
 
 def iinfo(dtype):

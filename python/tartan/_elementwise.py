@@ -134,15 +134,17 @@ def positive(x, /):
 
 
 def conj(x, /):
-    """x itself: elements are real."""
+    """The conjugates of complex numbers; real ones are their own."""
     return tensor(x)
 
 
-real = conj
+def real(x, /):
+    """The real parts of complex numbers; real ones are their own."""
+    return tensor(x)
 
 
 def imag(x, /):
-    """0 for every element: elements are real."""
+    """The imaginary parts of complex numbers; 0 for real ones."""
     from tartan._creation import zeros_like
 
     return zeros_like(tensor(x))
@@ -194,7 +196,7 @@ _FLOOR_FLOATS = """function (A, B) -> (C) {
   Q = (A - M) / B;
   F = floor(Q);
   G = Q - F > 0.5 ? F + 1 : F;
-  C = B == 0 ? A / B : isinf(B) && !isinf(A) && !isnan(A) ? (A != 0 && (A < 0) != (B < 0) ? -1.0 : A / B) : G == 0 ? A / B * 0 : G;
+  C = B == 0 || isinf(A) || isinf(B) ? A / B : G == 0 ? A / B * 0 : G;
 }"""
 _REMAINDER_FLOATS = """function (A, B) -> (C) {
   R = fmod(A, B);
@@ -203,7 +205,8 @@ _REMAINDER_FLOATS = """function (A, B) -> (C) {
 
 
 def floor_divide(x1, x2, /):
-    """The greatest integer not above x1 / x2; 0 for integers divided by 0."""
+    """x1 / x2 rounded down; 0 for integers divided by 0. Of infinities among floats it is x1 / x2 itself,
+    as the array API standard has it: 5 // -inf is -0.0, where Python and NumPy have -1.0."""
     a, b = pair(x1, x2)
     if a.dtype == "bool":
         a, b = to(a, _dtypes.int8), to(b, _dtypes.int8)

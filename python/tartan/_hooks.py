@@ -25,7 +25,7 @@ def _add_backend(module):
             self.tartan = tartan
 
         def is_appropriate_type(self, tensor):
-            return isinstance(tensor, self.tartan.Tensor)
+            return isinstance(tensor, (self.tartan.Tensor, self.tartan.ComplexTensor))
 
         def from_numpy(self, x):
             return self.tartan.asarray(x)
@@ -58,7 +58,7 @@ def _add_backend(module):
             return self.tartan.concat(tensors, axis=axis)
 
         def is_float_type(self, x):
-            return self.tartan.isdtype(x.dtype, "real floating")
+            return self.tartan.isdtype(x.dtype, ("real floating", "complex floating"))
 
         def einsum(self, pattern, *x):
             return self.tartan.einsum(pattern, *x)

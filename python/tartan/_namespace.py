@@ -15,10 +15,11 @@ __array_api_version__ = "2024.12"
 
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
+_COMPLEX = (_dtypes.complex64, _dtypes.complex128)
 _KINDS = {
     "bool": ("bool",), "signed integer": _dtypes.SIGNED, "unsigned integer": _dtypes.UNSIGNED,
-    "integral": _dtypes.SIGNED + _dtypes.UNSIGNED, "real floating": _dtypes.FLOATS, "complex floating": (),
-    "numeric": _dtypes.SIGNED + _dtypes.UNSIGNED + _dtypes.FLOATS}
+    "integral": _dtypes.SIGNED + _dtypes.UNSIGNED, "real floating": _dtypes.FLOATS, "complex floating": _COMPLEX,
+    "numeric": _dtypes.SIGNED + _dtypes.UNSIGNED + _dtypes.FLOATS + _COMPLEX}
 
 
 def _dtype_of(x):
@@ -72,12 +73,13 @@ class _Info:
         return _runtime.device().info["name"]
 
     def default_dtypes(self, *, device: Any = None) -> dict:
-        return {"real floating": _dtypes.float32, "complex floating": None, "integral": _dtypes.int32,
+        return {"real floating": _dtypes.float32, "complex floating": _dtypes.complex64, "integral": _dtypes.int32,
                 "indexing": _dtypes.int64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict:
-        return {str(d): d for d in _dtypes.ALL.values()
-                if d not in ("float16", "bfloat16") and (kind is None or isdtype(d, kind))}
+        kinds = (kind,) if isinstance(kind, str) else kind
+        return {str(d): d for d in (*_dtypes.ALL.values(), *_COMPLEX)
+                if d not in ("float16", "bfloat16") and (kinds is None or any(d in _KINDS[k] for k in kinds))}
 
     def devices(self) -> list:
         return [self.default_device()]

@@ -29,12 +29,12 @@ _OF_VALUES = {
     "array_equiv", "allclose", "may_share_memory", "shares_memory"}
 _FUNCTIONS = {"amax": "max", "amin": "min", "around": "round", "concatenate": "concat"}
 _RENAMED = {"ddof": "correction", "a_min": "min", "a_max": "max", "newshape": "shape"}
-_MODULES = {"numpy.linalg": "linalg"}
+_MODULES = {"numpy.linalg": "linalg", "numpy.fft": "fft"}
 
 
 def _to_arrays(x):
     """Replaces tensors by arrays, in lists and tuples, too."""
-    if isinstance(x, (_tartan.Tensor, _tartan.Variable)):
+    if isinstance(x, (_tartan.Tensor, _tartan.ComplexTensor, _tartan.Variable)):
         return x.numpy()
     if isinstance(x, (list, tuple)):
         return type(x)(_to_arrays(part) for part in x)

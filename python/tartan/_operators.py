@@ -15,7 +15,7 @@ import tartan as _tartan  # complete once an operator is called
 if TYPE_CHECKING:
     from tartan._tensor import Tensor
 
-_KNOWN = (bool, int, float, np.ndarray, np.generic, list, tuple)
+_KNOWN = (bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 
 
 def _is_operand(x):

@@ -192,10 +192,13 @@ def unique_all(x: Any, /) -> UniqueAll:
     """The different elements in order, where each is first, for each element the position of its like, and how
     often each is there. Each NaN is different."""
     x = tensor(x)
-    _, first, inverse, counts = np.unique(x.numpy(), return_index=True, return_inverse=True, return_counts=True,
-                                          equal_nan=False)
-    values = take(ravel(x), index_constant(first))
-    return UniqueAll(values, tensor(first.astype("int64")), tensor(inverse.reshape(x.shape).astype("int64")),
+    return unique_of(x.numpy(), lambda first: take(ravel(x), index_constant(first)))
+
+
+def unique_of(array, taken):
+    """The same of values; `taken` gives the elements at positions of the flat tensor."""
+    _, first, inverse, counts = np.unique(array, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
+    return UniqueAll(taken(first), tensor(first.astype("int64")), tensor(inverse.reshape(array.shape).astype("int64")),
                      tensor(counts.astype("int64")))
 
 
@@ -225,4 +228,4 @@ def one_hot(x: Any, num_classes: int, /, *, dtype: Any = None) -> Tensor:
 
 
 __all__ = [name for name, value in globals().items()
-           if not name.startswith("_") and getattr(value, "__module__", "") == __name__]
+           if not name.startswith("_") and getattr(value, "__module__", "") == __name__ and name != "unique_of"]

@@ -131,8 +131,9 @@ class Tensor(Operators):
         """Pickles hold the values. ConcretizationError where there are none."""
         return _restored, (self._kind, np.array(self.numpy()))
 
-    def __dlpack__(self, **options):
-        return self.numpy().copy().__dlpack__(**options)
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A copy in the memory of the CPU. BufferError for another device, or where no copy is allowed."""
+        return exported(self.numpy().copy(), dl_device, copy)
 
     def __dlpack_device__(self):
         return (1, 0)
@@ -218,6 +219,15 @@ def evaluate(*tensors):
 def another(x):
     """The same value in an object of its own, which assignments to elements change alone."""
     return x._another()
+
+
+def exported(array, device, copy):
+    """A capsule of DLPack for an array that nobody else has."""
+    if copy is False:
+        raise BufferError("a tensor is a value, which whoever shares its memory could change: it is exported as a copy")
+    if device not in (None, (1, 0)):
+        raise BufferError(f"a tensor is exported to the CPU, (1, 0), not to {device}")
+    return array.__dlpack__()
 
 
 def _restored(kind, array):

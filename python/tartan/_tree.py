@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested lists, tuples and dictionaries as flat lists of what they hold."""
+"""Nested lists, tuples and dictionaries as flat lists of what they hold. Complex tensors are trees of two tensors."""
 
 
 def flatten(tree, leaves):
@@ -11,6 +11,8 @@ def flatten(tree, leaves):
     if isinstance(tree, dict):
         keys = tuple(tree)
         return (type(tree), keys, tuple(flatten(tree[key], leaves) for key in keys))
+    if hasattr(tree, "_tree_parts"):
+        return (type(tree), tuple(flatten(part, leaves) for part in tree._tree_parts()))
     leaves.append(tree)
     return None
 
@@ -25,6 +27,6 @@ def unflatten(form, leaves):
         return kind(items) if kind is not dict else dict(items)
     kind, parts = form
     values = [unflatten(part, leaves) for part in parts]
-    if hasattr(kind, "_fields"):  # a named tuple
+    if hasattr(kind, "_fields") or hasattr(kind, "_tree_parts"):  # a named tuple, a complex tensor
         return kind(*values)
     return kind(values)

@@ -15,7 +15,7 @@ import pytest
 import tartan
 
 _FOLDER = pathlib.Path(tartan.__file__).parent
-_MODULES = ["tartan", "tartan.linalg", "tartan.random", "tartan.inference", "tartan.keras", "tartan.onnx_backend",
+_MODULES = ["tartan", "tartan.fft", "tartan.linalg", "tartan.random", "tartan.inference", "tartan.keras", "tartan.onnx_backend",
             "tartan._core"]
 # Methods that the package makes in a loop, with the parameters of functions of the same names.
 _MADE = set("sum prod mean var std min max any all argmin argmax transpose squeeze clip round".split())
@@ -171,7 +171,7 @@ def test_members_of_classes(module, name):
         assert ("classmethod" in decorators) == isinstance(found, classmethod), place
         if isinstance(found, classmethod):
             _check_function(nodes, found.__func__, place)
-        elif kind is tartan.Tensor and member in _MADE:
+        elif kind in (tartan.Tensor, tartan.ComplexTensor) and member in _MADE:
             wanted = _listed(inspect.signature(getattr(tartan, member)))[1:]
             assert _parameters(nodes[0].args)[1:] == wanted, place
             _check_defaults(nodes[0], getattr(tartan, member), place)

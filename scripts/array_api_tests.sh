@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the array API's own tests (github.com/data-apis/array-api-tests) with the package of the build. What may fail is in
+# python/tests/array_api_xfails.txt, with the reason; anything else that fails ends the script with status 1.
+# Usage: scripts/array_api_tests.sh [FOLDER [EXAMPLES [PYTEST OPTION]...]]
+#   FOLDER of the suite with its submodule (build/array-api-tests, cloned there if it is missing); EXAMPLES of each test (100).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/packages.sh
+
+build=${TARTAN_BUILD:-build}
+folder=${1:-$build/array-api-tests}
+examples=${2:-100}
+python=${PYTHON:-$PWD/$build/venv/bin/python}
+[ -d "$folder" ] || git clone --quiet --recurse-submodules https://github.com/data-apis/array-api-tests "$folder" ||
+  fail "the suite could not be cloned; clone it elsewhere and name the folder"
+"$python" -m pip install --quiet --disable-pip-version-check -r "$folder/requirements.txt"
+
+export PYTHONPATH="$PWD/$build/python" ARRAY_API_TESTS_MODULE=tartan
+list="$PWD/python/tests/array_api_xfails.txt"
+cd "$folder"
+exec "$python" -m pytest -q -p no:cacheprovider -c pytest.ini --max-examples "$examples" --xfails-file "$list" \
+  --disable-deadline "${@:3}" array_api_tests
