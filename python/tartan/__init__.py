@@ -5,6 +5,7 @@ standard (2024.12)."""
 from tartan import _loader as _loader  # first: it finds OpenCL
 from tartan._bits import *
 from tartan._complex import ComplexTensor
+from tartan._control import cond, scan, while_loop
 from tartan._creation import (
     arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid,
     ones, ones_like, zeros, zeros_like)
@@ -27,6 +28,7 @@ from tartan.inference import (
     ExecutionMode, ExecutionOrder, GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue,
     RunOptions, SessionOptions, get_all_providers, get_available_providers, get_device, set_default_logger_severity,
     set_default_logger_verbosity, set_seed)
+from tartan._transforms import custom_gradient, jacobian, jvp, stop_gradient, vjp
 from tartan._variable import Variable
 from tartan._vmap import vmap
 from tartan import _hooks as _hooks

@@ -18,7 +18,7 @@ _OTHERS = set("""ConcretizationError Explanation Function IOBinding InferenceSes
     explain eye finfo float16 float32 float64 from_onnx function grad gradients iinfo inf inference int16 int32 int64 int8
     isdtype linalg list_devices nan newaxis ones operator pi random recording result_type set_device uint16 uint32 uint64
     uint8 value_and_grad vmap zeros keras onnx_backend nonzero unique_all unique_counts unique_inverse unique_values
-    ComplexTensor complex64 complex128 fft ExecutionMode ExecutionOrder
+    ComplexTensor complex64 complex128 fft custom_gradient jacobian jvp vjp ExecutionMode ExecutionOrder
     GraphOptimizationLevel ModelMetadata OrtValue RunOptions SessionOptions get_all_providers get_available_providers
     get_device set_default_logger_severity set_default_logger_verbosity set_seed""".split())
 # What is computed for each element by itself.

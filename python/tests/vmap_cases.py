@@ -149,6 +149,11 @@ CASES |= {
         [signed(2, 3), np.array([[0, 1], [2, 0]]), signed(2, 2)]),
     "rows of positions": (lambda x, i: tartan.tile("function (X, I) -> (Y) { Y = gather_nd(X, I, 1); }")(x, i),
                           [signed(2, 3, 2), whole(2, 4, 1)]),
+    "cond": (lambda x: tartan.cond(x[0] > 0, lambda a: a * 2, lambda a: tartan.sin(a), x), [signed(4)]),
+    "while_loop": (lambda x: tartan.while_loop(lambda v: tartan.sum(v) < 5, lambda v: v * 1.5 + 0.1, x, maximum_iterations=6),
+                   [floats(3)]),
+    "scan": (lambda x: tartan.scan(lambda c, a: (c * 0.5 + a, c * a), x[0] * 0, x)[1], [signed(4)]),
+    "stop_gradient": (lambda x: tartan.stop_gradient(x) * x, [signed(4)]),
     "a default": (lambda x, d: tartan.tile("function (X[N], D[M]) -> (Y) { Y[i + 1 : M] = =(X[i]) default D; }")(x, d),
                   [signed(2), signed(4)]),
     "a convolution": (lambda x, k: tartan.tile("""function (I[N, L, CI], K[LK, CI, CO]) -> (R) {

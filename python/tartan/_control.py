@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions and loops with JAX's names and meaning. A known condition decides at once. In functions that are captured,
+and under tartan.vmap, both branches are computed and the values chosen."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from tartan import _tree
+from tartan import _elementwise as _e
+from tartan import _manipulation as _m
+from tartan._call import tensor
+from tartan._creation import zeros_like
+from tartan._tensor import state
+
+_MOST_STEPS = 1000  # of a loop whose steps are all computed
+
+
+def _tensors(tree):
+    """The form of a tree, and its leaves as tensors."""
+    leaves = []
+    form = _tree.flatten(tree, leaves)
+    return form, [x if x is None else tensor(x) for x in leaves]
+
+
+def _described(leaves):
+    return ", ".join("None" if x is None else f"{x.dtype}{list(x.shape)}" for x in leaves) or "nothing"
+
+
+def _fitting(first, second, what):
+    """The leaves of two trees. TypeError where forms, shapes or types differ."""
+    (form, a), (other, b) = _tensors(first), _tensors(second)
+    alike = form == other and all((x is None) == (y is None) for x, y in zip(a, b))
+    if not alike or any(x is not None and (x.shape, x.dtype) != (y.shape, y.dtype) for x, y in zip(a, b)):
+        raise TypeError(f"{what}: {_described(a)} and {_described(b)}" + ("" if form == other else ", as trees that differ"))
+    return form, a, b
+
+
+def _predicate(value, name):
+    value = tensor(value)
+    if value.ndim:
+        raise TypeError(f"{name}: the condition is one bool, not {value.dtype}{list(value.shape)}")
+    return value
+
+
+class _Branch:
+    """The result of one branch, and the variables that the branch assigned to."""
+
+    def __init__(self, function, operands):
+        trace = state.trace
+        before = dict(trace.writes) if trace is not None else {}
+        try:
+            self.result = function(*operands)
+            self.writes = dict(trace.writes) if trace is not None else {}
+        finally:
+            if trace is not None:
+                trace.writes.clear()
+                trace.writes.update(before)
+
+
+def _choose_writes(condition, taken, other):
+    trace = state.trace
+    for variable in dict.fromkeys([*taken.writes, *other.writes]):
+        before = trace.read(variable)
+        a, b = taken.writes.get(variable, before), other.writes.get(variable, before)
+        trace.write(variable, a if a is b else variable._kind._of(_e.where(condition, a, b)))
+
+
+def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> Any:
+    """true_fun(*operands) where `pred`, a bool without dimensions, holds, else false_fun(*operands).
+
+    Where `pred` is known one branch runs. Where a function is captured, or `pred` is mapped, both are computed; their
+    results are trees of one form, with leaves of the same shapes and types, and variables that either assigns to get the
+    value that is chosen. A branch that gives NaN or infinities where it is not taken gives NaN to derivatives. TypeError
+    for results that differ, or for a `pred` with dimensions."""
+    pred = _predicate(pred, "cond")
+    if not pred.is_traced:
+        return true_fun(*operands) if bool(pred) else false_fun(*operands)
+    taken, other = _Branch(true_fun, operands), _Branch(false_fun, operands)
+    form, a, b = _fitting(taken.result, other.result, "cond: both branches give the same shapes and types, not")
+    if state.trace is not None:
+        _choose_writes(pred, taken, other)
+    return _tree.unflatten(form, iter([x if x is None else _e.where(pred, x, y) for x, y in zip(a, b)]))
+
+
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, maximum_iterations: int | None = None) -> Any:
+    """init_val, then body_fun(value) as long as cond_fun(value), a bool without dimensions, holds; no more than
+    `maximum_iterations` times. `init_val` is a tensor or a tree of them; the body gives the same shapes and types.
+
+    The condition's value is asked for before each step. Where there is none, as in functions that are captured, all
+    `maximum_iterations` steps (at most 1000) are computed, and values stay as they are from where the condition does not
+    hold. TypeError for a body that gives something else than it gets; NotImplementedError without a limit there."""
+    form, leaves = _tensors(init_val)
+    value, done = _tree.unflatten(form, iter(leaves)), 0
+    while maximum_iterations is None or done < maximum_iterations:
+        going = _predicate(cond_fun(value), "while_loop")
+        if going.is_traced:
+            return _masked(cond_fun, body_fun, value, going, maximum_iterations, done)
+        if not bool(going):
+            break
+        value = _stepped(body_fun, value)
+        done += 1
+    return value
+
+
+def _stepped(body, value):
+    form, _, after = _fitting(value, body(value), "while_loop: the body gives what it gets, not")
+    return _tree.unflatten(form, iter(after))
+
+
+def _masked(condition, body, value, going, limit, done):
+    if limit is None or limit - done > _MOST_STEPS:
+        raise NotImplementedError(
+            "while_loop with a condition that is not known while a function is captured or mapped needs maximum_iterations of "
+            f"at most {_MOST_STEPS}, not {limit}")
+    for _ in range(done, limit):
+        before = _tensors(value)[1]
+        form, after = _tensors(_stepped(body, value))
+        value = _tree.unflatten(form, iter([x if x is None else _e.where(going, y, x) for x, y in zip(before, after)]))
+        going = _e.logical_and(going, _predicate(condition(value), "while_loop"))
+    return value
+
+
+def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+         unroll: int | bool = 1) -> tuple[Any, Any]:
+    """Runs `carry, y = f(carry, x)` over the first axis of `xs`, a tensor or a tree of tensors with one size there (None:
+    `length` times with x None), from the last element on with `reverse`. Gives the last carry, and what the steps gave,
+    stacked along a first axis in the order of xs; None stays None.
+
+    Every step becomes a part of the program where a function is captured; `unroll` changes nothing. TypeError for a carry
+    of another form, shape or type than `init`; ValueError for sizes that differ, or where neither xs nor length is there."""
+    del unroll
+    form, leaves = _tensors(xs)
+    sizes = {x.shape[0] for x in leaves if x is not None and x.ndim}
+    if any(x is not None and not x.ndim for x in leaves) or len(sizes | ({length} - {None})) > 1:
+        raise ValueError(f"scan: xs are {_described(leaves)}, length is {length}: they have one size along the first axis")
+    if not sizes and length is None:
+        raise ValueError("scan: neither xs nor length says how many steps there are")
+    steps = sizes.pop() if sizes else int(length)
+    carry_form, carry = _tensors(init)
+    carry = _tree.unflatten(carry_form, iter(carry))
+    results = [None] * steps
+    for k in reversed(range(steps)) if reverse else range(steps):
+        carry, results[k] = _scanned(f, carry, form, leaves, k)
+    if not steps:  # a step with zeros says which form the results have
+        empty = [x if x is None else zeros_like(_m.broadcast_to(x[:0].sum(axis=0, keepdims=True), (1, *x.shape[1:])), dtype=x.dtype)
+                 for x in leaves]
+        _, result = _scanned(f, carry, form, empty, 0)
+        out_form, outputs = _tensors(result)
+        return carry, _tree.unflatten(out_form, iter([y if y is None else _m.stack([y])[:0] for y in outputs]))
+    listed = [_tensors(result) for result in results]
+    out_form = listed[0][0]
+    stacked = [None if parts[0] is None else _m.stack(parts) for parts in zip(*(outputs for _, outputs in listed))]
+    return carry, _tree.unflatten(out_form, iter(stacked))
+
+
+def _scanned(f, carry, form, leaves, k):
+    x = _tree.unflatten(form, iter([x if x is None else x[k] for x in leaves]))
+    after, result = f(carry, x)
+    carry_form, _, after = _fitting(carry, after, "scan: a step gives a carry as it gets it, not")
+    return _tree.unflatten(carry_form, iter(after)), result
