@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -46,18 +47,33 @@ int MaskOperations(const loop::ExprPtr& mask, int limit) {
   return count;
 }
 
-// The value of a float32 literal that the operation takes as it takes any other: 0 and 1 are
-// simplified, and some operations are written otherwise for some values.
-std::optional<double> NumberOf(ScalarOp op, const poly::Expr& operand) {
-  const bool is_plain = op == ScalarOp::kAdd || op == ScalarOp::kSub || op == ScalarOp::kMul ||
-                        op == ScalarOp::kDiv || op == ScalarOp::kNeg || op == ScalarOp::kSelect;
+// Operations that a literal operand may be an argument of. A division of integers by an argument is
+// slower than one by a literal, but much faster than a driver compiles one more kernel.
+bool IsPlain(ScalarOp op) {
+  constexpr ScalarOp kOps[] = {ScalarOp::kAdd,    ScalarOp::kSub, ScalarOp::kMul,
+                               ScalarOp::kDiv,    ScalarOp::kMod, ScalarOp::kNeg,
+                               ScalarOp::kSelect, ScalarOp::kMin, ScalarOp::kMax};
+  const bool is_comparison = ScalarOp::kEqual <= op && op <= ScalarOp::kGreaterEqual;
+  return is_comparison || std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+}
+
+// True if kernels of other sizes may have another value for this literal operand. 0 and 1 are
+// simplified, so a literal of these values counts only if it is known to be a size.
+bool MayFollowFromSizes(ScalarOp op, const poly::Expr& operand, DataType index_type) {
   const auto* literal = std::get_if<poly::Literal>(&operand.node);
-  if (!is_plain || literal == nullptr || operand.type != DataType::kFloat32) return {};
+  if (literal == nullptr || !IsPlain(op)) return false;
+  if (operand.type != DataType::kFloat32) {
+    const auto* whole = std::get_if<int64_t>(&literal->value);
+    const bool is_held = whole != nullptr && IsSignedInteger(operand.type) &&
+                         ByteWidth(operand.type) >= 4 && *whole >= MinInteger(index_type) &&
+                         *whole <= MaxInteger(index_type);
+    return is_held && (literal->is_size || *whole > 1 || *whole < -1);
+  }
   const auto* whole = std::get_if<int64_t>(&literal->value);
   const double value =
       whole != nullptr ? static_cast<double>(*whole) : std::get<double>(literal->value);
   const bool is_simple = value == 0 || std::abs(value) == 1 || !std::isfinite(value);
-  return is_simple ? std::nullopt : std::optional<double>(value);
+  return literal->is_size || !is_simple;
 }
 
 bool Contains(const std::vector<math::RangeConstraint>& constraints,
@@ -295,9 +311,10 @@ loop::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
   int lanes = 1;
   bool has_mask = false;
   for (const poly::ExprPtr& operand : apply.operands) {
-    const std::optional<double> number = NumberOf(apply.op, *operand);
+    const bool is_number =
+        indices_.has_size_arguments() && MayFollowFromSizes(apply.op, *operand, indices_.type());
     const bool is_chosen = apply.op == ScalarOp::kSelect && !operands.empty();
-    operands.push_back(number      ? indices_.FloatNumber(operand, *number)
+    operands.push_back(is_number   ? indices_.LiteralNumber(operand)
                        : is_chosen ? EmitChosen(operand)
                                    : Emit(operand));
     // What is decided already leaves no trace of the other value.

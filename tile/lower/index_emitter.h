@@ -36,10 +36,10 @@ class IndexEmitter {
   loop::ExprPtr Size(const std::string& role, int64_t value) const {
     return sizes_ == nullptr ? Number(value) : sizes_->Get(role, value);
   }
-  // A finite float32 literal, which may follow from sizes too: a mean's divisor.
-  loop::ExprPtr FloatNumber(const poly::ExprPtr& literal, double value) const {
-    return sizes_ == nullptr ? loop::Float(value, DataType::kFloat32)
-                             : sizes_->GetFloat(literal, static_cast<float>(value));
+  // The argument for a literal that may follow from sizes, as a mean's divisor does. Requires size
+  // arguments, and float32 or an integer that the index type holds.
+  loop::ExprPtr LiteralNumber(const poly::ExprPtr& literal) const {
+    return sizes_->GetNumber(literal);
   }
   // The expression that holds the current value of an index.
   void Set(int index, loop::ExprPtr value) { values_[index] = std::move(value); }

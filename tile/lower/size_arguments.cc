@@ -13,12 +13,22 @@ loop::ExprPtr SizeArguments::Get(const std::string& role, int64_t value) {
   return loop::Var(sizes_[it->second].name, {index_type_, 1});
 }
 
-loop::ExprPtr SizeArguments::GetFloat(const poly::ExprPtr& literal, float value) {
-  const auto [it, is_new] = float_positions_.emplace(literal.get(), sizes_.size());
+loop::ExprPtr SizeArguments::GetNumber(const poly::ExprPtr& literal) {
+  const auto [it, is_new] = number_positions_.emplace(literal.get(), sizes_.size());
   if (is_new) {
-    sizes_.push_back({absl::StrCat("number", sizes_.size()), std::bit_cast<int32_t>(value), true});
+    const auto& value = std::get<poly::Literal>(literal->node).value;
+    const auto* whole = std::get_if<int64_t>(&value);
+    const std::string name = absl::StrCat("number", sizes_.size());
+    if (IsFloat(literal->type)) {
+      const auto real = static_cast<float>(whole != nullptr ? static_cast<double>(*whole)
+                                                            : std::get<double>(value));
+      sizes_.push_back({name, std::bit_cast<int32_t>(real), /*is_float=*/true});
+    } else {
+      sizes_.push_back({name, *whole});
+    }
   }
-  return loop::Var(sizes_[it->second].name, sizes_[it->second].type(index_type_));
+  const loop::Size& size = sizes_[it->second];
+  return loop::Cast(loop::Var(size.name, size.type(index_type_)), literal->type);
 }
 
 std::string RangeRole(int index) { return absl::StrCat("range ", index); }

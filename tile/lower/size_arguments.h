@@ -23,8 +23,9 @@ class SizeArguments {
   // for.
   loop::ExprPtr Get(const std::string& role, int64_t value);
 
-  // The argument for a number that an expression of the kernel has, in each place that has it.
-  loop::ExprPtr GetFloat(const poly::ExprPtr& literal, float value);
+  // The argument for a literal of the kernel's expressions, of type float32 or of integers that the
+  // index type holds, in each place that has it.
+  loop::ExprPtr GetNumber(const poly::ExprPtr& literal);
 
   // All of them, in the order in which they were first asked for.
   const std::vector<loop::Size>& sizes() const { return sizes_; }
@@ -32,8 +33,8 @@ class SizeArguments {
  private:
   DataType index_type_;
   std::vector<loop::Size> sizes_;
-  std::map<std::string, size_t> positions_;              // by role
-  std::map<const poly::Expr*, size_t> float_positions_;  // by literal
+  std::map<std::string, size_t> positions_;               // by role
+  std::map<const poly::Expr*, size_t> number_positions_;  // by literal
 };
 
 // The role of an index's range.

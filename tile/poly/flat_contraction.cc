@@ -233,8 +233,9 @@ ExprPtr Convert(ExprPtr expr, DataType type) {
   if (const auto* literal = std::get_if<Literal>(&expr->node)) {
     const auto* i = std::get_if<int64_t>(&literal->value);
     if (IsFloat(type)) {
-      return MakeExpr(
-          type, Literal{i != nullptr ? static_cast<double>(*i) : std::get<double>(literal->value)});
+      const double value =
+          i != nullptr ? static_cast<double>(*i) : std::get<double>(literal->value);
+      return MakeExpr(type, Literal{value, literal->is_size});
     }
     if (i != nullptr && type != DataType::kBool && *i >= MinInteger(type) &&
         (*i <= MaxInteger(type) || type == DataType::kUInt64)) {

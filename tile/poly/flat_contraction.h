@@ -22,6 +22,7 @@ using ExprPtr = std::shared_ptr<const Expr>;
 
 struct Literal {
   std::variant<int64_t, double> value;
+  bool is_size = false;  // the value is a size of the program, or follows from one
 };
 struct Read {  // the element at FlatContraction::accesses[access]
   int access;

@@ -33,17 +33,20 @@ ExprPtr WrapIndex(const ExprPtr& index, int64_t size, DataType type) {
   if (IsSignedInteger(from) && size > MaxInteger(from)) {
     from = size > MaxInteger(DataType::kInt32) ? DataType::kInt64 : DataType::kInt32;
   }
-  auto number = [from](int64_t n) { return Convert(MakeExpr(DataType::kInt64, Literal{n}), from); };
+  const ExprPtr zero = MakeNumber(0, from);
+  const auto limit = [from](int64_t n) {
+    return Convert(MakeExpr(DataType::kInt64, Literal{n, /*is_size=*/true}), from);
+  };
   ExprPtr wrapped = Convert(index, from);
   if (!IsUnsignedInteger(from)) {
-    const ExprPtr negative = MakeApply(ScalarOp::kLess, DataType::kBool, {wrapped, number(0)});
-    const ExprPtr shifted = MakeApply(ScalarOp::kAdd, from, {wrapped, number(size)});
+    const ExprPtr negative = MakeApply(ScalarOp::kLess, DataType::kBool, {wrapped, zero});
+    const ExprPtr shifted = MakeApply(ScalarOp::kAdd, from, {wrapped, limit(size)});
     wrapped = MakeApply(ScalarOp::kSelect, from, {negative, shifted, wrapped});
-    wrapped = MakeApply(ScalarOp::kMax, from, {wrapped, number(0)});
+    wrapped = MakeApply(ScalarOp::kMax, from, {wrapped, zero});
   }
   // A size beyond the index type's range cannot be exceeded.
   if (size - 1 < MaxInteger(from)) {
-    wrapped = MakeApply(ScalarOp::kMin, from, {wrapped, number(std::max<int64_t>(size - 1, 0))});
+    wrapped = MakeApply(ScalarOp::kMin, from, {wrapped, limit(std::max<int64_t>(size - 1, 0))});
   }
   return Convert(wrapped, type);
 }

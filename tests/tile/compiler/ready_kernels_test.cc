@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
@@ -26,7 +27,8 @@ CompileOptions Ready(int64_t vector_width = 8) {
 
 TensorShape Float(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// Checks what the program computes, and gives the names of its kernels, which say what they do.
+// Checks what the program computes, and gives the names of its kernels, which say what they do,
+// with their comments: drivers compile texts that differ in these alone once more.
 std::set<std::string> KernelsOf(const TestProgram& test, int64_t vector_width = 8) {
   ir::Program program = BindTestProgram(test);
   if (test.name == "Convolution") {  // its weights are known at load
@@ -42,7 +44,9 @@ std::set<std::string> KernelsOf(const TestProgram& test, int64_t vector_width = 
     EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-5), "") << test.inputs[0].ToString();
   }
   std::set<std::string> names;
-  for (const loop::Kernel& kernel : list->kernels) names.insert(kernel.name);
+  for (const loop::Kernel& kernel : list->kernels) {
+    names.insert(absl::StrCat(kernel.name, absl::StrJoin(kernel.comments, " ")));
+  }
   return names;
 }
 
@@ -137,6 +141,73 @@ TEST(ReadyKernels, ServeScattersOfAnyNumberOfUpdates) {
                        6};
   };
   ExpectOneKernelForAll({scatter(2), scatter(20), scatter(33)});
+}
+
+// Indices are from -7 to 7: some count from the end, some occur twice, some are out of range.
+TestProgram Indexed(const std::string& expression, std::vector<TensorShape> inputs) {
+  const char* parameters = inputs.size() == 3 ? "D, I, U" : inputs.size() == 2 ? "D, I" : "D";
+  return {expression, absl::StrCat("function (", parameters, ") -> (O) { O = ", expression, "; }"),
+          std::move(inputs), -7, 7};
+}
+TensorShape Int(DataType type, std::vector<int64_t> dims) { return {type, std::move(dims)}; }
+
+TEST(ReadyKernels, ServeScattersOfElementsOfAnySize) {
+  for (const int axis : {0, 1}) {
+    for (const int mode : {0, 1, 3}) {
+      const auto scatter = [&](int64_t rows, int64_t columns, int64_t put_rows,
+                               int64_t put_columns) {
+        return Indexed(absl::StrCat("scatter_elements(D, I, U, ", axis, ", ", mode, ")"),
+                       {Float({rows, columns}), Int(DataType::kInt64, {put_rows, put_columns}),
+                        Float({put_rows, put_columns})});
+      };
+      // Many lines, then few long ones.
+      ExpectOneKernelForAll({scatter(20, 30, 9, 11), scatter(40, 9, 12, 9), scatter(9, 9, 8, 8),
+                             scatter(300, 50, 8, 50)});
+      const int64_t few = 3;
+      const int64_t many = 40;
+      const auto line = [&](int64_t size, int64_t put) {
+        return axis == 0 ? scatter(size, few, put, few) : scatter(few, size, few, put);
+      };
+      ExpectOneKernelForAll({line(9, many), line(90, many + 9), line(2, many), line(8, 300)});
+    }
+  }
+}
+
+TEST(ReadyKernels, ServeScattersOfSlicesOfAnySize) {
+  const auto scatter = [](int64_t rows, int64_t columns, int64_t updates) {
+    return Indexed(
+        "scatter_nd(D, I, U, 1)",
+        {Float({rows, columns}), Int(DataType::kInt32, {updates, 1}), Float({updates, columns})});
+  };
+  ExpectOneKernelForAll({scatter(7, 40, 20), scatter(3, 8, 2), scatter(90, 3, 33),
+                         scatter(2, 200, 5), scatter(5, 65, 1)});
+  const auto points = [](int64_t rows, int64_t columns, int64_t updates) {
+    return Indexed("scatter_nd(D, I, U, 0)",
+                   {Float({rows, columns}), Int(DataType::kInt64, {updates, 2}), Float({updates})});
+  };
+  ExpectOneKernelForAll({points(7, 40, 20), points(3, 8, 2), points(9, 2, 33)});
+  const auto added = [](int64_t rows, int64_t columns, int64_t updates) {
+    return Indexed("scatter(U, I, D)", {Float({rows, columns}), Int(DataType::kInt32, {updates}),
+                                        Float({updates, columns})});
+  };
+  ExpectOneKernelForAll({added(7, 40, 20), added(3, 8, 2), added(9, 3, 33)});
+}
+
+TEST(ReadyKernels, ServeGathersFromTablesOfAnySize) {
+  const auto rows = [](int64_t rows, int64_t columns, int64_t taken) {
+    return Indexed("gather(D, I, 0)", {Float({rows, columns}), Int(DataType::kInt64, {taken})});
+  };
+  ExpectOneKernelForAll({rows(20, 30, 9), rows(2, 9, 40), rows(3, 8, 2), rows(1, 11, 3)});
+  const auto elements = [](int64_t rows, int64_t columns, int64_t taken) {
+    return Indexed("gather_elements(D, I, 1)",
+                   {Float({rows, columns}), Int(DataType::kInt64, {rows, taken})});
+  };
+  ExpectOneKernelForAll({elements(20, 30, 9), elements(2, 9, 40), elements(3, 2, 2)});
+  const auto points = [](int64_t rows, int64_t columns, int64_t taken) {
+    return Indexed("gather_nd(D, I, 0)",
+                   {Float({rows, columns}), Int(DataType::kInt32, {taken, 2})});
+  };
+  ExpectOneKernelForAll({points(20, 30, 9), points(2, 9, 40), points(1, 3, 2)});
 }
 
 // A layer of a transformer: a normalisation, rotated queries and keys of two heads, causal

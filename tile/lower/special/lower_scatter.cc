@@ -58,6 +58,12 @@ class Scatterer {
  private:
   ExprPtr Number(int64_t value) const { return context_.Number(value); }
   ExprPtr Index(const std::string& name) const { return context_.Index(name); }
+  ExprPtr Size(const std::string& role, int64_t value) const { return context_.Size(role, value); }
+  // The stride of dimension `d`. Elements along the last dimension are adjacent at every size.
+  ExprPtr Stride(const std::string& role, const std::vector<int64_t>& dims, size_t d) const {
+    if (d + 1 == dims.size()) return Number(1);
+    return Size(absl::StrCat(role, d), RowMajorStrides(dims)[d]);
+  }
 
   Updates FindUpdates() const {
     Updates updates;
@@ -102,28 +108,29 @@ class Scatterer {
     const bool is_wide = ByteWidth(type) > ByteWidth(index_type) ||
                          (IsUnsignedInteger(type) && ByteWidth(type) == ByteWidth(index_type));
     const DataType compared = is_wide ? DataType::kInt64 : index_type;
-    const auto number = [&](int64_t value) { return loop::Int(value, compared); };
+    const ExprPtr limit = loop::Cast(Size(absl::StrCat("size of ", name), size), compared);
+    const ExprPtr zero = loop::Int(0, compared);
     const std::string given = absl::StrCat(name, "_given");
     statements->push_back(
         loop::MakeDeclare({compared, 1}, given, loop::Cast(raw, compared), /*is_mutable=*/false));
     const ExprPtr index = loop::Var(given, {compared, 1});
     const ExprPtr within =
-        loop::And(loop::LessEqual(number(-size), index), loop::Less(index, number(size)));
-    const ExprPtr position =
-        loop::Select(loop::Less(index, number(0)), loop::Add(index, number(size)), index);
+        loop::And(loop::LessEqual(loop::Sub(zero, limit), index), loop::Less(index, limit));
+    const ExprPtr position = loop::Select(loop::Less(index, zero), loop::Add(index, limit), index);
     statements->push_back(context_.DeclareIndex(
-        name, loop::Cast(loop::Select(within, position, number(-1)), index_type)));
+        name, loop::Cast(loop::Select(within, position, loop::Int(-1, compared)), index_type)));
   }
 
   ExprPtr IsWithin(const ExprPtr& position) const { return loop::LessEqual(Number(0), position); }
 
-  // Where the update numbered `update` goes.
-  Target TargetOf(const ExprPtr& update) const {
+  // Where the update numbered `update` goes. `across` (null: unknown) is the part of an element's
+  // place that its line decides.
+  Target TargetOf(const ExprPtr& update, const ExprPtr& across = nullptr) const {
     switch (special_.kind) {
       case ir::SpecialKind::kScatter:
         return TargetOfRow(update);
       case ir::SpecialKind::kScatterElements:
-        return TargetOfElement(update);
+        return TargetOfElement(update, across == nullptr ? AcrossLines(update) : across);
       default:
         return TargetOfEntries(update);
     }
@@ -137,36 +144,44 @@ class Scatterer {
     return target;
   }
 
-  Target TargetOfElement(const ExprPtr& update) const {
-    const int64_t axis = special_.params[0];
+  // The place of an element in the result but for its coordinate along the axis.
+  ExprPtr AcrossLines(const ExprPtr& update) const {
     const std::vector<int64_t>& dims = context_.operand(1).dims;
-    const std::vector<int64_t> from_strides = RowMajorStrides(dims);
-    const std::vector<int64_t> strides = RowMajorStrides(context_.result().dims);
-    const int64_t size = context_.result().dims[axis];
-    Target target;
-    DeclarePosition("along", context_.Load(1, update), size, &target.statements);
-    target.number = loop::Mul(Index("along"), Number(strides[axis]));
-    for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
-      if (d == axis || dims[d] == 1) continue;
-      const ExprPtr coord = loop::Mod(loop::Div(update, Number(from_strides[d])), Number(dims[d]));
-      target.number = loop::Add(target.number, loop::Mul(coord, Number(strides[d])));
+    ExprPtr across = Number(0);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (static_cast<int64_t>(d) == special_.params[0] || dims[d] == 1) continue;
+      ExprPtr coord = loop::Div(update, Stride("stride of updates ", dims, d));
+      if (d > 0) coord = loop::Mod(coord, Size(absl::StrCat("updates along ", d), dims[d]));
+      across = loop::Add(across, loop::Mul(coord, Stride("stride ", context_.result().dims, d)));
     }
+    return across;
+  }
+
+  Target TargetOfElement(const ExprPtr& update, const ExprPtr& across) const {
+    const size_t axis = static_cast<size_t>(special_.params[0]);
+    const std::vector<int64_t>& dims = context_.result().dims;
+    Target target;
+    DeclarePosition("along", context_.Load(1, update), dims[axis], &target.statements);
+    target.number = loop::Add(loop::Mul(Index("along"), Stride("stride ", dims, axis)), across);
     target.is_within = IsWithin(Index("along"));
     return target;
   }
 
   Target TargetOfEntries(const ExprPtr& update) const {
     const int64_t depth = context_.operand(1).dims.back();
-    const std::vector<int64_t> strides = RowMajorStrides(context_.result().dims);
+    const std::vector<int64_t>& dims = context_.result().dims;
+    const std::vector<int64_t> strides = RowMajorStrides(dims);
     Target target;
     target.number = Number(0);
     for (int64_t k = 0; k < depth; ++k) {
       const std::string name = absl::StrCat("entry", k);
       const ExprPtr entry =
           context_.Load(1, loop::Add(loop::Mul(update, Number(depth)), Number(k)));
-      DeclarePosition(name, entry, context_.result().dims[k], &target.statements);
-      target.number =
-          loop::Add(target.number, loop::Mul(Index(name), Number(strides[k] / updates_.slice)));
+      DeclarePosition(name, entry, dims[k], &target.statements);
+      const ExprPtr stride =
+          k + 1 == depth ? Number(1)
+                         : Size(absl::StrCat("stride of ", name), strides[k] / updates_.slice);
+      target.number = loop::Add(target.number, loop::Mul(Index(name), stride));
       const ExprPtr condition = IsWithin(Index(name));
       target.is_within =
           target.is_within == nullptr ? condition : loop::And(target.is_within, condition);
@@ -198,8 +213,8 @@ class Scatterer {
 
   // Applies update "update" if `is_taken` (null: always) and its target exists.
   StmtPtr IfWithin(const std::function<StmtPtr(const ExprPtr& target)>& apply,
-                   const ExprPtr& is_taken = nullptr) const {
-    Target target = TargetOf(Index("update"));
+                   const ExprPtr& is_taken = nullptr, const ExprPtr& across = nullptr) const {
+    Target target = TargetOf(Index("update"), across);
     std::vector<StmtPtr> statements = std::move(target.statements);
     statements.push_back(context_.DeclareIndex("target", target.number));
     ExprPtr condition = is_taken;
@@ -213,25 +228,33 @@ class Scatterer {
   }
 
   ExprPtr InSlice(const ExprPtr& slice, const ExprPtr& column) const {
-    return loop::Add(loop::Mul(slice, Number(updates_.slice)), column);
+    return loop::Add(loop::Mul(slice, SliceSize()), column);
+  }
+
+  // Slices of one element are so at every size.
+  ExprPtr SliceSize() const {
+    return updates_.slice == 1 ? Number(1) : Size("slice", updates_.slice);
   }
 
   // One item per line of updates: lines never meet in the result.
   void ByLine() {
     const int64_t line = updates_.count / updates_.lines;
-    const int64_t stride = updates_.line_stride;
-    const ExprPtr base =
-        loop::Add(loop::Mul(loop::Div(Index("item"), Number(stride)), Number(stride * line)),
-                  loop::Mod(Index("item"), Number(stride)));
+    const ExprPtr stride = Stride("stride of updates ", context_.operand(1).dims,
+                                  static_cast<size_t>(special_.params[0]));
+    const ExprPtr plane = Size("plane of updates", updates_.line_stride * line);
+    const ExprPtr base = loop::Add(loop::Mul(loop::Div(Index("item"), stride), plane),
+                                   loop::Mod(Index("item"), stride));
     const StmtPtr step =
-        IfWithin([&](const ExprPtr& target) { return Update(target, Index("update"), 1); });
-    const StmtPtr body = loop::MakeBlock(
-        {context_.DeclareIndex("update",
-                               loop::Add(Index("base"), loop::Mul(Index("step"), Number(stride)))),
-         step});
+        IfWithin([&](const ExprPtr& target) { return Update(target, Index("update"), 1); },
+                 /*is_taken=*/nullptr, Index("across"));
+    const StmtPtr body =
+        loop::MakeBlock({context_.DeclareIndex(
+                             "update", loop::Add(Index("base"), loop::Mul(Index("step"), stride))),
+                         step});
     context_.Launch(updates_.lines, context_.ResultAndOperands(),
                     {context_.DeclareIndex("base", base),
-                     loop::MakeFor("step", Number(0), Number(line), body)});
+                     context_.DeclareIndex("across", AcrossLines(Index("base"))),
+                     loop::MakeFor("step", Number(0), Size("line", line), body)});
   }
 
   // One item per column of the slices, over all updates.
@@ -239,9 +262,8 @@ class Scatterer {
     const StmtPtr step = IfWithin([&](const ExprPtr& target) {
       return Update(InSlice(target, Index("item")), InSlice(Index("update"), Index("item")), 1);
     });
-    context_.Launch(
-        updates_.slice, context_.ResultAndOperands(),
-        {loop::MakeFor("update", Number(0), context_.Size("updates", updates_.count), step)});
+    context_.Launch(updates_.slice, context_.ResultAndOperands(),
+                    {loop::MakeFor("update", Number(0), Size("updates", updates_.count), step)});
   }
 
   // For a few threads: one item per range of columns and range of targets, each looking at all
@@ -256,20 +278,21 @@ class Scatterer {
     const int64_t ranges = std::min(std::max<int64_t>(wanted / columns, 1), updates_.targets);
     const int64_t targets = (updates_.targets + ranges - 1) / ranges;
     ExprPtr is_taken;
-    if (ranges > 1) {
+    if (ranges > 1 || context_.takes_sizes()) {
       is_taken = loop::And(loop::LessEqual(Index("least"), Index("target")),
                            loop::Less(Index("target"), Index("limit")));
     }
     const StmtPtr step =
         IfWithin([&](const ExprPtr& target) { return UpdateColumns(target, width); }, is_taken);
-    const ExprPtr range = loop::Div(Index("item"), Number(columns));
+    const ExprPtr parts = Size("parts of a slice", columns);
+    const ExprPtr share = Size("targets of an item", targets);
     context_.Launch(
         ranges * columns, context_.ResultAndOperands(),
-        {context_.DeclareIndex("least", loop::Mul(range, Number(targets))),
-         context_.DeclareIndex("limit", loop::Add(Index("least"), Number(targets))),
+        {context_.DeclareIndex("least", loop::Mul(loop::Div(Index("item"), parts), share)),
+         context_.DeclareIndex("limit", loop::Add(Index("least"), share)),
          context_.DeclareIndex("first",
-                               loop::Mul(loop::Mod(Index("item"), Number(columns)), Number(width))),
-         loop::MakeFor("update", Number(0), context_.Size("updates", updates_.count), step)});
+                               loop::Mul(loop::Mod(Index("item"), parts), Size("width", width))),
+         loop::MakeFor("update", Number(0), Size("updates", updates_.count), step)});
   }
 
   // Columns "first" … "first" + width - 1 of a slice, as far as there are any, in vectors.
@@ -281,17 +304,18 @@ class Scatterer {
                     lanes);
     };
     const bool is_bool = context_.result().type == DataType::kBool;
+    const bool is_any_size = context_.takes_sizes();
     const int lanes = static_cast<int>(context_.settings().vector_width);
-    ExprPtr end = loop::Add(Index("first"), Number(width));
-    if (slice % width != 0) end = loop::Min(end, Number(slice));
-    if (is_bool || lanes == 1 || width < lanes) {
+    ExprPtr end = loop::Add(Index("first"), Size("width", width));
+    if (slice % width != 0 || is_any_size) end = loop::Min(end, SliceSize());
+    if (is_bool || lanes == 1 || (width < lanes && !is_any_size)) {
       return loop::MakeFor("column", Index("first"), end, update(1));
     }
     std::vector<StmtPtr> statements = {
         context_.DeclareIndex("end", end),
         loop::MakeFor("column", Index("first"), loop::Sub(Index("end"), Number(lanes - 1)),
                       update(lanes), lanes)};
-    if (slice % lanes != 0) {
+    if (slice % lanes != 0 || is_any_size) {
       const ExprPtr rest = loop::Sub(Index("end"), Index("first"));
       statements.push_back(loop::MakeFor("column",
                                          loop::Sub(Index("end"), loop::Mod(rest, Number(lanes))),
@@ -335,8 +359,8 @@ class Scatterer {
     while (int64_t{1} << steps <= updates_.count) ++steps;
     const StmtPtr all =
         loop::MakeBlock({context_.DeclareIndex("low", loop::Add(place, Number(1)), true),
-                         context_.DeclareIndex("high", Number(updates_.count), true),
-                         loop::MakeFor("search", Number(0), Number(steps),
+                         context_.DeclareIndex("high", Size("updates", updates_.count), true),
+                         loop::MakeFor("search", Number(0), Size("steps", steps),
                                        loop::MakeIf(loop::Less(low, high), halve)),
                          loop::MakeFor("next", place, low, apply)});
     std::vector<SpecialContext::Argument> arguments = context_.ResultAndOperands();
@@ -344,10 +368,11 @@ class Scatterer {
     arguments.push_back({"order", sort.sorted_positions});
     context_.Launch(
         updates_.count * updates_.slice, arguments,
-        {context_.DeclareIndex("place", loop::Div(Index("item"), Number(updates_.slice))),
-         context_.DeclareIndex("column", loop::Mod(Index("item"), Number(updates_.slice))),
+        {context_.DeclareIndex("place", loop::Div(Index("item"), SliceSize())),
+         context_.DeclareIndex("column", loop::Mod(Index("item"), SliceSize())),
          context_.DeclareIndex("target", key(place)),
-         loop::MakeIf(loop::And(loop::Less(target, Number(updates_.targets)), begins), all)});
+         loop::MakeIf(loop::And(loop::Less(target, Size("targets", updates_.targets)), begins),
+                      all)});
   }
 
   // Writes the target of each update, or the number of targets for one that is left out.
@@ -356,7 +381,7 @@ class Scatterer {
     std::vector<StmtPtr> statements = std::move(target.statements);
     ExprPtr number = target.number;
     if (target.is_within != nullptr) {
-      number = loop::Select(target.is_within, number, Number(updates_.targets));
+      number = loop::Select(target.is_within, number, Size("targets", updates_.targets));
     }
     statements.push_back(loop::MakeStore("targets", context_.index_type(), Index("item"), number));
     context_.Launch(updates_.count, {{"targets", keys, true}, {"in1", 2}}, std::move(statements));

@@ -89,35 +89,42 @@ class RunningAggregate {
     while (part * part < size_) part *= 2;
     const int64_t parts = (size_ + part - 1) / part;
     const int totals = context_.AddScratch({type_.element, {lines_ * parts}});
-    const ExprPtr begin = loop::Mul(loop::Mod(Index("item"), Number(parts)), Number(part));
-    const ExprPtr end = loop::Min(loop::Add(Index("begin"), Number(part)), Number(size_));
-    const std::vector<StmtPtr> where = {
-        context_.DeclareIndex("line", loop::Div(Index("item"), Number(parts))),
-        context_.DeclareIndex("begin", begin)};
+    // The arguments of each launch are its own.
+    const auto part_count = [&] { return context_.Size("parts", parts); };
+    const auto where = [&] {
+      const ExprPtr number = loop::Mod(Index("item"), part_count());
+      return std::vector<StmtPtr>{
+          context_.DeclareIndex("line", loop::Div(Index("item"), part_count())),
+          context_.DeclareIndex("begin", loop::Mul(number, context_.Size("part", part)))};
+    };
+    const auto end = [&] {
+      return loop::Min(loop::Add(Index("begin"), context_.Size("part", part)),
+                       context_.Size("size", size_));
+    };
     const auto total = [&](ExprPtr at) {
       return loop::LoadFrom("totals", type_.element, std::move(at));
     };
 
-    std::vector<StmtPtr> body = where;
+    std::vector<StmtPtr> body = where();
     body.insert(
         body.end(),
-        {loop::MakeDeclare(type_, "total", Start(), true), Steps(Index("begin"), end, false),
+        {loop::MakeDeclare(type_, "total", Start(), true), Steps(Index("begin"), end(), false),
          loop::MakeStore("totals", type_.element, Index("item"), loop::Var("total", type_))});
     context_.Launch(lines_ * parts, {{"totals", totals, true}, {"in0", 1}}, std::move(body));
 
     const int before = context_.AddScratch({type_.element, {lines_ * parts}});
     const StmtPtr step = loop::MakeBlock(
         {context_.DeclareIndex("at",
-                               loop::Add(loop::Mul(Index("item"), Number(parts)), Index("part"))),
+                               loop::Add(loop::Mul(Index("item"), part_count()), Index("part"))),
          loop::MakeStore("before", type_.element, Index("at"), loop::Var("total", type_)),
          Accumulate(total(Index("at")))});
     context_.Launch(lines_, {{"before", before, true}, {"totals", totals}},
                     {loop::MakeDeclare(type_, "total", Start(), true),
-                     loop::MakeFor("part", Number(0), Number(parts), step)});
+                     loop::MakeFor("part", Number(0), part_count(), step)});
 
-    body = where;
+    body = where();
     body.insert(body.end(), {loop::MakeDeclare(type_, "total", total(Index("item")), true),
-                             Steps(Index("begin"), end, true)});
+                             Steps(Index("begin"), end(), true)});
     context_.Launch(lines_ * parts, {{"out0", 0, true}, {"in0", 1}, {"totals", before}},
                     std::move(body));
   }

@@ -59,11 +59,16 @@ void SpecialContext::Launch(int64_t items, const std::vector<Argument>& argument
                             std::vector<StmtPtr> body) {
   loop::Kernel kernel;
   kernel.name = launches_.empty() ? name_ : absl::StrCat(name_, "_", launches_.size());
-  kernel.comments = {absl::StrCat(ir::Name(special_.kind), " ", result().ToString())};
+  // The text of a kernel for all sizes, its comments too, is the same for all of them.
+  kernel.comments = {takes_sizes_
+                         ? std::string(ir::Name(special_.kind))
+                         : absl::StrCat(ir::Name(special_.kind), " ", result().ToString())};
   kernel.index_type = index_type_;
   std::vector<int> buffers;
   for (const Argument& argument : arguments) {
-    kernel.parameters.push_back({argument.name, shapes_[argument.buffer].type, argument.is_output});
+    const DataType stored =
+        argument.bits == DataType::kInvalid ? shapes_[argument.buffer].type : argument.bits;
+    kernel.parameters.push_back({argument.name, stored, argument.is_output});
     buffers.push_back(argument.buffer);
   }
   const ExprPtr work_item = loop::Work(loop::WorkId::kGlobal, 0, index_type_);

@@ -56,6 +56,8 @@ class SpecialContext {
     std::string name;
     int buffer;
     bool is_output = false;
+    // The integer type that the kernel sees the elements' bits in; kInvalid: their own type.
+    DataType bits = DataType::kInvalid;
   };
   // The result as "out0" and the operands as "in0" ….
   std::vector<Argument> ResultAndOperands() const;
