@@ -65,7 +65,7 @@ def of_classes(scores, target):
     scores, target = scores[counts], target[counts]
     found = scores.argmax(1)
     values = {"accuracy": metrics.accuracy_score(target, found)}
-    # Of equal scores the first class is the better one.
+    # The first class is the better one where scores are equal.
     ranked = scores - 1e-6 * np.arange(classes)
     if classes > 2:
         values["top2"] = metrics.top_k_accuracy_score(target, ranked, k=2, labels=range(classes))
@@ -135,7 +135,7 @@ def text_of(rng, number):
 
 
 def differs(written, expected):
-    """As text, but for numbers that are equal but for their rounding."""
+    """Compares texts; numbers may differ by their rounding."""
     written, expected = written.split(), expected.split()
     if len(written) != len(expected):
         return True

@@ -124,9 +124,8 @@ absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inp
                                                     absl::string_view name) const {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<Tensor>> {
     if (inputs.size() != ast_->inputs.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(*file_, ": the function takes ",
-                                                     ast_->inputs.size(), " inputs, not ",
-                                                     inputs.size()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          *file_, ": the function takes ", ast_->inputs.size(), " inputs, not ", inputs.size()));
     }
     std::vector<TensorShape> shapes;
     for (size_t i = 0; i < inputs.size(); ++i) {

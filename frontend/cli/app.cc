@@ -122,7 +122,7 @@ const CLI::App* Asked(const CLI::App& cli) {
   return asked;
 }
 
-// What to say where the first word is the name of no command; empty where it is one, or an option.
+// A message for a first word that is the name of no command; empty where it is one, or an option.
 std::string UnknownCommand(const CLI::App& cli) {
   const std::vector<std::string> words = cli.remaining();
   if (!cli.get_subcommands().empty() || words.empty() || absl::StartsWith(words[0], "-")) return "";

@@ -58,8 +58,8 @@ class Context {
 
   // A line on stderr: always but with --quiet; or with -v only.
   void Note(absl::string_view line) const;
-  // A note of what was assumed for the user. It is told again by Explained, after the message of an
-  // error that says that the model does not fit its inputs.
+  // A note of an assumption about the inputs. Explained repeats it after the message of an error
+  // that says that the model does not fit its inputs.
   void Assume(absl::string_view line) const;
   absl::Status Explained(absl::Status status) const;
   void Detail(absl::string_view line) const;

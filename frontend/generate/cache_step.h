@@ -43,7 +43,7 @@ class CacheStep {
   int64_t capacity() const { return memory_.capacity(); }
   const std::vector<int64_t>& tokens() const { return tokens_; }
   int64_t read_in_chunks() const { return read_in_chunks_; }        // of all tokens
-  const api::RunStatistics& last_run() const { return last_run_; }  // of a token read by itself
+  const api::RunStatistics& last_run() const { return last_run_; }  // of a single token
   // What is there of each state.
   absl::StatusOr<std::vector<HostTensor>> Values() const {
     return memory_.Values(model_->states, length());

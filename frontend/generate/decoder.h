@@ -54,7 +54,7 @@ class Decoder {
   absl::StatusOr<std::vector<float>> Read(absl::Span<const int64_t> tokens);
   int64_t length() const;  // tokens that were read
 
-  const api::RunStatistics& last_run() const;  // of the last token that was read by itself
+  const api::RunStatistics& last_run() const;  // of the last single token
 
   CacheKind kind() const;
   // Why the cache is not appended to in place though the model has one that grows; else empty.

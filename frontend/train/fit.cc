@@ -11,7 +11,7 @@
 #include "frontend/data/order.h"
 #include "frontend/train/checkpoint_folder.h"
 #include "frontend/train/feeds.h"
-#include "frontend/train/metrics.h"
+#include "frontend/train/metrics/metrics.h"
 #include "tile/base/clock.h"
 #include "tile/base/digest.h"
 #include "tile/base/status_macros.h"

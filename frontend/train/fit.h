@@ -40,8 +40,8 @@ struct FitOptions {
   double rate = 1e-3;
   Schedule schedule;
   std::vector<std::string>
-      metrics;  // of the validation (metrics.h); by default what the loss suggests
-  std::optional<double> threshold;  // of labels (predictions.h)
+      metrics;  // of the validation (metrics/metrics.h); by default what the loss suggests
+  std::optional<double> threshold;  // of labels (metrics/predictions.h)
   int64_t log_every = 10;           // steps
   std::string checkpoint;           // folder for last.ckpt and best.ckpt; empty: none
   int64_t checkpoint_every = 0;     // updates; 0: at the end of each epoch

@@ -157,7 +157,7 @@ class _Program:
                 with self.lock:
                     if self.place is device:
                         self.better = better
-            except Exception as error:  # the ready ones stay, and whoever waits for better ones is told
+            except Exception as error:  # the ready ones stay, and the user knows why
                 warnings.warn(f"{name} goes on with slower kernels, its exact ones failed: {error}", RuntimeWarning)
             finally:
                 _background.discard(thread)

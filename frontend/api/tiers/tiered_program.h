@@ -37,7 +37,7 @@ struct ExactSource {
   std::vector<HostTensor> constants;
 };
 
-// Tells the user, on stderr, why a program keeps its ready kernels.
+// Reports to the user, on stderr, why a program keeps its ready kernels.
 void ReportNoExactKernels(const absl::Status& status);
 
 // Thread-safe.

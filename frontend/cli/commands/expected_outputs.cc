@@ -29,7 +29,7 @@ HostTensor AsType(const HostTensor& tensor, DataType type) {
   return HostTensor::FromVector(shape, tensor.ToInts());
 }
 
-// The type that both are compared in; that of `actual` where they have nothing in common.
+// The type that both are compared in; `actual` where they have nothing in common.
 DataType CommonType(DataType actual, DataType expected) {
   if (actual == expected) return actual;
   if (IsFloat(actual) && IsFloat(expected)) return DataType::kFloat64;

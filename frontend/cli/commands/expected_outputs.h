@@ -26,18 +26,18 @@ absl::StatusOr<std::vector<ExpectedOutput>> ReadExpectedOutputs(
 
 struct ExpectedTolerance {
   Tolerance tolerance;
-  // 16-bit outputs have a tolerance of their own (ToleranceFor), which the note then tells.
+  // 16-bit outputs have a tolerance of their own (ToleranceFor), which the note then reports.
   bool by_type = true;
 };
 
-// Adds a comparison for each expected output; whether all are equal. Floats of another width are
-// compared as float64, integers as int64, which the note tells.
+// Adds a comparison for each expected output, and returns whether all are equal. Floats of another
+// width are compared as float64, integers as int64; the note says so.
 bool CompareWithExpected(const std::vector<ExpectedOutput>& expected,
                          const std::vector<api::TensorSpec>& outputs,
                          const std::vector<api::HostValue>& values,
                          const ExpectedTolerance& tolerance, proto::RunReport* report);
 
-// A line for each comparison, as those of `tartan verify`.
+// A line for each comparison, as `tartan verify` prints them.
 std::string ComparisonText(const proto::RunReport& report);
 
 }  // namespace tartan::cli

@@ -70,8 +70,7 @@ class Nodes {
     return found;
   }
 
-  // `named`, and what is computed for them alone: the nodes before them that no kernel is named
-  // after.
+  // `named`, and the nodes before them that no kernel is named after: the kernel computes them too.
   std::set<size_t> Computed(const std::set<size_t>& named, const std::set<size_t>& of_any) const {
     std::set<size_t> computed = named;
     std::vector<size_t> waiting(named.begin(), named.end());
@@ -99,7 +98,7 @@ class Nodes {
   }
 
  private:
-  // By the longest label that the name begins with.
+  // The node with the longest label that the name begins with.
   size_t Find(absl::string_view name) const {
     if (absl::StartsWith(name, "Out_")) name.remove_prefix(4);
     while (true) {

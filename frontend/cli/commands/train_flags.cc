@@ -164,6 +164,19 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
                     "Train from nothing: parameters get new first values");
 }
 
+void AddMetricFlags(CLI::App* command, TrainFlags* flags) {
+  command
+      ->add_option("--metrics", flags->metrics,
+                   "Of the validation: accuracy, label_accuracy, topK, f1, f1_macro, f1_micro,\n"
+                   "auc, mae, r2")
+      ->type_name("NAME[,NAME]");
+  command
+      ->add_option("--threshold", flags->fit.threshold,
+                   "The score above which metrics take a label as 1: a probability with\n"
+                   "binary_cross_entropy (0.5), a value of the output with other losses")
+      ->type_name("X");
+}
+
 void AddRunFlags(CLI::App* command, TrainFlags* flags) {
   command->add_option("--val-data", flags->validation_data, "Data for validation")
       ->type_name("DATA");
@@ -204,16 +217,6 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
   command->add_flag("--no-shuffle", flags->no_shuffle, "Examples in the order of the data");
   command->add_flag("--no-check", flags->no_check,
                     "No look at all data for NaN and labels out of range before the first step");
-  command
-      ->add_option("--metrics", flags->metrics,
-                   "Of the validation: accuracy, label_accuracy, topK, f1, f1_macro, f1_micro,\n"
-                   "auc, mae, r2")
-      ->type_name("NAME[,NAME]");
-  command
-      ->add_option("--threshold", flags->fit.threshold,
-                   "The score above which metrics take a label as 1: a probability with\n"
-                   "binary_cross_entropy (0.5), a value of the output with other losses")
-      ->type_name("X");
   AddWhole(command, "--patience", &flags->fit.patience, 1, 1 << 30,
            "End after so many epochs without a better validation loss, with the best parameters");
   command->add_option("--checkpoint", flags->fit.checkpoint, "Folder for last.ckpt and best.ckpt")
@@ -241,6 +244,7 @@ void AddTrainFlags(CLI::App* command, TrainFlags* flags) {
       ->type_name("DATA");
   AddModelFlags(command, flags);
   AddRunFlags(command, flags);
+  AddMetricFlags(command, flags);
 }
 
 }  // namespace tartan::cli

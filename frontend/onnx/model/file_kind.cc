@@ -10,7 +10,7 @@
 namespace tartan::onnx {
 namespace {
 
-// What a format has at a fixed place.
+// Bytes that a format has at a fixed place.
 struct Mark {
   size_t offset;
   absl::string_view bytes;
@@ -50,7 +50,7 @@ constexpr Mark kMarks[] = {
     {0, "\x80\5", kPickle},
 };
 
-// Text, whose first words tell what it is; spaces before them do not count.
+// Text, recognised by its first words; spaces before them do not count.
 constexpr Mark kTexts[] = {
     {0, "<!doctype html", kPage},
     {0, "<html", kPage},

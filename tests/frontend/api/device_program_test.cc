@@ -61,7 +61,7 @@ TEST_F(DeviceProgramTest, AssigningChangesAllHandles) {
   EXPECT_THAT(tensor->Assign(Floats({3}, {1, 2, 3})).message(), HasSubstr("float32[3]"));
 }
 
-// What Create has compiled is found by what compiles nothing.
+// A Create that compiles nothing finds what another has compiled.
 TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
   const Tensor x = Tensor::Placeholder("x", {kFloat, {3}});
   const Tensor next = Call("function (X) -> (N) { N = 2 * X; }", {x})[0];

@@ -220,7 +220,7 @@ TEST_F(StateSessionTiers, RunsReachExactKernelsWhereverInputsAre) {
   }
 }
 
-// As `tartan bench --on-device` does: memory that is bound makes another program.
+// Memory that is bound makes another program, as in `tartan bench --on-device`.
 TEST_F(StateSessionTiers, WaitingMakesThoseExactThatHaveRunSinceMemoryWasBound) {
   const std::shared_ptr<Device> device = FreshDevice();
   SessionOptions options;

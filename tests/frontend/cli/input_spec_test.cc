@@ -304,7 +304,7 @@ TEST(FixShapes, ASizeIsGivenByItsName) {
   ASSERT_TRUE(fixed.ok()) << fixed.status();
   EXPECT_THAT((*fixed)[0].dims, ElementsAre(5, 3));
   EXPECT_THAT((*fixed)[1].dims, ElementsAre(5));
-  // In any order, and as an input's shape has it already.
+  // The order is free, and an input's shape may have the size already.
   options.shapes = {"batch size=5", "x=5x3"};
   EXPECT_TRUE(FixShapes(inputs, options).ok());
   options.shapes = {"batch size=5", "x=4x3"};

@@ -161,7 +161,7 @@ TEST_F(TrainCommand, MeasuresLabelsByAThresholdNotByTheMaximalScore) {
     EXPECT_EQ(last.metrics().at("val_accuracy"), 0.5);
     EXPECT_EQ(last.metrics().at("val_label_accuracy"), labels == 1 ? 0.5 : 0.75);
     EXPECT_EQ(last.metrics().at("val_f1"), 0);
-    // Of one label both classes count: of 60 examples 30 are found, all of class 0.
+    // Both classes of one label count: 30 of 60 examples are found, all of class 0.
     EXPECT_EQ(last.metrics().at("val_f1_micro"), labels == 1 ? 0.5 : 0);
     EXPECT_NEAR(last.metrics().at("val_f1_macro"), labels == 1 ? 1.0 / 3 : 0, 1e-12);
   }

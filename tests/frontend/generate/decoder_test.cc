@@ -302,8 +302,8 @@ TEST_F(DecoderTest, StatesOfOneSizeStayOnTheDevice) {
   EXPECT_EQ(decoder->kind(), CacheKind::kStates);
 }
 
-// In the default tier, wherever the cache is: tokens that are read one by one have exact kernels
-// once the background has made them.
+// Tokens that are read one by one have exact kernels in the default tier once the background has
+// made them, wherever the cache is.
 TEST_F(DecoderTest, SingleTokensReachExactKernels) {
   for (const char* name : {"rotary", "joint", "recurrent"}) {
     api::DeviceOptions fresh;

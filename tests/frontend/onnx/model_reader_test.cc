@@ -68,7 +68,7 @@ TEST(ModelReader, RefusesText) {
   }
 }
 
-// As programs write them: the first bytes of each kind of file, and some more.
+// The files have the first bytes that programs write, and some more.
 TEST(ModelReader, SaysWhatAFileIsThatIsNoModel) {
   const std::string more(600, '\x17');
   const std::string header = "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";

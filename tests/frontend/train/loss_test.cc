@@ -207,6 +207,15 @@ TEST(Loss, GreatScoresStayFinite) {
   EXPECT_NEAR(binary->first, 1e4, 1);
 }
 
+// Its softmax is 1 whatever the score is: nothing would be learnt.
+TEST(Loss, OneScoreHasNoSoftmax) {
+  for (const HostTensor& target : {Floats({2, 1}, {0, 1}), Classes({2}, {0, 0})}) {
+    EXPECT_THAT(
+        Evaluate("softmax_cross_entropy", Floats({2, 1}, {1, 2}), target).status().message(),
+        HasSubstr("binary_cross_entropy is the loss of one logit"));
+  }
+}
+
 TEST(Loss, SaysWhatDoesNotFit) {
   EXPECT_THAT(ParseLoss("mean").status().message(), HasSubstr("softmax_cross_entropy"));
   EXPECT_THAT(ParseLoss("huber:delta=x").status().message(), HasSubstr("no number: 'x'"));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics compared with those of scikit-learn: metric_cases.txt has what scripts/metric_cases.py
-// wrote.
-#include "frontend/train/metrics.h"
+// Metrics compared with scikit-learn's, which scripts/metric_cases.py wrote to metric_cases.txt.
+#include "frontend/train/metrics/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

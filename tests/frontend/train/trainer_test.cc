@@ -119,32 +119,6 @@ TrainerOptions Descent() {
   return options;
 }
 
-// y = x w with w = 0: all scores are equal, and the first class is the prediction.
-TEST_F(TrainerTest, AccuracyOfEqualScoresIsTheShareOfTheFirstClass) {
-  const std::string text = absl::StrCat("graph { name: 'zero' ", ValueText("input", "x", 1, "N 5"),
-                                        " output { name: 'y' } ",
-                                        InitializerText("w", {5, 3}, std::vector<float>(15, 0)),
-                                        NodeText("MatMul", {"x", "w"}, {"y"}), "}");
-  TrainerOptions options;
-  options.loss.ignore_index = 2;
-  const auto trainer = MustMake(text, options);
-  const HostTensor x = Floats({6, 5}, Numbers(30, 5));
-  const auto classes =
-      HostTensor::FromVector({DataType::kInt64, {6}}, std::vector<int64_t>{0, 1, 1, 0, 2, 1});
-  ASSERT_EQ(trainer->Step({{"x", x}}, classes, 0), absl::OkStatus());
-  EXPECT_NEAR(*trainer->Read()->accuracy, 2.0 / 5, 1e-6);
-}
-
-TEST_F(TrainerTest, RefusesTheSoftmaxOfOneScore) {
-  const std::string text = absl::StrCat(
-      "graph { name: 'one' ", ValueText("input", "x", 1, "N 5"), " output { name: 'y' } ",
-      InitializerText("w", {5, 1}, Numbers(5, 1)), NodeText("MatMul", {"x", "w"}, {"y"}), "}");
-  const auto trainer = MustMake(text, {});
-  EXPECT_THAT(
-      trainer->Step({{"x", Floats({2, 5}, Numbers(10, 5))}}, Floats({2, 1}, {0, 1}), 0.1).message(),
-      HasSubstr("binary_cross_entropy"));
-}
-
 TEST_F(TrainerTest, StepsAreThoseOfANetworkByHand) {
   const auto trainer = MustMake(MlpText(), Descent());
   Mlp reference;

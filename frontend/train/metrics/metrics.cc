@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/metrics/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+namespace {
+
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+double Share(int64_t part, int64_t all) {
+  return all == 0 ? kNothing : static_cast<double>(part) / static_cast<double>(all);
+}
+
+// A metric of decisions. A NaN among the scores that count leaves it without a value.
+class Decided : public Metric {
+ public:
+  Decided(std::string name, DecisionRule rule) : name_(std::move(name)), rule_(rule) {}
+
+  absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) final {
+    TARTAN_ASSIGN_OR_RETURN(const Predictions batch,
+                            Predictions::Make(name_, rule_, output, target, count));
+    TARTAN_RETURN_IF_ERROR(Begin(batch, output, target));
+    for (int64_t row = 0; row < batch.rows(); ++row) {
+      if (!batch.has_labels() && !batch.Class(row).has_value()) continue;
+      has_nan_ = has_nan_ || batch.HasNan(row);
+      AddRow(batch, row);
+    }
+    return absl::OkStatus();
+  }
+  double Value() const final { return has_nan_ ? kNothing : Result(); }
+
+ protected:
+  const std::string& name() const { return name_; }
+
+ private:
+  // Checks that the metric is able to read such a batch.
+  virtual absl::Status Begin(const Predictions& batch, const HostTensor& output,
+                             const HostTensor& target) = 0;
+  virtual void AddRow(const Predictions& batch, int64_t row) = 0;
+  virtual double Result() const = 0;
+
+  const std::string name_;
+  const DecisionRule rule_;
+  bool has_nan_ = false;
+};
+
+// The share of rows whose class is among the `most` maximal scores, or whose labels are all right.
+class Accuracy final : public Decided {
+ public:
+  Accuracy(std::string name, DecisionRule rule, int64_t most)
+      : Decided(std::move(name), rule), most_(most) {}
+
+ private:
+  absl::Status Begin(const Predictions& batch, const HostTensor& output,
+                     const HostTensor& target) override {
+    if (!batch.has_labels() || name() == "accuracy") return absl::OkStatus();
+    return HasNoMeaning(name(), output, target, "it takes scores of classes, not of labels");
+  }
+  void AddRow(const Predictions& batch, int64_t row) override {
+    right_ += batch.has_labels() ? LabelsAreRight(batch, row) : IsAmongFirst(batch, row);
+    ++all_;
+  }
+  double Result() const override { return Share(right_, all_); }
+
+  static bool LabelsAreRight(const Predictions& batch, int64_t row) {
+    for (int64_t c = 0; c < batch.columns(); ++c) {
+      if (batch.Label(row, c) != batch.PredictedLabel(row, c)) return false;
+    }
+    return true;
+  }
+  bool IsAmongFirst(const Predictions& batch, int64_t row) const {
+    const int64_t actual = *batch.Class(row);
+    const double score = batch.Score(row, actual);
+    int64_t before = 0;
+    for (int64_t c = 0; c < batch.columns(); ++c) {
+      const double other = batch.Score(row, c);
+      before += other > score || (other == score && c < actual);
+    }
+    return before < most_;
+  }
+
+  const int64_t most_;
+  int64_t right_ = 0;
+  int64_t all_ = 0;
+};
+
+// The share of labels that are right.
+class LabelAccuracy final : public Decided {
+ public:
+  explicit LabelAccuracy(DecisionRule rule) : Decided("label_accuracy", rule) {}
+
+ private:
+  absl::Status Begin(const Predictions& batch, const HostTensor& output,
+                     const HostTensor& target) override {
+    if (batch.has_labels()) return absl::OkStatus();
+    return HasNoMeaning(name(), output, target, "it takes scores of labels, not of classes");
+  }
+  void AddRow(const Predictions& batch, int64_t row) override {
+    for (int64_t c = 0; c < batch.columns(); ++c) {
+      right_ += batch.Label(row, c) == batch.PredictedLabel(row, c);
+      ++all_;
+    }
+  }
+  double Result() const override { return Share(right_, all_); }
+
+  int64_t right_ = 0;
+  int64_t all_ = 0;
+};
+
+enum class Average : uint8_t { kDefault, kMacro, kMicro };
+
+// 2 right / (actual + predicted), of each class or label, or of all together. A class or label that
+// neither occurs nor is predicted has the value 0. The macro average leaves such classes out, but
+// not labels: the output's shape says how many there are.
+class F1 final : public Decided {
+ public:
+  F1(std::string name, DecisionRule rule, Average average)
+      : Decided(std::move(name), rule), average_(average) {}
+
+ private:
+  struct Count {
+    int64_t actual = 0;
+    int64_t predicted = 0;
+    int64_t right = 0;
+    double Value() const {
+      return actual + predicted == 0 ? 0 : 2 * Share(right, actual + predicted);
+    }
+  };
+
+  absl::Status Begin(const Predictions& batch, const HostTensor& /*output*/,
+                     const HostTensor& /*target*/) override {
+    // One label is a choice between two classes, 0 and 1.
+    is_one_label_ = batch.has_labels() && batch.columns() == 1;
+    has_many_labels_ = batch.has_labels() && !is_one_label_;
+    counts_.resize(is_one_label_ ? 2 : static_cast<size_t>(batch.columns()));
+    return absl::OkStatus();
+  }
+  void AddRow(const Predictions& batch, int64_t row) override {
+    ++rows_;
+    if (!has_many_labels_) {
+      AddChoice(is_one_label_ ? batch.Label(row, 0) : *batch.Class(row),
+                is_one_label_ ? batch.PredictedLabel(row, 0) : batch.PredictedClass(row));
+      return;
+    }
+    for (int64_t c = 0; c < batch.columns(); ++c) {
+      Count& count = counts_[static_cast<size_t>(c)];
+      count.actual += batch.Label(row, c);
+      count.predicted += batch.PredictedLabel(row, c);
+      count.right += batch.Label(row, c) && batch.PredictedLabel(row, c);
+    }
+  }
+  void AddChoice(int64_t actual, int64_t predicted) {
+    ++counts_[static_cast<size_t>(actual)].actual;
+    ++counts_[static_cast<size_t>(predicted)].predicted;
+    counts_[static_cast<size_t>(actual)].right += actual == predicted;
+  }
+  double Result() const override {
+    if (rows_ == 0) return kNothing;
+    if (is_one_label_ && average_ == Average::kDefault) return counts_[1].Value();
+    Count all;
+    double sum = 0;
+    int64_t averaged = 0;
+    for (const Count& count : counts_) {
+      all.actual += count.actual;
+      all.predicted += count.predicted;
+      all.right += count.right;
+      sum += count.Value();
+      averaged += has_many_labels_ || count.actual + count.predicted > 0;
+    }
+    return average_ == Average::kMicro ? all.Value() : sum / static_cast<double>(averaged);
+  }
+
+  const Average average_;
+  bool is_one_label_ = false;
+  bool has_many_labels_ = false;
+  int64_t rows_ = 0;
+  std::vector<Count> counts_;
+};
+
+// Scores, and whether their examples are of class 1. The probability that one of class 1 has a
+// greater score than one of class 0; equal scores count a half.
+double AreaUnderCurve(std::vector<std::pair<double, bool>> examples) {
+  std::sort(examples.begin(), examples.end());
+  double below = 0;
+  double won = 0;
+  double positives = 0;
+  for (size_t begin = 0; begin < examples.size();) {
+    size_t end = begin;
+    double ones = 0;
+    while (end < examples.size() && examples[end].first == examples[begin].first)
+      ones += examples[end++].second;
+    const double zeros = static_cast<double>(end - begin) - ones;
+    won += ones * (below + zeros / 2);
+    below += zeros;
+    positives += ones;
+    begin = end;
+  }
+  return positives * below == 0 ? kNothing : won / (positives * below);
+}
+
+// The mean over the labels; with two classes the area of class 1.
+class Auc final : public Metric {
+ public:
+  explicit Auc(DecisionRule rule) : rule_(rule) {}
+
+  absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
+    // An area needs no threshold, but one makes labels of an output and a target of equal sizes.
+    DecisionRule rule = rule_;
+    rule.threshold.reset();
+    if (output.shape().dims == target.shape().dims) rule.threshold = 0.5;
+    TARTAN_ASSIGN_OR_RETURN(const Predictions batch,
+                            Predictions::Make("auc", rule, output, target, count));
+    if (!batch.has_labels() && batch.columns() != 2)
+      return HasNoMeaning("auc", output, target, "it tells two classes apart");
+    labels_.resize(batch.has_labels() ? static_cast<size_t>(batch.columns()) : 1);
+    for (int64_t row = 0; row < batch.rows(); ++row) {
+      if (!batch.has_labels() && !batch.Class(row).has_value()) continue;
+      has_nan_ = has_nan_ || batch.HasNan(row);
+      if (!batch.has_labels()) {
+        const double zero = batch.Score(row, 0);
+        const double one = batch.Score(row, 1);
+        // The difference of two infinite scores would be NaN.
+        labels_[0].emplace_back(one == zero ? 0 : one - zero, *batch.Class(row) == 1);
+        continue;
+      }
+      for (size_t c = 0; c < labels_.size(); ++c) {
+        const auto column = static_cast<int64_t>(c);
+        labels_[c].emplace_back(batch.Score(row, column), batch.Label(row, column));
+      }
+    }
+    return absl::OkStatus();
+  }
+  double Value() const override {
+    if (has_nan_ || labels_.empty()) return kNothing;
+    double sum = 0;
+    for (const auto& examples : labels_) sum += AreaUnderCurve(examples);
+    return sum / static_cast<double>(labels_.size());
+  }
+
+ private:
+  const DecisionRule rule_;
+  bool has_nan_ = false;
+  std::vector<std::vector<std::pair<double, bool>>> labels_;  // by label
+};
+
+class Mae final : public Metric {
+ public:
+  absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
+    TARTAN_RETURN_IF_ERROR(HaveExamples("mae", output, target, count));
+    if (output.element_count() != target.element_count())
+      return HasNoMeaning("mae", output, target, "");
+    for (int64_t i = 0; i < count * ElementsPerExample(output); ++i) {
+      sum_ += std::abs(output.GetDouble(i) - target.GetDouble(i));
+      ++all_;
+    }
+    return absl::OkStatus();
+  }
+  double Value() const override { return all_ == 0 ? kNothing : sum_ / static_cast<double>(all_); }
+
+ private:
+  double sum_ = 0;
+  int64_t all_ = 0;
+};
+
+// 1 - the squares of the errors over those of the differences from the mean.
+class R2 final : public Metric {
+ public:
+  absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
+    TARTAN_RETURN_IF_ERROR(HaveExamples("r2", output, target, count));
+    if (output.element_count() != target.element_count())
+      return HasNoMeaning("r2", output, target, "");
+    for (int64_t i = 0; i < count * ElementsPerExample(output); ++i) {
+      const double t = target.GetDouble(i);
+      const double error = output.GetDouble(i) - t;
+      errors_ += error * error;
+      // Welford's way: sums of squares would lose the difference.
+      ++all_;
+      const double delta = t - mean_;
+      mean_ += delta / static_cast<double>(all_);
+      spread_ += delta * (t - mean_);
+    }
+    return absl::OkStatus();
+  }
+  double Value() const override { return spread_ == 0 ? kNothing : 1 - errors_ / spread_; }
+
+ private:
+  double errors_ = 0;
+  double mean_ = 0;
+  double spread_ = 0;
+  int64_t all_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(absl::string_view name,
+                                                   const DecisionRule& rule) {
+  if (rule.threshold.has_value()) {
+    const bool is_probability = rule.loss == LossKind::kBinaryCrossEntropy;
+    if (std::isnan(*rule.threshold) ||
+        (is_probability && (*rule.threshold < 0 || *rule.threshold > 1))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the threshold ", *rule.threshold, " is no ",
+                       is_probability ? "probability (of binary_cross_entropy)" : "number"));
+    }
+  }
+  const std::string text(name);
+  if (name == "accuracy") return std::make_unique<Accuracy>(text, rule, 1);
+  if (name == "label_accuracy") return std::make_unique<LabelAccuracy>(rule);
+  if (name == "f1") return std::make_unique<F1>(text, rule, Average::kDefault);
+  if (name == "f1_macro") return std::make_unique<F1>(text, rule, Average::kMacro);
+  if (name == "f1_micro") return std::make_unique<F1>(text, rule, Average::kMicro);
+  if (name == "auc") return std::make_unique<Auc>(rule);
+  if (name == "mae") return std::make_unique<Mae>();
+  if (name == "r2") return std::make_unique<R2>();
+  int64_t most = 0;
+  if (absl::StartsWith(name, "top") && absl::SimpleAtoi(name.substr(3), &most) && most > 0)
+    return std::make_unique<Accuracy>(text, rule, most);
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no metric '", name,
+                   "'; there are accuracy, label_accuracy, topK, f1, f1_macro, f1_micro, auc, mae, "
+                   "r2"));
+}
+
+absl::StatusOr<NamedMetrics> MakeMetrics(const std::vector<std::string>& names,
+                                         const DecisionRule& rule) {
+  NamedMetrics metrics;
+  for (const std::string& name : names) {
+    TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, MakeMetric(name, rule));
+    metrics.emplace_back(name, std::move(metric));
+  }
+  return metrics;
+}
+
+}  // namespace tartan::train

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/metrics/predictions.h"
+
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+namespace {
+
+bool ComparesClasses(LossKind loss) {
+  return loss == LossKind::kSoftmaxCrossEntropy || loss == LossKind::kKl;
+}
+
+bool ReadsLabels(const DecisionRule& rule, const HostTensor& output, const HostTensor& target) {
+  if (ComparesClasses(rule.loss)) return false;
+  if (rule.loss == LossKind::kBinaryCrossEntropy || rule.threshold.has_value()) return true;
+  return target.shape().dims == output.shape().dims && ElementsPerExample(output) == 1;
+}
+
+}  // namespace
+
+absl::Status HasNoMeaning(absl::string_view metric, const HostTensor& output,
+                          const HostTensor& target, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(metric, " has no meaning for an output ", output.shape().ToString(),
+                   " and a target ", target.shape().ToString(), why.empty() ? "" : ": ", why));
+}
+
+absl::Status HaveExamples(absl::string_view metric, const HostTensor& output,
+                          const HostTensor& target, int64_t count) {
+  for (const HostTensor* tensor : {&output, &target}) {
+    if (tensor->shape().rank() == 0 || tensor->shape().dims[0] < count)
+      return HasNoMeaning(metric, output, target, absl::StrCat("there are ", count, " examples"));
+  }
+  return absl::OkStatus();
+}
+
+int64_t ElementsPerExample(const HostTensor& tensor) {
+  const int64_t examples = tensor.shape().rank() > 0 ? tensor.shape().dims[0] : 1;
+  return examples == 0 ? 0 : tensor.element_count() / examples;
+}
+
+absl::StatusOr<Predictions> Predictions::Make(absl::string_view metric, const DecisionRule& rule,
+                                              const HostTensor& output, const HostTensor& target,
+                                              int64_t count) {
+  TARTAN_RETURN_IF_ERROR(HaveExamples(metric, output, target, count));
+  Predictions made(output, target);
+  made.has_labels_ = ReadsLabels(rule, output, target);
+  TARTAN_RETURN_IF_ERROR(made.has_labels_ ? made.ReadLabels(metric, rule, count)
+                                          : made.ReadClasses(metric, rule, count));
+  return made;
+}
+
+absl::Status Predictions::ReadLabels(absl::string_view metric, const DecisionRule& rule,
+                                     int64_t count) {
+  const auto fail = [&](absl::string_view why) {
+    return HasNoMeaning(metric, output_, target_, why);
+  };
+  if (output_.shape().dims != target_.shape().dims) return fail("");
+  if (rule.loss == LossKind::kBinaryCrossEntropy) {
+    const double probability = rule.threshold.value_or(0.5);
+    limit_ = std::log(probability / (1 - probability));
+  } else if (rule.threshold.has_value()) {
+    limit_ = *rule.threshold;
+  } else {
+    return fail(absl::StrCat("a score above which value is label 1? The loss ", Name(rule.loss),
+                             " does not say; --threshold does"));
+  }
+  columns_ = output_.shape().rank() == 2 ? output_.shape().dims[1] : 1;
+  rows_ = columns_ == 0 ? 0 : count * ElementsPerExample(output_) / columns_;
+  for (int64_t i = 0; i < rows_ * columns_; ++i) {
+    if (std::isnan(target_.GetDouble(i))) return fail(absl::StrCat("label ", i, " is NaN"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Predictions::ReadClasses(absl::string_view metric, const DecisionRule& rule,
+                                      int64_t count) {
+  const auto fail = [&](absl::string_view why) {
+    return HasNoMeaning(metric, output_, target_, why);
+  };
+  if (output_.shape().rank() < 2) return fail("classes have scores [N, …, C]");
+  columns_ = output_.shape().dims.back();
+  if (columns_ == 1) {
+    return fail("one class is always certain; binary_cross_entropy is the loss of one logit");
+  }
+  has_class_numbers_ = target_.shape().rank() + 1 == output_.shape().rank();
+  std::vector<int64_t> wanted = output_.shape().dims;
+  if (has_class_numbers_) wanted.pop_back();
+  if (target_.shape().dims != wanted || columns_ == 0) return fail("");
+  rows_ = count * (ElementsPerExample(output_) / columns_);
+  ignore_index_ = rule.ignore_index;
+  for (int64_t row = 0; has_class_numbers_ && row < rows_; ++row) {
+    const double number = target_.GetDouble(row);
+    if (number != std::floor(number))
+      return fail(absl::StrCat("the class ", number, " is no whole number"));
+  }
+  return absl::OkStatus();
+}
+
+bool Predictions::HasNan(int64_t row) const {
+  for (int64_t c = 0; c < columns_; ++c) {
+    if (std::isnan(Score(row, c))) return true;
+  }
+  return false;
+}
+
+std::optional<int64_t> Predictions::Class(int64_t row) const {
+  if (!has_class_numbers_) return Maximum(target_, row);
+  // Doubles are compared: a float may be beyond all integers.
+  const double number = target_.GetDouble(row);
+  if (!(number >= 0 && number < static_cast<double>(columns_))) return std::nullopt;
+  const auto found = static_cast<int64_t>(number);
+  return found == ignore_index_ ? std::nullopt : std::make_optional(found);
+}
+
+int64_t Predictions::Maximum(const HostTensor& tensor, int64_t row) const {
+  int64_t best = 0;
+  for (int64_t c = 1; c < columns_; ++c) {
+    if (tensor.GetDouble(row * columns_ + c) > tensor.GetDouble(row * columns_ + best)) best = c;
+  }
+  return best;
+}
+
+}  // namespace tartan::train
