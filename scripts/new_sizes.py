@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tells what sizes cost that a session has not seen before.
+"""Measures sizes that a session has not seen before.
 
     PYTHONPATH=build/python scripts/new_sizes.py MODEL --size width=96:800:8 [--size nodes=500:900] [--fix height=48]
         [--below ids=nodes] [--count 30] [--tier ready] [--exact 3]

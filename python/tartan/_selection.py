@@ -21,10 +21,11 @@ def _along(x, axis):
     return x, axis_of(axis, x.ndim)
 
 
-def _ordered(x, name, axis, descending):
-    """Bools are sorted as numbers."""
+def _ordered(x, name, axis, descending, count=0):
+    """Bools are sorted as numbers. A count is of argsort alone."""
     x = to(x, _dtypes.uint8) if x.dtype == "bool" else x
-    return tile1(f"function (X) -> (Y) {{ Y = {name}(X, {axis}, {int(descending)}); }}", x)
+    wanted = f", {count}" if count else ""
+    return tile1(f"function (X) -> (Y) {{ Y = {name}(X, {axis}, {int(descending)}{wanted}); }}", x)
 
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
@@ -45,7 +46,10 @@ def top_k(x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[T
     k = integer(k)
     if not 0 <= k <= x.shape[axis]:
         raise ValueError(f"top_k of {k} along axis {axis} of {list(x.shape)}")
-    positions = part(argsort(x, axis=axis, descending=largest), axis, 0, k)
+    if k == 0:
+        positions = part(argsort(x, axis=axis), axis, 0, 0)
+    else:
+        positions = _ordered(x, "argsort", axis, largest, k)
     return take_along_axis(x, positions, axis=axis), positions
 
 

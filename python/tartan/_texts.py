@@ -169,11 +169,12 @@ class _Expression:
             return _Term(f"reshape({', '.join([operands[0].text, str(self.size), *(x.text for x in operands[1:])])})",
                          True, shape)
         if not any(x.mapped for x in operands):
-            return _Term(plain, False, operands[0].shape if name in _ALONG_AN_AXIS else None)
+            return _Term(plain, False, _along_an_axis(name, operands) if name in _ALONG_AN_AXIS else None)
         x, *others = operands
         if name in _ALONG_AN_AXIS and others and others[0].number is not None and not any(o.mapped for o in others):
             axis = others[0].number + (others[0].number >= 0)
-            return _Term(f"{name}({', '.join([x.text, str(axis), *(o.text for o in others[1:])])})", True, x.shape)
+            return _Term(f"{name}({', '.join([x.text, str(axis), *(o.text for o in others[1:])])})", True,
+                         _along_an_axis(name, operands))
         raise Unsupported(name)
 
     def _joined(self, form, operands, number=None):
@@ -198,6 +199,16 @@ class _Expression:
             return x.text
         sizes = [self.size, *[1] * missing, *x.shape]
         return f"reshape({', '.join([x.text, *map(str, sizes)])})"
+
+
+def _along_an_axis(name, operands):
+    """The sizes of the result of a function along an axis, without the mapped size. They equal the sizes of the tensor,
+    except for an argsort with a count."""
+    shape = operands[0].shape
+    if name != "argsort" or shape is None or len(operands) < 4 or not operands[3].number:
+        return shape
+    axis = operands[1].number % len(shape)
+    return (*shape[:axis], operands[3].number, *shape[axis + 1 :])
 
 
 def _computed(a, operator, b):

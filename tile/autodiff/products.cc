@@ -105,8 +105,8 @@ ValueId RunningProductGradient(Emitter& emit, ValueId x, absl::Span<const int64_
 
 ValueId ProductsOfOthers(Emitter& emit, ValueId factors, ValueId keys) {
   // Equal keys side by side: before and behind each factor are those of its group.
-  const ValueId order = emit.Special(SpecialKind::kArgSort, {keys}, {0, 0});
-  const ValueId back = emit.Special(SpecialKind::kArgSort, {order}, {0, 0});
+  const ValueId order = emit.Special(SpecialKind::kArgSort, {keys}, {0, 0, 0});
+  const ValueId back = emit.Special(SpecialKind::kArgSort, {order}, {0, 0, 0});
   const ValueId groups = emit.Special(SpecialKind::kGather, {keys, order}, {0});
   const ValueId sorted = emit.Special(SpecialKind::kGather, {factors, order}, {0});
   const ValueId ones = emit.Ones(emit.shape(factors));

@@ -126,7 +126,8 @@ Parts SpecialGradient(Emitter& emit, const ir::Special& op, const Site& site) {
     case SpecialKind::kScatterNd:
       return ScatterGradient(emit, op, site);
     case SpecialKind::kSort: {
-      const ValueId order = emit.Special(SpecialKind::kArgSort, op.operands, op.params);
+      const ValueId order =
+          emit.Special(SpecialKind::kArgSort, op.operands, {op.params[0], op.params[1], 0});
       parts[0] = emit.Special(SpecialKind::kScatterElements, {emit.Zeros(emit.shape(g)), order, g},
                               {op.params[0], kAssign});
       break;

@@ -42,14 +42,25 @@ NaiveTensor Sort(const Special& special, const TensorShape& shape, const NaiveTe
   const int64_t axis = special.params[0];
   const bool descending = special.params[1] != 0;
   NaiveTensor result(shape);
-  ForEachLine(shape, axis, [&](int64_t start, int64_t size, int64_t stride) {
+  const int64_t count = shape.dims[axis];
+  ForEachLine(tensor.shape, axis, [&](int64_t start, int64_t size, int64_t stride) {
     std::vector<int64_t> order(size);
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-      return Precedes(tensor, start + a * stride, start + b * stride, descending);
-    });
-    for (int64_t k = 0; k < size; ++k) {
-      const int64_t at = start + k * stride;
+    // The earlier of equal elements comes first.
+    const auto comes_first = [&](int64_t a, int64_t b) {
+      const int64_t x = start + a * stride;
+      const int64_t y = start + b * stride;
+      if (Precedes(tensor, x, y, descending)) return true;
+      return a < b && !Precedes(tensor, y, x, descending);
+    };
+    if (count < size) {
+      std::partial_sort(order.begin(), order.begin() + count, order.end(), comes_first);
+    } else {
+      std::sort(order.begin(), order.end(), comes_first);
+    }
+    const int64_t line = start / (size * stride) * (count * stride) + start % stride;
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t at = line + k * stride;
       if (special.kind == SpecialKind::kArgSort) {
         result.integers[at] = order[k];
       } else {

@@ -50,8 +50,8 @@ Arity ArityOf(SpecialKind kind) {
     case SpecialKind::kScatterNd:
       return {3, 1};
     case SpecialKind::kSort:
-    case SpecialKind::kArgSort:
       return {1, 2};
+    case SpecialKind::kArgSort:
     case SpecialKind::kCumSum:
     case SpecialKind::kCumProd:
       return {1, 3};
@@ -197,6 +197,18 @@ absl::StatusOr<TensorShape> ScatterNdShape(const Applied& op) {
   return data;
 }
 
+absl::StatusOr<TensorShape> ArgSortShape(const Applied& op) {
+  TARTAN_RETURN_IF_ERROR(CheckAxis(op));
+  TensorShape result{DataType::kInt64, op.shapes[0].dims};
+  int64_t& size = result.dims[op.param(0)];
+  const int64_t count = op.param(2);
+  if (count < 0 || count > size) {
+    return op.Error(absl::StrCat("a line has ", size, " elements, not ", count));
+  }
+  if (count > 0) size = count;
+  return result;
+}
+
 absl::StatusOr<TensorShape> PrngShape(const Applied& op, absl::Span<const int64_t> dims) {
   const TensorShape& seed = op.shapes[0];
   const bool pair = seed.type == DataType::kUInt32 && seed.dims == DimVector{2};
@@ -267,8 +279,7 @@ absl::StatusOr<TensorShape> AppliedShape(const Applied& op, absl::Span<const int
     case SpecialKind::kScatterNd:
       return ScatterNdShape(op);
     case SpecialKind::kArgSort:
-      TARTAN_RETURN_IF_ERROR(CheckAxis(op));
-      return TensorShape{DataType::kInt64, op.shapes[0].dims};
+      return ArgSortShape(op);
     case SpecialKind::kSort:
     case SpecialKind::kCumSum:
     case SpecialKind::kCumProd:

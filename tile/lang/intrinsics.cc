@@ -39,7 +39,7 @@ constexpr SpecialRow kSpecials[] = {
      "scatter_elements(T, indices, updates[, axis[, mode]])"},
     {"scatter_nd", Kind::kScatterNd, 3, 0, 1, kAny, "scatter_nd(T, indices, updates[, mode])"},
     {"sort", Kind::kSort, 1, 1, 2, 0, "sort(T, axis[, descending])"},
-    {"argsort", Kind::kArgSort, 1, 1, 2, 0, "argsort(T, axis[, descending])"},
+    {"argsort", Kind::kArgSort, 1, 1, 3, 0, "argsort(T, axis[, descending[, count]])"},
     {"cumsum", Kind::kCumSum, 1, 1, 3, 0, "cumsum(T, axis[, exclusive[, reverse]])"},
     {"cumprod", Kind::kCumProd, 1, 1, 3, 0, "cumprod(T, axis[, exclusive[, reverse]])"},
     {"prng", Kind::kPrng, 1, 0, kAny, kAny, "prng(seed, size, ...)"}};

@@ -210,6 +210,39 @@ TEST(ReadyKernels, ServeGathersFromTablesOfAnySize) {
   ExpectOneKernelForAll({points(20, 30, 9), points(2, 9, 40), points(1, 3, 2)});
 }
 
+TEST(ReadyKernels, SortLinesOfAnySize) {
+  for (const DataType type : {DataType::kFloat32, DataType::kInt64, DataType::kUInt8,
+                              DataType::kFloat16, DataType::kFloat64, DataType::kInt8}) {
+    const auto sorted = [type](int64_t lines, int64_t size, int axis) {
+      const std::vector<int64_t> dims =
+          axis == 1 ? std::vector<int64_t>{lines, size} : std::vector<int64_t>{size, lines};
+      return TestProgram{"Sorted",
+                         absl::StrCat("function (D) -> (S, O) { S = sort(D, ", axis,
+                                      ", 1); O = argsort(D, ", axis, ", 0); }"),
+                         {{type, dims}},
+                         IsUnsignedInteger(type) ? 0.0 : -50,
+                         50};
+    };
+    for (const int axis : {0, 1}) {
+      ExpectOneKernelForAll({sorted(3, 20, axis), sorted(40, 32, axis), sorted(2, 5, axis)});
+      ExpectOneKernelForAll({sorted(3, 33, axis), sorted(40, 90, axis), sorted(2, 1000, axis)});
+    }
+  }
+}
+
+TEST(ReadyKernels, FindTheFirstOfAnySize) {
+  const auto first = [](int64_t lines, int64_t size, int64_t count, int descending) {
+    return Indexed(absl::StrCat("argsort(round(D), 1, ", descending, ", ", count, ")"),
+                   {Float({lines, size})});
+  };
+  for (const int descending : {0, 1}) {
+    ExpectOneKernelForAll({first(3, 20, 7, descending), first(2, 9, 9, descending)});
+    ExpectOneKernelForAll({first(3, 50, 20, descending), first(5, 90, 90, descending)});
+    ExpectOneKernelForAll({first(3, 100, 7, descending), first(2, 40, 1, descending),
+                           first(9, 1000, 100, descending), first(2, 800, 2, descending)});
+  }
+}
+
 // A layer of a transformer: a normalisation, rotated queries and keys of two heads, causal
 // attention and a product with an activation after it.
 TestProgram Layer(int64_t length) {

@@ -233,12 +233,19 @@ TEST(Bind, AcceptsTheSpecialFunctions) {
   EXPECT_EQ(shape("scatter_elements(A, I, A, 0, 1)"), "float32[4, 3]");
   EXPECT_EQ(shape("sort(A, -1, 1)"), "float32[4, 3]");
   EXPECT_EQ(shape("argsort(A, 0)"), "int64[4, 3]");
+  EXPECT_EQ(shape("argsort(A, 0, 1, 0)"), "int64[4, 3]");
+  EXPECT_EQ(shape("argsort(A, 1, 1, 2)"), "int64[4, 2]");
   EXPECT_EQ(shape("cumsum(A, 0, 1, 1)"), "float32[4, 3]");
   EXPECT_EQ(shape("cumprod(A, 0)"), "float32[4, 3]");
   EXPECT_EQ(shape("prng(as_uint(7, 32), 5, 2)"), "float32[5, 2]");
   EXPECT_EQ(shape("mad(A, A, 1)"), "float32[4, 3]");
   EXPECT_EQ(shape("select(A > 0, A, 0)"), "float32[4, 3]");
   EXPECT_EQ(shape("element(tuple(A, I), 1)"), "int64[4, 3]");
+}
+
+TEST(Bind, RefusesMorePositionsThanALineHas) {
+  const std::string text = "function (A) -> (O) { O = argsort(A, 0, 1, 5); }";
+  EXPECT_THAT(Error(text, {Float({4, 3})}), HasSubstr("a line has 4 elements, not 5"));
 }
 
 TEST(Bind, AcceptsAnAssertionThatHolds) {

@@ -150,6 +150,7 @@ TEST(Semantics, SpecialFunctions) {
               ElementsAre(5, 6, 1, 2));
   EXPECT_THAT(OutputOf("O = sort(A, 0, 1);", {Floats({2, 3, 1})}), ElementsAre(3, 2, 1));
   EXPECT_THAT(OutputOf("O = argsort(A, 0);", {Floats({2, 3, 1})}), ElementsAre(2, 0, 1));
+  EXPECT_THAT(OutputOf("O = argsort(A, 0, 1, 2);", {Floats({2, 3, 1, 3})}), ElementsAre(1, 3));
   EXPECT_THAT(OutputOf("O = cumsum(A, 0);", {Floats({2, 3, 1})}), ElementsAre(2, 5, 6));
   EXPECT_THAT(OutputOf("O = reshape(A, 2, 2);", {Floats({1, 2, 3, 4})}), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(OutputOf("O = scatter_elements(A, B, C, 0, 1);",

@@ -104,6 +104,38 @@ TEST(SpecialKernels, AddUpLongLinesInParts) {
   }
 }
 
+TEST(SpecialKernels, SortLongLinesOfEveryType) {
+  for (const DataType type :
+       {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16,
+        DataType::kInt8, DataType::kInt16, DataType::kInt32, DataType::kInt64, DataType::kUInt8,
+        DataType::kUInt16, DataType::kUInt32, DataType::kUInt64, DataType::kBool}) {
+    const double greatest = type == DataType::kBool ? 1 : 120;
+    const double least = IsUnsignedInteger(type) || type == DataType::kBool ? 0 : -120;
+    for (const char* sorted : {"sort(X, 0, 0)", "sort(X, 0, 1)", "argsort(X, 0, 0)",
+                               "argsort(X, 0, 1)", "argsort(X, 0, 0, 3)", "argsort(X, 0, 1, 40)"}) {
+      ExpectNaiveResultsEverywhere({absl::StrCat(sorted, " of ", Name(type)),
+                                    absl::StrCat("function (X) -> (O) { O = ", sorted, "; }"),
+                                    {{type, {70, 3}}},
+                                    least,
+                                    greatest});
+    }
+  }
+}
+
+// NaN, infinities and zeros of both signs: 0 / 0, 1 / 0, -1 / 0, and 0 * -1.
+TEST(SpecialKernels, SortNumbersWithoutAnOrder) {
+  for (const char* type : {"16", "32", "64"}) {
+    for (const char* sorted : {"argsort(Y, 1, 0)", "argsort(Y, 1, 1)", "argsort(Y, 1, 0, 5)",
+                               "argsort(Y, 1, 1, 5)", "argsort(Y, 1, 1, 50)"}) {
+      ExpectNaiveResultsEverywhere(
+          {absl::StrCat(sorted, " of float", type),
+           absl::StrCat("function (X, Z) -> (O) { Y = as_float(round(X) / trunc(Z), ", type,
+                        "); O = ", sorted, "; }"),
+           {F32({5, 60}), F32({5, 60})}});
+    }
+  }
+}
+
 TEST(SpecialKernels, SortMoreLinesThanThereAreWorkItems) {
   for (const int64_t lines : {16, 37, 83}) {
     ExpectNaiveResultsEverywhere(

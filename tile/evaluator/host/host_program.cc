@@ -39,7 +39,10 @@ double SpecialNanoseconds(const ir::Program& program, const ir::Value& value) {
   if (special.kind == ir::SpecialKind::kReshape) return elements;
   double sorting = 0;
   if (special.kind == ir::SpecialKind::kSort || special.kind == ir::SpecialKind::kArgSort) {
-    sorting = kComparisonNs * elements * std::log2(elements + 1);
+    // Elements that are not wanted are compared once each.
+    const auto line =
+        static_cast<double>(program.values[special.operands[0]].shape.dims[special.params[0]]);
+    sorting = kComparisonNs * elements * std::log2(line + 1);
   }
   for (const ValueId operand : special.operands) {
     elements += static_cast<double>(program.values[operand].shape.element_count());

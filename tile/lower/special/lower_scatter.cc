@@ -332,6 +332,7 @@ class Scatterer {
     SortTask sort;
     sort.keys = context_.AddScratch({type, dims});
     sort.size = updates_.count;
+    sort.count = updates_.count;
     sort.sorted_keys = context_.AddScratch({type, dims});
     sort.sorted_positions = context_.AddScratch({type, dims});
     FindTargets(sort.keys);

@@ -5,23 +5,25 @@
 #include <string>
 #include <utility>
 
+#include "tile/lower/special/digit_sort.h"
+
 namespace tartan::lower {
 namespace {
 
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-// Runs that are sorted by counting, and elements that a work-item merges: at most two runs.
-constexpr int64_t kCpuRun = 16;
-constexpr int64_t kGpuRun = 32;
-constexpr int64_t kCpuMerged = 32;
-constexpr int64_t kGpuMerged = 8;
+// Elements of a run that is sorted by counting. On CPUs longer lines are sorted by their digits.
+constexpr int64_t kRun = 32;
+// Elements that a work-item of a GPU merges.
+constexpr int64_t kMerged = 8;
 
 // Lines of keys and, where wanted, of their positions.
 struct Lines {
   int keys = -1;
   int positions = -1;
   int64_t inner = 1;
+  int64_t size = 1;  // of a line
 };
 
 class Sorter {
@@ -32,16 +34,15 @@ class Sorter {
         stored_(context->shape(task.keys).type),
         compared_(ComputeType(stored_) == DataType::kBool ? DataType::kInt32
                                                           : ComputeType(stored_)),
-        count_(context->shape(task.keys).element_count()),
-        run_(context->is_cpu() ? kCpuRun : kGpuRun) {}
+        count_(context->shape(task.keys).element_count()) {}
 
   void Sort() {
-    const Lines result = {task_.sorted_keys, task_.sorted_positions, task_.inner};
-    if (task_.size <= run_) return SortRuns(result);
+    const Lines result = {task_.sorted_keys, task_.sorted_positions, task_.inner, task_.count};
+    if (task_.size <= kRun) return SortRuns(result);
     // Merging reads keys, whether they are wanted in the end or not.
     const auto scratch = [&] {
       const std::vector<int64_t> dims = {count_};
-      Lines lines = {context_.AddScratch({stored_, dims}), -1, 1};
+      Lines lines = {context_.AddScratch({stored_, dims}), -1, 1, task_.size};
       if (result.positions >= 0) {
         lines.positions = context_.AddScratch({context_.index_type(), dims});
       }
@@ -51,7 +52,7 @@ class Sorter {
     Lines to;
     SortRuns(from);
     int shift = 0;
-    while (int64_t{1} << shift < run_) ++shift;
+    while (int64_t{1} << shift < kRun) ++shift;
     for (; int64_t{2} << shift < task_.size; ++shift) {
       if (to.keys < 0) to = scratch();
       Merge(from, to, shift);
@@ -65,6 +66,9 @@ class Sorter {
 
   ExprPtr Number(int64_t value) const { return context_.Number(value); }
   ExprPtr Index(const std::string& name) const { return context_.Index(name); }
+  ExprPtr Size(const std::string& role, int64_t value) const { return context_.Size(role, value); }
+  // Between adjacent elements of a line; 1 along the last axis, whatever the sizes.
+  ExprPtr Inner(int64_t inner) const { return inner == 1 ? Number(1) : Size("inner", inner); }
 
   loop::Type KeyType() const { return {compared_, 1}; }
   ExprPtr Key(const std::string& buffer, ExprPtr index) const {
@@ -88,11 +92,16 @@ class Sorter {
     return task_.descending ? loop::LessEqual(a, b) : loop::LessEqual(b, a);
   }
 
-  // Where the line numbered `line` begins.
-  ExprPtr LineBase(const ExprPtr& line, int64_t inner) const {
-    if (inner == 1) return loop::Mul(line, Number(task_.size));
-    return loop::Add(loop::Mul(loop::Div(line, Number(inner)), Number(inner * task_.size)),
-                     loop::Mod(line, Number(inner)));
+  // The first element of line "line" among the keys.
+  ExprPtr LineBase(int64_t inner) const { return LineBase(inner, task_.size, "plane"); }
+  // The first element of line "line" in the result.
+  ExprPtr TargetBase(const Lines& to) const { return LineBase(to.inner, to.size, "to plane"); }
+  ExprPtr LineBase(int64_t inner, int64_t size, const std::string& role) const {
+    const ExprPtr line = Index("line");
+    const ExprPtr plane = Size(role, inner * size);
+    if (inner == 1) return loop::Mul(line, plane);
+    return loop::Add(loop::Mul(loop::Div(line, Inner(inner)), plane),
+                     loop::Mod(line, Inner(inner)));
   }
 
   static void AddOutputs(const Lines& lines, std::vector<Argument>* arguments) {
@@ -115,10 +124,8 @@ class Sorter {
 
   // One item per element: its place in its run is the number of elements that come before it.
   void SortRuns(const Lines& to) {
-    const int64_t inner = task_.inner;
-    const auto at = [&](const ExprPtr& base, const ExprPtr& position, int64_t stride) {
-      return loop::Add(base, loop::Mul(position, Number(stride)));
-    };
+    const ExprPtr inner = Inner(task_.inner);
+    const ExprPtr size = Size("size", task_.size);
     const ExprPtr mine = loop::Var("mine", KeyType());
     const ExprPtr other = loop::Var("other", KeyType());
     const ExprPtr first =
@@ -126,32 +133,36 @@ class Sorter {
                  loop::And(loop::Less(Index("step"), Index("position")), NotBefore(mine, other)));
     const StmtPtr count = loop::MakeBlock(
         {loop::MakeDeclare(KeyType(), "other",
-                           Key("from", at(Index("base"), Index("step"), inner))),
+                           Key("from", loop::Add(Index("base"), loop::Mul(Index("step"), inner)))),
          loop::MakeAssign("place",
                           loop::Add(Index("place"), loop::Select(first, Number(1), Number(0))))});
-    const bool is_one_run = task_.size <= run_;
+    const bool is_one_run = task_.size <= kRun;
     const ExprPtr begin = is_one_run ? Number(0) : Index("begin");
     // The end is unknown to drivers, which would otherwise unroll the loop as a whole.
-    const ExprPtr end = loop::Min(loop::Add(begin, Number(run_)), Number(task_.size));
+    const ExprPtr end = loop::Min(loop::Add(begin, Number(kRun)), size);
+    const ExprPtr plane = Size("plane", task_.inner * task_.size);
 
     std::vector<StmtPtr> body = {
-        context_.DeclareIndex(
-            "line", loop::Add(loop::Mul(loop::Div(Index("item"), Number(inner * task_.size)),
-                                        Number(inner)),
-                              loop::Mod(Index("item"), Number(inner)))),
-        context_.DeclareIndex("base", LineBase(Index("line"), inner)),
-        context_.DeclareIndex(
-            "position", loop::Mod(loop::Div(Index("item"), Number(inner)), Number(task_.size)))};
+        context_.DeclareIndex("line", loop::Add(loop::Mul(loop::Div(Index("item"), plane), inner),
+                                                loop::Mod(Index("item"), inner))),
+        context_.DeclareIndex("base", LineBase(task_.inner)),
+        context_.DeclareIndex("position", loop::Mod(loop::Div(Index("item"), inner), size))};
     if (!is_one_run) {
       body.push_back(context_.DeclareIndex(
-          "begin", loop::Sub(Index("position"), loop::Mod(Index("position"), Number(run_)))));
+          "begin", loop::Sub(Index("position"), loop::Mod(Index("position"), Number(kRun)))));
     }
     body.insert(body.end(), {loop::MakeDeclare(KeyType(), "mine", Key("from", Index("item"))),
                              context_.DeclareIndex("place", begin, true),
                              loop::MakeFor("step", begin, end, count)});
-    const ExprPtr target = to.inner == inner ? Index("base") : LineBase(Index("line"), to.inner);
-    Put(to, at(target, Index("place"), to.inner), loop::LoadFrom("from", stored_, Index("item")),
-        Index("position"), &body);
+    std::vector<StmtPtr> put;
+    Put(to, loop::Add(TargetBase(to), loop::Mul(Index("place"), Inner(to.inner))),
+        loop::LoadFrom("from", stored_, Index("item")), Index("position"), &put);
+    // A line of the result has only the wanted elements.
+    if (to.size < task_.size || (is_one_run && context_.takes_sizes())) {
+      put = {loop::MakeIf(loop::Less(Index("place"), Size("wanted", to.size)),
+                          loop::MakeBlock(std::move(put)))};
+    }
+    body.insert(body.end(), put.begin(), put.end());
     std::vector<Argument> arguments;
     AddOutputs(to, &arguments);
     arguments.push_back({"from", task_.keys});
@@ -162,32 +173,31 @@ class Sorter {
   // searches how many of the elements before its own come from the first run, and goes on from
   // there ("merge path": Odeh, Green and others, IPDPS 2012).
   void Merge(const Lines& from, const Lines& to, int shift) {
-    const int64_t merged = context_.is_cpu() ? kCpuMerged : kGpuMerged;
-    const int64_t parts = (task_.size + merged - 1) / merged;
+    const int64_t parts = (to.size + kMerged - 1) / kMerged;
+    const ExprPtr part_count = Size("parts", parts);
+    const ExprPtr size = Size("size", task_.size);
     // From memory, so that all passes but the last are one kernel.
     const ExprPtr loaded = loop::LoadFrom("width", DataType::kInt32, Number(0));
     std::vector<StmtPtr> body = {
         context_.DeclareIndex("shift", loop::Cast(loaded, context_.index_type())),
         context_.DeclareIndex("run",
                               loop::ApplyOp(ScalarOp::kShiftLeft, {Number(1), Index("shift")})),
-        context_.DeclareIndex("line", loop::Div(Index("item"), Number(parts))),
-        context_.DeclareIndex("base", LineBase(Index("line"), 1)),
+        context_.DeclareIndex("line", loop::Div(Index("item"), part_count)),
+        context_.DeclareIndex("base", LineBase(1)),
         context_.DeclareIndex("begin",
-                              loop::Mul(loop::Mod(Index("item"), Number(parts)), Number(merged))),
+                              loop::Mul(loop::Mod(Index("item"), part_count), Number(kMerged))),
         context_.DeclareIndex(
             "pair",
             loop::Sub(Index("begin"),
                       loop::ApplyOp(ScalarOp::kBitAnd,
                                     {Index("begin"),
                                      loop::Sub(loop::Mul(Index("run"), Number(2)), Number(1))}))),
-        context_.DeclareIndex(
-            "middle", loop::Min(loop::Add(Index("pair"), Index("run")), Number(task_.size))),
-        context_.DeclareIndex(
-            "end", loop::Min(loop::Add(Index("middle"), Index("run")), Number(task_.size))),
+        context_.DeclareIndex("middle", loop::Min(loop::Add(Index("pair"), Index("run")), size)),
+        context_.DeclareIndex("end", loop::Min(loop::Add(Index("middle"), Index("run")), size)),
         // Elements of the pair before this item's.
         context_.DeclareIndex("before", loop::Sub(Index("begin"), Index("pair")))};
     Search(&body);
-    MergeFrom(to, merged, &body);
+    MergeFrom(to, &body);
     std::vector<Argument> arguments;
     AddOutputs(to, &arguments);
     arguments.push_back({"from", from.keys});
@@ -226,10 +236,10 @@ class Sorter {
                        loop::MakeIf(loop::Less(low, high), halve))});
   }
 
-  void MergeFrom(const Lines& to, int64_t merged, std::vector<StmtPtr>* body) const {
+  void MergeFrom(const Lines& to, std::vector<StmtPtr>* body) const {
     const ExprPtr left = Index("at_left");
     const ExprPtr right = Index("at_right");
-    const ExprPtr last = Number(task_.size - 1);
+    const ExprPtr last = Size("last", task_.size - 1);
     const ExprPtr from_left = Index("from_left");
     // An exhausted run is read at some element of the line that nobody asks for.
     const ExprPtr comes_first = loop::Or(
@@ -244,23 +254,22 @@ class Sorter {
         context_.DeclareIndex(
             "taken", loop::Add(Index("base"),
                                loop::Select(loop::Equals(from_left, Number(1)), left, right)))};
-    ExprPtr target = LineBase(Index("line"), to.inner);
-    target = loop::Add(target, loop::Mul(Index("at"), Number(to.inner)));
+    const ExprPtr target = loop::Add(TargetBase(to), loop::Mul(Index("at"), Inner(to.inner)));
     const ExprPtr position =
         to.positions < 0 ? nullptr
                          : loop::LoadFrom("from_positions", context_.index_type(), Index("taken"));
     Put(to, target, loop::LoadFrom("from", stored_, Index("taken")), position, &step);
     step.push_back(loop::MakeAssign("at_left", loop::Add(left, from_left)));
     step.push_back(loop::MakeAssign("at_right", loop::Add(right, loop::Sub(Number(1), from_left))));
-    body->insert(
-        body->end(),
-        {context_.DeclareIndex("at_left", loop::Add(Index("pair"), Index("low")), true),
-         context_.DeclareIndex("at_right",
-                               loop::Add(Index("middle"), loop::Sub(Index("before"), Index("low"))),
-                               true),
-         loop::MakeFor("at", Index("begin"),
-                       loop::Min(loop::Add(Index("begin"), Number(merged)), Number(task_.size)),
-                       loop::MakeBlock(std::move(step)))});
+    body->insert(body->end(),
+                 {context_.DeclareIndex("at_left", loop::Add(Index("pair"), Index("low")), true),
+                  context_.DeclareIndex(
+                      "at_right",
+                      loop::Add(Index("middle"), loop::Sub(Index("before"), Index("low"))), true),
+                  loop::MakeFor("at", Index("begin"),
+                                loop::Min(loop::Add(Index("begin"), Number(kMerged)),
+                                          Size("wanted", to.size)),
+                                loop::MakeBlock(std::move(step)))});
   }
 
   const SortTask& task_;
@@ -268,11 +277,13 @@ class Sorter {
   const DataType stored_;
   const DataType compared_;
   const int64_t count_;
-  const int64_t run_;
 };
 
 }  // namespace
 
-void AddSort(const SortTask& task, SpecialContext* context) { Sorter(task, context).Sort(); }
+void AddSort(const SortTask& task, SpecialContext* context) {
+  if (context->is_cpu() && task.size > kRun) return AddDigitSort(task, context);
+  Sorter(task, context).Sort();
+}
 
 }  // namespace tartan::lower

@@ -147,6 +147,7 @@ void Sort(SpecialContext& context) {
   task.size = context.operand(0).dims[params[0]];
   task.inner = RowMajorStrides(context.operand(0).dims)[params[0]];
   task.descending = params[1] != 0;
+  task.count = context.result().dims[params[0]];
   const bool is_values = context.special().kind == ir::SpecialKind::kSort;
   (is_values ? task.sorted_keys : task.sorted_positions) = 0;
   AddSort(task, &context);

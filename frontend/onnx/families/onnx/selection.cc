@@ -24,16 +24,20 @@ Outputs TopK(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
   TARTAN_ASSIGN_OR_RETURN(const int64_t largest, context.Int("largest", 1));
   TARTAN_ASSIGN_OR_RETURN(const int64_t k, context.HostInt(1));
-  Window window = WholeOf(x);
-  if (k < 0 || k > window.sizes[static_cast<size_t>(axis)]) {
+  const int64_t size = x.dims()[static_cast<size_t>(axis)];
+  if (k < 0 || k > size) {
     return Invalid("k ", k, " is not between 0 and the size of axis ", axis, " of ",
                    x.shape().ToString());
   }
-  window.sizes[static_cast<size_t>(axis)] = k;
+  // All of them where k is 0: a count of 0 says so.
   const std::string order = absl::StrCat("function (X) -> (I) { I = argsort(X, ", axis, ", ",
-                                         largest != 0 ? 1 : 0, "); }");
-  TARTAN_ASSIGN_OR_RETURN(const Tensor sorted, context.ApplyOne(order, {x}));
-  TARTAN_ASSIGN_OR_RETURN(const Tensor positions, SliceOf(context, sorted, window));
+                                         largest != 0 ? 1 : 0, ", ", k, "); }");
+  TARTAN_ASSIGN_OR_RETURN(Tensor positions, context.ApplyOne(order, {x}));
+  if (k == 0) {
+    Window none = WholeOf(x);
+    none.sizes[static_cast<size_t>(axis)] = 0;
+    TARTAN_ASSIGN_OR_RETURN(positions, SliceOf(context, positions, none));
+  }
   TARTAN_ASSIGN_OR_RETURN(
       const Tensor values,
       context.ApplyOne(

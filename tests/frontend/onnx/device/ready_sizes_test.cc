@@ -163,6 +163,17 @@ TEST_F(ReadySizes, OfGathers) {
       Graph("GatherND", {"x", "i"}, "", x + ValueText("input", "i", kInt64, "E 1")), 13, points);
 }
 
+TEST_F(ReadySizes, OfTopK) {
+  const std::string graph =
+      FloatInput("x", "N F") + " initializer { name: 'k' data_type: 7 dims: 1 int64_data: 5 } " +
+      Node("node", "TopK", {"x", "k"}, {"y", "i"}) + Output("y") + Output("i");
+  std::vector<InputValues> sizes;
+  for (const auto& [lines, size] : {Dims2{200, 800}, Dims2{3, 41}, Dims2{7, 1001}, Dims2{2, 90}}) {
+    sizes.push_back({{"x", Floats({lines, size})}});
+  }
+  ExpectOneSetOfKernels(graph, 13, sizes);
+}
+
 TEST_F(ReadySizes, OfCumSum) {
   std::vector<InputValues> sizes;
   for (const auto& [lines, size] : {Dims2{200, 80}, Dims2{3, 40}, Dims2{7, 1001}, Dims2{2, 5}}) {
