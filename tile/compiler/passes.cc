@@ -130,6 +130,8 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   options.grouping.fuse = c->options.Runs("fuse");
   // What is computed twice at one size is computed more often at others.
   if (c->options.tier == Tier::kReady) options.grouping.max_repeats = 1;
+  // A matrix unit takes its factors from memory.
+  options.grouping.decodes_for_many_rows = !c->is_gpu();
   constexpr int64_t kFewTerms = 32;  // of a product's gradient: tiles hold none of them
   if (!c->is_gpu()) options.grouping.max_update_terms = kFewTerms;
   options.chain_rows =

@@ -87,7 +87,8 @@ class Grouper {
   }
 
   void FindWeights() {
-    const SmallWeights weights = FindSmallWeights(program_, spaces_, kind_, constant_);
+    const SmallWeights weights =
+        FindSmallWeights(program_, spaces_, kind_, constant_, options_.decodes_for_many_rows);
     for (size_t v = 0; v < size_; ++v) {
       if (weights.decoded[v]) inlined_[v] = true;
       if (weights.copied[v]) in_memory_[v] = true;

@@ -27,6 +27,8 @@ struct GroupOptions {
   // Updates of states join the kernel of a reduction that adds up at most so many terms: they read
   // and write so much that its tiles would have to be small.
   int64_t max_update_terms = std::numeric_limits<int64_t>::max();
+  // Reductions decode weights of a few bits each (small_weights.h) however many rows use them.
+  bool decodes_for_many_rows = false;
   // Elementwise values that are held in memory in any case.
   std::vector<ir::ValueId> held = {};
   // Elementwise values that are computed where they are read, whatever that repeats.

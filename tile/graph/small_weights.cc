@@ -12,20 +12,30 @@ using ir::ValueId;
 constexpr int64_t kMostRows = 16;         // that use a weight
 constexpr int64_t kLeastBytes = 1 << 18;  // of the numbers
 constexpr double kLeastFactor = 1.5;      // by which they are more than what is read
+constexpr double kLeastFactorOfMany = 5;  // where more rows use them
 
 class Finder {
  public:
   Finder(const ir::Program& program, const poly::ProgramSpaces& spaces,
-         const std::vector<Kind>& kinds, const std::vector<bool>& is_constant)
-      : program_(program), spaces_(spaces), kinds_(kinds), is_constant_(is_constant) {
+         const std::vector<Kind>& kinds, const std::vector<bool>& is_constant, bool for_many_rows)
+      : program_(program),
+        spaces_(spaces),
+        kinds_(kinds),
+        is_constant_(is_constant),
+        for_many_rows_(for_many_rows) {
     const size_t count = program.values.size();
     found_.decoded.assign(count, false);
     found_.copied.assign(count, false);
     is_shared_.assign(count, false);
+    has_many_rows_.assign(count, false);
     for (ValueId v : program.outputs) is_shared_[v] = true;
     for (size_t user = 0; user < count; ++user) {
       for (ValueId v : ir::Operands(program.values[user].op)) {
-        if (!IsProductOfFew(user, v)) is_shared_[v] = true;
+        if (!IsReduction(user)) {
+          is_shared_[v] = true;
+        } else if (PointsOf(spaces_[user]) > kMostRows * Shape(v).element_count()) {
+          has_many_rows_[v] = true;
+        }
       }
     }
   }
@@ -42,13 +52,8 @@ class Finder {
  private:
   const TensorShape& Shape(ValueId v) const { return program_.values[v].shape; }
 
-  bool IsProductOfFew(size_t user, ValueId operand) const {
-    if (kinds_[user] != Kind::kRoot || !spaces_[user].has_value()) return false;
-    double points = 1;
-    for (const poly::Index& index : spaces_[user]->indices) {
-      points *= static_cast<double>(index.range);
-    }
-    return points <= static_cast<double>(kMostRows * Shape(operand).element_count());
+  bool IsReduction(size_t user) const {
+    return kinds_[user] == Kind::kRoot && spaces_[user].has_value();
   }
 
   void Decode(ValueId weights) {
@@ -62,7 +67,10 @@ class Finder {
     Collect(weights, &decoded, &stored);
     int64_t small = 0;
     for (ValueId v : stored) small += Shape(v).byte_size();
-    if (static_cast<double>(small) * kLeastFactor > static_cast<double>(bytes)) return;
+    const bool is_many = has_many_rows_[weights];
+    const double factor = is_many ? kLeastFactorOfMany : kLeastFactor;
+    if (is_many && !for_many_rows_) return;
+    if (static_cast<double>(small) * factor > static_cast<double>(bytes)) return;
     for (ValueId v : decoded) found_.decoded[v] = true;
     for (ValueId v : stored) found_.copied[v] = found_.copied[v] || IsCopy(v);
   }
@@ -89,16 +97,18 @@ class Finder {
   const poly::ProgramSpaces& spaces_;
   const std::vector<Kind>& kinds_;
   const std::vector<bool>& is_constant_;
-  std::vector<bool> is_shared_;  // with something else than products of a few rows
+  const bool for_many_rows_;
+  std::vector<bool> is_shared_;      // with something else than reductions
+  std::vector<bool> has_many_rows_;  // more than kMostRows use each of them
   SmallWeights found_;
 };
 
 }  // namespace
 
 SmallWeights FindSmallWeights(const ir::Program& program, const poly::ProgramSpaces& spaces,
-                              const std::vector<Kind>& kinds,
-                              const std::vector<bool>& is_constant) {
-  return Finder(program, spaces, kinds, is_constant).Run();
+                              const std::vector<Kind>& kinds, const std::vector<bool>& is_constant,
+                              bool for_many_rows) {
+  return Finder(program, spaces, kinds, is_constant, for_many_rows).Run();
 }
 
 }  // namespace tartan::graph

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tile/plan/check_plan.h"
+#include "tile/plan/cpu/compute_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -13,12 +14,14 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kRows = 4;        // of a tile, beside its vectors
-constexpr int64_t kVectors = 2;     // of a row
-constexpr int kSquareLanes = 8;     // of a transposed square
-constexpr int64_t kLeastBlock = 4;  // of a packed operand
-constexpr int64_t kLanes = 16;      // of a vector, at most
-constexpr int64_t kThreads = 64;    // of a work-group on GPUs
+constexpr int64_t kRows = 4;            // of a tile, beside its vectors
+constexpr int64_t kVectors = 2;         // of a row
+constexpr int64_t kMostParts = 16;      // numbers in a word of small weights
+constexpr int64_t kDecodedVectors = 4;  // of a row of results by such weights
+constexpr int kSquareLanes = 8;         // of a transposed square
+constexpr int64_t kLeastBlock = 4;      // of a packed operand
+constexpr int64_t kLanes = 16;          // of a vector, at most
+constexpr int64_t kThreads = 64;        // of a work-group on GPUs
 // Points of work that hide what a work-item costs; items for each compute unit.
 constexpr int64_t kPointsOfItem = 1 << 15;
 constexpr int64_t kItemsOfUnit = 8;
@@ -169,8 +172,14 @@ class ReadyPlanner {
     if (v >= 0 && AreClean(v)) {
       const int64_t lanes = flat_.is_reduction() ? Fitting(Range(v), Lanes()) : Lanes();
       const bool uses_again = flat_.is_reduction() && RowIndex(v) >= 0;
-      Vectorize(v, lanes, uses_again ? Fitting(Range(v) / lanes, kVectors) : 1);
+      const int parts = PartsIndex();
+      const int64_t vectors = uses_again ? kVectors : parts >= 0 ? kDecodedVectors : 1;
+      Vectorize(v, lanes, vectors == 1 ? 1 : Fitting(Range(v) / lanes, vectors));
       if (uses_again) plan_.unroll[RowIndex(v)] = Rows(RowIndex(v), kRows);
+      if (parts >= 0) plan_.unroll[parts] = Range(parts);
+      while (parts >= 0 && plan_.unroll[v] > lanes && !FitsRegisters(kernel_, plan_)) {
+        plan_.unroll[v] /= 2;
+      }
     } else if (flat_.is_reduction()) {
       AlongReduced();
     } else if (v >= 0) {
@@ -193,6 +202,25 @@ class ReadyPlanner {
       if (is_used_again && is_followed) row = i;
     }
     return row;
+  }
+
+  // The reduced index that counts the numbers in a word of small weights: other factors follow it,
+  // the words do not. How many there are is part of the kernel's structure. -1: none.
+  int PartsIndex() const {
+    if (!flat_.is_reduction()) return -1;
+    for (int r = OutputCount(); r < IndexCount(); ++r) {
+      if (Range(r) < 2 || Range(r) > kMostParts || kernel_.constrained[r]) continue;
+      bool has_words = false;
+      bool is_followed = false;
+      for (const CpuKernel::Access& read : kernel_.reads) {
+        if (!read.in_body || read.access < 0) continue;
+        const DataType type = flat_.tensors[flat_.accesses[read.access].tensor].shape.type;
+        (read.strides[r] != 0 ? is_followed : has_words) |=
+            (read.strides[r] != 0) ? IsFloat(type) : type == DataType::kInt32;
+      }
+      if (has_words && is_followed) return r;
+    }
+    return -1;
   }
 
   // A reduced index that reads have neighbours along; -1: none.

@@ -34,8 +34,14 @@ std::set<std::string> KernelsOf(const TestProgram& test, int64_t vector_width = 
   if (test.name == "Convolution") {  // its weights are known at load
     std::get<ir::Input>(program.values[program.inputs[1]].op).is_constant = true;
   }
+  if (test.name == "Words") {
+    for (const int i : {1, 2, 3}) {
+      std::get<ir::Input>(program.values[program.inputs[i]].op).is_constant = true;
+    }
+  }
   const auto list = Compile(program, Ready(vector_width));
   EXPECT_TRUE(list.ok()) << list.status();
+  EXPECT_TRUE(test.name != "Words" || list->setup.empty()) << "weights have copies";
   const std::vector<HostTensor> inputs = RandomInputs(test, 5);
   const auto expected = ir::EvaluateNaively(program, inputs);
   const auto actual = InterpretList(*list, inputs);
@@ -82,6 +88,23 @@ TestProgram Convolution(int64_t size, int64_t in, int64_t out, int64_t stride) {
 TEST(ReadyKernels, ServeConvolutionsOfAnySize) {
   ExpectOneKernelForAll({Convolution(9, 5, 16, 1), Convolution(14, 4, 32, 1),
                          Convolution(10, 8, 48, 1), Convolution(12, 6, 64, 1)});
+}
+
+// Weights in words of eight numbers of 4 bits, with a scale for each block of two words.
+TestProgram Words(int64_t rows, int64_t blocks, int64_t columns) {
+  const TensorShape words = {DataType::kInt32, {blocks, 2, columns}};
+  return {"Words",
+          "function (A[M, K], Q[B, L, N], S[B, N], P[PARTS]) -> (C) {"
+          " I = ((reshape(Q, B, L, 1, N) >> (reshape(index(P, 0), PARTS, 1) * 4)) << 28) >> 28;"
+          " W = as_float(I, 32) * reshape(S, B, 1, 1, N);"
+          " C[i, n : M, N] = +(A[i, 16 * b + 8 * l + p] * W[b, l, p, n]); }",
+          {Float({rows, 16 * blocks}), words, Float({blocks, columns}), {DataType::kInt32, {8}}}};
+}
+
+TEST(ReadyKernels, DecodeWeightsOfFewBitsForAnyNumberOfRows) {
+  ExpectOneKernelForAll({Words(5, 16, 256), Words(17, 16, 256), Words(6, 40, 112)});
+  EXPECT_EQ(KernelsOf(Words(1, 16, 256)).size(), 1U);
+  EXPECT_EQ(KernelsOf(Words(3, 16, 260), 16).size(), 1U);
 }
 
 TEST(ReadyKernels, ServeSoftmaxOfAnySize) {

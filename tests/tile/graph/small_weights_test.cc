@@ -52,14 +52,15 @@ TEST(SmallWeights, AreCopiedInTheOrderThatIsAskedFor) {
   EXPECT_TRUE(IsInMemory(BlocksOf(1, DataType::kInt8), "T"));
 }
 
-bool IsDecoded(const ir::Program& program, const std::string& name) {
+bool IsDecoded(const ir::Program& program, const std::string& name, bool for_many_rows = false) {
   const auto spaces = poly::AnalyzeProgram(program);
   EXPECT_TRUE(spaces.ok()) << spaces.status();
   std::vector<Kind> kinds;
   for (size_t v = 0; v < program.values.size(); ++v) {
     kinds.push_back(KindOf(program.values[v], (*spaces)[v]));
   }
-  const SmallWeights weights = FindSmallWeights(program, *spaces, kinds, FindConstants(program));
+  const SmallWeights weights =
+      FindSmallWeights(program, *spaces, kinds, FindConstants(program), for_many_rows);
   for (size_t v = 0; v < program.values.size(); ++v) {
     if (program.values[v].name == name) return weights.decoded[v];
   }
@@ -72,6 +73,33 @@ TEST(SmallWeights, AreNotThoseThatAreHardlySmaller) {
   EXPECT_TRUE(IsDecoded(BlocksOf(1, DataType::kInt16, 1024), "W"));
   EXPECT_FALSE(IsDecoded(BlocksOf(1, DataType::kInt32), "W"));
   EXPECT_FALSE(IsDecoded(BlocksOf(1, DataType::kInt8, 64), "W"));  // nothing worth the trouble
+}
+
+// Words of eight numbers of 4 bits, with a scale for each block of two words.
+ir::Program WordsOf(int64_t rows) {
+  ir::Program program = BindTestProgram(
+      {"test",
+       "function (A[M, K], Q[B, L, N], S[B, N], P[PARTS]) -> (C) {"
+       " I = ((reshape(Q, B, L, 1, N) >> (reshape(index(P, 0), PARTS, 1) * 4)) << 28) >> 28;"
+       " W = as_float(I, 32) * reshape(S, B, 1, 1, N);"
+       " C[i, n : M, N] = +(A[i, 16 * b + 8 * l + p] * W[b, l, p, n]); }",
+       {{DataType::kFloat32, {rows, 256}},
+        {DataType::kInt32, {16, 2, 512}},
+        {DataType::kFloat32, {16, 512}},
+        {DataType::kInt32, {8}}}});
+  for (int i : {1, 2, 3}) {
+    std::get<ir::Input>(program.values[program.inputs[i]].op).is_constant = true;
+  }
+  return program;
+}
+
+TEST(SmallWeights, OfLessThanAByteAreDecodedForAnyNumberOfRowsWhereThatIsAllowed) {
+  EXPECT_TRUE(IsDecoded(WordsOf(16), "W"));
+  EXPECT_FALSE(IsDecoded(WordsOf(17), "W"));
+  for (const int64_t rows : {17, 500}) {
+    EXPECT_TRUE(IsDecoded(WordsOf(rows), "W", /*for_many_rows=*/true)) << rows;
+    EXPECT_FALSE(IsDecoded(BlocksOf(rows, DataType::kInt8), "W", /*for_many_rows=*/true)) << rows;
+  }
 }
 
 TEST(SmallWeights, AreNotThoseThatChangeFromRunToRun) {

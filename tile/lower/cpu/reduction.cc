@@ -251,7 +251,9 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   const int64_t steps = level == runs_.level ? StepsInRun() : 0;
   if (steps == 0) return loop::MakeFor(name, begin, end, Loops(level + 1, checked), step);
   const int64_t length = steps * step;
-  if (indices_.has_size_arguments()) return RunsOfAnyLength(level, checked, end, length);
+  if (indices_.has_size_arguments() && !factor_) {
+    return RunsOfAnyLength(level, checked, end, length);
+  }
   std::vector<StmtPtr> parts;
   ExprPtr rest = begin;
   if (runs_.are_two) {

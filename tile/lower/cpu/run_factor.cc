@@ -40,6 +40,20 @@ bool IsSteady(const poly::FlatContraction& flat, int run, const BodyPtr& expr) {
   return access.guard.empty();
 }
 
+// Reads of the expression, which is steady, follow the index.
+bool Follows(const poly::FlatContraction& flat, int index, const BodyPtr& expr) {
+  if (const auto* apply = std::get_if<poly::Apply>(&expr->node)) {
+    return std::any_of(apply->operands.begin(), apply->operands.end(),
+                       [&](const BodyPtr& operand) { return Follows(flat, index, operand); });
+  }
+  const auto* read = std::get_if<poly::Read>(&expr->node);
+  if (read == nullptr) return false;
+  const std::vector<math::Affine>& coords = flat.accesses[read->access].coords;
+  return std::any_of(coords.begin(), coords.end(), [&](const math::Affine& coord) {
+    return !coord.coefficient(index).is_zero();
+  });
+}
+
 BodyPtr Product(const std::vector<BodyPtr>& factors) {
   BodyPtr product;
   for (const BodyPtr& factor : factors) {
@@ -72,7 +86,10 @@ std::optional<RunFactor> SplitRunFactor(const poly::FlatContraction& flat,
     (IsSteady(flat, run, factor) ? steady : rest).push_back(factor);
   }
   if (steady.empty() || rest.empty()) return std::nullopt;
-  return RunFactor{Product(rest), Product(steady)};
+  const bool is_of_run = std::any_of(steady.begin(), steady.end(), [&](const BodyPtr& factor) {
+    return Follows(flat, run, factor);
+  });
+  return RunFactor{Product(rest), Product(steady), is_of_run};
 }
 
 }  // namespace tartan::lower

@@ -10,8 +10,9 @@
 namespace tartan::lower {
 
 struct RunFactor {
-  poly::ExprPtr rest;    // of the body, which is summed up in a run
-  poly::ExprPtr factor;  // of the run's sum
+  poly::ExprPtr rest;      // of the body, which is summed up in a run
+  poly::ExprPtr factor;    // of the run's sum
+  bool is_of_run = false;  // the factor differs from run to run: it is the scale of a block
 };
 
 // Where the steps of the outermost loop over a reduced index may be runs, each with such a factor.

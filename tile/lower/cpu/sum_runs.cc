@@ -2,6 +2,7 @@
 #include "tile/lower/cpu/sum_runs.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "tile/lower/cpu/run_factor.h"
 #include "tile/plan/cpu/sliding_window.h"
@@ -109,7 +110,10 @@ SumRuns DivideAnySum(const poly::FlatContraction& flat, const plan::CpuPlan& pla
       flat.aggregation == Aggregation::kSum && flat.accumulator_type == DataType::kFloat32;
   const bool is_looped =
       !plan.reduction_order.empty() && !plan::IsUnrolled(flat, plan, plan.reduction_order.back());
-  if (!is_float_sum || !is_looped) return {};
+  if (!is_float_sum) return {};
+  const std::optional<RunFactor> factor = SplitRunFactor(flat, plan);
+  if (factor && factor->is_of_run) return {.level = 0, .steps = 1};
+  if (!is_looped) return {};
   int64_t all = 1;
   for (int i : plan.reduction_order) all *= StepsOf(plan, i, flat.indices[i].range);
   const int innermost = plan.reduction_order.back();

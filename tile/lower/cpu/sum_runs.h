@@ -27,7 +27,7 @@ SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
 // The same where sizes are arguments. Every sum has runs, of steps of the innermost loop, as many
 // as there are runs at best: its text knows no size. Small windows, which no program's sizes
-// change, have none below 32 numbers.
+// change, have none below 32 numbers. Where weights have a scale for each block, a block is a run.
 SumRuns DivideAnySum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
 }  // namespace tartan::lower
