@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/api/node_derivatives.h"
 #include "frontend/api/pull_back.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/base/out_of_memory.h"

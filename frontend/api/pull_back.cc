@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/pull_back.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/function.h"
+#include "tile/autodiff/dependence.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/program_builder.h"
 #include "tile/lang/binder.h"
@@ -73,6 +75,15 @@ absl::Status RemoveUnused(AppliedCall* call) {
   return RemoveDeadValues(&call->program);
 }
 
+bool Stops(const lang::Expr& expr) {
+  const auto* call = std::get_if<lang::Call>(&expr.node);
+  if (call == nullptr) return false;
+  const auto& arguments = call->arguments;
+  return call->function == "stop_gradient" ||
+         std::any_of(arguments.begin(), arguments.end(),
+                     [](const lang::ExprPtr& argument) { return Stops(*argument); });
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorNode>& node,
@@ -107,6 +118,24 @@ absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorN
   TARTAN_RETURN_IF_ERROR(RemoveUnused(&call));
   TARTAN_ASSIGN_OR_RETURN(const Function function, Function::FromTile(ir::ToTile(call.program)));
   return function.Apply(call.arguments, absl::StrCat(node->name, "_grad"));
+}
+
+absl::StatusOr<NodeDerivatives> DerivativesOf(const ApplicationNode& application,
+                                              const autodiff::GradientOptions& options) {
+  std::vector<TensorShape> shapes;
+  for (const NodeResult& input : application.inputs) {
+    shapes.push_back(input.node->shapes[input.result]);
+  }
+  TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(*application.function, shapes, {}));
+  return autodiff::FindDerivatives(program, options);
+}
+
+bool StopsGradients(const lang::Function& function) {
+  return std::any_of(function.statements.begin(), function.statements.end(),
+                     [](const lang::Statement& statement) {
+                       const auto* assignment = std::get_if<lang::Assignment>(&statement.node);
+                       return assignment != nullptr && Stops(*assignment->value);
+                     });
 }
 
 }  // namespace tartan::api

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The derivative of one application of a Tile function. Internal to frontend/api.
+// The derivative of one application of a Tile function, and which derivatives it has. Internal to
+// frontend/api.
 #pragma once
 
 #include <memory>
@@ -20,5 +21,16 @@ absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorN
                                              absl::Span<const Tensor> gradients,
                                              const std::vector<bool>& wanted,
                                              autodiff::GradientOptions options);
+
+// Which results of an application have derivatives by which of its inputs: by input and result.
+using NodeDerivatives = std::vector<std::vector<bool>>;
+
+// Binds the function to the shapes of its inputs.
+absl::StatusOr<NodeDerivatives> DerivativesOf(const ApplicationNode& application,
+                                              const autodiff::GradientOptions& options);
+
+// Whether the function stops derivatives by a stop_gradient in its text: then a result may have no
+// derivative by an input though it is computed from it.
+bool StopsGradients(const lang::Function& function);
 
 }  // namespace tartan::api
