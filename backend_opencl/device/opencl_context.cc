@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/device/opencl_api.h"
 #include "tile/base/process_limits.h"
 
 namespace tartan::opencl {
@@ -37,6 +38,11 @@ std::string OpenClContext::FreeMemoryText() const {
   }
   return absl::StrCat(free, " of ", total, " bytes of ", info().name, " are free, ",
                       info().max_allocation_bytes, " at most in one piece");
+}
+
+absl::Status OpenClContext::FinishIfEach(cl_command_queue queue, absl::string_view what) const {
+  if (!info().finishes_each_launch) return absl::OkStatus();
+  return ToStatus(CallCl(clFinish, queue), absl::StrCat("clFinish after ", what));
 }
 
 }  // namespace tartan::opencl

@@ -32,6 +32,9 @@ class OpenClContext : public hal::Device {
   const std::string& build_options() { return knowledge_.Compiler(context()).build_options; }
   DiskCache* cache() const { return cache_.get(); }
   bool quiet() const { return quiet_; }
+  // For debugging (hal::DeviceInfo::finishes_each_launch): waits for what was enqueued last, of
+  // which `what` is the name for an error.
+  absl::Status FinishIfEach(cl_command_queue queue, absl::string_view what) const;
   // The driver has failed to build compiler builtins. SetPortable returns whether that is new.
   bool is_portable() const { return is_portable_; }
   bool SetPortable() { return !is_portable_.exchange(true); }

@@ -88,14 +88,8 @@ OpenClQueue::~OpenClQueue() {
 }
 
 absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call, int64_t size) const {
-  const std::string what = absl::StrCat(call, " of ", size, " bytes");
-  if (error == CL_SUCCESS) return FinishIfEach(what);
-  return NotEnqueued(error, what);
-}
-
-absl::Status OpenClQueue::FinishIfEach(absl::string_view what) const {
-  if (!device()->info().finishes_each_launch) return absl::OkStatus();
-  return ToStatus(CallCl(clFinish, queue_.get()), absl::StrCat("clFinish after ", what));
+  if (error == CL_SUCCESS) return ContextOf(device()).FinishIfEach(queue_.get(), call);
+  return NotEnqueued(error, absl::StrCat(call, " of ", size, " bytes"));
 }
 
 absl::Status OpenClQueue::NotEnqueued(cl_int error, absl::string_view call) const {
@@ -325,8 +319,7 @@ absl::Status OpenClQueue::Enqueue(absl::string_view what, std::vector<hal::Event
   if (error != CL_SUCCESS) {
     return NotEnqueued(error, absl::StrCat("clEnqueueNDRangeKernel of ", what));
   }
-  TARTAN_RETURN_IF_ERROR(FinishIfEach(what));
-  if (events == nullptr) return absl::OkStatus();
+  if (events == nullptr) return ContextOf(device()).FinishIfEach(queue_.get(), what);
   auto kept = std::make_shared<OpenClEvent>(std::move(event), profiling_);
   batch_.events.push_back(kept);
   events->push_back(std::move(kept));

@@ -96,8 +96,6 @@ class OpenClQueue : public hal::Queue {
                        const std::function<cl_int(cl_event*)>& launch);
   // The status of a transfer or fill of `size` bytes. Allocates nothing where it was enqueued: a
   // lack of memory must not part it from what waits for it.
-  // For debugging (hal::DeviceInfo::finishes_each_launch): waits for what was enqueued last.
-  absl::Status FinishIfEach(absl::string_view what) const;
   absl::Status CheckEnqueued(cl_int error, absl::string_view call, int64_t size) const;
   // Errors of memory tell what is free.
   absl::Status NotEnqueued(cl_int error, absl::string_view call) const;

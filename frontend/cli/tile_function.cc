@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/api/check_constraints.h"
+#include "frontend/api/checks/check_constraints.h"
 #include "frontend/cli/exit_code.h"
 #include "frontend/cli/input_spec.h"
 #include "tile/base/status_macros.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/api/check_constraints.h"
+#include "frontend/api/checks/check_constraints.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/eager/eager_runtime.h"
 #include "frontend/api/function.h"

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
+#include "tile/codegen/checked_places.h"
 #include "tile/codegen/group_functions.h"
 #include "tile/codegen/known_forms.h"
 #include "tile/codegen/mask_widths.h"
@@ -31,7 +32,7 @@ struct Memory {
 // Writes one kernel; indentation and the memory in scope are its state.
 class Writer {
  public:
-  explicit Writer(const Dialect& dialect) : dialect_(dialect) {}
+  explicit Writer(const Dialect& dialect) : dialect_(dialect), checks_(dialect) {}
 
   std::string Write(const loop::Kernel& kernel) {
     for (const std::string& line : kernel.comments) absl::StrAppend(&text_, "// ", line, "\n");
@@ -39,10 +40,8 @@ class Writer {
       memory_[parameter.name] = Memory{MemorySpace::kGlobal, 1};
     }
     const std::string comments = std::exchange(text_, "");
-    checks_bounds_ = kernel.checks_bounds;
-    // A checked kernel has a size for each parameter, its report among them.
-    is_sized_ = kernel.sizes.size() > (checks_bounds_ ? kernel.parameters.size() : 0);
-    for (size_t p = 0; p < kernel.parameters.size(); ++p) numbers_[kernel.parameters[p].name] = p;
+    checks_.Begin(kernel);
+    is_sized_ = kernel.sizes.size() > checks_.size_count();
     in_sequence_ = kernel.in_sequence;
     const bool is_group = in_sequence_ && dialect_.team_barrier != nullptr;
     if (is_group) group_ = std::make_unique<GroupText>(kernel, dialect_);
@@ -109,13 +108,7 @@ class Writer {
         [&](const loop::Declare& declare) { WriteDeclare(declare); },
         [&](const loop::DeclareArray& array) { WriteArray(array); },
         [&](const loop::Assign& assign) { WriteAssign(assign); },
-        [&](const loop::Store& store) {
-          Place place = MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
-          CheckPlace(absl::StrCat(store.value->type.lanes), store.index->type, &place);
-          place.is_streamed = store.is_streamed;
-          place.rounds_to_tf32 = store.rounds_to_tf32;
-          Statement(dialect_.store(place, store.value->type, Print(store.value)));
-        },
+        [&](const loop::Store& store) { WriteStore(store); },
         [&](const loop::For& loop) { WriteFor(loop); },
         [&](const loop::If& branch) { WriteIf(branch, "if ("); },
         [&](const loop::Barrier& barrier) {
@@ -126,7 +119,7 @@ class Writer {
         },
         [&](const loop::AtomicUpdate& update) {
           Place place = MakePlace(update.buffer, update.stored, update.index);
-          CheckPlace("1", update.index->type, &place);
+          checks_.Check("1", update.index->type, &place);
           Statement(
               dialect_.atomic_update(place, update.op, update.value->type, Print(update.value)));
         },
@@ -134,16 +127,7 @@ class Writer {
           Statement(dialect_.prefetch(MakePlace(prefetch.buffer, prefetch.stored, prefetch.index),
                                       prefetch.is_for_later));
         },
-        [&](const loop::CopyVector& copy) {
-          const Code count = copy.count == nullptr ? Code{} : Print(copy.count);
-          const std::string lanes = absl::StrCat(copy.to->type.lanes);
-          Place to = PlaceOf(copy.to);
-          Place from = PlaceOf(copy.from);
-          CheckPlace(lanes, std::get<loop::Load>(copy.to->node).index->type, &to);
-          CheckPlace(copy.count == nullptr ? lanes : count.text,
-                     std::get<loop::Load>(copy.from->node).index->type, &from);
-          Statement(dialect_.copy_vector(to, from, count));
-        },
+        [&](const loop::CopyVector& copy) { WriteCopy(copy); },
         [&](const loop::EndCopies&) { Statement(dialect_.end_copies); },
         [&](const loop::AwaitCopies& await) { Statement(dialect_.await_copies(await.pending)); },
         [&](const loop::MultiplyTiles& product) {
@@ -164,6 +148,25 @@ class Writer {
           WritePart(group_ == nullptr ? "{" : group_->BeginFetch(fetch), fetch.body);
         },
         [&](const loop::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
+  }
+
+  void WriteStore(const loop::Store& store) {
+    Place place = MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
+    checks_.Check(absl::StrCat(store.value->type.lanes), store.index->type, &place);
+    place.is_streamed = store.is_streamed;
+    place.rounds_to_tf32 = store.rounds_to_tf32;
+    Statement(dialect_.store(place, store.value->type, Print(store.value)));
+  }
+
+  void WriteCopy(const loop::CopyVector& copy) {
+    const Code count = copy.count == nullptr ? Code{} : Print(copy.count);
+    const std::string lanes = absl::StrCat(copy.to->type.lanes);
+    Place to = PlaceOf(copy.to);
+    Place from = PlaceOf(copy.from);
+    checks_.Check(lanes, std::get<loop::Load>(copy.to->node).index->type, &to);
+    checks_.Check(copy.count == nullptr ? lanes : count.text,
+                  std::get<loop::Load>(copy.from->node).index->type, &from);
+    Statement(dialect_.copy_vector(to, from, count));
   }
 
   void WriteDeclare(const loop::Declare& declare) {
@@ -187,25 +190,9 @@ class Writer {
 
   void WriteArray(const loop::DeclareArray& array) {
     const bool local = array.space == loop::Space::kLocal;
-    const MemorySpace space = local ? MemorySpace::kLocal : MemorySpace::kPrivate;
-    memory_[array.name] = Memory{space, array.type.lanes};
-    sizes_[array.name] = array.size;
-    if (local && group_ != nullptr) return Line(group_->DeclareLocal(array));
-    // Large private arrays are memory, small ones registers.
-    constexpr int64_t kInMemory = 256;
-    const bool is_aligned = array.type.lanes == 1 && (local || array.size >= kInMemory);
-    if (!array.over.empty()) {
-      const std::string pointer =
-          absl::StrCat(dialect_.local_space, dialect_.stored_type_name(array.type, space), "*");
-      return Line(absl::StrCat(pointer, " ", array.name, " = (", pointer, ")", array.over, ";"));
-    }
-    Line(absl::StrCat(local ? dialect_.local_space : "",
-                      dialect_.stored_type_name(array.type, space), " ", array.name, "[",
-                      array.size, "]",
-                      array.alignment > 0 ? dialect_.aligned_to(array.alignment)
-                      : is_aligned        ? dialect_.aligned_array
-                                          : "",
-                      ";"));
+    memory_[array.name] = {local ? MemorySpace::kLocal : MemorySpace::kPrivate, array.type.lanes};
+    checks_.Add(array);
+    Line(local && group_ != nullptr ? group_->DeclareLocal(array) : ArrayText(array, dialect_));
   }
 
   // Statements in braces, of which `begin` and `end` are the lines.
@@ -262,22 +249,6 @@ class Writer {
                  /*rounds_to_tf32=*/false};
   }
 
-  // In a checked kernel, makes the index one that stays in global and local memory: `lanes` is how
-  // many elements are accessed, as text, and `type` the index's.
-  void CheckPlace(const std::string& lanes, const Type& type, Place* place) const {
-    if (!checks_bounds_ || place->space == MemorySpace::kPrivate) return;
-    const auto number = numbers_.find(place->buffer);
-    const auto size = sizes_.find(place->buffer);
-    if (number == numbers_.end() && size == sizes_.end()) return;
-    const bool is_global = place->space == MemorySpace::kGlobal;
-    // An array of vectors is indexed in vectors.
-    const std::string count = place->lanes > 1 ? "1" : lanes;
-    place->index = Code{absl::StrCat(
-        "tt_checked_", dialect_.type_name(type), "(", place->index.text, ", ", count, ", ",
-        is_global ? absl::StrCat("tt_limit_", place->buffer) : absl::StrCat(size->second), ", ",
-        is_global ? static_cast<int>(number->second) : -1, ", tt_launch, tt_report)")};
-  }
-
   // Of a Load.
   Place PlaceOf(const ExprPtr& expr) {
     const auto& load = std::get<loop::Load>(expr->node);
@@ -297,7 +268,7 @@ class Writer {
         },
         [&](const loop::Load& load) {
           Place place = MakePlace(load.buffer, load.stored, load.index, load.is_aligned);
-          CheckPlace(absl::StrCat(type.lanes), load.index->type, &place);
+          checks_.Check(absl::StrCat(type.lanes), load.index->type, &place);
           return Marked(dialect_.load(place, type), true);
         },
         [&](const loop::Apply& apply) { return PrintApply(apply, type); },
@@ -410,10 +381,8 @@ class Writer {
   // Its loops are as long as sizes say: unrolled once more they would be long to compile.
   bool is_sized_ = false;
   bool in_sequence_ = false;
-  bool checks_bounds_ = false;
-  std::map<std::string, size_t> numbers_;  // of parameters, by name
-  std::map<std::string, int64_t> sizes_;   // of arrays, by name
-  std::unique_ptr<GroupText> group_;       // in a sequence of groups
+  CheckedPlaces checks_;
+  std::unique_ptr<GroupText> group_;  // in a sequence of groups
   std::map<std::string, Memory> memory_;
   std::set<std::string> data_;  // variables whose value may come from memory
 };

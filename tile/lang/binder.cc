@@ -11,7 +11,6 @@
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 #include "tile/lang/attributes.h"
-#include "tile/lang/check_constraints.h"
 #include "tile/lang/contraction_binder.h"
 #include "tile/lang/expression_binder.h"
 #include "tile/lang/scope.h"
@@ -38,7 +37,12 @@ class FunctionBinder {
                  bool refuses_infeasible)
       : function_(function),
         options_(options),
-        scope_(SourceText{options.file, options.text}, rules, refuses_infeasible) {}
+        scope_(
+            SourceText{options.file, options.text}, rules,
+            [](const Function& other, absl::Span<const TensorShape> shapes) {
+              return lang::Bind(other, shapes);
+            },
+            refuses_infeasible) {}
 
   absl::StatusOr<ir::Program> Bind(absl::Span<const TensorShape> shapes) &&;
 

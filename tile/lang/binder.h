@@ -26,4 +26,12 @@ struct BindOptions {
 absl::StatusOr<ir::Program> Bind(const Function& function, absl::Span<const TensorShape> shapes,
                                  const BindOptions& options = {});
 
+// Refuses constraints that leave nothing of a contraction, for texts that people write. Gradients
+// and imported models have contractions that may well be empty for some sizes. InvalidArgument,
+// with the place of the constraint, where some indices of a contraction are in the range of all
+// tensors but none satisfies its constraints, and where the bound of a constraint is negative.
+// Empty tensors are no error, and what Bind refuses anyway is none here.
+absl::Status CheckConstraints(const Function& function, absl::Span<const TensorShape> shapes,
+                              const BindOptions& options = {});
+
 }  // namespace tartan::lang

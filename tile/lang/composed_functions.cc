@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
-#include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 
 namespace tartan::lang {
@@ -157,7 +156,7 @@ absl::StatusOr<Bound> BindComposed(const BoundCall& call, Scope& scope) {
     return scope.Error(call.position, absl::StrCat(call.function, mismatch));
   }
   TARTAN_ASSIGN_OR_RETURN(const Function function, Parse(TextOf(row, shapes[0], sizes), row.name));
-  const absl::StatusOr<ir::Program> program = lang::Bind(function, shapes);
+  const absl::StatusOr<ir::Program> program = scope.functions()(function, shapes);
   if (!program.ok()) return scope.At(call.position, program.status());
   absl::StatusOr<std::vector<ir::ValueId>> results = scope.builder().AddProgram(*program, tensors);
   if (!results.ok()) return scope.At(call.position, results.status());

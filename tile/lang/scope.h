@@ -54,12 +54,19 @@ struct Definition {
 using RuleBinder = std::function<absl::StatusOr<ir::Program>(const std::string& name,
                                                              absl::Span<const TensorShape> shapes)>;
 
+// Binds a function of another text.
+using FunctionProgram = std::function<absl::StatusOr<ir::Program>(
+    const Function& function, absl::Span<const TensorShape> shapes)>;
+
 // Errors are kept here, so that binding can go on behind them: a function that fails returns
 // Cancelled, which says no more than that there is a reason in errors() already.
 class Scope {
  public:
-  Scope(SourceText source, RuleBinder rules, bool refuses_infeasible)
-      : source_(source), rules_(std::move(rules)), refuses_infeasible_(refuses_infeasible) {}
+  Scope(SourceText source, RuleBinder rules, FunctionProgram functions, bool refuses_infeasible)
+      : source_(source),
+        rules_(std::move(rules)),
+        functions_(std::move(functions)),
+        refuses_infeasible_(refuses_infeasible) {}
 
   ir::ProgramBuilder& builder() { return builder_; }
 
@@ -87,7 +94,8 @@ class Scope {
   std::optional<CompileTimeScalar> Number(const Bound& bound) const;
 
   const RuleBinder& rules() const { return rules_; }
-  // A constraint that no index satisfies is an error (check_constraints.h).
+  const FunctionProgram& functions() const { return functions_; }
+  // A constraint that no index satisfies is an error (CheckConstraints).
   bool refuses_infeasible() const { return refuses_infeasible_; }
 
   // A name for an intermediate value, "O_1", "O_2" …; never one that the text uses.
@@ -102,6 +110,7 @@ class Scope {
 
   SourceText source_;
   RuleBinder rules_;
+  FunctionProgram functions_;
   bool refuses_infeasible_;
   std::vector<absl::Status> errors_;
   ir::ProgramBuilder builder_;

@@ -19,7 +19,8 @@ bool IsNumber(const Type& type) { return type.lanes == 1 && !IsFloat(type.elemen
 
 class Resolver {
  public:
-  Resolver(const Kernel& kernel, const TraceOptions& options) : options_(options) {
+  Resolver(const Kernel& kernel, bool reports_stores, const std::vector<bool>& reports_loads)
+      : reports_stores_(reports_stores), reports_loads_(reports_loads) {
     for (size_t p = 0; p < kernel.parameters.size(); ++p) {
       parameters_[kernel.parameters[p].name] = static_cast<int>(p);
     }
@@ -42,8 +43,8 @@ class Resolver {
   }
 
   bool ReportsLoads(int parameter) const {
-    return parameter >= 0 && parameter < static_cast<int>(options_.loads.size()) &&
-           options_.loads[parameter];
+    return parameter >= 0 && parameter < static_cast<int>(reports_loads_.size()) &&
+           reports_loads_[parameter];
   }
 
   // The variables that indices, conditions and bounds depend on.
@@ -93,7 +94,7 @@ class Resolver {
   }
 
   bool HasLoad(const Expr& expr) const {
-    if (options_.loads.empty()) return false;
+    if (reports_loads_.empty()) return false;
     const auto* load = std::get_if<Load>(&expr.node);
     if (load != nullptr && ReportsLoads(ParameterOf(load->buffer))) return true;
     bool has_load = false;
@@ -124,7 +125,7 @@ class Resolver {
           Evaluate(store.value, actions);
           Evaluate(store.index, actions);
           const int parameter = ParameterOf(store.buffer);
-          if (parameter < 0 || !options_.stores) return;
+          if (parameter < 0 || !reports_stores_) return;
           actions->push_back({.kind = Action::Kind::kStore,
                               .place = parameter,
                               .lanes = store.value->type.lanes,
@@ -133,7 +134,7 @@ class Resolver {
         [&](const AtomicUpdate& update) {
           Evaluate(update.value, actions);
           const int parameter = ParameterOf(update.buffer);
-          if (parameter < 0 || !options_.stores) return;
+          if (parameter < 0 || !reports_stores_) return;
           // It adds to what is there, and so writes nothing that was not written.
           actions->push_back({.kind = Action::Kind::kStore, .place = parameter, .first = -1});
         },
@@ -211,7 +212,8 @@ class Resolver {
     return static_cast<int>(nodes_.size()) - 1;
   }
 
-  const TraceOptions& options_;
+  const bool reports_stores_;
+  const std::vector<bool>& reports_loads_;
   std::unordered_map<std::string, int> parameters_;
   std::unordered_map<std::string, int> slots_;
   std::set<std::string> needed_;
@@ -221,8 +223,9 @@ class Resolver {
 
 }  // namespace
 
-AccessProgram MakeAccessProgram(const Kernel& kernel, const TraceOptions& options) {
-  return Resolver(kernel, options).Take();
+AccessProgram MakeAccessProgram(const Kernel& kernel, bool reports_stores,
+                                const std::vector<bool>& reports_loads) {
+  return Resolver(kernel, reports_stores, reports_loads).Take();
 }
 
 }  // namespace tartan::loop

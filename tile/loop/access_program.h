@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tile/loop/loop_ir.h"
-#include "tile/loop/trace_accesses.h"
 
 namespace tartan::loop {
 
@@ -44,6 +43,9 @@ struct AccessProgram {
   size_t slot_count = 0;  // variables; the first ones are the kernel's sizes, in order
 };
 
-AccessProgram MakeAccessProgram(const Kernel& kernel, const TraceOptions& options);
+// `reports_stores`: stores to parameters are of interest; `reports_loads`: loads of these
+// parameters, by position, empty for none.
+AccessProgram MakeAccessProgram(const Kernel& kernel, bool reports_stores,
+                                const std::vector<bool>& reports_loads);
 
 }  // namespace tartan::loop

@@ -95,12 +95,7 @@ class StatementPrinter {
           Line(declare.is_mutable ? "var " : "let ", declare.name, ": ", ToString(declare.type),
                declare.value == nullptr ? "" : absl::StrCat(" = ", ToString(declare.value)));
         },
-        [&](const DeclareArray& array) {
-          Line(array.space == Space::kLocal ? "local " : "array ", array.name, ": ",
-               ToString(array.type), "[", array.size, "]",
-               array.over.empty() ? "" : absl::StrCat(" over ", array.over),
-               array.alignment == 0 ? "" : absl::StrCat(" aligned to ", array.alignment));
-        },
+        [&](const DeclareArray& array) { PrintArray(array); },
         [&](const Assign& assign) { Line(assign.name, " = ", ToString(assign.value)); },
         [&](const Store& store) { PrintStore(store); },
         [&](const For& loop) {
@@ -144,6 +139,12 @@ class StatementPrinter {
                     fetch.body);
         },
         [&](const Comment& comment) { Line("// ", comment.text); });
+  }
+
+  void PrintArray(const DeclareArray& array) {
+    Line(array.space == Space::kLocal ? "local " : "array ", array.name, ": ", ToString(array.type),
+         "[", array.size, "]", array.over.empty() ? "" : absl::StrCat(" over ", array.over),
+         array.alignment == 0 ? "" : absl::StrCat(" aligned to ", array.alignment));
   }
 
   void PrintStore(const Store& store) {

@@ -24,7 +24,7 @@ class Tracer {
       : kernel_(kernel),
         options_(options),
         visit_(visit),
-        program_(MakeAccessProgram(kernel, options)) {
+        program_(MakeAccessProgram(kernel, options.stores, options.loads)) {
     slots_.resize(program_.slot_count);
     for (size_t s = 0; s < kernel.sizes.size(); ++s) {
       const loop::Size& size = kernel.sizes[s];

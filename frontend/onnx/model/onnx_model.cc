@@ -26,7 +26,6 @@ namespace tartan::onnx {
 namespace {
 
 constexpr char kMicrosoft[] = "com.microsoft";
-constexpr int64_t kFirstWithOpsets = 3;  // IR version; before there was one operator set
 
 absl::Status Prefixed(absl::string_view prefix, const absl::Status& status) {
   if (status.ok()) return status;
@@ -122,7 +121,7 @@ absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& p
   ModelParts parts;
   parts.source = {proto, external};
   parts.opsets = ReadOpsets(proto->opset_import());
-  if (proto->ir_version() < kFirstWithOpsets) parts.opsets.try_emplace("", 1);
+  if (proto->ir_version() < 3) parts.opsets.try_emplace("", 1);  // there was one set then
   TARTAN_ASSIGN_OR_RETURN(parts.graph, BuildGraph(proto->graph(), parts.source));
   TARTAN_RETURN_IF_ERROR(CheckNothingCaptured(*parts.graph));
   TARTAN_ASSIGN_OR_RETURN(parts.channel_block, FindChannelBlock(*parts.graph));

@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "frontend/api/check_constraints.h"
+#include "frontend/api/checks/check_constraints.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

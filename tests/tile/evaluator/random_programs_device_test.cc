@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "tests/tile/compiler/random_programs.h"
+#include "tests/tile/compiler/random/random_programs.h"
 #include "tests/tile/evaluator/device.h"
 #include "tile/evaluator/loaded_program.h"
 #include "tile/ir/naive_evaluator.h"

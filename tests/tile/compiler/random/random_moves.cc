@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "tests/tile/compiler/program_writer.h"
+#include "tests/tile/compiler/random/program_writer.h"
 #include "tile/ir/type_rules.h"
 
 namespace tartan {

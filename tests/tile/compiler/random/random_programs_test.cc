@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs and their gradients, compiled and interpreted in both tiers, against the naive
 // evaluator. TARTAN_LONG_TESTS sets how many (default 40), TARTAN_TEST_SEED the first seed.
-#include "tests/tile/compiler/random_programs.h"
+#include "tests/tile/compiler/random/random_programs.h"
 
 #include <gtest/gtest.h>
 

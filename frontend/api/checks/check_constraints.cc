@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/check_constraints.h"
+#include "frontend/api/checks/check_constraints.h"
 
 #include <vector>
 
-#include "tile/lang/check_constraints.h"
+#include "tile/lang/binder.h"
 
 namespace tartan::api {
 

@@ -10,7 +10,7 @@
 namespace tartan::api {
 
 // InvalidArgument, with the place of the text, where no index satisfies a constraint of the
-// function applied to such inputs (tile/lang/check_constraints.h). What Apply refuses is no error
+// function applied to such inputs (tile/lang/binder.h). What Apply refuses is no error
 // here.
 absl::Status CheckConstraints(const Function& function, absl::Span<const Tensor> inputs);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/tile/compiler/random_programs.h"
+#include "tests/tile/compiler/random/random_programs.h"
 
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "tests/tile/compiler/program_writer.h"
+#include "tests/tile/compiler/random/program_writer.h"
 #include "tile/autodiff/gradient.h"
 #include "tile/ir/type_rules.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/tile/compiler/random_programs.h"
+#include "tests/tile/compiler/random/random_programs.h"
 #include "tile/base/data_type.h"
 
 namespace tartan {
