@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/generate/decoder_impl.h"
+#include "frontend/generate/decoder_state.h"
 #include "frontend/generate/last_scores.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -26,7 +26,7 @@ absl::string_view Name(CacheKind kind) {
   }
 }
 
-absl::Status Decoder::Impl::Open() {
+absl::Status DecoderState::Open() {
   if (options.states.empty()) options.states = api::UsualStatePairs(*model);
   TARTAN_ASSIGN_OR_RETURN(places, api::FindStates(*model, options.states));
   const api::FreeValues free = api::FreeOf(*model, places);
@@ -47,15 +47,15 @@ absl::Status Decoder::Impl::Open() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<float>> Decoder::Impl::Run(absl::Span<const int64_t> now,
-                                                      int64_t before) {
+absl::StatusOr<std::vector<float>> DecoderState::Run(absl::Span<const int64_t> now,
+                                                     int64_t before) {
   const int64_t all = before + static_cast<int64_t>(now.size());
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> outputs,
                           session->Run(inputs.Make(now, before, all), &(last_run = {})));
   return LastScores(outputs[scores]);
 }
 
-absl::StatusOr<std::vector<float>> Decoder::Impl::ReadByStep(absl::Span<const int64_t> now) {
+absl::StatusOr<std::vector<float>> DecoderState::ReadByStep(absl::Span<const int64_t> now) {
   const int64_t after = length + static_cast<int64_t>(now.size());
   if (after > step->capacity()) {
     TARTAN_RETURN_IF_ERROR(Grow(std::max(after, 2 * step->capacity())));
@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<float>> Decoder::Impl::ReadByStep(absl::Span<const in
   return result;
 }
 
-absl::StatusOr<std::vector<float>> Decoder::Impl::ReadBySession(absl::Span<const int64_t> now) {
+absl::StatusOr<std::vector<float>> DecoderState::ReadBySession(absl::Span<const int64_t> now) {
   std::vector<float> result;
   const size_t turn = inputs.is_single() ? 1 : now.size();
   for (size_t i = 0; i < now.size(); i += turn) {
@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<float>> Decoder::Impl::ReadBySession(absl::Span<const
   return result;
 }
 
-absl::StatusOr<std::vector<float>> Decoder::Impl::Read(absl::Span<const int64_t> now) {
+absl::StatusOr<std::vector<float>> DecoderState::Read(absl::Span<const int64_t> now) {
   if (now.empty()) return absl::InvalidArgumentError("there are no tokens to read");
   if (places.empty()) {
     tokens.insert(tokens.end(), now.begin(), now.end());
@@ -103,14 +103,14 @@ absl::StatusOr<std::vector<float>> Decoder::Impl::Read(absl::Span<const int64_t>
   return ReadBySession(now);
 }
 
-Decoder::Decoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Decoder::Decoder(std::unique_ptr<DecoderState> impl) : impl_(std::move(impl)) {}
 Decoder::~Decoder() = default;
 
 absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Create(
     std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<api::Device> device,
     DecoderOptions options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<Decoder>> {
-    auto impl = std::make_unique<Impl>();
+    auto impl = std::make_unique<DecoderState>();
     impl->model = std::move(model);
     impl->device = std::move(device);
     impl->options = std::move(options);

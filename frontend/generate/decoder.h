@@ -13,31 +13,13 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/api/resident/device_program.h"
-#include "frontend/api/resident/state_session.h"
 #include "frontend/api/run_statistics.h"
+#include "frontend/generate/decoder_options.h"
 #include "frontend/onnx/model/onnx_model.h"
 
 namespace tartan::generate {
 
-struct DecoderOptions {
-  std::vector<api::StatePair> states;  // none: those whose names say so (api::UsualStatePairs)
-  api::SessionOptions session;
-  int64_t expected = 256;        // tokens that are likely to come, the prompt's among them
-  bool appends_in_place = true;  // false: the cache goes through the host
-  // Tokens of a prompt that are read at once with kernels that are exact for so many, where these
-  // are compiled already; 0: a prompt is read as a whole.
-  int64_t chunk = 64;
-  bool waits_for_chunks = false;  // they are compiled if need be, by the session's tier
-};
-
-// Where what has been read is.
-enum class CacheKind {
-  kInPlace,  // on the device with room to grow: a step writes what is new behind it
-  kStates,   // on the device, in states of one size (recurrent networks)
-  kHost,     // handed to each step and taken from it
-  kNone,     // a model without a cache: all tokens are read at each step
-};
-absl::string_view Name(CacheKind kind);
+struct DecoderState;  // decoder_state.h
 
 // Used by one thread at a time.
 class Decoder {
@@ -66,9 +48,8 @@ class Decoder {
   absl::Status WaitForExact();
 
  private:
-  struct Impl;
-  explicit Decoder(std::unique_ptr<Impl> impl);
-  const std::unique_ptr<Impl> impl_;
+  explicit Decoder(std::unique_ptr<DecoderState> state);
+  const std::unique_ptr<DecoderState> impl_;
 };
 
 }  // namespace tartan::generate

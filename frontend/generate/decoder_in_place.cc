@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/generate/agreement.h"
-#include "frontend/generate/decoder_impl.h"
+#include "frontend/generate/decoder_state.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::generate {
@@ -16,7 +16,7 @@ constexpr size_t kLeastCompared = 6;
 
 }  // namespace
 
-absl::Status Decoder::Impl::FindCache(absl::Span<const int64_t> first) {
+absl::Status DecoderState::FindCache(absl::Span<const int64_t> first) {
   auto made = std::make_shared<CacheModel>();
   made->model = model;
   made->device = device;
@@ -30,7 +30,7 @@ absl::Status Decoder::Impl::FindCache(absl::Span<const int64_t> first) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<HostTensor>> Decoder::Impl::Rows(int64_t rows) const {
+absl::StatusOr<std::vector<HostTensor>> DecoderState::Rows(int64_t rows) const {
   std::vector<HostTensor> values;
   for (const GrowingState& state : cache->states) {
     const std::string& name = model->inputs()[state.place.input].name;
@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<HostTensor>> Decoder::Impl::Rows(int64_t rows) const 
   return values;
 }
 
-int64_t Decoder::Impl::CapacityFor(int64_t tokens) const {
+int64_t DecoderState::CapacityFor(int64_t tokens) const {
   constexpr int64_t kMost = 1024;  // more are not made before they are needed
   const int64_t least = std::max(tokens + 1, std::min(options.expected, kMost));
   return CacheMemory::FreeCapacity(*model, cache->states, least);
@@ -50,7 +50,7 @@ int64_t Decoder::Impl::CapacityFor(int64_t tokens) const {
 
 // Activations that are quantised by the range of all tokens are others for a single one: what is
 // compared are two readings of the last token alone, behind the same cache.
-absl::StatusOr<bool> Decoder::Impl::AgreesAlone(absl::Span<const int64_t> first, int64_t capacity) {
+absl::StatusOr<bool> DecoderState::AgreesAlone(absl::Span<const int64_t> first, int64_t capacity) {
   if (first.size() < 2 || inputs.is_single()) return false;
   const int64_t before = length - 1;
   const absl::Span<const int64_t> all_but_last = first.subspan(0, first.size() - 1);
@@ -73,9 +73,9 @@ absl::StatusOr<bool> Decoder::Impl::AgreesAlone(absl::Span<const int64_t> first,
 // Where matmuls round their factors, two readings that are both right may differ by more than any
 // tolerance that still finds a wrong one. Whether the cache may be appended to in place is no
 // matter of rounding, so the model is compared with itself in strict float32.
-absl::StatusOr<bool> Decoder::Impl::AgreesInFloat32(absl::Span<const int64_t> first) const {
+absl::StatusOr<bool> DecoderState::AgreesInFloat32(absl::Span<const int64_t> first) const {
   if (device->precision() == Precision::kFloat32) return false;
-  Impl strict;
+  DecoderState strict;
   strict.model = model;
   strict.device = device->WithPrecision(Precision::kFloat32);
   strict.options = options;
@@ -89,8 +89,8 @@ absl::StatusOr<bool> Decoder::Impl::AgreesInFloat32(absl::Span<const int64_t> fi
 
 // The last token is read a second time, in place: a model that is not what it seems is found out by
 // its scores.
-absl::Status Decoder::Impl::TryInPlace(absl::Span<const int64_t> first,
-                                       const std::vector<float>& wanted) {
+absl::Status DecoderState::TryInPlace(absl::Span<const int64_t> first,
+                                      const std::vector<float>& wanted) {
   if (cache == nullptr) TARTAN_RETURN_IF_ERROR(FindCache(first));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, Rows(length));
   const int64_t capacity = CapacityFor(length);
@@ -122,7 +122,7 @@ absl::Status Decoder::Impl::TryInPlace(absl::Span<const int64_t> first,
   return absl::OkStatus();
 }
 
-absl::Status Decoder::Impl::Grow(int64_t least) {
+absl::Status DecoderState::Grow(int64_t least) {
   in_chunks += step->read_in_chunks();
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, step->Values());
   const int64_t capacity = CacheMemory::FreeCapacity(*model, cache->states, least);
@@ -132,7 +132,7 @@ absl::Status Decoder::Impl::Grow(int64_t least) {
 
 // The model itself is what both are compared with: it reads some tokens at once; chunks read them
 // in two parts, behind nothing and behind some, and the last is read alone.
-absl::StatusOr<bool> Decoder::Impl::ChunksAgree(absl::Span<const int64_t> first, CacheStep* made) {
+absl::StatusOr<bool> DecoderState::ChunksAgree(absl::Span<const int64_t> first, CacheStep* made) {
   const absl::Span<const int64_t> some = first.subspan(0, kMostCompared);
   const size_t half = some.size() / 2;
   const auto count = static_cast<int64_t>(some.size());
@@ -155,7 +155,7 @@ absl::StatusOr<bool> Decoder::Impl::ChunksAgree(absl::Span<const int64_t> first,
          RowsAgree(cache->states, made_now, *values, 0);
 }
 
-bool Decoder::Impl::MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const {
+bool DecoderState::MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const {
   // Two halves of what is compared, the second in a whole chunk.
   if (capacity < options.chunk + static_cast<int64_t>(kMostCompared / 2)) return false;
   if (known == Known::kRight) return options.session.tier != api::Tier::kReady || waits();
@@ -163,7 +163,7 @@ bool Decoder::Impl::MayBeginInPlace(Known known, size_t tokens, int64_t capacity
   return waits() || (known == Known::kCompiled && options.session.tier == api::Tier::kAuto);
 }
 
-absl::StatusOr<std::optional<std::vector<float>>> Decoder::Impl::ReadFirstInPlace(
+absl::StatusOr<std::optional<std::vector<float>>> DecoderState::ReadFirstInPlace(
     absl::Span<const int64_t> first) {
   TARTAN_RETURN_IF_ERROR(FindCache(first));
   if (!notes) return std::nullopt;
@@ -194,7 +194,7 @@ absl::StatusOr<std::optional<std::vector<float>>> Decoder::Impl::ReadFirstInPlac
   return result;
 }
 
-absl::Status Decoder::Impl::RenewChunks() {
+absl::Status DecoderState::RenewChunks() {
   if (!chunks_are_right || capacity_of_chunks == step->capacity()) return absl::OkStatus();
   capacity_of_chunks = step->capacity();
   const bool is_there = notes->Get(step->capacity()) != Known::kNothing;
@@ -207,7 +207,7 @@ absl::Status Decoder::Impl::RenewChunks() {
   return absl::OkStatus();
 }
 
-void Decoder::Impl::CompileChunksLater() {
+void DecoderState::CompileChunksLater() {
   if (!notes || options.session.tier != api::Tier::kAuto || options.session.exact_after_runs == 0) {
     return;
   }

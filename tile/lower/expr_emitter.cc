@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/lower/size_arguments.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::lower {
@@ -45,35 +46,6 @@ int MaskOperations(const loop::ExprPtr& mask, int limit) {
     count += MaskOperations(operand, limit - count);
   }
   return count;
-}
-
-// Operations that a literal operand may be an argument of. A division of integers by an argument is
-// slower than one by a literal, but much faster than a driver compiles one more kernel.
-bool IsPlain(ScalarOp op) {
-  constexpr ScalarOp kOps[] = {ScalarOp::kAdd,    ScalarOp::kSub, ScalarOp::kMul,
-                               ScalarOp::kDiv,    ScalarOp::kMod, ScalarOp::kNeg,
-                               ScalarOp::kSelect, ScalarOp::kMin, ScalarOp::kMax};
-  const bool is_comparison = ScalarOp::kEqual <= op && op <= ScalarOp::kGreaterEqual;
-  return is_comparison || std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
-}
-
-// True if kernels of other sizes may have another value for this literal operand. 0 and 1 are
-// simplified, so a literal of these values counts only if it is known to be a size.
-bool MayFollowFromSizes(ScalarOp op, const poly::Expr& operand, DataType index_type) {
-  const auto* literal = std::get_if<poly::Literal>(&operand.node);
-  if (literal == nullptr || !IsPlain(op)) return false;
-  if (operand.type != DataType::kFloat32) {
-    const auto* whole = std::get_if<int64_t>(&literal->value);
-    const bool is_held = whole != nullptr && IsSignedInteger(operand.type) &&
-                         ByteWidth(operand.type) >= 4 && *whole >= MinInteger(index_type) &&
-                         *whole <= MaxInteger(index_type);
-    return is_held && (literal->is_size || *whole > 1 || *whole < -1);
-  }
-  const auto* whole = std::get_if<int64_t>(&literal->value);
-  const double value =
-      whole != nullptr ? static_cast<double>(*whole) : std::get<double>(literal->value);
-  const bool is_simple = value == 0 || std::abs(value) == 1 || !std::isfinite(value);
-  return literal->is_size || !is_simple;
 }
 
 bool Contains(const std::vector<math::RangeConstraint>& constraints,

@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/lower/size_arguments.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
 namespace tartan::lower {
+namespace {
+
+// Operations that a literal operand may be an argument of. A division of integers by an argument is
+// slower than one by a literal, but much faster than a driver compiles one more kernel.
+bool IsPlain(ScalarOp op) {
+  constexpr ScalarOp kOps[] = {ScalarOp::kAdd,    ScalarOp::kSub, ScalarOp::kMul,
+                               ScalarOp::kDiv,    ScalarOp::kMod, ScalarOp::kNeg,
+                               ScalarOp::kSelect, ScalarOp::kMin, ScalarOp::kMax};
+  const bool is_comparison = ScalarOp::kEqual <= op && op <= ScalarOp::kGreaterEqual;
+  return is_comparison || std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+}
+
+}  // namespace
 
 loop::ExprPtr SizeArguments::Get(const std::string& role, int64_t value) {
   const auto [it, is_new] = positions_.emplace(role, sizes_.size());
@@ -32,5 +48,22 @@ loop::ExprPtr SizeArguments::GetNumber(const poly::ExprPtr& literal) {
 }
 
 std::string RangeRole(int index) { return absl::StrCat("range ", index); }
+
+bool MayFollowFromSizes(ScalarOp op, const poly::Expr& operand, DataType index_type) {
+  const auto* literal = std::get_if<poly::Literal>(&operand.node);
+  if (literal == nullptr || !IsPlain(op)) return false;
+  if (operand.type != DataType::kFloat32) {
+    const auto* whole = std::get_if<int64_t>(&literal->value);
+    const bool is_held = whole != nullptr && IsSignedInteger(operand.type) &&
+                         ByteWidth(operand.type) >= 4 && *whole >= MinInteger(index_type) &&
+                         *whole <= MaxInteger(index_type);
+    return is_held && (literal->is_size || *whole > 1 || *whole < -1);
+  }
+  const auto* whole = std::get_if<int64_t>(&literal->value);
+  const double value =
+      whole != nullptr ? static_cast<double>(*whole) : std::get<double>(literal->value);
+  const bool is_simple = value == 0 || std::abs(value) == 1 || !std::isfinite(value);
+  return literal->is_size || !is_simple;
+}
 
 }  // namespace tartan::lower

@@ -40,4 +40,8 @@ class SizeArguments {
 // The role of an index's range.
 std::string RangeRole(int index);
 
+// True if kernels of other sizes may have another value for this literal operand. 0 and 1 are
+// simplified, so a literal of these values counts only if it is known to be a size.
+bool MayFollowFromSizes(ScalarOp op, const poly::Expr& operand, DataType index_type);
+
 }  // namespace tartan::lower

@@ -35,7 +35,8 @@ TEST(SpecialRules, GiveShapes) {
             "float32[4, 8]");
   EXPECT_EQ(ShapeOf(Kind::kScatterNd, {kData, {T::kInt64, {9, 2}}, {T::kFloat32, {9, 6}}}, {1}),
             "float32[4, 5, 6]");
-  EXPECT_EQ(ShapeOf(Kind::kArgSort, {kData}, {0, 1}), "int64[4, 5, 6]");
+  EXPECT_EQ(ShapeOf(Kind::kArgSort, {kData}, {0, 1, 4}), "int64[4, 5, 6]");
+  EXPECT_EQ(ShapeOf(Kind::kArgSort, {kData}, {1, 0, 2}), "int64[4, 2, 6]");
   EXPECT_EQ(ShapeOf(Kind::kPrng, {{T::kUInt32, {2}}}, {3}), "float32[3]");
 }
 

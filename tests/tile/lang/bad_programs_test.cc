@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tile/lang/tile_text.h"
-#include "tile/lang/check_constraints.h"
+#include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 
 namespace tartan::lang {

@@ -5,7 +5,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tile/lang/tile_text.h"
-#include "tile/lang/check_constraints.h"
 #include "tile/lang/parser.h"
 
 namespace tartan::lang {

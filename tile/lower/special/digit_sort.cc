@@ -191,11 +191,11 @@ class DigitSorter {
          For("pass", Number(0), Number(Passes()),
              {Declare("slot", Slot(KeyVar("key"), Index("pass"))), AddToCount(Number(1))})});
     body.push_back(For("step", Number(0), size, std::move(count_digits)));
-    body.push_back(DeclareMutable("half", Number(0)));
+    body.push_back(DeclareMutable("offset", Number(0)));
     body.push_back(For("pass", Number(0), Number(Passes()), Pass(count)));
     std::vector<StmtPtr> put = {Declare(
         "position",
-        LoadIndex("order", loop::Add(Index("first"), loop::Add(Index("half"), Index("rank")))))};
+        LoadIndex("order", loop::Add(Index("first"), loop::Add(Index("offset"), Index("rank")))))};
     Put(&put);
     body.push_back(For("rank", Number(0), Size("wanted", task_.count), std::move(put)));
     Launch({keys, order}, std::move(body));
@@ -203,7 +203,7 @@ class DigitSorter {
 
   std::vector<StmtPtr> Pass(int64_t count) const {
     const ExprPtr size = Size("size", task_.size);
-    const ExprPtr other_half = loop::Sub(Size("half", count), Index("half"));
+    const ExprPtr other_half = loop::Sub(Size("offset", count), Index("offset"));
     const ExprPtr begin = loop::Mul(Index("pass"), Number(kDigits));
     const std::vector<StmtPtr> add_up = {
         Declare("here", LoadIndex("counts", Index("slot"))),
@@ -218,9 +218,9 @@ class DigitSorter {
     const StmtPtr all =
         loop::MakeBlock({DeclareMutable("sum", Number(0)),
                          For("slot", begin, loop::Add(begin, Number(kDigits)), add_up),
-                         Declare("from", loop::Add(Index("first"), Index("half"))),
+                         Declare("from", loop::Add(Index("first"), Index("offset"))),
                          Declare("to", loop::Add(Index("first"), other_half)),
-                         For("step", Number(0), size, move), loop::MakeAssign("half", other_half)});
+                         For("step", Number(0), size, move), loop::MakeAssign("offset", other_half)});
     // Nothing moves where all keys have the same digit.
     return {Declare("common", Slot(LoadKey(Index("first")), Index("pass"))),
             loop::MakeIf(loop::Less(LoadIndex("counts", Index("common")), size), all)};

@@ -11,13 +11,13 @@
 
 #include "frontend/generate/cache_step.h"
 #include "frontend/generate/chunk_program.h"
-#include "frontend/generate/decoder.h"
 #include "frontend/generate/decoder_inputs.h"
+#include "frontend/generate/decoder_options.h"
 #include "frontend/generate/growing_state.h"
 
 namespace tartan::generate {
 
-struct Decoder::Impl {
+struct DecoderState {
   using Known = ChunkNotes::Known;
 
   std::shared_ptr<const onnx::OnnxModel> model;
