@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/api/composer.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/api/text_file.h"
 #include "tile/base/out_of_memory.h"
@@ -48,8 +49,8 @@ class FunctionCache {
 std::optional<int64_t> NumberOf(const Tensor& tensor) {
   if (tensor.rank() != 0 || !IsInteger(tensor.type())) return std::nullopt;
   if (const HostTensor* leaf = tensor.leaf_value(); leaf != nullptr) return leaf->GetInt(0);
-  const std::optional<HostTensor> value = KnownValue(tensor);
-  return value.has_value() ? std::optional<int64_t>(value->GetInt(0)) : std::nullopt;
+  const absl::StatusOr<HostTensor> value = EvaluateOnHost(tensor);
+  return value.ok() ? std::optional<int64_t>(value->GetInt(0)) : std::nullopt;
 }
 
 lang::ExprPtr LiteralExpr(decltype(lang::Expr::node) node) {
