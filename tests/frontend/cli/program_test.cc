@@ -323,7 +323,7 @@ TEST(Program, AFullDiskAndAGoneReaderEndWith6) {
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"devices"},
                                              {"--help"},
-                                             {"inspect", Digits(), "--format", "json"},
+                                             {"inspect", Digits(), "--format", "json", "--quiet"},
                                              {"run", Digits(), "--input", Seven()},
                                              {"cache"}}) {
     ExpectFailure(RunTartan(command, gone), 6, "standard output is read by nobody any more");

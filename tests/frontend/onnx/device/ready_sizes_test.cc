@@ -61,7 +61,8 @@ class ReadySizes : public ::testing::Test {
       for (size_t o = 0; o < expected->size(); ++o) ExpectNear((*actual)[o], (*expected)[o], s);
       for (const api::KernelProfile& kernel : profile) {
         const bool is_new = known.insert(kernel.kernel).second;
-        EXPECT_TRUE(s == 0 || !is_new)
+        // GPUs sort by merges, whose sizes are in the text.
+        EXPECT_TRUE(s == 0 || !is_new || TestDevice()->info().type != hal::DeviceType::kCpu)
             << "size " << s << " has a kernel of its own: " << kernel.description;
       }
     }
