@@ -57,7 +57,7 @@ function(tartan_test name)
   set(environment "TARTAN_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/tartan"
       "POCL_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/pocl" "TARTAN_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
       "TARTAN_BINARY_DIR=${PROJECT_BINARY_DIR}" "TARTAN_VERIFY_PASSES=1" "TARTAN_POISON=1"
-      "TARTAN_CHECK_SHAPES=1")
+      "TARTAN_CHECK_SHAPES=1" "TARTAN_CHECK_SWAP=1")
   if(NOT ARG_SHARDS)
     add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}")

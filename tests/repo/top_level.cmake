@@ -3,7 +3,7 @@
 # the design and nowhere else. Passes, saying so, where the sources are no git checkout.
 cmake_policy(VERSION 3.22)
 set(allowed
-  .ci .clang-format .clang-tidy .gitignore CHANGELOG.md CMakeLists.txt CONTRIBUTING.md LICENSE README.md
+  .ci .clang-format .clang-tidy .gitignore CHANGELOG.md CMakeLists.txt CONTRIBUTING.md LICENSE README.md SECURITY.md
   backend_opencl bench cmake docs examples frontend hal proto pyproject.toml python scripts tests tile)
 
 find_program(git git)

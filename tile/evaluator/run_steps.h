@@ -44,8 +44,8 @@ absl::Status RunCommands(const CompiledProgram& program, const std::vector<Comma
                          const Buffers& buffers, hal::Queue& queue,
                          std::vector<hal::EventPtr>* events);
 
-// Of checked kernels (compiler/check_bounds.h): OutOfRange if one that ran left its memory, as noted
-// in `report`, a position in the list's buffers. Waits for the queue; -1 does nothing.
+// Of checked kernels (compiler/check_bounds.h): OutOfRange if one that ran left its memory, as
+// noted in `report`, a position in the list's buffers. Waits for the queue; -1 does nothing.
 absl::Status CheckBoundsReport(const CompiledProgram& program, int report, const Buffers& buffers,
                                hal::Queue& queue);
 

@@ -86,7 +86,8 @@ enum class SpecialKind : uint8_t {
   kScatterElements,
   // scatter_nd(D, I, U, mode), params {mode}: ONNX ScatterND.
   kScatterNd,
-  // sort(T, axis, descending) values, params {axis, descending}; argsort(T, axis, descending, count)
+  // sort(T, axis, descending) values, params {axis, descending}; argsort(T, axis, descending,
+  // count)
   // int64 positions, of the first `count` alone (0: all), params in this order. Stable either way;
   // NaN is greater than all else.
   kSort,

@@ -194,8 +194,8 @@ bool Equal(const StmtPtr& a, const StmtPtr& b);
 bool Equal(const Kernel& a, const Kernel& b);
 
 // One line per statement, every expression fully parenthesised, with types at declarations, loads
-// and literals. Kernels with equal texts are equal (Equal): the compiler looks for equal ones by it.
-// Integer literals have the type int32, others float32, where no type follows.
+// and literals. Kernels with equal texts are equal (Equal): the compiler looks for equal ones by
+// it. Integer literals have the type int32, others float32, where no type follows.
 std::string ToString(const Type& type);
 std::string ToString(const ExprPtr& expr);
 std::string ToString(const Kernel& kernel);

@@ -41,6 +41,7 @@ absl::StatusOr<CheckedProgram> CheckedProgram::Make(
     check.output = static_cast<size_t>(same - computed.begin());
     if (same == computed.end()) computed.push_back(std::move(output));
   }
+  made.tolerance_ = device.precision() == Precision::kFloat32 ? kSumTolerance : kRoundedTolerance;
   TARTAN_ASSIGN_OR_RETURN(
       made.loaded_, Load(device, placeholders, computed, name, statistics, shared, /*times=*/1));
   return made;
@@ -62,6 +63,10 @@ absl::StatusOr<std::vector<HostTensor>> CheckedProgram::Run(
   std::function<void()> check;
   if (!input_checks_.empty()) check = [&] { failure = CheckInputs(inputs); };
   TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, used->Run(inputs, profile, check));
+  if (const auto replaced = loaded_->TakeReplaced(*used)) {
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> expected, replaced->Run(inputs));
+    TARTAN_RETURN_IF_ERROR(CompareKernels(expected, results, tolerance_));
+  }
   statistics->kernels += used->program().launches_per_run();
   for (const OutputCheck& output : output_checks_) {
     // An input may be known to fail before.

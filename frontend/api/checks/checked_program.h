@@ -49,7 +49,8 @@ class CheckedProgram {
   Failure CheckInputs(absl::Span<const HostTensor> inputs) const;
 
   std::shared_ptr<TieredProgram> loaded_;
-  size_t wanted_ = 0;  // outputs of the program that are asked for; those of checks follow
+  double tolerance_ = 0;  // of exact kernels' results, where they are compared with ready ones'
+  size_t wanted_ = 0;     // outputs of the program that are asked for; those of checks follow
   std::vector<InputCheck> input_checks_;
   std::vector<OutputCheck> output_checks_;
 };

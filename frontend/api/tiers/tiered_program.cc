@@ -95,6 +95,11 @@ LoadedPtr TieredProgram::Use(RunStatistics* statistics) {
   return used;
 }
 
+LoadedPtr TieredProgram::TakeReplaced(const evaluator::LoadedProgram& used) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return &used == loaded_.get() ? std::exchange(replaced_, nullptr) : nullptr;
+}
+
 void TieredProgram::AskForExact() {
   const std::weak_ptr<TieredProgram> weak = weak_from_this();
   Background::OfProcess().Add(
@@ -132,6 +137,7 @@ void TieredProgram::EndMaking(Making made) {
     if (made.ok()) {
       replaced = std::exchange(loaded_, *std::move(made));
       is_ready_ = false;
+      if (exact->common->compares_kernels) replaced_ = replaced;
     }
   }
   settled_.notify_all();

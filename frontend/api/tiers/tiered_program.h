@@ -14,6 +14,7 @@
 #include "frontend/api/device.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tiers/background.h"
+#include "frontend/api/tiers/compare_kernels.h"
 #include "proto/tile.pb.h"
 #include "tile/evaluator/loaded_program.h"
 
@@ -28,6 +29,7 @@ struct ExactPrograms {
   // Called before each is compiled, by whichever thread does it: a failure stands for its own.
   std::function<absl::Status()> before_compile;
   std::atomic<bool> has_told_failure{false};
+  bool compares_kernels = ComparesKernels();
 };
 
 // What one is made of.
@@ -51,6 +53,9 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   // What a run is to use until it ends; notes it in `statistics`. After as many runs as the session
   // says exact kernels are asked for.
   std::shared_ptr<evaluator::LoadedProgram> Use(RunStatistics* statistics);
+  // For debugging (ComparesKernels): the first run that used exact kernels gets the program with
+  // the ready ones that they replaced; every other run gets null.
+  std::shared_ptr<evaluator::LoadedProgram> TakeReplaced(const evaluator::LoadedProgram& used);
   std::shared_ptr<evaluator::LoadedProgram> loaded() const;
   bool is_ready() const;  // its kernels now are ready ones, or the host's
   const proto::Program& source() const { return source_; }
@@ -76,7 +81,8 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   const double cost_;  // of a run, for comparison with others
   mutable std::mutex mutex_;
   std::condition_variable settled_;
-  std::shared_ptr<evaluator::LoadedProgram> loaded_;  // guarded by mutex_, as all below
+  std::shared_ptr<evaluator::LoadedProgram> loaded_;    // guarded by mutex_, as all below
+  std::shared_ptr<evaluator::LoadedProgram> replaced_;  // to be compared with
   bool is_ready_;
   int64_t runs_ = 0;
   State state_;

@@ -55,9 +55,9 @@ TEST(TraceAccesses, FindsTheStoresOfLoopsAndWorkItems) {
 }
 
 TEST(TraceAccesses, FollowsVariables) {
-  const Kernel kernel =
-      KernelOf(MakeBlock({MakeDeclare(kIndex, "n", Int(3), true),
-                          MakeAssign("n", Add(Var("n", kIndex), Int(4))), StoreAt(Var("n", kIndex))}));
+  const Kernel kernel = KernelOf(
+      MakeBlock({MakeDeclare(kIndex, "n", Int(3), true),
+                 MakeAssign("n", Add(Var("n", kIndex), Int(4))), StoreAt(Var("n", kIndex))}));
   EXPECT_THAT(StoresOf(kernel), ElementsAre(Access{0, 7, 1}));
 }
 

@@ -215,12 +215,12 @@ class DigitSorter {
         Declare("place", LoadIndex("counts", Index("slot"))),
         StoreIndex("counts", Index("slot"), loop::Add(Index("place"), Number(1))),
         StoreIndex("order", loop::Add(Index("to"), Index("place")), Index("position"))};
-    const StmtPtr all =
-        loop::MakeBlock({DeclareMutable("sum", Number(0)),
-                         For("slot", begin, loop::Add(begin, Number(kDigits)), add_up),
-                         Declare("from", loop::Add(Index("first"), Index("offset"))),
-                         Declare("to", loop::Add(Index("first"), other_half)),
-                         For("step", Number(0), size, move), loop::MakeAssign("offset", other_half)});
+    const StmtPtr all = loop::MakeBlock(
+        {DeclareMutable("sum", Number(0)),
+         For("slot", begin, loop::Add(begin, Number(kDigits)), add_up),
+         Declare("from", loop::Add(Index("first"), Index("offset"))),
+         Declare("to", loop::Add(Index("first"), other_half)), For("step", Number(0), size, move),
+         loop::MakeAssign("offset", other_half)});
     // Nothing moves where all keys have the same digit.
     return {Declare("common", Slot(LoadKey(Index("first")), Index("pass"))),
             loop::MakeIf(loop::Less(LoadIndex("counts", Index("common")), size), all)};

@@ -101,7 +101,7 @@ TEST_F(ReadySizes, OfScatterElements) {
   for (const char* reduction : {"none", "add", "max"}) {
     std::vector<InputValues> sizes;
     for (const auto& [nodes, edges, features] :
-         {Dims3{500, 900, 16}, Dims3{77, 33, 12}, Dims3{3, 2, 9}, Dims3{901, 1000, 64}}) {
+         {Dims3{500, 900, 160}, Dims3{77, 33, 129}, Dims3{3, 2, 131}, Dims3{901, 1000, 144}}) {
       sizes.push_back({{"x", Floats({nodes, features})},
                        {"i", Positions({edges, features}, nodes)},
                        {"u", Floats({edges, features})}});
