@@ -85,7 +85,10 @@ SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan) 
     const int64_t steps = StepsOf(plan, i, is_block_run ? plan.block->run : flat.indices[i].range);
     // The runs of a block that walks the outermost loop: what is inside is a run, too.
     if (is_step && level == 0 && inside >= kFineRun) return {.level = 0, .steps = 1};
-    if (is_block_run && level == 0 && steps * inside >= kFineRun && steps * inside <= kLongRun) {
+    // Shorter ones leave a chain of all partial sums, which is still shorter than one of all terms.
+    constexpr int64_t kLeastBlockRun = kFineRun / 2;
+    if (is_block_run && level == 0 && steps * inside >= kLeastBlockRun &&
+        steps * inside <= kLongRun) {
       return {.level = level, .steps = steps};
     }
     if (inside * steps <= (level > 0 && is_step ? kBlockRun : longest)) {
