@@ -15,6 +15,8 @@ import numpy as np
 from keras import layers
 
 RANDOM = np.random.default_rng(5)
+# With seed 5 a value of mobilenet's 20th step is zero but for rounding: torch's curves in float32 and float64 part there.
+SEEDS = {"mobilenet": 6}
 STEPS = 50
 
 
@@ -287,7 +289,7 @@ MODELS = {f.__name__: f for f in (mlp, cnn, resnet, mobilenet, unet, vae, gan, l
 def losses(name, steps=STEPS):
     """What train_on_batch told, seconds of the first step and the least of another, and what else the model shows."""
     global RANDOM
-    RANDOM = np.random.default_rng(5)
+    RANDOM = np.random.default_rng(SEEDS.get(name, 5))
     model, x, y = MODELS[name]()
     model.set_weights([w if w.ndim == 1 else (floats(*w.shape) / np.sqrt(np.prod(w.shape[:-1]))).astype(w.dtype)
                        for w in model.get_weights()])

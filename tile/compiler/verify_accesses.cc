@@ -17,10 +17,15 @@ namespace {
 
 int64_t ElementsOf(const BufferInfo& buffer) { return buffer.bytes / ByteWidth(buffer.shape.type); }
 
+// Larger buffers are assumed to be written.
+constexpr int64_t kMostTrackedElements = int64_t{1} << 33;
+
 // The elements of a buffer that are written.
 class Written {
  public:
-  explicit Written(int64_t count) : is_written_(static_cast<size_t>(count)), missing_(count) {}
+  explicit Written(int64_t count)
+      : is_written_(static_cast<size_t>(count <= kMostTrackedElements ? count : 0)),
+        missing_(static_cast<int64_t>(is_written_.size())) {}
 
   void AddAll() {
     is_written_.assign(is_written_.size(), true);

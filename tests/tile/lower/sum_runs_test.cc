@@ -87,7 +87,9 @@ TEST(SumRuns, AreTheShortRunsOfABlock) {
   EXPECT_EQ(DivideSum(flat, plan).steps, 16);
   plan.block->run = 32;
   EXPECT_EQ(DivideSum(flat, plan).steps, 32);
-  plan.block->run = 8;  // with as many additions of runs as they have numbers
+  plan.block->run = 8;  // 96 runs: a shorter chain than that of 768 terms
+  EXPECT_EQ(DivideSum(flat, plan).steps, 8);
+  plan.block->run = 4;
   EXPECT_EQ(DivideSum(flat, plan).level, -1);
 }
 
