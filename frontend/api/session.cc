@@ -59,7 +59,7 @@ std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const SessionOption
   if (options.tier != Tier::kAuto || IsExactAtOnce(device, options)) return nullptr;
   auto exact = std::make_shared<ExactPrograms>();
   exact->device = device.WithTier(compiler::Tier::kExact);
-  exact->after_runs = options.exact_after_runs;
+  exact->rule = {options.exact_after_runs, options.exact_lost_share};
   exact->host_ms = options.host_ms;
   exact->before_compile = options.before_exact;
   return exact;

@@ -45,10 +45,13 @@ struct SessionOptions {
   // With kAuto a signature begins with exact kernels where they are on disk or were compiled by
   // this process, else with ready ones. A device that has hooks compiles exact ones at once.
   Tier tier = Tier::kAuto;
-  // With kAuto: a run of a program for this many times asks for its exact kernels; 0: none does. A
-  // thread of the process compiles them, those with the most work first, and they replace the
-  // others between two runs. A shape that is seen once is not worth them.
+  // The minimum number of runs of a program before kAuto compiles its exact kernels; 0: it never
+  // does. A thread of the process compiles them in idle time (tiers/idle_time.h), those
+  // first without which runs have lost the most time, and they replace the others between two runs.
   int exact_after_runs = 2;
+  // Before that, runs must have lost this share of the delay that compiling is predicted to cause
+  // (tiers/repayment.h); 0: only the number of runs counts.
+  double exact_lost_share = 1;
   // With kAuto: a program that has no exact kernels yet is computed by the host where a run takes
   // it at most so long, and less than compiling ready kernels would; 0: never.
   double host_ms = 25;

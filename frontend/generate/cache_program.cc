@@ -134,7 +134,7 @@ absl::StatusOr<CacheProgram> BindToCache(const CacheModel& model, int64_t capaci
   made.source.device = model.device;
   made.source.name = model.model->name();
   made.source.tier = model.session.tier;
-  made.source.exact_after_runs = model.session.exact_after_runs;
+  made.source.rule = {model.session.exact_after_runs, model.session.exact_lost_share};
   made.source.pool = model.session.pool;
   return made;
 }

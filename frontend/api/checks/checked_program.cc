@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<HostTensor>> CheckedProgram::Run(
     absl::Span<const HostTensor> inputs, RunStatistics* statistics,
     std::vector<evaluator::KernelTime>* profile) const {
   Failure failure;
-  const std::shared_ptr<evaluator::LoadedProgram> used = loaded_->Use(statistics);
+  const TieredProgram::Running used = loaded_->Use(statistics);
   std::function<void()> check;
   if (!input_checks_.empty()) check = [&] { failure = CheckInputs(inputs); };
   TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, used->Run(inputs, profile, check));

@@ -27,7 +27,7 @@ namespace {
 std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const EagerOptions& options) {
   auto exact = std::make_shared<ExactPrograms>();
   exact->device = device.WithTier(compiler::Tier::kExact);
-  exact->after_runs = options.exact_after_runs;
+  exact->rule = {options.exact_after_runs, options.exact_lost_share};
   exact->host_ms = options.host_ms;
   return exact;
 }

@@ -34,6 +34,7 @@ struct EagerOptions {
   // As SessionOptions: little work is the host's, and programs that run often become exact.
   double host_ms = 25;
   int exact_after_runs = 8;
+  double exact_lost_share = 1;
 };
 
 // Thread-safe.

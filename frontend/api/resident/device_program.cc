@@ -128,7 +128,8 @@ absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> DeviceProgram:
     return found;
   }
   if (where == CompileWhere::kApart) {
-    TARTAN_RETURN_IF_ERROR(CompileApart(*device, program, [] { return true; }));
+    TARTAN_RETURN_IF_ERROR(
+        CompileApart(*device, program, [] { return Background::OfProcess().GoesOn(); }));
   }
   return device->Compile(program);
 }
@@ -339,6 +340,10 @@ ProgramMemory DeviceProgram::memory(std::optional<size_t> turn) const {
   memory.peak = compiler::ResidentBytes(program.list()) + use.inputs + use.kept + use.other;
   memory.recomputed = program.list().recomputed;
   return memory;
+}
+
+const evaluator::CompiledProgram& DeviceProgram::compiled() const {
+  return impl_->loaded->program();
 }
 
 int64_t DeviceProgram::kernels() const { return impl_->loaded->program().launches_per_run(); }

@@ -24,8 +24,9 @@
 #include "tile/compiler/kernel_list.h"
 
 namespace tartan::evaluator {
+class CompiledProgram;
 class ResidentPool;
-}
+}  // namespace tartan::evaluator
 
 namespace tartan::api {
 
@@ -126,6 +127,7 @@ class DeviceProgram {
   // `turn`: the position of the state of ProgramMemory::kept; none: nothing counts as kept.
   ProgramMemory memory(std::optional<size_t> turn = std::nullopt) const;
   int64_t kernels() const;  // launched in a run
+  const evaluator::CompiledProgram& compiled() const;
 
  private:
   struct Impl;

@@ -178,7 +178,7 @@ absl::StatusOr<std::unique_ptr<StepProgram>> StateRunner::Make(const Values& val
   source.device = device;
   source.name = model->name();
   source.tier = options.tier;
-  source.exact_after_runs = options.exact_after_runs;
+  source.rule = {options.exact_after_runs, options.exact_lost_share};
   source.pool = options.pool;
   return StepProgram::Create(std::move(source), statistics);
 }

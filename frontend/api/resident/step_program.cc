@@ -6,6 +6,7 @@
 
 #include "frontend/api/tiers/background.h"
 #include "frontend/api/tiers/tiered_program.h"
+#include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/compile_options.h"
 
@@ -31,7 +32,10 @@ struct StepProgram::Coming {
 
 StepProgram::StepProgram(std::shared_ptr<const StepSource> source, ProgramPtr program,
                          bool is_ready)
-    : source_(std::move(source)), program_(std::move(program)), is_ready_(is_ready) {}
+    : source_(std::move(source)),
+      program_(std::move(program)),
+      is_ready_(is_ready),
+      repayment_(source_->rule, ForecastExact(program_->compiled(), source_->device->info())) {}
 
 StepProgram::~StepProgram() {
   if (coming_ == nullptr) return;
@@ -71,9 +75,7 @@ absl::Status StepProgram::Bind(std::vector<DeviceTensor> states) {
 absl::Status StepProgram::TakeExact() {
   if (!is_ready_ || source_->tier != Tier::kAuto) return absl::OkStatus();
   if (coming_ == nullptr) {
-    if (source_->exact_after_runs == 0 || runs_ < source_->exact_after_runs) {
-      return absl::OkStatus();
-    }
+    if (!is_repaid_) return absl::OkStatus();
     coming_ = std::make_shared<Coming>();
     const auto urgency = [coming = coming_] {
       std::lock_guard<std::mutex> lock(coming->mutex);
@@ -112,8 +114,9 @@ absl::Status StepProgram::TakeExact() {
 absl::StatusOr<std::vector<HostTensor>> StepProgram::Run(absl::Span<const HostTensor> inputs,
                                                          RunStatistics* statistics,
                                                          std::vector<KernelProfile>* profile) {
-  ++runs_;
   TARTAN_RETURN_IF_ERROR(TakeExact());
+  const IdleTime::Run run;
+  const auto begin = Clock::now();
   statistics->kernels += program_->kernels();
   ++(is_ready_ ? statistics->ready_programs : statistics->exact_programs);
   if (profile != nullptr) {
@@ -122,7 +125,9 @@ absl::StatusOr<std::vector<HostTensor>> StepProgram::Run(absl::Span<const HostTe
   } else {
     TARTAN_RETURN_IF_ERROR(program_->Start(inputs));
   }
-  return program_->Outputs();
+  absl::StatusOr<std::vector<HostTensor>> outputs = program_->Outputs();
+  is_repaid_ |= repayment_.AddRun(MillisecondsSince(begin));
+  return outputs;
 }
 
 void CompileExactLater(std::function<absl::StatusOr<StepSource>()> make,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/api/resident/device_program.h"
+#include "frontend/api/tiers/repayment.h"
 #include "frontend/api/tiers/tier.h"
 #include "tile/evaluator/resident_buffers.h"
 
@@ -22,7 +23,7 @@ struct StepSource {
   std::vector<Tensor> outputs;
   std::string name;
   Tier tier = Tier::kAuto;
-  int exact_after_runs = 2;  // as in SessionOptions
+  RepaymentRule rule = {};
   std::shared_ptr<evaluator::ResidentPool> pool;
 };
 
@@ -52,7 +53,8 @@ class StepProgram {
   std::unique_ptr<DeviceProgram> program_;
   bool is_ready_ = false;
   bool has_told_failure_ = false;
-  int runs_ = 0;
+  Repayment repayment_;
+  bool is_repaid_ = false;
   std::vector<DeviceTensor> bound_;
   std::shared_ptr<Coming> coming_;
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <system_error>
 #include <utility>
@@ -13,16 +14,16 @@
 namespace tartan::api {
 namespace {
 
-// Beside threads of usual priority that want all of a processor, three tenths of it.
+// Compared with a thread of usual priority on the same processor: three tenths of its time. The
+// thread takes locks for moments that runs need too, which a thread of the lowest priority might
+// keep for long on a busy machine. What it compiles in other processes has that priority at first
+// (compiler_process.h).
 constexpr int kNiceness = 4;
+constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
 
 pid_t ThisThread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
 }  // namespace
-
-void SetNiceness(int niceness) {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(ThisThread()), niceness);
-}
 
 // Before exit calls any handler, it destroys what belongs to its thread. Compilers register
 // handlers while they compile: those run ahead of one that was registered before, and leave a
@@ -60,13 +61,13 @@ bool Background::Add(Task task) {
 }
 
 void Background::Work() {
-  SetNiceness(kNiceness);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(ThisThread()), kNiceness);
   while (true) {
     Task task;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait(lock, [&] { return ends_ || (!tasks_.empty() && pauses_ == 0); });
-      if (ends_) return;
+      changed_.wait(lock, [&] { return ends_ || !tasks_.empty(); });
+      if (!AwaitTurn(&lock)) return;
       task = TakeNext();
     }
     if (task.run) task.run([this] { return GoesOn(); });
@@ -97,10 +98,14 @@ Background::Task Background::TakeNext() {
   return taken;
 }
 
+bool Background::AwaitTurn(std::unique_lock<std::mutex>* lock) {
+  while (!ends_ && !IdleTime::OfProcess().MayWork()) changed_.wait_for(*lock, kBetweenLooks);
+  return !ends_;
+}
+
 bool Background::GoesOn() {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return ends_ || pauses_ == 0; });
-  return !ends_;
+  return AwaitTurn(&lock);
 }
 
 void Background::End() {
@@ -111,21 +116,6 @@ void Background::End() {
   changed_.notify_all();
   // A compiler that gives up calls exit in the thread that compiles.
   if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
-}
-
-Background::Pause::Pause() {
-  Background& background = OfProcess();
-  std::lock_guard<std::mutex> lock(background.mutex_);
-  ++background.pauses_;
-}
-
-Background::Pause::~Pause() {
-  Background& background = OfProcess();
-  {
-    std::lock_guard<std::mutex> lock(background.mutex_);
-    --background.pauses_;
-  }
-  background.changed_.notify_all();
 }
 
 }  // namespace tartan::api

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work that nobody waits for: one thread of the process, of low priority, does one task after the
-// other. Internal to frontend/api.
+// other in idle time (idle_time.h). Internal to frontend/api.
 #pragma once
 
 #include <condition_variable>
@@ -9,17 +9,15 @@
 #include <thread>
 #include <vector>
 
-namespace tartan::api {
+#include "frontend/api/tiers/idle_time.h"
 
-// Of this thread: on Linux each has a priority of its own, which the processes that it starts
-// inherit.
-void SetNiceness(int niceness);
+namespace tartan::api {
 
 // Thread-safe.
 class Background {
  public:
-  // To be called often, where nothing is locked; may wait. False: the process ends, and so must the
-  // task.
+  // A task calls it often, where nothing is locked; it waits for idle time. False: the process
+  // ends, and so must the task.
   using GoOn = std::function<bool()>;
   struct Task {
     // The greatest of those waiting is next; negative: nobody wants it any more.
@@ -35,21 +33,20 @@ class Background {
   // False where the process ends or has no thread left: the task is not taken.
   bool Add(Task task);
 
-  // As long as one lives, tasks wait where they ask whether to go on, so that what somebody waits
-  // for is done first.
-  class Pause {
-   public:
-    Pause();
-    ~Pause();
-    Pause(const Pause&) = delete;
-  };
+  // The same as `go_on`, for code that a task calls without passing it.
+  bool GoesOn();
+
+  // As long as one lives, tasks wait where they ask whether to go on, and the background's
+  // processes are stopped, so that what somebody waits for is done first.
+  using Pause = IdleTime::Hold;
 
  private:
   struct EndBeforeHandlers;
 
   Background() = default;
   void Work();
-  bool GoesOn();
+  // Waits for idle time, with the mutex held before and after it. False where the process ends.
+  bool AwaitTurn(std::unique_lock<std::mutex>* lock);
   void End();
   // The most urgent task; an empty one where there is none. With the mutex held.
   Task TakeNext();
@@ -57,7 +54,6 @@ class Background {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Task> tasks_;  // guarded by mutex_, as all below
-  int pauses_ = 0;
   bool ends_ = false;
   std::thread thread_;
 };

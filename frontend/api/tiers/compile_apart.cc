@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/tiers/compile_apart.h"
 
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,14 +10,6 @@
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {
-namespace {
-
-// Many kernels are done in half a minute beside threads that want all processors at the
-// background's priority, few with less, so that runs lose less meanwhile.
-constexpr size_t kManyBytes = 500'000;
-constexpr int kNicenessOfFew = 7;
-
-}  // namespace
 
 absl::Status CompileApart(const Device& device, const proto::Program& program,
                           const Background::GoOn& go_on) {
@@ -25,19 +18,23 @@ absl::Status CompileApart(const Device& device, const proto::Program& program,
   const absl::StatusOr<std::vector<std::string>> requests = device.MakeCompileRequests(program);
   if (absl::IsFailedPrecondition(requests.status())) return absl::OkStatus();
   TARTAN_RETURN_IF_ERROR(requests.status());
-  size_t bytes = 0;
-  for (const std::string& request : *requests) bytes += request.size();
   std::vector<absl::Status> compiled(requests->size());
-  std::vector<std::thread> waiting;  // with the priority of their processes
-  for (size_t r = 0; r < requests->size(); ++r) {
-    waiting.emplace_back([&, r] {
-      if (bytes < kManyBytes) SetNiceness(kNicenessOfFew);
-      compiled[r] = CompileInProcess(compiler, device.info().index, (*requests)[r], go_on);
-    });
+  std::atomic<size_t> next = 0;
+  const auto compile = [&] {
+    for (size_t r = next++; r < requests->size(); r = next++) {
+      compiled[r] = CompileInIdleTime(compiler, device.info().index, (*requests)[r], go_on,
+                                      IdleTime::OfProcess());
+    }
+  };
+  std::vector<std::thread> others;  // each waits for a process
+  if (!IdleTime::OfProcess().has_few_processors()) {
+    while (others.size() + 1 < requests->size()) others.emplace_back(compile);
   }
-  for (std::thread& thread : waiting) thread.join();
+  compile();
+  for (std::thread& other : others) other.join();
   absl::Status first;
   for (const absl::Status& status : compiled) {
+    if (absl::IsCancelled(status)) return status;
     if (!absl::IsUnimplemented(status)) first.Update(status);
   }
   return first;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a program's kernels beside runs: in processes of their own, at a low priority.
+// Compiles a program's kernels in idle time (idle_time.h): in processes of their own; with
+// few processors one after the other.
 #pragma once
 
 #include "absl/status/status.h"

@@ -2,9 +2,11 @@
 #include "frontend/api/tiers/compiler_process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "tile/base/clock.h"
 
 namespace tartan::api {
 namespace {
@@ -33,10 +36,21 @@ bool WriteAll(int file, absl::string_view bytes) {
 }
 
 // The process, or -1. It tells nothing: its reader would not know what of.
-pid_t Spawn(const std::string& program, int device, int request, int awaited) {
+pid_t Spawn(const std::string& program, int device, bool is_idle, int request, int awaited) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  const absl::Cleanup destroy = [&] { posix_spawn_file_actions_destroy(&actions); };
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  const absl::Cleanup destroy = [&] {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  };
+  if (is_idle) {
+    const sched_param none = {};
+    posix_spawnattr_setschedpolicy(&attributes, SCHED_IDLE);
+    posix_spawnattr_setschedparam(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSCHEDULER);
+  }
   posix_spawn_file_actions_adddup2(&actions, request, STDIN_FILENO);
   for (const int output : {STDOUT_FILENO, STDERR_FILENO}) {
     posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0);
@@ -51,7 +65,9 @@ pid_t Spawn(const std::string& program, int device, int request, int awaited) {
   std::string name = program;
   char* const arguments[] = {name.data(), command.data(), index.data(), nullptr};
   pid_t process = -1;
-  if (posix_spawn(&process, program.c_str(), &actions, nullptr, arguments, environ) != 0) return -1;
+  if (posix_spawn(&process, program.c_str(), &actions, &attributes, arguments, environ) != 0) {
+    return -1;
+  }
   return process;
 }
 
@@ -70,6 +86,29 @@ absl::Status StatusOf(pid_t waited, int status) {
   return absl::InternalError(absl::StrCat("the compiler's process ended with ", code));
 }
 
+absl::Status CompileStoppable(const std::string& program, int device, bool is_idle,
+                              absl::string_view request, IdleTime& time,
+                              const Background::GoOn& go_on) {
+  const std::unique_ptr<CompilerProcess> process = CompilerProcess::Start(program, device, is_idle);
+  if (process == nullptr) {
+    return absl::UnimplementedError(absl::StrCat(program, " cannot be started"));
+  }
+  const int signals = process->OpenSignals();
+  const absl::Cleanup close_signals = [&] {
+    if (signals >= 0) close(signals);
+  };
+  const IdleTime::Worker worker(time, [signals](bool goes_on) {
+#ifdef SYS_pidfd_send_signal
+    if (signals >= 0) {
+      syscall(SYS_pidfd_send_signal, signals, goes_on ? SIGCONT : SIGSTOP, nullptr, 0);
+    }
+#else
+    static_cast<void>(goes_on);
+#endif
+  });
+  return process->Compile(request, go_on);
+}
+
 }  // namespace
 
 std::string CompilerProgram() {
@@ -77,12 +116,13 @@ std::string CompilerProgram() {
   return named == nullptr ? "" : named;
 }
 
-std::unique_ptr<CompilerProcess> CompilerProcess::Start(const std::string& program, int device) {
+std::unique_ptr<CompilerProcess> CompilerProcess::Start(const std::string& program, int device,
+                                                        bool is_idle) {
   const int request = memfd_create("tartan-compile", MFD_CLOEXEC);
   int ends[2] = {-1, -1};
   pid_t process = -1;
   if (request >= 0 && pipe2(ends, O_CLOEXEC) == 0) {
-    process = Spawn(program, device, request, ends[0]);
+    process = Spawn(program, device, is_idle, request, ends[0]);
     close(ends[0]);
   }
   if (process >= 0) {
@@ -129,6 +169,14 @@ absl::Status CompilerProcess::Compile(absl::string_view request, const Backgroun
   }
 }
 
+int CompilerProcess::OpenSignals() const {
+#ifdef SYS_pidfd_open
+  return static_cast<int>(syscall(SYS_pidfd_open, process_, 0));
+#else
+  return -1;
+#endif
+}
+
 absl::Status CompileInProcess(const std::string& program, int device, absl::string_view request,
                               const Background::GoOn& go_on) {
   const std::unique_ptr<CompilerProcess> process = CompilerProcess::Start(program, device);
@@ -136,6 +184,21 @@ absl::Status CompileInProcess(const std::string& program, int device, absl::stri
     return absl::UnimplementedError(absl::StrCat(program, " cannot be started"));
   }
   return process->Compile(request, go_on);
+}
+
+absl::Status CompileInIdleTime(const std::string& program, int device, absl::string_view request,
+                               const Background::GoOn& go_on, IdleTime& time,
+                               std::chrono::milliseconds patience) {
+  const auto end = Clock::now() + patience;
+  bool is_late = false;
+  const absl::Status status =
+      CompileStoppable(program, device, /*is_idle=*/true, request, time, [&] {
+        is_late = Clock::now() >= end;
+        return !is_late && go_on();
+      });
+  if (!absl::IsCancelled(status) || !is_late) return status;
+  // The kernels that are compiled already are on the disk.
+  return CompileStoppable(program, device, /*is_idle=*/false, request, time, go_on);
 }
 
 void AwaitRequest() {

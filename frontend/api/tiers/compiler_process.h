@@ -5,12 +5,14 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "frontend/api/tiers/background.h"
+#include "frontend/api/tiers/idle_time.h"
 
 namespace tartan::api {
 
@@ -30,13 +32,18 @@ class CompilerProcess {
  public:
   // Starts `program`, which loads the compiler of a device (hal::DeviceInfo::index) while it waits
   // for a request; null where it cannot be started. It ends with the thread that starts it.
-  static std::unique_ptr<CompilerProcess> Start(const std::string& program, int device);
+  // `is_idle`: it has the lowest priority that there is.
+  static std::unique_ptr<CompilerProcess> Start(const std::string& program, int device,
+                                                bool is_idle = false);
   // Ends the process where it is not done.
   ~CompilerProcess();
 
   // Has it compile what a request says into the disk cache; once. Unimplemented where it refuses;
   // Cancelled, with the process killed, as soon as `go_on` says so; Internal where it failed.
   absl::Status Compile(absl::string_view request, const Background::GoOn& go_on);
+
+  // A file for signals to the process that can reach no other one; negative where there is none.
+  int OpenSignals() const;
 
  private:
   CompilerProcess(pid_t process, int request, int waiting)
@@ -51,6 +58,13 @@ class CompilerProcess {
 // Starts one for this request. Unimplemented where there is none to start, or no room for it.
 absl::Status CompileInProcess(const std::string& program, int device, absl::string_view request,
                               const Background::GoOn& go_on);
+
+// The same in idle time alone: the process is stopped in between. `go_on` must look whether `time`
+// has come, as Background's does. Its priority is the lowest that there is (SCHED_IDLE); where that
+// is not enough to end within `patience`, another process of the thread's priority does the rest.
+absl::Status CompileInIdleTime(const std::string& program, int device, absl::string_view request,
+                               const Background::GoOn& go_on, IdleTime& time,
+                               std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 // What such a process does first, before it reads the request from stdin: Start's side of it.
 // Returns when the request is there.

@@ -5,7 +5,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "frontend/api/tiers/compile_apart.h"
@@ -18,16 +17,10 @@ namespace {
 
 using LoadedPtr = std::shared_ptr<evaluator::LoadedProgram>;
 
-double CostOf(const evaluator::CompiledProgram& program) {
-  // What devices do in a nanosecond is much more than this.
-  if (program.host() != nullptr) return program.host()->milliseconds() * 1e6;
-  double cost = 0;
-  for (const compiler::Step& step : program.list().steps) {
-    if (const auto* launch = std::get_if<compiler::LaunchStep>(&step)) {
-      cost += launch->flops + launch->bytes;
-    }
-  }
-  return cost;
+Repayment RepaymentOf(const evaluator::LoadedProgram& loaded, const ExactSource* exact) {
+  if (exact == nullptr) return Repayment({}, {});
+  return Repayment(exact->common->rule,
+                   ForecastExact(loaded.program(), exact->common->device->info()));
 }
 
 absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,
@@ -63,9 +56,9 @@ void ReportNoExactKernels(const absl::Status& status) {
 TieredProgram::TieredProgram(LoadedPtr loaded, bool is_ready, proto::Program source,
                              std::shared_ptr<const ExactSource> exact)
     : source_(std::move(source)),
-      cost_(CostOf(loaded->program())),
       loaded_(std::move(loaded)),
       is_ready_(is_ready),
+      repayment_(RepaymentOf(*loaded_, exact.get())),
       state_(exact == nullptr ? State::kSettled : State::kReady),
       exact_(std::move(exact)) {}
 
@@ -79,20 +72,24 @@ bool TieredProgram::is_ready() const {
   return is_ready_;
 }
 
-LoadedPtr TieredProgram::Use(RunStatistics* statistics) {
-  bool asks = false;
+TieredProgram::Running TieredProgram::Use(RunStatistics* statistics) {
   LoadedPtr used;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    ++runs_;
-    asks = state_ == State::kReady && runs_ == exact_->common->after_runs;
     used = loaded_;
     ++(used->program().host() != nullptr ? statistics->host_programs
        : is_ready_                       ? statistics->ready_programs
                                          : statistics->exact_programs);
   }
-  if (asks) AskForExact();
-  return used;
+  return Running(*this, std::move(used));
+}
+
+void TieredProgram::EndRun(double ms) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (state_ != State::kReady || !repayment_.AddRun(ms)) return;
+  }
+  AskForExact();
 }
 
 LoadedPtr TieredProgram::TakeReplaced(const evaluator::LoadedProgram& used) {
@@ -112,7 +109,7 @@ void TieredProgram::AskForExact() {
 
 double TieredProgram::Urgency() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return state_ == State::kReady ? cost_ * static_cast<double>(runs_) : -1;
+  return state_ == State::kReady ? repayment_.lost_ms() : -1;
 }
 
 std::shared_ptr<const ExactSource> TieredProgram::BeginMaking() {

@@ -9,13 +9,17 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "frontend/api/device.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tiers/background.h"
 #include "frontend/api/tiers/compare_kernels.h"
+#include "frontend/api/tiers/idle_time.h"
+#include "frontend/api/tiers/repayment.h"
 #include "proto/tile.pb.h"
+#include "tile/base/clock.h"
 #include "tile/evaluator/loaded_program.h"
 
 namespace tartan::api {
@@ -24,7 +28,7 @@ namespace tartan::api {
 struct ExactPrograms {
   std::shared_ptr<const Device> device;  // that compiles exact kernels
   std::shared_ptr<evaluator::ResidentPool> pool;
-  int after_runs = 0;  // of a program, its exact kernels are asked for; 0: never
+  RepaymentRule rule;  // when the exact kernels of a program are requested
   double host_ms = 0;  // that a run of a program may take the host until then
   // Called before each is compiled, by whichever thread does it: a failure stands for its own.
   std::function<absl::Status()> before_compile;
@@ -50,9 +54,26 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   TieredProgram(std::shared_ptr<evaluator::LoadedProgram> loaded, bool is_ready,
                 proto::Program source, std::shared_ptr<const ExactSource> exact = nullptr);
 
-  // What a run is to use until it ends; notes it in `statistics`. After as many runs as the session
-  // says exact kernels are asked for.
-  std::shared_ptr<evaluator::LoadedProgram> Use(RunStatistics* statistics);
+  // A run of the program under way, as long as this lives; the program must live longer.
+  class Running {
+   public:
+    Running(TieredProgram& program, std::shared_ptr<evaluator::LoadedProgram> loaded)
+        : program_(program), loaded_(std::move(loaded)), begin_(Clock::now()) {}
+    ~Running() { program_.EndRun(MillisecondsSince(begin_)); }
+    Running(const Running&) = delete;
+    // The program that the run uses.
+    evaluator::LoadedProgram* operator->() const { return loaded_.get(); }
+    evaluator::LoadedProgram& operator*() const { return *loaded_; }
+
+   private:
+    const IdleTime::Run run_;
+    TieredProgram& program_;
+    const std::shared_ptr<evaluator::LoadedProgram> loaded_;
+    const Clock::time_point begin_;
+  };
+  // Notes in `statistics` which kernels the run has. Exact ones are requested at the end of the run
+  // by which they repay their compilation.
+  Running Use(RunStatistics* statistics);
   // For debugging (ComparesKernels): the first run that used exact kernels gets the program with
   // the ready ones that they replaced; every other run gets null.
   std::shared_ptr<evaluator::LoadedProgram> TakeReplaced(const evaluator::LoadedProgram& used);
@@ -68,6 +89,7 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   enum class State : uint8_t { kReady, kMaking, kSettled };
   using Making = absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>>;
 
+  void EndRun(double ms);
   // Null where there is nothing to be made, or somebody makes it.
   std::shared_ptr<const ExactSource> BeginMaking();
   void EndMaking(Making made);
@@ -78,13 +100,12 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   double Urgency() const;
 
   const proto::Program source_;
-  const double cost_;  // of a run, for comparison with others
   mutable std::mutex mutex_;
   std::condition_variable settled_;
   std::shared_ptr<evaluator::LoadedProgram> loaded_;    // guarded by mutex_, as all below
   std::shared_ptr<evaluator::LoadedProgram> replaced_;  // to be compared with
   bool is_ready_;
-  int64_t runs_ = 0;
+  Repayment repayment_;
   State state_;
   std::shared_ptr<const ExactSource> exact_;
   absl::Status failure_;

@@ -265,6 +265,7 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   api::SessionOptions session_options = context.session_options();
   session_options.exact_after_runs = options.background ? 1 : 0;
+  session_options.exact_lost_share = 0;
   TARTAN_ASSIGN_OR_RETURN(
       const auto session,
       ModelSession::Create(model, device, options.states, session_options, options.on_device));

@@ -46,9 +46,10 @@ class SessionTiers : public ::testing::Test {
     device_ = *std::move(device);
   }
 
-  // Of kAuto unless the options say otherwise.
+  // A session of kAuto unless the options say otherwise. Only the number of its runs counts.
   std::unique_ptr<Session> Make(SessionOptions options = {}) const {
     options.host_ms = 0;
+    options.exact_lost_share = 0;
     auto session = Session::Create(TimesSum(), device_, std::move(options));
     EXPECT_TRUE(session.ok()) << session.status();
     return *std::move(session);
@@ -124,6 +125,7 @@ TEST_F(SessionTiers, LinesThatRunOneByOneReachExactKernels) {
   EagerOptions options;
   options.host_ms = 0;
   options.exact_after_runs = 2;
+  options.exact_lost_share = 0;
   EagerRuntime runtime(device_, options);
   for (int run = 0; run < 4; ++run) {
     if (run == 2) WaitForBackground();

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -17,6 +19,7 @@
 #include "frontend/api/device.h"
 #include "frontend/api/function.h"
 #include "frontend/api/tiers/compiler_process.h"
+#include "frontend/api/tiers/idle_time.h"
 #include "tests/backend_opencl/temporary_directory.h"
 #include "tests/frontend/cli/run_program.h"
 #include "tile/compiler/compile_options.h"
@@ -173,6 +176,55 @@ TEST_F(TiersFaults, ACompilersProcessEndsWithTheOneThatExits) {
   const std::string process = ContentOf("process");
   if (process.empty()) return;  // it had not come so far
   EXPECT_NE(kill(std::stoi(process), 0), 0);
+}
+
+// The letter for the state of a process: T means that it is stopped.
+char StateOf(const std::string& process) {
+  std::ifstream stream("/proc/" + process + "/stat");
+  const std::string line(std::istreambuf_iterator<char>(stream), {});
+  const size_t name_end = line.rfind(')');
+  return name_end == std::string::npos ? '-' : line[name_end + 2];
+}
+
+TEST_F(TiersFaults, ACompilersProcessIsStoppedWhileARunIsUnderWay) {
+  std::atomic<IdleTime::Duration> now = IdleTime::kPeriod / 2;
+  IdleTime time(IdleTime::kFewProcessors, [&] { return now.load(); });
+  const std::string path = directory_.path();
+  const std::string script = Script("echo $$ >" + path + "/new; mv " + path + "/new " + path +
+                                    "/process; until [ -e " + path + "/end ]; do :; done");
+  auto compiled = std::async(std::launch::async, [&] {
+    const auto go_on = [&] {
+      time.MayWork();
+      return true;
+    };
+    return CompileInIdleTime(script, 0, "a request", go_on, time);
+  });
+  while (ContentOf("process").empty()) {
+  }
+  const std::string process = std::to_string(std::stoi(ContentOf("process")));
+  EXPECT_NE(StateOf(process), 'T');
+  {
+    const IdleTime::Run run(time);
+    while (StateOf(process) != 'T') {
+    }
+  }
+  now = now.load() + IdleTime::kPause;
+  while (StateOf(process) == 'T') {
+  }
+  std::ofstream(path + "/end") << "now";
+  EXPECT_EQ(compiled.get(), absl::OkStatus());
+}
+
+TEST_F(TiersFaults, ACompilersProcessThatGetsNoProcessorIsFollowedByOneOfUsualPriority) {
+  IdleTime time(IdleTime::kFewProcessors, [] { return IdleTime::Duration(0); });
+  const std::string log = directory_.path() + "/policies";
+  // The policy of the scheduler is word 41 of that line; the script's name has no blank.
+  const std::string script = Script("set -- $(cat /proc/$$/stat); shift 40; echo $1 >>" + log +
+                                    "; [ $1 = 0 ] || exec sleep 250");
+  const absl::Status status = CompileInIdleTime(
+      script, 0, "a request", [] { return true; }, time, std::chrono::milliseconds(0));
+  EXPECT_EQ(status, absl::OkStatus());
+  EXPECT_THAT(ContentOf("policies"), testing::EndsWith("0\n"));
 }
 
 // A file that is closed while another process compiles would stay locked: that process must not

@@ -55,6 +55,7 @@ absl::Status Run(const Mode& mode) {
   std::promise<void> compiling;
   SessionOptions options;
   options.host_ms = 0;
+  options.exact_lost_share = 0;
   options.before_exact = [&] {
     compiling.set_value();
     return absl::OkStatus();
