@@ -125,6 +125,10 @@ void BindPrograms(nb::module_& module) {
       .def("outputs", [](DeviceProgram& p) { return Unlocked([&] { return p.Outputs(); }); })
       .def("outputs_later",
            [](DeviceProgram& p) { return Unlocked([&] { return p.OutputsLater(); }); })
+      .def("check_swap",
+           [](DeviceProgram& p, DeviceProgram& ready, const std::vector<HostTensor>& inputs) {
+             Unlocked([&] { return p.CheckSwap(ready, inputs); });
+           })
       .def("profile", &ProfileOf)
       .def_prop_ro("memory", &MemoryOf)
       .def_prop_ro("kernels", &DeviceProgram::kernels);

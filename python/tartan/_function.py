@@ -171,12 +171,16 @@ class _Program:
         with self.lock:
             if self.program is None or self.place is not device:
                 self.compile(device)
+            replaced = None
             if self.better is not None:
-                self.program, self.better, self.memory, self.tier = self.better, None, None, "exact"
+                replaced, self.program, self.better = self.program, self.better, None
+                self.memory, self.tier = None, "exact"
             memory = [v.on_device() for v in self.variables]
             if self.memory is None or any(a is not b for a, b in zip(self.memory, memory)):
                 self.program.bind(memory + self.kept)
                 self.memory = memory
+            if replaced is not None:
+                self.program.check_swap(replaced, hosts)
             self.program.start(hosts)
             for variable in self.written:
                 variable.changed_on_device()

@@ -41,7 +41,7 @@ absl::StatusOr<CheckedProgram> CheckedProgram::Make(
     check.output = static_cast<size_t>(same - computed.begin());
     if (same == computed.end()) computed.push_back(std::move(output));
   }
-  made.tolerance_ = device.precision() == Precision::kFloat32 ? kSumTolerance : kRoundedTolerance;
+  made.tolerance_ = SwapTolerance(device);
   TARTAN_ASSIGN_OR_RETURN(
       made.loaded_, Load(device, placeholders, computed, name, statistics, shared, /*times=*/1));
   return made;

@@ -10,6 +10,7 @@
 #include "frontend/api/composer.h"
 #include "frontend/api/resident/device_queue.h"
 #include "frontend/api/tensor_node.h"
+#include "frontend/api/tiers/compare_kernels.h"
 #include "frontend/api/tiers/compile_apart.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
@@ -320,6 +321,33 @@ absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {
 }
 
 absl::Status DeviceProgram::Finish() { return impl_->queue->Finish(); }
+
+absl::Status DeviceProgram::CheckSwap(DeviceProgram& ready, absl::Span<const HostTensor> inputs) {
+  if (!ComparesKernels()) return absl::OkStatus();
+  std::vector<DeviceTensor> states = impl_->bound;
+  const auto values = [&]() -> absl::StatusOr<std::vector<HostTensor>> {
+    std::vector<HostTensor> result;
+    for (const DeviceTensor& state : states) {
+      TARTAN_ASSIGN_OR_RETURN(result.emplace_back(), state.ToHost());
+    }
+    return result;
+  };
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> before, values());
+  const auto results = [&](DeviceProgram& program) -> absl::StatusOr<std::vector<HostTensor>> {
+    TARTAN_RETURN_IF_ERROR(program.Start(inputs));
+    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> found, program.Outputs());
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> next, values());
+    found.insert(found.end(), next.begin(), next.end());
+    for (size_t s = 0; s < states.size(); ++s) {
+      TARTAN_RETURN_IF_ERROR(states[s].Assign(before[s]));
+    }
+    return found;
+  };
+  TARTAN_RETURN_IF_ERROR(ready.Bind(states));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> expected, results(ready));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> found, results(*this));
+  return CompareKernels(expected, found, SwapTolerance(*impl_->device));
+}
 
 ProgramMemory DeviceProgram::memory(std::optional<size_t> turn) const {
   ProgramMemory memory;

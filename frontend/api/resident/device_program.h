@@ -124,6 +124,11 @@ class DeviceProgram {
   // Waits for all runs.
   absl::Status Finish();
 
+  // For debugging: does nothing unless ComparesKernels() (tiers/compare_kernels.h) says so. Runs
+  // this program and `ready`, the one that it replaces, from the present states, and gives the
+  // states back the values that they had. Internal where outputs or next states differ.
+  absl::Status CheckSwap(DeviceProgram& ready, absl::Span<const HostTensor> inputs);
+
   // `turn`: the position of the state of ProgramMemory::kept; none: nothing counts as kept.
   ProgramMemory memory(std::optional<size_t> turn = std::nullopt) const;
   int64_t kernels() const;  // launched in a run

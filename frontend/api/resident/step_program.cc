@@ -71,27 +71,26 @@ absl::Status StepProgram::Bind(std::vector<DeviceTensor> states) {
   return absl::OkStatus();
 }
 
-// Takes what the background has made, or asks it to.
-absl::Status StepProgram::TakeExact() {
-  if (!is_ready_ || source_->tier != Tier::kAuto) return absl::OkStatus();
-  if (coming_ == nullptr) {
-    if (!is_repaid_) return absl::OkStatus();
-    coming_ = std::make_shared<Coming>();
-    const auto urgency = [coming = coming_] {
-      std::lock_guard<std::mutex> lock(coming->mutex);
-      return coming->is_wanted ? 1.0 : -1.0;
-    };
-    const auto make = [coming = coming_, source = source_](const Background::GoOn&) {
-      RunStatistics ignored;
-      absl::StatusOr<ProgramPtr> program =
-          MakeProgram(*source, compiler::Tier::kExact, CompileWhere::kApart, &ignored);
-      std::lock_guard<std::mutex> lock(coming->mutex);
-      if (coming->is_wanted) coming->program = std::move(program);
-      coming->is_there = true;
-    };
-    Background::OfProcess().Add({urgency, make});
-    return absl::OkStatus();
-  }
+void StepProgram::AskForExact() {
+  coming_ = std::make_shared<Coming>();
+  const auto urgency = [coming = coming_] {
+    std::lock_guard<std::mutex> lock(coming->mutex);
+    return coming->is_wanted ? 1.0 : -1.0;
+  };
+  const auto make = [coming = coming_, source = source_](const Background::GoOn&) {
+    RunStatistics ignored;
+    absl::StatusOr<ProgramPtr> program =
+        MakeProgram(*source, compiler::Tier::kExact, CompileWhere::kApart, &ignored);
+    std::lock_guard<std::mutex> lock(coming->mutex);
+    if (coming->is_wanted) coming->program = std::move(program);
+    coming->is_there = true;
+  };
+  Background::OfProcess().Add({urgency, make});
+}
+
+// Takes what the background has made. `inputs`: of the next run.
+absl::Status StepProgram::TakeExact(absl::Span<const HostTensor> inputs) {
+  if (!is_ready_ || coming_ == nullptr) return absl::OkStatus();
   absl::StatusOr<ProgramPtr> exact = absl::UnavailableError("");
   {
     std::lock_guard<std::mutex> lock(coming_->mutex);
@@ -107,14 +106,15 @@ absl::Status StepProgram::TakeExact() {
     return absl::OkStatus();
   }
   TARTAN_RETURN_IF_ERROR(program_->Finish());
-  program_ = *std::move(exact);
-  return program_->Bind(bound_);
+  const ProgramPtr ready = std::exchange(program_, *std::move(exact));
+  TARTAN_RETURN_IF_ERROR(program_->Bind(bound_));
+  return program_->CheckSwap(*ready, inputs);
 }
 
 absl::StatusOr<std::vector<HostTensor>> StepProgram::Run(absl::Span<const HostTensor> inputs,
                                                          RunStatistics* statistics,
                                                          std::vector<KernelProfile>* profile) {
-  TARTAN_RETURN_IF_ERROR(TakeExact());
+  TARTAN_RETURN_IF_ERROR(TakeExact(inputs));
   const IdleTime::Run run;
   const auto begin = Clock::now();
   statistics->kernels += program_->kernels();
@@ -126,7 +126,8 @@ absl::StatusOr<std::vector<HostTensor>> StepProgram::Run(absl::Span<const HostTe
     TARTAN_RETURN_IF_ERROR(program_->Start(inputs));
   }
   absl::StatusOr<std::vector<HostTensor>> outputs = program_->Outputs();
-  is_repaid_ |= repayment_.AddRun(MillisecondsSince(begin));
+  const bool is_repaid = repayment_.AddRun(MillisecondsSince(begin));
+  if (is_repaid && is_ready_ && source_->tier == Tier::kAuto) AskForExact();
   return outputs;
 }
 

@@ -47,14 +47,14 @@ class StepProgram {
   struct Coming;  // what the background makes
   StepProgram(std::shared_ptr<const StepSource> source, std::unique_ptr<DeviceProgram> program,
               bool is_ready);
-  absl::Status TakeExact();
+  void AskForExact();
+  absl::Status TakeExact(absl::Span<const HostTensor> inputs);
 
   const std::shared_ptr<const StepSource> source_;
   std::unique_ptr<DeviceProgram> program_;
   bool is_ready_ = false;
   bool has_told_failure_ = false;
   Repayment repayment_;
-  bool is_repaid_ = false;
   std::vector<DeviceTensor> bound_;
   std::shared_ptr<Coming> coming_;
 };

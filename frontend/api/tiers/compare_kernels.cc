@@ -54,6 +54,10 @@ bool ComparesKernels() {
   return value != nullptr && absl::string_view(value) == "1";
 }
 
+double SwapTolerance(const Device& device) {
+  return device.precision() == Precision::kFloat32 ? kSumTolerance : kRoundedTolerance;
+}
+
 absl::Status CompareKernels(absl::Span<const HostTensor> ready, absl::Span<const HostTensor> exact,
                             double tolerance) {
   for (size_t o = 0; o < ready.size(); ++o) {

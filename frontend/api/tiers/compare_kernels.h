@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "frontend/api/device.h"
 #include "tile/base/host_tensor.h"
 
 namespace tartan::api {
@@ -17,6 +18,7 @@ bool ComparesKernels();
 // another order, or from factors of 16 bits.
 inline constexpr double kSumTolerance = 1e-2;
 inline constexpr double kRoundedTolerance = 1e-1;
+double SwapTolerance(const Device& device);
 
 // Internal, naming the output, the element and both values, where a float differs by more than
 // `tolerance` times the greatest magnitude of its output, or is NaN or infinite in one alone, and

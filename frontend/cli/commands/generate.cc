@@ -208,6 +208,7 @@ absl::StatusOr<generate::DecoderOptions> DecoderOptionsOf(const GenerateFlags& f
   }
   options.session = context.session_options();
   options.session.exact_after_runs = 2;
+  options.session.exact_lost_share = 0;  // a step is run for each token
   options.expected = prompt + flags.max;
   return options;
 }

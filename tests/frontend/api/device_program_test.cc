@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
 #include "tile/compiler/compile_options.h"
@@ -83,6 +85,34 @@ TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
     EXPECT_EQ(find(is_exact ? compiler::Tier::kReady : compiler::Tier::kExact),
               absl::StatusCode::kNotFound);
   }
+}
+
+// Two programs that differ stand for exact kernels that are wrong.
+TEST_F(DeviceProgramTest, ASwapIsCheckedFromTheSameStates) {
+  setenv("TARTAN_CHECK_SWAP", "1", 1);
+  const Tensor x = Tensor::Placeholder("x", {kFloat, {3}});
+  const Tensor b = Tensor::Placeholder("b", {kFloat, {3}});
+  auto memory = DeviceTensor::FromHost(*device_, Floats({3}, {1, 2, 3}));
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  const auto program = [&](const std::string& text) {
+    const std::vector<Tensor> next = Call(text, {x, b});
+    auto made = DeviceProgram::Create(device_, {b}, {{x, next[0]}}, {next[1]}, "step");
+    EXPECT_TRUE(made.ok() && (*made)->Bind({*memory}).ok()) << made.status();
+    return *std::move(made);
+  };
+  const auto ready = program("function (X, B) -> (N, Y) { N = 2 * X + B; Y = X + B; }");
+  const auto same = program("function (X, B) -> (N, Y) { N = X + B + X; Y = B + X; }");
+  const auto output = program("function (X, B) -> (N, Y) { N = 2 * X + B; Y = X + 2 * B; }");
+  const auto state = program("function (X, B) -> (N, Y) { N = 3 * X + B; Y = X + B; }");
+  const std::vector<HostTensor> inputs = {Floats({3}, {10, 10, 10})};
+  EXPECT_EQ(same->CheckSwap(*ready, inputs), absl::OkStatus());
+  EXPECT_THAT(output->CheckSwap(*ready, inputs).message(),
+              HasSubstr("exact kernels give 21 for element 0 of output 0"));
+  EXPECT_THAT(state->CheckSwap(*ready, inputs).message(),
+              HasSubstr("exact kernels give 13 for element 0 of output 1"));
+  EXPECT_THAT(memory->ToHost()->ToDoubles(), ElementsAre(1, 2, 3));
+  unsetenv("TARTAN_CHECK_SWAP");
+  EXPECT_EQ(state->CheckSwap(*ready, inputs), absl::OkStatus());
 }
 
 // x' = a x + b, y' = y + x: two states, one of which reads the other.

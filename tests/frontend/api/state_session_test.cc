@@ -211,7 +211,9 @@ class StateSessionTiers : public StateSessionTest {
 TEST_F(StateSessionTiers, RunsReachExactKernelsWhereverInputsAre) {
   for (const bool is_on_device : {false, true}) {
     const std::shared_ptr<Device> device = FreshDevice();
-    Running running = Make(device, {});
+    SessionOptions options;
+    options.exact_lost_share = 0;
+    Running running = Make(device, options);
     if (is_on_device) running.KeepOnDevice(device);
     for (int run = 0; run < 2; ++run) EXPECT_EQ(running.Run().ready_programs, 1) << run;
     WaitForBackground();
