@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "backend_opencl/cache/file_io.h"
 #include "backend_opencl/cache/scratch_folder.h"
 #include "backend_opencl/cache/trusted_file.h"
+#include "tile/base/environment.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -136,17 +136,14 @@ absl::StatusOr<CacheContents> PruneDirectory(const std::string& directory, int64
   return contents;
 }
 
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 std::string DefaultCacheDirectory() {
-  if (const std::string own = Environment("TARTAN_CACHE_DIR"); !own.empty()) return own;
-  if (const std::string xdg = Environment("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/tartan";
-  if (const std::string home = Environment("HOME"); !home.empty()) return home + "/.cache/tartan";
+  if (const std::string own(EnvironmentValue("TARTAN_CACHE_DIR")); !own.empty()) return own;
+  if (const std::string xdg(EnvironmentValue("XDG_CACHE_HOME")); !xdg.empty())
+    return xdg + "/tartan";
+  if (const std::string home(EnvironmentValue("HOME")); !home.empty())
+    return home + "/.cache/tartan";
   return "";
 }
 

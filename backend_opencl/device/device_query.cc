@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -15,16 +14,11 @@
 #include "backend_opencl/device/features/hardware_probe.h"
 #include "backend_opencl/device/features/nvidia_features.h"
 #include "backend_opencl/dialect/hidden_assembly.h"
+#include "tile/base/environment.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
 namespace {
-
-// Whether a variable of the environment has this value.
-bool IsSetTo(const char* name, absl::string_view value) {
-  const char* found = std::getenv(name);
-  return found != nullptr && found == value;
-}
 
 constexpr char kRemedy[] =
     "no OpenCL platform: install a driver of the device, or for the CPU: "
@@ -63,7 +57,8 @@ NvidiaFeatures QueryNvidiaFeatures(cl_device_id device) {
   constexpr cl_device_info kMajor = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
   constexpr cl_device_info kMinor = 0x4001;
   const cl_uint capability = Query<cl_uint>(device, kMajor) * 10 + Query<cl_uint>(device, kMinor);
-  return NvidiaFeaturesOf(static_cast<int>(capability), IsSetTo("TARTAN_MATRIX_UNIT", "warps"));
+  return NvidiaFeaturesOf(static_cast<int>(capability),
+                          EnvironmentValue("TARTAN_MATRIX_UNIT") == "warps");
 }
 
 ReportedHardware Probe(cl_device_id device, hal::DeviceType type, const NvidiaFeatures& features) {
@@ -157,8 +152,8 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   info.settings.runs_sequences = found.quirks.runs_sequences;
   SetMatrixUnit(features, &found);
   found.build_options = BuildOptions(device, features);
-  info.poisons_memory = IsSetTo("TARTAN_POISON", "1");
-  info.finishes_each_launch = IsSetTo("TARTAN_FINISH_EACH", "1");
+  info.poisons_memory = EnvironmentValue("TARTAN_POISON") == "1";
+  info.finishes_each_launch = EnvironmentValue("TARTAN_FINISH_EACH") == "1";
   info.sub_buffers_may_overlap = !found.quirks.overlapping_sub_buffers_crash;
   int64_t& local_memory = info.settings.local_memory_bytes;
   local_memory = std::min(local_memory, found.quirks.max_local_memory_bytes.value_or(local_memory));

@@ -2,7 +2,6 @@
 #include "frontend/api/device.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "frontend/api/resident/device_queue.h"
 #include "frontend/api/tiers/compiler_process.h"
 #include "proto/program.pb.h"
+#include "tile/base/environment.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/dump_files.h"
@@ -53,15 +53,9 @@ bool Matches(const hal::DeviceInfo& info, absl::string_view selector) {
          absl::StrContains(absl::AsciiStrToLower(info.name), wanted);
 }
 
-// The value of an environment variable; empty where it is not set.
-absl::string_view Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
   compiler::CompileOptions options;
-  const absl::string_view winograd = Environment("TARTAN_WINOGRAD");
+  const absl::string_view winograd = EnvironmentValue("TARTAN_WINOGRAD");
   if (winograd == "0") {
     options.winograd = plan::Winograd::kNever;
   } else if (winograd == "1") {
@@ -70,9 +64,9 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
     return absl::InvalidArgumentError(
         absl::StrCat("TARTAN_WINOGRAD is '", winograd, "' in the environment, not 0 or 1"));
   }
-  options.check_bounds = Environment("TARTAN_CHECK_BOUNDS") == "1";
+  options.check_bounds = EnvironmentValue("TARTAN_CHECK_BOUNDS") == "1";
   for (absl::string_view pass :
-       absl::StrSplit(Environment("TARTAN_LEAVE_OUT"), ',', absl::SkipEmpty())) {
+       absl::StrSplit(EnvironmentValue("TARTAN_LEAVE_OUT"), ',', absl::SkipEmpty())) {
     options.disabled_passes.insert(std::string(pass));
   }
   if (const absl::Status known = compiler::CheckOptional(options.disabled_passes); !known.ok()) {
@@ -84,7 +78,7 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
 
 // TARTAN_HOST says whether the host may compute small programs.
 absl::StatusOr<bool> MayUseHost() {
-  const absl::string_view host = Environment("TARTAN_HOST");
+  const absl::string_view host = EnvironmentValue("TARTAN_HOST");
   if (host.empty() || host == "on") return true;
   if (host == "off") return false;
   return absl::InvalidArgumentError(
@@ -173,7 +167,7 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
 
 compiler::CompileHooks HooksOfEnvironment() {
   compiler::CompileHooks hooks;
-  if (const absl::string_view directory = Environment("TARTAN_DUMP_DIR"); !directory.empty()) {
+  if (const absl::string_view directory = EnvironmentValue("TARTAN_DUMP_DIR"); !directory.empty()) {
     hooks.dump = compiler::DumpToDirectory(std::string(directory));
   }
   return hooks;
@@ -187,7 +181,7 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
     return absl::UnavailableError(
         "no OpenCL device was found; for the CPU install PoCL: apt-get install pocl-opencl-icd");
   }
-  if (selector.empty()) selector = Environment("TARTAN_DEVICE");
+  if (selector.empty()) selector = EnvironmentValue("TARTAN_DEVICE");
   if (selector.empty()) return hal::PreferredDevice(devices);
   std::string known;
   for (const hal::DeviceInfo& info : devices) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/compile_options.h"
 
-#include <cstdlib>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tile/base/environment.h"
 
 namespace tartan::compiler {
 namespace {
@@ -46,11 +46,6 @@ std::string Key(const HardwareSettings& settings) {
                       ",", gflops, ",", gbps, ",", launch_us);
 }
 
-absl::string_view VerifyPassesVariable() {
-  const char* value = std::getenv("TARTAN_VERIFY_PASSES");
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 std::string CompileOptions::Key() const {
@@ -67,14 +62,15 @@ bool CompileHooks::VerifiesPasses() {
 #ifdef TARTAN_DEBUG
   return true;
 #else
-  const absl::string_view value = VerifyPassesVariable();
+  const absl::string_view value = EnvironmentValue("TARTAN_VERIFY_PASSES");
   return value == "1" || value == "all";
 #endif
 }
 
 int64_t CompileHooks::VerifiedSteps() {
   constexpr int64_t kFew = 200'000;  // a few milliseconds
-  return VerifyPassesVariable() == "all" ? std::numeric_limits<int64_t>::max() : kFew;
+  return EnvironmentValue("TARTAN_VERIFY_PASSES") == "all" ? std::numeric_limits<int64_t>::max()
+                                                           : kFew;
 }
 
 absl::Status CompileHooks::Verify(absl::string_view stage,

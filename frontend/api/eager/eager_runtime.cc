@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/eager/eager_runtime.h"
 
-#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "frontend/api/fetch.h"
 #include "frontend/api/load.h"
 #include "frontend/api/tensor_node.h"
+#include "tile/base/environment.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/compile_options.h"
@@ -53,9 +53,8 @@ namespace {
 // TARTAN_TIER=exact in the environment waits for shape-specialised kernels, as captured functions
 // of Python do.
 compiler::Tier FirstTier() {
-  const char* tier = std::getenv("TARTAN_TIER");
-  return tier != nullptr && absl::string_view(tier) == "exact" ? compiler::Tier::kExact
-                                                               : compiler::Tier::kReady;
+  return EnvironmentValue("TARTAN_TIER") == "exact" ? compiler::Tier::kExact
+                                                    : compiler::Tier::kReady;
 }
 
 }  // namespace

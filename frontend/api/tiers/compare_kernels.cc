@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tile/base/environment.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {
@@ -49,10 +50,7 @@ absl::Status CompareOutput(size_t output, const HostTensor& ready, const HostTen
 
 }  // namespace
 
-bool ComparesKernels() {
-  const char* value = std::getenv("TARTAN_CHECK_SWAP");
-  return value != nullptr && absl::string_view(value) == "1";
-}
+bool ComparesKernels() { return EnvironmentValue("TARTAN_CHECK_SWAP") == "1"; }
 
 double SwapTolerance(const Device& device) {
   return device.precision() == Precision::kFloat32 ? kSumTolerance : kRoundedTolerance;

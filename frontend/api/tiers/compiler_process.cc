@@ -12,7 +12,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "tile/base/clock.h"
+#include "tile/base/environment.h"
 
 namespace tartan::api {
 namespace {
@@ -111,10 +111,7 @@ absl::Status CompileStoppable(const std::string& program, int device, bool is_id
 
 }  // namespace
 
-std::string CompilerProgram() {
-  const char* named = std::getenv("TARTAN_COMPILER");
-  return named == nullptr ? "" : named;
-}
+std::string CompilerProgram() { return std::string(EnvironmentValue("TARTAN_COMPILER")); }
 
 std::unique_ptr<CompilerProcess> CompilerProcess::Start(const std::string& program, int device,
                                                         bool is_idle) {

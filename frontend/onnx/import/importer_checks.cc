@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of a graph that is being imported: declared shapes, and names of nested graphs.
 #include <algorithm>
-#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/importer.h"
 #include "proto/onnx.pb.h"
+#include "tile/base/environment.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
 
-bool Importer::ChecksShapes() {
-  const char* value = std::getenv("TARTAN_CHECK_SHAPES");
-  return value != nullptr && absl::string_view(value) == "1";
-}
+bool Importer::ChecksShapes() { return EnvironmentValue("TARTAN_CHECK_SHAPES") == "1"; }
 
 absl::Status Importer::CheckDeclared(const NodeProto& node, const std::string& name,
                                      const Slot& slot, const Scope& scope) const {
