@@ -13,10 +13,11 @@ namespace tartan::api {
 namespace {
 
 // What the names of the callee stand for in the caller: sizes are numbers, tensors have new names.
+// Of a size and a tensor of one name, the size is meant where sizes are written.
 class Renamer {
  public:
   void SetSize(const std::string& name, int64_t size) {
-    values_[name] = MakeExpr(lang::IntLiteral{size});
+    sizes_[name] = MakeExpr(lang::IntLiteral{size});
   }
   void SetTensor(const std::string& name, const std::string& new_name) {
     values_[name] = MakeExpr(lang::Name{new_name});
@@ -28,41 +29,14 @@ class Renamer {
     return it == tensors_.end() ? name : it->second;
   }
 
-  lang::ExprPtr Rename(const lang::ExprPtr& expr) const {
-    return Match(
-        expr->node,
-        [&](const lang::Name& name) {
-          const auto it = values_.find(name.name);
-          return it == values_.end() ? expr : it->second;
-        },
-        [&](const lang::Call& call) {
-          // Gradients are taken of each function before it is inlined: what they are told is in the
-          // way here.
-          if (call.function == "stop_gradient" || call.function == "custom_gradient") {
-            return Rename(call.arguments[0]);
-          }
-          return std::make_shared<const lang::Expr>(
-              lang::Expr{expr->position, lang::Call{call.function, Rename(call.arguments)}});
-        },
-        [&](const auto&) { return expr; });
-  }
-
-  std::vector<lang::ExprPtr> Rename(const std::vector<lang::ExprPtr>& exprs) const {
-    std::vector<lang::ExprPtr> renamed;
-    for (const lang::ExprPtr& expr : exprs) renamed.push_back(Rename(expr));
-    return renamed;
-  }
-
-  lang::TensorAccess Rename(const lang::TensorAccess& access) const {
-    return {access.position, Tensor(access.tensor), Rename(access.indices)};
-  }
+  lang::ExprPtr Rename(const lang::ExprPtr& expr) const { return Rename(expr, values_, sizes_); }
 
   lang::Contraction Rename(lang::Contraction contraction) const {
     contraction.output = Rename(contraction.output);
-    contraction.output_dims = Rename(contraction.output_dims);
+    contraction.output_dims = RenameSizes(contraction.output_dims);
     for (lang::TensorAccess& input : contraction.inputs) input = Rename(input);
     for (lang::Constraint& constraint : contraction.constraints) {
-      constraint = {Rename(constraint.poly), Rename(constraint.range)};
+      constraint = {RenameSize(constraint.poly), RenameSize(constraint.range)};
     }
     if (!contraction.default_tensor.empty()) {
       contraction.default_tensor = Tensor(contraction.default_tensor);
@@ -71,11 +45,52 @@ class Renamer {
   }
 
  private:
+  using Names = std::map<std::string, lang::ExprPtr>;
+
   static lang::ExprPtr MakeExpr(decltype(lang::Expr::node) node) {
     return std::make_shared<const lang::Expr>(lang::Expr{{}, std::move(node)});
   }
 
-  std::map<std::string, lang::ExprPtr> values_;
+  static lang::ExprPtr Rename(const lang::ExprPtr& expr, const Names& first, const Names& second) {
+    return Match(
+        expr->node,
+        [&](const lang::Name& name) {
+          for (const Names* names : {&first, &second}) {
+            if (const auto it = names->find(name.name); it != names->end()) return it->second;
+          }
+          return expr;
+        },
+        [&](const lang::Call& call) {
+          // Gradients are taken of each function before it is inlined: what they are told is in the
+          // way here.
+          if (call.function == "stop_gradient" || call.function == "custom_gradient") {
+            return Rename(call.arguments[0], first, second);
+          }
+          lang::Call renamed{call.function, {}};
+          for (const lang::ExprPtr& argument : call.arguments) {
+            renamed.arguments.push_back(Rename(argument, first, second));
+          }
+          return std::make_shared<const lang::Expr>(lang::Expr{expr->position, std::move(renamed)});
+        },
+        [&](const auto&) { return expr; });
+  }
+
+  lang::ExprPtr RenameSize(const lang::ExprPtr& expr) const {
+    return Rename(expr, sizes_, values_);
+  }
+
+  std::vector<lang::ExprPtr> RenameSizes(const std::vector<lang::ExprPtr>& exprs) const {
+    std::vector<lang::ExprPtr> renamed;
+    for (const lang::ExprPtr& expr : exprs) renamed.push_back(RenameSize(expr));
+    return renamed;
+  }
+
+  lang::TensorAccess Rename(const lang::TensorAccess& access) const {
+    return {access.position, Tensor(access.tensor), RenameSizes(access.indices)};
+  }
+
+  Names values_;  // tensors, and numbers that statements name
+  Names sizes_;
   std::map<std::string, std::string> tensors_;
 };
 
@@ -118,17 +133,21 @@ std::vector<std::string> InlineFunction(const lang::Function& callee,
     const std::string wanted = prefix.empty() ? target
                                : plain        ? std::string(prefix)
                                               : absl::StrCat(prefix, "_", target);
-    renamer.SetTensor(target, scope->Unique(wanted));
+    const std::string unique = scope->Unique(wanted);
     lang::Statement copy;
     copy.attributes = statement.attributes;
+    // The statement itself cannot read its target: there, the name still means a size.
     copy.node = Match(
         statement.node,
         [&](const lang::Assignment& assignment) -> decltype(copy.node) {
-          return lang::Assignment{renamer.Tensor(target), renamer.Rename(assignment.value)};
+          return lang::Assignment{unique, renamer.Rename(assignment.value)};
         },
         [&](const lang::Contraction& contraction) -> decltype(copy.node) {
-          return renamer.Rename(contraction);
+          lang::Contraction renamed = renamer.Rename(contraction);
+          renamed.output.tensor = unique;
+          return renamed;
         });
+    renamer.SetTensor(target, unique);
     statements->push_back(std::move(copy));
   }
   std::vector<std::string> outputs;

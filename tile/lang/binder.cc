@@ -152,7 +152,7 @@ void FunctionBinder::BindSymbol(const Parameter& input, size_t dim, int64_t size
   const auto [it, inserted] = sizes_.emplace(symbol, SizeOrigin{&input, dim, size});
   if (inserted) {
     const Bound bound{CompileTimeScalar{size}};
-    scope_.Define(symbol, {bound, DimPosition(input, dim), true}).IgnoreError();
+    scope_.DefineSize(symbol, {bound, DimPosition(input, dim)}).IgnoreError();
     return;
   }
   const SizeOrigin& first = it->second;
@@ -167,8 +167,8 @@ void FunctionBinder::DefineMissingSizes() {
   for (const Parameter& input : function_.inputs) {
     for (size_t dim = 0; dim < input.dims.size(); ++dim) {
       const std::string& symbol = input.dims[dim];
-      if (!IsTensorName(symbol) || scope_.Find(symbol) != nullptr) continue;
-      scope_.Define(symbol, {Bound{Failed()}, DimPosition(input, dim), true}).IgnoreError();
+      if (!IsTensorName(symbol)) continue;
+      scope_.DefineSize(symbol, {Bound{Failed()}, DimPosition(input, dim)}).IgnoreError();
     }
   }
 }

@@ -17,7 +17,9 @@ namespace {
 
 class ExpressionBinder {
  public:
-  ExpressionBinder(const std::string& target, Scope& scope) : target_(target), scope_(scope) {}
+  // A name that is a size and a tensor is the size if `is_size`, else the tensor.
+  ExpressionBinder(const std::string& target, Scope& scope, bool is_size)
+      : target_(target), scope_(scope), is_size_(is_size) {}
 
   absl::StatusOr<Bound> Bind(const Expr& expr, bool is_root) {
     return Match(
@@ -44,6 +46,7 @@ class ExpressionBinder {
 
   const std::string& target_;
   Scope& scope_;
+  bool is_size_;
 };
 
 absl::StatusOr<Bound> ExpressionBinder::BindName(const Name& name, Position position) {
@@ -52,7 +55,8 @@ absl::StatusOr<Bound> ExpressionBinder::BindName(const Name& name, Position posi
                                                "' is an index variable, which only a contraction "
                                                "has: tensors and sizes begin with a capital"));
   }
-  TARTAN_ASSIGN_OR_RETURN(const Definition* definition, scope_.Resolve(name.name, position));
+  TARTAN_ASSIGN_OR_RETURN(const Definition* definition,
+                          scope_.Resolve(name.name, position, is_size_));
   return definition->bound;
 }
 
@@ -212,11 +216,13 @@ absl::StatusOr<math::Affine> PolynomialBinder::BindCall(const Call& call, Positi
 }  // namespace
 
 absl::StatusOr<Bound> BindExpression(const Expr& expr, const std::string& target, Scope& scope) {
-  return ExpressionBinder(target, scope).Bind(expr, true);
+  return ExpressionBinder(target, scope, /*is_size=*/false).Bind(expr, true);
 }
 
 absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scope& scope) {
-  TARTAN_ASSIGN_OR_RETURN(const Bound bound, BindExpression(expr, "size", scope));
+  const std::string target = "size";
+  TARTAN_ASSIGN_OR_RETURN(const Bound bound,
+                          ExpressionBinder(target, scope, /*is_size=*/true).Bind(expr, true));
   const std::optional<CompileTimeScalar> scalar = scope.Number(bound);
   if (!scalar.has_value()) {
     return scope.Error(expr.position, absl::StrCat(what,

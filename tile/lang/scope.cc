@@ -9,6 +9,14 @@
 #include "tile/base/status_macros.h"
 
 namespace tartan::lang {
+namespace {
+
+// " in line 3", where there is a text.
+std::string InLine(const Definition& definition) {
+  return definition.position.line == 0 ? "" : absl::StrCat(" in line ", definition.position.line);
+}
+
+}  // namespace
 
 absl::Status Scope::Error(Position position, absl::string_view message) {
   return Report(ErrorAt(source_, position, message));
@@ -34,27 +42,59 @@ absl::Status Scope::errors() const {
 absl::Status Scope::Define(const std::string& name, Definition definition) {
   const Position position = definition.position;
   const auto [it, inserted] = definitions_.emplace(name, std::move(definition));
-  if (inserted) return absl::OkStatus();
-  const Definition& first = it->second;
-  const std::string where =
-      first.position.line == 0 ? "" : absl::StrCat(" in line ", first.position.line);
-  return Error(position,
-               absl::StrCat("'", name, "' is already ", first.is_size ? "a size" : "defined", where,
-                            ": every name is given once; choose another"));
+  if (!inserted) {
+    return Error(position, absl::StrCat("'", name, "' is already defined", InLine(it->second),
+                                        ": every name is given once; choose another"));
+  }
+  const auto size = sizes_.find(name);
+  if (size == sizes_.end()) return absl::OkStatus();
+  return CheckAgainstSize(name, it->second, size->second, position);
+}
+
+absl::Status Scope::DefineSize(const std::string& name, Definition definition) {
+  const Position position = definition.position;
+  const auto [it, inserted] = sizes_.emplace(name, std::move(definition));
+  const auto other = definitions_.find(name);
+  if (!inserted || other == definitions_.end()) return absl::OkStatus();
+  return CheckAgainstSize(name, other->second, it->second, position);
+}
+
+absl::Status Scope::CheckAgainstSize(const std::string& name, const Definition& definition,
+                                     const Definition& size, Position position) {
+  const CompileTimeScalar* wanted = size.bound.scalar();
+  if (wanted == nullptr || definition.bound.failed()) return absl::OkStatus();
+  const std::optional<CompileTimeScalar> number = Number(definition.bound);
+  if (number.has_value() && number->AsInteger() == wanted->AsInteger()) return absl::OkStatus();
+  if (const ir::ValueId* tensor = definition.bound.tensor(); tensor != nullptr && !number) {
+    const TensorShape shape = builder_.shape(*tensor);
+    if (shape.rank() > 0 || !IsInteger(shape.type)) return absl::OkStatus();
+  }
+  return Error(position, absl::StrCat("'", name, "' is already a size", InLine(size),
+                                      ": a number of this name must be known, and ",
+                                      wanted->ToString(), " as well; choose another name"));
 }
 
 const Definition* Scope::Find(absl::string_view name) const {
   const auto it = definitions_.find(name);
-  return it == definitions_.end() ? nullptr : &it->second;
+  if (it != definitions_.end()) return &it->second;
+  const auto size = sizes_.find(name);
+  return size == sizes_.end() ? nullptr : &size->second;
 }
 
-absl::StatusOr<const Definition*> Scope::Resolve(absl::string_view name, Position position) {
-  if (const Definition* definition = Find(name)) {
+const Definition* Scope::FindSize(absl::string_view name) const {
+  const auto it = sizes_.find(name);
+  return it == sizes_.end() ? Find(name) : &it->second;
+}
+
+absl::StatusOr<const Definition*> Scope::Resolve(absl::string_view name, Position position,
+                                                 bool is_size) {
+  if (const Definition* definition = is_size ? FindSize(name) : Find(name)) {
     if (definition->bound.failed()) return absl::CancelledError("reported");
     return definition;
   }
   std::vector<absl::string_view> names;
   for (const auto& entry : definitions_) names.push_back(entry.first);
+  for (const auto& entry : sizes_) names.push_back(entry.first);
   std::sort(names.begin(), names.end());
   const std::string nearest = NearestName(name, names);
   return Error(position,

@@ -46,7 +46,6 @@ struct BoundCall {
 struct Definition {
   Bound bound;
   Position position;
-  bool is_size = false;  // a size symbol of an input
 };
 
 // Binds the function of the text that has this name, a rule of custom_gradient. NotFound where
@@ -81,11 +80,16 @@ class Scope {
   // So many errors that nobody would read more.
   bool gives_up() const { return errors_.size() >= kMaxErrors; }
 
-  // Reports where the name is taken.
+  // An error where the name is taken. A tensor may have the name of a size. A scalar integer may
+  // only if it is known to be the same number, because both could be meant where a size is written.
   absl::Status Define(const std::string& name, Definition definition);
+  absl::Status DefineSize(const std::string& name, Definition definition);
+  // Where a tensor and a size have one name, Find returns the tensor and FindSize the size.
   const Definition* Find(absl::string_view name) const;
+  const Definition* FindSize(absl::string_view name) const;
   // Reports where there is no such name, and suggests one. Fails for a failed one, too.
-  absl::StatusOr<const Definition*> Resolve(absl::string_view name, Position position);
+  absl::StatusOr<const Definition*> Resolve(absl::string_view name, Position position,
+                                            bool is_size = false);
 
   // The tensor; a number becomes a scalar tensor, a tuple is an error.
   absl::StatusOr<ir::ValueId> Tensor(const Bound& bound, Position position);
@@ -108,6 +112,9 @@ class Scope {
  private:
   static constexpr size_t kMaxErrors = 10;
 
+  absl::Status CheckAgainstSize(const std::string& name, const Definition& definition,
+                                const Definition& size, Position position);
+
   SourceText source_;
   RuleBinder rules_;
   FunctionProgram functions_;
@@ -115,6 +122,7 @@ class Scope {
   std::vector<absl::Status> errors_;
   ir::ProgramBuilder builder_;
   absl::flat_hash_map<std::string, Definition> definitions_;
+  absl::flat_hash_map<std::string, Definition> sizes_;  // symbols of inputs
   absl::flat_hash_set<std::string> reserved_;
   absl::flat_hash_map<std::string, int> counters_;
 };

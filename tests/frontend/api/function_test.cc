@@ -98,6 +98,23 @@ TEST(Function, TakesScalarIntegersThatAreKnownAsSizes) {
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("must be known at compile time"));
 }
 
+TEST(Function, TakesAScalarOfASizesNameThatIsTheSame) {
+  const std::string text = "function (I[N], N) -> (O) { O[i : N + 1] = +(I[i]); }";
+  const auto number = [](int32_t value) {
+    return Tensor::Leaf(HostTensor::FromVector<int32_t>({DataType::kInt32, {}}, {value}));
+  };
+  const auto result = Apply(text, {Floats({7}), number(7)});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->dims(), ElementsAre(8));
+  const Tensor unknown = Tensor::Placeholder("N", {DataType::kInt32, {}});
+  for (const Tensor& wrong : {number(6), unknown}) {
+    EXPECT_THAT(std::string(Apply(text, {Floats({7}), wrong}).status().message()),
+                HasSubstr("'N' is already a size in line 1"));
+  }
+  // No other tensor can be taken for a size.
+  EXPECT_THAT(Apply(text, {Floats({7}), Floats({3})})->dims(), ElementsAre(8));
+}
+
 TEST(Function, IsCheckedForConstraintsThatNoIndexSatisfies) {
   const auto function =
       Function::FromTile("function (I[N]) -> (O) { O[i : N] = +(I[i]), i - 9 < 3; }");

@@ -40,6 +40,28 @@ TEST(InlineFunction, ReplacesSizesByNumbersAndTensorsByNames) {
   EXPECT_THAT(text, HasSubstr("Pool = Pool_S / (6 * 5);"));
 }
 
+TEST(InlineFunction, TellsASizeFromATensorOfItsName) {
+  const lang::Function callee = lang::Parse(
+                                    "function (I[N, M], M) -> (O) {"
+                                    "  N[i : N / 2] = +(I[N - i, k] * M[k]), k < M - 1;"
+                                    "  O = N * M; }")
+                                    .value();
+  NameScope scope;
+  lang::Function caller;
+  const std::vector<TensorShape> shapes = {{DataType::kFloat32, {6, 5}}, {DataType::kFloat32, {5}}};
+  InlineFunction(callee, {"X", "W"}, shapes, "f", &scope, &caller.statements);
+  const std::string text = lang::Print(caller);
+  EXPECT_THAT(text, HasSubstr("F_N[i : 6 / 2] = +(X[6 - i, k] * W[k]), k < 5 - 1;"));
+  EXPECT_THAT(text, HasSubstr("F = F_N * W;"));
+
+  caller.statements.clear();
+  const lang::Function scaled = lang::Parse("function (A[N]) -> (N) { N = A * N; }").value();
+  EXPECT_THAT(
+      InlineFunction(scaled, {"X"}, {{DataType::kFloat32, {6}}}, "g", &scope, &caller.statements),
+      ElementsAre("G"));
+  EXPECT_THAT(lang::Print(caller), HasSubstr("G = X * 6;"));
+}
+
 TEST(InlineFunction, GivesRepeatedCallsDifferentNames) {
   const lang::Function callee = lang::Parse("function (A) -> (B) { C = -A; B = C; }").value();
   NameScope scope;

@@ -169,6 +169,30 @@ TEST(Semantics, AScalarConstantMayBeASize) {
               ElementsAre(1, 2));
 }
 
+TEST(Semantics, ATensorMayHaveTheNameOfASize) {
+  const HostTensor input = Floats({1, 2, 3, 4});
+  const auto output = [&](const std::string& body) {
+    return Values(Evaluate("function (A[N]) -> (O) { " + body + " }", {input}).at(0));
+  };
+  // The size before the tensor has a value, the tensor after that; the size where sizes are
+  // written.
+  EXPECT_THAT(output("N = A * N; O = N / 2;"), ElementsAre(2, 4, 6, 8));
+  EXPECT_THAT(output("N[i : N] = +(A[i + N - 2]); O[i : N - 1] = +(N[i]), i < N - 2;"),
+              ElementsAre(3, 4, 0));
+  EXPECT_THAT(output("N[i : 2] = +(A[N / 2 * i + j]), j < N / 2; O = N;"), ElementsAre(3, 7));
+  // PlaidML's backend for Keras writes its pools in this way.
+  EXPECT_THAT(output("S[i : N / 2] = +(A[2*i + j]), j < 2; Ones = A * 0 + 1;"
+                     "N[i : N / 2] = +(Ones[2*i + j]), j < 2; O = S / N;"),
+              ElementsAre(1.5, 3.5));
+  // A number must be the same.
+  EXPECT_THAT(output("N = 4; O[i : N] = +(A[i]);"), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(Values(Evaluate("function (N[N], A[A, N]) -> (O) {"
+                              "  O[i : A] = +(A[i, j] * N[j]); O_ = N; }",
+                              {Floats({1, 2}), FloatTensor({3, 2}, {1, 0, 0, 1, 1, 1})})
+                         .at(0)),
+              ElementsAre(1, 2, 3));
+}
+
 TEST(Semantics, AttributesMayNoteAnything) {
   EXPECT_THAT(OutputOf("[[hot]] [[layer(A, b)]] O = A + 1;", {Floats({1})}), ElementsAre(2));
 }
