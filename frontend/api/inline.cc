@@ -24,6 +24,10 @@ class Renamer {
     tensors_[name] = new_name;
   }
 
+  bool HasTensor(const std::string& name) const { return tensors_.count(name) > 0; }
+  // Requires SetSize of that name.
+  const lang::ExprPtr& Size(const std::string& name) const { return sizes_.at(name); }
+
   const std::string& Tensor(const std::string& name) const {
     const auto it = tensors_.find(name);
     return it == tensors_.end() ? name : it->second;
@@ -151,7 +155,14 @@ std::vector<std::string> InlineFunction(const lang::Function& callee,
     statements->push_back(std::move(copy));
   }
   std::vector<std::string> outputs;
-  for (const std::string& output : callee.outputs) outputs.push_back(renamer.Tensor(output));
+  for (const std::string& output : callee.outputs) {
+    if (!renamer.HasTensor(output)) {  // a size
+      const std::string unique = scope->Unique(prefix.empty() ? output : prefix);
+      statements->push_back({{}, {}, lang::Assignment{unique, renamer.Size(output)}});
+      renamer.SetTensor(output, unique);
+    }
+    outputs.push_back(renamer.Tensor(output));
+  }
   return outputs;
 }
 

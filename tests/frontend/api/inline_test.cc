@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 
 namespace tartan::api {
@@ -60,6 +61,19 @@ TEST(InlineFunction, TellsASizeFromATensorOfItsName) {
       InlineFunction(scaled, {"X"}, {{DataType::kFloat32, {6}}}, "g", &scope, &caller.statements),
       ElementsAre("G"));
   EXPECT_THAT(lang::Print(caller), HasSubstr("G = X * 6;"));
+}
+
+TEST(InlineFunction, GivesASizeThatIsAnOutputAName) {
+  const lang::Function callee = lang::Parse("function (A[M, N]) -> (N, O) { O = A / N; }").value();
+  NameScope scope;
+  lang::Function caller;
+  const std::vector<TensorShape> shapes = {{DataType::kFloat32, {5, 6}}};
+  caller.outputs = InlineFunction(callee, {"X"}, shapes, "", &scope, &caller.statements);
+  caller.inputs.push_back({{}, "X", false, {}, {}});
+  const absl::StatusOr<ir::Program> program = lang::Bind(caller, shapes);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->values[program->outputs[0]].shape.ToString(), "int32[]");
+  EXPECT_THAT(lang::Print(caller), HasSubstr("N = 6;"));
 }
 
 TEST(InlineFunction, GivesRepeatedCallsDifferentNames) {
