@@ -92,7 +92,7 @@ void JoinReadStates(const ir::Program& program, const std::vector<bool>& is_free
     if (!may_join || (*joined)[i] != ir::kNoValue || sinks[i].size() != 1) continue;
     const ValueId sink = *sinks[i].begin();
     if (sink == v || !is_next[sink] || !in_memory[sink] || !is_free[sink] ||
-        !HaveSameSizes(program, v, sink)) {
+        !HaveSameSizes(program, v, sink) || !IsReadInPlace(program, v, sink, in_memory)) {
       continue;
     }
     (*joined)[i] = (*joined)[sink] == ir::kNoValue ? sink : (*joined)[sink];
@@ -127,12 +127,13 @@ void JoinReadValues(const ir::Program& program, const KernelOrder& order,
     const ValueId first =
         *std::min_element(sinks[i].begin(), sinks[i].end(),
                           [&](ValueId a, ValueId b) { return order.IsBefore(a, b); });
-    if (!in_memory[first] || !is_free[first] || !IsReadInPlace(program, v, first, in_memory)) {
-      continue;
-    }
+    if (!in_memory[first] || !is_free[first]) continue;
     const ValueId maker = (*joined)[first] == ir::kNoValue ? first : (*joined)[first];
+    // A kernel cannot read other elements of what it writes: they may not be written yet.
     const bool is_ready = std::all_of(sinks[i].begin(), sinks[i].end(), [&](ValueId sink) {
-      return is_free[sink] && (sink == first || sink == maker || order.IsBefore(maker, sink));
+      if (!is_free[sink]) return false;
+      if (sink != first && sink != maker) return order.IsBefore(maker, sink);
+      return IsReadInPlace(program, v, sink, in_memory);
     });
     if (!is_ready || counts[maker] == kMostJoined) continue;
     (*joined)[i] = maker;

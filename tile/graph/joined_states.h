@@ -18,8 +18,8 @@ namespace tartan::graph {
 void JoinUpdates(const ir::Program& program, const std::vector<bool>& is_free,
                  const std::vector<bool>& in_memory, std::vector<ir::ValueId>* joined);
 
-// Next values that only the next value of another state of their sizes reads. `sinks`: the kernels
-// that need a value, each by what it computes.
+// Next values that only the next value of another state of their sizes reads, element by element.
+// `sinks`: the kernels that need a value, each by what it computes.
 void JoinReadStates(const ir::Program& program, const std::vector<bool>& is_free,
                     const std::vector<bool>& in_memory,
                     const std::vector<std::set<ir::ValueId>>& sinks,

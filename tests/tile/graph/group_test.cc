@@ -223,6 +223,26 @@ TEST(Group, HasValuesThatAnotherOneReadsFirst) {
               ElementsAre("C+H", "P", "R"));
 }
 
+TEST(Group, StoresAValueByItselfOfWhichOtherElementsAreRead) {
+  // M would be made in the kernel of Y, which makes X as well and reads M at other places.
+  const std::string code =
+      "function (A, I) -> (M, X, Y) { M = exp(A); X = abs(M); G = gather(M, as_int(I, 32), 0);"
+      " Y = X + G; }";
+  EXPECT_THAT(Kernels(code, {F32({8}), F32({8})}), ElementsAre("M", "X+Y"));
+  const std::string in_place =
+      "function (A, B) -> (M, X, Y) { M = exp(A); X = abs(M); Y = X + M * B; }";
+  EXPECT_THAT(Kernels(in_place, {F32({8}), F32({8})}), ElementsAre("M+X+Y"));
+}
+
+TEST(Group, StoresAStateByItselfOfWhichOtherElementsAreRead) {
+  ir::Program program = Bound(
+      "function (C, H, I) -> (C2, H2) { C2 = exp(C); H2 = H + gather(C2, as_int(I, 32), 0); }",
+      {F32({8}), F32({8}), F32({8})});
+  std::get<ir::Input>(program.values[program.inputs[0]].op).next = 0;
+  std::get<ir::Input>(program.values[program.inputs[1]].op).next = 1;
+  EXPECT_THAT(Kernels(program), ElementsAre("C2", "H2"));
+}
+
 TEST(Group, CountsWhatIsStoredAnywayAsRead) {
   // C is one, so that each of E and F has three operations.
   const char* const code =
