@@ -58,7 +58,10 @@ TEST(RandomPrograms, EqualTheNaiveEvaluatorInBothTiers) {
     }
     if (testing::Test::HasFailure()) return;
   }
-  EXPECT_GE(3 * with_gradients, count) << "of " << count << " programs";
+  // Where few programs are made, all of them may lack gradients by chance.
+  if (count >= 40) {
+    EXPECT_GE(3 * with_gradients, count) << "of " << count << " programs";
+  }
 }
 
 }  // namespace
