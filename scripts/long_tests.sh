@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds and runs what is too long for every change: the random tests at full length (100,000
 # contractions against enumeration and against isl, 2,000 gradients against central differences, 300
-# plans for every test program, 10,000 chains of operations on 16-bit floats, 5,000 programs with
+# plans for every test program, 10,000 chains of operations on 16-bit floats, 20,000 programs with
 # gradients in both tiers), and curves of training by exact kernels. Then arrays, Keras and ONNX's node
 # cases with kernels for every operation (TARTAN_HOST=off) in both tiers; then the whole suite and all
 # models on every OpenCL driver beside PoCL: Intel's for CPUs, which is installed for it, and NVIDIA's
@@ -25,7 +25,7 @@ random_tests() {
     "autodiff_test:RandomGradient*:2000"
     "compiler_test:*RandomPlans*:300"
     "compiler_test:RandomHalves*:10000"
-    "random_programs_test:*:5000"
+    "random_programs_test:*:20000"
     "random_device_test:RandomPrograms*:200"
     "kernels_device_test:*RandomChains*:100"
     "train_curves_test:*:1"
