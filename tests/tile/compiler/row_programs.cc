@@ -135,6 +135,12 @@ const std::vector<RowProgram>& RowPrograms() {
          0.5,
          2},
         1);
+    // Nothing reads an element of D.
+    add({"OnlyItsShapeIsRead",
+         "function (A[N]) -> (I) { S[x : 1] = +(A[2 * x + w]), w < 2; L = log(1.0 + S * S); "
+         "D = L - L; I = index(D, 0); }",
+         {F32({5})}},
+        1);
     return list;
   }();
   return *programs;

@@ -263,6 +263,8 @@ class StageLowerer {
   // Of a row that has one element: all its work-items compute it, the first stores it.
   StmtPtr StoreElement(ExprPtr total = nullptr) {
     std::vector<StmtPtr> body;
+    // Later stages read its shape alone, as index() does.
+    if (stage_.held_result < 0 && !stage_.stores) return loop::MakeBlock({});
     ExprEmitter emitter(flat_, indices_, {}, {here_}, "e", &body);
     if (loads_first_) emitter.LoadBeforeChoices();
     ProvideHeld(&emitter);
