@@ -87,7 +87,7 @@ TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
   }
 }
 
-// Two programs that differ stand for exact kernels that are wrong.
+// Two programs that differ take the part of ready kernels and of wrong exact ones.
 TEST_F(DeviceProgramTest, ASwapIsCheckedFromTheSameStates) {
   setenv("TARTAN_CHECK_SWAP", "1", 1);
   const Tensor x = Tensor::Placeholder("x", {kFloat, {3}});
