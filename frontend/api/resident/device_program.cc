@@ -129,8 +129,11 @@ absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> DeviceProgram:
     return found;
   }
   if (where == CompileWhere::kApart) {
-    TARTAN_RETURN_IF_ERROR(
-        CompileApart(*device, program, [] { return Background::OfProcess().GoesOn(); }));
+    // A process that ends waits for it: those that are short would never come to exact kernels.
+    TARTAN_RETURN_IF_ERROR(CompileApart(*device, program, [] {
+      IdleTime::OfProcess().MayWork();  // stops and continues the compiler
+      return true;
+    }));
   }
   return device->Compile(program);
 }

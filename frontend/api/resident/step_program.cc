@@ -115,7 +115,6 @@ absl::StatusOr<std::vector<HostTensor>> StepProgram::Run(absl::Span<const HostTe
                                                          RunStatistics* statistics,
                                                          std::vector<KernelProfile>* profile) {
   TARTAN_RETURN_IF_ERROR(TakeExact(inputs));
-  const IdleTime::Run run;
   const auto begin = Clock::now();
   statistics->kernels += program_->kernels();
   ++(is_ready_ ? statistics->ready_programs : statistics->exact_programs);

@@ -33,9 +33,6 @@ class Background {
   // False where the process ends or has no thread left: the task is not taken.
   bool Add(Task task);
 
-  // The same as `go_on`, for code that a task calls without passing it.
-  bool GoesOn();
-
   // As long as one lives, tasks wait where they ask whether to go on, and the background's
   // processes are stopped, so that what somebody waits for is done first.
   using Pause = IdleTime::Hold;
@@ -45,6 +42,7 @@ class Background {
 
   Background() = default;
   void Work();
+  bool GoesOn();  // what tasks are given as `go_on`
   // Waits for idle time, with the mutex held before and after it. False where the process ends.
   bool AwaitTurn(std::unique_lock<std::mutex>* lock);
   void End();

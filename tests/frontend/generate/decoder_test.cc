@@ -314,6 +314,7 @@ TEST_F(DecoderTest, SingleTokensReachExactKernels) {
     ASSERT_TRUE(model.ok()) << model.status();
     DecoderOptions options;
     options.session.host_ms = 0;
+    options.session.exact_lost_share = 0;
     if (absl::string_view(name) == "recurrent") options.states = {{"h_out", "h_in"}};
     const auto decoder = Decoder::Create(*model, *device, options);
     ASSERT_TRUE(decoder.ok()) << decoder.status();
