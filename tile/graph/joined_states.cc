@@ -129,7 +129,7 @@ void JoinReadValues(const ir::Program& program, const KernelOrder& order,
                           [&](ValueId a, ValueId b) { return order.IsBefore(a, b); });
     if (!in_memory[first] || !is_free[first]) continue;
     const ValueId maker = (*joined)[first] == ir::kNoValue ? first : (*joined)[first];
-    // A kernel cannot read other elements of what it writes: they may not be written yet.
+    // A kernel cannot read other elements of a value that it writes: they may not be written yet.
     const bool is_ready = std::all_of(sinks[i].begin(), sinks[i].end(), [&](ValueId sink) {
       if (!is_free[sink]) return false;
       if (sink != first && sink != maker) return order.IsBefore(maker, sink);

@@ -33,7 +33,8 @@ class IdleTime {
   IdleTime(int processors, Now now) : processors_(processors), now_(std::move(now)) {}
   IdleTime(const IdleTime&) = delete;
 
-  // A run is under way as long as one lives.
+  // A run is under way as long as one lives. Programs with states (StepProgram) make none: many
+  // short processes of a decoder would otherwise never come to exact kernels.
   class Run {
    public:
     explicit Run(IdleTime& time = OfProcess()) : time_(time) { time_.Begin(&time_.runs_); }
