@@ -231,10 +231,13 @@ StmtPtr GroupReduction::Accumulate(bool checked) const {
 StmtPtr GroupReduction::Update(const ExprPtr& value) const {
   const ExprPtr slot = Slot(outputs_);
   const ExprPtr old = GetAccumulator(slot);
-  if (value->type.lanes <= old->type.lanes) return SetAccumulator(slot, Aggregate(old, value));
-  std::vector<StmtPtr> statements = {loop::MakeDeclare(value->type, "lanes", value)};
-  for (int lane = 0; lane < value->type.lanes; ++lane) {
-    const ExprPtr element = loop::LaneOf(loop::Var("lanes", value->type), lane);
+  const bool lanes_are_reduced = context_.lanes() > 1 && !context_.lanes_are_output();
+  if (!lanes_are_reduced) return SetAccumulator(slot, Aggregate(old, value));
+  // A value that does not depend on the reduced index counts once per lane.
+  const ExprPtr lanes = loop::Splat(value, context_.lanes());
+  std::vector<StmtPtr> statements = {loop::MakeDeclare(lanes->type, "lanes", lanes)};
+  for (int lane = 0; lane < context_.lanes(); ++lane) {
+    const ExprPtr element = loop::LaneOf(loop::Var("lanes", lanes->type), lane);
     statements.push_back(SetAccumulator(slot, Aggregate(old, element)));
   }
   return loop::MakeBlock(std::move(statements));

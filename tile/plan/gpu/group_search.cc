@@ -161,18 +161,6 @@ class Search {
                        });
   }
 
-  // All accesses step along a reduced index by one element, or stay.
-  bool IsContiguousReduced(int i) const {
-    bool any = false;
-    for (const GroupProblem::Access& access : problem_.accesses()) {
-      if (!access.in_body) continue;
-      const int64_t stride = access.flat.strides[i];
-      if (stride != 0 && stride != 1) return false;
-      any |= stride == 1;
-    }
-    return any;
-  }
-
   bool HasSharedAccess() const {
     return std::any_of(problem_.accesses().begin(), problem_.accesses().end(),
                        [&](const GroupProblem::Access& access) {
@@ -211,7 +199,7 @@ class Search {
         [&](const GroupProblem::Access& access) { return access.in_body && !IsShared(access); });
     if (flat.is_reduction() && streams) {
       for (int i = flat.output_index_count; i < problem_.index_count(); ++i) {
-        if (!IsContiguousReduced(i) || Range(i) < 4) continue;
+        if (!problem_.ReadsContiguously(i) || Range(i) < 4) continue;
         starts.push_back(plain);
         starts.back().lane_index = i;
         starts.back().splits[i].vector = 4;

@@ -264,6 +264,17 @@ GroupProblem::GroupProblem(const poly::FlatContraction& flat,
   operations_ = flat.is_reduction() ? OperationCount(flat.body) : 0;
 }
 
+bool GroupProblem::ReadsContiguously(int index) const {
+  bool any = false;
+  for (const Access& access : accesses_) {
+    if (!access.in_body) continue;
+    const int64_t stride = access.flat.strides[index];
+    if (stride != 0 && stride != 1) return false;
+    any |= stride == 1;
+  }
+  return any;
+}
+
 void StageAccesses(const GroupProblem& problem, GpuPlan* plan) {
   plan->staged.clear();
   // Lanes along a reduced index read memory in vectors as it lies.

@@ -42,6 +42,9 @@ class GroupProblem {
   bool is_local_output() const { return is_local_output_; }
   // The index along which stored elements are neighbours; -1: none.
   int contiguous_output() const { return contiguous_output_; }
+  // Returns whether the body reads vectors along the index: at least one read has stride 1 there,
+  // and all others have stride 0 or 1.
+  bool ReadsContiguously(int index) const;
   int64_t operations() const { return operations_; }  // of the body, per point
   // The body reads elements at coordinates that are themselves computed.
   bool has_computed_reads() const { return has_computed_reads_; }

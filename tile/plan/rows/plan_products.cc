@@ -71,7 +71,7 @@ class ProductPlanner {
         TryThreads(plan);
       }
     }
-    if (IsContiguousDepth()) {
+    if (Range(depth_) % kVector == 0 && problem_.ReadsContiguously(depth_)) {
       GpuPlan plan = Plain();
       plan.lane_index = depth_;
       plan.splits[depth_].vector = kVector;
@@ -108,15 +108,6 @@ class ProductPlanner {
   }
 
   // Along the depth everything is read in vectors.
-  bool IsContiguousDepth() const {
-    if (Range(depth_) % kVector != 0) return false;
-    return std::all_of(problem_.accesses().begin(), problem_.accesses().end(),
-                       [&](const GroupProblem::Access& access) {
-                         const int64_t stride = access.flat.strides[depth_];
-                         return !access.in_body || stride == 0 || stride == 1;
-                       });
-  }
-
   // Every division of the work-items among rows, columns and depth.
   void TryThreads(const GpuPlan& plan) {
     const int64_t vectors = Range(column_) / plan.splits[column_].vector;
