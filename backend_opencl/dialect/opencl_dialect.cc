@@ -108,7 +108,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.type_name = TypeName;
   dialect.stored_type_name = StoredTypeName;
   dialect.work_index = WorkIndexCall;
-  dialect.apply = Apply;
+  dialect.apply = options.is_cpu ? Apply : ApplyOnGpu;
   const bool by_functions = options.is_cpu;
   dialect.load = [=](const Place& place, const Type& type) {
     return LoadValue(place, type, by_functions);

@@ -45,7 +45,8 @@ constexpr Helper kSignedHelpers[] = {
 }
 )"},
     {"pow", R"(static inline $T tt_pow_$T($T base, $T exponent) {
-  if (exponent < 0) return base == 1 ? 1 : base != -1 ? 0 : (exponent & 1) != 0 ? -1 : 1;
+  // `base` rather than -1: NVIDIA's ptxas 13.0 returned 1 for pow(x, x) of the char x = -1.
+  if (exponent < 0) return base == 1 ? 1 : base != -1 ? 0 : (exponent & 1) != 0 ? base : 1;
   $U result = 1;
   for ($U factor = base; exponent != 0; exponent >>= 1) {
     if ((exponent & 1) != 0) result *= factor;
@@ -147,6 +148,13 @@ constexpr Helper kFloatVectorHelpers[] = {
 )"},
 };
 
+// The offset of all launches is 0, which compilers do not know: they cannot find the negation.
+constexpr absl::string_view kNegated =
+    R"(static inline $T tt_negated_$T($T x) {
+  return as_$T(($U)((uint)get_global_offset(0)) - as_$U(x));
+}
+)";
+
 constexpr absl::string_view kStream =
     R"(static inline void tt_stream_$T(__global $T* to, $T value) {
 #if defined(__has_builtin) && !defined(TARTAN_PORTABLE)
@@ -209,6 +217,7 @@ std::string LaneByLane(absl::string_view name, const Type& type) {
 
 std::string ArithmeticHelper(absl::string_view name, const Type& type) {
   if (name == "stream") return Substitute(kStream, type);
+  if (name == "negated") return Substitute(kNegated, type);
   if (std::string function = DotFunction(name, type); !function.empty()) return function;
   if (std::string function = VectorFunction(name, type); !function.empty()) return function;
   if (IsFloat(type.element)) {
