@@ -22,6 +22,17 @@ struct ProgramText {
 
 ProgramText WriteProgramParts(absl::Span<const loop::Kernel> kernels, const Dialect& dialect);
 
+// One kernel's text with the definitions that it needs, each after those that it needs itself.
+struct KernelText {
+  std::string kernel;
+  std::vector<std::string> definitions;
+};
+
+KernelText WriteKernelText(const loop::Kernel& kernel, const Dialect& dialect);
+
+// The prologue of a program of these kernels, as WriteProgramParts writes it.
+std::string PrologueOf(absl::Span<const KernelText* const> kernels, const Dialect& dialect);
+
 // The parts one after the other.
 std::string WriteProgram(absl::Span<const loop::Kernel> kernels, const Dialect& dialect);
 

@@ -34,25 +34,47 @@ std::vector<std::string> Identifiers(absl::string_view text) {
 
 // Appends the definitions that `text` needs, each after those it needs itself.
 void AppendDefinitions(absl::string_view text, const Dialect& dialect,
-                       std::set<std::string>* written, std::string* out) {
+                       std::set<std::string>* written, std::vector<std::string>* out) {
   for (const std::string& identifier : Identifiers(text)) {
-    const std::string definition = dialect.definition(identifier);
+    std::string definition = dialect.definition(identifier);
     if (definition.empty() || !written->insert(definition).second) continue;
     AppendDefinitions(definition, dialect, written, out);
-    absl::StrAppend(out, definition);
+    out->push_back(std::move(definition));
   }
 }
 
 }  // namespace
 
-ProgramText WriteProgramParts(absl::Span<const loop::Kernel> kernels, const Dialect& dialect) {
-  ProgramText text;
-  text.prologue = dialect.prologue;
+KernelText WriteKernelText(const loop::Kernel& kernel, const Dialect& dialect) {
+  KernelText text;
+  text.kernel = WriteKernel(kernel, dialect);
   std::set<std::string> written;
-  for (const loop::Kernel& kernel : kernels) {
-    text.kernels.push_back(WriteKernel(kernel, dialect));
-    AppendDefinitions(text.kernels.back(), dialect, &written, &text.prologue);
+  AppendDefinitions(text.kernel, dialect, &written, &text.definitions);
+  return text;
+}
+
+std::string PrologueOf(absl::Span<const KernelText* const> kernels, const Dialect& dialect) {
+  std::string prologue = dialect.prologue;
+  std::set<absl::string_view> written;
+  for (const KernelText* kernel : kernels) {
+    for (const std::string& definition : kernel->definitions) {
+      if (written.insert(definition).second) absl::StrAppend(&prologue, definition);
+    }
   }
+  return prologue;
+}
+
+ProgramText WriteProgramParts(absl::Span<const loop::Kernel> kernels, const Dialect& dialect) {
+  std::vector<KernelText> texts;
+  texts.reserve(kernels.size());
+  std::vector<const KernelText*> all;
+  for (const loop::Kernel& kernel : kernels) {
+    texts.push_back(WriteKernelText(kernel, dialect));
+    all.push_back(&texts.back());
+  }
+  ProgramText text;
+  text.prologue = PrologueOf(all, dialect);
+  for (KernelText& kernel : texts) text.kernels.push_back(std::move(kernel.kernel));
   return text;
 }
 

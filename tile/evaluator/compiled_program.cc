@@ -15,10 +15,10 @@
 #include "tile/compiler/memory/lifetimes.h"
 #include "tile/evaluator/kernel_parts.h"
 #include "tile/evaluator/resident_names.h"
+#include "tile/evaluator/written_kernels.h"
 #include "tile/ir/in_float64.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
-#include "tile/loop/runs.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -52,31 +52,36 @@ absl::StatusOr<compiler::KernelList> MakeList(const proto::Program& program,
   return compiler::Compile(bound, options, hooks);
 }
 
-hal::ExecutableSource WriteSource(const compiler::KernelList& list,
-                                  const codegen::Dialect& dialect) {
+hal::ExecutableSource WriteSource(const compiler::KernelList& list, const codegen::Dialect& dialect,
+                                  const BuildMeans& means) {
   hal::ExecutableSource source;
   source.format = dialect.format;
   source.options = dialect.compiler_options;
   source.sequences_of_groups = dialect.team_barrier != nullptr;
   source.joins_sequences = source.sequences_of_groups || JoinsSequences(list);
-  codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
-  source.prologue = std::move(text.prologue);
-  for (size_t k = 0; k < list.kernels.size(); ++k) {
-    const loop::Kernel& kernel = list.kernels[k];
-    source.kernels.push_back({kernel.name, std::move(text.kernels[k]), kernel.in_sequence,
-                              loop::KeptParameters(kernel)});
+  std::vector<std::shared_ptr<const WrittenKernel>> written;
+  std::vector<const codegen::KernelText*> texts;
+  for (const loop::Kernel& kernel : list.kernels) {
+    written.push_back(means.written == nullptr
+                          ? WriteOne(kernel, dialect)
+                          : means.written->Get(kernel, dialect, means.written_key));
+    texts.push_back(&written.back()->text);
+    source.kernels.push_back(
+        {kernel.name, texts.back()->kernel, kernel.in_sequence, written.back()->kept});
   }
+  source.prologue = codegen::PrologueOf(texts, dialect);
   return source;
 }
 
 absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program,
                                          const codegen::Dialect& dialect,
                                          const compiler::CompileOptions& options,
-                                         const compiler::CompileHooks& hooks) {
+                                         const compiler::CompileHooks& hooks,
+                                         const BuildMeans& means = {}) {
   ProgramSource made;
   TARTAN_ASSIGN_OR_RETURN(made.list, MakeList(program, options, hooks));
   hooks.Dump("source", [&] { return codegen::WriteProgram(made.list.kernels, dialect); });
-  made.source = WriteSource(made.list, dialect);
+  made.source = WriteSource(made.list, dialect, means);
   return made;
 }
 
@@ -297,7 +302,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
     made->source.format = dialect.format;
     made->source.options = dialect.compiler_options;
   } else {
-    TARTAN_ASSIGN_OR_RETURN(made, MakeSource(program, dialect, options, hooks));
+    TARTAN_ASSIGN_OR_RETURN(made, MakeSource(program, dialect, options, hooks, means));
     if (store.store) store.store(key, SerializeProgram(*made));
   }
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
@@ -332,7 +337,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Build(
   std::shared_ptr<CompiledProgram> built(new CompiledProgram());
   built->list_ = std::move(list);
   TARTAN_RETURN_IF_ERROR(
-      built->BuildKernels(std::move(device), WriteSource(built->list_, dialect)));
+      built->BuildKernels(std::move(device), WriteSource(built->list_, dialect, {})));
   return built;
 }
 

@@ -22,12 +22,15 @@
 namespace tartan::evaluator {
 
 struct CompilerProcesses;  // kernel_parts.h
+class WrittenKernels;      // written_kernels.h
 
 // Beside the device, what kernels are built with; null: without.
 struct BuildMeans {
   KernelLibrary* library = nullptr;
   KernelLibrary::Disk disk = {};  // of the library
   const CompilerProcesses* processes = nullptr;
+  WrittenKernels* written = nullptr;  // what earlier programs of the library were written of
+  std::string written_key = {};       // what these texts depend on beside the kernels
 };
 
 class CompiledProgram {

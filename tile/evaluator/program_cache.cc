@@ -52,13 +52,16 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(KnowledgeFor(options)));
   const codegen::Dialect dialect = dialect_(options.settings);
   if (hooks.planner) return CompiledProgram::Create(program, device_, dialect, options, hooks);
-  const std::string key = absl::StrCat(options.Key(), "\n", KeyOf(program));
+  const std::string options_key = options.Key();
+  const std::string key = absl::StrCat(options_key, "\n", KeyOf(program));
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
   BuildMeans means;
   if (options.tier == compiler::Tier::kReady) {
     means.library = &library_;
+    means.written = &written_;
+    means.written_key = options_key;
     means.disk = {StoreFor(hooks), StoreKey(dialect, ""), processes.is_compiled};
   }
   // GPUs' drivers compile short texts sooner than another process begins.

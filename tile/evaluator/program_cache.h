@@ -14,6 +14,7 @@
 #include "tile/evaluator/compiled_program.h"
 #include "tile/evaluator/kernel_parts.h"
 #include "tile/evaluator/stored_program.h"
+#include "tile/evaluator/written_kernels.h"
 
 namespace tartan::evaluator {
 
@@ -102,7 +103,8 @@ class ProgramCache {
   };
   std::unordered_map<std::string, Slot> slots_;
   ProgramStore store_;
-  KernelLibrary library_;  // of the ready tier
+  KernelLibrary library_;   // of the ready tier
+  WrittenKernels written_;  // of the ready tier
   CompilerProcesses processes_;
   ProgramCacheStatistics statistics_;
 };
