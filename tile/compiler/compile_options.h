@@ -54,6 +54,8 @@ struct CompileOptions {
   std::string Key() const;
 };
 
+class KnownKernels;  // launches/known_kernels.h
+
 // What sees or steers a compilation from outside. What is made with a planner is no function of the
 // program and its options: it must not be kept for others.
 struct CompileHooks {
@@ -66,6 +68,8 @@ struct CompileHooks {
   std::function<plan::PlannedKernel(const poly::FlatContraction& flat,
                                     const std::vector<bool>& is_constant)>
       planner;
+  // Earlier compilations keep their simplified kernels here. It changes no result, and may be null.
+  KnownKernels* known = nullptr;
   // The compilation ends with this pass, its list holding what is there so far; empty: none.
   std::string stop_after;
   // Launches tell their operations and plans (LaunchStep).

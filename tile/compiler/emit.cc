@@ -3,18 +3,18 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <unordered_map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "tile/base/digest.h"
 #include "tile/base/match.h"
 #include "tile/base/sequence_limits.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/launches/known_kernels.h"
 #include "tile/compiler/round_stores.h"
 #include "tile/compiler/tell_launch.h"
 #include "tile/loop/rename.h"
-#include "tile/loop/simplify.h"
 #include "tile/loop/verify.h"
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/rows/row_group_kernel.h"
@@ -103,15 +103,18 @@ class Emitter {
   absl::Status AddLaunch(bool is_setup, const loop::Kernel& lowered, LaunchStep step) {
     hooks_.Dump("loops", [&] { return loop::ToString(lowered); });
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("loops", [&] { return loop::Verify(lowered); }));
-    loop::Kernel kernel = loop::Simplify(lowered);
+    const std::shared_ptr<const SimplifiedKernel> simplified =
+        hooks_.known != nullptr ? hooks_.known->Get(lowered) : SimplifyKernel(lowered);
+    loop::Kernel kernel = lowered;
+    kernel.body = simplified->body;
     hooks_.Dump("simplified", [&] { return loop::ToString(kernel); });
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("simplified", [&] { return loop::Verify(kernel); }));
     for (const loop::Size& size : kernel.sizes) step.sizes.push_back(size.value);
     if (!kernel.sizes.empty()) std::copy_n(kernel.global_size, 3, step.global_size.begin());
-    const std::string text = loop::ToString(loop::WithoutNames(kernel));
-    const auto [it, is_new] = numbers_.emplace(text, static_cast<int>(list_.kernels.size()));
+    const auto [it, is_new] =
+        numbers_.emplace(simplified->text, static_cast<int>(list_.kernels.size()));
     // A kernel of many programs is named by what it does.
-    if (options_.tier == Tier::kReady) kernel.name = absl::StrCat("ready_", Digest(text));
+    if (options_.tier == Tier::kReady) kernel.name = simplified->name;
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("write-kernels", [&] {
       return is_new ? absl::OkStatus() : CheckEqual(list_.kernels[it->second], kernel);
     }));

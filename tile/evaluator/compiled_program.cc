@@ -79,7 +79,9 @@ absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program,
                                          const compiler::CompileHooks& hooks,
                                          const BuildMeans& means = {}) {
   ProgramSource made;
-  TARTAN_ASSIGN_OR_RETURN(made.list, MakeList(program, options, hooks));
+  compiler::CompileHooks knowing = hooks;
+  knowing.known = means.known;
+  TARTAN_ASSIGN_OR_RETURN(made.list, MakeList(program, options, knowing));
   hooks.Dump("source", [&] { return codegen::WriteProgram(made.list.kernels, dialect); });
   made.source = WriteSource(made.list, dialect, means);
   return made;

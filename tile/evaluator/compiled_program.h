@@ -29,6 +29,7 @@ struct BuildMeans {
   KernelLibrary* library = nullptr;
   KernelLibrary::Disk disk = {};  // of the library
   const CompilerProcesses* processes = nullptr;
+  compiler::KnownKernels* known = nullptr;
   WrittenKernels* written = nullptr;  // what earlier programs of the library were written of
   std::string written_key = {};       // what these texts depend on beside the kernels
 };

@@ -60,6 +60,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   BuildMeans means;
   if (options.tier == compiler::Tier::kReady) {
     means.library = &library_;
+    means.known = &known_;
     means.written = &written_;
     means.written_key = options_key;
     means.disk = {StoreFor(hooks), StoreKey(dialect, ""), processes.is_compiled};

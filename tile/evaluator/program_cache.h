@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tile/compiler/launches/known_kernels.h"
 #include "tile/evaluator/compiled_program.h"
 #include "tile/evaluator/kernel_parts.h"
 #include "tile/evaluator/stored_program.h"
@@ -103,8 +104,10 @@ class ProgramCache {
   };
   std::unordered_map<std::string, Slot> slots_;
   ProgramStore store_;
-  KernelLibrary library_;   // of the ready tier
-  WrittenKernels written_;  // of the ready tier
+  // These three serve the ready tier.
+  KernelLibrary library_;
+  compiler::KnownKernels known_;
+  WrittenKernels written_;
   CompilerProcesses processes_;
   ProgramCacheStatistics statistics_;
 };

@@ -193,6 +193,9 @@ bool Equal(const ExprPtr& a, const ExprPtr& b);
 bool Equal(const StmtPtr& a, const StmtPtr& b);
 bool Equal(const Kernel& a, const Kernel& b);
 
+// Equal trees have equal hashes. The hash covers the members in which most kernels differ.
+uint64_t HashOf(const Stmt& stmt);
+
 // One line per statement, every expression fully parenthesised, with types at declarations, loads
 // and literals. Kernels with equal texts are equal (Equal): the compiler looks for equal ones by
 // it. Integer literals have the type int32, others float32, where no type follows.

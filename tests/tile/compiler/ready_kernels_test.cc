@@ -2,6 +2,7 @@
 // Kernels whose sizes are arguments: which programs share them, and that they compute the same.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
+#include "tile/compiler/launches/known_kernels.h"
 #include "tile/ir/naive_evaluator.h"
+#include "tile/loop/build.h"
 #include "tile/loop/rename.h"
 
 namespace tartan::compiler::ready_kernels_test {
@@ -353,6 +356,64 @@ TEST(ReadyKernels, ComputePositionsIn64BitsOnCpus) {
   for (const loop::Kernel& kernel : list->kernels) {
     EXPECT_EQ(kernel.index_type, DataType::kInt64);
   }
+}
+
+void ExpectEqualLaunches(const std::vector<Step>& actual, const std::vector<Step>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t s = 0; s < actual.size(); ++s) {
+    const auto* launch = std::get_if<LaunchStep>(&actual[s]);
+    const auto* other = std::get_if<LaunchStep>(&expected[s]);
+    ASSERT_EQ(launch == nullptr, other == nullptr);
+    if (launch == nullptr) continue;
+    EXPECT_EQ(launch->kernel, other->kernel);
+    EXPECT_EQ(launch->sizes, other->sizes);
+    EXPECT_EQ(launch->global_size, other->global_size);
+  }
+}
+
+TEST(ReadyKernels, AreSimplifiedOnceForAllSizes) {
+  KnownKernels known;
+  CompileHooks hooks;
+  hooks.known = &known;
+  std::map<std::string, loop::StmtPtr> bodies;  // by name
+  for (const TestProgram& program :
+       {Product(9, 40, 24), Product(31, 129, 65), Convolution(9, 5, 16, 1), Product(2, 40, 24),
+        Convolution(14, 4, 32, 1), Convolution(14, 4, 32, 2)}) {
+    const auto list = Compile(BindTestProgram(program), Ready(), hooks);
+    const auto alone = Compile(BindTestProgram(program), Ready());
+    ASSERT_TRUE(list.ok() && alone.ok()) << list.status() << alone.status();
+    ASSERT_EQ(list->kernels.size(), alone->kernels.size());
+    for (size_t k = 0; k < list->kernels.size(); ++k) {
+      const loop::Kernel& kernel = list->kernels[k];
+      EXPECT_TRUE(loop::Equal(kernel, alone->kernels[k])) << loop::ToString(kernel);
+      EXPECT_EQ(bodies.emplace(kernel.name, kernel.body).first->second, kernel.body);
+    }
+    ExpectEqualLaunches(list->setup, alone->setup);
+    ExpectEqualLaunches(list->steps, alone->steps);
+  }
+}
+
+TEST(ReadyKernels, ThatDifferInTypesAloneAreSimplifiedApart) {
+  loop::Kernel kernel;
+  kernel.parameters = {{"out0", DataType::kFloat32, true}};
+  kernel.sizes = {{"size0", 7}};
+  kernel.body = loop::MakeStore("out0", DataType::kFloat32, loop::Int(0), loop::Float(1));
+  KnownKernels known;
+  const auto simplified = known.Get(kernel);
+  kernel.sizes[0].value = 8;
+  EXPECT_EQ(known.Get(kernel), simplified);
+  loop::Kernel other = kernel;
+  other.parameters[0].stored = DataType::kFloat64;
+  EXPECT_NE(known.Get(other)->name, simplified->name);
+  other = kernel;
+  other.index_type = DataType::kInt64;
+  EXPECT_NE(known.Get(other)->name, simplified->name);
+  other = kernel;
+  other.sizes.clear();  // its text has its global size
+  other.global_size[0] = 2;
+  const auto fixed = known.Get(other);
+  other.global_size[0] = 3;
+  EXPECT_NE(known.Get(other)->name, fixed->name);
 }
 
 }  // namespace

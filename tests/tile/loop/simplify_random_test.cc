@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "random_kernel.h"
@@ -29,6 +30,19 @@ TEST(Simplify, KeepsTheMeaningOfRandomKernels) {
     ASSERT_EQ(actual, expected) << ToString(kernel) << ToString(simple);
     ASSERT_EQ(Simplify(simple).body, simple.body) << "not idempotent: " << ToString(simple);
   }
+}
+
+// The same kernel is made twice, of nodes of its own.
+TEST(HashOf, IsThatOfEqualKernelsAndHardlyOfAnother) {
+  std::set<uint64_t> hashes;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const Kernel kernel = MakeRandomKernel(seed, Literals::kAny);
+    const Kernel same = MakeRandomKernel(seed, Literals::kAny);
+    ASSERT_TRUE(Equal(kernel, same));
+    EXPECT_EQ(HashOf(*kernel.body), HashOf(*same.body)) << ToString(kernel);
+    hashes.insert(HashOf(*kernel.body));
+  }
+  EXPECT_GT(hashes.size(), 95);
 }
 
 }  // namespace
