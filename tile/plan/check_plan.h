@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a kernel can be generated from a plan that the planner did not make just now.
+// Checks whether a plan that comes from a file or from a test can be lowered for a kernel and
+// device.
 #pragma once
 
 #include <string>
@@ -10,12 +11,12 @@
 
 namespace tartan::plan {
 
-// What keeps LowerKernel from making a right kernel of a plan, or the device
-// from running it: "" or what is wrong. `flat` is the kernel with its operands packed.
+// Returns the reason why LowerKernel cannot generate a correct kernel from the plan, or why the
+// device cannot run it; "" if there is none. `flat` is the kernel with its operands packed.
 std::string WhatIsWrong(const poly::FlatContraction& flat, const CpuPlan& plan,
                         const HardwareSettings& settings);
 
-// Whether `access` of a kernel can be packed along `index` in blocks of that size.
+// Returns whether poly::PackRead can pack `access` along `index` in blocks of `block` elements.
 bool MayPack(const poly::FlatContraction& flat, int access, int index, int64_t block,
              const HardwareSettings& settings);
 

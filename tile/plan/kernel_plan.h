@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision how one kernel is divided over work-items, loops and registers. What the plan looks
-// like as code is lower's affair.
+// The plan (schedule) of one kernel: how its iterations map to work-items, loops and registers.
+// `tile/lower` generates the code from it.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,40 @@
 
 namespace tartan::plan {
 
-// Work-items with a task each, or work-groups whose work-items share one. GPUs have the first for
-// kernels that the second is not made for: one output element per work-item. Or work-groups that
-// have their products from a matrix unit, or hold all of the weights that they multiply with,
-// for one launch or for many.
+// All kinds of plan.
+// - CpuPlan: one task per work-item. On GPUs: one output element per work-item, for kernels that
+//   have no GpuPlan.
+// - GpuPlan: a work-group computes a tile of outputs.
+// - MatrixPlan: GEMM on tensor cores.
+// - RowStreamPlan: GEMM of few rows whose work-groups copy all their weights to local memory.
+// - PersistentPlan: a recurrent step that keeps its weights on chip for several launches.
 using KernelPlan = std::variant<CpuPlan, GpuPlan, MatrixPlan, RowStreamPlan, PersistentPlan>;
 
 std::string ToString(const KernelPlan& plan, const poly::FlatContraction& flat);
 
-// A tensor of the kernel that another kernel computes ahead. It is a copy of one tensor's elements
-// in another order (the copy's only tensor stands for `source`), or partial results of a reduction
-// (then `source` is kNoValue, and the tensors read have values of their own).
+// A tensor of the kernel that another kernel computes first. Either it is a repacked copy of
+// `source` (the only tensor of `copy` stands for `source`), or it has the partial results of a
+// split reduction. In the latter case `source` is kNoValue, and the tensors of `copy` have values
+// of their own.
 struct PackedOperand {
-  int tensor = 0;  // position in `flat.tensors`, where it has no value
+  int tensor = 0;  // position in `flat.tensors`; that tensor has no value
   ir::ValueId source = ir::kNoValue;
   poly::FlatContraction copy;
-  // The arguments of poly::PackRead that it was made with.
+  // Arguments of the poly::PackRead call that made `copy`.
   int access = 0;
   int index = 0;
   int64_t block = 1;
 };
 
-// A kernel in the form it is generated from.
+// A plan together with the form of the kernel that is lowered, which may read packed operands.
 struct PlannedKernel {
   poly::FlatContraction flat;
   KernelPlan plan;
   std::vector<PackedOperand> packed;
-  double predicted_us = 0;   // by the cost model; 0 where there is none
-  std::string cost;          // its terms, for dumps
-  bool is_unrolled = false;  // `flat` is poly::Unroll of the kernel
-  double packing_us = 0;     // of predicted_us, for those of `packed` that each run computes
+  double predicted_us = 0;   // predicted time of one run, microseconds; 0: no cost model
+  std::string cost;          // terms of the cost, for dumps
+  bool is_unrolled = false;  // `flat` is the result of poly::Unroll
+  double packing_us = 0;     // part of predicted_us: operands that are packed in each run
 };
 
 }  // namespace tartan::plan

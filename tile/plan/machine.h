@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one model of a device that all planners take their figures from. What its driver reports and
-// what calibration has measured come from HardwareSettings; the rest are figures of processors of
-// the last ten years, each measured where it says so.
+// Figures of devices for all cost models. `Machine` holds what the driver reports and what
+// calibration measured (HardwareSettings). The constants are typical of processors since about
+// 2015; "empirical" means tuned on the development machines (AMD EPYC and Intel Xeon with PoCL;
+// NVIDIA GPUs).
 #pragma once
 
 #include <array>
@@ -11,55 +12,57 @@
 
 namespace tartan::plan {
 
-// A core of a CPU executes a work-item; vectors are part of the code. Cycles, bytes.
+// A CPU core. One work-item runs on one core, and vectors are explicit in the generated code.
 namespace cpu {
-inline constexpr double kLoadsPerCycle = 2;       // of vectors
-inline constexpr double kAccumulateCycles = 4.5;  // from one addition to the next, delays included
-inline constexpr double kDotCycles = 6.5;         // the same of two products of bfloat16 (Zen 4)
-inline constexpr double kLaneCycles = 2.5;        // to move one lane in or out of a vector
-inline constexpr int kWideLanes = 8;  // elements two apart come out of two vectors so wide
-// What fills the second cache.
+inline constexpr double kLoadsPerCycle = 2;  // vector loads per cycle; typical of x86 cores
+// Cycles from one dependent multiply-add to the next; empirical.
+inline constexpr double kAccumulateCycles = 4.5;
+// The same latency of a bfloat16 dot instruction, cycles; measured on a Zen 4.
+inline constexpr double kDotCycles = 6.5;
+inline constexpr double kLaneCycles = 2.5;  // cycles to insert or extract a lane; empirical
+inline constexpr int kWideLanes = 8;  // minimum lanes to load stride 2 as two vectors and a shuffle
+// Bytes per cycle from L3 into L2; empirical.
 inline constexpr double kL2BytesPerCycle = 28;
-// What is in neither of them comes so quickly. What calibration measures, a copy far beyond all
-// caches, is no substitute: most of what kernels read is in the third cache.
+// Bytes per cycle from beyond L2; empirical. Calibration measures copies far beyond all caches
+// instead, which is too slow: most operands of kernels are in L3.
 inline constexpr double kMemoryBytesPerCycle = 5;
-// One stream of consecutive lines, where the processor reads ahead of it alone
-// (HardwareSettings::prefers_one_stream).
+// Bytes per cycle from beyond L2 for a single stream of consecutive lines, on processors that
+// prefetch one stream best (HardwareSettings::prefers_one_stream); measured on a Zen 5.
 inline constexpr double kOneStreamBytesPerCycle = 8;
-// The same of what the second cache holds (Zen 5: a matrix of 256 KiB as one stream at 48 bytes a
-// cycle, as two to eight rows side by side at 32).
+// Bytes per cycle from L2 into L1 for a single stream on such processors. Measured on a Zen 5: a
+// matrix of 256 KiB as one stream gives 48, as two to eight interleaved rows 32.
 inline constexpr double kOneStreamIntoL1BytesPerCycle = 48;
-// What one kernel writes and the next one reads, each: through the second and the third cache.
-// Measured on the tiles of Winograd's algorithm.
+// Bytes per cycle of a write, and of a read, of a tensor that one kernel writes and the next one
+// reads. Measured on Winograd tiles in L2 and L3.
 inline constexpr double kHandedOnBytesPerCycle = 10;
-inline constexpr double kL3Bytes = 4 << 20;  // that a kernel may hope for
-inline constexpr int64_t kLineBytes = 64;
-inline constexpr int64_t kPageBytes = 4096;
-inline constexpr int64_t kWayBytes = 4096;  // distances that it divides share the sets of a cache
-// So much work hides that a work-item has to be started; so many of them for each core even out
-// that some take longer.
+inline constexpr double kL3Bytes = 4 << 20;  // bytes of L3 that one kernel can expect; empirical
+inline constexpr int64_t kLineBytes = 64;    // bytes of a cache line; x86
+inline constexpr int64_t kPageBytes = 4096;  // bytes of a small page; x86
+// Bytes of one way of L1 on x86. Rows a multiple of this apart share its sets.
+inline constexpr int64_t kWayBytes = 4096;
+// Minimum work of a task, in cycles, that hides the start of a work-item; empirical.
 inline constexpr double kTaskCycles = 40000;
+// Maximum tasks per core, enough to even out tasks of different length; empirical.
 inline constexpr int64_t kTasksPerCore = 4;
 
-// Cycles and shares in which cores differ.
+// Figures that differ among cores. The defaults are empirical.
 struct Core {
-  double stored_lane_cycles = 2.5;  // to store one lane of a vector by itself
-  double l1_bytes_per_cycle = 32;   // that fill the first cache
-  // What is not hidden behind the rest: of the time in which the first cache is filled, in which
-  // the second is and memory gives, and of loads.
-  double left_of_l1 = 0.4;
-  double left_beyond = 0.2;
-  double left_of_loads = 0.2;
-  double page_cycles = 2;      // of a step that comes to a page not known
-  double stream_cycles = 0.2;  // of a step, for each row of vectors beside the first
-  // To copy a few neighbours at every other place from another page than the last ones.
+  double stored_lane_cycles = 2.5;  // cycles to store one lane of a vector
+  double l1_bytes_per_cycle = 32;   // bytes per cycle from L2 into L1
+  double left_of_l1 = 0.4;          // share of the time to fill L1 that other work does not hide
+  double left_beyond = 0.2;         // the same share of the time to fill L2 and to read memory
+  double left_of_loads = 0.2;       // the same share of the time of load instructions
+  double page_cycles = 2;           // cycles of a loop step that touches a page outside the TLB
+  double stream_cycles = 0.2;       // cycles of a loop step for each row of vectors after the first
+  // Cycles to copy a few elements of stride 2 from a page other than the last one.
   double far_neighbours_cycles = 0;
-  // Of a tensor whose vectors are read one behind the other.
+  // Bytes per cycle from beyond L2, for a tensor whose vectors are read consecutively.
   double one_stream_bytes_per_cycle = kMemoryBytesPerCycle;
 };
-// HardwareSettings::hides_second_cache. Measured on a Zen 5 with 45 convolutions and products in 36
-// plans each: tiles of 14 accumulators and more take the time of their arithmetic, in whichever
-// cache their operands lie, in rows of however many pages.
+// Cores that overlap hundreds of instructions and so hide L2
+// (HardwareSettings::hides_second_cache). Measured on a Zen 5 with 45 convolutions and GEMMs in 36
+// plans each. There, tiles of 14 or more accumulators take the time of their arithmetic, whatever
+// the cache and the number of pages.
 inline constexpr Core kHidingCore = {.stored_lane_cycles = 1.25,
                                      .l1_bytes_per_cycle = 64,
                                      .left_of_l1 = 0.25,
@@ -71,43 +74,48 @@ inline constexpr Core kHidingCore = {.stored_lane_cycles = 1.25,
                                      .one_stream_bytes_per_cycle = kOneStreamBytesPerCycle};
 }  // namespace cpu
 
-// Compute units of NVIDIA's GPUs, which others resemble. Work-items are the lanes of warps.
+// A compute unit of an NVIDIA GPU (SM); other GPUs are similar. Sizes and limits are those NVIDIA
+// documents for its architectures since Volta.
 namespace gpu {
-inline constexpr int64_t kWarp = 32;         // work-items that execute together
-inline constexpr int64_t kAccessBytes = 16;  // the most that one memory instruction moves
-inline constexpr double kSectorBytes = 32;   // of a memory transaction
-inline constexpr double kLineBytes = 128;    // of the cache beside a unit, one a cycle
-inline constexpr double kUnitCacheBytes = 192 * 1024;
-inline constexpr double kCacheBytesPerCycle = 40;     // a unit's share of the second cache
-inline constexpr double kMemoryBytesPerCycle = 11.5;  // its share of memory, where not measured
-inline constexpr int64_t kResidentItems = 2048;       // that a unit holds
-inline constexpr int64_t kResidentGroups = 32;
-inline constexpr int64_t kRegisters = 240;         // of 255: estimates are not exact
-inline constexpr int64_t kOverheadRegisters = 28;  // addresses and counters
+inline constexpr int64_t kWarp = 32;         // work-items that execute in lockstep
+inline constexpr int64_t kAccessBytes = 16;  // bytes, maximum of one memory instruction
+inline constexpr double kSectorBytes = 32;   // bytes of a memory transaction
+inline constexpr double kLineBytes = 128;    // bytes of an L1 line; L1 delivers one line per cycle
+inline constexpr double kUnitCacheBytes = 192 * 1024;  // bytes of L1 per compute unit
+// Bytes per cycle from L2, per compute unit; empirical.
+inline constexpr double kCacheBytesPerCycle = 40;
+// Bytes per cycle from memory, per compute unit, for devices that are not calibrated; empirical.
+inline constexpr double kMemoryBytesPerCycle = 11.5;
+inline constexpr int64_t kResidentItems = 2048;  // maximum work-items per compute unit
+inline constexpr int64_t kResidentGroups = 32;   // maximum work-groups per compute unit
+// Maximum registers per work-item. The hardware has 255; estimates are not exact.
+inline constexpr int64_t kRegisters = 240;
+inline constexpr int64_t kOverheadRegisters = 28;  // for addresses and counters; empirical
 }  // namespace gpu
 
 struct Machine {
   explicit Machine(const HardwareSettings& settings);
 
   bool is_cpu = true;
-  int64_t units = 0;         // cores or compute units; 0: work is not divided among them
-  double cycles_per_us = 0;  // of a core or unit
-  double launch_us = 0;      // to start a kernel that does nothing
-  // The same in a sequence of launches, where groups wait for each other; of devices that run none
-  // what a launch is.
+  int64_t units = 0;         // cores or compute units; 0: work is not divided
+  double cycles_per_us = 0;  // clock of a core or compute unit, cycles per microsecond
+  double launch_us = 0;      // microseconds to launch an empty kernel
+  // Microseconds per launch inside a persistent megakernel, where work-groups wait at grid
+  // barriers. Equals launch_us on devices without megakernels.
   double sequence_launch_us = 0;
-  // What a kernel more costs each run: the driver's time to compile it, spread over the runs that a
-  // kernel is compiled for.
+  // Cost of one more kernel, microseconds per run: compile time divided by the expected number of
+  // runs.
   double compile_us = 0;
-  double memory_bytes_per_us = 0;   // of a GPU
-  double operations_per_cycle = 0;  // vector multiply-adds of a core
-  cpu::Core core;                   // of a CPU
+  double memory_bytes_per_us = 0;   // bandwidth of a GPU's memory, bytes per microsecond
+  double operations_per_cycle = 0;  // vector multiply-adds per cycle of a core
+  cpu::Core core;                   // figures of a CPU core
 
   double Microseconds(double cycles) const { return cycles / cycles_per_us; }
   double LaunchCycles() const { return launch_us * cycles_per_us; }
-  // `is_short`: where a run of the program takes so little that it is run more often.
+  // Compile time of a kernel in cycles per run. `is_short`: the program's data fits L2, so that it
+  // runs more often.
   double CompileCycles(bool is_short) const;
-  // Of a CPU: how many work-items `cycles` of work are worth, at least 1.
+  // CPU: number of work-items that `cycles` of work justify; 1 or more.
   int64_t TaskCount(double cycles) const;
 };
 

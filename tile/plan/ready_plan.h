@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for kernels whose sizes are arguments: chosen by a kernel's structure (which index its
-// accesses follow with stride 1, which operand is used again along which index), not by its sizes,
-// so that kernels of one structure have one text (lower::LowerOptions::size_arguments). On GPUs
-// each work-item computes one element.
+// Dynamic-shape plans ("ready" tier): kernels take their sizes as arguments
+// (lower::LowerOptions::size_arguments). A plan depends on a kernel's structure only: which index
+// has stride 1, and which operand is reused along which index. Kernels of equal structure share one
+// text. On GPUs each work-item computes one element.
 #pragma once
 
 #include <vector>
@@ -13,19 +13,19 @@
 
 namespace tartan::plan {
 
-// The outermost loops with tasks of their own, at most: dimensions of a launch.
+// Maximum number of output loops that are divided into tasks: the dimensions of a launch.
 inline constexpr int kTaskLoops = 3;
 
-// Tiles may be greater than the ranges: kernels of every size from 2 on have the same. Only
-// reductions whose vectors lie along the results take vectors that fit, of 16, 8, 4, 2 or 1 lanes.
-// Depends on the widths of vectors and on the number of threads alone; tasks, which are arguments
-// too, on the number of compute units. `is_constant` tells of each tensor whether it is known at
-// load, and may be packed then.
+// Plans a kernel by its structure. A tile may exceed the range of an index, so that all sizes from
+// 2 on share a kernel. Only reductions with vectors along the results choose a width that fits (16,
+// 8, 4, 2 or 1 lanes). The plan depends on the vector width and on settings.threads; tasks, which
+// are arguments, also on the number of compute units. `is_constant[t]`: tensor t is known at load
+// and may be packed.
 PlannedKernel PlanReady(const poly::FlatContraction& flat, const HardwareSettings& settings,
                         const std::vector<bool>& is_constant);
 
-// The tile has several rows along output index i of a reduction, and no constraint sees which.
-// Where there are fewer than that, the tile is one row, computed as often.
+// Returns whether the tile of a reduction has several rows along output index i and no constraint
+// depends on i. If the range has fewer rows, such a tile computes one row repeatedly.
 bool HasFreeRows(const poly::FlatContraction& flat, const CpuPlan& plan, int i);
 
 }  // namespace tartan::plan

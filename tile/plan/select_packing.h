@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether products of narrow numbers are computed several at a time.
+// Decides whether a GEMM uses `dot` instructions on packed int16, int8 or bfloat16 factors.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@
 
 namespace tartan::plan {
 
-// In what form, on devices with an instruction for it, where each word that is packed at each run
-// is used often enough to be worth it. `is_constant` tells of each tensor whether it is packed
-// once.
+// The packed form for an integer GEMM, if the device has an instruction for it and each word that
+// is packed in a run is reused often enough. `is_constant[t]`: tensor t is packed once, at load.
 std::optional<poly::PackedForm> SelectPackedForm(const poly::FlatContraction& flat,
                                                  const HardwareSettings& settings,
                                                  const std::vector<bool>& is_constant);
 
-// Whether floats of a product are worth rounding to bfloat16, two to a word: plans decide then
-// between those and the floats as they are.
+// Returns whether a float GEMM may be packed as bfloat16, two values per word. If so, the planner
+// compares plans of both forms.
 bool MayPackFloats(const poly::FlatContraction& flat, const HardwareSettings& settings,
                    const std::vector<bool>& is_constant);
 
-// Whether they are worth turning into int8: SelectPackedForm gives a form for the product of such.
+// Returns whether a float GEMM is worth quantizing to int8. SelectPackedForm then returns a form
+// for the integer GEMM.
 bool MayQuantize(const poly::FlatContraction& flat, const HardwareSettings& settings,
                  const std::vector<bool>& is_constant);
 

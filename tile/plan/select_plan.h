@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which plan a kernel gets: every planner proposes, one place decides.
+// Entry point of planning: chooses the plan of a kernel among the proposals of all planners.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,23 @@
 
 namespace tartan::plan {
 
-// The best plan that the device's cost model finds; never fails. CPU devices are those with
-// settings.threads == 1. `is_constant` tells of each tensor whether its copy can be made once.
-// Products may go to a matrix unit as `precision` allows.
+// Returns the plan with the lowest predicted time; never fails. A device with settings.threads == 1
+// is a CPU. `is_constant[t]`: a packed copy of tensor t can be made once, at load. `precision`
+// decides whether GEMMs may use tensor cores.
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
                          const std::vector<bool>& is_constant,
                          Precision precision = Precision::kFloat32);
 
-// Up to `count` plans, the one that PlanKernel returns first: what is worth measuring.
+// Returns up to `count` plans, best first, for tuning to measure. The first one equals PlanKernel's
+// result.
 std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           const HardwareSettings& settings,
                                           const std::vector<bool>& is_constant, int count,
                                           Precision precision = Precision::kFloat32);
 
-// The number of equal runs of the depth in which the matrix unit makes a product soonest where what
-// reads their sums adds these up in passing; 1: it is best whole, or no product of the unit's.
+// Returns the number of equal K chunks that makes a split-K GEMM on tensor cores fastest, if its
+// consumer adds up the partial sums at no extra cost. 1: splitting does not pay, or tensor cores
+// cannot compute the kernel.
 int64_t BestDepthRuns(const poly::FlatContraction& flat, const HardwareSettings& settings,
                       const std::vector<bool>& is_constant, Precision precision);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a correlation is computed by Winograd's algorithm, and in tiles of what size.
+// Decides whether a 3x3 convolution uses Winograd's algorithm, and with which tile size.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,15 @@ namespace tartan::plan {
 
 enum class Winograd : uint8_t {
   kNever,
-  kSmallTiles,   // tiles of 2x2, where they are faster: no less exact than direct sums
-  kWhereFaster,  // those of 4x4, too
-  kAlways,       // wherever it applies: for tests and comparisons
+  kSmallTiles,   // 2x2 tiles if faster; as accurate as direct sums
+  kWhereFaster,  // 2x2 or 4x4 tiles, if faster
+  kAlways,       // whenever it applies, for tests and comparisons
 };
 
-// The tile (of poly::MakeWinograd) with the least estimated time, on CPU devices; empty where the
-// kernel is none of those to which the algorithm applies and, unless `use` is kAlways, where it
-// would not gain a good part of the time or the time is too short to be worth more kernels.
-// Constant weights are transformed at load. `precision`: what the direct kernel may be computed
-// with.
+// Returns the tile size for poly::MakeWinograd with the lowest estimated time. CPU devices only.
+// Empty if the algorithm does not apply. Empty, too, if the gain is small or the kernel too short
+// to repay more kernels, unless `use` is kAlways. Constant weights are transformed at load.
+// `precision` is the precision that the direct kernel may use.
 std::optional<int64_t> SelectWinogradTile(const poly::FlatContraction& flat,
                                           const HardwareSettings& settings,
                                           const std::vector<bool>& is_constant, Winograd use,

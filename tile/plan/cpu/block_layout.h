@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where values of a block (kernel_plan.h) lie in a work-item's private memory: partial results of
-// its tiles, and copies of operands in the order in which tiles read them.
+// Layout of a cache block's private arrays (BlockPlan in cpu_plan.h): partial results of its tiles,
+// and staged operands in the order in which tiles read them.
 #pragma once
 
 #include <cstdint>
@@ -12,47 +12,48 @@
 
 namespace tartan::plan {
 
-// Private arrays of a work-item together take no more: they lie on a thread's stack.
+// Bytes, maximum of all private arrays of a work-item: they are on a thread's stack.
 inline constexpr int64_t kMostPrivateBytes = 1 << 20;
 
-// An array over the tiles of a block. The element at a tile that begins `d[i]` values into the
-// task along output index i, at position p within the tile and run, is
-// sum(tile_strides[i] * d[i]) + sum(strides[i] * p[i]); d[i] is a multiple of unroll[i].
+// Addressing of a private array over the tiles of a block. Let a tile begin d[i] values into the
+// task along output index i, a multiple of unroll[i], and let p be a position within the tile and K
+// chunk. The element's offset is sum(tile_strides[i] * d[i]) + sum(strides[i] * p[i]).
 struct BlockArray {
-  std::vector<int64_t> tile_strides;  // per output index
-  std::vector<int64_t> strides;       // per index
-  int64_t size = 0;                   // elements
+  std::vector<int64_t> tile_strides;  // elements per value of d, per output index
+  std::vector<int64_t> strides;       // elements per value of p, per index
+  int64_t size = 0;                   // total elements
 };
 
-// Partial results: a tile's accumulators are neighbours, those of a vector above all.
+// Layout of the partial results. The accumulators of a tile are contiguous, and the lanes of a
+// vector are innermost.
 BlockArray PartialsOf(const poly::FlatContraction& flat, const CpuPlan& plan);
 
-// Vectors are copied from elements so far apart at most: neighbours, or every other one.
+// Elements, maximum stride that a copy reads with vectors: contiguous or every other element.
 inline constexpr int64_t kMostCopiedStep = 2;
-// And rows of a tile that one vector copies; what is left of them is copied by vectors half as
-// long.
+// Rows of a tile, maximum that one vector copies. Remaining rows are copied by vectors of half the
+// length.
 inline constexpr int kMostNeighbours = 8;
 
-// The output index, with several rows in a tile, along which the elements that an access reads are
-// at most kMostCopiedStep apart, where vectors do not follow the access and no reduced index has
-// its neighbours; -1: none.
+// The output index whose rows a vector of the copy spans: it has several rows in a tile, and the
+// access reads them at most kMostCopiedStep elements apart. -1 if the plan's vectors follow the
+// access, if a reduced index is contiguous, or if there is no such index.
 int NeighbourRows(const poly::FlatContraction& flat, const CpuPlan& plan, int access);
 
-// The elements that an access reads for a block and run. The vector index, where the access follows
-// it, is the innermost; else rows that are neighbours in the tensor are, else the reduced indices.
+// Layout of a staged operand for one block and K chunk. Innermost is the vector index if the access
+// follows it, else the rows that are contiguous in the tensor, else the reduced indices.
 BlockArray StagedOf(const poly::FlatContraction& flat, const CpuPlan& plan, int access);
 
-// The block has a copy of what the access reads.
+// Returns whether the block has a staged copy of the operand that `read` accesses.
 bool IsStaged(const CpuPlan& plan, const CpuKernel::Access& read);
 
-// The body reads a tensor's element for each value of its indices, whatever the constraints say,
-// one of them is reduced, and the copy would hold hardly more elements than the tensor.
+// Returns whether an access may be staged: the body reads an element at every point, independent of
+// constraints; a reduced index moves the access; and the copy is hardly larger than the tensor.
 bool CanStage(const poly::FlatContraction& flat, int access);
 
-// The reduction may stop between values of a reduced index and go on later.
+// Returns whether the reduction may be divided into K chunks.
 bool CanWalkInRuns(const poly::FlatContraction& flat);
 
-// Bytes of a work-item's private arrays. Requires: a plan with a block.
+// Bytes of a work-item's private arrays. Requires plan.block.
 int64_t PrivateBytes(const poly::FlatContraction& flat, const CpuPlan& plan);
 
 }  // namespace tartan::plan

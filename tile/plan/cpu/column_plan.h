@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for sums, maxima and the like over the rows of large tensors on CPUs: gradients of biases
-// and scales, reductions along outer axes.
+// CPU plans for reductions over the rows of large tensors: bias gradients, scale gradients,
+// reductions along outer axes.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace tartan::plan {
 
-// Several rows at a time are walked along long runs of neighbours, as memory gives them quickest,
-// while the partial results of all columns wait in the first cache. Nothing where the kernel is no
-// reduction across rows, reads elements more than once, or is small enough for a cache.
+// Plans a reduction that reads several rows at a time along long contiguous spans, while partial
+// results of all columns stay in L1. Empty if the kernel does not reduce across rows, reads
+// elements more than once, or fits a cache.
 std::optional<PlannedKernel> ColumnPlan(const poly::FlatContraction& merged,
                                         const HardwareSettings& settings);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the register tile of a CPU plan costs by itself, and what keeps a tile from being one.
+// Cost of a CPU plan's register tile, and limits on its size.
 #pragma once
 
 #include "tile/plan/cpu/cpu_cost.h"
@@ -8,11 +8,11 @@
 
 namespace tartan::plan {
 
-// The register tile alone.
+// Cost of the register tile: compute and epilogue terms, without memory traffic.
 CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan);
-// The accumulators and operands of the tile fit into registers.
+// Returns whether the tile's accumulators and operands fit the vector registers.
 bool FitsRegisters(const CpuKernel& kernel, const CpuPlan& plan);
-// Statements of one tile, roughly: drivers take their time to compile long kernels.
+// Estimated number of statements of one tile, which determines the compile time.
 double StatementCount(const CpuKernel& kernel, const CpuPlan& plan);
 
 }  // namespace tartan::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which blocks (BlockPlan) of a CPU plan are worth costing.
+// Enumerates the cache blocks (BlockPlan) of a CPU plan that the search costs.
 #pragma once
 
 #include <functional>
@@ -10,19 +10,20 @@
 
 namespace tartan::plan {
 
-// What the blocks of a kernel are made of, found once for all its plans.
+// Choices for the blocks of a kernel, the same for all its plans.
 struct BlockChoices {
   struct Run {
     int index = -1;
     int64_t length = 0;
   };
-  std::vector<Run> runs;                 // the first is none
-  std::vector<std::vector<int>> staged;  // sets of accesses; the first is empty
+  std::vector<Run> runs;                 // K chunks to try; the first means an undivided reduction
+  std::vector<std::vector<int>> staged;  // sets of staged accesses to try; the first is empty
 
   explicit BlockChoices(const poly::FlatContraction& flat);
 };
 
-// Calls `consider` with the plan and each of its blocks, also those too large for private memory.
+// Calls `consider` with the plan without a block and with each block, including blocks that exceed
+// private memory.
 void TryBlocks(const CpuKernel& kernel, const BlockChoices& choices, CpuPlan plan,
                const std::function<void(const CpuPlan&)>& consider);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for CPU devices: one work-item per work-group, explicit vectors, loops ordered so that what
-// is used again is still in a cache.
+// CPU plans: one work-item per work-group, explicit vectors, and a loop order that reuses data
+// while it is in a cache.
 #pragma once
 
 #include "tile/base/hardware_settings.h"
@@ -9,7 +9,7 @@
 
 namespace tartan::plan {
 
-// The `count` best by the cost model, of each register tile the best order of loops.
+// Returns the `count` best plans by the cost model, with the best loop order of each register tile.
 std::vector<PlannedKernel> CpuCandidates(const poly::FlatContraction& flat,
                                          const HardwareSettings& settings,
                                          const std::vector<bool>& is_constant, int count);

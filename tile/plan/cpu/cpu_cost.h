@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan costs on one core of a CPU: the terms that tell plans apart.
+// Cost of a CPU plan in cycles of one core, by terms.
 #pragma once
 
 #include <array>
@@ -12,19 +12,18 @@ namespace tartan::plan {
 
 // Cycles of one core for the whole kernel.
 struct CpuCost {
-  double compute = 0;   // the slowest of arithmetic, loads and waiting for accumulators
-  double epilogue = 0;  // storing, loops, joining partial results
-  std::array<double, 3> memory = {0, 0, 0};  // moving data into L1, into L2, from main memory
-  // Shares of the first of these, and of the others, that are not hidden behind the rest.
+  double compute = 0;                        // maximum of arithmetic, loads and accumulator latency
+  double epilogue = 0;                       // stores, loop overhead, reduction of partial results
+  std::array<double, 3> memory = {0, 0, 0};  // cycles to fill L1, to fill L2, to read main memory
+  // Shares of memory[0], and of memory[1] and memory[2], that other work does not hide.
   double left_of_l1 = cpu::Core().left_of_l1;
   double left_beyond = cpu::Core().left_beyond;
-  double imbalance = 1;  // time lost because work-items do not divide evenly among cores
+  double imbalance = 1;  // factor: idle time of cores if work-items do not divide evenly
 
-  // Bytes that are moved once, in streams that the processor fetches ahead: nothing is left over of
-  // their time beside the rest.
+  // Adds the traffic of prefetched streams that are read once. Other work hides it completely.
   void AddStreams(double bytes, double bytes_per_cycle);
 
-  // `items` work-items of equal work on so many cores; 0 cores: one.
+  // Divides the cost of `items` equal work-items among `cores` cores; 0 means one core.
   void DivideAmong(int64_t cores, int64_t items);
 
   double total() const;

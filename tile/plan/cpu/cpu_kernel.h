@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cost model of CPUs needs of a kernel, gathered once for all the plans tried.
+// Properties of a kernel that the CPU cost model needs, computed once for all candidate plans.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace tartan::plan {
 
 struct CpuKernel {
   struct Access {
-    std::vector<int64_t> strides;  // per index, in elements
-    int64_t bytes = 4;             // of an element
-    // The indices along which neighbouring lanes cannot be read together: a condition or a computed
-    // coordinate depends on them.
+    std::vector<int64_t> strides;  // elements per index value, per index
+    int64_t bytes = 4;             // bytes per element
+    // Per index: adjacent lanes along it cannot be read as a vector, because a condition or a
+    // computed coordinate depends on it.
     std::vector<bool> irregular;
     bool in_body = true;
-    int access = -1;                  // its position in flat.accesses; -1: at computed coordinates
-    std::vector<int> by_stride = {};  // the indices that move it, the least distance first
+    int access = -1;                  // position in flat.accesses; -1: computed coordinates
+    std::vector<int> by_stride = {};  // indices that move it, ascending by stride
   };
 
   CpuKernel(const poly::FlatContraction& flat, const HardwareSettings& settings);
@@ -30,34 +30,35 @@ struct CpuKernel {
   const Machine machine;
   std::vector<Access> reads;
   std::vector<Access> writes;
-  double body_operations = 0;                         // vector instructions for a vector of results
-  double accumulate_cycles = cpu::kAccumulateCycles;  // from one addition to a sum to the next
-  double epilogue_operations = 0;                     // for all outputs together
-  // Conditions or coordinates that differ along the index, which vectors compute lane by lane.
+  double body_operations = 0;                         // vector instructions per vector of results
+  double accumulate_cycles = cpu::kAccumulateCycles;  // latency of a dependent addition, cycles
+  double epilogue_operations = 0;  // vector instructions per vector, all outputs together
+  // Per index: number of conditions and coordinates that differ along it and are computed lane by
+  // lane.
   std::vector<int> body_irregular;
   std::vector<int> epilogue_irregular;
-  // The share of elements at which all conditions of the epilogue hold that differ along the index.
+  // Per index: share of elements at which all epilogue conditions that depend on it hold.
   std::vector<double> epilogue_inside;
-  std::vector<bool> constrained;  // an index that a constraint of the reduction depends on
-  std::vector<bool> chosen;       // an index that a choice depends on: plans unroll all of it
-  int64_t element_bytes = 4;      // of what is computed with
-  // Small windows that reads slide by, where nothing else is reduced: what neighbouring outputs
-  // share of them can be loaded once.
+  std::vector<bool> constrained;  // per index: a constraint of the reduction depends on it
+  std::vector<bool> chosen;   // per index: a poly::Choice depends on it, and plans unroll all of it
+  int64_t element_bytes = 4;  // bytes of the type of the computation
+  // Sliding windows of a kernel that reduces nothing else. Adjacent outputs can share their loads.
   struct Window {
     int output = 0;
     int reduced = 0;
   };
   std::vector<Window> windows;
-  // The machine's, but for kernels that compute little with each element, which hide nothing.
+  // Figures of the machine's core. Kernels with little computation per element use the defaults,
+  // which hide no memory latency.
   cpu::Core core;
-  double registers = 16;  // vectors that a core holds
+  double registers = 16;  // vector registers of a core
 };
 
-// The elements that an access reads or writes, each counted once: those of all indices that move
-// it.
+// Number of distinct elements that an access reads or writes: the range of each index that moves
+// it, multiplied.
 double ElementCount(const poly::FlatContraction& flat, const CpuKernel::Access& access);
 
-// Some index is chosen by.
+// Returns whether a poly::Choice depends on some index.
 bool HasChoices(const CpuKernel& kernel);
 
 }  // namespace tartan::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for elementwise kernels on CPUs that read along one index and write along another:
-// transposes, changes of layout, packing.
+// CPU plans for elementwise kernels that read along one index and write along another: transposes,
+// layout changes, packing.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,13 @@
 
 namespace tartan::plan {
 
-// Tiles of squares that are loaded along one index, transposed in registers and stored along the
-// other; nothing where the kernel does not mostly read that way.
+// Plans square tiles that are loaded along one index, transposed in registers and stored along the
+// other. Empty if most reads are not transposed.
 std::optional<PlannedKernel> TransposePlan(const poly::FlatContraction& flat,
                                            const HardwareSettings& settings);
 
-// The plan's tile is one of squares, whose number of vectors the registers need not hold at a time.
+// Returns whether the plan's tile is such a square. Its vectors need not fit the registers at the
+// same time.
 bool IsTransposingTile(const CpuKernel& kernel, const CpuPlan& plan);
 
 }  // namespace tartan::plan

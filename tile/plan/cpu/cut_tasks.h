@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The division of a CPU kernel's work among work-items.
+// Divides the work of a CPU kernel among work-items.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tartan::plan {
 
-// Cuts the outermost loops of a plan with one work-item until there are about `wanted`. Loops that
-// `may_cut` refuses stay whole.
+// Divides the outermost loops of a plan with one work-item until there are about `wanted`
+// work-items. Loops for which `may_cut` returns false stay whole.
 void CutTasks(
     const poly::FlatContraction& flat, int64_t wanted, CpuPlan* plan,
     const std::function<bool(int index)>& may_cut = [](int) { return true; });

@@ -11,8 +11,8 @@
 
 namespace tartan::plan {
 
-// Whether the tiles of a plan with several steps may come by copies that pass no register: vectors
-// of 16 bytes, of which those outside of the tensor become zero.
+// Returns whether the tiles of a plan with several steps may come by copies that pass no register:
+// vectors of 16 bytes, of which those outside of the tensor become zero.
 bool MayCopyAhead(const poly::FlatContraction& flat, const GpuPlan& plan);
 
 // Local memory for a group: such kernels may have more than OpenCL tells of.

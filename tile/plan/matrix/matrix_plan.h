@@ -112,8 +112,8 @@ struct MatrixPlan {
   bool operator==(const MatrixPlan&) const = default;
 };
 
-// Whether something else than the product's factors is read for its results, other elements for
-// other columns.
+// Returns whether something else than the product's factors is read for its results, other elements
+// for other columns.
 bool ReadsAlongColumns(const poly::FlatContraction& flat, const MatrixPlan& plan);
 
 // How many parts of a size cover a count.

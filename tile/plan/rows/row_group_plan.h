@@ -103,8 +103,8 @@ struct RowGroupPlan {
   bool Stores(size_t stage) const;
   // Neither does without the other between two turns of a walk.
   bool AreDoneTogether(size_t stage, size_t other) const;
-  // Whether what a stage writes may lie over what it reads at the same place: each element is
-  // written once, and work-items that do not write it need nothing that is read there.
+  // Returns whether what a stage writes may lie over what it reads at the same place: each element
+  // is written once, and work-items that do not write it need nothing that is read there.
   bool WritesOnce(size_t stage) const;
   std::string ToString() const;  // one line for the blocks and one for each stage
 };

@@ -45,7 +45,7 @@ struct RowPlan {
 
   int64_t BlockCount() const;
   int64_t ItemCount() const;
-  // Whether a stage surely writes no element of its result twice.
+  // Returns whether a stage surely writes no element of its result twice.
   bool WritesOnce(size_t stage) const;
   std::string ToString() const;  // one line for the blocks, one for each stage and each loop
 };
