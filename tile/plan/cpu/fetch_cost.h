@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a CPU waits for because of the order in which a tile comes to its operands: pages, streams
-// and panels. How many bytes move is a matter of memory_cost.h.
+// Stall cycles of a CPU plan that depend on the order of memory accesses: TLB misses, streams that
+// are not prefetched, and panels read alternately. memory_cost.h counts the bytes.
 #pragma once
 
 #include "tile/plan/cpu/cpu_kernel.h"
@@ -8,21 +8,21 @@
 
 namespace tartan::plan {
 
-// Cycles of a step in which an access comes to a page that was not there a while ago.
+// Cycles per loop step for an access that moves to a page not touched recently.
 double PageCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access);
 
-// Cycles of a step for rows of vectors beside the first, each of which has to be fetched ahead, and
-// for many rows of single elements that the first cache does not hold.
+// Cycles per loop step for the vector rows of an access after the first, each of which is one more
+// stream to prefetch. Also covers many rows of single elements that exceed L1.
 double StreamCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access);
 
-// Each step of a tile goes on in memory where the one before it ended.
+// Returns whether consecutive loop steps of a tile read consecutive memory.
 bool IsOneStream(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read);
 
-// Cycles of the kernel to wait for matrices whose panels tiles take by turns.
+// Cycles of the whole kernel to reload matrices whose panels tiles read alternately.
 double TurnCycles(const CpuKernel& kernel, const CpuPlan& plan);
 
-// Cycles of the kernel to wait where runs of a reduction leave a matrix in memory and go on
-// elsewhere in it.
+// Cycles of the whole kernel to restart prefetching after each K chunk, which continues elsewhere
+// in a matrix in memory.
 double BreakCycles(const CpuKernel& kernel, const CpuPlan& plan);
 
 }  // namespace tartan::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for elementwise kernels on CPUs that read at computed coordinates which differ from lane to
-// lane: gathers along the last axis.
+// CPU plans for elementwise kernels with computed coordinates that differ between lanes: gathers
+// along the last axis.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace tartan::plan {
 
-// Several rows side by side, which share the coordinates of each lane: computing them takes longer
-// than reading there. Nothing where no such read is in the kernel, or none that rows share.
+// Plans several rows per tile that share each lane's coordinates, because computing them takes
+// longer than the reads. Empty if the kernel has no such read, or no rows share one.
 std::optional<PlannedKernel> GatherPlan(const poly::FlatContraction& merged,
                                         const HardwareSettings& settings);
 

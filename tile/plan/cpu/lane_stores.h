@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results that lie apart where vectors have them side by side.
+// Stores of vectors whose lanes are not contiguous in the output.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,13 @@
 
 namespace tartan::plan {
 
-// Tiles of reductions that would store more elements one by one are too long as straight code.
+// Elements, maximum that one tile of a reduction stores by straight-line code; longer code takes
+// too long to compile.
 inline constexpr int64_t kMostStraightStores = 64;
 
-// The tile's vectors are kept in private memory, and a loop over their lanes stores an element of
-// each: gradients by the weights of convolutions, whose channels are not neighbours.
+// Returns whether the tile's vectors are kept in private memory and stored by a loop over lanes,
+// one element of each vector per iteration. Example: weight gradients of convolutions, whose
+// channels are not contiguous.
 bool StoresLanesInLoop(const poly::FlatContraction& flat, const CpuPlan& plan);
 
 }  // namespace tartan::plan

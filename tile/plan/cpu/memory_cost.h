@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a CPU plan's cost that depends on tasks, on the order of loops and on blocks: bytes
-// that move between caches.
+// The part of a CPU plan's cost that depends on tasks, loop order and cache blocks: bytes moved
+// between caches.
 #pragma once
 
 #include "tile/plan/cpu/cpu_cost.h"
@@ -9,7 +9,7 @@
 
 namespace tartan::plan {
 
-// Adds it to what the register tile costs.
+// Adds the memory terms, and the epilogue's memory-related cycles, to the register tile's cost.
 void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost);
 
 }  // namespace tartan::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of a few rows with a large constant matrix, of which memory, and the second cache,
-// gives one stream more quickly than several.
+// CPU plans for a GEMM of few rows by a large constant matrix, packed so that each task reads one
+// contiguous stream.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace tartan::plan {
 
-// Vectors of accumulators in a tile of products with a large matrix, and rows among them: with
-// eight rows a tile's steps wait for each other (0.73 ms instead of 0.55 for 16 rows).
+// Limits of a tile: vectors of accumulators, and rows. With eight rows the steps of a tile wait for
+// each other (0.73 ms, against 0.55 for 16 rows in tiles of four).
 inline constexpr int64_t kMostStreamVectors = 4;
 inline constexpr int64_t kStreamTileRows = 4;
 
-// As many, or twice where an addition waits longer for the one before it: four rows of bfloat16
-// would take 1.45 times as long.
+// Vectors of accumulators of a tile: kMostStreamVectors, or twice that if a dependent addition has
+// a longer latency. With bfloat16, four rows would otherwise take 1.45 times as long.
 int64_t StreamVectors(const CpuKernel& kernel);
 
-// The matrix is packed at load, so that a work-item reads one stretch of memory from its begin to
-// its end. `matrix` is an access to it, `column` the output index of `rows` that it does not
-// follow, along which results are neighbours. Nothing where the matrix cannot be packed so.
+// Plans a kernel whose matrix is packed at load. `matrix` is an access to it; `column` is the
+// output index along which results are contiguous, which the other factor does not follow; `rows`
+// is the number of rows. Empty if the matrix cannot be packed.
 std::optional<PlannedKernel> PackedStreamPlan(const CpuKernel& merged, int matrix, int column,
                                               int64_t rows);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a planner of CPUs hands to select_plan.
+// Turns a CPU plan and its cost into a proposal for select_plan.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace tartan::plan {
 
-// The plan of the kernel as it is, nothing packed, with its cost in microseconds and in words.
+// Proposes a plan for the kernel as it is, without packed operands.
 inline PlannedKernel Propose(const CpuKernel& kernel, CpuPlan plan, const CpuCost& cost) {
   return {
       kernel.flat, std::move(plan), {}, kernel.machine.Microseconds(cost.total()), cost.ToString()};

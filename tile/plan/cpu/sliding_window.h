@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduced indices that a CPU plan unrolls, as it does small windows: then the points of a tile that
-// constraints leave out are known where the place of the tile is.
+// Reduced indices that a CPU plan unrolls completely, such as small windows. The position of a tile
+// then determines which of its points the constraints exclude.
 #pragma once
 
 #include <optional>
@@ -12,32 +12,33 @@
 
 namespace tartan::plan {
 
-// The plan has all values of reduced index i side by side.
+// Returns whether the plan unrolls reduced index i completely.
 bool IsUnrolled(const poly::FlatContraction& flat, const CpuPlan& plan, int i);
 
-// Of some reduced index.
+// Returns whether the plan unrolls some reduced index completely.
 bool HasWindow(const poly::FlatContraction& flat, const CpuPlan& plan);
 
-// The constraints on output index i and on unrolled indices alone, of which there is one at least.
+// Returns the constraints that depend on output index i and unrolled indices only, and on one
+// unrolled index or more.
 std::vector<math::RangeConstraint> WindowConstraints(const poly::FlatContraction& flat,
                                                      const CpuPlan& plan, int i);
 
-// Tiles [begin, end) along an index, counted from 0.
+// Tiles [begin, end) along an index; the first tile is 0.
 struct TileRange {
   int64_t begin = 0;
   int64_t end = 0;
 };
 
-// The tiles of a loop over output index i in which all window constraints on it hold at
-// every point, where the other tiles are few: those can be generated one by one. None where no
-// window constraint is on it. The loop is to walk the whole range.
+// Returns the tiles of a loop over output index i whose points satisfy all window constraints on i,
+// if the other tiles are few enough to generate separately. Empty if no window constraint depends
+// on i. Requires: the loop covers the whole range.
 std::optional<TileRange> InnerTiles(const poly::FlatContraction& flat, const CpuPlan& plan, int i);
 
-// The different elements that an access reads within a tile, of those `strides` apart.
+// Number of distinct elements within a tile for an access with these strides.
 int64_t DistinctElements(const CpuPlan& plan, const std::vector<int64_t>& strides);
 
-// A reduced index whose values at neighbouring outputs read the same elements, by an access with
-// these strides: its stride divides that of output index `output`, and its reach is greater.
+// Returns whether adjacent outputs read the same elements at different values of `reduced`: the
+// stride of `reduced` divides the stride of `output`, and its extent is larger.
 bool Slides(const poly::FlatContraction& flat, const std::vector<int64_t>& strides, int output,
             int reduced);
 

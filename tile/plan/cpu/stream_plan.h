@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for products of a few rows with a large matrix on CPUs: a token's or a few pictures' worth
-// of a model. Reading the matrix is what takes time.
+// CPU plans for a GEMM of few rows by a large matrix, as for one token or a few images. Reading the
+// matrix limits the speed.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,10 @@
 
 namespace tartan::plan {
 
-// All rows share one reading of the matrix, which is walked along its rows in several long streams
-// at a time, as memory gives them quickest. Where results are neighbours along those rows, partial
-// results wait in the first cache; where the sum goes along them, vectors hold partial results.
-// Where memory prefers one stream, a constant matrix is packed so that it is one (packed_stream.h).
-// Nothing where the kernel is another product, or its matrix is small enough for a cache.
+// Plans a kernel that reads the matrix once for all rows, in several long streams. If results are
+// contiguous along the matrix's rows, partial results stay in L1. If the sum runs along them,
+// vectors hold partial results. On processors that prefetch one stream best, a constant matrix is
+// packed (packed_stream.h). Empty for other kernels and for matrices that fit a cache.
 std::optional<PlannedKernel> StreamPlan(const poly::FlatContraction& merged,
                                         const HardwareSettings& settings,
                                         const std::vector<bool>& is_constant);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which results go past the caches.
+// Threshold for outputs that are written with non-temporal stores, past the caches.
 #pragma once
 
 #include <cstdint>
 
 namespace tartan::plan {
 
-// Outputs of this size and more fill the last cache before they are read again.
+// Bytes, minimum size of such an output. It would fill the last-level cache before it is read.
 inline constexpr int64_t kStreamedBytes = int64_t{16} << 20;
 
 }  // namespace tartan::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best register tiles of a kernel on CPU devices, and of each the best order of loops, tasks
-// and blocks.
+// Searches a CPU kernel's register tiles, and for each of them the loop order, tasks and cache
+// block.
 #pragma once
 
 #include <cstddef>
@@ -23,55 +23,57 @@ class TileSearch {
     CpuCost cost;
   };
 
-  // Register tiles whose loops are looked at.
+  // Number of register tiles whose loop orders are tried.
   static constexpr size_t kTiles = 4;
 
-  // The arguments outlive the object.
+  // Keeps references to the arguments.
   TileSearch(const poly::FlatContraction& flat, const HardwareSettings& settings);
 
-  // The best order of loops for each of the `count` best register tiles. With `vector_index` given,
-  // only plans with vectors along the whole of it.
+  // Returns the best loop order for each of the `count` best register tiles. If `vector_index` is
+  // given, only plans with vectors along its whole range.
   std::vector<Candidate> Plain(size_t count, int vector_index = -1);
 
-  // The same with blocks of the tiles that are best without, where they may be worth it. After
-  // Plain.
+  // Returns the best plans with cache blocks, for the tiles that are best without one. Requires a
+  // call of Plain.
   std::vector<Candidate> Blocked();
 
  private:
-  // Nothing side by side but what a choice tells apart.
+  // A tile of one point, or of all values of indices that a poly::Choice depends on.
   static CpuPlan StartPlan(const CpuKernel& kernel);
 
   int64_t Range(int i) const { return flat_.indices[i].range; }
   int IndexCount() const { return static_cast<int>(flat_.indices.size()); }
 
-  // Tiles of one vector index each, with up to two more indices in registers.
+  // Collects register tiles of one vector index each, with up to two more indices.
   void RegisterTiles(int only);
-  // The compiler interleaves what is done to vectors side by side: with much to do, registers run
-  // short. Where nothing is accumulated the processor overlaps one vector after the other anyway.
+  // Maximum number of vectors in a tile. The compiler interleaves their computations, and long ones
+  // exhaust the registers. Without accumulation, the processor overlaps consecutive vectors anyway.
   int64_t MostVectors() const;
   void Rows(const CpuPlan& plan);
-  // Some read has its neighbours along `row`, not along the vector: a block of rows uses the cache
-  // lines that the vector's lanes lie in.
+  // Returns whether some read is contiguous along `row` instead of the vector index. Several rows
+  // then share the cache lines of the lanes.
   bool IsTransposed(int vector, int row) const;
   void Consider(const CpuPlan& plan);
   void Consider(const CpuPlan& plan, double most_statements);
   // The widest vector that fits the index's range.
   int Lanes(int i) const;
-  // What an element had of valid points is noted for a tile as a whole; flags are no vectors.
+  // False for kernels that record whether an element had a valid point, which a tile does as a
+  // whole, and for booleans.
   bool MayVectorize(int i) const;
   bool MayUnroll(int i) const;
 
-  // There is enough arithmetic for caches to matter.
+  // Returns whether there is enough arithmetic for caches to matter.
   bool IsWorthBlocks(const Candidate& tile) const;
-  // The order of loops and the size of tasks for one register tile; with blocks, those that have
-  // one.
+  // Tries loop orders and task sizes for a register tile; with `blocks`, those that have a cache
+  // block.
   void Loops(const Candidate& tile, bool blocks);
-  // Whole tasks, and one of the loops `cut` in parts.
+  // Costs one loop order with whole tasks, and with each of the loops `cut` divided.
   void Order(const Candidate& tile, std::vector<int> order, const std::vector<int>& cut,
              bool blocks);
-  // The edges of windows are told where a work-item walks the whole range.
+  // False if a window needs the loop over output index i to cover the whole range, so that border
+  // tiles are known.
   bool MayCut(const CpuPlan& plan, int i) const;
-  // Cuts the outermost loops until there is work for every core.
+  // Divides the outermost loops until every core has work.
   void Tasks(CpuPlan plan, const CpuCost& cost, bool blocks);
   void Cost(const CpuPlan& plan, CpuCost cost);
 
@@ -80,7 +82,7 @@ class TileSearch {
   const CpuPlan scalar_;
   const BlockChoices choices_;
   std::vector<Candidate> tiles_;
-  std::vector<Candidate> plain_;  // the best of each tile without a block
+  std::vector<Candidate> plain_;  // best plan of each tile without a block
   Candidate best_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for reductions over a few points on CPUs: pools, counts in windows, the gradients of both.
+// CPU plans for reductions over few points: pools, counts in windows, and their gradients.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace tartan::plan {
 
-// The points unrolled one after the other, in vectors along the outputs' neighbours; edges are
-// masks. Nothing where reads are not along vectors, or the kernel multiplies two tensors: its
-// operands want to stay in registers.
+// Plans a kernel with all points unrolled, vectors along contiguous outputs, and masks at the
+// borders. Empty if reads are not contiguous along vectors, or if the kernel multiplies two
+// tensors, whose elements should stay in registers.
 std::optional<PlannedKernel> WindowPlan(const poly::FlatContraction& merged,
                                         const HardwareSettings& settings);
 

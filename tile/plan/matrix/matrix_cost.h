@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan for a GPU's matrix unit costs.
+// Cost of tensor-core plans.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace tartan::plan {
 
-// Work-groups of the plan that a compute unit holds at once.
+// Work-groups of the plan that fit a compute unit at the same time.
 int64_t ResidentGroups(const MatrixPlan& plan, const HardwareSettings& settings);
 
-// Of the kernel `flat`, whose constant factors are packed.
+// Estimates the cost of a kernel `flat` whose constant factors are packed.
 MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPlan& plan,
                               const HardwareSettings& settings);
 
-// Of a stage of a chain (LowerMatrixPart), for one of its groups: cycles that the group shares with
-// others on its compute unit, and cycles that it waits.
+// Cycles of one work-group for a GEMM stage of a fused row kernel (LowerMatrixPart). `work`: cycles
+// that the groups of a compute unit share. `wait`: stall cycles.
 struct MatrixPartCycles {
   double work = 0;
   double wait = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which indices are the rows, columns and depth of a product on a matrix unit, and how its factors
-// come to local memory.
+// Maps a kernel's indices to the rows, columns, batch and K of a tensor-core GEMM, and chooses how
+// each factor is loaded into local memory.
 #pragma once
 
 #include <array>
@@ -15,27 +15,27 @@
 
 namespace tartan::plan {
 
-// Which of the body's factors are packed though they are no constants.
+// For each of the body's two factors: pack it in each run although it is not constant.
 using PackedVariables = std::array<bool, 2>;
 
 struct MatrixOperands {
-  PlannedKernel planned;  // the kernel that reads what is packed, without a plan
-  MatrixPlan plan;        // all but tiles, slices and stages
-  // Factors that are packed in each run, and the bytes that this moves.
+  PlannedKernel planned;  // the kernel that reads the packed factors; no plan yet
+  MatrixPlan plan;        // complete except for tiles, slices and stages
+  // Number of factors packed in each run, and the bytes that packing moves.
   int packings = 0;
   int64_t packed_bytes = 0;
 };
 
-// Nothing where the kernel is no sum of products of two reads of floats whose output indices belong
-// to one of the factors each, or to both; or where a factor that is to be packed is a constant, or
-// cannot be. Constant factors (`is_constant`, of the kernel's tensors) are packed.
+// Maps a kernel whose constant factors are packed. Empty unless the kernel sums the multiplied
+// values of two float reads, and each output index belongs to one factor or to both. Also empty if
+// a factor in `packed` is constant or cannot be packed. `is_constant[t]`: tensor t is constant.
 std::optional<MatrixOperands> ChooseMatrixOperands(const poly::FlatContraction& flat,
                                                    MatrixFormat format,
                                                    const std::vector<bool>& is_constant,
                                                    const PackedVariables& packed);
 
-// The same for a part of a larger kernel, which packs nothing: a group has one value of each of the
-// indices `fixed`, which count as a batch, and reads local memory where `is_local` says so.
+// Maps a GEMM stage of a larger kernel, without packing. A work-group has one value of each index
+// in `fixed`; these form the batch. `is_local[t]`: tensor t is in local memory.
 std::optional<MatrixPlan> ChooseMatrixOperandsOfGroup(const poly::FlatContraction& flat,
                                                       MatrixFormat format,
                                                       const std::vector<int>& fixed,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors of products in the format of a matrix unit, ahead of the products.
+// Repacking of GEMM factors into a tensor core's number format and order, by a kernel that runs
+// first.
 #pragma once
 
 #include <vector>
@@ -9,9 +10,9 @@
 
 namespace tartan::plan {
 
-// The copy of what an access reads, with a dimension for each of `indices` in this order, rounded
-// to the format. Its only tensor is the one that is read. Requires: for every point of the indices'
-// ranges there is an element.
+// Returns the kernel that copies the elements of an access, with one dimension for each of
+// `indices` in this order, rounded to the format. The copied tensor is its only tensor. Requires an
+// element at every point of the indices' ranges.
 poly::FlatContraction FactorCopy(const poly::FlatContraction& flat, int access,
                                  const std::vector<int>& indices, MatrixFormat format);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two products of one factor on a matrix unit as one kernel: a gate and what it multiplies.
+// Dual GEMM: fuses two tensor-core GEMMs that share a factor, as in gated linear units, into one
+// kernel.
 #pragma once
 
 #include <optional>
@@ -9,11 +10,11 @@
 
 namespace tartan::plan {
 
-// `reader` with the sums of `producer` beside its own, computed where it reads `result`, which the
-// producer gives and which is stored no more. All tensors of both flats have the values whose
-// memory they are, packed ones as well, and so have those of the result. Nothing where these are
-// not plans for a matrix unit alike in all but the second factor and what follows the sums, where
-// results are not read at their own places alone, or where both apart are expected to be as quick.
+// Adds the sums of `producer` to `reader`, which computes them where it reads `result`; `result` is
+// no longer stored. Requires: all tensors of both kernels, packed ones and results included, have
+// the values whose memory they are. Empty unless both are tensor-core plans that agree in all but
+// the second factor and the epilogue, and `reader` reads `result` only at its own position. Also
+// empty if the fused kernel is not predicted faster.
 std::optional<PlannedKernel> PairMatrixProducts(const PlannedKernel& reader,
                                                 const PlannedKernel& producer, ir::ValueId result,
                                                 const HardwareSettings& settings);

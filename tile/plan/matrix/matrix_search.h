@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of products for a GPU's matrix unit, and what they cost.
+// Searches tensor-core plans of GEMMs.
 #pragma once
 
 #include <optional>
@@ -12,23 +12,23 @@
 
 namespace tartan::plan {
 
-// The plan of the fewest microseconds; nothing where the kernel is no sum of products of two reads
-// of floats whose output indices belong to one of the factors each, or to both, or where the device
-// has no matrix unit. Factors that are constant (`is_constant`, of the kernel's tensors) are packed
-// in the unit's format, in the order of its tiles' rows, and so are others where what groups save
-// that need not round, convert or gather is worth a kernel more. Of a kernel with merged indices.
+// Returns the fastest plan by the cost model. Empty if the device has no tensor cores, or if the
+// kernel is not a sum of two multiplied float reads whose output indices each belong to one factor
+// or to both. Constant factors (`is_constant`, per tensor) are packed in the tensor core's format
+// and tile order. Other factors are packed in each run if saved rounding, conversion or gathering
+// repays another kernel. Requires merged indices.
 std::optional<PlannedKernel> MatrixCandidate(const poly::FlatContraction& flat,
                                              const HardwareSettings& settings, MatrixFormat format,
                                              const std::vector<bool>& is_constant);
 
-// Of each way to pack factors that are no constants the plan of the fewest microseconds, the one
-// that packs none first.
+// Returns the fastest plan for each choice of non-constant factors to pack; the plan that packs
+// none is first.
 std::vector<PlannedKernel> MatrixCandidates(const poly::FlatContraction& flat,
                                             const HardwareSettings& settings, MatrixFormat format,
                                             const std::vector<bool>& is_constant);
 
-// The plan with the tiles of the fewest microseconds, where all but tiles, slices and stages is
-// chosen; nothing where none have room.
+// Chooses tiles, slices and stages for a plan that is otherwise complete. Empty if no tile fits
+// local memory.
 std::optional<MatrixPlan> ChooseMatrixTiles(const poly::FlatContraction& flat, MatrixPlan plan,
                                             const HardwareSettings& settings);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products for a GPU's matrix unit whose depth is divided among work-groups.
+// Split-K for tensor-core GEMMs: K is divided among work-groups.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@
 
 namespace tartan::plan {
 
-// A kernel that adds up the sums of runs of the depth, which one for the matrix unit makes: where
-// tiles of the results are too few for the device. Parameters as of MatrixCandidate; nothing where
-// that has no plan for the runs.
+// Plans split-K as two kernels: a tensor-core GEMM of K chunks, and the returned kernel, which adds
+// up the partial sums. Useful if there are too few result tiles for the device. Parameters as of
+// MatrixCandidate. Empty if the GEMM of K chunks has no plan.
 std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& flat,
                                                   const HardwareSettings& settings,
                                                   MatrixFormat format,
                                                   const std::vector<bool>& is_constant);
 
-// A product as two kernels: one for the matrix unit makes the sums of runs of its depth, the other
-// one adds them up.
+// A GEMM divided by split-K: a tensor-core kernel computes the sums of K chunks, another kernel
+// adds them up.
 struct DepthSplit {
   poly::SplitKernel kernels;
   int64_t runs = 1;
-  double partial_us = 0;  // predicted, of the first kernel
-  double moving_us = 0;   // what it makes
+  double partial_us = 0;  // predicted time of the first kernel
+  double moving_us = 0;   // predicted time to move the partial sums
 };
 
-// The quickest by the first kernel and by what it writes; nothing where the matrix unit makes none.
-// `only_equal`: all runs have the same length, and what follows adds up their sums in passing.
+// Returns the fastest split-K form by the time of the first kernel and of moving the partial sums.
+// Empty if tensor cores cannot compute it. `only_equal`: all chunks have the same length, and the
+// consumer adds up the partial sums at no extra cost.
 std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
                                          const HardwareSettings& settings, MatrixFormat format,
                                          const std::vector<bool>& is_constant, bool only_equal);

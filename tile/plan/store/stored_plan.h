@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as data that outlives the process, and the form of a kernel that they are found by.
+// Serialization of plans, and the key by which a stored plan is found.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,14 @@ class StoredPlan;
 
 namespace tartan::plan {
 
-// What plans of a kernel depend on: its tables without names and comments, element types, which
-// operands are constant. Of a kernel with merged indices (poly::MergeIndices).
+// Returns a key of everything that a kernel's plans depend on: its tables without names and
+// comments, element types, and constant operands. Requires merged indices (poly::MergeIndices).
 std::string KernelForm(const poly::FlatContraction& merged, const std::vector<bool>& is_constant);
 
 proto::StoredPlan ToProto(const PlannedKernel& planned);
 
-// The kernel with its operands packed and the plan, if it is one for this kernel and device:
-// nothing otherwise, whatever the message holds.
+// Restores a plan and packs the kernel's operands for it. Empty if the message holds no valid plan
+// for this kernel and device; any message is safe.
 std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
                                        const poly::FlatContraction& merged,
                                        const HardwareSettings& settings);
