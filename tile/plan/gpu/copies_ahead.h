@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps whose tiles are copied into local memory while the step before is computed
-// (Buffering::kCopies).
+// Software pipelining of a step's tiles by asynchronous copies (Buffering::kCopies).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +10,12 @@
 
 namespace tartan::plan {
 
-// Returns whether the tiles of a plan with several steps may come by copies that pass no register:
-// vectors of 16 bytes, of which those outside of the tensor become zero.
+// Returns whether the tiles of a plan with several steps can be loaded by asynchronous copies.
+// These move 16-byte vectors without registers; vectors outside of the tensor become zero.
 bool MayCopyAhead(const poly::FlatContraction& flat, const GpuPlan& plan);
 
-// Local memory for a group: such kernels may have more than OpenCL tells of.
+// Bytes of local memory available to a work-group. Kernels with asynchronous copies may use more
+// than OpenCL reports.
 int64_t MostLocalBytes(const GpuPlan& plan, const HardwareSettings& settings);
 
 }  // namespace tartan::plan

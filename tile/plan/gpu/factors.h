@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that sum products of two tensors.
+// Recognizes kernels that sum the multiplied values of two tensors.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace tartan::plan {
 
-// The accesses of the two factors of the body: of a sum in float32 of products of two different
-// reads of floats, none of them guarded. Nothing of other kernels.
+// Returns the accesses of the body's two factors, if the kernel is a float32 sum of two multiplied,
+// unguarded reads of different float accesses. Empty for other kernels.
 std::optional<std::pair<int, int>> FactorsOf(const poly::FlatContraction& flat);
 
 }  // namespace tartan::plan

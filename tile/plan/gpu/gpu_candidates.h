@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for devices whose work-items are lanes (GPUs).
+// Tiled GPU plans, best first.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,13 @@
 
 namespace tartan::plan {
 
-// Up to `count` plans, the best first, and at least one. Of a kernel with merged indices.
+// Returns up to `count` plans, and one or more in any case. Requires merged indices.
 std::vector<PlannedKernel> GpuCandidates(const poly::FlatContraction& flat,
                                          const HardwareSettings& settings, int count);
 
-// The kernel that aggregates what `split.partial` computes in `partial_us`, which is a part of it;
-// nothing where it has no plan in groups.
+// Plans the second kernel of a split reduction, which aggregates the results of `split.partial`.
+// `partial_us` is the predicted time of the first kernel and is included in the result's. Empty if
+// the second kernel has no tiled plan.
 std::optional<PlannedKernel> PlanTotal(poly::SplitKernel split, double partial_us,
                                        const HardwareSettings& settings);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan for a GPU will cost: a model of one compute unit that counts instructions, accesses
-// to local memory with their bank conflicts, memory sectors, and the groups that run side by side.
+// Cost of tiled GPU plans: a model of one compute unit. It counts instructions, local memory
+// accesses with bank conflicts, memory sectors, and resident work-groups.
 #pragma once
 
 #include "tile/base/hardware_settings.h"
@@ -9,12 +9,12 @@
 
 namespace tartan::plan {
 
-// Sets nothing; `plan` is complete but for its cost. Infinite microseconds where the plan does not
-// fit the device.
+// Estimates the cost of a plan that is complete except for its cost. Infinite microseconds if the
+// plan does not fit the device.
 GroupCost EstimateGroupCost(const GroupProblem& problem, const GpuPlan& plan,
                             const HardwareSettings& settings);
 
-// 32-bit registers of a work-item, estimated.
+// Estimated 32-bit registers per work-item.
 double RegisterCount(const GroupProblem& problem, const GpuPlan& plan);
 
 }  // namespace tartan::plan

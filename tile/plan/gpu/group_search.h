@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best plan of a kernel for a GPU, by best-first search over how its indices are split.
+// Best-first search of tiled GPU plans over the splits of a kernel's indices.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace tartan::plan {
 
-// The best `count` plans that were found, the best first. None where the kernel is not of a form
-// that LowerGroupKernel knows, or the device has no local memory. Of a kernel with merged indices
+// Returns the best `count` plans, best first. Empty if LowerGroupKernel does not support the
+// kernel's form, or if the device has no local memory. Requires merged indices
 // (poly::MergeIndices).
 std::vector<GpuPlan> SearchGpuPlans(const poly::FlatContraction& flat,
                                     const HardwareSettings& settings, int count);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which inputs of a work-group's tile go through local memory, and what edges read as.
+// Chooses which inputs of a work-group's tile are staged in local memory, and how elements outside
+// of the constraints read.
 #pragma once
 
 #include <optional>
@@ -11,11 +12,11 @@
 
 namespace tartan::plan {
 
-// What planning needs to know of a kernel, found once. Holds references to `flat`.
+// Properties of a kernel that GPU planning needs, computed once. Holds a reference to `flat`.
 class GroupProblem {
  public:
-  // `local_tensors`: those that are in local memory already; empty: none. `is_local_output`: the
-  // result goes there, too.
+  // `local_tensors`: per tensor, whether it is already in local memory; empty: none.
+  // `is_local_output`: the result is written to local memory, too.
   explicit GroupProblem(const poly::FlatContraction& flat,
                         const std::vector<bool>& local_tensors = {}, bool is_local_output = false);
 
@@ -25,9 +26,9 @@ class GroupProblem {
     int64_t count = 0;                   // elements of the tensor
     bool in_body = false;
     bool in_outputs = false;
-    // Reads as this value leave the accumulator alone.
+    // Value that leaves the accumulator unchanged when this access reads it.
     std::optional<double> fill;
-    // May be copied: its elements can be told by its indices alone.
+    // The access can be staged: its indices alone determine its elements.
     bool may_be_staged = false;
     bool is_local = false;  // the tensor is in local memory
   };
@@ -37,16 +38,16 @@ class GroupProblem {
   const poly::FlatAccess& output() const { return output_; }
   int index_count() const { return static_cast<int>(flat_.indices.size()); }
   bool is_output(int i) const { return i < flat_.output_index_count; }
-  // The form that LowerGroupKernel knows.
+  // LowerGroupKernel supports the kernel's form.
   bool is_eligible() const { return is_eligible_; }
   bool is_local_output() const { return is_local_output_; }
-  // The index along which stored elements are neighbours; -1: none.
+  // Index along which stored elements are contiguous; -1: none.
   int contiguous_output() const { return contiguous_output_; }
   // Returns whether the body reads vectors along the index: at least one read has stride 1 there,
   // and all others have stride 0 or 1.
   bool ReadsContiguously(int index) const;
-  int64_t operations() const { return operations_; }  // of the body, per point
-  // The body reads elements at coordinates that are themselves computed.
+  int64_t operations() const { return operations_; }  // operations of the body per point
+  // The body reads elements at computed coordinates.
   bool has_computed_reads() const { return has_computed_reads_; }
 
  private:
@@ -60,15 +61,15 @@ class GroupProblem {
   bool has_computed_reads_ = false;
 };
 
-// Stages the accesses of a plan whose splits, thread parts and lane index are set: those whose
-// elements several work-items use, or that memory would give to neighbours one by one.
+// Chooses the staged accesses of a plan whose splits, thread parts and lane index are set. Stages
+// elements that several work-items use, and reads that memory would serve one element at a time.
 void StageAccesses(const GroupProblem& problem, GpuPlan* plan);
 
-// Which of TileConstraints need no check because where one fails the inputs read as values that
-// leave the accumulator alone.
+// Returns, for each of TileConstraints, whether it needs no check: outside of it the inputs read as
+// values that leave the accumulator unchanged.
 std::vector<bool> FilledConstraints(const GroupProblem& problem, const GpuPlan& plan);
 
-// What LowerGroupKernel relies on, for plans made by hand; "" or what is wrong.
+// Validates plans made by hand for LowerGroupKernel. Returns the problem, or "".
 std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
                         const HardwareSettings& settings);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the work-items of a group read and write, of memory and of local memory: instructions, bytes
-// and cycles that a plan's accesses take.
+// Memory and local memory traffic of a work-group: instructions, bytes and cycles of a plan's
+// accesses.
 #pragma once
 
 #include <array>
@@ -13,35 +13,34 @@
 
 namespace tartan::plan {
 
-// Figures of NVIDIA's compute units, which the others resemble.
-
-// What one group does, per step or at its end.
+// Work of one work-group, per step or at its end.
 struct GroupWork {
   double instructions = 0;      // per work-item
-  double local_cycles = 0;      // of the compute unit's local memory
-  double bytes = 0;             // through the L2 cache
-  double latency = 0;           // of a group by itself, beside its instructions
-  double bytes_asked = 0;       // of memory by a warp's own loads
-  double bytes_ahead = 0;       // of those, by all warps before they wait
-  double loaded_registers = 0;  // what copies to local memory pass through, per work-item
+  double local_cycles = 0;      // cycles of the compute unit's local memory
+  double bytes = 0;             // bytes through L2
+  double latency = 0;           // stall cycles of the group in addition to its instructions
+  double bytes_asked = 0;       // bytes that a warp's own loads request from memory
+  double bytes_ahead = 0;       // bytes_asked of all warps that are in flight before they wait
+  double loaded_registers = 0;  // registers per work-item for copies to local memory
 };
 
 class GroupTraffic {
  public:
-  // Both outlive the object.
+  // Keeps references to both arguments.
   GroupTraffic(const GroupProblem& problem, const GpuPlan& plan);
 
   bool IsStaged(int access) const;
-  // The copy of a tile and its use. Returns the reads from local memory per work-item.
+  // Adds the copy of a staged tile and its reads. Returns local memory reads per work-item.
   double AddStaged(const StagedAccess& staged, GroupWork* work) const;
-  // Accesses of memory by every work-item, at every position in the step or at the end, with
-  // `resident` groups side by side. Returns how many; those of local memory do not count.
+  // Adds direct accesses by every work-item, at every position of the step or at the end, with
+  // `resident` work-groups on the compute unit. Returns their number; accesses of local memory do
+  // not count.
   double AddDirect(const GroupProblem::Access& access, bool in_step, double resident,
                    GroupWork* work) const;
-  // Returns the instructions that move `elements`, `lanes` at a time.
+  // Returns the instructions that move `elements`, `lanes` elements each.
   double AddMemory(const poly::FlatAccess& access, double element_bytes, double elements,
                    int64_t lanes, GroupWork* work) const;
-  // What a work-item reads once and uses several times waits in registers.
+  // Registers for elements that a work-item reads once and uses several times.
   double WindowRegisters() const;
 
  private:
@@ -53,7 +52,8 @@ class GroupTraffic {
   const GroupProblem& problem_;
   const GpuPlan& plan_;
   const double warps_;
-  std::vector<std::array<int64_t, 32>> warp_;  // where the first one's work-items are, per index
+  // Positions of the first warp's work-items, per index.
+  std::vector<std::array<int64_t, 32>> warp_;
   int warp_size_ = 0;
 };
 

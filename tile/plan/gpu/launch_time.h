@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch takes among others, as those of a model are.
+// Predicted time of a GPU launch within a program.
 #pragma once
 
 #include "tile/base/hardware_settings.h"
@@ -7,8 +7,8 @@
 
 namespace tartan::plan {
 
-// Microseconds of a GPU: those that the plan predicts, where it may be in a sequence of launches
-// with what a launch takes there.
+// Predicted microseconds of a launch. If the kernel may be part of a persistent megakernel, with
+// the launch overhead there.
 double LaunchMicroseconds(const PlannedKernel& kernel, const HardwareSettings& settings);
 
 }  // namespace tartan::plan

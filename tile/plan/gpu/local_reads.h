@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How products in chains read what is in local memory already.
+// Vector reads of tensors that are already in local memory, for GEMM stages of fused row kernels.
 #pragma once
 
 #include "tile/plan/gpu/gpu_plan.h"
@@ -7,9 +7,9 @@
 
 namespace tartan::plan {
 
-// Adds accesses of such tensors to what a plan stages (StagedAccess::is_there), where work-items
-// read them in vectors along a reduced index: each is then read once for all results that it adds
-// to. Behind StageAccesses.
+// Adds such accesses to the plan's staged ones (StagedAccess::is_there), if work-items read them in
+// vectors along a reduced index. Each vector is then read once for all results that it contributes
+// to. Requires a call of StageAccesses.
 void StageLocal(const GroupProblem& problem, GpuPlan* plan);
 
 }  // namespace tartan::plan

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision how a product of few rows by a constant matrix runs as a part of a GPU's sequence of
-// launches: a work-group for each block of columns, of which there is at most one to a compute
-// unit. The block's weights come to local memory all at once, and begin to while the group waits
-// for the launch before (loop::Early); then the work-items divide its vectors and the depth among
-// themselves, and add up.
+// The streamed-weight plan: a GEMM of few rows by constant weights within a persistent megakernel.
+// Each work-group has one block of columns, and each compute unit at most one work-group. The group
+// copies all weights of its block to local memory, and starts before the preceding launch ends
+// (loop::Early). Its work-items then divide the block's vectors of columns and K, and add up.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +13,10 @@
 
 namespace tartan::plan {
 
-// The terms of a plan's cost, in microseconds.
+// Terms of a plan's cost, in microseconds.
 struct RowStreamCost {
-  double load_us = 0;     // of the weights, from memory
-  double compute_us = 0;  // once they and the rows are there
+  double load_us = 0;     // load the weights from memory
+  double compute_us = 0;  // compute after weights and rows are loaded
   double microseconds = 0;
 
   std::string ToString() const;
@@ -25,23 +24,24 @@ struct RowStreamCost {
 };
 
 struct RowStreamPlan {
-  int rows_access = 0, weights_access = 0;  // of the kernel's accesses
-  std::vector<int> rows;                    // output indices of the rows alone
-  int block = 0, column = 0;                // of the weights: of blocks, and within one
-  std::vector<int> depth;                   // reduced indices, as the weights have them
-  int64_t vector = 1;                       // columns that a work-item takes at once
+  int rows_access = 0, weights_access = 0;  // positions in flat.accesses
+  std::vector<int> rows;                    // output indices that only the rows have
+  int block = 0, column = 0;                // output indices of the weights: block, column in it
+  std::vector<int> depth;                   // reduced indices, in the weights' order
+  int64_t vector = 1;                       // columns per work-item at a time
   RowStreamCost cost;
 
   static constexpr int64_t kThreads = 256;
-  static constexpr int64_t kSlices = 8;  // partial sums of an element that are left for the end
+  static constexpr int64_t kSlices = 8;  // partial sums per element added up last
 
   int64_t threads() const { return kThreads; }
   int64_t RowCount(const poly::FlatContraction& flat) const;
   int64_t Depth(const poly::FlatContraction& flat) const;
-  int64_t ColumnCount(const poly::FlatContraction& flat) const;  // of a block
-  // Work-items that share a vector of columns; others do nothing.
+  int64_t ColumnCount(const poly::FlatContraction& flat) const;  // columns per block
+  // Work-items that share a vector of columns and divide K; remaining work-items are idle.
   int64_t Sharers(const poly::FlatContraction& flat) const;
-  // Elements of local memory: the block of weights, the rows, the sharers' sums, those of slices.
+  // Elements of local memory: the weights of a block, the rows, partial sums of sharers, partial
+  // sums of slices.
   int64_t WeightsSize(const poly::FlatContraction& flat) const;
   int64_t RowsSize(const poly::FlatContraction& flat) const;
   int64_t PartialsSize(const poly::FlatContraction& flat) const;

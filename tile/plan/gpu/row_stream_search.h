@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proposes plans for products of few rows by constant weights.
+// Proposes streamed-weight plans (row_stream_plan.h).
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace tartan::plan {
 
-// The kernel with its weights packed by blocks of columns ([block] [depth] [column]), where it is a
-// product of at most four rows of float32 by constants, blocks fit in local memory, and the device
-// runs sequences and takes kernels with that much of it. `is_constant`: of each tensor, whether no
-// run changes it. Of weights below `least_bytes` nothing: they stay in the second cache.
+// Plans a kernel with its weights packed as [block] [K] [column]. Requires a float32 GEMM of at
+// most four rows by constants, blocks that fit local memory, and a device with persistent
+// megakernels of that much local memory; else empty. `is_constant[t]`: no run changes tensor t.
+// Empty for weights smaller than `least_bytes`, which stay in L2.
 std::optional<PlannedKernel> RowStreamCandidate(const poly::FlatContraction& flat,
                                                 const HardwareSettings& settings,
                                                 const std::vector<bool>& is_constant,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements neighbouring work-items of a group have.
+// Assigns the elements of a tile to adjacent work-items.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace tartan::plan {
 
-// Neighbouring work-items take neighbouring elements of the output, but not more than fill a memory
-// line, so that a warp is a block in two dimensions and shares what it reads from local memory.
+// Returns thread parts where adjacent work-items take adjacent output elements, up to one memory
+// line. A warp then covers a two-dimensional block, whose work-items share reads from local memory.
 std::vector<ThreadPart> OrderThreads(const GroupProblem& problem, const GpuPlan& plan);
 
 }  // namespace tartan::plan

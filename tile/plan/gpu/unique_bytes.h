@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel moves from and to memory, however it is divided.
+// Compulsory memory traffic of a kernel, independent of tiling.
 #pragma once
 
 #include "tile/plan/gpu/gpu_plan.h"
@@ -7,8 +7,8 @@
 
 namespace tartan::plan {
 
-// Bytes that memory must give and take at least: of each tensor what the kernel reads of it, and
-// what is read beside short runs of neighbours.
+// Bytes that the kernel must move from and to memory: the parts of tensors that it reads or writes,
+// and the unused parts of sectors when contiguous spans are short.
 double UniqueBytes(const GroupProblem& problem, const GpuPlan& plan);
 
 }  // namespace tartan::plan

@@ -12,11 +12,11 @@
 
 namespace tartan::plan {
 
-// Returns the fastest plan by the cost model. Empty if the device has no tensor cores, or if the
-// kernel is not a sum of two multiplied float reads whose output indices each belong to one factor
-// or to both. Constant factors (`is_constant`, per tensor) are packed in the tensor core's format
-// and tile order. Other factors are packed in each run if saved rounding, conversion or gathering
-// repays another kernel. Requires merged indices.
+// Returns the fastest plan by the cost model. Empty if the device has no tensor cores. Empty,
+// too, if the kernel is not a sum of two multiplied float reads whose output indices each belong
+// to one factor or to both. Constant factors (`is_constant`, per tensor) are packed in the
+// tensor core's format and tile order. Other factors are packed in each run if saved rounding,
+// conversion or gathering repays another kernel. Requires merged indices.
 std::optional<PlannedKernel> MatrixCandidate(const poly::FlatContraction& flat,
                                              const HardwareSettings& settings, MatrixFormat format,
                                              const std::vector<bool>& is_constant);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the products of a chain read of memory while nothing else is done: in launches of few
-// groups, as attention of one query has, no other group computes while one waits.
+// Prefetching of GEMM operands into registers before the first stage of a fused row kernel. Useful
+// if there are few work-groups, as in attention of one query, where no other group hides memory
+// latency.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,20 @@
 
 namespace tartan::plan {
 
-// The indices along which those elements of a work-item differ that a product reads by an access.
+// Returns the indices along which the elements of an access differ within one work-item of the
+// GEMM.
 std::vector<int> FetchedIndices(const poly::FlatContraction& flat, const GpuPlan& product,
                                 int access);
 
-// How many elements of an access of a product a work-item reads, in vectors as it reads them; 0
-// where it does not have all of them at once in registers.
+// Returns the number of vectors (or elements) that a work-item reads by an access of the GEMM; 0 if
+// it does not have all of them in registers at once.
 int64_t FetchedVectors(const poly::FlatContraction& flat, const GpuPlan& product, int access);
 
-// The lanes of such a vector.
+// Lanes of such a vector.
 int64_t FetchedLanes(const poly::FlatContraction& flat, const GpuPlan& product, int access);
 
-// Chooses what is read into registers before the first stage (RowGroupStage::fetched), where the
-// device has a unit for each group.
+// Chooses the accesses that are prefetched (RowGroupStage::fetched), if the device has a compute
+// unit for each work-group.
 void FetchForProducts(const std::vector<poly::RowKernel>& kernels, const HardwareSettings& settings,
                       RowGroupPlan* plan);
 

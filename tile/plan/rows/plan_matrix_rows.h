@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses how a chain with products of matrices is divided, as attention is, whose products a GPU's
-// matrix unit makes: a warp group has a block of 64 rows, whose elements stay where the unit leaves
-// them, in registers.
+// Plans fused attention on tensor cores: 128 work-items have a block of 64 rows, whose elements
+// stay in the accumulator registers between stages.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +14,9 @@
 
 namespace tartan::plan {
 
-// The quickest plan that the model finds, with its time. Nothing where the device has no such unit,
-// some product is none for it, there are fewer rows, or what is kept of them does not fit local
-// memory. Blocks need not divide the last axis.
+// Returns the fastest plan by the cost model, with its time. Empty if the device has no tensor
+// cores, if they cannot compute some GEMM stage, if there are fewer rows than a block, or if local
+// memory is too small. Blocks need not divide the last row axis.
 std::optional<RowGroupPlan> PlanMatrixRows(const std::vector<int64_t>& rows,
                                            const std::vector<poly::RowKernel>& kernels,
                                            const std::vector<poly::RowTensor>& tensors,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses how a chain with products of matrices walks its rows in blocks (poly::FindOnlineRows), as
-// attention of many keys does, on devices whose work-items are lanes (GPUs).
+// Plans fused attention with online softmax on GPUs: rows are processed in blocks of keys
+// (poly::FindOnlineRows).
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace tartan::plan {
 
-// The quickest plan that the model finds, with its time. Nothing where the chain has another form,
-// its rows are short, or a block does not fit local memory.
+// Returns the fastest plan by the cost model, with its time. Empty if the kernels have another
+// form, if rows are short, or if a block does not fit local memory.
 std::optional<RowGroupPlan> PlanOnlineRows(const std::vector<int64_t>& rows,
                                            const std::vector<poly::RowKernel>& kernels,
                                            const std::vector<poly::RowTensor>& tensors,
                                            const HardwareSettings& settings);
 
-// A plan of PlanOnlineRows for another chain of the same form.
+// Adapts a plan of PlanOnlineRows to other kernels of the same form.
 void CutOnlineRows(const std::vector<poly::RowKernel>& kernels,
                    const std::vector<poly::RowTensor>& tensors, RowGroupPlan* plan);
 

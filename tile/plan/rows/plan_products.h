@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a work-group computes a product of matrices that is a stage of a chain over rows.
+// Tiled plan of a GEMM stage of a fused row kernel on GPUs.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 
 namespace tartan::plan {
 
-// The quickest plan for `threads` work-items, a power of two, of the stage of a chain whose blocks
-// are `blocks` in number along each row axis. `is_local` tells which of the kernel's tensors are in
-// local memory, `is_local_output` whether its result is; of it, the product may take what the
-// settings say; where it `holds_local`, work-items hold vectors of what they read there. Its cost
-// is that of all groups, with a launch. Nothing where there is none, or the kernel has another form
-// than rows by columns by one depth.
+// Returns the fastest plan for `threads` work-items, a power of two; its cost is the time of all
+// work-groups and a launch. Empty if there is none, or unless the kernel is rows by columns with
+// one reduced index.
+// - blocks: number of blocks along each row axis.
+// - is_local: per tensor, whether it is in local memory; is_local_output: the result is.
+// - settings: their local memory size is the limit for this stage.
+// - holds_local: work-items read vectors from local memory into registers.
 std::optional<GpuPlan> PlanProduct(const RowGroupStage& stage, const std::vector<bool>& is_local,
                                    bool is_local_output, const std::vector<int64_t>& blocks,
                                    int64_t threads, const HardwareSettings& settings,

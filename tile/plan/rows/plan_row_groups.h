@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses how a chain of kernels over the same rows is divided on devices whose work-items are
-// lanes (GPUs).
+// Plans row fusion without GEMMs on GPUs.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,8 @@
 
 namespace tartan::plan {
 
-// Nothing where some kernel of the chain is better off, or only possible, in a launch of its own.
-// Blocks divide the last axis evenly.
+// Returns a plan whose blocks divide the last row axis. Empty if some kernel needs a launch of its
+// own or is faster there.
 std::optional<RowGroupPlan> PlanRowGroups(const std::vector<int64_t>& rows,
                                           const std::vector<poly::RowKernel>& kernels,
                                           const std::vector<poly::RowTensor>& tensors,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses how a chain of kernels over the same rows is divided that has products of matrices, as
-// attention has, on devices whose work-items are lanes (GPUs).
+// Plans row fusion with GEMM stages on GPUs, such as attention, without tensor cores.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +12,8 @@
 
 namespace tartan::plan {
 
-// The quickest plan that the model finds, with its time. Nothing where a block does not fit local
-// memory, or some kernel is only possible in a launch of its own. Blocks need not divide the last
-// axis.
+// Returns the fastest plan by the cost model, with its time. Empty if a block does not fit local
+// memory, or if some kernel needs a launch of its own. Blocks need not divide the last row axis.
 std::optional<RowGroupPlan> PlanRowProducts(const std::vector<int64_t>& rows,
                                             const std::vector<poly::RowKernel>& kernels,
                                             const std::vector<poly::RowTensor>& tensors,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses how a chain of kernels over the same rows is divided on CPU devices.
+// Plans row fusion on CPUs.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tartan::plan {
 
-// `row_bytes` is what all tensors have of one row.
+// Returns the plan of a fused row kernel. `row_bytes`: bytes of all tensors per row.
 RowPlan PlanRows(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
                  const std::vector<poly::RowTensor>& tensors, int64_t row_bytes,
                  const HardwareSettings& settings);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which results of a chain's stages take over the local memory of others that nobody reads any
-// more.
+// Reuse of local memory among the intermediate results of a fused row kernel.
 #pragma once
 
 #include <vector>
@@ -10,8 +9,9 @@
 
 namespace tartan::plan {
 
-// Of each tensor that is kept for a block: the tensor whose array it lies in, one that an earlier
-// stage wrote and that is at least as large; or itself. The plan says what is held in registers.
+// Returns, for each tensor kept per block, the tensor whose array it uses: one that an earlier
+// stage wrote, that is dead by then and large enough; or itself. The plan determines which values
+// are in registers instead.
 std::vector<int> ShareArrays(const std::vector<poly::RowKernel>& kernels,
                              const std::vector<poly::RowTensor>& tensors, const RowGroupPlan& plan);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a chain over rows takes of a GPU's time, beside its launch.
+// Cost of fused row kernels on GPUs, without launch overhead.
 #pragma once
 
 #include <vector>
@@ -10,22 +10,21 @@
 
 namespace tartan::plan {
 
-// Of a group by itself: cycles of instructions, which groups of a compute unit share, and of
-// waiting.
+// Cycles of one work-group. `issue`: instructions, which groups of a compute unit share. `wait`:
+// stalls.
 struct StageCycles {
   double issue = 0;
   double wait = 0;
 };
 
-// Of the stages that are no products.
+// Cycles of all stages without a GEMM.
 StageCycles RowStagesCycles(const RowGroupPlan& plan, const std::vector<poly::RowKernel>& kernels);
 
-// Of all groups, of which a compute unit has so many at a time.
+// Microseconds of all work-groups, `resident` of which share a compute unit at a time.
 double GroupsUs(const RowGroupPlan& plan, const StageCycles& group, double resident,
                 const HardwareSettings& settings);
 
-// What the stages that are no products take of the model's time, without the launch. The plan is
-// complete but for its products.
+// Microseconds of the stages without a GEMM. The plan is complete except for its GEMMs.
 double RowStagesUs(const RowGroupPlan& plan, const std::vector<poly::RowKernel>& kernels,
                    const HardwareSettings& settings);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a chain for blocks of its rows, where work-items are lanes (GPUs).
+// Cuts the kernels of a GPU's fused row kernel into blocks of rows.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace tartan::plan {
 
 bool IsOneOf(const std::vector<int>& indices, int index);
 
-// Values of each row axis in a block: `count` of the last.
+// Values of each row axis in a block: `count` of the last axis, one of the others.
 std::vector<int64_t> RowsOfBlock(const std::vector<int64_t>& rows, int64_t count);
 
-// The kernel for such a block, and for one value of each row axis that it has behind those.
+// Returns the kernel for such a block. It has one value of each row axis that precedes the block's.
 poly::RowBlock CutKernel(const poly::RowKernel& kernel, std::vector<int64_t> block,
                          const std::vector<poly::RowTensor>& tensors);
 
-// A plan for such blocks, that does not say yet how they are divided among work-items: its stages
-// have their kernels, the elements of a row, and vectors.
+// Returns a plan for such blocks, without the division among work-items. Its stages have their
+// kernels, inner indices and vector widths.
 RowGroupPlan CutIntoBlocks(const std::vector<int64_t>& rows,
                            const std::vector<poly::RowKernel>& kernels,
                            const std::vector<poly::RowTensor>& tensors, int64_t count);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of a chain with products may do as stages of one launch on GPUs, and the local
-// memory that they take.
+// Legality of row fusion with GEMM stages on GPUs, and its local memory.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +10,26 @@
 
 namespace tartan::plan {
 
-// Blocks of rows and groups of work-items that are tried.
+// Limits of the search: rows per block, work-items per work-group.
 inline constexpr int64_t kMostBlockRows = 64;
 inline constexpr int64_t kFewestThreads = 64;
 inline constexpr int64_t kMostGroupThreads = 256;
 
-// Elements of a row and stage that one work-item walks at most.
+// Maximum elements of a row that one work-item processes in a stage.
 inline constexpr int64_t kMostItemElements = 128;
 
-// None of the kernels is only possible in a launch of its own.
+// Returns whether no kernel requires a launch of its own.
 bool MayBeStages(const std::vector<poly::RowKernel>& kernels);
 
-// A kernel reads of a buffer what another of the chain has written there: two groups with rows in
-// common would race for these.
+// Returns whether a kernel reads a buffer that another one writes. Work-groups with overlapping
+// blocks would race for it.
 bool HandsOnInBuffers(const std::vector<poly::RowKernel>& kernels);
 
-// Tensors of a stage's kernel that are in local memory.
+// Returns, per tensor of a stage's kernel, whether it is in local memory.
 std::vector<bool> LocalTensors(const poly::RowKernel& kernel);
 
-// Local memory for what is kept of a block, for partial results, and for what a walk carries from a
-// block of a row to the next.
+// Bytes of local memory: tensors kept per block, partial results, and values carried from one block
+// of keys to the next.
 int64_t LocalBytesOfRows(const std::vector<poly::RowKernel>& kernels,
                          const std::vector<poly::RowTensor>& tensors, const RowGroupPlan& plan);
 

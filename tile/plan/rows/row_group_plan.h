@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a chain of kernels over the same rows is divided on devices whose work-items are lanes
-// (GPUs): work-groups have a block of rows each, the work-items of a row walk it together.
+// The row fusion plan of GPUs: a work-group has a block of rows, and the work-items of a row
+// process it together.
 #pragma once
 
 #include <cstdint>
@@ -16,97 +16,98 @@
 
 namespace tartan::plan {
 
-// A value that the work-items of a row have in registers: a vector of each of their iterations.
+// A value in the registers of a row's work-items: one vector per iteration.
 struct HeldValue {
   DataType type = DataType::kFloat32;
   int lanes = 1;
-  int64_t iterations = 0;  // 0: one element, the same in all work-items of the row
-  // The stage whose result it is; or, fetched before the first stage, what an access of it reads.
+  // Vectors per work-item; 0: one element, equal in all work-items of the row.
+  int64_t iterations = 0;
+  // The stage that computes it. If is_fetched, the stage whose `access` reads it from memory before
+  // the first stage.
   int stage = 0;
   bool is_fetched = false;
   int access = -1;
   bool operator==(const HeldValue&) const = default;
 };
 
-// One kernel of the chain for one block. The elements of a row are numbered by the kernel's other
-// indices, reduced or not; work-item t of a row has `lanes` neighbours from t * lanes on, and so on
-// in strides of all work-items of the row.
+// One kernel for one block. The elements of a row are numbered by the kernel's `inner` indices,
+// reduced or not. Work-item t of a row has `lanes` elements from t * lanes on, and so on in strides
+// of row_threads * lanes.
 struct RowGroupStage {
   poly::RowBlock block;
-  std::vector<int> inner;           // those indices, the last varies fastest
-  int lanes = 1;                    // along the last
-  std::vector<int> held_reads;      // per access: which of the held values it reads; -1: memory
-  int held_result = -1;             // which of the held values the stage makes; -1: none
-  bool stores = true;               // the result goes into a buffer or an array of the block
-  bool is_read_from_memory = true;  // by later stages
-  // Of a product of matrices (poly::HasColumns): how the group computes its part of the block, with
-  // as many work-items as the chain has. Its tiles are whole along all but the rows' origins. A
-  // matrix unit's has all of the block's rows in one tile, and the origins as its batch.
+  std::vector<int> inner;           // all indices except row axes; the last varies fastest
+  int lanes = 1;                    // vector width along the last inner index
+  std::vector<int> held_reads;      // per access: the held value that it reads; -1: memory
+  int held_result = -1;             // held value that the stage computes; -1: none
+  bool stores = true;               // the result is written to a buffer or block array
+  bool is_read_from_memory = true;  // a later stage reads the result from there
+  // The plan of a GEMM stage (poly::HasColumns), for all work-items of the group. Its tiles cover
+  // all indices except the row origins. A tensor-core plan has all rows of the block in one tile,
+  // and the origins as its batch.
   std::optional<std::variant<GpuPlan, MatrixPlan>> product;
-  // Where its results are the left factor of a later product by a matrix unit: the tiles that they
-  // go to, those of all steps one after the other, with zeros behind the elements of a row.
+  // If the result is the left factor of a later tensor-core GEMM: the tiles it is written to, for
+  // all steps consecutively, with zeros after the last element of a row.
   std::optional<MatrixTile> result_tile;
   int64_t result_steps = 0;
-  // Accesses of the product that the work-items read into registers before the first stage.
+  // Accesses of the GEMM that are prefetched into registers before the first stage.
   std::vector<int> fetched = {};
-  // What it is where rows are walked in blocks; elsewhere all are done once.
+  // Role in online softmax; stages of other kernels run once, before any loop over keys.
   poly::OnlineRole role = poly::OnlineRole::kBefore;
-  // Its product by work-items, or by a matrix unit; null: the other, or no product.
+  // The plan of a GEMM stage if it is of this kind, else null.
   const GpuPlan* ByItems() const;
   const MatrixPlan* ByMatrixUnit() const;
   int64_t Elements() const;
-  // Vectors that each of so many work-items has of a row, the last of them perhaps of none.
+  // Vectors per work-item if a row has `row_threads` work-items; the last may be empty.
   int64_t Iterations(int64_t row_threads) const;
 };
 
-// Rows that are walked in blocks of their elements (poly::FindOnlineRows): the stages of a walk are
-// those of a whole block.
+// Online softmax: rows are processed in blocks of keys (poly::FindOnlineRows). RowGroupPlan::stages
+// are for whole blocks.
 struct OnlineWalk {
   int64_t keys = 0;   // elements of a row
-  int64_t block = 0;  // of a block
-  // All stages, those of the walk for what is left behind the last whole block; empty: nothing is.
-  // Sums with columns have the work-items of a whole block's.
+  int64_t block = 0;  // elements of a block
+  // Stages of the ragged last block; empty: there is none. GEMM sums have the same work-items as in
+  // whole blocks.
   std::vector<RowGroupStage> rest;
 
-  int64_t Count() const { return keys / block; }  // of whole blocks
+  int64_t Count() const { return keys / block; }  // whole blocks
 };
 
 struct RowGroupPlan {
   std::vector<int64_t> rows;  // range of each row axis
-  // Values of each row axis in a block: several of the last at most. Where they do not divide it,
-  // the last block is drawn back over its neighbour.
+  // Values of each row axis in a block; only the last may exceed 1. If they do not divide its
+  // range, the last block overlaps the one before it.
   std::vector<int64_t> block;
-  int64_t row_threads = 1;  // work-items of a row, a power of two
-  bool rows_first = false;  // neighbouring work-items are of neighbouring rows
-  // Rows of a work-item. 2: row_threads is 4, and work-items have what a matrix unit leaves in
-  // their accumulators: of a warp's 16 rows one of the first eight, and the eighth behind it.
+  int64_t row_threads = 1;  // work-items per row, a power of two
+  bool rows_first = false;  // adjacent work-items have adjacent rows
+  // Rows per work-item. With 2, row_threads is 4, and work-items have the elements of a tensor
+  // core's accumulator layout: of a warp's 16 rows, row r < 8 and row r + 8.
   int64_t item_rows = 1;
   std::vector<RowGroupStage> stages;
   std::vector<HeldValue> held;
-  // Of each tensor that is kept for a block, the one whose array it lies in (ShareArrays); empty:
-  // each has its own.
+  // Per tensor kept for a block, the tensor whose array it uses (ShareArrays); empty: each has its
+  // own.
   std::vector<int> arrays;
   std::optional<OnlineWalk> walk;
-  double predicted_us = 0;  // of chains with products; 0: not estimated
+  double predicted_us = 0;  // with GEMM stages only; 0: not estimated
 
   int64_t BlockRows() const { return block.empty() ? 1 : block.back(); }
   int64_t Threads() const { return row_threads * BlockRows() / item_rows; }
   int64_t GroupCount() const;
-  // Elements of the tiles that the products of a matrix unit have in local memory, one after the
-  // other, in one format.
+  // Elements of the tiles of tensor-core GEMMs in local memory, all of one format.
   int64_t TilesSize() const;
-  // Words of a work-item's held values and of the accumulators of a matrix unit.
+  // Words per work-item of held values and of accumulators of tensor cores.
   int64_t HeldWords() const;
-  // How often the group does the stage, with whole blocks where rows are walked.
+  // Number of times a work-group executes a stage; with online softmax, for whole blocks.
   int64_t Turns(size_t stage) const;
-  // The stage stores what it makes, of whole blocks or of what is left.
+  // Returns whether the stage stores its result, for whole blocks or the ragged last one.
   bool Stores(size_t stage) const;
-  // Neither does without the other between two turns of a walk.
+  // Returns whether two stages run in the same loop over keys, or both outside of it.
   bool AreDoneTogether(size_t stage, size_t other) const;
-  // Returns whether what a stage writes may lie over what it reads at the same place: each element
-  // is written once, and work-items that do not write it need nothing that is read there.
+  // Returns whether a stage may write its result over an input at the same position. Requires that
+  // each element is written once, and that work-items that do not write it need no input there.
   bool WritesOnce(size_t stage) const;
-  std::string ToString() const;  // one line for the blocks and one for each stage
+  std::string ToString() const;  // one line for the blocks and one per stage
 };
 
 }  // namespace tartan::plan

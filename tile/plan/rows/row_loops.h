@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which stages of a chain walk their row together.
+// Loop fusion of the stages of a CPU's fused row kernel.
 #pragma once
 
 #include <vector>
@@ -8,23 +8,24 @@
 
 namespace tartan::plan {
 
-// The stage is one loop of vectors along one index: its block is one row, it has no conditions that
-// its reduction must check, and nothing but the vector index is divided.
+// Returns whether the stage is one vector loop along one index: its block is one row, its reduction
+// has no conditions, and only the vector index is divided.
 bool CanWalk(const RowStage& stage);
 
-// Divides the stages into loops, each stage into the first that can have it: behind every loop that
-// aggregates what it reads along the row, and not before one that computes, element by element,
-// what it reads at the same place. Stages that share a loop get plans with its step.
+// Assigns each stage to the first possible loop. A stage comes after every loop whose aggregated
+// result it reads along the row. It may share the loop of a stage whose result it reads element by
+// element at the same position. Fused stages get plans with the loop's step.
 std::vector<RowLoop> JoinStages(std::vector<RowStage>* stages);
 
-// The reads of what other kernels left in memory along rows of that length, one of each tensor.
-// `kernels` are those that the stages were made from.
+// Returns the reads of tensors from other kernels along rows of `length`, one per tensor, for
+// prefetching. `kernels` are the ones that the stages were made from.
 std::vector<RowRead> ReadsAhead(const std::vector<RowLoop>& loops, int64_t length,
                                 const std::vector<RowStage>& stages,
                                 const std::vector<poly::RowKernel>& kernels);
 
-// Where no stage walks a row: the stage behind the first that reads most of what other kernels left
-// in memory, and one read of each such tensor. What the first one waits for is there then.
+// Prefetching for plans without row loops. `stage` reads the most tensors from other kernels, the
+// first stage excepted; `reads` has one read per tensor. The first stage of the next block then
+// finds its data in the cache.
 struct PlanesAhead {
   int stage = -1;
   std::vector<RowRead> reads;

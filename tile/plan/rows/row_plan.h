@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a chain of kernels over the same rows is divided: work-items have a block of rows each and
-// run the kernels on it one after the other.
+// The row fusion plan of CPUs: a work-item has a block of rows and runs all kernels on it in
+// sequence.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tartan::plan {
 
-// One kernel of the chain for one block. Its plan's tasks are the whole block.
+// One kernel for one block. The tasks of its plan are the whole block.
 struct RowStage {
   poly::RowBlock block;
   CpuPlan plan;
@@ -24,30 +24,30 @@ struct RowRead {
   int access = 0;
 };
 
-// Stages that walk a row together, each doing its tile of it before the next tile is begun: one
-// that aggregates what another computes need not read it again.
+// Stages that share a loop over a row, each computing its tile before the next tile begins. A stage
+// that aggregates another one's result then reads it from registers.
 struct RowLoop {
   std::vector<int> stages;  // ascending
-  int64_t length = 0;  // of the row, in steps of `step`; 0: one stage, whose plan has its loops
+  int64_t length = 0;       // of the row; 0: a single stage, whose plan has its own loops
   int64_t step = 0;
-  // Reads of what other memory has of the row, of which the same part of the next row is fetched
-  // ahead; of one stage with loops of its own, that stage's.
+  // Reads of tensors from other kernels, whose same part of the next row is prefetched. For a
+  // single stage with its own loops, its reads.
   std::vector<RowRead> ahead;
 };
 
 struct RowPlan {
   std::vector<int64_t> rows;   // range of each row axis
   std::vector<int64_t> block;  // values of each row axis in a block
-  int64_t item_blocks = 1;  // that a work-item does, one after the other; the last has what is left
+  int64_t item_blocks = 1;     // blocks per work-item; the last work-item may have fewer
   std::vector<RowStage> stages;
-  std::vector<RowLoop> loops;  // in order, each stage in one of them
-  double predicted_us = 0;     // of one core, for all blocks
+  std::vector<RowLoop> loops;  // in execution order; each stage is in one loop
+  double predicted_us = 0;     // one core, all blocks
 
   int64_t BlockCount() const;
   int64_t ItemCount() const;
-  // Returns whether a stage surely writes no element of its result twice.
+  // Returns whether the stage provably writes no element of its result twice.
   bool WritesOnce(size_t stage) const;
-  std::string ToString() const;  // one line for the blocks, one for each stage and each loop
+  std::string ToString() const;  // one line for the blocks, one per stage, one per loop
 };
 
 }  // namespace tartan::plan

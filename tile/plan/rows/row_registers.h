@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of a row its work-items keep in registers, in chains on GPUs. Stages number the
-// elements of a row alike, so that a work-item meets the same elements of a tensor in all of them.
+// Register allocation of row values in fused row kernels on GPUs. All stages number the elements of
+// a row alike, so that a work-item has the same elements of a tensor in each.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace tartan::plan {
 
-// Sets `held` of a plan and what its stages say of it. Results of one element per row are always
-// held; of the others, and of what several stages read, as much as leaves enough work-items side
-// by side.
+// Sets `held` of a plan and its stages' references. Results of one element per row are always in
+// registers. Other results, and values that several stages read, are in registers as far as
+// occupancy permits.
 void HoldRows(const std::vector<poly::RowKernel>& kernels, const HardwareSettings& settings,
               RowGroupPlan* plan);
 

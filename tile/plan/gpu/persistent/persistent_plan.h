@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision how a step of a recurrent network runs as one work-group that keeps its weights, in
-// registers and local memory, for all launches of a run (loop::Once): a persistent kernel. The
-// work-items divide results and depth among themselves, and each multiplies with weights that it
-// alone has; then sums meet in local memory, and results are made of them. A result that is the
-// next launch's rows stays in local memory.
+// The persistent plan (weight-stationary kernel, persistent RNN): one work-group computes a
+// recurrent step and keeps its weights in registers and local memory for a whole launch batch
+// (loop::Once). Work-items divide results and K; each multiplies with weights of its own, and the
+// partial sums are added up in local memory. A result that is the next launch's input stays in
+// local memory.
 #pragma once
 
 #include <cstdint>
@@ -14,43 +14,42 @@
 
 namespace tartan::plan {
 
-// The terms of a plan's cost, in microseconds.
+// Terms of a plan's cost, in microseconds.
 struct PersistentCost {
-  double load_us = 0;       // of the weights, once
-  double product_us = 0;    // of each launch
-  double microseconds = 0;  // of a launch in a run, what it does after its product included
+  double load_us = 0;       // load the weights, once per launch batch
+  double product_us = 0;    // multiply, per launch
+  double microseconds = 0;  // per launch, with everything after the multiplication
 
   std::string ToString() const;
   bool operator==(const PersistentCost&) const = default;
 };
 
 struct PersistentPlan {
-  int rows_access = 0, weights_access = 0;  // of the kernel's accesses
-  std::vector<int> rows;                    // output indices of the rows alone
-  int column = 0;                           // the output index of the weights, beside joined sums
+  int rows_access = 0, weights_access = 0;  // positions in flat.accesses
+  std::vector<int> rows;                    // output indices that only the rows have
+  int column = 0;                           // output index of the weights, other than joined sums
   int depth = 0;                            // the reduced index
-  int64_t columns = 1;                      // whose sums a work-item has a share of
-  int64_t sharers = 1;                      // work-items that divide the depth
-  int64_t held = 0;                         // a work-item's vectors of weights in registers
-  int handed_on = -1;  // the output that may be the rows of the next launch; -1: none
+  int64_t columns = 1;                      // columns per work-item
+  int64_t sharers = 1;                      // work-items that divide K
+  int64_t held = 0;                         // vectors of weights in registers, per work-item
+  int handed_on = -1;                       // output that may be the next launch's rows; -1: none
   PersistentCost cost;
 
   static constexpr int64_t kThreads = 256;
-  static constexpr int64_t kVector = 4;  // elements of a vector, along the depth
+  static constexpr int64_t kVector = 4;  // elements of a vector along K
 
   int64_t threads() const { return kThreads; }
   int64_t GroupCount(const poly::FlatContraction&) const { return 1; }
   int64_t RowCount(const poly::FlatContraction& flat) const;
   int64_t ColumnCount(const poly::FlatContraction& flat) const;
   int64_t Depth(const poly::FlatContraction& flat) const;
-  // Work-items that share the depth have one of so many parts of the columns: those at this
-  // distance.
+  // Number of parts of the columns. Work-items that share a part are this far from each other.
   int64_t Parts(const poly::FlatContraction& flat) const;
-  // A sharer's, whole vectors.
+  // Values of K per sharer, a whole number of vectors.
   int64_t OwnDepth(const poly::FlatContraction& flat) const;
-  // A work-item's, in each row.
+  // Sums per work-item and row.
   int64_t OwnSums(const poly::FlatContraction& flat) const;
-  // A work-item's vectors of weights, and those of them that lie in local memory.
+  // Vectors of weights per work-item: all of them, and the ones in local memory.
   int64_t Vectors(const poly::FlatContraction& flat) const;
   int64_t LocalVectors(const poly::FlatContraction& flat) const;
   // Elements of local memory: weights, rows, partial sums.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proposes plans for steps of recurrent networks whose weights fit one compute unit.
+// Proposes persistent plans for recurrent steps whose weights fit one compute unit.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace tartan::plan {
 
-// The kernel by one work-group, where it is a product of at most four rows of float32 by constants,
-// of which each element may be made of several (FlatContraction::joined_index), registers and local
-// memory have room for all of them, and the device runs sequences. For kernels whose launches
-// follow each other. `is_constant`: of each tensor, whether no run changes it. `is_next`: whether
-// the next launch is likely to have an output for a tensor, both told by position.
+// Plans a kernel as one persistent work-group, for consecutive launches. Requires a float32 GEMM of
+// at most four rows by constants, perhaps with joined sums (FlatContraction::joined_index), weights
+// that fit registers and local memory, and a device with persistent megakernels; else empty.
+// `is_constant[t]`: no run changes tensor t. `is_next(tensor, output)`: the next launch probably
+// reads `output` of this one as `tensor`; both are positions.
 std::optional<PlannedKernel> PersistentCandidate(
     const poly::FlatContraction& flat, const HardwareSettings& settings,
     const std::vector<bool>& is_constant,
