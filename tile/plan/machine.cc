@@ -8,21 +8,24 @@
 namespace tartan::plan {
 namespace {
 
-// What is taken where a driver reports nothing and nobody has measured.
-constexpr double kCpuCyclesPerUs = 2500;
-constexpr double kGpuCyclesPerUs = 1500;
-constexpr double kCpuLaunchUs = 8;
-constexpr double kGpuLaunchUs = 2;
-// Of a GPU's launch by itself. Measured: 1.1 us of 3, and what the next group's table takes.
+// Defaults for devices that neither report nor calibrate a figure; empirical.
+constexpr double kCpuCyclesPerUs = 2500;  // clock of a CPU core, cycles per microsecond
+constexpr double kGpuCyclesPerUs = 1500;  // clock of a GPU, cycles per microsecond
+constexpr double kCpuLaunchUs = 8;        // microseconds per CPU launch
+constexpr double kGpuLaunchUs = 2;        // microseconds per GPU launch
+// Launch overhead inside a persistent megakernel, share of a standalone launch. Measured:
+// 1.1 us of 3, plus reading the next launch's table entry.
 constexpr double kLaunchInSequence = 0.4;
+// Vector multiply-adds per cycle of a core with FMA; empirical.
 constexpr double kFusedPerCycle = 2;
-constexpr double kUnfusedPerCycle = 1;
+constexpr double kUnfusedPerCycle = 1;  // the same without FMA; empirical
+// Maximum vector multiply-adds per cycle that calibration may yield on a CPU.
 constexpr double kMostUnits = 2;
-// 160 ms of PoCL, over so many runs.
+// Compile time of a kernel with PoCL, microseconds; measured.
 constexpr double kCompileUs = 160000;
-constexpr double kRunsOfKernel = 8000;
-// A program that a second cache holds takes microseconds: an iteration of a loop, or what is run so
-// many times more often.
+constexpr double kRunsOfKernel = 8000;  // expected runs of a compiled kernel; empirical
+// Factor by which short programs, whose data fits L2, run more often, for example as the body of a
+// loop; empirical.
 constexpr double kShortRuns = 100;
 
 double Or(double reported, double usual) { return reported > 0 ? reported : usual; }
@@ -41,7 +44,8 @@ Machine::Machine(const HardwareSettings& settings)
   const double operations =
       settings.gflops * 1e3 /
       (2 * all * static_cast<double>(std::max<int64_t>(settings.vector_width, 1)));
-  // A CPU's core has one or two units for them; it may be quicker than the clock that is reported.
+  // A CPU core has one or two FMA units. Calibration may exceed that if the clock is higher than
+  // reported.
   const double most = is_cpu ? kMostUnits : std::numeric_limits<double>::infinity();
   operations_per_cycle = settings.gflops > 0 ? std::clamp(std::round(operations), 1.0, most)
                          : settings.has_fma  ? kFusedPerCycle

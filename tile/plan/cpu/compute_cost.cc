@@ -15,24 +15,26 @@
 namespace tartan::plan {
 namespace {
 
-constexpr double kEveryOtherLoads = 5;  // as many loads take as long as one of elements two apart
-constexpr double kLoopCycles = 3;       // to enter and leave a loop
-// Of the time to store an element of a vector in a loop over lanes, a load and a store, where the
-// next tile's sum is long enough to hide it.
+constexpr double kEveryOtherLoads = 5;  // cost of a vector of stride 2, in loads; empirical
+constexpr double kLoopCycles = 3;       // cycles to enter and leave a loop; empirical
+// Share of the time of a store loop over lanes (a load and a store per element) that a long
+// following sum does not hide; empirical.
 constexpr double kLeftOfLoopedLanes = 0.4;
-constexpr int64_t kStepsThatHide = 64;
+constexpr int64_t kStepsThatHide = 64;  // minimum length of such a sum
+// Bytes per cycle of a copy kernel for overlapping tiles; empirical.
 constexpr double kCopiedBytesPerCycle = 2;
-constexpr double kStepCycles = 0.5;  // a step of the innermost loop
+// Loop overhead per step of the innermost loop, cycles; empirical.
+constexpr double kStepCycles = 0.5;
 
 double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
 
-// Vector registers that hold one value of the plan's vectors.
+// Vector registers per value of the plan's vectors.
 double RegistersPerValue(const CpuKernel& kernel, const CpuPlan& plan) {
   const double width = static_cast<double>(kernel.settings.vector_width) * 4;
   return std::max(1.0, static_cast<double>(plan.lanes * kernel.element_bytes) / width);
 }
 
-// Values (vectors along the vector index) of the tile along index i.
+// Values of the tile along index i; a vector along the vector index counts as one.
 int64_t Values(const CpuPlan& plan, int i) {
   return i == plan.vector_index ? plan.unroll[i] / plan.lanes : plan.unroll[i];
 }
@@ -54,7 +56,7 @@ int64_t WindowPoints(const CpuKernel& kernel, const CpuPlan& plan) {
   return count;
 }
 
-// Different places within a tile read the same element.
+// Returns whether different points of a tile read the same element.
 bool IsSliding(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
   for (int i = 0; i < kernel.flat.output_index_count; ++i) {
     if (plan.unroll[i] == 1) continue;
@@ -67,12 +69,12 @@ bool IsSliding(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Ac
   return false;
 }
 
-// Elements two apart come out of two vectors in wide ones.
+// Returns whether wide vectors load the access's elements of stride 2 as two vectors and a shuffle.
 bool IsEveryOther(const CpuPlan& plan, const CpuKernel::Access& access) {
   return access.strides[plan.vector_index] == 2 && plan.lanes >= cpu::kWideLanes;
 }
 
-// Values of the tile along the indices that choices depend on.
+// Values of the tile along indices that a poly::Choice depends on.
 int64_t ChosenValues(const CpuKernel& kernel, const CpuPlan& plan) {
   int64_t count = 1;
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
@@ -85,7 +87,7 @@ bool HasLongSums(const poly::FlatContraction& flat) {
   return flat.point_count() >= kStepsThatHide * flat.output_point_count();
 }
 
-// Cycles' worth of loads, per value of those the tile reads, that one access takes.
+// Cost of an access per step of the tile, in vector loads.
 double AccessLoads(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access,
                    bool is_store) {
   double count = 1;
@@ -114,13 +116,14 @@ double AccessLoads(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel
   return count * plan.lanes * lane * cpu::kLoadsPerCycle;
 }
 
-// A constraint on the index crosses tiles, and is not decided when code is generated.
+// Returns whether a constraint on index i may be violated within a tile, so that it is checked at
+// run time.
 bool HasCheckedTiles(const CpuKernel& kernel, const CpuPlan& plan, int i) {
   return kernel.constrained[i] && plan.unroll[i] > 1 && !IsUnrolled(kernel.flat, plan, i) &&
          WindowConstraints(kernel.flat, plan, i).empty();
 }
 
-// The share of tiles in which a constraint on a tile's index has to be checked.
+// Share of tiles in which some constraint needs a check.
 double EdgeShare(const CpuKernel& kernel, const CpuPlan& plan) {
   double inside = 1;
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
@@ -131,13 +134,13 @@ double EdgeShare(const CpuKernel& kernel, const CpuPlan& plan) {
   return 1 - inside;
 }
 
-// Rows of the tile whose elements are apart by a multiple of this share a few lines of the first
-// cache, which then forgets them between two uses.
-constexpr int64_t kConflictBytes = 4096;
-constexpr int64_t kFewestWays = 8;
-constexpr double kConflictCost = 4;
+// L1 conflicts: the rows of a tile are a multiple of kConflictBytes apart, share few cache sets,
+// and are evicted between two uses.
+constexpr int64_t kConflictBytes = 4096;  // bytes of one way of L1 on x86
+constexpr int64_t kFewestWays = 8;        // minimum associativity of L1 on x86
+constexpr double kConflictCost = 4;       // factor on the loads of conflicting rows; empirical
 
-// Rows that a set of the first cache holds beside what else is read.
+// Rows per L1 set, with one way left for other reads.
 double RowsOfSet(const CpuKernel& kernel) {
   const int64_t ways = std::max(kernel.settings.l1_bytes / cpu::kWayBytes, kFewestWays);
   return static_cast<double>(ways - 1);
@@ -159,7 +162,7 @@ double ConflictFactor(const CpuKernel& kernel, const CpuPlan& plan,
   return rows / sets > RowsOfSet(kernel) ? kConflictCost : 1;
 }
 
-// Of the innermost loop over a reduced index.
+// Steps of the innermost loop over a reduced index.
 double InnermostSteps(const CpuKernel& kernel, const CpuPlan& plan) {
   for (size_t at = plan.reduction_order.size(); at-- > 0;) {
     const int i = plan.reduction_order[at];
@@ -171,7 +174,7 @@ double InnermostSteps(const CpuKernel& kernel, const CpuPlan& plan) {
   return 1;
 }
 
-// Cycles to make the outputs of one tile and to store them.
+// Cycles to compute the outputs of one tile and to store them.
 double ResultCycles(const CpuKernel& kernel, const CpuPlan& plan) {
   const int v = plan.vector_index;
   double output_values = 1;
@@ -206,13 +209,14 @@ double ResultCycles(const CpuKernel& kernel, const CpuPlan& plan) {
 
 bool FitsRegisters(const CpuKernel& kernel, const CpuPlan& plan) {
   const int64_t accumulators = Accumulators(kernel, plan);
-  // The values of choices share more than registers hold as it is.
+  // Values of a poly::Choice share more than the registers hold in any case.
   if (HasChoices(kernel)) return accumulators == ChosenValues(kernel, plan);
   if (!kernel.flat.is_reduction()) {
     return accumulators <= 4 || IsTransposingTile(kernel, plan);
   }
   if (accumulators == 1) return true;
-  // Vectors that several rows of the tile use stay loaded; everything else takes one at a time.
+  // Vectors that several rows of the tile use stay in registers. Every other operand needs one at a
+  // time.
   const int64_t points = WindowPoints(kernel, plan);
   int64_t operands = 1;
   for (const CpuKernel::Access& access : kernel.reads) {
@@ -232,7 +236,7 @@ bool FitsRegisters(const CpuKernel& kernel, const CpuPlan& plan) {
   }
   const double needed =
       static_cast<double>(accumulators + operands) * RegistersPerValue(kernel, plan);
-  return needed < kernel.registers;  // one is left for constants and conditions
+  return needed < kernel.registers;  // one register is left for constants and conditions
 }
 
 double StatementCount(const CpuKernel& kernel, const CpuPlan& plan) {
@@ -256,7 +260,7 @@ double StatementCount(const CpuKernel& kernel, const CpuPlan& plan) {
         plan.lanes > 1 &&
         (access.irregular[v] || (access.strides[v] > 1 && !IsEveryOther(plan, access)) ||
          (is_store && access.strides[v] != 1));
-    // A store of each vector, and one in the loop over its lanes.
+    // One store per vector, and one in the loop over its lanes.
     const double each = is_store && loops_over_lanes ? 2 : plan.lanes;
     statements += places * (by_lane ? each : 1);
   };
@@ -268,13 +272,13 @@ double StatementCount(const CpuKernel& kernel, const CpuPlan& plan) {
     statements +=
         accumulators * plan.lanes * (kernel.body_irregular[v] + kernel.epilogue_irregular[v]);
   }
-  // Where constraints cross the tile, its steps are there twice.
+  // If a constraint crosses the tile, its steps are generated twice.
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
     if (HasCheckedTiles(kernel, plan, static_cast<int>(i))) {
       statements += accumulators * (static_cast<int>(i) == v ? 3.0 * plan.lanes : 3.0);
     }
   }
-  // And where windows leave the data, tiles stand by themselves.
+  // If a window crosses the border of the data, border tiles are generated separately.
   for (int i = 0; i < kernel.flat.output_index_count && points > 1; ++i) {
     const int64_t tiles =
         static_cast<int64_t>(CeilDiv(kernel.flat.indices[i].range, plan.unroll[i]));
@@ -323,7 +327,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     const double checked =
         accumulators * (plan.lanes > 1 && kernel.constrained[v] ? 4.0 * plan.lanes : 3.0);
     if (vector_is_reduced) {
-      // The last elements of a row are added up one by one, each behind the one before it.
+      // The last elements of a row are added one by one, each after the preceding addition.
       const int64_t range = flat.indices[v].range;
       const int64_t rest = range % plan.unroll[v];
       const double rows = steps / CeilDiv(range, plan.unroll[v]);
@@ -340,7 +344,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     if (vector_is_reduced) cost.epilogue += tiles * accumulators * (plan.lanes + 8) / 2;
   }
   cost.epilogue += tiles * (ResultCycles(kernel, plan) + kLoopCycles);
-  // A copy is a launch more.
+  // An overlapping tile over an updated buffer needs a copy, which is one more launch.
   if (flat.copied_bytes > 0 && !plan.WritesOnce(flat)) {
     cost.epilogue += kernel.machine.LaunchCycles() + flat.copied_bytes / kCopiedBytesPerCycle;
   }

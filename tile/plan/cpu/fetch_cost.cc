@@ -10,32 +10,34 @@
 namespace tartan::plan {
 namespace {
 
-constexpr double kPagesKnown = 48;  // that a core finds without delay
-// Where rows lie in the same sets of the first cache, which forgets each before it is read again.
+constexpr double kPagesKnown = 48;  // pages that the first-level TLB holds; empirical
+// Cycles per cache line of rows that share L1 sets and are evicted before they are read again;
+// empirical.
 constexpr double kForgottenLineCycles = 1;
-// Of a step, for each row of single elements beside so many.
+// Cycles per step for each row of single elements beyond kFewRows; empirical.
 constexpr double kRowStreamCycles = 0.07;
-constexpr double kFewRows = 8;
-// Of the time in which a matrix comes from memory, where tiles take several panels of it by turns:
-// these push each other, and those that are fetched ahead, out of the second cache.
+constexpr double kFewRows = 8;  // rows of single elements that are prefetched; empirical
+// Share of a matrix's memory time that is lost when tiles alternate between its panels. The panels
+// and prefetched lines evict each other from L2. Empirical.
 constexpr double kLeftByTurns = 0.15;
-// Until a core fetches ahead again, after a run has left a matrix in memory for another part of it
-// (a Zen 5: weights of 2x2x512 pixels, in runs of 5 KiB, at 14 GB/s instead of 30). So many tiles
-// of a run hide half of that.
+// Cycles until prefetching resumes after a K chunk leaves a matrix in memory for another part of
+// it. Measured on a Zen 5: weights of 2x2x512 pixels in chunks of 5 KiB arrive at 14 GB/s instead
+// of 30.
 constexpr double kBreakCycles = 800;
-constexpr double kHidingTiles = 4;
-constexpr double kNearBytes = 2 << 20;  // so much may still be in the third cache
+constexpr double kHidingTiles = 4;  // tiles per K chunk that hide half of kBreakCycles; empirical
+constexpr double kNearBytes = 2 << 20;  // bytes of a matrix that may still be in L3; empirical
 
 double TensorBytes(const CpuKernel& kernel, const CpuKernel::Access& access) {
   return ElementCount(kernel.flat, access) * static_cast<double>(access.bytes);
 }
 
-// Memory is too far to be hidden, whatever the core.
+// No core hides the latency of memory beyond L3.
 cpu::Core CoreFor(const CpuKernel& kernel, const CpuKernel::Access& access) {
   return TensorBytes(kernel, access) > cpu::kL3Bytes ? cpu::Core() : kernel.core;
 }
 
-// Bytes of a row that a run of the reduction reads element by element; 0: it reads none.
+// Bytes of a row that the innermost loop or K chunk reads element by element; 0: the access has
+// another stride.
 double RowBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
   const int last = plan.reduction_order.back();
   if (access.strides[last] != 1) return 0;
@@ -44,8 +46,8 @@ double RowBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::A
   return static_cast<double>(steps * access.bytes);
 }
 
-// Within a task each tile reads another panel than the one before it, and later ones read it
-// again.
+// Returns whether, within a task, consecutive tiles read different panels of a matrix that later
+// tiles read again.
 bool IsTakenByTurns(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
   bool changes = false;
   for (size_t level = plan.order.size(); level-- > 0;) {
@@ -57,7 +59,7 @@ bool IsTakenByTurns(const CpuKernel& kernel, const CpuPlan& plan, const CpuKerne
   return false;
 }
 
-// Side by side in memory, of what a tile reads of a matrix in a run.
+// Bytes of the contiguous span that a tile reads of a matrix in one K chunk.
 double RunBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
   int64_t elements = plan.unroll[plan.vector_index];
   for (size_t level = plan.reduction_order.size(); level-- > 0;) {
@@ -70,7 +72,7 @@ double RunBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::A
   return static_cast<double>(elements * read.bytes);
 }
 
-// That read the same part of a matrix in a run.
+// Number of tiles that read the same part of a matrix in one K chunk.
 double TilesOfRun(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
   double tiles = 1;
   for (size_t level = plan.block->level; level < plan.order.size(); ++level) {
@@ -136,7 +138,7 @@ double BreakCycles(const CpuKernel& kernel, const CpuPlan& plan) {
     const double bytes = TensorBytes(kernel, read);
     if (bytes <= std::max(kNearBytes, static_cast<double>(kernel.settings.l2_bytes))) continue;
     const double run = RunBytes(kernel, plan, read);
-    // It waits for no more than what it reads.
+    // The stall is never longer than the read of the chunk.
     const double wait = std::min(kBreakCycles, run / cpu::kMemoryBytesPerCycle);
     cycles += bytes / run * wait * kHidingTiles / (kHidingTiles + TilesOfRun(kernel, plan, read));
   }

@@ -14,57 +14,55 @@
 namespace tartan::plan {
 namespace {
 
-// Cycles to copy an element into private memory alone, and a vector of them.
-constexpr double kCopiedElement = 3;
-constexpr double kCopiedVector = 4;
-// And one of several that are neighbours in the tensor and in the copy.
+// Constants of copies into private memory and of stores. All are empirical.
+constexpr double kCopiedElement = 3;  // cycles to copy one element
+constexpr double kCopiedVector = 4;   // cycles to copy one vector
+// Cycles to copy one of several elements that are contiguous in tensor and copy.
 constexpr double kCopiedNeighbour = 0.7;
-// And to wait for a line far from the last one, in another page or in the same.
+// Stall cycles for a cache line in a page other than the last one's.
 constexpr double kFarLine = 24;
-constexpr double kNearLine = 6;
-// To store into another page, and a line of a tile that is far from the last tile's.
-constexpr double kStoredPage = 3;
+constexpr double kNearLine = 6;    // stall cycles for a distant cache line in the same page
+constexpr double kStoredPage = 3;  // cycles per additional page that a tile's stores touch
+// Cycles per cache line of a tile stored into a page other than the last tile's.
 constexpr double kStoredFarLine = 1.5;
-// Cycles of a tile that stops and goes on: its branches are hard to foretell.
+// Cycles to save and restore a tile's accumulators between K chunks: branches that are hard to
+// predict. Empirical.
 constexpr double kResumeCycles = 16;
-// And for each line of partial results, by where they wait.
-constexpr double kLineInL1 = 1;
-constexpr double kLineInL2 = 1.5;
-constexpr double kLineBeyond = 4;
+constexpr double kLineInL1 = 1;    // cycles per line of partial results in L1; empirical
+constexpr double kLineInL2 = 1.5;  // cycles per line of partial results in L2; empirical
+constexpr double kLineBeyond = 4;  // cycles per line of partial results beyond L2; empirical
 
-// Lines that are far from each other arrive so much slower than neighbours, which the processor
-// fetches ahead.
+// Factor by which distant cache lines arrive slower than contiguous, prefetched ones; empirical.
 constexpr double kScatteredLines = 2.5;
-// Of kernels that read everything once, where nothing else decides: by the length of the run.
+// Refined model for kernels that read each element once, in vectors: the factor is 1 +
+// kScatteredRunCost divided by the bytes of a contiguous span. Empirical.
 constexpr double kScatteredRunCost = 96;
+// Bytes, minimum contiguous span of a read that is prefetched.
 constexpr double kScatteredRunBytes = 256;
-constexpr double kScatteredStoreBytes = 1024;  // a store fetches what it writes to
+constexpr double kScatteredStoreBytes = 1024;  // the same for a store, which first fetches its line
 
 double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
 
-// Rows whose distance shares a large power of two with this lie in a part of a cache's sets alone:
-// a way of the first cache, a page of the second.
-
 struct Touched {
-  double bytes = 0;  // of cache lines
-  // Of the first and the second cache, with what conflicts make useless.
+  double bytes = 0;  // bytes of cache lines
+  // Bytes that the data occupies in L1 and in L2, with the sets that conflicts leave unused.
   std::array<double, 2> held = {0, 0};
-  double moved = 0;  // of cache lines, weighted by how slowly they arrive
-  double saved = 0;  // of these, where memory gives one stream more quickly than others
+  double moved = 0;  // bytes of cache lines, weighted by their slowness
+  double saved = 0;  // bytes of `moved` that a prefetched single stream saves
 };
 
-// What an access touches while each index runs over its extent.
+// Returns the data that an access touches while each index has the given extent.
 Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& extent,
                   double line_bytes, const std::array<double, 2>& cache_bytes,
                   double scattered_below = kScatteredRunBytes) {
-  double span = 1;  // elements of a run without gaps
+  double span = 1;  // elements of a contiguous span
   double runs = 1;
-  int64_t apart = cpu::kWayBytes;  // what the distances of runs have in common
+  int64_t apart = cpu::kWayBytes;  // common divisor of the spans' distances, bytes
   for (const int i : access.by_stride) {
     if (extent[i] <= 1) continue;
     const int64_t step = std::abs(access.strides[i]);
     const double stride = static_cast<double>(step);
-    // Steps up to a line come to every line.
+    // A stride of up to one cache line touches every line.
     const double gap_free = std::max(span, line_bytes / static_cast<double>(access.bytes));
     if (stride <= gap_free && runs == 1) {
       span += stride * static_cast<double>(extent[i] - 1);
@@ -77,7 +75,7 @@ Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& e
   if (runs > 1) bytes = std::ceil(bytes / line_bytes) * line_bytes;
   const bool scattered = runs > 8 && bytes < scattered_below;
   Touched touched = {runs * bytes, {}, runs * bytes * (scattered ? kScatteredLines : 1)};
-  // Conflicts matter where there are more rows than the sets they share can hold.
+  // Conflicts matter if there are more spans than the sets that they share can hold.
   const double spread = runs * std::max(bytes, static_cast<double>(apart));
   for (size_t cache = 0; cache < 2; ++cache) {
     touched.held[cache] = runs > 1 && spread > cache_bytes[cache] ? spread : runs * bytes;
@@ -85,14 +83,14 @@ Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& e
   return touched;
 }
 
-// Of the first and the second cache, which a core may share with another thread.
+// Usable bytes of L1 and L2, which a core may share with another hardware thread.
 std::array<double, 2> UsableBytes(const HardwareSettings& settings) {
   return {0.75 * static_cast<double>(settings.l1_bytes),
           0.5 * static_cast<double>(settings.l2_bytes)};
 }
 
-// A kernel's loops from the inside: a tile and its reduction, the loops of a task, the tasks.
-// Within the plan's block copies and partial results are read instead of tensors.
+// A kernel's loop nest from the inside out: a tile with its reduction, the loops of a task, the
+// tasks. Inside the plan's cache block, staged copies and partial results replace the tensors.
 class Nest {
  public:
   Nest(const CpuKernel& kernel, const CpuPlan& plan) : kernel_(kernel), plan_(plan) {
@@ -126,8 +124,8 @@ class Nest {
     }
   }
 
-  // Bytes into cache number `cache`, of that size, while the whole kernel runs. What two steps of a
-  // loop share stays in the cache where one of them fits.
+  // Bytes moved into cache number `cache` (0: L1), of `cache_bytes`, by the whole kernel. Data
+  // shared by two iterations of a loop stays in the cache if one iteration fits.
   double Moved(double cache_bytes, size_t cache) const {
     const auto bytes = [cache](const Touched& touched) {
       return touched.moved - (cache < 2 ? 0 : touched.saved);
@@ -144,10 +142,11 @@ class Nest {
     return level > block_levels_ ? moved : moved + bytes(ends_) * blocks_;
   }
 
-  // Of all that the kernel reads and writes.
+  // Bytes of all tensor elements that the kernel reads and writes.
   double bytes() const { return levels_.back().touched.bytes; }
 
-  // Cycles to store results in several pages, and at each step of the innermost loop in others.
+  // Cycles for stores to several pages, and for stores to a page other than the last iteration's of
+  // the innermost loop.
   double StoreCycles() const {
     double cycles = 0;
     for (const CpuKernel::Access& write : kernel_.writes) {
@@ -171,7 +170,7 @@ class Nest {
     return cycles * tiles_ * blocks_;
   }
 
-  // Cycles to copy into private memory, and to keep partial results.
+  // Cycles to copy staged operands and to save and restore partial results.
   double BlockCycles() const {
     if (!plan_.block) return 0;
     double cycles = copies_ * blocks_ * runs_;
@@ -182,14 +181,14 @@ class Nest {
  private:
   struct Level {
     Touched touched;
-    double repeats = 1;  // of the level below
+    double repeats = 1;  // iterations over the level below
   };
 
   bool HasRuns() const { return plan_.block->run_index >= 0; }
   std::array<double, 2> Caches() const { return UsableBytes(kernel_.settings); }
   double Line() const { return static_cast<double>(kernel_.settings.cache_line_bytes); }
 
-  // Of a read whose tile is made of short runs.
+  // Slowness of a read whose tile consists of short contiguous spans.
   double Slowness(const CpuKernel::Access& read) const {
     const int v = plan_.vector_index;
     if (read.access < 0 || v < 0 || read.strides[v] != 1) return kScatteredLines;
@@ -200,7 +199,7 @@ class Nest {
     return 1 + kScatteredRunCost / std::max(run, Line());
   }
 
-  // The share of memory's time that a stream saves beside others.
+  // Share of the memory time that a prefetched single stream saves.
   double SavedOfStream() const {
     return 1 - cpu::kMemoryBytesPerCycle / kernel_.core.one_stream_bytes_per_cycle;
   }
@@ -221,7 +220,7 @@ class Nest {
     return elements;
   }
 
-  // Counts anew what accesses touch that follow the index; -1: all.
+  // Recomputes the data of all accesses that index `index` moves; -1: of all accesses.
   void Touch(int index) {
     const auto count = [&](const CpuKernel::Access& access, double scattered_below, size_t at) {
       if (index >= 0 && access.strides[index] == 0) return;
@@ -275,7 +274,8 @@ class Nest {
     (in_block_ ? tiles_ : blocks_) *= count;
   }
 
-  // What is copied is read from the tensors once, and results leave once.
+  // Leaving the block, staged operands are read from their tensors once, and results are stored
+  // once.
   void LeaveBlock() {
     for (size_t r = 0; r < kernel_.reads.size(); ++r) {
       const CpuKernel::Access& read = kernel_.reads[r];
@@ -332,23 +332,23 @@ class Nest {
 
   const CpuKernel& kernel_;
   const CpuPlan& plan_;
-  std::vector<int64_t> extent_;   // of every index
-  std::vector<Touched> touched_;  // by reads, then by writes, at that extent
-  // Of each read: by how much its lines arrive slower where a tile asks for them one by one,
-  // whoever is next.
+  std::vector<int64_t> extent_;   // current extent of each index
+  std::vector<Touched> touched_;  // reads, then writes, at that extent
+  // Per read: factor by which its lines arrive slower, because a tile reads distant lines whatever
+  // the loop order.
   std::vector<double> slowness_;
-  std::vector<double> saved_;  // of each read, a share
+  std::vector<double> saved_;  // per read: share of time that a single stream saves
   bool in_block_ = false;
   double private_bytes_ = 0;
   std::vector<Level> levels_;
-  size_t block_levels_ = 0;  // so many are within the block
-  Touched ends_;             // of a block, copied into it and stored at its end
-  double outside_ = 1;       // repetitions of a tile and run
-  double tiles_ = 1;         // of a block
+  size_t block_levels_ = 0;  // number of levels inside the block
+  Touched ends_;             // data copied into a block and stored at its end
+  double outside_ = 1;       // executions of the current level
+  double tiles_ = 1;         // tiles per block
   double runs_ = 1;
   double blocks_ = 1;
-  double resume_ = 0;  // cycles of a tile between two runs
-  double copies_ = 0;  // cycles of a block's and run's copies
+  double resume_ = 0;  // cycles per tile between two K chunks
+  double copies_ = 0;  // copy cycles per block and K chunk
 };
 
 }  // namespace
@@ -363,13 +363,15 @@ void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost) 
     cost->memory[cache] = nest.Moved(sizes[cache], cache) / rates[cache];
   }
   if (kernel.flat.stays_in_cache) cost->memory[1] = cost->memory[2] = 0;
-  // Where little is computed with each element it matters that a kernel before has just written it.
+  // Kernels with little computation per element profit from L3, where the preceding kernel has just
+  // written their inputs.
   if (!kernel.windows.empty() && nest.bytes() <= cpu::kL3Bytes) cost->memory[2] = 0;
   cost->epilogue += nest.BlockCycles();
   if (kernel.flat.is_reduction())
     cost->epilogue += nest.StoreCycles() + TurnCycles(kernel, plan) + BreakCycles(kernel, plan);
   const int64_t items = plan.ItemCount(kernel.flat);
   cost->DivideAmong(kernel.settings.compute_units, items);
+  // Cycles to start a work-item; empirical.
   const double start_cycles = 150 * static_cast<double>(items);
   cost->epilogue += start_cycles;
 }

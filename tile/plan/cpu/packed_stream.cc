@@ -16,7 +16,8 @@
 namespace tartan::plan {
 namespace {
 
-// Blocks outside, then the rows, which use what was read once more; a tile is all of a block.
+// Returns a plan whose outer loops are over blocks of columns and whose inner loops are over rows,
+// which read a block again. A tile has all columns of a block.
 CpuPlan TilePlan(const CpuKernel& kernel, const CpuKernel::Access& matrix) {
   const poly::FlatContraction& flat = kernel.flat;
   const int lane = flat.output_index_count - 1;
@@ -47,9 +48,9 @@ CpuCost StreamCost(const CpuKernel& kernel, const CpuKernel::Access& matrix, con
   return cost;
 }
 
-// Cuts the blocks, and what else the matrix has several of, into about as many tasks as the work is
-// worth, to which waiting for memory belongs. Blocks alone go evenly to all cores: each task waits
-// as long as the others.
+// Divides the matrix's output indices into about as many tasks as the work justifies, memory stalls
+// included. If there are only blocks of columns, the number of tasks is a multiple of the cores,
+// because all tasks stall equally long.
 void Cut(const CpuKernel& kernel, const CpuKernel::Access& matrix, CpuPlan* plan) {
   const poly::FlatContraction& flat = kernel.flat;
   const int lane = flat.output_index_count - 1;

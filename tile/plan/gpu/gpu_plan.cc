@@ -8,7 +8,7 @@
 namespace tartan::plan {
 namespace {
 
-// Updates of accumulators in unrolled code.
+// Maximum accumulator updates in unrolled code; empirical.
 constexpr int64_t kUnrolledUpdates = 512;
 
 int64_t TileCount(const poly::FlatContraction& flat, const GpuPlan& plan, size_t i) {

@@ -10,7 +10,7 @@
 namespace tartan::plan {
 namespace {
 
-// As compiler/launches/mark_sequences.h decides.
+// Mirrors the decision of compiler/launches/mark_sequences.h.
 bool IsForSequence(const PlannedKernel& kernel) {
   if (std::holds_alternative<RowStreamPlan>(kernel.plan)) return true;
   const auto* groups = std::get_if<GpuPlan>(&kernel.plan);
@@ -22,9 +22,9 @@ bool IsForSequence(const PlannedKernel& kernel) {
 }  // namespace
 
 double LaunchMicroseconds(const PlannedKernel& kernel, const HardwareSettings& settings) {
-  // Those for a matrix unit know what a launch is there.
+  // The time of a tensor-core plan already includes the launch overhead of its case.
   if (std::holds_alternative<MatrixPlan>(kernel.plan)) return kernel.predicted_us;
-  // Those of a run follow each other without one.
+  // Launches of a persistent plan follow each other without launch overhead.
   if (std::holds_alternative<PersistentPlan>(kernel.plan)) return kernel.predicted_us;
   const Machine machine(settings);
   const double us = std::max(kernel.predicted_us, machine.launch_us);

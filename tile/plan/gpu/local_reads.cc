@@ -35,7 +35,7 @@ void StageAccess(const GroupProblem& problem, int number, GpuPlan* plan) {
 }  // namespace
 
 void StageLocal(const GroupProblem& problem, GpuPlan* plan) {
-  // Lanes along a reduced index read it in vectors anyway.
+  // Vectors along a reduced lane index are read as vectors in any case.
   if (plan->lane_index >= problem.flat().output_index_count) return;
   for (size_t a = 0; a < problem.accesses().size(); ++a) {
     const GroupProblem::Access& access = problem.accesses()[a];

@@ -10,7 +10,7 @@
 namespace tartan::plan {
 namespace {
 
-// Several work-groups read the same elements.
+// Returns whether several work-groups read the same elements.
 bool IsShared(const GroupProblem& problem, const GroupProblem::Access& access) {
   for (int i = 0; i < problem.flat().output_index_count; ++i) {
     if (access.flat.strides[i] == 0) return true;
@@ -18,19 +18,19 @@ bool IsShared(const GroupProblem& problem, const GroupProblem::Access& access) {
   return false;
 }
 
-// Memory gives short runs of neighbours more slowly.
+// Excess traffic of short contiguous spans, share of the bytes that are read; empirical.
 double ShortRuns(const poly::FlatAccess& access, double element_bytes, const GpuPlan& plan) {
   int64_t run = 1;
   for (const TileDim& dim : MergeTileDims(access, plan.Tile(), {})) {
     if (dim.global_stride == 1) run = dim.range;
   }
   const double bytes = static_cast<double>(run) * element_bytes;
-  // Of less than a sector the rest is read as well.
+  // A span shorter than a sector reads the whole sector.
   if (bytes < gpu::kSectorBytes) return gpu::kSectorBytes / bytes - 1;
   return bytes <= gpu::kSectorBytes ? 0.35 : bytes <= 2 * gpu::kSectorBytes ? 0.06 : 0;
 }
 
-// Elements of a tensor that an access touches at most.
+// Maximum number of elements that an access touches.
 double TouchedBy(const GroupProblem& problem, const GroupProblem::Access& access) {
   double places = 1;
   for (int i = 0; i < problem.index_count(); ++i) {
@@ -40,7 +40,8 @@ double TouchedBy(const GroupProblem& problem, const GroupProblem::Access& access
   return std::min(places, static_cast<double>(access.count));
 }
 
-// The same of all its accesses: a kernel may read a slice of a tensor.
+// Maximum number of elements that all accesses of a tensor touch. A kernel may read a slice of a
+// tensor.
 double TouchedOf(const GroupProblem& problem, int tensor) {
   const poly::FlatContraction& flat = problem.flat();
   double touched = 0;

@@ -10,30 +10,36 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kGroupLocalBytes = 1 << 10;  // what a group takes besides its own
-constexpr int64_t kUnitRegisters = 1 << 16;
-constexpr int64_t kOtherRegisters = 72;  // of a work-item, besides accumulators
+// Bytes of local memory that the hardware reserves per work-group.
+constexpr int64_t kGroupLocalBytes = 1 << 10;
+constexpr int64_t kUnitRegisters = 1 << 16;  // 32-bit registers per compute unit
+constexpr int64_t kOtherRegisters = 72;  // registers per work-item besides accumulators; empirical
+// Maximum resident work-groups per compute unit that the model assumes.
 constexpr int64_t kMostResident = 4;
-// Measured on an H200 with products of 8192: bytes that copies bring to a unit in a cycle; how much
-// of the lesser of both is not hidden by the greater (a step with 128 rows and 256 columns takes
-// the matrix unit 1024 cycles, its copies 1090, together 1640).
+// Bytes per cycle that asynchronous copies bring to a compute unit; measured on an H200, GEMM of
+// 8192.
 constexpr double kLoadRate = 45;
+// Share of the shorter of MMA and copies that the longer does not hide (H200: 1024 and 1090 cycles
+// take 1640 together).
 constexpr double kExposed = 0.5;
-// What a step waits for that no other step hides: by way of registers; what copies take to come,
-// while so many steps are as are under way (H200, tf32: 850 cycles a step with three, 1750 with
-// two); barriers and instructions at the least. A vector that comes by way of registers takes its
-// work-item so many cycles; what a kernel takes besides its steps.
+// Stall cycles of a pipeline step whose tiles pass through registers; empirical.
 constexpr double kStepLatency = 1400;
+// Stall cycles of an asynchronous copy, divided by the steps in flight (H200, tf32: 850 cycles per
+// step with three in flight).
 constexpr double kCopiedLatency = 2550;
+// Minimum stall cycles of a step with asynchronous copies; empirical.
 constexpr double kLeastStep = 450;
-constexpr double kStepOverhead = 100;  // of barriers, which nothing hides
+constexpr double kStepOverhead = 100;  // cycles of barriers per step, never hidden; empirical
+// Cycles per vector that a work-item converts or rounds; empirical.
 constexpr double kConvertCycles = 16;
+// Microseconds of a kernel besides its steps, standalone launch; empirical.
 constexpr double kFixedUs = 3;
-// Of an accumulator of a warp's work-items, on the way to memory.
-constexpr double kStoreCycles = 2;
+constexpr double kStoreCycles = 2;  // cycles to store one accumulator of a warp; empirical
+// Microseconds of a kernel besides its steps, in a megakernel; empirical.
 constexpr double kFixedInSequenceUs = 2;
 
-// Of what comes by way of registers or is rounded, for the work-items of a step's group together.
+// Cycles per step for vectors that pass through registers or are rounded, divided by the width of a
+// warp.
 double ConvertCycles(const MatrixPlan& plan) {
   const auto vector = static_cast<double>(MatrixTile{plan.format}.vector());
   const auto vectors = [&](const MatrixOperand& operand, int64_t rows) {
@@ -46,7 +52,8 @@ double ConvertCycles(const MatrixPlan& plan) {
   return all * kConvertCycles / static_cast<double>(gpu::kWarp);
 }
 
-// Through the second cache in a step; single elements come in sectors of which neighbours share.
+// Bytes of a factor through L2 per step. Reads of single elements fetch sectors, which adjacent
+// rows may share.
 double LoadBytes(const poly::FlatContraction& flat, const MatrixOperand& operand, int64_t rows,
                  int64_t depth) {
   const DataType type = flat.tensors[flat.accesses[operand.access].tensor].shape.type;
@@ -54,7 +61,7 @@ double LoadBytes(const poly::FlatContraction& flat, const MatrixOperand& operand
   return operand.loads_vectors ? bytes : operand.spreads_rows ? 1.5 * bytes : 4 * bytes;
 }
 
-// Of what an access reads of its tensor, which may be a slice of it.
+// Bytes that an access reads of its tensor, which may be a slice.
 double ReadBytes(const poly::FlatContraction& flat, int access) {
   const TensorShape& shape = flat.tensors[flat.accesses[access].tensor].shape;
   const poly::FlatAccess strides = poly::Flatten(flat, access);
@@ -75,7 +82,7 @@ double MemoryBytes(const poly::FlatContraction& flat) {
   return bytes;
 }
 
-// Of a step.
+// Cycles of the tensor core per step.
 double UnitCycles(const MatrixPlan& plan, const HardwareSettings& settings) {
   const auto points = static_cast<double>(plan.row_tile * plan.column_tile * plan.step_depth());
   const auto rate = static_cast<double>(std::max<int64_t>(settings.matrix_rate, 1));
@@ -94,7 +101,7 @@ double Together(double unit_cycles, double load_cycles) {
   return std::max(unit_cycles, load_cycles) + kExposed * std::min(unit_cycles, load_cycles);
 }
 
-// With so many groups on a unit at most.
+// Estimates the cost with at most `most_resident` work-groups per compute unit.
 MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& plan,
                         const HardwareSettings& settings, int64_t most_resident, double fixed_us) {
   MatrixCost cost;
@@ -121,7 +128,7 @@ MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& pla
 }  // namespace
 
 int64_t ResidentGroups(const MatrixPlan& plan, const HardwareSettings& settings) {
-  // The greatest group has a compute unit's local memory for itself.
+  // The largest work-group uses a compute unit's whole local memory.
   const int64_t by_memory =
       (settings.matrix_local_bytes + kGroupLocalBytes) / (plan.local_bytes() + kGroupLocalBytes);
   const int64_t by_registers =
@@ -138,7 +145,7 @@ MatrixPartCycles EstimateMatrixPart(const poly::FlatContraction& flat, const Mat
   MatrixPartCycles cycles;
   cycles.work = steps * step + stores;
   const double waits = plan.is_at_once ? 1 : steps;
-  // Nothing else hides it.
+  // A stage has no other work-group to hide its stalls.
   cycles.wait = waits * kStepLatency;
   return cycles;
 }

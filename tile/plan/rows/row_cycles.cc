@@ -10,15 +10,15 @@
 namespace tartan::plan {
 namespace {
 
-// Figures of NVIDIA's compute units.
-constexpr double kWarpsAtOnce = 4;     // that issue an instruction
-constexpr double kElementCycles = 4;   // of a warp, to address, load and store, beside arithmetic
-constexpr double kStageCycles = 80;    // a barrier, and what follows waits for it
-constexpr double kJoinCycles = 160;    // of the partial results of a row
-constexpr double kMemoryCycles = 700;  // until the first element is there
-constexpr double kVectorsAhead = 8;    // that a work-item has on their way
+// Figures of an NVIDIA compute unit; empirical except for the number of schedulers.
+constexpr double kWarpsAtOnce = 4;     // warps that issue an instruction per cycle
+constexpr double kElementCycles = 4;   // cycles per element and warp for addresses, load and store
+constexpr double kStageCycles = 80;    // stall cycles of a barrier and of the loads after it
+constexpr double kJoinCycles = 160;    // stall cycles to reduce the partial results of a row
+constexpr double kMemoryCycles = 700;  // latency of memory, cycles
+constexpr double kVectorsAhead = 8;    // vectors that a work-item has in flight
 
-// Bytes of an element of a row that a stage moves from and to memory.
+// Bytes per element of a row that a stage moves from and to memory.
 double BytesOf(const RowGroupStage& stage, const poly::RowKernel& kernel) {
   const poly::FlatContraction& flat = stage.block.flat;
   double bytes = 0;

@@ -10,7 +10,7 @@
 namespace tartan::plan {
 namespace {
 
-// More would not fit into the registers.
+// Limits per loop: more stages or vectors would exceed the registers.
 constexpr size_t kMostStages = 4;
 constexpr int64_t kMostVectors = 4;
 
@@ -18,9 +18,10 @@ int64_t Length(const RowStage& stage) {
   return stage.block.flat.indices[stage.plan.vector_index].range;
 }
 
-// Where accesses of a kernel are read: in what is aggregated, and in what is made of the result.
+// Accesses of a kernel by the place of their reads: the aggregated body, or the expressions after
+// it.
 struct Reads {
-  std::set<int> body, epilogue;  // accesses; the body of an elementwise kernel is its outputs
+  std::set<int> body, epilogue;  // accesses; an elementwise kernel's outputs count as its body
   std::set<int> computed;        // tensors read at computed coordinates
 };
 
@@ -53,7 +54,8 @@ poly::FlatAccess FlattenRead(const poly::FlatContraction& flat, int access) {
                        static_cast<int>(flat.indices.size()));
 }
 
-// The access reads, at every position of the row, what the other stage writes there.
+// Returns whether the access reads, at every position of the row, the element that the other stage
+// writes there.
 bool IsSamePlace(const RowStage& reader, int access, const RowStage& writer) {
   const poly::FlatContraction& from = writer.block.flat;
   const poly::FlatAccess read = FlattenRead(reader.block.flat, access);
@@ -70,8 +72,7 @@ bool IsSamePlace(const RowStage& reader, int access, const RowStage& writer) {
   return is_same;
 }
 
-// The first loop that may have the reader, as far as the writer, which is in loop `written`, lets
-// it.
+// The first loop that `reader` may join, with respect to a writer in loop `written`.
 int FirstLoop(const RowStage& reader, const RowStage& writer, int written, bool can_share) {
   const poly::FlatContraction& flat = reader.block.flat;
   const Reads reads = ReadsOf(flat);
@@ -87,7 +88,7 @@ int FirstLoop(const RowStage& reader, const RowStage& writer, int written, bool 
     const bool is_same = can_share && !is_aggregated && IsSamePlace(reader, access, writer);
     first = std::max(first, is_same ? written : written + 1);
   }
-  // Results are made behind the loop, in the order of stages.
+  // Epilogues run after the loop, in the order of the stages.
   for (int access : reads.epilogue) {
     if (is_written(flat.accesses[access].tensor)) first = std::max(first, written);
   }
@@ -97,8 +98,8 @@ int FirstLoop(const RowStage& reader, const RowStage& writer, int written, bool 
   return first;
 }
 
-// Vectors side by side: those that divide the row, or all there may be. A stage that the planner
-// gives one vector computes much.
+// Elements per step: as many vectors as divide the row, else the maximum. A stage that the planner
+// gave one vector has much computation.
 int64_t StepOf(const RowLoop& loop, const std::vector<RowStage>& stages) {
   const int64_t lanes = stages[loop.stages[0]].plan.lanes;
   int64_t most = std::min<int64_t>(kMostVectors, loop.length / lanes);
