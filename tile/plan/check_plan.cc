@@ -43,7 +43,7 @@ class PlanCheck {
   int IndexCount() const { return static_cast<int>(flat_.indices.size()); }
   bool IsOutput(int i) const { return i < flat_.output_index_count; }
 
-  // `order` has each of [begin, end) once.
+  // Returns whether `order` is a permutation of [begin, end).
   static bool IsOrderOf(std::vector<int> order, int begin, int end) {
     std::sort(order.begin(), order.end());
     if (static_cast<int>(order.size()) != end - begin) return false;
@@ -108,7 +108,7 @@ class PlanCheck {
     return "";
   }
 
-  // Requires: the rest of the plan is right.
+  // Requires that all other checks of the plan passed.
   std::string CheckBlock() const {
     const BlockPlan& block = *plan_.block;
     if (!flat_.is_reduction() || plan_.vector_index >= flat_.output_index_count) {

@@ -14,25 +14,25 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kRows = 4;            // of a tile, beside its vectors
-constexpr int64_t kVectors = 2;         // of a row
-constexpr int64_t kMostParts = 16;      // numbers in a word of small weights
-constexpr int64_t kDecodedVectors = 4;  // of a row of results by such weights
-constexpr int kSquareLanes = 8;         // of a transposed square
-constexpr int64_t kLeastBlock = 4;      // of a packed operand
-constexpr int64_t kLanes = 16;          // of a vector, at most
-constexpr int64_t kThreads = 64;        // of a work-group on GPUs
-// Points of work that hide what a work-item costs; items for each compute unit.
+constexpr int64_t kRows = 4;            // rows of a tile
+constexpr int64_t kVectors = 2;         // vectors per row of a tile
+constexpr int64_t kMostParts = 16;      // maximum low-precision values per word
+constexpr int64_t kDecodedVectors = 4;  // vectors per row of results if weights are decoded
+constexpr int kSquareLanes = 8;         // lanes of a transposed square
+constexpr int64_t kLeastBlock = 4;      // minimum block of a packed operand
+constexpr int64_t kLanes = 16;          // maximum lanes of a vector
+constexpr int64_t kThreads = 64;        // work-items per work-group on GPUs
+// Points that justify a work-item; maximum work-items per compute unit. Empirical.
 constexpr int64_t kPointsOfItem = 1 << 15;
 constexpr int64_t kItemsOfUnit = 8;
 
-// The greatest power of two within the range, from `most` down.
+// Divides `most` by two until it is no larger than the range, or 1.
 int64_t Fitting(int64_t range, int64_t most) {
   while (most > range && most > 1) most /= 2;
   return most;
 }
 
-// Some constraint of the kernel depends on the index, whatever it guards.
+// Returns whether some constraint or guard depends on the index.
 bool IsConstrained(const poly::FlatContraction& flat, int i) {
   bool is = false;
   const auto look = [&](const std::vector<math::RangeConstraint>& constraints) {
@@ -50,7 +50,8 @@ bool IsConstrained(const poly::FlatContraction& flat, int i) {
   return is;
 }
 
-// The kernel at a size at which the tile fits: what is wrong with a plan there is wrong at all.
+// Enlarges ranges so that the tile fits. An error of the plan at that size is an error at every
+// size.
 poly::FlatContraction WithRoom(poly::FlatContraction flat, const CpuPlan& plan) {
   for (size_t i = 0; i < flat.indices.size(); ++i) {
     flat.indices[i].range = std::max(flat.indices[i].range, plan.unroll[i]);
@@ -92,7 +93,7 @@ class ReadyPlanner {
     return std::max<int64_t>(std::min(settings_.vector_width, kLanes) * 4 / kernel_.element_bytes,
                              1);
   }
-  // Rows of a tile.
+  // Rows of a tile along index i.
   int64_t Rows(int i, int64_t most) const {
     return IsConstrained(flat_, i) ? Fitting(Range(i), most) : most;
   }
@@ -105,7 +106,7 @@ class ReadyPlanner {
     const bool are_flags = flat_.is_reduction() && flat_.accumulator_type == DataType::kBool;
     return !are_flags && MayUnroll(i) && Lanes() > 1 && Range(i) > 1;
   }
-  // Vectors along the index read neighbours, or one element for all lanes.
+  // Returns whether vectors along the index read contiguous elements, or one element for all lanes.
   static bool IsClean(const CpuKernel::Access& read, int i) {
     return !read.irregular[i] && (read.strides[i] == 0 || read.strides[i] == 1);
   }
@@ -117,7 +118,7 @@ class ReadyPlanner {
     return std::all_of(kernel_.writes.begin(), kernel_.writes.end(),
                        [&](const CpuKernel::Access& write) { return write.strides[i] == 1; });
   }
-  // The output index along which results are neighbours, where there are vectors along it; -1.
+  // The output index along which results are contiguous and vectors possible; -1: none.
   int WrittenIndex() const {
     for (int i = 0; i < OutputCount(); ++i) {
       if (AreWritten(i) && MayVectorize(i)) return i;
@@ -130,8 +131,8 @@ class ReadyPlanner {
         [&](const CpuKernel::Access& read) { return read.in_body && read.strides[i] == 1; });
   }
 
-  // A constant operand whose neighbours lie along another index than the results' is packed at
-  // load, and the kernel planned for what that gives.
+  // Packs a constant operand that is not contiguous along the results' vector index, at load, and
+  // plans the kernel that reads the copy.
   std::optional<PlannedKernel> PackConstant() {
     const int v = WrittenIndex();
     if (v < 0 || !flat_.is_reduction() || settings_.threads > 1) return std::nullopt;
@@ -144,10 +145,9 @@ class ReadyPlanner {
       unclean = read.access;
     }
     if (unclean < 0 || !poly::CanPack(flat_, unclean, v)) return std::nullopt;
-    // A copy pays where it is read for row after row.
+    // The copy pays only if several rows read it.
     if (RowIndex(v) < 0 && ReducedVector() >= 0) return std::nullopt;
-    // Blocks leave no rest where they can be chosen so: what is stored under a condition is long
-    // text.
+    // A block should divide the range, because conditional stores are long code.
     int64_t block = kVectors * settings_.vector_width;
     while (block > kLeastBlock && Range(v) % block != 0) block /= 2;
     if (Range(v) % block != 0) block = settings_.vector_width;
@@ -168,7 +168,7 @@ class ReadyPlanner {
 
   void ChooseTile() {
     if (settings_.threads > 1) return;  // one element to a work-item: rows of several are slower
-    const int v = WrittenIndex();
+    const int v = WrittenIndex();       // one element per work-item; several rows are slower
     if (v >= 0 && AreClean(v)) {
       const int64_t lanes = flat_.is_reduction() ? Fitting(Range(v), Lanes()) : Lanes();
       const bool uses_again = flat_.is_reduction() && RowIndex(v) >= 0;
@@ -187,7 +187,7 @@ class ReadyPlanner {
     }
   }
 
-  // An output index along which an operand that vectors follow is used again; -1: none.
+  // An output index along which an operand that moves with the vectors is reused; -1: none.
   int RowIndex(int v) const {
     int row = -1;
     for (int i = 0; i < OutputCount(); ++i) {
@@ -204,8 +204,8 @@ class ReadyPlanner {
     return row;
   }
 
-  // The reduced index that counts the numbers in a word of small weights: other factors follow it,
-  // the words do not. How many there are is part of the kernel's structure. -1: none.
+  // The reduced index of the low-precision values in a word: other factors move along it, the words
+  // do not. Its range is part of the kernel's structure. -1: none.
   int PartsIndex() const {
     if (!flat_.is_reduction()) return -1;
     for (int r = OutputCount(); r < IndexCount(); ++r) {
@@ -223,7 +223,7 @@ class ReadyPlanner {
     return -1;
   }
 
-  // A reduced index that reads have neighbours along; -1: none.
+  // A reduced index along which reads are contiguous; -1: none.
   int ReducedVector() const {
     for (int r = IndexCount(); r-- > OutputCount();) {
       if (!MayVectorize(r) || !IsFollowed(r)) continue;
@@ -235,7 +235,7 @@ class ReadyPlanner {
     return -1;
   }
 
-  // Partial results in the lanes of a vector along a reduced index.
+  // Chooses a tile whose vector lanes hold partial results along a reduced index.
   void AlongReduced() {
     const int r = ReducedVector();
     if (r < 0) return;
@@ -256,7 +256,7 @@ class ReadyPlanner {
     return any;
   }
 
-  // Some operand stays while the index moves another one.
+  // Returns whether the index moves some operand and leaves another one unchanged.
   bool IsUsedAgainAlong(int i) const {
     bool stays = false;
     bool moves = false;
@@ -267,9 +267,10 @@ class ReadyPlanner {
     return stays && moves;
   }
 
-  // Elementwise work that reads along another index than it writes.
+  // Chooses transposed squares for elementwise kernels that read along another index than they
+  // write.
   void Squares(int v) {
-    // What is copied once at load is not worth the long text.
+    // Constants are copied once, at load; that does not justify long code.
     if (std::all_of(is_constant_.begin(), is_constant_.end(), [](bool is) { return is; })) return;
     if (settings_.vector_width < kSquareLanes) return;
     for (int row = 0; row < OutputCount(); ++row) {
@@ -286,7 +287,7 @@ class ReadyPlanner {
     }
   }
 
-  // The reduced index with neighbours in memory is the innermost.
+  // Makes the reduced index that is contiguous in memory the innermost.
   void OrderReduction() {
     std::stable_sort(plan_.reduction_order.begin(), plan_.reduction_order.end(), [&](int a, int b) {
       const auto place = [&](int i) { return i == plan_.vector_index ? 2 : IsFollowed(i) ? 1 : 0; };
@@ -294,8 +295,8 @@ class ReadyPlanner {
     });
   }
 
-  // What vectors read stays in a cache while the others change: the indices that move it are the
-  // outermost of a product, its rows the innermost.
+  // Orders output loops so that vector operands stay in a cache: the indices that move them are the
+  // outermost, the rows the innermost.
   void OrderOutputs() {
     if (!flat_.is_reduction()) return;
     const int v = plan_.vector_index;
@@ -312,8 +313,8 @@ class ReadyPlanner {
                      [&](int a, int b) { return place(a) < place(b); });
   }
 
-  // A tile to a work-item (lower/cpu/sized_kernel.h), but for elementwise work: of that the
-  // innermost index has tasks enough to keep the compute units busy.
+  // Assigns one tile per work-item (lower/cpu/sized_kernel.h). Elementwise kernels instead divide
+  // their innermost index into as many tasks as keep the compute units busy.
   CpuPlan WithTasks(CpuPlan plan) const {
     int64_t others = 1;
     int innermost = -1;

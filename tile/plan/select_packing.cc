@@ -8,22 +8,22 @@
 namespace tartan::plan {
 namespace {
 
-// Uses of each word, and products in all, from which on two kernels more pay.
+// Minimum uses per word, and minimum multiply-adds, that repay two more kernels; empirical.
 constexpr int64_t kLeastUses = 16;
 constexpr int64_t kLeastProducts = 1 << 16;
-// A GPU's launches for maxima of rows, their integers and words take about 8 us, in which it adds
-// up so many products of floats.
+// Minimum multiply-adds on a GPU. The launches for row maxima, integers and packing take about 8
+// us, the time of that many float multiply-adds.
 constexpr int64_t kLeastQuantizedOnGpu = 1 << 29;
 
-// What the device multiplies, the quickest first.
+// The forms that the device supports, fastest first.
 std::vector<poly::PackedForm> Forms(const HardwareSettings& settings) {
   if (settings.packed_products == 2) return {poly::PackedForm::kPairs};
   if (!settings.packs_unsigned) return {poly::PackedForm::kBytes};
   return {poly::PackedForm::kUnsignedBytes, poly::PackedForm::kPairs};
 }
 
-// Words that take time at each run: CPUs read those that were packed at load as quickly as anything
-// else, GPUs have other kernels for few rows.
+// Number of words that are packed in each run. Constants packed at load cost nothing on CPUs; on
+// GPUs they count, because few rows have other kernels there.
 int64_t WordsOfEachRun(const poly::FlatContraction& flat, const poly::PackedProduct& product,
                        const HardwareSettings& settings, const std::vector<bool>& is_constant) {
   std::set<ir::ValueId> constants;

@@ -20,7 +20,7 @@
 namespace tartan::plan {
 namespace {
 
-// The plan, if there is one, where it belongs among the others.
+// Inserts a plan by its predicted time and drops the last one.
 void Insert(std::optional<PlannedKernel> plan, std::vector<PlannedKernel>* plans) {
   if (!plan.has_value()) return;
   const auto place = std::find_if(plans->begin(), plans->end(), [&](const PlannedKernel& other) {
@@ -31,9 +31,9 @@ void Insert(std::optional<PlannedKernel> plan, std::vector<PlannedKernel>* plans
   plans->resize(count);
 }
 
-// Whether tiles of 64 rows are nearly empty, and halve no bytes: products of a row wait for their
-// weights, which streams ask for sooner (H200: GPT-2's decode in tf32 0.51 ms, an LSTM 0.68,
-// without the unit 0.44 both).
+// Returns whether a tensor-core plan is wasted: its tiles of 64 rows are nearly empty, and tf32
+// saves no bytes. GEMMs of few rows are limited by their weights, which streamed-weight plans
+// request earlier (H200: GPT-2 decode 0.51 ms in tf32, LSTM 0.68; both 0.44 without tensor cores).
 bool WastesMatrixUnit(const PlannedKernel& planned) {
   constexpr int64_t kFewRows = 8;
   const auto& matrix = std::get<MatrixPlan>(planned.plan);
@@ -42,7 +42,7 @@ bool WastesMatrixUnit(const PlannedKernel& planned) {
              kFewRows;
 }
 
-// With the one for the matrix unit.
+// Adds the best tensor-core plan.
 std::vector<PlannedKernel> WithMatrixUnit(const poly::FlatContraction& merged,
                                           const HardwareSettings& settings,
                                           const std::vector<bool>& is_constant, Precision precision,
@@ -95,7 +95,8 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
 
 int64_t BestDepthRuns(const poly::FlatContraction& flat, const HardwareSettings& settings,
                       const std::vector<bool>& is_constant, Precision precision) {
-  constexpr double kAddedUs = 0.5;  // by some loads more of a launch that there is anyway
+  // Microseconds of additional loads in a launch that exists anyway; empirical.
+  constexpr double kAddedUs = 0.5;
   const std::optional<MatrixFormat> format = FormatOf(precision);
   if (!format.has_value()) return 1;
   const poly::FlatContraction merged = poly::MergeIndices(flat);

@@ -10,13 +10,14 @@
 namespace tartan::plan {
 namespace {
 
-// What the kernels reach of a core's multiply-adds: measured, rather than derived.
+// Shares of a core's peak multiply-adds that the batched matmul and the direct kernel reach;
+// measured.
 constexpr double kProductShare = 0.85;
 constexpr double kDirectShare = 0.75;
-constexpr double kTransformPerElement = 4;  // vector operations, loads and stores of a transform
-constexpr double kKernels = 4;              // instead of one
-constexpr double kLongKernels = 12;         // as many kernels take as long to compile as those more
-// The model is not so exact that a smaller part of the direct kernel's time is a gain.
+constexpr double kTransformPerElement = 4;  // vector instructions per element of a transform
+constexpr double kKernels = 4;              // kernels instead of one; the weight transform is extra
+constexpr double kLongKernels = 12;  // minimum gain in units of a kernel's compile time per run
+// Minimum gain as a share of the direct kernel's time; smaller gains are within the model's error.
 constexpr double kLeastGain = 0.2;
 
 struct Problem {
@@ -29,7 +30,7 @@ struct Problem {
   double outputs = 1;  // positions of one image
   double vector = 8;
   bool weights_are_constant = false;
-  double products = 1;  // that the direct kernel makes in a lane at a time
+  double products = 1;  // multiply-adds per lane and instruction of the direct kernel
 };
 
 double DirectCycles(const Problem& problem) {

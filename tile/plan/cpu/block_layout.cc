@@ -17,15 +17,15 @@ std::vector<int64_t> StridesOf(const poly::FlatContraction& flat, int access) {
       .strides;
 }
 
-// Values of an index within a tile and run.
+// Values of an index within a tile and K chunk.
 int64_t Extent(const poly::FlatContraction& flat, const CpuPlan& plan, int i) {
   if (i < flat.output_index_count) return plan.unroll[i];
   const int64_t range = flat.indices[i].range;
   return i == plan.block->run_index ? std::min(plan.block->run, range) : range;
 }
 
-// `inner` are the indices of positions within a tile, the last varying fastest; tiles follow those
-// output indices among `followed`.
+// Returns a layout whose positions within a tile are the `inner` indices, the last varying fastest.
+// Tiles vary with those output indices i for which followed[i] holds.
 BlockArray Layout(const poly::FlatContraction& flat, const CpuPlan& plan,
                   const std::vector<int>& inner, const std::vector<bool>& followed) {
   BlockArray array;

@@ -13,12 +13,12 @@
 namespace tartan::plan {
 namespace {
 
-// Measured on sums of 64 rows of 1 MiB, of 3072 rows of 3 KiB and of 1024 rows of 4 KiB: half the
-// time of walking down 32 columns at a time. Fewer rows or columns lose a fifth.
-constexpr int64_t kRows = 8;
-constexpr int64_t kColumns = 1024;
-constexpr int64_t kLeastColumns = 256;
-constexpr int64_t kVectors = 4;
+// Sizes of a tile. Measured on sums of 64 rows of 1 MiB, 3072 rows of 3 KiB and 1024 rows of 4 KiB:
+// half the time of 32 columns at a time down all rows. Fewer rows or columns lose a fifth.
+constexpr int64_t kRows = 8;            // rows per K chunk
+constexpr int64_t kColumns = 1024;      // maximum columns per task
+constexpr int64_t kLeastColumns = 256;  // minimum columns per task
+constexpr int64_t kVectors = 4;         // vectors of columns per register tile
 
 class ColumnPlanner {
  public:
@@ -37,7 +37,7 @@ class ColumnPlanner {
     if (!FitsRegisters(kernel_, plan)) return std::nullopt;
     std::erase(plan.order, v);
     plan.order.push_back(v);
-    // Every core gets some columns, unless there are other results.
+    // Each core gets some columns, unless other output indices provide enough tasks.
     const int64_t range = flat_.indices[v].range;
     const int64_t others = flat_.output_point_count() / range;
     const int64_t parts = (settings_.compute_units + others - 1) / others;
@@ -54,7 +54,8 @@ class ColumnPlanner {
  private:
   int Rows() const { return flat_.output_index_count; }
 
-  // The output index along which results are neighbours; -1: none that is long enough.
+  // The output index along which results are contiguous; -1: no index of kLeastColumns values or
+  // more.
   int Columns() const {
     for (int i = 0; i < flat_.output_index_count; ++i) {
       if (kernel_.writes.front().strides[i] == 1 && flat_.indices[i].range >= kLeastColumns) {
@@ -64,8 +65,8 @@ class ColumnPlanner {
     return -1;
   }
 
-  // What is read along the columns is read once, a row after the other, and is more than the second
-  // cache holds; the rest is the same in all columns.
+  // Returns whether elements that vary along the columns are read once, row by row, and exceed L2
+  // in total. All other reads must be equal in all columns.
   bool ReadsRowsOnce(int v) const {
     double bytes = 0;
     for (const CpuKernel::Access& read : kernel_.reads) {
@@ -81,7 +82,7 @@ class ColumnPlanner {
     return bytes > static_cast<double>(settings_.l2_bytes);
   }
 
-  // Partial results are loaded and stored once for each run of rows.
+  // Counts one load and one store of the partial results per K chunk.
   CpuCost Cost(const CpuPlan& plan) const {
     const double vectors = static_cast<double>(flat_.point_count()) / plan.lanes;
     CpuCost cost;

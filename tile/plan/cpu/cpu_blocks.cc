@@ -9,12 +9,11 @@
 namespace tartan::plan {
 namespace {
 
-// Steps of the reduction in a run: enough that storing and loading a tile's results between runs
-// does not matter, and few enough that what they read stays in the first cache.
+// Reduction steps per K chunk to try. A chunk should be long enough to hide the loads and stores of
+// partial results, and short enough that its operands stay in L1.
 constexpr int64_t kStepsInRun[] = {256, 512};
 
-// Elements are read more than once, so that a copy nearby, or a second reading soon after the
-// first, can pay.
+// Returns whether elements are read more than once, so that staging or blocking can pay.
 bool IsReused(const poly::FlatContraction& flat, int access) {
   const poly::Tensor& tensor = flat.tensors[flat.accesses[access].tensor];
   return flat.point_count() >= 2 * tensor.shape.element_count();
@@ -63,7 +62,7 @@ void TryBlocks(const CpuKernel& kernel, const BlockChoices& choices, CpuPlan pla
   const poly::FlatContraction& flat = kernel.flat;
   int loops = 0;
   for (int i : plan.order) loops += flat.indices[i].range > plan.unroll[i];
-  // All loops, or the inner ones.
+  // The block has all loops, or only the inner ones.
   for (int level : {0, std::max(1, loops - 2)}) {
     if (level >= loops) continue;
     for (const BlockChoices::Run& run : choices.runs) {

@@ -15,17 +15,17 @@
 namespace tartan::plan {
 namespace {
 
-// Cycles to copy an element that is packed at every run.
+// Cycles per element of an operand that is packed in each run; empirical.
 constexpr double kPackCycles = 6;
-// The cost model is not so exact that a gain below this is one.
+// Factor on the cost of packed constants: a smaller predicted gain is within the model's error.
 constexpr double kPackedConstantFactor = 1.01;
-// A copy at every run pays where each element is read so many times.
+// Minimum reads per element that justify packing in each run; empirical.
 constexpr double kReuseWorthPacking = 24;
 
-// The forms that are tried with blocks.
+// Number of forms that are tried with cache blocks.
 constexpr size_t kBlockedForms = 5;
 
-// The kernel as it is, or with an operand packed, and what packing costs.
+// A form of the kernel: as it is or with one operand packed, and the cost of packing.
 struct Form {
   Form(poly::FlatContraction kernel, const HardwareSettings& settings)
       : flat(std::move(kernel)), search(flat, settings) {}
@@ -37,10 +37,10 @@ struct Form {
   std::vector<PackedOperand> packed;
   double factor = 1;
   double cycles = 0;
-  double least = 0;  // of its plans without a block
+  double least = 0;  // cycles, minimum over its plans without a block
 };
 
-// Plans with and without operands packed along an output index.
+// Searches plans with and without operands packed along an output index.
 class PackingSearch {
  public:
   PackingSearch(const poly::FlatContraction& flat, const HardwareSettings& settings,
@@ -61,7 +61,7 @@ class PackingSearch {
         }
       }
     }
-    // The kernel as it is among them: its operands may be staged.
+    // The unpacked form stays among the best ones, because its operands may be staged.
     std::stable_sort(forms_.begin() + 1, forms_.end(),
                      [](const auto& a, const auto& b) { return a->least < b->least; });
     for (size_t form = 0; form < std::min(forms_.size(), kBlockedForms); ++form) {
@@ -107,7 +107,7 @@ class PackingSearch {
       form.packed.push_back(
           {tensor, flat_.tensors[tensor].value, std::move(packed.copy), access, index, block});
       form.factor = is_constant_[tensor] ? kPackedConstantFactor : 1;
-      // A constant is packed once, by a kernel that has to be compiled all the same.
+      // A constant is packed once, but its packing kernel has to be compiled.
       form.cycles = is_constant_[tensor] ? machine_.CompileCycles(flat_.stays_in_cache)
                                          : machine_.LaunchCycles() + kPackCycles * Elements(access);
       Add(form.search.Plain(tiles_, lane), form);
@@ -126,7 +126,7 @@ class PackingSearch {
   const HardwareSettings& settings_;
   const Machine machine_;
   const std::vector<bool>& is_constant_;
-  const size_t tiles_;  // register tiles to look at for each form
+  const size_t tiles_;  // register tiles per form
   std::vector<std::unique_ptr<Form>> forms_;
   std::vector<PlannedKernel> found_;
 };

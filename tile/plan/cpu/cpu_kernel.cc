@@ -14,7 +14,7 @@
 namespace tartan::plan {
 namespace {
 
-// Vector instructions, roughly.
+// Estimated vector instructions of an operation; empirical.
 double OperationWeight(ScalarOp op) {
   switch (op) {
     case ScalarOp::kIdentity:
@@ -43,7 +43,8 @@ double OperationWeight(ScalarOp op) {
   }
 }
 
-constexpr double kTakenApart = 3;  // operations on two words of two numbers beside the first one
+// Additional instructions of a bfloat16 dot without hardware support, after the first one.
+constexpr double kTakenApart = 3;
 
 class Surveyor {
  public:
@@ -98,8 +99,8 @@ class Surveyor {
     return depends;
   }
 
-  // Of the body's conditions: the indices along which they differ. Those of the epilogue divide the
-  // tiles into two kinds instead.
+  // Returns the indices along which conditions of the body differ. Conditions of the epilogue do
+  // not count: they classify tiles, and epilogue_inside records their share.
   std::vector<bool> Conditions(const std::vector<math::RangeConstraint>& constraints) {
     if (in_body_) return DependsOn(constraints);
     for (const math::RangeConstraint& constraint : constraints) {
@@ -128,7 +129,7 @@ class Surveyor {
     }
   }
 
-  // Coordinates that are plain functions of the indices move it as in a plain read.
+  // Coordinates that are affine functions of the indices move the access like a plain read.
   void VisitReadAt(const poly::ReadAt& read) {
     std::vector<bool> irregular = Conditions(read.guard);
     std::vector<math::Affine> coords;
@@ -205,8 +206,8 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
   if (flat.is_reduction()) {
     Surveyor(flat, this, true).Visit(flat.body);
     const auto* apply = std::get_if<poly::Apply>(&flat.body->node);
-    // A product is added in one instruction, two of bfloat16 where there is one for them: they are
-    // taken out of their words elsewhere, and added one after the other.
+    // A multiplication is fused with the addition. A bfloat16 dot is one instruction if the
+    // hardware has it; otherwise its two pairs are unpacked and added one after the other.
     const bool is_sum = apply != nullptr && flat.aggregation == Aggregation::kSum;
     const bool is_dot = is_sum && apply->op == ScalarOp::kDotBFloat16;
     const bool fused = (is_sum && apply->op == ScalarOp::kMul) || is_dot;
@@ -227,7 +228,7 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
   for (std::vector<Access>* accesses : {&reads, &writes}) {
     for (Access& access : *accesses) access.by_stride = ByStride(access.strides);
   }
-  // The operations behind a choice are those of all of its values together.
+  // A poly::Choice counts the operations of all its values together.
   for (size_t i = 0; i < count; ++i) {
     if (!chosen[i]) continue;
     (flat.is_reduction() ? body_operations : epilogue_operations) /=

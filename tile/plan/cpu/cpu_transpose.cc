@@ -14,17 +14,17 @@
 namespace tartan::plan {
 namespace {
 
-// Vectors side by side along the output's neighbours, more of them make long code: two lines of a
-// cache where stores go past it, else one.
+// Maximum vectors along the output's contiguous index; more would make long code. Two cache lines
+// if stores bypass the caches, else one.
 constexpr int64_t kMostVectors = 4;
 constexpr int64_t kMostCachedVectors = 2;
-constexpr int64_t kMostOperations = 16;  // on each element
+constexpr int64_t kMostOperations = 16;  // maximum operations per element
 
 double Points(const CpuKernel& kernel) {
   return static_cast<double>(kernel.flat.output_point_count());
 }
 
-// The bytes that an access touches, each element of it once.
+// Distinct bytes that an access touches.
 double Bytes(const CpuKernel& kernel, const CpuKernel::Access& access) {
   double elements = 1;
   for (int i = 0; i < kernel.flat.output_index_count; ++i) {
@@ -33,7 +33,7 @@ double Bytes(const CpuKernel& kernel, const CpuKernel::Access& access) {
   return elements * static_cast<double>(access.bytes);
 }
 
-// The output index with the given stride in an access; -1: none.
+// The output index that has stride 1 in an access; -1: none.
 int IndexOfNeighbours(const CpuKernel& kernel, const CpuKernel::Access& access) {
   for (int i = 0; i < kernel.flat.output_index_count; ++i) {
     if (access.strides[i] == 1 && kernel.flat.indices[i].range > 1) return i;
@@ -41,7 +41,7 @@ int IndexOfNeighbours(const CpuKernel& kernel, const CpuKernel::Access& access) 
   return -1;
 }
 
-// Lanes of the widest vectors that both ranges hold.
+// Lanes of the widest vector that fits both ranges.
 int Lanes(const CpuKernel& kernel, int v, int row) {
   int64_t lanes = std::min<int64_t>(kernel.settings.vector_width, 16);
   lanes = std::max<int64_t>(lanes * 4 / kernel.element_bytes, 2);
@@ -50,7 +50,7 @@ int Lanes(const CpuKernel& kernel, int v, int row) {
   return static_cast<int>(lanes);
 }
 
-// The index along which most of what is read lies, where that is not `v`; -1: none.
+// The index along which most reads are contiguous, if it is not `v`; -1: none.
 int RowOfReads(const CpuKernel& kernel, int v) {
   double transposed = 0;
   double all = 0;
@@ -71,7 +71,8 @@ int RowOfReads(const CpuKernel& kernel, int v) {
 }
 
 CpuCost CostOf(const CpuKernel& kernel, const CpuPlan& plan) {
-  constexpr double kTurnCycles = 0.5;  // an element of a square of 8x8 and more
+  // Cycles per element of a transposed square of 8x8 or more; empirical.
+  constexpr double kTurnCycles = 0.5;
   const double turning = kTurnCycles * std::max(8.0 / plan.lanes, 1.0);
   CpuCost cost;
   cost.epilogue = Points(kernel) * (turning * static_cast<double>(kernel.reads.size()) +
@@ -103,7 +104,7 @@ std::optional<PlannedKernel> Plan(const CpuKernel& kernel) {
   while (vectors * plan.lanes > flat.indices[v].range) vectors /= 2;
   plan.unroll[v] = vectors * plan.lanes;
   plan.unroll[row] = plan.lanes;
-  // Reads go on along their neighbours, which processors fetch ahead.
+  // The innermost loop follows the contiguous index of the reads, which processors prefetch.
   plan.order.clear();
   for (int i = 0; i < flat.output_index_count; ++i) {
     plan.task[i] = std::max<int64_t>(flat.indices[i].range, 1);

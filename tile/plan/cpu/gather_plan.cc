@@ -15,10 +15,10 @@
 namespace tartan::plan {
 namespace {
 
-// Lanes are put together one by one: more of them are long code and no gain.
+// Lanes are inserted one by one, so that more of them would make long code without gain.
 constexpr int64_t kLanes = 4;
 constexpr int64_t kRows = 8;
-constexpr int64_t kMostOperations = 16;  // on each element
+constexpr int64_t kMostOperations = 16;  // maximum operations per element
 
 class GatherPlanner {
  public:
@@ -57,7 +57,7 @@ class GatherPlanner {
     return -1;
   }
 
-  // The output indices that computed coordinates depend on.
+  // Per output index: whether a computed coordinate depends on it.
   std::vector<bool> ComputedFrom() const {
     std::vector<bool> depends(flat_.output_index_count, false);
     poly::VisitExprs(flat_, [&](const poly::Expr& expr) {
@@ -104,7 +104,7 @@ class GatherPlanner {
         });
   }
 
-  // The longest index on which no coordinate depends; -1: none of kRows values.
+  // The longest index that no coordinate depends on; -1: none has kRows values.
   int SharedRow(const std::vector<bool>& computed) const {
     int row = -1;
     int64_t longest = kRows - 1;
@@ -116,7 +116,7 @@ class GatherPlanner {
     return row;
   }
 
-  // Each lane is read by itself; its position is computed once for all rows of a tile.
+  // Each lane is read separately. Its position is computed once for all rows of a tile.
   CpuCost Cost(const CpuPlan& plan) const {
     const double points = static_cast<double>(flat_.output_point_count());
     CpuCost cost;

@@ -7,7 +7,7 @@
 namespace tartan::plan {
 namespace {
 
-// Tiles of a loop that are generated one by one.
+// Maximum number of border tiles of a loop that are generated separately.
 constexpr int64_t kMostEdgeTiles = 4;
 
 bool IsWindowConstraint(const poly::FlatContraction& flat, const CpuPlan& plan,
@@ -22,7 +22,7 @@ bool IsWindowConstraint(const poly::FlatContraction& flat, const CpuPlan& plan,
   return has_unrolled && !constraint.poly.coefficient(i).is_zero();
 }
 
-// The constraint holds in the tile that begins at `at` along index i.
+// Returns whether the constraint holds in the whole tile that begins at `at` along index i.
 bool HoldsInTile(const poly::FlatContraction& flat, const CpuPlan& plan,
                  const math::RangeConstraint& constraint, int i, int64_t at) {
   int64_t least =
@@ -62,7 +62,7 @@ std::optional<TileRange> InnerTiles(const poly::FlatContraction& flat, const Cpu
   const int64_t step = plan.unroll[i];
   const std::vector<math::RangeConstraint> constraints = WindowConstraints(flat, plan, i);
   if (constraints.empty()) return std::nullopt;
-  // A last tile that is drawn back counts as an edge.
+  // An overlapping last tile counts as a border tile.
   const int64_t whole = range / step;
   const auto is_inner = [&](int64_t tile) {
     return std::all_of(constraints.begin(), constraints.end(), [&](const auto& constraint) {

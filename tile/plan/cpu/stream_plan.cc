@@ -18,25 +18,28 @@ namespace tartan::plan {
 namespace {
 
 constexpr int64_t kMostRows = 16;
-// Measured with one row on matrices of 2 to 38 MB, one core: 8 and 16 streams read as quickly as
-// memory gives, 4 and 32 less so. Sums are the more exact the longer runs are.
+// Rows of the matrix read side by side. Measured with one row on matrices of 2 to 38 MB, one core:
+// 8 and 16 streams reach the bandwidth of memory, 4 and 32 do not. Longer K chunks give more
+// accurate sums.
 constexpr int64_t kStreams = 16;
-constexpr int64_t kManySteps = 4096;  // from here on twice as many, for the sake of exactness
+constexpr int64_t kManySteps = 4096;  // minimum steps for twice as many streams, for accuracy
 constexpr int64_t kWidestVector = 16;
 constexpr int64_t kDecodedRows = 8;
 constexpr int64_t kMostDecodedVectors = 8;
-constexpr int64_t kPartialBytes = 16 << 10;  // of a task's results, in half of the first cache
+constexpr int64_t kPartialBytes = 16 << 10;  // bytes of a task's partial results: half of L1
 constexpr int64_t kLeastColumns = 256;
-// Rows of the matrix that are summed up side by side.
+// Maximum rows of the matrix that are summed side by side.
 constexpr int64_t kMostMatrixRows = 8;
-// Where memory prefers one stream: with more rows the other factors' loads take longer than it.
+// Maximum rows if memory prefers one stream. With more, loads of the other factors take longer than
+// the stream.
 constexpr int64_t kMostOneStreamRows = 4;
 constexpr int kLeastStreamLanes = 4;
-// Small numbers in bytes: a model has many such matrices, which no cache holds together.
+// Factor by which a matrix of low-precision elements may be smaller than L2: a model has many,
+// which no cache holds together. Empirical.
 constexpr double kSmallerMatrices = 8;
 constexpr int64_t kMostParts = 16;
-// Of the operations for each number where scales multiply sums of blocks, and what an element is
-// decoded to is used side by side.
+// Factor on the compute time if scales multiply the sums of blocks, because a decoded element is
+// used for several rows. Empirical.
 constexpr double kBlockShare = 0.6;
 
 class StreamPlanner {
@@ -75,13 +78,14 @@ class StreamPlanner {
            is_constant_[flat_.accesses[matrix_->access].tensor];
   }
 
-  // A matrix in the second cache, whichever way round it lies.
+  // Plans a matrix in L2, whichever of its indices is contiguous.
   std::optional<PlannedKernel> FromCache(double bytes) const {
     if (bytes <= static_cast<double>(settings_.l1_bytes) || !MayPack()) return std::nullopt;
     return PackedStreamPlan(kernel_, matrix_->access, column_, Rows());
   }
 
-  // What the body reads most of. Everything is read at plain places.
+  // Finds the largest tensor that the body reads. False if some read is guarded or at computed
+  // coordinates.
   bool FindMatrix() {
     for (const CpuKernel::Access& read : kernel_.reads) {
       if (read.access < 0 || !flat_.accesses[read.access].guard.empty()) return false;
@@ -91,12 +95,12 @@ class StreamPlanner {
     return matrix_ != nullptr;
   }
 
-  // Numbers are computed from what is read.
+  // Returns whether the matrix's elements are decoded to wider values.
   bool IsDecoded() const { return parts_ >= 0 || matrix_->bytes < kernel_.element_bytes; }
 
   double Elements(const CpuKernel::Access& read) const { return ElementCount(flat_, read); }
 
-  // Reads what belongs to the matrix: scales and zero points of its blocks.
+  // Returns whether the access reads scales or zero points of the matrix's blocks.
   bool IsOfMatrix(const CpuKernel::Access& read) const {
     if (!IsDecoded()) return false;
     for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
@@ -107,8 +111,8 @@ class StreamPlanner {
     return true;
   }
 
-  // The reduced indices, in the order in which the matrix lies: each step of the last one is a row
-  // of it. A small one that it does not follow counts the numbers that an element stands for.
+  // Orders the reduced indices by their strides in the matrix: one step of the last is one row. A
+  // short reduced index that does not move the matrix counts the values packed in one element.
   bool OrderSteps() {
     for (size_t i = flat_.output_index_count; i < flat_.indices.size(); ++i) {
       const auto index = static_cast<int>(i);
@@ -125,8 +129,8 @@ class StreamPlanner {
     return !steps_.empty();
   }
 
-  // One index of results that the other factors do not follow, at most one of a few rows that the
-  // matrix does not follow, and any that all follow.
+  // Finds the output indices: a column index that the other factors do not follow, at most one
+  // index of a few rows that the matrix does not follow, and any that all factors follow.
   bool FindIndices() {
     for (int i = 0; i < flat_.output_index_count; ++i) {
       if (matrix_->strides[i] == 0) {
@@ -156,7 +160,7 @@ class StreamPlanner {
     return static_cast<int>(std::max<int64_t>(lanes * 4 / kernel_.element_bytes, 2));
   }
 
-  // The other results outside, then `inner`.
+  // A plan with the other output indices outside and `inner` inside.
   CpuPlan Start(int inner) const {
     CpuPlan plan = ScalarPlan(flat_, settings_.threads);
     std::erase(plan.order, inner);
@@ -168,8 +172,8 @@ class StreamPlanner {
     return plan;
   }
 
-  // As many rows as fit registers side by side, which use what was read once more, and as many
-  // columns.
+  // Reduces the rows and columns of the tile until it fits the registers. Rows of a tile reuse the
+  // matrix's vectors.
   bool FitTile(CpuPlan* plan) const {
     const int64_t least = plan->vector_index == column_ ? plan->lanes : 1;
     while (!FitsRegisters(kernel_, *plan)) {
@@ -184,8 +188,8 @@ class StreamPlanner {
     return true;
   }
 
-  // Rows of the other factors, a multiple of a large power of two apart, push each other out of the
-  // first cache: what a run reads of them is copied.
+  // Accesses to stage: rows of the other factors that are a multiple of a large power of two apart
+  // would evict each other from L1.
   std::vector<int> Staged() const {
     std::vector<int> staged;
     for (const CpuKernel::Access& read : kernel_.reads) {
@@ -204,11 +208,11 @@ class StreamPlanner {
     for (const CpuKernel::Access& read : kernel_.reads) {
       if (read.in_body && read.strides[column_] > 1) return std::nullopt;
     }
-    int64_t rows_inside = 1;  // of the matrix, for each step of the outermost index
+    int64_t rows_inside = 1;  // rows of the matrix per step of the outermost index
     for (size_t s = 1; s < steps_.size(); ++s) rows_inside *= Range(steps_[s]);
     const int outer = steps_.front();
     const int64_t streams = Range(outer) * rows_inside >= kManySteps ? 2 * kStreams : kStreams;
-    // Sums of blocks of numbers are multiplied by their scales.
+    // A block of values with a common scale is one K chunk.
     const int64_t numbers = rows_inside * (parts_ < 0 ? 1 : Range(parts_));
     const bool is_run = rows_inside > 1 && numbers >= kStreams;
     const int64_t run = is_run ? 1 : math::CeilDiv(streams, rows_inside);
@@ -238,7 +242,7 @@ class StreamPlanner {
     return plan;
   }
 
-  // Few results lie side by side, with all that belongs to them: one stream.
+  // Returns whether the matrix consists of blocks of few columns, stored contiguously: one stream.
   bool IsTiled() const {
     return IsDecoded() && steps_.size() > 1 &&
            Range(column_) <= kMostStreamVectors * kWidestVector && Range(column_) % Lanes() == 0;
@@ -256,8 +260,8 @@ class StreamPlanner {
     if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kDecodedRows));
     plan.unroll[column_] = plan.lanes * vectors;
     plan.task[column_] = Range(column_);
-    // Every row that is not in the tile decodes the numbers again, and columns that are not walk
-    // the memory once more. What is not decoded yet may wait in the first cache.
+    // Each further row tile decodes the values again, and each further column tile reads the memory
+    // again. Encoded values may wait in L1.
     const auto accumulators = [&] {
       return plan.unroll[column_] / plan.lanes * (row_ < 0 ? 1 : plan.unroll[row_]);
     };
@@ -274,7 +278,7 @@ class StreamPlanner {
       plan.unroll[parts_] = Range(parts_);
     }
     for (int i : plan.order) plan.task[i] = Range(i);
-    // Waiting for memory belongs to the work.
+    // Memory stalls count as work.
     const double waiting =
         Elements(*matrix_) * static_cast<double>(matrix_->bytes) / cpu::kMemoryBytesPerCycle;
     const double work = ComputeCost(kernel_, plan).compute + waiting;
@@ -322,10 +326,10 @@ class StreamPlanner {
   const std::vector<bool>& is_constant_;
   const CpuKernel kernel_;
   const CpuKernel::Access* matrix_ = nullptr;
-  int row_ = -1;     // -1: there is one
-  int column_ = -1;  // of results
+  int row_ = -1;     // output index of the rows; -1: one row
+  int column_ = -1;  // output index of the columns
   std::vector<int> steps_;
-  int parts_ = -1;  // -1: an element stands for one number
+  int parts_ = -1;  // reduced index of the values in one element; -1: one value
 };
 
 }  // namespace

@@ -14,9 +14,9 @@
 namespace tartan::plan {
 namespace {
 
-// The register tiles of a form that are tried with blocks.
+// Number of register tiles per form that are tried with cache blocks.
 constexpr size_t kBlockedTiles = 4;
-constexpr int kFewestLanes = 4;  // of vectors that are made narrower to divide a row
+constexpr int kFewestLanes = 4;  // minimum width when vectors are narrowed to divide a row
 
 void MoveLast(int index, std::vector<int>* order) {
   order->erase(std::find(order->begin(), order->end(), index));
@@ -37,7 +37,7 @@ std::vector<TileSearch::Candidate> TileSearch::Plain(size_t count, int vector_in
   plain_.clear();
   double least = 0;
   for (size_t t = 0; t < tiles_.size(); ++t) {
-    // Memory only adds to what a tile costs by itself, and the next ones cost more.
+    // Memory only adds to a tile's own cost, and the remaining tiles cost more.
     if (t >= kBlockedTiles && count <= kTiles && tiles_[t].cost.total() >= least) {
       tiles_.resize(t);
       break;
@@ -93,7 +93,7 @@ void TileSearch::RegisterTiles(int only) {
         plan.unroll[v] = vectors * plan.lanes;
         if (only < 0 || plan.unroll[v] == Range(v)) Rows(plan);
       }
-      // What whole vectors leave of a row is added up element by element.
+      // Vectors that do not divide a row leave elements that are added one by one.
       if (!is_reduced || Range(v) % plan.lanes == 0 || plan.lanes <= kFewestLanes) break;
     }
   }
@@ -191,7 +191,8 @@ void TileSearch::Loops(const Candidate& tile, bool blocks) {
     if (Range(i) > tile.plan.unroll[i]) loops.push_back(i);
   }
   std::sort(loops.begin(), loops.end());
-  const size_t permuted = blocks ? 3 : 4;  // there are many blocks of each order
+  // Cache blocks multiply the number of plans per loop order.
+  const size_t permuted = blocks ? 3 : 4;
   std::vector<int> outer;
   while (loops.size() > permuted) {
     outer.push_back(loops.front());

@@ -16,10 +16,11 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostValues = 40;  // points times vectors of a tile: more make long code
-constexpr int64_t kMostSteps = 3;  // of a pool whose gradient has that many neighbours side by side
+constexpr int64_t kMostValues = 40;  // maximum points times vectors of a tile; more make long code
+// Maximum range of an index that is unrolled because it decides which points count.
+constexpr int64_t kMostSteps = 3;
 
-// The constraint decides which points an element along the index has, whatever the others are.
+// Returns whether index i alone decides if the constraint holds.
 bool IsDecidedBy(const math::RangeConstraint& constraint, const poly::FlatContraction& flat,
                  int i) {
   for (int o = 0; o < flat.output_index_count; ++o) {
@@ -52,7 +53,8 @@ class WindowPlanner {
   int64_t Range(int i) const { return flat_.indices[i].range; }
   const std::vector<int64_t>& OutputStrides() const { return kernel_.writes.front().strides; }
 
-  // Along the outputs' neighbours, or along every other one where a second index lies between.
+  // Chooses vectors along the contiguous output index, or along one of stride 2 with an index of
+  // two values between.
   bool ChooseVectors() {
     int64_t lanes = std::min<int64_t>(settings_.vector_width, 16);
     lanes = std::max<int64_t>(lanes * 4 / kernel_.element_bytes, 2);
@@ -72,7 +74,7 @@ class WindowPlanner {
     return OutputStrides()[v] == 1 + between;
   }
 
-  // Vectors are loaded, not put together lane by lane.
+  // Returns whether all reads load whole vectors.
   bool ReadsVectors() const {
     return std::all_of(kernel_.reads.begin(), kernel_.reads.end(), [&](const auto& read) {
       const int64_t stride = read.strides[plan_.vector_index];
@@ -80,8 +82,8 @@ class WindowPlanner {
     });
   }
 
-  // Indices of a few values that alone decide which points count: side by side, each computes its
-  // own points and no others.
+  // Unrolls short indices that alone decide which points count. Each of their values then computes
+  // only its own points.
   void UnrollDecided() {
     for (int i = 0; i < flat_.output_index_count; ++i) {
       if (i == plan_.vector_index || plan_.unroll[i] > 1 || Range(i) > kMostSteps) continue;
@@ -102,7 +104,7 @@ class WindowPlanner {
     return count;
   }
 
-  // Loops in the order of the output; the outermost are cut until every core has work.
+  // Orders loops like the output and divides the outermost until every core has work.
   void ChooseTasks() {
     std::stable_sort(plan_.order.begin(), plan_.order.end(), [&](int a, int b) {
       return std::abs(OutputStrides()[a]) > std::abs(OutputStrides()[b]);
@@ -112,8 +114,8 @@ class WindowPlanner {
   }
 
   CpuCost Cost() const {
-    constexpr double kVectorCycles =
-        0.58;  // an operation or a load of a vector, measured on counts
+    // Cycles of a vector operation or load; measured on counts.
+    constexpr double kVectorCycles = 0.58;
     CpuCost cost;
     double operations = kernel_.epilogue_operations;
     for (const CpuKernel::Access& read : kernel_.reads) {
@@ -128,7 +130,8 @@ class WindowPlanner {
     return cost;
   }
 
-  // From the first element that is read to the last: of a row of a chain they are a part.
+  // Bytes between the first and the last element that is read: rows of a fused kernel are part of a
+  // tensor.
   double BytesRead(int tensor) const {
     const TensorShape& shape = flat_.tensors[tensor].shape;
     int64_t elements = 0;

@@ -11,13 +11,13 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kLongReduction = 4096;  // points per output element worth a second kernel
-constexpr int64_t kShortestRun = 256;     // points of it that a partial result is worth
-constexpr int64_t kGroupsPerUnit = 8;     // that keep a compute unit busy
+constexpr int64_t kLongReduction = 4096;  // minimum points per output element for a second kernel
+constexpr int64_t kShortestRun = 256;     // minimum points per partial result
+constexpr int64_t kGroupsPerUnit = 8;     // work-groups that keep a compute unit busy
 
-// One output element per work-item.
+// A plan of one output element per work-item.
 PlannedKernel PlainPlan(const poly::FlatContraction& flat, const HardwareSettings& settings) {
-  // Few distinct work-group sizes: each is compiled anew by some drivers.
+  // Only two work-group sizes are used, because some drivers compile each size separately.
   const bool large = flat.output_point_count() >= settings.threads;
   const int64_t threads = std::min<int64_t>(large ? settings.threads : 32, settings.threads);
   return {flat, ScalarPlan(flat, threads), {}, 0, ""};
@@ -29,7 +29,8 @@ PlannedKernel WithGroups(const poly::FlatContraction& flat, GpuPlan plan) {
   return {flat, std::move(plan), {}, microseconds, std::move(cost)};
 }
 
-// Whether some access steps along the index by one element: runs begin at whole memory lines then.
+// Returns whether some access has stride 1 along the index. K chunks then begin at whole memory
+// lines.
 bool IsContiguous(const poly::FlatContraction& flat, int index) {
   for (const poly::TensorAccess& access : flat.accesses) {
     const poly::FlatAccess at = poly::Flatten(access.coords, flat.tensors[access.tensor].shape.dims,
@@ -39,7 +40,7 @@ bool IsContiguous(const poly::FlatContraction& flat, int index) {
   return false;
 }
 
-// For about so many runs, of whole memory lines, or all of one length where that is possible.
+// K chunk length for about `runs` chunks: whole memory lines, or, if possible, equal chunks.
 int64_t RunLength(int64_t range, int64_t runs, int64_t line) {
   const int64_t most = (range + runs - 1) / runs;
   if (line > 1) return (most + line - 1) / line * line;
@@ -49,8 +50,8 @@ int64_t RunLength(int64_t range, int64_t runs, int64_t line) {
   return most;
 }
 
-// The quickest of the reduction's first kernels that have `runs` groups for one of the whole: the
-// reduced index that is cut matters.
+// Returns the split whose first kernel is the fastest, over all reduced indices, with `runs` times
+// as many work-groups as the undivided kernel.
 std::optional<poly::SplitKernel> CutReduction(const poly::FlatContraction& flat, int64_t runs,
                                               const HardwareSettings& settings,
                                               std::optional<GpuPlan>* plan) {
@@ -70,7 +71,7 @@ std::optional<poly::SplitKernel> CutReduction(const poly::FlatContraction& flat,
   return best;
 }
 
-// The kernel as two where one leaves most of the device idle and two are quicker.
+// Splits the kernel if it leaves most of the device idle and two kernels are predicted faster.
 std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const GpuPlan& whole,
                                        const HardwareSettings& settings) {
   // Partial results are not split again.

@@ -16,35 +16,39 @@
 namespace tartan::plan {
 namespace {
 
-// Figures of NVIDIA's compute units, which the others resemble.
-constexpr double kSchedulers = 4;        // warps that issue an instruction in a cycle
-constexpr double kMemoryLatency = 1000;  // cycles
-constexpr double kLoadedLatency = 1500;  // cycles, of busy memory
-constexpr double kCachedLatency = 600;   // cycles, of the second cache
-constexpr double kLoadsAhead = 4;        // that a work-item has under way
-constexpr double kCachedBytes = 1 << 20;
-constexpr double kIssueRate = 0.95;  // instructions per cycle with very many warps
-constexpr double kStalledWarps = 0.6;
-constexpr double kGroupCycles = 160;  // between the starts of two groups
+// Figures of an NVIDIA compute unit; other GPUs are similar. All are empirical unless stated
+// otherwise.
+constexpr double kSchedulers = 4;         // warps that issue an instruction per cycle
+constexpr double kMemoryLatency = 1000;   // cycles
+constexpr double kLoadedLatency = 1500;   // cycles, when memory is busy
+constexpr double kCachedLatency = 600;    // cycles, data in L2
+constexpr double kLoadsAhead = 4;         // loads that a work-item has in flight
+constexpr double kCachedBytes = 1 << 20;  // bytes, maximum traffic of a kernel whose data is in L2
+constexpr double kIssueRate = 0.95;    // instructions per cycle and scheduler with very many warps
+constexpr double kStalledWarps = 0.6;  // warps per scheduler that stalls cost
+constexpr double kGroupCycles = 160;   // cycles between the starts of two work-groups
+// Share of the shorter of compute and memory time that the longer does not hide.
 constexpr double kOverlapLoss = 0.15;
-constexpr double kStepLatency = 140;      // tile to local memory, barrier, first reads
-constexpr double kFirstReads = 40;        // of a tile that is there
-constexpr double kRoundLatency = 200;     // of a loop that is not unrolled
-constexpr double kConditionalLoad = 2.5;  // registers per register loaded
-constexpr double kCheckInstructions = 3;  // of a constraint, per point
-constexpr double kCachedInstructions = 1500;
-constexpr double kLoadedRegisters = 32;  // loads under way in a copy
-constexpr double kBarrierLatency = 40;
-constexpr double kRaggedTiles = 0.15;  // of the time, measured, per index with such tiles
-// Sums of a work-item beyond which tiles that are copied ahead took longer than the others of 250
-// plans, for what was predicted (an H100, products of 6304 rows).
+constexpr double kStepLatency = 140;  // cycles: tile to local memory, barrier, first reads
+// Cycles until the first reads of a tile already in local memory.
+constexpr double kFirstReads = 40;
+constexpr double kRoundLatency = 200;         // cycles per iteration of a loop that is not unrolled
+constexpr double kConditionalLoad = 2.5;      // registers per conditionally loaded register
+constexpr double kCheckInstructions = 3;      // instructions per constraint and point
+constexpr double kCachedInstructions = 1500;  // instructions that fit the instruction cache
+constexpr double kLoadedRegisters = 32;       // registers for loads in flight of a copy
+constexpr double kBarrierLatency = 40;        // cycles
+constexpr double kRaggedTiles = 0.15;  // share of the time per index with partial tiles; measured
+// Accumulators per work-item beyond which tiles with asynchronous copies are slower than predicted.
+// Measured on an H100 with 250 plans of GEMMs of 6304 rows.
 constexpr double kManySums = 48;
-constexpr double kManySumsCost = 1.06;
-constexpr double kSpilledRegister = 2;  // a register more than there are, as a share of the work
+constexpr double kManySumsCost = 1.06;  // factor on the compute time then; measured as above
+// Cost of a spilled register, as share of compute time per register.
+constexpr double kSpilledRegister = 2;
 
 double Held(const GpuPlan& plan, size_t i) { return static_cast<double>(plan.splits[i].held()); }
 
-// `copies` of the elements held of each tile are in registers.
+// Estimates registers if `copies` of a staged tile's current elements are in registers.
 double CountRegisters(const GroupProblem& problem, const GpuPlan& plan, double copies) {
   const poly::FlatContraction& flat = problem.flat();
   double outputs = 1;
@@ -66,7 +70,7 @@ double CountRegisters(const GroupProblem& problem, const GpuPlan& plan, double c
     for (const TileDim& dim : staged.layout.dims) {
       next *= static_cast<double>(dim.Rounds() * dim.vector);
     }
-    // Conditions of loads that are under way take registers, too.
+    // The conditions of loads in flight take registers, too.
     const double loads = staged.absorbed.empty() ? 1 : kConditionalLoad;
     words += copies * held * width;
     if (plan.buffering == Buffering::kRegisters) words += loads * next * width;
@@ -88,7 +92,8 @@ class Model {
 
   GroupCost Estimate() {
     GroupCost cost = EstimateAlone(gpu::kResidentGroups);
-    // In a sequence of launches a unit has one group, of which the kernel's are parts.
+    // A persistent megakernel has one group per compute unit, which executes several of the
+    // kernel's work-groups.
     const bool may_be_in_sequence =
         settings_.runs_sequences &&
         FitsSequence(plan_.threads(), static_cast<int64_t>(cost.local_bytes), false) &&
@@ -98,7 +103,7 @@ class Model {
   }
 
  private:
-  // With so many groups on a compute unit at most.
+  // Estimates the cost with at most `most_resident` work-groups per compute unit.
   GroupCost EstimateAlone(double most_resident) {
     const poly::FlatContraction& flat = problem_.flat();
     GroupCost cost;
@@ -130,17 +135,17 @@ class Model {
     const double bandwidth = machine_.memory_bytes_per_us;
     const bool has_many_sums = plan_.buffering == Buffering::kCopies && SumCount() > kManySums;
     const double computing = cycles / clock * (has_many_sums ? kManySumsCost : 1);
-    // Little is in the second cache already, which answers sooner.
+    // Small data is already in L2, whose latency is lower.
     const double latency = cost.dram_bytes < kCachedBytes ? kCachedLatency : kLoadedLatency;
     const double moving =
         cost.dram_bytes / bandwidth *
         Starvation(step, bandwidth / units * latency / clock, cost.groups / units);
-    // Neither hides the other entirely.
+    // Compute and memory time overlap only partly.
     cost.microseconds = machine_.launch_us + std::max(computing, moving) +
                         kOverlapLoss * std::min(computing, moving);
-    // Work-items that read memory themselves are slower in tiles that stick out.
+    // Work-items that read memory directly are slower in partial tiles.
     if (step.bytes_ahead > 0) cost.microseconds *= 1 + kRaggedTiles * RaggedOutputs();
-    // Beyond what there is, values wait in memory.
+    // Registers beyond the limit are spilled to memory.
     cost.microseconds += std::max(cost.registers - gpu::kRegisters, 0.0) * kSpilledRegister *
                          (computing / gpu::kRegisters);
     const bool fits = NeededRegisters() <= gpu::kRegisters && resident >= 1 &&
@@ -149,7 +154,7 @@ class Model {
     return cost;
   }
 
-  // Output indices with several tiles, the last of which is not full.
+  // Number of output indices with several tiles, the last of which is partial.
   double RaggedOutputs() const {
     double count = 0;
     for (int i = 0; i < problem_.flat().output_index_count; ++i) {
@@ -160,9 +165,9 @@ class Model {
     return count;
   }
 
-  // How much slower than it could memory gives what a unit reads by itself, for want of requests:
-  // it should have `wanted` bytes under way. `groups`: for each unit, perhaps less than one, of
-  // which it has as many as fit.
+  // Slowdown of memory because too few bytes are requested at a time. `wanted`: bytes in flight per
+  // compute unit that saturate memory. `groups`: work-groups per compute unit, possibly less than
+  // one.
   double Starvation(const GroupWork& step, double wanted, double groups) const {
     if (step.bytes_ahead == 0) return 1;
     return std::max(wanted / (std::min(resident_, groups) * step.bytes_ahead), 1.0);
@@ -193,7 +198,7 @@ class Model {
     return bytes;
   }
 
-  // Per work-item, everything that happens for one step.
+  // Work per work-item and step.
   GroupWork StepWork(GroupCost* cost) const {
     GroupWork work;
     double updates = 1;
@@ -213,18 +218,18 @@ class Model {
       }
     }
     const bool has_direct = loads > 0;
-    // The compiler starts some loads before it waits for the first.
+    // The compiler issues several loads before it waits for the first one.
     if (has_direct) {
       work.bytes_ahead = warps_ * work.bytes_asked / loads * std::min(loads, kLoadsAhead);
-      // Tiles that do not divide an index: positions are compared with its range.
+      // Positions in partial tiles are compared with the index's range.
       work.instructions +=
           loads * kCheckInstructions * RaggedOutputs() * (checks.count > 0 ? checks.share : 1);
     }
-    // A position is checked once where it is loaded, and what it adds to is chosen each time.
+    // Each loaded position is checked once; its contribution is selected at each update.
     const double checked = has_direct ? loads * kCheckInstructions * checks.count + updates
                                       : updates * kCheckInstructions * checks.count;
     work.instructions += checked * checks.share;
-    // Code that does not fit the instruction cache.
+    // Code that exceeds the instruction cache is slower.
     if (work.instructions > kCachedInstructions) {
       work.instructions += (work.instructions - kCachedInstructions) * checks.count * checks.share;
     }
@@ -232,7 +237,7 @@ class Model {
       work.latency += plan_.buffering == Buffering::kCopies ? kFirstReads : kStepLatency;
       work.latency += kBarrierLatency;
       if (plan_.buffering == Buffering::kNone) {
-        // The compiler starts some loads before it waits for the first.
+        // The compiler issues several loads before it waits for the first one.
         work.latency += kMemoryLatency * std::ceil(work.loaded_registers / kLoadedRegisters);
       }
     }
@@ -241,7 +246,7 @@ class Model {
     return work;
   }
 
-  // Constraints that no tile is filled for, and the share of groups that must look at them.
+  // Constraints that filling does not replace, and the share of work-groups that must check them.
   struct Checks {
     double count = 0;
     double share = 0;
@@ -305,7 +310,7 @@ class Model {
       work.instructions += elements * sums * rounds * 4;
       work.latency += elements * rounds * kBarrierLatency;
     }
-    // For the first tiles, or for what is written to memory.
+    // Latency of the first tiles, or of results written to memory.
     if (!problem_.is_local_output() || plan_.buffering != Buffering::kNone) {
       work.latency += kMemoryLatency;
     }
@@ -313,9 +318,9 @@ class Model {
   }
 
   double ResidentGroups(const GroupCost& cost) const {
-    // The register file is four times what one group's accumulators may take, and local memory
-    // about four times what one group may have.
-    const double registers = static_cast<double>(settings_.register_bytes);  // of 4 bytes
+    // The register file has four times the registers of one group's accumulators, and local memory
+    // is about four times the maximum of one group.
+    const double registers = static_cast<double>(settings_.register_bytes);  // registers of 4 bytes
     const double rounded = std::ceil(std::min(cost.registers, 255.0) / 8) * 8;
     const double by_registers = std::floor(registers / (rounded * warps_ * gpu::kWarp));
     const double by_items = std::floor(gpu::kResidentItems / (warps_ * gpu::kWarp));
@@ -327,16 +332,16 @@ class Model {
     return groups;
   }
 
-  // Cycles in which a compute unit does `count` groups side by side.
+  // Cycles of a compute unit for `count` resident work-groups.
   double GroupCycles(double count, const GroupWork& step, const GroupWork& end,
                      double steps) const {
     auto cycles = [&](const GroupWork& work) {
-      // Warps of a scheduler; the more, the fewer cycles in which none of them can issue.
+      // Warps per scheduler: with more warps, a cycle without one that can issue is rarer.
       const double warps = std::ceil(count * warps_ / kSchedulers);
       const double issue = work.instructions * (warps + kStalledWarps) / kIssueRate;
       const double local = count * work.local_cycles;
       const double memory = count * work.bytes / gpu::kCacheBytesPerCycle;
-      // Groups that started together wait together.
+      // Work-groups that start together stall together.
       return std::max({issue, local, memory}) + 0.2 * std::min(issue, local) + work.latency;
     };
     return std::max(steps * cycles(step) + cycles(end), count * kGroupCycles);
@@ -349,12 +354,12 @@ class Model {
   const GroupTraffic traffic_;
   double threads_;
   double warps_;
-  double resident_ = 1;  // groups that a compute unit has at a time
+  double resident_ = 1;  // work-groups per compute unit at a time
 };
 
 }  // namespace
 
-// The compiler loads the next elements while it computes with these.
+// The compiler loads the next elements while it computes with the current ones.
 double RegisterCount(const GroupProblem& problem, const GpuPlan& plan) {
   return CountRegisters(problem, plan, 1.5);
 }

@@ -15,15 +15,17 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int kMaxEvaluations = 700;    // keeps planning under 20 ms
-constexpr int kPatience = 48;           // expansions without progress before a start is given up
-constexpr int64_t kManyOutputs = 2048;  // per compute unit: as many work-items as it holds
-constexpr int64_t kMaxHeld = 16;        // values of an index per work-item
-constexpr int64_t kMaxHeldAlone = 8;    // where work-items share nothing
+constexpr int kMaxEvaluations = 700;  // plans costed per kernel; planning takes less than 20 ms
+constexpr int kPatience = 48;  // expansions without progress until a starting point is abandoned
+constexpr int64_t kManyOutputs = 2048;  // outputs per compute unit: its maximum work-items
+constexpr int64_t kMaxHeld = 16;        // maximum values of an index per work-item
+constexpr int64_t kMaxHeldAlone = 8;    // the same if work-items share no inputs
+// Maximum values of a reduced index per step if work-items share no inputs.
 constexpr int64_t kMaxStepAlone = 32;
-constexpr int64_t kMaxWindow = 32;  // points of a window that are one step
-constexpr int64_t kMaxStep = 64;    // values of a reduced index per step
-constexpr int64_t kManyTiles = 64;  // of which it does not matter if the last one is not full
+constexpr int64_t kMaxWindow = 32;  // maximum points of a window that is one step
+constexpr int64_t kMaxStep = 64;    // maximum values of a reduced index per step
+// Minimum tiles of an index for which a partial last tile does not matter.
+constexpr int64_t kManyTiles = 64;
 
 std::vector<int64_t> Key(const GpuPlan& plan) {
   std::vector<int64_t> key = {plan.lane_index};
@@ -55,7 +57,7 @@ class Search {
     return std::move(found_);
   }
 
-  // Adds thread parts, staging and cost to splits and lane index.
+  // Completes a plan that has splits and a lane index: thread parts, staging, buffering, cost.
   void Complete(GpuPlan* plan) const {
     const poly::FlatContraction& flat = problem_.flat();
     plan->thread_parts = OrderThreads(problem_, *plan);
@@ -64,7 +66,8 @@ class Search {
     plan->cost = EstimateGroupCost(problem_, *plan, settings_);
     if (plan->staged.empty() || !flat.is_reduction()) return;
     if (plan->StepCount(flat) == 1) {
-      // What few work-items share need not be in local memory before anything else is asked for.
+      // Inputs that few work-items share need not be staged first, which would delay all other
+      // loads.
       if (plan->partial_threads(flat) == 1) return;
       GpuPlan direct = *plan;
       direct.staged.clear();
@@ -78,7 +81,7 @@ class Search {
     }
   }
 
-  // Adds what search does not need.
+  // Adds the parts of a plan that the search does not need.
   void Finish(GpuPlan* plan) const {
     if (plan->buffering == Buffering::kCopies) DropPadding(plan);
     const poly::FlatContraction& flat = problem_.flat();
@@ -89,7 +92,7 @@ class Search {
   }
 
  private:
-  // Padding of tiles that work-items read side by side.
+  // Removes the padding of tiles that adjacent work-items read contiguously.
   void DropPadding(GpuPlan* plan) const {
     for (StagedAccess& staged : plan->staged) {
       bool are_neighbours = true;
@@ -130,7 +133,7 @@ class Search {
     for (const math::RangeConstraint& guard : flat.store_guard) {
       if (!guard.poly.coefficient(i).is_zero()) return false;
     }
-    // Lanes that memory gives one by one are work-items better.
+    // Lanes that memory would serve one by one are better as work-items.
     for (const GroupProblem::Access& access : problem_.accesses()) {
       const bool relevant = access.in_outputs || !IsShared(access);
       const int64_t stride = access.flat.strides[i];
@@ -146,7 +149,7 @@ class Search {
     return false;
   }
 
-  // Where vectors along the output would begin anywhere: windows.
+  // Returns whether vectors along the output would be unaligned in some input, as with windows.
   bool ReadsLanesApart() const {
     const int lane = problem_.contiguous_output();
     return std::any_of(problem_.accesses().begin(), problem_.accesses().end(),
@@ -168,7 +171,7 @@ class Search {
                        });
   }
 
-  // Which indices have vectors; everything else begins at 1.
+  // Returns the starting points, which differ in the indices that have vectors.
   std::vector<GpuPlan> Starts() const {
     const poly::FlatContraction& flat = problem_.flat();
     std::vector<GpuPlan> starts;
@@ -193,7 +196,7 @@ class Search {
         starts.back().splits[i].vector = 4;
       }
     }
-    // Where most of what is read is used once, it is read as it lies.
+    // If most inputs are read once, they are read directly, in vectors along a reduced index.
     const bool streams = std::any_of(
         problem_.accesses().begin(), problem_.accesses().end(),
         [&](const GroupProblem::Access& access) { return access.in_body && !IsShared(access); });
@@ -206,7 +209,7 @@ class Search {
       }
     }
     for (GpuPlan& start : starts) {
-      // A work-item has all sums of an element.
+      // One work-item computes all sums of an element.
       if (flat.joined_index >= 0) start.splits[flat.joined_index].blocks = flat.joined_count();
       Enlarge(&start);
       if (streams) TakeWindow(&start);
@@ -214,8 +217,8 @@ class Search {
     return starts;
   }
 
-  // A first guess, so that the search begins among plans that make sense: a warp in two dimensions
-  // with some elements each, and some steps of the reduced indices at once.
+  // Enlarges a starting point to a plausible plan: a two-dimensional warp with some elements per
+  // work-item, and some values of the reduced indices per step.
   void Enlarge(GpuPlan* plan) const {
     const int count = problem_.flat().output_index_count;
     auto grow = [&](int i, int64_t threads, int64_t held) {
@@ -227,7 +230,8 @@ class Search {
       }
     };
     const int first = problem_.contiguous_output();
-    // Of each index: where work-items share what they read, and have no other sums of an element.
+    // Maximum values per index: more than one only if work-items share inputs; fewer with joined
+    // sums.
     const int64_t most =
         HasSharedAccess() ? std::max<int64_t>(8 / problem_.flat().joined_count(), 1) : 1;
     int64_t held = 1;
@@ -247,7 +251,7 @@ class Search {
     for (int i = problem_.index_count(); i-- > count;) grow(i, 1, 8);
   }
 
-  // Makes a step that needs more memory than there is shorter.
+  // Shortens the longest step by half until the plan fits the device's memory.
   void Fit(GpuPlan* plan) const {
     const int first = problem_.flat().output_index_count;
     for (;;) {
@@ -264,7 +268,7 @@ class Search {
     }
   }
 
-  // A small window is one step, so that work-items read what they share with themselves once.
+  // Makes a small window one step, so that a work-item reads overlapping elements once.
   void TakeWindow(GpuPlan* plan) const {
     int64_t window = 1;
     for (int i = problem_.flat().output_index_count; i < problem_.index_count(); ++i) {
@@ -277,7 +281,7 @@ class Search {
     }
   }
 
-  // Some access has neighbours along the index.
+  // Returns whether some access has stride 1 along the index.
   bool IsNeighbour(int i) const {
     return std::any_of(problem_.accesses().begin(), problem_.accesses().end(),
                        [&](const GroupProblem::Access& access) {
@@ -285,7 +289,7 @@ class Search {
                        });
   }
 
-  // Where a start leads: the best open plan is grown in every direction.
+  // Best-first search from a starting point: the best open plan is varied in every direction.
   void From(const GpuPlan& start, int budget) {
     std::vector<GpuPlan> plans = {start};
     Complete(&plans[0]);
@@ -328,7 +332,7 @@ class Search {
         result.back().splits[i].threads *= threads;
         result.back().splits[i].blocks *= blocks;
       };
-      // Back, too: a start may be too large in one direction.
+      // Smaller splits are tried, too: a starting point may be too large along one index.
       if (split.threads > 1) {
         add(1, 1);
         result.back().splits[i].threads /= 2;
@@ -361,7 +365,8 @@ class Search {
     for (const IndexSplit& split : plan.splits) threads *= split.threads;
     if (threads * 2 > settings_.threads) return false;
     if (problem_.is_output(i)) return true;
-    // Partial results: where there are few outputs, and along one reduced index.
+    // Work-items share an output element only if there are few outputs, and along one reduced
+    // index.
     if (problem_.flat().output_point_count() >= kManyOutputs * settings_.compute_units)
       return false;
     for (int r = problem_.flat().output_index_count; r < problem_.index_count(); ++r) {

@@ -30,7 +30,8 @@ bool IsReadOf(const poly::ExprPtr& expr, int access) {
   return read != nullptr && read->access == access;
 }
 
-// The expression is 0 where the access reads as 0, whatever finite values others have.
+// Returns whether the expression is 0 if the access reads as 0, for all finite values of the other
+// accesses.
 bool IsZeroWith(const poly::ExprPtr& expr, int access) {
   if (IsReadOf(expr, access)) return true;
   const auto* apply = std::get_if<poly::Apply>(&expr->node);
@@ -80,7 +81,8 @@ bool TracksHits(const poly::FlatContraction& flat) {
          (flat.aggregation != Aggregation::kSum || flat.empty_value != nullptr);
 }
 
-// Both the access and the layout allow to load `lanes` neighbours of dimension `d` at once.
+// Returns whether both the access and the layout allow loads of `lanes` contiguous elements of the
+// dimension.
 bool LoadsVectors(const GroupProblem& problem, const GroupProblem::Access& access,
                   const GpuPlan& plan, const std::vector<math::RangeConstraint>& absorbed,
                   const TileDim& dim, int64_t lanes) {
@@ -95,12 +97,12 @@ bool LoadsVectors(const GroupProblem& problem, const GroupProblem::Access& acces
     const bool is_member = std::any_of(
         dim.members.begin(), dim.members.end(),
         [&](const TileDim::Member& member) { return member.index == static_cast<int>(i); });
-    // Where a tile begins; other dimensions also step by it.
+    // Distance between the beginnings of tiles, which other dimensions share.
     const int64_t step = is_member ? stride * tile[i] : stride;
     if (step % lanes != 0 && !(is_member && tile[i] >= problem.flat().indices[i].range))
       return false;
   }
-  // All lanes are inside or none.
+  // A constraint must hold for all lanes of a vector or for none.
   for (const math::RangeConstraint& constraint : absorbed) {
     bool concerns = false;
     for (const TileDim::Member& member : dim.members) {
@@ -113,7 +115,7 @@ bool LoadsVectors(const GroupProblem& problem, const GroupProblem::Access& acces
   return true;
 }
 
-// The dimension that consists of an index alone; -1: none.
+// The dimension whose only member is the index; -1: none.
 int OwnDim(const std::vector<TileDim>& dims, int index) {
   for (size_t d = 0; d < dims.size(); ++d) {
     const std::vector<TileDim::Member>& members = dims[d].members;
@@ -153,8 +155,8 @@ class Stager {
       }
     }
     const int contiguous = ChooseVectorIndex(access, dims, &staged);
-    // Elementwise kernels read a tile in vectors: lanes that do not lie side by side in it, they
-    // read from memory.
+    // Elementwise kernels read a tile in vectors. If the lanes are not contiguous in the tile, they
+    // read from memory directly.
     if (contiguous < 0 && !problem_.flat().is_reduction() && HasLanes(access)) return;
     const int64_t read_lanes =
         staged.vector_index < 0 ? 1 : plan_->splits[staged.vector_index].vector;
@@ -194,15 +196,15 @@ class Stager {
     return true;
   }
 
-  // It steps along the index of the lanes of results.
+  // Returns whether the access moves along an output lane index.
   bool HasLanes(const GroupProblem::Access& access) const {
     const int lane_index = plan_->lane_index;
     return lane_index >= 0 && problem_.is_output(lane_index) &&
            access.flat.strides[lane_index] != 0;
   }
 
-  // The dimension that is read in vectors: along the lane index, another output index, or a reduced
-  // one; -1: none.
+  // Returns the dimension that is read in vectors: along the lane index, another output index, or a
+  // reduced index; -1: none. Sets staged->vector_index.
   int ChooseVectorIndex(const GroupProblem::Access& access, const std::vector<TileDim>& dims,
                         StagedAccess* staged) const {
     const int lane_index = plan_->lane_index;
@@ -277,7 +279,7 @@ bool GroupProblem::ReadsContiguously(int index) const {
 
 void StageAccesses(const GroupProblem& problem, GpuPlan* plan) {
   plan->staged.clear();
-  // Lanes along a reduced index read memory in vectors as it lies.
+  // Vectors along a reduced lane index are read from memory directly.
   if (plan->lane_index >= problem.flat().output_index_count) return;
   const std::vector<int64_t> tile = plan->Tile();
   Stager stager(problem, plan);
@@ -292,7 +294,8 @@ void StageAccesses(const GroupProblem& problem, GpuPlan* plan) {
       const bool output = problem.is_output(static_cast<int>(i));
       (access.flat.strides[i] != 0 ? differs : is_shared) |= output || access.flat.strides[i] != 0;
     }
-    bool is_strided = false;  // neighbours in the work-group are far apart, and need not be
+    // Adjacent work-items read distant elements although contiguous ones are in the tile.
+    bool is_strided = false;
     if (!plan->thread_parts.empty() && !is_reduction) {
       const int64_t stride = std::abs(access.flat.strides[plan->thread_parts[0].index]);
       bool has_near = false;
@@ -306,9 +309,9 @@ void StageAccesses(const GroupProblem& problem, GpuPlan* plan) {
   }
 }
 
-// A range's constraint must be absorbed by every input that depends on it: what lies behind the
-// range is no element of the kernel, and 0 times it need not be 0. Another constraint is absorbed
-// by one; the others must at least be staged, where they are read within their tensors.
+// A range constraint must be absorbed by every input that depends on it: elements beyond the range
+// are undefined, and 0 times one of them may not be 0. For another constraint one absorbing input
+// is enough; the other inputs must be staged, so that they are read within their tensors.
 std::vector<bool> FilledConstraints(const GroupProblem& problem, const GpuPlan& plan) {
   const std::vector<math::RangeConstraint> constraints =
       TileConstraints(problem.flat(), plan.Tile());

@@ -9,8 +9,8 @@
 namespace tartan::plan {
 namespace {
 
-// Cycles of a warp's read from local memory at `addresses`, `lanes` elements each: its banks give
-// one unit of that size at a time.
+// Cycles of a warp's read from local memory at `addresses`, `lanes` elements each. A bank serves
+// one vector of that size per cycle.
 double BankCycles(const std::vector<int64_t>& addresses, int64_t lanes) {
   const int64_t banks = std::max<int64_t>(32 / lanes, 1);
   std::array<std::array<int64_t, 32>, 32> units;
@@ -27,7 +27,8 @@ double BankCycles(const std::vector<int64_t>& addresses, int64_t lanes) {
   return most;
 }
 
-// Pieces of memory of `bytes` each that a warp touches at `addresses`, `lanes` elements each.
+// Number of memory segments of `bytes` each that a warp touches at `addresses`, `lanes` elements
+// each.
 double Pieces(const std::vector<int64_t>& addresses, double element_bytes, int64_t lanes,
               double bytes) {
   std::vector<int64_t> sectors;
@@ -41,7 +42,7 @@ double Pieces(const std::vector<int64_t>& addresses, double element_bytes, int64
   return static_cast<double>(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
 }
 
-// The least step between elements of a tile.
+// Minimum nonzero stride between elements of a tile.
 double NearStride(const poly::FlatAccess& access, const std::vector<int64_t>& tile) {
   int64_t nearest = INT64_MAX;
   for (size_t i = 0; i < tile.size(); ++i) {
@@ -57,7 +58,7 @@ GroupTraffic::GroupTraffic(const GroupProblem& problem, const GpuPlan& plan)
     : problem_(problem),
       plan_(plan),
       warps_(std::ceil(static_cast<double>(plan.threads()) / gpu::kWarp)) {
-  // Where the first warp's work-items are along each index.
+  // Positions of the first warp's work-items along each index.
   const int64_t items = std::min<int64_t>(plan.threads(), 32);
   for (size_t i = 0; i < plan.splits.size(); ++i) {
     int64_t below = 1;
@@ -75,7 +76,7 @@ GroupTraffic::GroupTraffic(const GroupProblem& problem, const GpuPlan& plan)
   warp_size_ = static_cast<int>(items);
 }
 
-// Of the first warp's work-items, with the given strides of the indices.
+// Addresses of the first warp's work-items for the given strides of the indices.
 std::vector<int64_t> GroupTraffic::Addresses(const std::vector<int64_t>& strides) const {
   std::vector<int64_t> addresses(warp_size_, 0);
   for (size_t i = 0; i < strides.size(); ++i) {
@@ -85,9 +86,10 @@ std::vector<int64_t> GroupTraffic::Addresses(const std::vector<int64_t>& strides
   return addresses;
 }
 
-// Positions of an access that a work-item reads: loops that are unrolled read each once.
+// Number of distinct positions of an access that a work-item reads: unrolled loops read each
+// position once.
 double GroupTraffic::Positions(const GroupProblem::Access& access, bool in_step) const {
-  poly::FlatAccess own;  // by the vector and the blocks of each index
+  poly::FlatAccess own;  // strides of the vector and of the blocks of each index
   std::vector<int64_t> counts;
   double all = 1;
   for (size_t i = 0; i < plan_.splits.size(); ++i) {
@@ -105,7 +107,6 @@ double GroupTraffic::Positions(const GroupProblem::Access& access, bool in_step)
   return std::min(positions, all);
 }
 
-// What a work-item reads once and uses several times waits in registers.
 double GroupTraffic::WindowRegisters() const {
   if (!problem_.flat().is_reduction()) return 0;
   double registers = 0;
@@ -123,7 +124,8 @@ double GroupTraffic::WindowRegisters() const {
   return registers;
 }
 
-// Its lanes are read by one instruction: aligned, and not checked one by one.
+// Returns whether one instruction reads the access's lanes: they are aligned and not checked one by
+// one.
 bool GroupTraffic::ReadsLanes(const GroupProblem::Access& access) const {
   const int lane = plan_.lane_index;
   if (lane < 0 || access.flat.strides[lane] != 1) return false;
@@ -142,7 +144,6 @@ bool GroupTraffic::IsStaged(int access) const {
                      [=](const StagedAccess& staged) { return staged.access == access; });
 }
 
-// Returns the reads from local memory per work-item.
 double GroupTraffic::AddStaged(const StagedAccess& staged, GroupWork* work) const {
   const GroupProblem::Access& access = problem_.accesses()[staged.access];
   double elements = 1;
@@ -158,7 +159,7 @@ double GroupTraffic::AddStaged(const StagedAccess& staged, GroupWork* work) cons
   }
   work->local_cycles += reads * warps_ * BankCycles(Addresses(strides), lanes);
   if (staged.is_there) return reads;
-  // The copy.
+  // Cost of the copy into local memory.
   double rounds = 1;
   double load_lanes = 1;
   double store_lanes = 1;
@@ -182,8 +183,6 @@ double GroupTraffic::AddStaged(const StagedAccess& staged, GroupWork* work) cons
   return reads;
 }
 
-// Accesses of memory by every work-item, at every position in the step or at the end. Returns
-// how many.
 double GroupTraffic::AddDirect(const GroupProblem::Access& access, bool in_step, double resident,
                                GroupWork* work) const {
   const double elements = Positions(access, in_step);
@@ -199,7 +198,7 @@ double GroupTraffic::AddDirect(const GroupProblem::Access& access, bool in_step,
   work->instructions += all.instructions;
   work->local_cycles += all.local_cycles;
   work->bytes_asked += all.bytes / warps_;
-  // What work-items share comes from the cache beside them.
+  // L1 serves repeated reads of the same elements by several work-items.
   std::vector<int64_t> tile = plan_.Tile();
   if (!in_step) tile.resize(problem_.flat().output_index_count);
   tile.resize(plan_.splits.size(), 1);
@@ -210,13 +209,12 @@ double GroupTraffic::AddDirect(const GroupProblem::Access& access, bool in_step,
   const double nearest = NearStride(access.flat, tile);
   const double once =
       std::min(all.bytes, distinct * std::min(nearest, gpu::kSectorBytes / ByteWidth(access.type)));
-  // As far as it holds what all groups at work there share.
+  // L1 keeps them as far as the resident work-groups' data fits.
   const double held = std::min(gpu::kUnitCacheBytes / (std::max(resident, 1.0) * once), 1.0);
   work->bytes += once + (all.bytes - once) * (1 - held);
   return loads;
 }
 
-// Returns the instructions that move `elements`, `lanes` at a time.
 double GroupTraffic::AddMemory(const poly::FlatAccess& access, double element_bytes,
                                double elements, int64_t lanes, GroupWork* work) const {
   const double accesses = std::max(elements / static_cast<double>(lanes), 1.0);

@@ -13,13 +13,15 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostRows = 4;  // each of which a work-item has accumulators for
-// What a group waits for the launches before, in which its weights come; what it takes from then on
-// besides the products: its rows come, sums meet, results are stored. Local memory gives a unit so
-// many bytes a cycle, copies into it come with so many.
+constexpr int64_t kMostRows = 4;  // maximum rows; a work-item has accumulators for each
+// Microseconds that a group waits for the preceding launches while its weights are copied;
+// empirical.
 constexpr double kEarlyUs = 1.5;
+// Cycles besides the multiplication: loading the rows, adding up partial sums, storing results;
+// empirical.
 constexpr double kFixedCycles = 1300;
-constexpr double kLocalBytesPerCycle = 128;
+constexpr double kLocalBytesPerCycle = 128;  // bytes per cycle of a compute unit's local memory
+// Bytes per cycle of asynchronous copies to a compute unit; measured (matrix/matrix_cost.cc).
 constexpr double kCopiedBytesPerCycle = 45;
 
 class RowStreamSearch {
@@ -44,7 +46,8 @@ class RowStreamSearch {
       const int64_t units = std::max<int64_t>(machine_.units, 1);
       const int64_t least = (flat_.indices[*column].range + units - 1) / units;
       for (const int64_t vector : {4, 2}) {
-        if (vector == 2 && (least + 1) / 2 % 2 == 0) continue;  // as wide in vectors of four
+        // The same width as with vectors of four.
+        if (vector == 2 && (least + 1) / 2 % 2 == 0) continue;
         const int64_t width = (least + vector - 1) / vector * vector;
         std::optional<PlannedKernel> plan = WithBlocks(rows, weights, *column, width, vector);
         if (!plan.has_value()) continue;
@@ -55,7 +58,7 @@ class RowStreamSearch {
   }
 
  private:
-  // The one output index that the constant weights have, and the rows have not.
+  // The only output index that the constant weights have and the rows do not.
   std::optional<int> ColumnOf(int rows, int weights) const {
     const int tensor = flat_.accesses[weights].tensor;
     const TensorShape& shape = flat_.tensors[tensor].shape;
@@ -110,7 +113,7 @@ class RowStreamSearch {
     return planned;
   }
 
-  // False where the packed weights of a block do not lie side by side.
+  // Returns false if the packed weights of a block are not contiguous.
   static bool AssignIndices(const poly::FlatContraction& kernel, int64_t width,
                             RowStreamPlan* plan) {
     const poly::FlatAccess access = poly::Flatten(kernel, plan->weights_access);

@@ -18,7 +18,8 @@ std::vector<ThreadPart> OrderThreads(const GroupProblem& problem, const GpuPlan&
     parts.push_back({i, taken});
     left[i] /= taken;
   };
-  // Work-items that share an element are neighbours; along a contiguous index, the nearest.
+  // Work-items that share an element are adjacent. Along a contiguous lane index they are the
+  // closest.
   const bool partial_first = plan.lane_index >= 0 && !problem.is_output(plan.lane_index);
   auto take_partial = [&] {
     if (plan.lane_index >= problem.flat().output_index_count) take(plan.lane_index, INT64_MAX);

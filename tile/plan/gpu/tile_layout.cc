@@ -22,7 +22,7 @@ bool IsConstrained(int index, absl::Span<const math::RangeConstraint> constraint
                      });
 }
 
-// Every constraint on one of the indices is on both, in the ratio of their scales.
+// Returns whether every constraint on one of the indices is on both, in the ratio of their scales.
 bool SeenAlike(const TileDim& dim, int index, int64_t scale,
                absl::Span<const math::RangeConstraint> constraints) {
   for (const math::RangeConstraint& constraint : constraints) {
@@ -43,7 +43,7 @@ void Join(int index, int64_t scale, int64_t tile, TileDim* dim) {
   if (scale < 0) dim->origin += reach;
 }
 
-// Odd ranges first, then the largest.
+// Orders dimensions: odd ranges first, then the largest.
 std::vector<int> OddOrder(const std::vector<TileDim>& dims) {
   std::vector<int> order(dims.size());
   std::iota(order.begin(), order.end(), 0);
@@ -150,7 +150,8 @@ TileLayout VectorLayout(std::vector<TileDim> dims, int contiguous, int64_t vecto
     TileDim& dim = layout.dims[d];
     dim.local_stride = stride;
     layout.size = round_up(stride * dim.range);
-    // A multiple of the vector, but of no power of two above it: neighbours lie in other banks.
+    // The stride is an odd multiple of the vector, so that adjacent positions are in different
+    // banks.
     stride = (layout.size / vector | 1) * vector;
   }
   return layout;

@@ -13,7 +13,7 @@ namespace {
 
 class OperandChooser {
  public:
-  // `fixed`: indices of which a group has one value; `is_local`, of the kernel's tensors.
+  // `fixed`: indices with one value per work-group. `is_local[t]`: tensor t is in local memory.
   OperandChooser(const poly::FlatContraction& flat, MatrixFormat format,
                  std::vector<bool> is_constant, const PackedVariables& packed,
                  std::vector<int> fixed = {}, std::vector<bool> is_local = {})
@@ -43,10 +43,11 @@ class OperandChooser {
   int64_t Range(int i) const { return flat().indices[i].range; }
   poly::FlatAccess Strides(int access) const { return poly::Flatten(flat(), access); }
 
-  // Rows of the left operand, columns of the right one: those along which results are neighbours.
+  // Assigns indices to rows, columns, batch and K. The operand along whose indices results are
+  // contiguous is the right one; its indices are the columns.
   bool AssignIndices() {
     const auto factors = FactorsOf(flat());
-    // Without points there may be no element to read in the place of those that do not count.
+    // Without points, there may be no element to read in place of excluded ones.
     if (!factors.has_value() || flat().point_count() == 0) return false;
     poly::FlatAccess left = Strides(factors->first);
     poly::FlatAccess right = Strides(factors->second);
@@ -87,14 +88,15 @@ class OperandChooser {
     SortByStride(output, &plan_.rows);
     SortByStride(output, &plan_.columns);
     SortByStride(output, &plan_.batch);
-    // A packed factor lies in any order.
+    // A packed factor can be stored in any order.
     const bool left_decides = IsPackedAhead(plan_.right);
     SortByStride(left_decides ? left : right, &plan_.depth);
     MoveNeighbourLast(left, right);
     return true;
   }
 
-  // Constant factors are, once. Of tensors as they are numbered before that.
+  // Returns whether the operand is packed: constants at load, others as requested. Tensor numbers
+  // are the ones before packing.
   bool IsPackedAhead(const MatrixOperand& operand) const {
     return IsConstant(operand) || packs_variable_[IsFirst(operand) ? 0 : 1];
   }
@@ -109,7 +111,7 @@ class OperandChooser {
     return tensor < static_cast<int>(is_local_.size()) && is_local_[tensor];
   }
 
-  // Of the body's factors.
+  // Returns whether the operand is the first factor of the body.
   bool IsFirst(const MatrixOperand& operand) const {
     return (&operand == &plan_.left) == left_is_first_;
   }
@@ -120,7 +122,7 @@ class OperandChooser {
     });
   }
 
-  // Along the last index of the depth at least one factor's elements are neighbours.
+  // Moves an index along which a factor is contiguous to the end of the K indices.
   void MoveNeighbourLast(const poly::FlatAccess& left, const poly::FlatAccess& right) {
     const auto value = [&](int i) {
       return (left.strides[i] == 1 && !IsPackedAhead(plan_.left) ? 2 : 0) +
@@ -133,7 +135,7 @@ class OperandChooser {
     std::rotate(best, best + 1, plan_.depth.end());
   }
 
-  // Each belongs to a factor whose indices tell all of it.
+  // Assigns each constraint to the operands that have all its indices.
   bool AssignConstraints() {
     for (size_t c = 0; c < flat().constraints.size(); ++c) {
       bool in_rows = false, in_columns = false;
@@ -141,14 +143,14 @@ class OperandChooser {
       for (int i : plan_.rows) in_rows |= !poly.coefficient(i).is_zero();
       for (int i : plan_.columns) in_columns |= !poly.coefficient(i).is_zero();
       if (in_rows && in_columns) return false;
-      // Those of the depth alone keep both within their tensors.
+      // A constraint on K indices alone keeps both operands within their tensors.
       if (!in_columns) plan_.left.constraints.push_back(static_cast<int>(c));
       if (!in_rows) plan_.right.constraints.push_back(static_cast<int>(c));
     }
     return true;
   }
 
-  // False where a factor that was to be packed though it is no constant is one, or cannot be.
+  // Returns false if a factor to be packed as a variable is constant or cannot be packed.
   bool PackOperands() {
     plan_.left.is_early = IsConstant(plan_.left);
     plan_.right.is_early = IsConstant(plan_.right);
@@ -168,7 +170,8 @@ class OperandChooser {
     return true;
   }
 
-  // Whether every point of the indices' ranges has an element, not only those that count.
+  // Returns whether every point of the indices' ranges has an element, even if constraints exclude
+  // it.
   bool IsWithinTensor(const poly::TensorAccess& read) const {
     const std::vector<int64_t>& dims = flat().tensors[read.tensor].shape.dims;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -184,7 +187,8 @@ class OperandChooser {
     return true;
   }
 
-  // The factor becomes a matrix of rows by depth in the unit's format; false where it cannot.
+  // Packs the factor as a matrix of rows by K in the tensor core's format. Returns false if that is
+  // impossible.
   bool Pack(const MatrixOperand& operand, const std::vector<int>& rows) {
     const poly::TensorAccess read = flat().accesses[operand.access];
     const bool is_constant = IsConstant(operand);
@@ -218,14 +222,14 @@ class OperandChooser {
     return true;
   }
 
-  // How tiles of a factor come from memory, from where its elements are neighbours.
+  // Chooses how tiles of a factor are loaded, by the index along which it is contiguous.
   void Load(MatrixOperand* operand, const std::vector<int>& rows) const {
     const poly::FlatAccess access = Strides(operand->access);
     const DataType type = flat().tensors[flat().accesses[operand->access].tensor].shape.type;
     const int depth = plan_.depth.back();
     const int row = rows.empty() ? -1 : rows.back();
     const bool is_wide = plan_.format == MatrixFormat::kTf32;
-    // Copies go from memory to local memory.
+    // Asynchronous copies go from global to local memory only.
     const bool may_copy = type == ElementType(plan_.format) && !IsLocal(*operand);
     if (AreVectors(*operand, access, depth)) {
       operand->loads_vectors = true;
@@ -242,15 +246,16 @@ class OperandChooser {
     operand->is_early &= operand->is_copied;
   }
 
-  // Its elements were rounded when they were packed.
+  // Returns whether the factor's elements were already rounded when they were packed.
   bool IsPacked(const MatrixOperand& operand) const {
     const int tensor = flat().accesses[operand.access].tensor;
     return std::any_of(planned_.packed.begin(), planned_.packed.end(),
                        [&](const PackedOperand& packed) { return packed.tensor == tensor; });
   }
 
-  // Aligned vectors of the unit's format along the index, all of which are there or not, but for
-  // the last one where that may be shorter.
+  // Returns whether the index's elements form aligned vectors of the tensor core's format that
+  // constraints include or exclude as a whole. With `may_have_tail`, the last vector may be
+  // shorter.
   bool AreVectors(const MatrixOperand& operand, const poly::FlatAccess& access, int index,
                   bool may_have_tail = false) const {
     const int64_t vector = MatrixTile{plan_.format}.vector();
@@ -281,7 +286,8 @@ class OperandChooser {
     }
   }
 
-  // Whole vectors may be stored at the end of a row, whose columns take nothing from memory.
+  // Returns whether rows are padded so that whole vectors can be stored at their ends, and columns
+  // beyond the end read nothing from memory.
   bool HasRoomBehindRows(const poly::FlatAccess& output, int column, int64_t lanes) const {
     if (!flat().has_padded_rows || flat().accesses.size() != 2 || output.offset % lanes != 0) {
       return false;
@@ -298,8 +304,8 @@ class OperandChooser {
   const std::vector<int> fixed_;
   const std::vector<bool> is_local_;
   bool left_is_first_ = true;  // of the body's operands
-  int packings_ = 0;           // of variables, in each run
-  int64_t packed_bytes_ = 0;   // that these move
+  int packings_ = 0;           // number of variables packed in each run
+  int64_t packed_bytes_ = 0;   // bytes that packing these moves
   MatrixPlan plan_;
   PlannedKernel planned_;
 };

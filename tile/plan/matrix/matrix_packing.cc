@@ -9,8 +9,8 @@
 namespace tartan::plan {
 namespace {
 
-// Veltkamp's splitting: the 11 leading bits of the fraction, to nearest. Where the product would
-// leave float32's range, and of infinities, the unit cuts the other bits off.
+// Rounds to the 11 leading bits of the significand, to nearest, by Veltkamp's splitting. If the
+// multiplication would overflow, and for infinities, the hardware truncates instead.
 poly::ExprPtr RoundedToTf32(const poly::ExprPtr& x) {
   constexpr DataType kType = DataType::kFloat32;
   constexpr double kSplit = 8193;  // 2^13 + 1
@@ -21,7 +21,7 @@ poly::ExprPtr RoundedToTf32(const poly::ExprPtr& x) {
   const poly::ExprPtr is_small =
       poly::MakeApply(ScalarOp::kLess, DataType::kBool,
                       {poly::MakeApply(ScalarOp::kAbs, kType, {x}), number(kLarge)});
-  // The sum of no number with itself is one whose leading bits say so.
+  // NaN + NaN sets the quiet bit, which truncation keeps.
   const poly::ExprPtr is_number = poly::MakeApply(ScalarOp::kEqual, DataType::kBool, {x, x});
   const poly::ExprPtr other = poly::MakeApply(
       ScalarOp::kSelect, kType, {is_number, x, poly::MakeApply(ScalarOp::kAdd, kType, {x, x})});

@@ -15,7 +15,7 @@ namespace {
 
 using poly::FlatContraction;
 
-// Both sum over the same points and give results at the same places, which the reader reads.
+// Returns whether both kernels sum over the same points.
 bool HaveSamePoints(const FlatContraction& a, const FlatContraction& b) {
   const auto is_plain = [](const FlatContraction& flat) {
     return flat.is_reduction() && flat.second_body == nullptr && flat.store_guard.empty() &&
@@ -39,7 +39,7 @@ class Pairing {
   Pairing(const PlannedKernel& reader, const PlannedKernel& producer, ir::ValueId result)
       : reader_(reader.flat), producer_(producer.flat), result_(result), flat_(reader.flat) {}
 
-  // The kernel of both; nothing where something else than the result's own places is read.
+  // Returns the fused kernel. Empty if `reader` reads the result at other positions than its own.
   std::optional<FlatContraction> Run() {
     if (!IsReadInPlace()) return std::nullopt;
     flat_.second_body = FromProducer(producer_.body);
@@ -57,7 +57,7 @@ class Pairing {
   }
 
  private:
-  // As an access of the reader.
+  // Returns whether an access of the reader reads the producer's result.
   bool IsResult(int access) const {
     return access < static_cast<int>(reader_.accesses.size()) &&
            reader_.tensors[reader_.accesses[access].tensor].value == result_;
@@ -101,14 +101,14 @@ class Pairing {
   FlatContraction flat_;
 };
 
-// The places of a factor in its tensor.
+// Returns whether both accesses read tensors of the same type at the same positions.
 bool AreAlike(const FlatContraction& a, int access, const FlatContraction& b, int other) {
   return a.tensors[a.accesses[access].tensor].shape.type ==
              b.tensors[b.accesses[other].tensor].shape.type &&
          poly::Flatten(a, access) == poly::Flatten(b, other);
 }
 
-// The same but for the access.
+// Returns whether both operands are equal except for the access.
 bool ComeAlike(MatrixOperand a, const MatrixOperand& b) {
   a.access = b.access;
   return a == b;
@@ -127,7 +127,8 @@ std::optional<PlannedKernel> PairMatrixProducts(const PlannedKernel& reader,
       !ComeAlike(own->left, other->left) || !ComeAlike(own->right, other->right)) {
     return std::nullopt;
   }
-  // Results have the type of sums: nothing is rounded between both.
+  // The producer's result must have the type of its sums, because the fused kernel does not round
+  // it.
   if (!HaveSamePoints(reader.flat, producer.flat) || producer.flat.outputs.size() != 1 ||
       producer.flat.outputs.front().shape.type != DataType::kFloat32 ||
       !(PlaceOf(reader.flat) == PlaceOf(producer.flat))) {

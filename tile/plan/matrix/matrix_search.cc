@@ -19,18 +19,19 @@ namespace {
 constexpr int64_t kRowTiles[] = {64, 128, 256};
 constexpr int64_t kSlices[] = {1, 2, 4};
 constexpr int64_t kMostWarpGroups = 4;
-// Multiples of 8, as the unit wants them: with a step of one of the lesser ones a product has as
-// many groups as there are compute units.
+// Column tiles, multiples of 8 as the hardware requires. The small steps let the number of
+// work-groups match the number of compute units.
 constexpr int64_t kColumnTiles[] = {8,  16, 24, 32,  40,  48,  56,  64,
                                     72, 80, 96, 112, 128, 160, 192, 256};
-constexpr int64_t kMostTotals = 128;  // accumulators of a work-item
-// Tiles that are on their way while others are used: where several groups share a compute unit, and
-// where one has its memory.
+constexpr int64_t kMostTotals = 128;  // maximum accumulators per work-item
+// Pipeline stages of asynchronous copies: if several work-groups share a compute unit, and if one
+// has it alone.
 constexpr int64_t kStagesOfCopies = 4;
 constexpr int64_t kMostStages = 8;
-constexpr double kPackingUs = 5;  // of a kernel more, besides what it moves
+// Additional launch of a packing kernel, without the bytes it moves; empirical.
+constexpr double kPackingUs = 5;
 
-// Tries the plan with such tiles, many stages and few, where there is room for them.
+// Costs the plan's tiles with few and with many stages, if local memory suffices.
 void TryTiles(const poly::FlatContraction& flat, MatrixPlan plan, const HardwareSettings& settings,
               std::optional<MatrixPlan>* best) {
   plan.warp_groups = plan.row_tile == MatrixPlan::kUnitRows ? 1 : 2;
@@ -47,7 +48,7 @@ void TryTiles(const poly::FlatContraction& flat, MatrixPlan plan, const Hardware
   while (plan.copies_all() && plan.stages > 3 && ResidentGroups(plan, settings) < 2) --plan.stages;
   const int64_t few = plan.stages;
   if (plan.copies_all() && settings.runs_sequences) {
-    // A group of a sequence has its compute unit for itself.
+    // Work-groups of a megakernel have a compute unit each.
     const int64_t room = std::min(settings.matrix_local_bytes, kMostSequenceFillingBytes);
     plan.stages = std::min(kMostStages, plan.StepCount(flat) + 1);
     while (plan.stages > few && plan.local_bytes() > room) --plan.stages;
@@ -57,7 +58,7 @@ void TryTiles(const poly::FlatContraction& flat, MatrixPlan plan, const Hardware
   try_stages();
 }
 
-// With tiles, and what packing takes.
+// Adds the best tiles and the cost of packing.
 std::optional<PlannedKernel> WithTiles(MatrixOperands operands, const HardwareSettings& settings) {
   PlannedKernel planned = std::move(operands.planned);
   std::optional<MatrixPlan> best = ChooseMatrixTiles(planned.flat, operands.plan, settings);

@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kRunCounts[] = {2, 3, 4, 6, 8, 12};
 constexpr int64_t kShortestRun = 256;
 constexpr int64_t kRunUnit = 64;  // whole tiles of each format, in two slices
-// Sums that a launch beside others adds up in passing are written and read, the latter by so few
-// groups that it takes as long as twice as many bytes.
+// Factor on the traffic of partial sums that a consumer adds up: they are written once, and the few
+// work-groups that read them reach about half of the bandwidth. Empirical.
 constexpr double kSumsMoved = 3;
 
 }  // namespace
@@ -57,7 +57,7 @@ std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& f
                                                   const HardwareSettings& settings,
                                                   MatrixFormat format,
                                                   const std::vector<bool>& is_constant) {
-  // All of them add up in a kernel of the same kind, which is planned once.
+  // The second kernel has the same form for all splits, so that only the best split plans it.
   std::optional<DepthSplit> best =
       BestDepthSplit(flat, settings, format, is_constant, /*only_equal=*/false);
   if (!best.has_value()) return std::nullopt;

@@ -9,9 +9,9 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostRegisters = 192;  // of 255, for all that is fetched
-// Of one access: so many loads hide each other anyway (LLaMA's attention of 64 queries with 128
-// took 8.4 us instead of 6.1, and what runs beside it in the sequence was slower).
+constexpr int64_t kMostRegisters = 192;  // maximum registers for all prefetched values, of 255
+// Maximum registers per access: longer sequences of loads hide their own latency. LLaMA's attention
+// of 64 queries took 6.1 us with 64 and 8.4 us with 128, and other work-groups were slower, too.
 constexpr int64_t kMostOfAccess = 64;
 
 bool IsStaged(const GpuPlan& product, int access) {
@@ -26,7 +26,7 @@ bool IsGuardedAlong(const poly::FlatContraction& flat, int access, int index) {
   });
 }
 
-// Whether a read differs along the index, by where it is or whether it is.
+// Returns whether a read differs along the index in its position or in its guard.
 bool DependsOn(const poly::FlatContraction& flat, const poly::FlatAccess& place, int access,
                int index) {
   return place.strides[index] != 0 || IsGuardedAlong(flat, access, index);
@@ -50,14 +50,14 @@ int64_t FetchedVectors(const poly::FlatContraction& flat, const GpuPlan& product
       IsStaged(product, access) || poly::FindRead(flat.body, access) == nullptr) {
     return 0;
   }
-  // All lanes of a vector are read, or none.
+  // A vector must be read as a whole or not at all.
   const int lane = product.lane_index;
   if (!flat.constraints.empty()) return 0;
   if (lane >= 0 && (flat.indices[lane].range % product.splits[lane].tile() != 0 ||
                     IsGuardedAlong(flat, access, lane))) {
     return 0;
   }
-  // Several values of a reduced index at once are those of tiles.
+  // Vectors along other reduced indices belong to staged tiles.
   for (int i = flat.output_index_count; i < static_cast<int>(product.splits.size()); ++i) {
     if (product.splits[i].vector > 1 && i != product.lane_index) return 0;
   }

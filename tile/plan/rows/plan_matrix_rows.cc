@@ -18,16 +18,18 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostColumns = 256;        // of a product of the unit
-constexpr int64_t kTileAlignment = 1 << 10;  // where tiles begin
+constexpr int64_t kMostColumns = 256;        // maximum columns of a tensor-core GEMM
+constexpr int64_t kTileAlignment = 1 << 10;  // bytes, alignment of tiles
 constexpr int64_t kUnitRegisters = 1 << 16;
-constexpr int64_t kItemRegisters = 255;  // of a work-item, at most
-// What a work-item has of a row: pairs of columns, as four of them share it.
+constexpr int64_t kItemRegisters = 255;  // maximum registers per work-item
+// Adjacent columns of a row per work-item and vector: four work-items share a row.
 constexpr int64_t kLanes = 2;
-// Where groups are many, products apart take two to three times as long as is predicted: of ViT's
-// 32 images 85, 60 and 60 us instead of 27, 30 and 30 (H100, tf32), this chain 100 instead of 90.
+// Factor on the predicted time if there are many work-groups. Separate GEMMs then take two to three
+// times their prediction, this kernel only a little more (H100, tf32, ViT with 32 images: 85, 60
+// and 60 us instead of 27, 30 and 30; this kernel 100 instead of 90).
 constexpr double kManyGroups = 0.75;
-// The launches before and behind one that is no part of their sequence are two sequences.
+// Microseconds for a launch outside of a megakernel: it divides the launches around it into two
+// megakernels. Empirical.
 constexpr double kCutSequenceUs = 5;
 constexpr int64_t kRowThreads = 4;
 
@@ -66,8 +68,8 @@ class MatrixRowPlanner {
   }
 
  private:
-  // Work-items have pairs of neighbours, also of rows of odd lengths if these are nowhere but in
-  // registers.
+  // Assigns pairs of adjacent elements to work-items. Rows of odd length are possible only if they
+  // are in registers and not in memory.
   static bool WalkPairs(const poly::RowKernel& kernel, RowGroupStage* stage) {
     if (stage->inner.empty()) return true;
     const poly::FlatContraction& flat = stage->block.flat;
@@ -87,7 +89,7 @@ class MatrixRowPlanner {
     return true;
   }
 
-  // A product of a block's rows, which are those of one tile.
+  // Plans the GEMM of a block's rows, which are the rows of one tile.
   std::optional<MatrixPlan> PlanProduct(const RowGroupStage& stage,
                                         const poly::RowKernel& kernel) const {
     std::vector<int> fixed;
@@ -113,7 +115,7 @@ class MatrixRowPlanner {
     product.column_tile = TilesOf(columns, unit) * unit;
     if (product.column_tile > kMostColumns) return std::nullopt;
     product.holds_results = kernel.output >= 0;
-    // Pairs that something is read for are whole.
+    // Pairs must be complete if the epilogue reads something for them.
     if (product.holds_results && ReadsAlongColumns(flat, product) &&
         (columns % kLanes != 0 || product.lanes < kLanes)) {
       return std::nullopt;
@@ -124,7 +126,7 @@ class MatrixRowPlanner {
     return product;
   }
 
-  // The left factor that a stage before has made goes to its tiles.
+  // If an earlier stage computes the left factor, lets that stage write it to the GEMM's tiles.
   bool StoreFactor(const poly::RowKernel& kernel, const MatrixPlan& product,
                    RowGroupPlan* plan) const {
     if (product.resident_steps == 0) return true;
@@ -153,7 +155,8 @@ class MatrixRowPlanner {
     return reads == 1;
   }
 
-  // All that stages hand on is in registers, or in tiles.
+  // Returns whether all intermediate results are in registers or tiles. Clears `stores` of stages
+  // that write to tiles.
   bool KeepsNothing(RowGroupPlan* plan) const {
     for (size_t s = 0; s < kernels_.size(); ++s) {
       RowGroupStage& stage = plan->stages[s];

@@ -18,12 +18,13 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kFewestKeys = 512;  // shorter rows are held whole, or by launches apart
-// Walks take so many times as long as their stages are predicted to: of 16,384 keys 45 to 60 ms,
-// not 27 (H100). Each block is waited for, and so is what is handed on within it.
+constexpr int64_t kFewestKeys = 512;  // minimum elements of a row; shorter rows are kept whole
+// Factor on the predicted time. Measured on an H100 with 16,384 keys: 45 to 60 ms, predicted 27,
+// because each block of keys waits for memory and for intermediate results.
 constexpr double kMeasured = 2;
 constexpr int64_t kRounding = 512;  // bytes between arrays, which begin at whole lines
-constexpr double kSlower = 1.5;     // smaller blocks, where they take so many times as long
+// Factor on the best time at which the search stops trying smaller blocks.
+constexpr double kSlower = 1.5;
 
 class OnlinePlanner {
  public:
@@ -39,7 +40,7 @@ class OnlinePlanner {
       if (rows_.back() % count != 0 && HandsOnInBuffers(online_.kernels)) continue;
       std::optional<RowGroupPlan> of_count;
       for (const int64_t size : {int64_t{128}, int64_t{64}, int64_t{32}}) {
-        // A product's depth of 1 is none.
+        // A ragged block of one key would leave a GEMM without a reduction.
         if (2 * size > online_.keys || online_.keys % size == 1) continue;
         for (int64_t threads = most; threads >= std::max(count, kFewestThreads); threads /= 2) {
           Keep(WithThreads(count, size, threads), &of_count);
@@ -64,7 +65,8 @@ class OnlinePlanner {
     plan.walk = {online_.keys, size, {}};
     for (size_t s = 0; s < plan.stages.size(); ++s) {
       plan.stages[s].role = online_.roles[s];
-      // So that work-items hold nothing of a product; its plan follows.
+      // Marks the stage as a GEMM, so that its elements are not held in registers; its plan is set
+      // later.
       if (poly::HasColumns(online_.kernels[s])) plan.stages[s].product.emplace();
     }
     HoldRows(blocks.kernels, settings_, &plan);
@@ -95,15 +97,15 @@ class OnlinePlanner {
       if (!PlanProducts(blocks.kernels, own, &left, &plan, &plan.walk->rest)) return std::nullopt;
     }
     plan.predicted_us *= kMeasured;
-    // It would be taken into a sequence, for which it was not planned.
+    // Rejects plans that a megakernel would take in, for which they were not planned.
     const bool fits = FitsSequence(threads, settings_.local_memory_bytes - left, false) &&
                       IsShortForSequence(plan.predicted_us, false);
     if (settings_.runs_sequences && fits) return std::nullopt;
     return plan;
   }
 
-  // The stages for what is left behind the last whole block. Sums and the greatest element are
-  // where those of whole blocks are, and so is what is kept.
+  // Adds the stages of the ragged last block. Their running maxima, sums and block arrays must be
+  // the same as for whole blocks.
   bool AddRest(int64_t count, int64_t size, int64_t threads, RowGroupPlan* plan) const {
     RowGroupPlan rest = Cut(count, size, threads, /*is_rest=*/true);
     if (rest.arrays != plan->arrays) return false;
@@ -121,14 +123,14 @@ class OnlinePlanner {
                 const HardwareSettings& own) const {
     RowGroupPlan rest = plan;
     rest.stages = plan.walk->rest;
-    rest.walk->keys = rest.walk->block;  // once
+    rest.walk->keys = rest.walk->block;  // executed once
     for (RowGroupStage& stage : rest.stages) {
       if (!poly::IsWalked(stage.role)) stage.role = poly::OnlineRole::kNone;
     }
     return RowStagesUs(rest, kernels, own);
   }
 
-  // The products of the stages, with what is left of local memory.
+  // Plans the GEMM stages with the remaining local memory.
   bool PlanProducts(const std::vector<poly::RowKernel>& kernels, HardwareSettings own,
                     int64_t* left, RowGroupPlan* plan, std::vector<RowGroupStage>* stages) const {
     const bool is_rest = stages != &plan->stages;
@@ -153,7 +155,7 @@ class OnlinePlanner {
     return true;
   }
 
-  // Of a stage of a walk for one block of each row.
+  // Plans a GEMM stage for one block of keys of each row.
   std::optional<GpuPlan> PlanOne(const RowGroupStage& stage, const poly::RowKernel& kernel,
                                  const RowGroupPlan& plan, const HardwareSettings& own) const {
     std::vector<int64_t> blocks;
@@ -161,14 +163,14 @@ class OnlinePlanner {
       blocks.push_back((rows_[a] + plan.block[a] - 1) / plan.block[a]);
     }
     if (poly::IsWalked(stage.role)) blocks.push_back(1);
-    // Sums wait in registers for the next block.
+    // Sums stay in registers until the next block.
     const bool is_sum = stage.role == poly::OnlineRole::kSum;
     return PlanProduct(stage, LocalTensors(kernel), kernel.output >= 0 || is_sum, blocks,
                        plan.Threads(), own, /*holds_local=*/is_sum);
   }
 
-  // The plan of a sum over what is left, whose work-items have the sums that they have of whole
-  // blocks. It reads memory as it lies, and counts as a block whole.
+  // Adapts the plan of a sum for whole blocks to the ragged last block. Work-items keep their sums;
+  // inputs are read from memory directly. The cost of a whole block is kept.
   std::optional<GpuPlan> ForRest(const RowGroupStage& stage, GpuPlan plan) const {
     const poly::FlatContraction& flat = stage.block.flat;
     for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
@@ -178,7 +180,7 @@ class OnlinePlanner {
     if (plan.lane_index >= flat.output_index_count) plan.lane_index = -1;
     plan.staged.clear();
     plan.buffering = Buffering::kNone;
-    plan.cost.local_bytes = 0;  // partial results have the place of whole blocks'
+    plan.cost.local_bytes = 0;  // partial results share the memory of whole blocks
     if (!WhatIsWrong(flat, plan, settings_).empty()) return std::nullopt;
     return plan;
   }

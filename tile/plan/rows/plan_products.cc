@@ -15,18 +15,18 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostSums = 64;    // of a work-item
-constexpr int64_t kMostShared = 32;  // work-items that share a sum
+constexpr int64_t kMostSums = 64;    // maximum sums per work-item
+constexpr int64_t kMostShared = 32;  // maximum work-items that share a sum
 constexpr int64_t kVector = 4;
-// Of what work-items read as it lies, so many lines are on their way at a time; each lot takes so
-// many cycles to come.
+// Stalls of direct reads: memory lines in flight per work-item, and cycles of latency per batch of
+// lines. Empirical.
 constexpr int64_t kLinesAhead = 8;
 constexpr double kLineCycles = 600;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// The kernel with the blocks there are instead of the places where one may begin: what its cost is
-// estimated for.
+// Returns the kernel to estimate costs for: the range of a row origin is the number of blocks
+// instead of the number of positions.
 poly::FlatContraction WithBlocks(const RowGroupStage& stage, const std::vector<int64_t>& blocks) {
   poly::FlatContraction flat = stage.block.flat;
   for (size_t a = 0; a < blocks.size(); ++a) {
@@ -107,8 +107,7 @@ class ProductPlanner {
                        });
   }
 
-  // Along the depth everything is read in vectors.
-  // Every division of the work-items among rows, columns and depth.
+  // Tries every division of the work-items among rows, columns and K.
   void TryThreads(const GpuPlan& plan) {
     const int64_t vectors = Range(column_) / plan.splits[column_].vector;
     for (int64_t columns = 1; columns <= threads_ && columns < 2 * vectors; columns *= 2) {
@@ -154,8 +153,8 @@ class ProductPlanner {
     best_ = std::move(plan);
   }
 
-  // Groups are few, and nothing else hides what a work-item waits for, which the estimate of
-  // kernels with many groups leaves out.
+  // Stall time of direct reads, which EstimateGroupCost omits because many work-groups hide it.
+  // Here there are few.
   double WaitingUs(const GpuPlan& plan) const {
     int64_t lines = 0;
     for (size_t a = 0; a < problem_.accesses().size(); ++a) {
@@ -176,7 +175,7 @@ class ProductPlanner {
     return Machine(settings_).Microseconds(waves * steps * waits * kLineCycles);
   }
 
-  // Lines of memory that a work-item reads in a step.
+  // Memory lines that a work-item reads in a step.
   int64_t LinesOf(const GroupProblem::Access& access, const GpuPlan& plan) const {
     int64_t lines = 1;
     for (int i : {row_, column_, depth_}) {
@@ -209,7 +208,7 @@ class ProductPlanner {
   int row_ = -1;
   int column_ = -1;
   int depth_ = -1;
-  bool has_roles_ = true;  // at most one index each
+  bool has_roles_ = true;  // at most one index per role
   std::optional<GpuPlan> best_;
 };
 

@@ -13,7 +13,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kGroupThreads = 256;  // wanted in a work-group
+constexpr int64_t kGroupThreads = 256;  // target work-items per work-group
 constexpr int64_t kVectorsPerThread = 4;
 constexpr int64_t kRowGroupsPerUnit = 4;
 
@@ -31,7 +31,7 @@ class RowGroupPlanner {
 
   std::optional<RowGroupPlan> Run() const {
     if (!settings_.has_local_memory || !AreEligible()) return std::nullopt;
-    // Any block shows what there is to do in a row.
+    // Any block size shows the work per row.
     const RowGroupPlan sample = WithBlock(1);
     int64_t vectors = 1;
     for (const RowGroupStage& stage : sample.stages) {
@@ -73,7 +73,8 @@ class RowGroupPlanner {
     return std::max<int64_t>(settings_.threads, settings_.max_work_group_size);
   }
 
-  // Reductions give one element per row, and a row's partial results can be joined.
+  // Returns whether reductions give one element per row, and whether partial results of a row can
+  // be combined.
   bool AreEligible() const {
     for (const poly::RowKernel& kernel : kernels_) {
       const poly::FlatContraction& flat = kernel.flat;
@@ -92,8 +93,8 @@ class RowGroupPlanner {
     return block == 1 || groups / block >= kRowGroupsPerUnit * settings_.compute_units;
   }
 
-  // Two partial results of each work-item and what is kept of a block: all of it, or what a plan
-  // holds in no registers.
+  // Returns whether local memory holds two partial results per work-item and the block's arrays;
+  // with `plan`, only the arrays that are not in registers.
   bool FitsLocalMemory(int64_t block, const RowGroupPlan* plan = nullptr) const {
     int64_t bytes = 0;
     std::set<DataType> partial_types;
@@ -111,7 +112,7 @@ class RowGroupPlanner {
     return bytes <= settings_.local_memory_bytes;
   }
 
-  // The last row axis steps by less than the elements of a row do.
+  // Returns whether consecutive rows are closer in memory than consecutive elements of a row.
   bool RowsAreNeighbours() const {
     if (rows_.empty()) return false;
     for (const poly::RowKernel& kernel : kernels_) {

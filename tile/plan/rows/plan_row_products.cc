@@ -19,12 +19,12 @@
 namespace tartan::plan {
 namespace {
 
-// With so many groups for each unit they take so many times as long as predicted: side by side on a
-// unit there are fewer than each product alone would have (attention of 32 images on an H100, 12
-// heads of 197 rows: 454 us for 215).
+// Correction for many work-groups per compute unit. Fewer of them are resident than for each
+// separate GEMM (H100, attention of 32 images with 12 heads of 197 rows: 454 us, predicted 215).
 constexpr int64_t kCrowdedGroups = 8;
 constexpr double kCrowdedCost = 2;
-constexpr double kGivenUp = 1.3;  // larger blocks, where they take so many times as long
+// Factor on the best time at which the search stops trying larger blocks.
+constexpr double kGivenUp = 1.3;
 
 class RowProductPlanner {
  public:
@@ -75,12 +75,14 @@ class RowProductPlanner {
     return groups;
   }
 
-  // The plan for a launch of its own, or for one in a sequence, where a unit has fewer work-items.
+  // Plans a standalone launch, or a launch in a megakernel, where a compute unit has fewer
+  // work-items.
   std::optional<RowGroupPlan> WithThreads(RowGroupPlan plan, int64_t row_threads,
                                           bool in_sequence) const {
     plan.row_threads = row_threads;
     for (size_t s = 0; s < kernels_.size(); ++s) {
-      // So that work-items hold nothing of a product; its plan follows.
+      // Marks the stage as a GEMM, so that its elements are not held in registers; its plan is set
+      // later.
       if (poly::HasColumns(kernels_[s])) {
         plan.stages[s].product.emplace();
       } else if (plan.stages[s].Elements() > kMostItemElements * row_threads) {
@@ -115,7 +117,8 @@ class RowProductPlanner {
       us *= kCrowdedCost;
     }
     plan.predicted_us = us + (in_sequence ? machine.sequence_launch_us : machine.launch_us);
-    // It would be taken into a sequence, for which it was not planned.
+    // Rejects plans that a megakernel would take in, for which they were not planned, and the
+    // reverse.
     const bool fits = FitsSequence(plan.Threads(), all - left, false) &&
                       IsShortForSequence(plan.predicted_us, false);
     if (settings_.runs_sequences && fits != in_sequence) return std::nullopt;

@@ -15,13 +15,14 @@
 namespace tartan::plan {
 namespace {
 
-// Blocks that have so many rows are tried.
+// Rows per block to try.
 constexpr int64_t kBlocks[] = {1, 4, 16, 64};
 constexpr int64_t kItemsPerCore =
-    2 * cpu::kTasksPerCore;            // they are short, and the last is waited for
-constexpr double kJoinedFactor = 0.3;  // what is left of a stage's cost within another's loop
+    2 * cpu::kTasksPerCore;  // they are short, and the last is waited for
+// Share of a stage's cost that remains in another stage's loop; empirical.
+constexpr double kJoinedFactor = 0.3;
 
-// About `count` rows, neighbours in the last axes.
+// A block of about `count` rows, adjacent in the last axes.
 std::vector<int64_t> BlockOf(const std::vector<int64_t>& rows, int64_t count) {
   std::vector<int64_t> block(rows.size(), 1);
   for (size_t a = rows.size(); a-- > 0;) {
@@ -32,7 +33,7 @@ std::vector<int64_t> BlockOf(const std::vector<int64_t>& rows, int64_t count) {
   return block;
 }
 
-// A reduced index that its vectors do not divide ends in a loop over single elements.
+// Returns whether vectors along a reduced index leave a tail of single elements.
 bool HasTail(const poly::FlatContraction& flat, const CpuPlan& plan) {
   return plan.vector_index >= flat.output_index_count &&
          flat.indices[plan.vector_index].range % plan.unroll[plan.vector_index] != 0;
@@ -44,7 +45,7 @@ struct PlannedStage {
   double predicted_us = 0;  // as in PlannedKernel
 };
 
-// Some tensor is read at sums of indices.
+// Returns whether some coordinate is a sum of indices, as with sliding windows.
 bool Slides(const poly::FlatContraction& flat) {
   return std::any_of(flat.accesses.begin(), flat.accesses.end(), [](const auto& access) {
     return std::any_of(access.coords.begin(), access.coords.end(), [](const math::Affine& coord) {
@@ -53,8 +54,8 @@ bool Slides(const poly::FlatContraction& flat) {
   });
 }
 
-// The best plan that has one work-item and reads operands as they lie. One without a tail is as
-// good where the model sees little difference.
+// The best plan of one work-item without packing. A tail counts extra, because the cost model
+// barely shows its cost.
 PlannedStage PlanStage(const poly::RowBlock& block, bool may_unroll,
                        const HardwareSettings& settings) {
   poly::FlatContraction flat = block.flat;
@@ -76,7 +77,7 @@ PlannedStage PlanStage(const poly::RowBlock& block, bool may_unroll,
   for (const PlannedKernel& planned : candidates) {
     const CpuPlan& plan = std::get<CpuPlan>(planned.plan);
     const double cost = planned.predicted_us * (HasTail(flat, plan) ? kTailCost : 1);
-    // A block's private memory has a place in whole kernels only.
+    // Blocks with private memory are supported in whole kernels only.
     if (!planned.packed.empty() || plan.block || cost >= least) continue;
     least = cost;
     best = {plan, planned.is_unrolled, planned.predicted_us};
@@ -118,7 +119,7 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
     double cost = 0;
     for (int s : loop.stages) cost += costs[s] * (s == loop.stages[0] ? 1 : kJoinedFactor);
     if (bytes > 0.8 * static_cast<double>(settings.l1_bytes)) {
-      cost += machine.Microseconds(2 * bytes / cpu::kL2BytesPerCycle);  // written, and read again
+      cost += machine.Microseconds(2 * bytes / cpu::kL2BytesPerCycle);  // written and read again
     }
     microseconds += cost;
     if (loop.length == 0 || cost < most) continue;
@@ -126,7 +127,7 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
     longest = &loop;
   }
   plan.predicted_us = microseconds * static_cast<double>(plan.BlockCount());
-  // While most is computed memory has time to bring the next row.
+  // While computation dominates, memory has time to prefetch the next row.
   const bool is_in_memory = row_bytes * plan.BlockCount() > settings.l2_bytes;
   const bool has_planes = std::any_of(kernels.begin(), kernels.end(), [](const auto& kernel) {
     return kernel.flat.is_reduction() && Slides(kernel.flat);

@@ -39,8 +39,8 @@ class ArraySharer {
     return tensors_[kernel.output].Shape(kernel.flat.outputs[0].shape.type, plan_.block);
   }
 
-  // The array of one stage's result for that of another: nothing in it is read later, and who reads
-  // it before is done, or is the same work-item at the same place.
+  // Returns whether `stage` may reuse the array of `before`. No later stage may read it, and every
+  // earlier reader must be finished or be the same work-item at the same position.
   bool MayTakeOver(int before, int stage) const {
     if (!plan_.AreDoneTogether(before, stage) || IsCarried(before) || IsCarried(stage))
       return false;
@@ -57,7 +57,7 @@ class ArraySharer {
     return true;
   }
 
-  // From a block of a row to the next.
+  // Returns whether the result is carried from one block of keys to the next.
   bool IsCarried(int stage) const {
     const poly::OnlineRole role = plan_.stages[stage].role;
     return role == poly::OnlineRole::kMaximum || role == poly::OnlineRole::kSum;
@@ -68,7 +68,7 @@ class ArraySharer {
     return std::find(kernel.tensors.begin(), kernel.tensors.end(), tensor) != kernel.tensors.end();
   }
 
-  // All work-items wait for each other behind what the reader reads, and before the stage.
+  // Returns whether a barrier separates the reader from the stage.
   bool IsDone(int reader, int stage) const {
     if (reader > stage) return false;
     if (plan_.Threads() == 1) return true;
@@ -81,7 +81,8 @@ class ArraySharer {
     return false;
   }
 
-  // Each element is read where its place is written, by the work-item that does so.
+  // Returns whether the stage reads each element only at the position that it writes, by the same
+  // work-item.
   bool ReadsWhereItWrites(int stage, int tensor) const {
     const RowGroupStage& at = plan_.stages[stage];
     const poly::FlatContraction& flat = at.block.flat;

@@ -17,8 +17,8 @@ std::vector<int64_t> StridesOf(const poly::FlatContraction& flat,
   return poly::Flatten(coords, dims, static_cast<int>(flat.indices.size())).strides;
 }
 
-// Along an index everything is read and written in whole vectors, and no condition depends on where
-// in a row an element is.
+// Lanes of the widest vectors along an index. More than one only if everything is read and written
+// contiguously, and no condition depends on the position in a row.
 int LanesAlong(const poly::FlatContraction& flat, int index) {
   bool plain = flat.constraints.empty() &&
                (!flat.is_reduction() || flat.accumulator_type != DataType::kBool);
@@ -45,7 +45,8 @@ int LanesAlong(const poly::FlatContraction& flat, int index) {
   return static_cast<int>(lanes);
 }
 
-// The index along which the largest tensor has its neighbours varies fastest.
+// Orders the indices by their smallest stride in any tensor, descending, so that a contiguous one
+// varies fastest.
 void PutNearestLast(const poly::FlatContraction& flat, std::vector<int>* inner) {
   const auto step = [&](int index) {
     int64_t least = INT64_MAX;

@@ -17,7 +17,7 @@ int64_t RowPlan::ItemCount() const { return (BlockCount() + item_blocks - 1) / i
 
 bool RowPlan::WritesOnce(size_t stage) const {
   for (size_t a = 0; a < rows.size(); ++a) {
-    if (rows[a] % block[a] != 0) return false;  // the last block is drawn back
+    if (rows[a] % block[a] != 0) return false;  // the last block overlaps
   }
   return stages[stage].plan.WritesOnce(stages[stage].block.flat);
 }

@@ -11,20 +11,21 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostIterations = 16;  // that are unrolled
-constexpr int64_t kResidentItems = 768;  // wanted on a compute unit
-// Of chains whose elements are where a matrix unit leaves them.
+constexpr int64_t kMostIterations = 16;  // maximum iterations, which are unrolled
+// Minimum work-items per compute unit that register use should permit.
+constexpr int64_t kResidentItems = 768;
+// Limits for plans in a tensor core's accumulator layout: vectors per value, words per work-item.
 constexpr int64_t kMostFragmentVectors = 32;
 constexpr int64_t kMostFragmentWords = 140;
 
-// What a chain calls a tensor: kept for a block, or in memory.
+// Identity of a tensor: in local memory or not, and its number or value.
 using Source = std::pair<bool, int64_t>;
 
-// Where an access goes, as the work-items of a row number its elements.
+// Position of an access in terms of a row's elements.
 struct Place {
   int64_t offset = 0;
-  std::vector<int64_t> rows;                          // strides of the rows' indices
-  std::vector<std::pair<int64_t, int64_t>> elements;  // ranges and strides, the last varies fastest
+  std::vector<int64_t> rows;                          // strides of the row indices
+  std::vector<std::pair<int64_t, int64_t>> elements;  // ranges and strides; the last varies fastest
   bool operator==(const Place&) const = default;
 
   bool IsUniform() const {
@@ -33,7 +34,7 @@ struct Place {
   }
 };
 
-// The indices of a result's elements: of a product those that are not its depth.
+// The indices that number a result's elements: for a GEMM all except the reduced one.
 std::vector<int> ResultIndices(const RowGroupStage& stage) {
   std::vector<int> indices = stage.inner;
   if (stage.product.has_value()) {
@@ -68,24 +69,24 @@ Place OutputPlace(const RowGroupStage& stage) {
   return PlaceOf(stage, stage.block.flat.output_coords, stage.block.flat.output_dims);
 }
 
-// A value that may be held: made by a stage, or read from memory at the start.
+// A value that may be in registers: a stage's result, or a tensor read before the first stage.
 struct Candidate {
   HeldValue held;
   Source source;
   Place place;
-  int64_t elements = 1;                    // of a row
-  int64_t item_rows = 1;                   // that a work-item has a value of
+  int64_t elements = 1;                    // per row
+  int64_t item_rows = 1;                   // rows of a work-item
   std::vector<std::pair<int, int>> reads;  // stages and their accesses
 
   int64_t words() const {
     return std::max<int64_t>(held.iterations, 1) * held.lanes * item_rows *
            std::max<int64_t>(ByteWidth(held.type) / 4, 1);
   }
-  // In registers between a stage and the next.
+  // Returns whether the value is in registers between `stage` and the next one.
   bool IsLiveAfter(int stage) const {
     return (held.is_fetched ? -1 : held.stage) <= stage && stage < reads.back().first;
   }
-  // Accesses of memory that holding saves, per word.
+  // Memory accesses saved per word.
   double Gain() const {
     const int saved = static_cast<int>(reads.size()) + (held.is_fetched ? -1 : 1);
     return static_cast<double>(saved) / static_cast<double>(words());
@@ -112,7 +113,7 @@ class Holder {
       stage.held_reads.assign(stage.block.flat.accesses.size(), -1);
       stage.held_result = -1;
       if (stage.product.has_value()) {
-        // It has its own tiles.
+        // A GEMM has its own tiles.
         const MatrixPlan* matrix = stage.ByMatrixUnit();
         if (matrix != nullptr && matrix->holds_results) AddProduct(static_cast<int>(s));
         continue;
@@ -155,14 +156,15 @@ class Holder {
     return stage.Iterations(plan_.row_threads);
   }
 
-  // Every element of a row is met, and where it can be read as `lanes` neighbours.
+  // Returns whether a work-item meets every element of its part of a row and can read it as vectors
+  // of stage.lanes.
   bool CanHoldElements(const RowGroupStage& stage, const Place& place) const {
     if (!stage.block.flat.constraints.empty() || place.elements.empty()) return false;
     if (stage.lanes > 1 && place.elements.back().second != 1) return false;
     return Iterations(stage) <= most_iterations_;
   }
 
-  // Of a matrix unit, whose accumulators the results stay in.
+  // Adds a tensor-core GEMM, whose results stay in the accumulators.
   void AddProduct(int s) {
     const RowGroupStage& stage = plan_.stages[s];
     Candidate candidate;
@@ -231,7 +233,8 @@ class Holder {
       known.reads.emplace_back(s, access);
       return;
     }
-    // What the chain makes is not there at the start, and single elements are read quickly.
+    // Intermediate results do not exist before the first stage, and single elements are cheap to
+    // read.
     if (read.held.iterations == 0 || IsMade(read.source) || plan_.walk.has_value()) return;
     read.held.type = type;
     read.held.is_fetched = true;
@@ -241,13 +244,14 @@ class Holder {
     candidates_.push_back(std::move(read));
   }
 
-  // Where a result is written over what it is made of (update_in_place.h), it is read there alone.
+  // Returns whether a result may overwrite this input in place (update_in_place.h). The input must
+  // then be read at its own position and time.
   bool MayBeWrittenOver(const Candidate& candidate) const {
     return candidate.place == OutputPlace(plan_.stages[candidate.held.stage]);
   }
 
-  // Work-items would wait for memory once more: what is read there is better asked for at the
-  // start.
+  // Returns whether a reduction precedes the stage. Its memory reads then cause another stall,
+  // unless they are moved before the first stage.
   bool IsBehindReduction(int stage) const {
     return plan_.row_threads > 1 && std::any_of(plan_.stages.begin(), plan_.stages.begin() + stage,
                                                 [](const RowGroupStage& before) {
@@ -284,7 +288,7 @@ class Holder {
     held_.push_back(std::move(candidate));
   }
 
-  // Who reads a stage's result from memory.
+  // Determines whether later stages read the result from memory.
   void SetStores(int s) {
     RowGroupStage& stage = plan_.stages[s];
     stage.is_read_from_memory = false;

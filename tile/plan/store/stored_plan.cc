@@ -15,7 +15,7 @@
 namespace tartan::plan {
 namespace {
 
-// Of the plans that a search finds, so many are worth a look; a stored one is among them.
+// Maximum plans of a search among which a stored one is looked up.
 constexpr int kSearched = 64;
 
 bool IsThisGroup(const proto::StoredPlan::Group& stored, const GpuPlan& plan) {
@@ -31,7 +31,7 @@ bool IsThisGroup(const proto::StoredPlan::Group& stored, const GpuPlan& plan) {
   return true;
 }
 
-// A plan of work-groups is one of those that the planner finds for the kernel.
+// Finds the stored tiled plan among the planner's candidates for the kernel.
 std::optional<PlannedKernel> FindGroup(const proto::StoredPlan::Group& stored,
                                        const poly::FlatContraction& merged,
                                        const HardwareSettings& settings) {
@@ -75,7 +75,7 @@ void StoreTasks(const CpuPlan& plan, proto::StoredPlan* stored) {
   stored->set_masks_lanes(plan.masks_lanes);
 }
 
-// Packs what the message says; false where that cannot be.
+// Packs the operands that the message names. Returns false if one cannot be packed.
 bool Pack(const proto::StoredPlan& stored, const HardwareSettings& settings,
           PlannedKernel* planned) {
   for (const proto::StoredPlan::Packing& packing : stored.packed()) {
@@ -131,9 +131,9 @@ proto::StoredPlan ToProto(const PlannedKernel& planned) {
           packing->set_block(packed.block);
         }
       },
-      // Of strict float32 alone are plans kept: this is read as one that fits no kernel.
+      // Only plans of strict float32 are stored. An empty message fits no kernel.
       [](const MatrixPlan&) {},
-      // Nor those that a sequence of launches has alone: measured by themselves they are slow.
+      // Plans for megakernels are not stored: measured as standalone launches they are slow.
       [](const RowStreamPlan&) {}, [](const PersistentPlan&) {});
   return stored;
 }

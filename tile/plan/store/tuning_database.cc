@@ -15,11 +15,11 @@
 namespace tartan::plan {
 namespace {
 
-// Of the forms and of what plans mean; others are not read.
+// Version of kernel forms and of the meaning of plans; other versions are ignored.
 constexpr int kVersion = 1;
 
-// Two forms of one digest would share a plan, which is checked against the kernel at hand: no harm
-// but to speed.
+// Two forms with the same digest would share a plan. Since plans are checked against the kernel,
+// that is merely slow.
 std::string DigestOf(const poly::FlatContraction& merged, const std::vector<bool>& is_constant) {
   const std::string form = KernelForm(merged, is_constant);
   XXH128_canonical_t digest;
@@ -113,7 +113,7 @@ void TuningDatabase::Forget(const poly::FlatContraction& flat,
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
                          const std::vector<bool>& is_constant, const TuningDatabase& database,
                          Precision precision) {
-  // Tuning measures plans of strict float32.
+  // Tuning measures plans of strict float32 only.
   std::optional<PlannedKernel> kept;
   if (precision == Precision::kFloat32) kept = database.Find(flat, settings, is_constant);
   return kept.has_value() ? *std::move(kept) : PlanKernel(flat, settings, is_constant, precision);

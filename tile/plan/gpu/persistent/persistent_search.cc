@@ -12,18 +12,18 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostKeptRows = 4;  // for each of which a work-item has sums of its own
-constexpr int64_t kMostKeptSums = 32;
-// Which launch of the run it is, and what comes of the next one's arguments. With 16 more weights
-// ptxas spills (sm_90), in every launch.
+constexpr int64_t kMostKeptRows = 4;   // maximum rows; a work-item has sums of its own for each
+constexpr int64_t kMostKeptSums = 32;  // maximum sums per work-item
+// Registers for the launch counter and prefetched arguments of the next launch. With 16 more
+// weights in registers, ptxas spills (sm_90).
 constexpr int64_t kRunRegisters = 8;
-// What a launch takes besides the product: sums meet, results are made of them, arguments of the
-// next launch come.
+// Cycles of a launch besides the multiplication: adding up partial sums, computing results, loading
+// the next launch's arguments. Empirical.
 constexpr double kBesideProductCycles = 700;
-constexpr double kCyclesOfPartial = 4;
-// A unit multiplies and adds so many floats a cycle, and has so many bytes of local memory.
+constexpr double kCyclesOfPartial = 4;  // cycles per partial sum of an element; empirical
+                                        // float32 multiply-adds per cycle of a compute unit
 constexpr double kProductsPerCycle = 128;
-constexpr double kReadBytesPerCycle = 128;
+constexpr double kReadBytesPerCycle = 128;  // bytes per cycle of a compute unit's local memory
 
 class PersistentSearch {
  public:
@@ -57,7 +57,7 @@ class PersistentSearch {
   }
 
  private:
-  // Every element of all outputs is a sum over all points.
+  // Returns whether every element of all outputs is a sum over all points.
   bool IsWhole() const {
     return flat_.point_count() > 0 && flat_.constraints.empty() && flat_.store_guard.empty() &&
            !flat_.may_be_empty && flat_.second_body == nullptr && flat_.copied_bytes == 0 &&
@@ -105,7 +105,7 @@ class PersistentSearch {
     return plan;
   }
 
-  // The output that may be the next launch's rows, with its elements where these have theirs.
+  // Returns the output that may be the next launch's rows: it must have the same layout. -1: none.
   int HandedOn(const PersistentPlan& plan, const poly::FlatAccess& rows) const {
     const poly::FlatAccess stored = poly::Flatten(flat_.output_coords, flat_.output_dims,
                                                   static_cast<int>(flat_.indices.size()));
@@ -125,7 +125,7 @@ class PersistentSearch {
     return -1;
   }
 
-  // The plan with as many sharers of the depth as there are work-items for.
+  // Completes a plan with as many sharers of K as there are work-items, and keeps the best plan.
   void Divide(PersistentPlan plan, std::optional<PersistentPlan>* best) const {
     const int64_t parts = plan.Parts(flat_);
     if (parts > PersistentPlan::kThreads) return;
@@ -140,8 +140,8 @@ class PersistentSearch {
     if (is_better) *best = std::move(plan);
   }
 
-  // Of a work-item, beside its sums, a vector of rows, one of weights, what results are made of,
-  // and the addresses of a launch.
+  // Registers of a work-item for weights. The others hold its sums, a vector of rows, a vector of
+  // weights, inputs of the epilogue and addresses.
   int64_t FreeRegisters(const PersistentPlan& plan) const {
     const auto reads = static_cast<int64_t>(flat_.accesses.size());
     const auto buffers = static_cast<int64_t>(flat_.outputs.size() + flat_.tensors.size());
@@ -154,7 +154,7 @@ class PersistentSearch {
     const auto rows = static_cast<double>(plan.RowCount(flat_));
     const double weights = static_cast<double>(plan.Vectors(flat_) * PersistentPlan::kVector *
                                                PersistentPlan::kThreads);
-    // What a warp reads of the rows is one vector where all of its items are of one sharer.
+    // A warp reads one vector of the rows at a time if all its work-items belong to one sharer.
     const double reads = plan.Parts(flat_) % gpu::kWarp == 0 ? 1 : 2;
     const double vectors = static_cast<double>(plan.OwnDepth(flat_) / PersistentPlan::kVector *
                                                (PersistentPlan::kThreads / gpu::kWarp));
