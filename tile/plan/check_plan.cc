@@ -13,8 +13,8 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int kMaxLanes = 16;
-constexpr int64_t kMaxBlockVectors = 16;
+constexpr int kMaxLanes = 16;             // maximum lanes of a vector; OpenCL C
+constexpr int64_t kMaxBlockVectors = 16;  // maximum block of a packed operand, in vectors
 
 class PlanCheck {
  public:

@@ -22,9 +22,9 @@ constexpr int kSquareLanes = 8;         // lanes of a transposed square
 constexpr int64_t kLeastBlock = 4;      // minimum block of a packed operand
 constexpr int64_t kLanes = 16;          // maximum lanes of a vector
 constexpr int64_t kThreads = 64;        // work-items per work-group on GPUs
-// Points that justify a work-item; maximum work-items per compute unit. Empirical.
+// Points that justify a work-item; empirical.
 constexpr int64_t kPointsOfItem = 1 << 15;
-constexpr int64_t kItemsOfUnit = 8;
+constexpr int64_t kItemsOfUnit = 8;  // maximum work-items per compute unit
 
 // Divides `most` by two until it is no larger than the range, or 1.
 int64_t Fitting(int64_t range, int64_t most) {

@@ -8,9 +8,8 @@
 namespace tartan::plan {
 namespace {
 
-// Minimum uses per word, and minimum multiply-adds, that repay two more kernels; empirical.
-constexpr int64_t kLeastUses = 16;
-constexpr int64_t kLeastProducts = 1 << 16;
+constexpr int64_t kLeastUses = 16;  // minimum uses per word that repay two more kernels; empirical
+constexpr int64_t kLeastProducts = 1 << 16;  // minimum multiply-adds that repay them; empirical
 // Minimum multiply-adds on a GPU. The launches for row maxima, integers and packing take about 8
 // us, the time of that many float multiply-adds.
 constexpr int64_t kLeastQuantizedOnGpu = 1 << 29;

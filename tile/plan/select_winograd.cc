@@ -10,9 +10,9 @@
 namespace tartan::plan {
 namespace {
 
-// Shares of a core's peak multiply-adds that the batched matmul and the direct kernel reach;
-// measured.
+// Share of peak multiply-adds that the batched matmul reaches; measured.
 constexpr double kProductShare = 0.85;
+// Share of peak multiply-adds that the direct kernel reaches; measured.
 constexpr double kDirectShare = 0.75;
 constexpr double kTransformPerElement = 4;  // vector instructions per element of a transform
 constexpr double kKernels = 4;              // kernels instead of one; the weight transform is extra
@@ -34,6 +34,7 @@ struct Problem {
 };
 
 double DirectCycles(const Problem& problem) {
+  // Multiply-adds per output and channel.
   constexpr double kTaps = poly::kWinogradWindow * poly::kWinogradWindow;
   const double arithmetic =
       problem.batch * problem.outputs * problem.channels * problem.features * kTaps /

@@ -21,7 +21,7 @@ constexpr double kLoopCycles = 3;       // cycles to enter and leave a loop; emp
 // following sum does not hide; empirical.
 constexpr double kLeftOfLoopedLanes = 0.4;
 constexpr int64_t kStepsThatHide = 64;  // minimum length of such a sum
-// Bytes per cycle of a copy kernel for overlapping tiles; empirical.
+// Bytes per cycle of the copy that an in-place update with overlapping tiles needs; empirical.
 constexpr double kCopiedBytesPerCycle = 2;
 // Loop overhead per step of the innermost loop, cycles; empirical.
 constexpr double kStepCycles = 0.5;

@@ -168,7 +168,7 @@ std::vector<int> ByStride(const std::vector<int64_t>& strides) {
 }
 
 std::vector<CpuKernel::Window> FindWindows(const CpuKernel& kernel) {
-  constexpr int64_t kLargestWindow = 7;
+  constexpr int64_t kLargestWindow = 7;  // maximum values of an index of a window
   const poly::FlatContraction& flat = kernel.flat;
   std::vector<CpuKernel::Window> windows;
   for (int r = flat.output_index_count; r < static_cast<int>(flat.indices.size()); ++r) {

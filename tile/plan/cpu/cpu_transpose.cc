@@ -14,11 +14,11 @@
 namespace tartan::plan {
 namespace {
 
-// Maximum vectors along the output's contiguous index; more would make long code. Two cache lines
-// if stores bypass the caches, else one.
+// Maximum vectors along the output's contiguous index, two cache lines, if stores bypass the
+// caches. More would make long code.
 constexpr int64_t kMostVectors = 4;
-constexpr int64_t kMostCachedVectors = 2;
-constexpr int64_t kMostOperations = 16;  // maximum operations per element
+constexpr int64_t kMostCachedVectors = 2;  // the same for other stores: one cache line
+constexpr int64_t kMostOperations = 16;    // maximum operations per element
 
 double Points(const CpuKernel& kernel) {
   return static_cast<double>(kernel.flat.output_point_count());

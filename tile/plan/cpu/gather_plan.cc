@@ -17,7 +17,7 @@ namespace {
 
 // Lanes are inserted one by one, so that more of them would make long code without gain.
 constexpr int64_t kLanes = 4;
-constexpr int64_t kRows = 8;
+constexpr int64_t kRows = 8;             // rows per tile
 constexpr int64_t kMostOperations = 16;  // maximum operations per element
 
 class GatherPlanner {

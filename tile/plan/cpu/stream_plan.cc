@@ -17,27 +17,27 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostRows = 16;
+constexpr int64_t kMostRows = 16;  // maximum rows of the GEMM
 // Rows of the matrix read side by side. Measured with one row on matrices of 2 to 38 MB, one core:
 // 8 and 16 streams reach the bandwidth of memory, 4 and 32 do not. Longer K chunks give more
 // accurate sums.
 constexpr int64_t kStreams = 16;
-constexpr int64_t kManySteps = 4096;  // minimum steps for twice as many streams, for accuracy
-constexpr int64_t kWidestVector = 16;
-constexpr int64_t kDecodedRows = 8;
-constexpr int64_t kMostDecodedVectors = 8;
+constexpr int64_t kManySteps = 4096;        // minimum steps for twice as many streams, for accuracy
+constexpr int64_t kWidestVector = 16;       // maximum lanes
+constexpr int64_t kDecodedRows = 8;         // rows per tile if the matrix is decoded
+constexpr int64_t kMostDecodedVectors = 8;  // maximum vectors per tile if the matrix is decoded
 constexpr int64_t kPartialBytes = 16 << 10;  // bytes of a task's partial results: half of L1
-constexpr int64_t kLeastColumns = 256;
+constexpr int64_t kLeastColumns = 256;       // minimum columns of a task
 // Maximum rows of the matrix that are summed side by side.
 constexpr int64_t kMostMatrixRows = 8;
 // Maximum rows if memory prefers one stream. With more, loads of the other factors take longer than
 // the stream.
 constexpr int64_t kMostOneStreamRows = 4;
-constexpr int kLeastStreamLanes = 4;
-// Factor by which a matrix of low-precision elements may be smaller than L2: a model has many,
-// which no cache holds together. Empirical.
+constexpr int kLeastStreamLanes = 4;  // minimum lanes along the reduced index
+// A matrix of encoded elements needs to exceed only this part of L2: a model has many such
+// matrices, which no cache holds together. Empirical.
 constexpr double kSmallerMatrices = 8;
-constexpr int64_t kMostParts = 16;
+constexpr int64_t kMostParts = 16;  // maximum values per encoded element
 // Factor on the compute time if scales multiply the sums of blocks, because a decoded element is
 // used for several rows. Empirical.
 constexpr double kBlockShare = 0.6;

@@ -100,6 +100,7 @@ void TileSearch::RegisterTiles(int only) {
 }
 
 int64_t TileSearch::MostVectors() const {
+  // Vector instructions per element that fill the registers; empirical.
   constexpr double kManyOperations = 16;
   if (!kernel_.windows.empty()) return 7;
   return !flat_.is_reduction() && kernel_.epilogue_operations > kManyOperations ? 1 : 4;
@@ -136,8 +137,8 @@ bool TileSearch::IsTransposed(int vector, int row) const {
 }
 
 void TileSearch::Consider(const CpuPlan& plan) {
-  constexpr double kMostStatements = 64;
-  constexpr double kMostWindowStatements = 192;
+  constexpr double kMostStatements = 64;         // maximum statements of a tile
+  constexpr double kMostWindowStatements = 192;  // the same for unrolled windows
   Consider(plan, kMostStatements);
   CpuPlan unrolled = plan;
   for (const CpuKernel::Window& window : kernel_.windows) {
@@ -180,7 +181,7 @@ bool TileSearch::MayUnroll(int i) const {
 }
 
 bool TileSearch::IsWorthBlocks(const Candidate& tile) const {
-  constexpr double kWorthCycles = 100000;
+  constexpr double kWorthCycles = 100000;  // minimum cycles that repay cache blocks; empirical
   return flat_.is_reduction() && !HasChoices(kernel_) && tile.plan.vector_index >= 0 &&
          tile.plan.vector_index < flat_.output_index_count && tile.cost.compute > kWorthCycles;
 }

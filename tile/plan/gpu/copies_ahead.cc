@@ -6,7 +6,7 @@
 namespace tartan::plan {
 
 bool MayCopyAhead(const poly::FlatContraction& flat, const GpuPlan& plan) {
-  constexpr int64_t kCopiedBytes = 16;
+  constexpr int64_t kCopiedBytes = 16;  // bytes of an asynchronous copy
   return flat.is_reduction() && !plan.staged.empty() && plan.StepCount(flat) > 1 &&
          std::all_of(plan.staged.begin(), plan.staged.end(), [&](const StagedAccess& staged) {
            const DataType type = flat.tensors[flat.accesses[staged.access].tensor].shape.type;

@@ -31,8 +31,8 @@ struct RowStreamPlan {
   int64_t vector = 1;                       // columns per work-item at a time
   RowStreamCost cost;
 
-  static constexpr int64_t kThreads = 256;
-  static constexpr int64_t kSlices = 8;  // partial sums per element added up last
+  static constexpr int64_t kThreads = 256;  // work-items per work-group
+  static constexpr int64_t kSlices = 8;     // partial sums per element added up last
 
   int64_t threads() const { return kThreads; }
   int64_t RowCount(const poly::FlatContraction& flat) const;

@@ -13,8 +13,8 @@ namespace {
 // multiplication would overflow, and for infinities, the hardware truncates instead.
 poly::ExprPtr RoundedToTf32(const poly::ExprPtr& x) {
   constexpr DataType kType = DataType::kFloat32;
-  constexpr double kSplit = 8193;  // 2^13 + 1
-  constexpr double kLarge = 0x1p114;
+  constexpr double kSplit = 8193;     // 2^13 + 1
+  constexpr double kLarge = 0x1p114;  // maximum magnitude that times kSplit does not overflow
   const auto number = [](double value) { return poly::MakeExpr(kType, poly::Literal{value}); };
   const poly::ExprPtr scaled = poly::MakeApply(ScalarOp::kMul, kType, {x, number(kSplit)});
   const poly::ExprPtr rest = poly::MakeApply(ScalarOp::kSub, kType, {scaled, x});

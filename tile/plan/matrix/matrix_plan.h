@@ -74,8 +74,8 @@ struct MatrixPlan {
   bool holds_results = false;
   MatrixCost cost;
 
-  static constexpr int64_t kWarpGroup = 128;
-  static constexpr int64_t kUnitRows = 64;  // rows of one tensor-core instruction of a warp group
+  static constexpr int64_t kWarpGroup = 128;  // work-items of a warp group
+  static constexpr int64_t kUnitRows = 64;    // rows of one tensor-core instruction of a warp group
 
   int64_t threads() const { return warp_groups * slices * kWarpGroup; }
   // Blocks of 64 rows per warp group.

@@ -16,17 +16,17 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kRowTiles[] = {64, 128, 256};
-constexpr int64_t kSlices[] = {1, 2, 4};
-constexpr int64_t kMostWarpGroups = 4;
+constexpr int64_t kRowTiles[] = {64, 128, 256};  // rows per tile to try
+constexpr int64_t kSlices[] = {1, 2, 4};         // K slices per step to try
+constexpr int64_t kMostWarpGroups = 4;           // maximum warp groups per work-group
 // Column tiles, multiples of 8 as the hardware requires. The small steps let the number of
 // work-groups match the number of compute units.
 constexpr int64_t kColumnTiles[] = {8,  16, 24, 32,  40,  48,  56,  64,
                                     72, 80, 96, 112, 128, 160, 192, 256};
 constexpr int64_t kMostTotals = 128;  // maximum accumulators per work-item
-// Pipeline stages of asynchronous copies: if several work-groups share a compute unit, and if one
-// has it alone.
+// Pipeline stages of asynchronous copies if several work-groups share a compute unit.
 constexpr int64_t kStagesOfCopies = 4;
+// Maximum pipeline stages if a work-group has the compute unit to itself.
 constexpr int64_t kMostStages = 8;
 // Additional launch of a packing kernel, without the bytes it moves; empirical.
 constexpr double kPackingUs = 5;

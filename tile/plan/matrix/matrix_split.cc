@@ -11,9 +11,9 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kRunCounts[] = {2, 3, 4, 6, 8, 12};
-constexpr int64_t kShortestRun = 256;
-constexpr int64_t kRunUnit = 64;  // whole tiles of each format, in two slices
+constexpr int64_t kRunCounts[] = {2, 3, 4, 6, 8, 12};  // numbers of K chunks to try
+constexpr int64_t kShortestRun = 256;                  // minimum length of a K chunk
+constexpr int64_t kRunUnit = 64;                       // whole tiles of each format, in two slices
 // Factor on the traffic of partial sums that a consumer adds up: they are written once, and the few
 // work-groups that read them reach about half of the bandwidth. Empirical.
 constexpr double kSumsMoved = 3;

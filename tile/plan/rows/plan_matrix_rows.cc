@@ -20,8 +20,8 @@ namespace {
 
 constexpr int64_t kMostColumns = 256;        // maximum columns of a tensor-core GEMM
 constexpr int64_t kTileAlignment = 1 << 10;  // bytes, alignment of tiles
-constexpr int64_t kUnitRegisters = 1 << 16;
-constexpr int64_t kItemRegisters = 255;  // maximum registers per work-item
+constexpr int64_t kUnitRegisters = 1 << 16;  // 32-bit registers per compute unit
+constexpr int64_t kItemRegisters = 255;      // maximum registers per work-item
 // Adjacent columns of a row per work-item and vector: four work-items share a row.
 constexpr int64_t kLanes = 2;
 // Factor on the predicted time if there are many work-groups. Separate GEMMs then take two to three
@@ -31,7 +31,7 @@ constexpr double kManyGroups = 0.75;
 // Microseconds for a launch outside of a megakernel: it divides the launches around it into two
 // megakernels. Empirical.
 constexpr double kCutSequenceUs = 5;
-constexpr int64_t kRowThreads = 4;
+constexpr int64_t kRowThreads = 4;  // work-items per row
 
 class MatrixRowPlanner {
  public:

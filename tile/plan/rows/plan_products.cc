@@ -17,11 +17,10 @@ namespace {
 
 constexpr int64_t kMostSums = 64;    // maximum sums per work-item
 constexpr int64_t kMostShared = 32;  // maximum work-items that share a sum
-constexpr int64_t kVector = 4;
-// Stalls of direct reads: memory lines in flight per work-item, and cycles of latency per batch of
-// lines. Empirical.
+constexpr int64_t kVector = 4;       // maximum lanes of a vector
+// Memory lines in flight per work-item with direct reads; empirical.
 constexpr int64_t kLinesAhead = 8;
-constexpr double kLineCycles = 600;
+constexpr double kLineCycles = 600;  // cycles of latency per batch of such lines; empirical
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

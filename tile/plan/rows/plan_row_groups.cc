@@ -13,9 +13,9 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kGroupThreads = 256;  // target work-items per work-group
-constexpr int64_t kVectorsPerThread = 4;
-constexpr int64_t kRowGroupsPerUnit = 4;
+constexpr int64_t kGroupThreads = 256;    // target work-items per work-group
+constexpr int64_t kVectorsPerThread = 4;  // target vectors per work-item and row
+constexpr int64_t kRowGroupsPerUnit = 4;  // minimum work-groups per compute unit
 
 std::vector<int64_t> Strides(const poly::FlatContraction& flat,
                              const std::vector<math::Affine>& coords,

@@ -19,9 +19,10 @@
 namespace tartan::plan {
 namespace {
 
-// Correction for many work-groups per compute unit. Fewer of them are resident than for each
-// separate GEMM (H100, attention of 32 images with 12 heads of 197 rows: 454 us, predicted 215).
+// Work-groups per compute unit from which on a plan is slower than predicted.
 constexpr int64_t kCrowdedGroups = 8;
+// Factor on its time: fewer groups are resident than for separate GEMMs (H100, attention of 32
+// images, 12 heads, 197 rows: 454 us, predicted 215).
 constexpr double kCrowdedCost = 2;
 // Factor on the best time at which the search stops trying larger blocks.
 constexpr double kGivenUp = 1.3;

@@ -17,8 +17,8 @@ namespace {
 
 // Rows per block to try.
 constexpr int64_t kBlocks[] = {1, 4, 16, 64};
-constexpr int64_t kItemsPerCore =
-    2 * cpu::kTasksPerCore;  // they are short, and the last is waited for
+// Work-items per core, twice the usual number, because they are short; empirical.
+constexpr int64_t kItemsPerCore = 2 * cpu::kTasksPerCore;
 // Share of a stage's cost that remains in another stage's loop; empirical.
 constexpr double kJoinedFactor = 0.3;
 
@@ -64,8 +64,8 @@ PlannedStage PlanStage(const poly::RowBlock& block, bool may_unroll,
   }
   HardwareSettings alone = settings;
   alone.compute_units = 0;
-  constexpr int kCandidates = 16;
-  constexpr double kTailCost = 1.3;
+  constexpr int kCandidates = 16;    // plans per stage to compare
+  constexpr double kTailCost = 1.3;  // factor on the cost of a plan with a tail; empirical
   PlannedStage best = {ScalarPlan(flat, 1), false, 0};
   double least = std::numeric_limits<double>::infinity();
   const std::vector<bool> is_constant(flat.tensors.size(), false);

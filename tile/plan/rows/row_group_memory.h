@@ -10,10 +10,9 @@
 
 namespace tartan::plan {
 
-// Limits of the search: rows per block, work-items per work-group.
-inline constexpr int64_t kMostBlockRows = 64;
-inline constexpr int64_t kFewestThreads = 64;
-inline constexpr int64_t kMostGroupThreads = 256;
+inline constexpr int64_t kMostBlockRows = 64;      // maximum rows per block
+inline constexpr int64_t kFewestThreads = 64;      // minimum work-items per work-group
+inline constexpr int64_t kMostGroupThreads = 256;  // maximum work-items per work-group
 
 // Maximum elements of a row that one work-item processes in a stage.
 inline constexpr int64_t kMostItemElements = 128;

@@ -10,9 +10,8 @@
 namespace tartan::plan {
 namespace {
 
-// Limits per loop: more stages or vectors would exceed the registers.
-constexpr size_t kMostStages = 4;
-constexpr int64_t kMostVectors = 4;
+constexpr size_t kMostStages = 4;    // maximum stages per loop; more exceed the registers
+constexpr int64_t kMostVectors = 4;  // maximum vectors per step; more exceed the registers
 
 int64_t Length(const RowStage& stage) {
   return stage.block.flat.indices[stage.plan.vector_index].range;

@@ -14,9 +14,9 @@ namespace {
 constexpr int64_t kMostIterations = 16;  // maximum iterations, which are unrolled
 // Minimum work-items per compute unit that register use should permit.
 constexpr int64_t kResidentItems = 768;
-// Limits for plans in a tensor core's accumulator layout: vectors per value, words per work-item.
+// Maximum vectors per value in a tensor core's accumulator layout.
 constexpr int64_t kMostFragmentVectors = 32;
-constexpr int64_t kMostFragmentWords = 140;
+constexpr int64_t kMostFragmentWords = 140;  // maximum words per work-item in that layout
 
 // Identity of a tensor: in local memory or not, and its number or value.
 using Source = std::pair<bool, int64_t>;

@@ -43,7 +43,7 @@ class TuningDatabase {
   // Removes a kernel's entry, because the cost model's choice is the fastest.
   void Forget(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
 
-  static constexpr size_t kMaxEntries = 5000;
+  static constexpr size_t kMaxEntries = 5000;  // kernels
 
  private:
   struct Entry;

@@ -35,8 +35,8 @@ struct PersistentPlan {
   int handed_on = -1;                       // output that may be the next launch's rows; -1: none
   PersistentCost cost;
 
-  static constexpr int64_t kThreads = 256;
-  static constexpr int64_t kVector = 4;  // elements of a vector along K
+  static constexpr int64_t kThreads = 256;  // work-items of the work-group
+  static constexpr int64_t kVector = 4;     // elements of a vector along K
 
   int64_t threads() const { return kThreads; }
   int64_t GroupCount(const poly::FlatContraction&) const { return 1; }
