@@ -274,8 +274,8 @@ class Nest {
     (in_block_ ? tiles_ : blocks_) *= count;
   }
 
-  // Leaving the block, staged operands are read from their tensors once, and results are stored
-  // once.
+  // Leaves the cache block: staged operands are read from their tensors once per block, and results
+  // are stored once.
   void LeaveBlock() {
     for (size_t r = 0; r < kernel_.reads.size(); ++r) {
       const CpuKernel::Access& read = kernel_.reads[r];

@@ -21,7 +21,7 @@ constexpr int64_t kRunRegisters = 8;
 // the next launch's arguments. Empirical.
 constexpr double kBesideProductCycles = 700;
 constexpr double kCyclesOfPartial = 4;  // cycles per partial sum of an element; empirical
-                                        // float32 multiply-adds per cycle of a compute unit
+// Multiply-adds in float32 per cycle of a compute unit; NVIDIA.
 constexpr double kProductsPerCycle = 128;
 constexpr double kReadBytesPerCycle = 128;  // bytes per cycle of a compute unit's local memory
 
