@@ -10,8 +10,9 @@
 
 namespace tartan::plan {
 
-// The packed form for an integer GEMM, if the device has an instruction for it and each word that
-// is packed in a run is reused often enough. `is_constant[t]`: tensor t is packed once, at load.
+// The packed form of an integer GEMM. Empty if the device has no instruction for it, or if a word
+// that is packed in each run is not reused often enough. `is_constant[t]`: tensor t is packed once,
+// at load.
 std::optional<poly::PackedForm> SelectPackedForm(const poly::FlatContraction& flat,
                                                  const HardwareSettings& settings,
                                                  const std::vector<bool>& is_constant);

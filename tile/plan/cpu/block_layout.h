@@ -15,9 +15,9 @@ namespace tartan::plan {
 // Bytes, maximum of all private arrays of a work-item: they are on a thread's stack.
 inline constexpr int64_t kMostPrivateBytes = 1 << 20;
 
-// Addressing of a private array over the tiles of a block. Let a tile begin d[i] values into the
-// task along output index i, a multiple of unroll[i], and let p be a position within the tile and K
-// chunk. The element's offset is sum(tile_strides[i] * d[i]) + sum(strides[i] * p[i]).
+// Addressing of a private array over the tiles of a block. A tile begins d[i] values into the task
+// along output index i; d[i] is a multiple of unroll[i]. The element at position p within the tile
+// and K chunk has the offset sum(tile_strides[i] * d[i]) + sum(strides[i] * p[i]).
 struct BlockArray {
   std::vector<int64_t> tile_strides;  // elements per value of d, per output index
   std::vector<int64_t> strides;       // elements per value of p, per index

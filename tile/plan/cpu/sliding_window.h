@@ -29,9 +29,9 @@ struct TileRange {
   int64_t end = 0;
 };
 
-// Returns the tiles of a loop over output index i whose points satisfy all window constraints on i,
-// if the other tiles are few enough to generate separately. Empty if no window constraint depends
-// on i. Requires: the loop covers the whole range.
+// Returns the tiles of a loop over output index i whose points satisfy all window constraints on i.
+// Empty if no window constraint depends on i, or if the other tiles are too many to generate
+// separately. Requires: the loop covers the whole range.
 std::optional<TileRange> InnerTiles(const poly::FlatContraction& flat, const CpuPlan& plan, int i);
 
 // Number of distinct elements within a tile for an access with these strides.

@@ -129,8 +129,10 @@ class StreamPlanner {
     return !steps_.empty();
   }
 
-  // Finds the output indices: a column index that the other factors do not follow, at most one
-  // index of a few rows that the matrix does not follow, and any that all factors follow.
+  // Finds the output indices:
+  // - a column index that the other factors do not follow;
+  // - at most one index of a few rows that the matrix does not follow;
+  // - any indices that all factors follow.
   bool FindIndices() {
     for (int i = 0; i < flat_.output_index_count; ++i) {
       if (matrix_->strides[i] == 0) {

@@ -11,10 +11,12 @@
 
 namespace tartan::plan {
 
-// Plans a kernel with its weights packed as [block] [K] [column]. Requires a float32 GEMM of at
-// most four rows by constants, blocks that fit local memory, and a device with persistent
-// megakernels of that much local memory; else empty. `is_constant[t]`: no run changes tensor t.
-// Empty for weights smaller than `least_bytes`, which stay in L2.
+// Plans a kernel with its weights packed as [block] [K] [column]. Empty unless:
+// - it is a float32 GEMM of at most four rows by constants;
+// - the weights have `least_bytes` or more; smaller ones stay in L2;
+// - a block of weights fits local memory;
+// - the device supports persistent megakernels of that much local memory.
+// `is_constant[t]`: no run changes tensor t.
 std::optional<PlannedKernel> RowStreamCandidate(const poly::FlatContraction& flat,
                                                 const HardwareSettings& settings,
                                                 const std::vector<bool>& is_constant,

@@ -52,8 +52,8 @@ struct TileLayout {
 };
 
 // Merges the indices of an access over a tile of tile[i] values of index i. Two indices are merged
-// if one's stride is a multiple of the other's within its range, and if every constraint can be
-// expressed by the merged position. Ranges of 1 are left out.
+// if one's stride is a multiple of the other's within its range. Every constraint must be
+// expressible by the merged position, too. Ranges of 1 are left out.
 std::vector<TileDim> MergeTileDims(const poly::FlatAccess& access, absl::Span<const int64_t> tile,
                                    absl::Span<const math::RangeConstraint> constraints);
 

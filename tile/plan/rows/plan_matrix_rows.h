@@ -15,8 +15,8 @@
 namespace tartan::plan {
 
 // Returns the fastest plan by the cost model, with its time. Empty if the device has no tensor
-// cores, if they cannot compute some GEMM stage, if there are fewer rows than a block, or if local
-// memory is too small. Blocks need not divide the last row axis.
+// cores or they cannot compute some GEMM stage. Empty, too, if there are fewer rows than a block or
+// local memory is too small. Blocks need not divide the last row axis.
 std::optional<RowGroupPlan> PlanMatrixRows(const std::vector<int64_t>& rows,
                                            const std::vector<poly::RowKernel>& kernels,
                                            const std::vector<poly::RowTensor>& tensors,

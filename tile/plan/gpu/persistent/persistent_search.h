@@ -11,9 +11,11 @@
 
 namespace tartan::plan {
 
-// Plans a kernel as one persistent work-group, for consecutive launches. Requires a float32 GEMM of
-// at most four rows by constants, perhaps with joined sums (FlatContraction::joined_index), weights
-// that fit registers and local memory, and a device with persistent megakernels; else empty.
+// Plans a kernel as one persistent work-group, for consecutive launches. Empty unless:
+// - it is a float32 GEMM of at most four rows by constants, perhaps with joined sums
+//   (FlatContraction::joined_index);
+// - registers and local memory hold the weights;
+// - the device supports persistent megakernels.
 // `is_constant[t]`: no run changes tensor t. `is_next(tensor, output)`: the next launch probably
 // reads `output` of this one as `tensor`; both are positions.
 std::optional<PlannedKernel> PersistentCandidate(
