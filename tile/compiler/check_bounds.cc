@@ -26,8 +26,8 @@ void CheckKernel(loop::Kernel* kernel) {
   kernel->checks_bounds = true;
 }
 
-// The report is made at load and cleared before each phase. So the memory of a run is laid out as
-// without the check, which may decide whether a wrong access shows.
+// Adds a persistent report buffer, cleared before each phase. Persistent, because a temporary would
+// change the memory layout of a run, and with it whether a wrong access shows.
 int AddReport(std::vector<Step>* steps, KernelList* list) {
   const TensorShape shape{DataType::kInt32, {kReportWords}};
   list->buffers.push_back({"bounds report", BufferKind::kPersistent, shape, shape.byte_size()});

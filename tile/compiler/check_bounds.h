@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Debugging aid: kernels that check each access to memory. A wrong access reads or writes element 0
-// instead, and the run fails with an error that names kernel, launch, tensor and index. A driver
-// would lose its queue, or say nothing.
+// Debugging aid: instruments kernels to check each memory access at run time.
+// An access out of bounds reads or writes element 0 instead, and the run fails with an error that
+// names kernel, launch, tensor and index. Without the check, a driver may lose its queue or report
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +13,25 @@
 
 namespace tartan::compiler {
 
-// What a report holds, as int32 words. All are 0 while no access was wrong.
+// Layout of a bounds report, in int32 words. All words are 0 until an access is out of bounds.
 enum BoundsReportWord : uint8_t {
-  kReportLaunch,     // the launch's number plus one; the first work-item that writes it wins
-  kReportParameter,  // its number, or -1 for local memory
-  kReportIndexLow,   // the two halves of the index
-  kReportIndexHigh,
-  kReportLanes,  // how many consecutive elements the access has
-  kReportLimit,  // how many elements the memory has, as far as an int32 holds it
+  kReportLaunch,     // launch number plus one; the first work-item to report wins
+  kReportParameter,  // parameter number, or -1 for local memory
+  kReportIndexLow,   // low 32 bits of the index
+  kReportIndexHigh,  // high 32 bits of the index
+  kReportLanes,      // number of consecutive elements accessed
+  kReportLimit,      // element count of the memory, capped at the maximum of int32
   kReportWords,
 };
 
-// Makes every kernel of the list check its accesses, and adds what the check needs: a report for
-// each phase, and with each launch its number and the element counts of its buffers. Requires that
-// no kernel is in a sequence. Launches are numbered in the order of the list, setup steps first.
+// Instruments every kernel of the list.
+// Adds one report buffer per phase (load, run), and to each launch its number and the element
+// counts of its buffers as arguments. Launches are numbered in list order, setup steps first.
+// Requires that no kernel is in a launch sequence.
 void CheckBounds(KernelList* list);
 
-// OutOfRange, naming the kernel, the launch, the buffer and the index, if a report holds a wrong
-// access; `words` has kReportWords elements.
+// Returns OutOfRange, naming kernel, launch, buffer and index, if a report holds a wrong access.
+// `words` has kReportWords elements.
 absl::Status ErrorOfReport(const KernelList& list, absl::Span<const int32_t> words);
 
 }  // namespace tartan::compiler

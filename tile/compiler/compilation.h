@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on its way to kernels: what the passes of compiler/passes.h hand on to each other.
+// The state of one compilation, which the passes of compiler/passes.h read and update.
 #pragma once
 
 #include <map>
@@ -20,15 +20,15 @@ struct Compilation {
   const CompileOptions& options;
   const CompileHooks& hooks;
   ir::Program program;
-  // Some of its 16-bit floats are held in float32 (graph/widen_halves.h).
+  // Some 16-bit float values of the program are stored as float32 (graph/widen_halves.h).
   bool has_widened_halves = false;
-  // Of the program as it is now.
+  // Index spaces and load-time constants of `program` as it is now.
   poly::ProgramSpaces spaces = {};
   std::vector<bool> is_constant = {};
   Algorithms algorithms = {};
-  // What is held in memory or computed where it is read, whatever grouping would do.
+  // Values that grouping must store in memory or must inline, whatever its own rules decide.
   graph::GroupOptions grouping = {};
-  // Results, in the order in which passes make them.
+  // Results of the later passes, in the order in which passes produce them.
   Partition partition = {};
   Schedule schedule = {};
   KernelList list = {};

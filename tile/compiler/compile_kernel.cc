@@ -11,7 +11,7 @@
 namespace tartan::compiler {
 namespace {
 
-// Numbers of values: the tensors, then the outputs.
+// Numbers the kernel's values: first the tensors, then the outputs.
 ScheduledValues NumberValues(const poly::FlatContraction& flat,
                              const std::vector<bool>& is_constant) {
   ScheduledValues result;
@@ -31,7 +31,7 @@ ScheduledValues NumberValues(const poly::FlatContraction& flat,
   return result;
 }
 
-// The plan with those numbers for the values of `flat`.
+// Replaces the value numbers in a plan by the numbers that NumberValues assigned.
 plan::PlannedKernel Renumber(plan::PlannedKernel planned, const poly::FlatContraction& flat) {
   const auto renumber = [&](ir::ValueId* value) {
     if (*value == ir::kNoValue) return;

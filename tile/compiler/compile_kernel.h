@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of one planned kernel: what measuring plans needs.
+// Compiles a single planned kernel into a program of its own, so that the tuner can measure the
+// plan.
 #pragma once
 
 #include <vector>
@@ -12,10 +13,10 @@
 
 namespace tartan::compiler {
 
-// `flat` is the kernel that was planned, with merged indices (poly::MergeIndices). Its tensors are
-// the program's inputs, in order; those of `is_constant` are constants, and what is computed from
-// them alone is computed once. Where the kernel does not write all of its outputs, they are zeroed
-// first.
+// `flat` is the planned kernel with merged indices (poly::MergeIndices).
+// The tensors of `flat` are the program's inputs, in order. Tensors marked in `is_constant` are
+// constants, and values that depend only on constants are computed once, at load. Outputs that the
+// kernel does not write completely are zeroed first.
 absl::StatusOr<KernelList> CompileKernel(const poly::FlatContraction& flat,
                                          const plan::PlannedKernel& planned,
                                          const std::vector<bool>& is_constant,

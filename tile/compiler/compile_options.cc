@@ -10,7 +10,7 @@
 namespace tartan::compiler {
 namespace {
 
-// The bindings name every member, so that one that is added must be added here.
+// The bindings name every member, so that a new member does not compile until it is added here.
 std::string Key(const HardwareSettings& settings) {
   const auto& [threads, vector_width, has_local_memory, local_memory_bytes, l1_bytes, l2_bytes,
                cache_line_bytes, register_bytes, compute_units, max_work_group_size,
@@ -68,7 +68,7 @@ bool CompileHooks::VerifiesPasses() {
 }
 
 int64_t CompileHooks::VerifiedSteps() {
-  constexpr int64_t kFew = 200'000;  // a few milliseconds
+  constexpr int64_t kFew = 200'000;  // takes a few milliseconds
   return EnvironmentValue("TARTAN_VERIFY_PASSES") == "all" ? std::numeric_limits<int64_t>::max()
                                                            : kFew;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compilation depends on besides its program, and what watches it.
+// Options of a compilation, the cache key made of them, and the hooks that observe it.
 #pragma once
 
 #include <cstdint>
@@ -19,70 +19,79 @@
 
 namespace tartan::compiler {
 
-// For what sizes kernels are made.
+// Tier of kernels: specialised for one shape, or with sizes as arguments.
 enum class Tier : uint8_t {
-  kExact,  // for one shape each: the quickest to run
-  kReady,  // sizes are arguments, so that one kernel serves many shapes: soon compiled
+  kExact,  // shape-specialised: one set of kernels per shape, the fastest to run
+  kReady,  // dynamic-shape: sizes are arguments, so one compiled kernel serves many shapes
 };
 
-// Plain data. Equal options and equal programs make equal kernels.
+// Plain data. Equal options and equal programs produce equal kernels.
 struct CompileOptions {
   HardwareSettings settings;
   Tier tier = Tier::kExact;
   // Winograd's algorithm for 3x3 convolutions with unit stride, on CPU devices.
   plan::Winograd winograd = plan::Winograd::kSmallTiles;
   bool force_64bit_indices = false;
-  // Computes what ir::InFloat64 makes of the program: floats go in and come out as float64.
+  // Computes the program after ir::InFloat64: float inputs and outputs become float64.
   bool in_float64 = false;
-  // Bytes of all that a program has on the device, its states among them, that the values of a run
-  // are made again for where they would need more, as far as that helps; 0: any.
+  // Limit in bytes for all device memory of a program, states included. Above it, values are
+  // recomputed as far as that reduces the peak. 0: no limit.
   int64_t memory_budget = 0;
-  // What products of floats may be computed with where the device has a matrix unit for it, or
-  // with kBFloat16 on a CPU.
+  // Number format that float matmuls may use on a matrix unit, or, for kBFloat16, on a CPU.
   Precision precision = Precision::kFloat32;
-  // Passes that are left out, by name: some of those in Passes() (compiler/passes.h).
+  // Names of optional passes to skip; Passes() in compiler/passes.h lists them.
   std::set<std::string> disabled_passes = {};
-  // Kernels compare each access with the size of the memory it goes to (check_bounds.h).
+  // Kernels check each access against the size of its memory (check_bounds.h).
   bool check_bounds = false;
-  // Plans that tuning kept, which go before the cost model's; null: none.
+  // Measured plans from tuning, preferred to the cost model's plans; null: none.
   std::shared_ptr<const plan::TuningDatabase> tuned = nullptr;
 
   bool Runs(absl::string_view pass) const {
     return disabled_passes.find(std::string(pass)) == disabled_passes.end();
   }
-  // Everything above in one text: what caches of compiled programs take for their keys.
+  // All options as one text, for the keys of caches of compiled programs.
   std::string Key() const;
 };
 
+<<<<<<< HEAD
 class KnownKernels;  // launches/known_kernels.h
 
 // What sees or steers a compilation from outside. What is made with a planner is no function of the
 // program and its options: it must not be kept for others.
+=======
+// Observers and overrides of a compilation.
+// With a planner, the result is no function of program and options, so it must not be cached.
+>>>>>>> 3ae600f7 (Rewrite the comments of tile/compiler in plain English)
 struct CompileHooks {
-  // Called with the name of each stage (a pass of the program, or "flat", "plan", "loops",
-  // "simplified" for each kernel) and its readable result.
+  // Called with each stage (a pass of the program, or "flat", "plan", "loops", "simplified" for
+  // each kernel) and its readable result.
   std::function<void(absl::string_view stage, absl::string_view text)> dump;
-  // Called with each pass and the milliseconds it took.
+  // Called with each pass and its duration in milliseconds.
   std::function<void(absl::string_view pass, double ms)> timing;
-  // Plans a kernel instead of the cost model and of what tuning kept.
+  // Plans a kernel instead of the cost model and the tuning database.
   std::function<plan::PlannedKernel(const poly::FlatContraction& flat,
                                     const std::vector<bool>& is_constant)>
       planner;
+<<<<<<< HEAD
   // Earlier compilations keep their simplified kernels here. It changes no result, and may be null.
   KnownKernels* known = nullptr;
   // The compilation ends with this pass, its list holding what is there so far; empty: none.
+=======
+  // Name of the last pass to run; the list then holds the results so far. Empty: all passes run.
+>>>>>>> 3ae600f7 (Rewrite the comments of tile/compiler in plain English)
   std::string stop_after;
-  // Launches tell their operations and plans (LaunchStep).
+  // Launches carry readable descriptions of their operations and plans (LaunchStep).
   bool tells_launches = false;
-  // What each pass leaves is verified, and at the end what the launches access (verify_accesses.h).
-  // A failure is Internal and names the pass. Else only the kernels are verified, at the end.
+  // Verifies the state after each pass, and the memory accesses of all launches at the end
+  // (verify_accesses.h). A failure is Internal and names the pass. If false, only the kernels are
+  // verified, at the end.
   bool verify_passes = VerifiesPasses();
 
-  // Whether passes are verified where nobody says: in debug builds, and with
-  // TARTAN_VERIFY_PASSES=1 in the environment, as in all tests.
+  // Default of `verify_passes`: true in debug builds and with TARTAN_VERIFY_PASSES=1 in the
+  // environment, as in all tests.
   static bool VerifiesPasses();
-  // How many statements of a launch are executed to verify what it accesses (AccessLimits):
-  // any number with TARTAN_VERIFY_PASSES=all.
+  // Maximum statements executed per launch to verify its accesses (AccessLimits). No limit with
+  // TARTAN_VERIFY_PASSES=all.
   static int64_t VerifiedSteps();
 
   void Dump(absl::string_view stage, const std::function<std::string()>& text) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Tile compiler, from program to kernels: what it does stands in compiler/passes.cc.
+// Entry point of the Tile compiler: from program to kernels. The passes are in compiler/passes.cc.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -14,18 +14,19 @@
 namespace tartan::compiler {
 namespace {
 
-// False, with errno set, where it fails.
+// Returns false, with errno set, on failure.
 bool WriteFile(const std::string& path, absl::string_view text) {
   std::FILE* const file = std::fopen(path.c_str(), "w");
   if (file == nullptr) return false;
   const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int error = errno;
-  const bool is_closed = std::fclose(file) == 0;  // full disks show here
+  const bool is_closed = std::fclose(file) == 0;  // a full disk fails here
   if (!is_written) errno = error;
   return is_written && is_closed;
 }
 
-// Numbers, and whether a failure was told, of what shares a directory.
+// State shared by all dumps into one directory: the next number, and whether a failure was
+// reported.
 struct Files {
   std::string directory;
   std::atomic<int> next{1};
@@ -36,7 +37,7 @@ struct Files {
 
 std::function<void(absl::string_view stage, absl::string_view text)> DumpToDirectory(
     std::string directory) {
-  std::error_code ignored;  // the first file tells
+  std::error_code ignored;  // writing the first file will report it
   std::filesystem::create_directories(directory, ignored);
   auto files = std::make_shared<Files>();
   files->directory = std::move(directory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps of every stage as numbered files, for reading what the compiler made of a program.
+// Writes the result of every compiler stage into numbered files, for reading.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,10 @@
 
 namespace tartan::compiler {
 
-// A CompileHooks::dump that writes DIRECTORY/0001-program.txt, 0002-custom-gradients.txt … in the
-// order in which stages end. Several compilations may share it; numbers go on. The first file that
-// cannot be written is told on stderr, with the reason; others are passed over.
+// Returns a CompileHooks::dump that writes DIRECTORY/0001-program.txt, 0002-custom-gradients.txt
+// and so on, in the order in which stages end.
+// Several compilations may share one dump; the numbers continue. The first file that cannot be
+// written is reported on stderr with the reason; later failures are silent.
 std::function<void(absl::string_view stage, absl::string_view text)> DumpToDirectory(
     std::string directory);
 

@@ -26,7 +26,7 @@ namespace {
 
 using ir::ValueId;
 
-// Of kernels with equal texts: one of them runs for both.
+// Checks that two kernels with equal texts are equal, because one of them runs in place of both.
 absl::Status CheckEqual(const loop::Kernel& first, const loop::Kernel& second) {
   if (loop::Equal(loop::WithoutNames(first), loop::WithoutNames(second))) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("kernels ", first.name, " and ", second.name,
@@ -89,7 +89,7 @@ class Emitter {
     (is_setup ? list_.setup : list_.steps).push_back(std::move(step));
   }
 
-  // A C identifier that begins with the kernel's number and says what it computes.
+  // Returns a C identifier with the kernel's number and the value that it computes.
   std::string KernelName(absl::string_view value_name) const {
     std::string name = absl::StrCat("k", list_.kernels.size(), "_");
     for (char c : value_name.substr(0, 40)) {
@@ -98,8 +98,8 @@ class Emitter {
     return name;
   }
 
-  // Adds the launch of a kernel. Kernels that differ in name, comments and values of sizes only are
-  // one.
+  // Adds the launch of a kernel. Kernels that differ only in name, comments and size values share
+  // one kernel.
   absl::Status AddLaunch(bool is_setup, const loop::Kernel& lowered, LaunchStep step) {
     hooks_.Dump("loops", [&] { return loop::ToString(lowered); });
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("loops", [&] { return loop::Verify(lowered); }));
@@ -111,10 +111,17 @@ class Emitter {
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("simplified", [&] { return loop::Verify(kernel); }));
     for (const loop::Size& size : kernel.sizes) step.sizes.push_back(size.value);
     if (!kernel.sizes.empty()) std::copy_n(kernel.global_size, 3, step.global_size.begin());
+<<<<<<< HEAD
     const auto [it, is_new] =
         numbers_.emplace(simplified->text, static_cast<int>(list_.kernels.size()));
     // A kernel of many programs is named by what it does.
     if (options_.tier == Tier::kReady) kernel.name = simplified->name;
+=======
+    const std::string text = loop::ToString(loop::WithoutNames(kernel));
+    const auto [it, is_new] = numbers_.emplace(text, static_cast<int>(list_.kernels.size()));
+    // A dynamic-shape kernel serves many programs, so its name is a digest of its text.
+    if (options_.tier == Tier::kReady) kernel.name = absl::StrCat("ready_", Digest(text));
+>>>>>>> 3ae600f7 (Rewrite the comments of tile/compiler in plain English)
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("write-kernels", [&] {
       return is_new ? absl::OkStatus() : CheckEqual(list_.kernels[it->second], kernel);
     }));
@@ -141,7 +148,7 @@ class Emitter {
         [&](const SpecialKernel& special) { return EmitSpecial(step, special.value); });
   }
 
-  // Where the kernel writes a value that is to be rounded, as one of its parameters.
+  // Marks the stores to `parameter` as rounded if the schedule rounds the value.
   void RoundStoresOf(ValueId value, size_t parameter, loop::Kernel* kernel) const {
     const ValueId storage = value < schedule_.first_added ? values_.values[value].storage : value;
     if (!kernel->parameters[parameter].is_output || schedule_.rounded.count(storage) == 0) return;
@@ -168,10 +175,10 @@ class Emitter {
       step.operations = TellOperations(flat);
       step.plan = absl::StrCat(plan::ToString(planned.plan, flat), "\n", planned.cost);
     }
-    // What GPUs' tiles have beyond the ranges is not written.
+    // GPU tiles do not write elements beyond the ranges, so only CPU plans need the check.
     const auto* tiled = std::get_if<plan::CpuPlan>(&planned.plan);
     step.writes_once.assign(launch.outputs.size(), tiled == nullptr || tiled->WritesOnce(flat));
-    // Layers that are alike are lowered once.
+    // Layers with the same form are lowered once.
     const bool is_remembered = launch.form >= 0 && !hooks_.dump;
     if (const auto found = lowered_.find(launch.form); is_remembered && found != lowered_.end()) {
       step.kernel = found->second.kernel;
@@ -228,7 +235,7 @@ class Emitter {
         absl::StrAppend(&step.operations, s > 0 ? " | " : "", TellOperations(kernel.flat));
       }
       step.flops += Flops(kernel.flat);
-      if (kernel.output >= 0) continue;  // kept for a block
+      if (kernel.output >= 0) continue;  // stays in local memory or registers
       const bool once = Match(planned.plan, [s](const auto& plan) { return plan.WritesOnce(s); });
       step.writes_once.insert(step.writes_once.end(), kernel.flat.outputs.size(), once);
     }
@@ -273,9 +280,9 @@ class Emitter {
   lower::LowerOptions lower_options_;
   KernelList list_;
   std::map<ValueId, int> buffers_;
-  ValueId first_without_buffer_;                 // of the schedule's added values
-  std::map<std::string, int> numbers_;           // of kernels, by their text
-  std::unordered_map<int, LaunchStep> lowered_;  // by form
+  ValueId first_without_buffer_;                 // first added value without a buffer
+  std::map<std::string, int> numbers_;           // kernel numbers, by kernel text
+  std::unordered_map<int, LaunchStep> lowered_;  // lowered launches, by form
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the kernels of a schedule and puts them, their buffers and steps into a list.
+// Lowers the kernels of a schedule to loop IR and collects kernels, buffers and steps in a
+// KernelList.
 #pragma once
 
 #include <string>
@@ -15,25 +16,25 @@
 
 namespace tartan::compiler {
 
-// A value and the buffer that holds it.
+// A value and the buffer that stores it.
 struct ValueBuffer {
   std::string name;
   BufferKind kind = BufferKind::kTemporary;
   TensorShape shape;
-  // The value that has the buffer: another one for a view.
+  // The value that owns the buffer; a different value if this one is a view.
   ir::ValueId storage = ir::kNoValue;
 };
 
-// What a schedule's numbers of values mean.
+// Meaning of the value numbers in a schedule.
 struct ScheduledValues {
   std::string name;                 // of the program
-  std::vector<ValueBuffer> values;  // by number; those without a buffer have no storage
+  std::vector<ValueBuffer> values;  // by number; values without a buffer have no storage
   std::vector<ir::ValueId> inputs;
   std::vector<ir::ValueId> outputs;
-  const ir::Program* program = nullptr;  // where the schedule has special operations
+  const ir::Program* program = nullptr;  // required if the schedule has special operations
 };
 
-// Those of a program that was divided so.
+// Returns the values of a program that was partitioned into `grouping`.
 ScheduledValues ValuesOf(const ir::Program& program, const ir::Grouping& grouping,
                          const std::vector<bool>& is_constant);
 

@@ -27,7 +27,7 @@ StepBuffers BuffersOf(const KernelList& list, const Step& step) {
 }
 
 void DropUnusedKernels(KernelList* list) {
-  std::vector<int> numbers(list->kernels.size(), -1);  // in the new list
+  std::vector<int> numbers(list->kernels.size(), -1);  // positions in the new list
   for (std::vector<Step>* steps : {&list->setup, &list->steps}) {
     for (const Step& step : *steps) {
       if (const auto* launch = std::get_if<LaunchStep>(&step)) numbers[launch->kernel] = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler makes of a program: kernels, buffers and the steps that run them. Plain data,
-// independent of any device.
+// The compiler's result: kernels, buffers, and the steps that run them. Plain data, independent of
+// any device.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@ namespace tartan::compiler {
 enum class BufferKind : uint8_t {
   kInput,       // given by the caller at each run
   kConstant,    // given once, at load
-  kPersistent,  // computed once, at load, from constants
-  kTemporary,   // lives within a run
-  kOutput,      // handed to the caller after a run
-  kState,       // an input in memory of the caller's, which runs may change
+  kPersistent,  // computed once at load, from constants
+  kTemporary,   // valid within one run
+  kOutput,      // returned to the caller after a run
+  kState,       // an input in caller-owned memory that runs may update
 };
 
 struct BufferInfo {
@@ -33,20 +33,21 @@ struct BufferInfo {
 struct LaunchStep {
   int kernel = 0;            // position in KernelList::kernels
   std::vector<int> buffers;  // positions in KernelList::buffers, one per parameter
-  // Of a kernel with sizes: their values, and the work-items of this launch.
+  // Values of the kernel's size arguments, and the global size of this launch.
   std::vector<int64_t> sizes = {};
   std::array<int64_t, 3> global_size = {1, 1, 1};
   std::string description;  // the Tile statement(s) it computes
   double flops = 0;
-  double bytes = 0;         // read and written at least once
-  double predicted_us = 0;  // by the plan's cost; 0 where that is not known
-  // Its work-items need the registers of a kernel of its own (MarkSequences); not stored.
+  double bytes = 0;         // bytes read and written, each tensor counted once
+  double predicted_us = 0;  // microseconds from the plan's cost model; 0 if unknown
+  // Its work-items need the registers of a separate kernel, so it cannot join a launch sequence
+  // (MarkSequences). Not serialized.
   bool fills_registers = false;
-  // For people, where CompileHooks::tells_launches; not stored.
-  std::string operations = {};  // "sum of mul; tanh"
-  std::string plan = {};        // with the terms of its cost
-  // Per output of the kernel: surely no element of it is written twice, and what is read at its
-  // place is read by the work-item that writes it. Empty: not sure of any.
+  // Readable text, set with CompileHooks::tells_launches; not serialized.
+  std::string operations = {};  // such as "sum of mul; tanh"
+  std::string plan = {};        // the plan and its cost terms
+  // Per output of the kernel: no element is written twice, and an element read at the same place is
+  // read by the work-item that writes it. Empty: unknown for all outputs.
   std::vector<bool> writes_once = {};
 };
 
@@ -63,17 +64,17 @@ struct CopyStep {
 
 using Step = std::variant<LaunchStep, FillStep, CopyStep>;
 
-// Steps that are there a second time, so that their results need not be kept (recompute.h).
+// Statistics of rematerialized steps (recompute.h).
 struct RecomputedSteps {
-  int steps = 0;
-  double us = 0;            // that they take, as predicted
-  int64_t saved_bytes = 0;  // of the most that a run needs at a time
+  int steps = 0;            // number of extra steps
+  double us = 0;            // predicted microseconds of the extra steps
+  int64_t saved_bytes = 0;  // reduction of the peak memory of a run
 
   bool operator==(const RecomputedSteps&) const = default;
 };
 
-// Where checked kernels (check_bounds.h) note the first access outside its memory: positions in
-// KernelList::buffers, -1 where nothing is checked. Steps at load and steps of a run have one each.
+// Report buffers of bounds-checked kernels (check_bounds.h): positions in KernelList::buffers, or
+// -1 without checks. The setup phase and the run phase have one report each.
 struct BoundsReports {
   int setup = -1;
   int run = -1;
@@ -85,25 +86,26 @@ struct KernelList {
   std::string name;
   std::vector<loop::Kernel> kernels;  // distinct ones
   std::vector<BufferInfo> buffers;
-  std::vector<Step> setup;  // once, when the constants are known
-  std::vector<Step> steps;  // at every run, in order
-  // Which buffer holds each program input and output, in order. Outputs may share a buffer with
-  // an input or another output (views and pass-through).
+  std::vector<Step> setup;  // run once, when the constants are known
+  std::vector<Step> steps;  // run at every execution, in order
+  // Buffer of each program input and output, in order. Outputs may share a buffer with an input or
+  // another output (views and pass-through).
   std::vector<int> inputs;
   std::vector<int> outputs;
-  std::vector<TensorShape> output_shapes;  // a view may have other sizes than its buffer
+  std::vector<TensorShape> output_shapes;  // a view may have other dimensions than its buffer
   RecomputedSteps recomputed = {};
   BoundsReports bounds_reports = {};
 };
 
-// What a step reads and writes, each perhaps several times. What it writes it may read, too.
+// The buffers that a step reads and writes; entries may repeat. A step may also read the buffers it
+// writes.
 struct StepBuffers {
   std::vector<int> read;
   std::vector<int> written;
 };
 StepBuffers BuffersOf(const KernelList& list, const Step& step);
 
-// Kernels that no step launches are no part of the list any more.
+// Removes kernels that no step launches.
 void DropUnusedKernels(KernelList* list);
 
 }  // namespace tartan::compiler

@@ -14,8 +14,10 @@ namespace {
 using ir::ValueId;
 using poly::FlatContraction;
 
+// Vector width in bytes: the widest load of a GPU's work-item.
 constexpr int64_t kVectorBytes = 16;
-constexpr int64_t kShortestRow = 32;  // of which the padding is little
+// Elements; below this the padding would be a large share of the row.
+constexpr int64_t kShortestRow = 32;
 
 class RowPadder {
  public:
@@ -61,7 +63,8 @@ class RowPadder {
     for (ValueId operand : special->operands) Exclude(operand);
   }
 
-  // It may be copied as a whole before the kernel writes its part.
+  // Excludes the default value, because it may be copied as a whole before the kernel writes its
+  // part.
   void ExcludeDefault(const ir::KernelGroup& group) {
     if (group.root == ir::kNoValue) return;
     const auto* contraction = std::get_if<ir::Contraction>(&program_.values[group.root].op);
@@ -88,8 +91,8 @@ class RowPadder {
     return shape;
   }
 
-  // What a product reads with neighbours along its depth, and its sums where nothing else is read
-  // for them: whole vectors of them are stored.
+  // Returns the values that gain from aligned rows: factors read along K as vectors, and the
+  // matmul's result, which is stored as vectors if the kernel reads nothing else.
   std::vector<ValueId> TakenAlongRows(const FlatContraction& flat) const {
     const auto factors = plan::FactorsOf(flat);
     if (!factors.has_value()) return {};
@@ -106,7 +109,8 @@ class RowPadder {
     return values;
   }
 
-  // Written by a kernel, as whole rows, and read as rows of that length alone.
+  // Returns true if exactly one kernel writes the value, as whole rows, and all readers see rows of
+  // that length.
   bool IsPaddable(ValueId value) const {
     const TensorShape& shape = program_.values[value].shape;
     if (excluded_.count(value) > 0 || shape.dims.size() < 2) return false;
@@ -146,7 +150,7 @@ class RowPadder {
   const ir::Program& program_;
   const ir::Grouping& grouping_;
   std::vector<std::optional<FlatContraction>>& flats_;
-  std::set<ValueId> excluded_;  // values that hold elements
+  std::set<ValueId> excluded_;  // by the value that owns the memory
 };
 
 }  // namespace

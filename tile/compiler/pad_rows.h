@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory between kernels whose rows begin at whole vectors, for matrix units.
+// Pads the rows of intermediate tensors to whole vectors, for matrix units.
 #pragma once
 
 #include <map>
@@ -12,11 +12,12 @@
 
 namespace tartan::compiler {
 
-// Values of a run that products read or write along their rows, where rows of their length would
-// begin anywhere (197 tokens): the kernels that write and read them get rows with a few elements
-// more, of which nothing is known and that nobody reads. Returns the shapes that those values have
-// in memory. `flats`: of each group; those without, and those in `kept`, stay as they are with all
-// that they touch.
+// Pads values that matmuls read or write along their rows, if the row length is no multiple of a
+// vector (for example 197 tokens).
+// The padding elements have undefined contents and nothing reads them. Updates the kernels in
+// `flats` that write and read these values, and returns the padded shapes.
+// `flats`: the kernel of each group. Groups without a kernel and groups marked in `kept` are not
+// changed, nor are the values that they touch.
 std::map<ir::ValueId, TensorShape> PadRows(
     const ir::Program& program, const ir::Grouping& grouping, const std::vector<bool>& kept,
     std::vector<std::optional<poly::FlatContraction>>* flats);

@@ -39,8 +39,8 @@ std::string Describe(const ir::Program& program, const ir::KernelGroup& group) {
   return absl::StrJoin(names, ", ");
 }
 
-// A division of the program, and what each group is as a kernel; nothing for special operations and
-// for those without elements.
+// One way to divide the program, with the kernel of each group. Special operations and groups
+// without elements have no kernel.
 struct Division {
   ir::Grouping grouping;
   std::vector<std::optional<poly::FlatContraction>> flats;
@@ -54,7 +54,7 @@ std::vector<graph::ChainGroups> ChainsOf(const Division& division) {
   return chains;
 }
 
-// A chain is one launch.
+// Counts launches; a chain is one launch.
 size_t LaunchesOf(const Division& division) {
   size_t launches = division.grouping.groups.size();
   for (const PlannedChain& planned : division.chains) launches -= planned.chain.groups.size() - 1;
@@ -81,7 +81,7 @@ class Partitioner {
     for (size_t c = 0; c < division.chains.size(); ++c) {
       for (int group : division.chains[c].chain.groups) chain_of[group] = static_cast<int>(c);
     }
-    int last = -1;  // chain: its groups are neighbours in the order
+    int last = -1;  // last emitted chain; the groups of a chain are adjacent in the order
     for (int g : graph::OrderWithChains(program_, division.grouping, ChainsOf(division))) {
       const ir::KernelGroup& group = division.grouping.groups[g];
       if (IsEmpty(program_, group)) continue;
@@ -101,8 +101,8 @@ class Partitioner {
   }
 
  private:
-  // Two proposals at most: as grouping divides the program, and with what several kernels of one
-  // chain would compute each for itself held in memory.
+  // Compares at most two proposals: the grouping as computed, and one that stores values which
+  // several kernels of a chain would otherwise recompute.
   absl::StatusOr<Division> ChooseDivision() {
     TARTAN_ASSIGN_OR_RETURN(
         Division division,
@@ -117,7 +117,7 @@ class Partitioner {
     const bool in_registers = std::all_of(
         held.chains.begin(), held.chains.end(),
         [](const PlannedChain& planned) { return HoldsInRegisters(planned.chain, planned.plan); });
-    // Rows with one tensor more may be too long for a chain, or for all of it.
+    // One more stored tensor may make rows too long for a chain or for a part of it.
     const bool is_better = in_registers && held.chains.size() >= division.chains.size() &&
                            LaunchesOf(held) <= LaunchesOf(division);
     return is_better ? std::move(held) : std::move(division);
@@ -166,25 +166,25 @@ class Partitioner {
     return product_chains_.Plan(chain);
   }
 
-  // Some contraction is to be computed by another algorithm than the direct one.
+  // Returns true if some contraction of the chain has another algorithm than the direct one.
   bool HasAlgorithm(const ir::Grouping& grouping, const graph::RowChain& chain) const {
     return std::any_of(chain.groups.begin(), chain.groups.end(), [&](int group) {
       return algorithms_.count(grouping.groups[group].root) > 0;
     });
   }
 
-  // A sum's kernel puts its results into a part of a value.
+  // Returns true if the kernel of a reduction writes its results into a part of a larger value.
   bool WritesPart(const ir::KernelGroup& group) const {
     return group.writes_piece(program_) && !poly::MovesElements(*spaces_[group.outputs.front()]);
   }
 
-  // Of a special operation it is not known here.
+  // Returns true for special operations, whose coverage is not known here.
   bool CoversOutput(const ir::KernelGroup& group) const {
     return group.root == ir::kNoValue || !spaces_[group.root].has_value() ||
            spaces_[group.root]->covers_output;
   }
 
-  // Kernels that write the whole of their output at every run.
+  // Returns true for kernels that write their whole output at every run.
   bool MayChain(const ir::KernelGroup& group,
                 const std::optional<poly::FlatContraction>& flat) const {
     return flat.has_value() && !is_constant_[group.outputs.front()] && flat->store_guard.empty() &&
@@ -214,8 +214,8 @@ class Partitioner {
     return kernel;
   }
 
-  // The algorithm was selected for the contraction alone; where what was inlined into its kernel
-  // does not fit, it is computed directly.
+  // The algorithm was selected for the contraction alone. If the values inlined into its kernel do
+  // not fit the algorithm, the kernel is direct.
   KernelForm MakeForm(const ir::KernelGroup& group, poly::FlatContraction flat) const {
     const auto selected = algorithms_.find(group.root);
     if (selected != algorithms_.end()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program divided into kernels: which values each computes, in which order they run, and what
-// each is as tables (poly::FlatContraction), built once.
+// Divides a program into kernels: which values each kernel computes, in which order kernels run,
+// and their poly::FlatContraction tables, built once.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace tartan::compiler {
 
-// How a kernel, or a chain of them, is computed.
+// Variants of how a kernel, or a chain of kernels, is computed.
 struct DirectKernel {
   poly::FlatContraction flat;
 };
@@ -29,7 +29,7 @@ struct WinogradProduct {
 };
 struct PackedKernels {
   poly::PackedProduct product;
-  // The same as one kernel, where plans are to say which is quicker.
+  // The same computation as one direct kernel, if the plans decide which of both is faster.
   std::optional<poly::FlatContraction> direct;
 };
 struct SpecialKernel {
@@ -39,30 +39,31 @@ using KernelForm =
     std::variant<DirectKernel, WinogradProduct, PackedKernels, PlannedChain, SpecialKernel>;
 
 struct PartitionedKernel {
-  std::vector<ir::ValueId> outputs;  // of the whole chain, where it is one: of its last kernel
-  // What an output that the kernel writes only parts of holds before: another value's elements, or
-  // zeros.
+  std::vector<ir::ValueId> outputs;  // for a row chain: outputs of its last kernel
+  // The kernel writes only a part of its output, so the output is filled first: with the elements
+  // of `prefill`, or with zeros.
   bool is_prefilled = false;
   ir::ValueId prefill = ir::kNoValue;  // kNoValue: zeros
-  std::string description;             // the Tile statements it computes
+  std::string description;             // the Tile statements that it computes
   KernelForm form;
 };
 
 struct Partition {
   ir::Grouping grouping;
-  std::vector<PartitionedKernel> kernels;  // in the order in which they run; none without elements
-  // Values whose rows in memory are longer than the program's (pad_rows.h).
+  // Kernels in execution order; kernels without elements are left out.
+  std::vector<PartitionedKernel> kernels;
+  // Shapes in memory of values with padded rows (pad_rows.h).
   std::map<ir::ValueId, TensorShape> padded = {};
 };
 
 struct PartitionOptions {
   graph::GroupOptions grouping;
-  bool chain_rows = true;      // one launch for kernels that follow each other on the same rows
-  bool chain_products = true;  // GPUs: and for products of matrices among them
-  bool pad_rows = false;       // with a matrix unit, rows that it reads begin at whole vectors
+  bool chain_rows = true;      // fuse kernels over the same rows into one launch
+  bool chain_products = true;  // on GPUs, allow matmuls in such a chain
+  bool pad_rows = false;       // on matrix units, align rows to whole vectors
   Precision precision = Precision::kFloat32;
-  // Larger tensors, of which a chain needs none in memory where it walks its rows, are left out
-  // though launches apart may be quicker.
+  // Bytes of the largest intermediate tensor that separate launches may write to memory. A fused
+  // attention chain that avoids a larger tensor is chosen even if separate launches are faster.
   int64_t most_handed_on_bytes = int64_t{1} << 30;
 };
 

@@ -110,11 +110,11 @@ absl::Status ReadPieces(Compilation* c) {
 
 absl::Status PadInputs(Compilation* c) {
   if (c->is_gpu()) return absl::OkStatus();
-  // Winograd's algorithm sees to edges by itself.
+  // Winograd's algorithm handles edges without padding.
   std::set<ValueId> kept;
   for (const auto& [root, algorithm] : c->algorithms) kept.insert(root);
   graph::PaddedProgram padded = graph::PadInputs(c->program, c->spaces, kept);
-  // Every padded input is a value more; without one the analysis still holds.
+  // Each padded input adds a value; without new values the analysis is still valid.
   if (padded.program.values.size() == c->program.values.size()) return absl::OkStatus();
   Algorithms algorithms;
   for (auto& [root, algorithm] : c->algorithms) {
@@ -128,11 +128,12 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   PartitionOptions options;
   options.grouping = c->grouping;
   options.grouping.fuse = c->options.Runs("fuse");
-  // What is computed twice at one size is computed more often at others.
+  // A value that is computed twice at one size may be computed more often at other sizes.
   if (c->options.tier == Tier::kReady) options.grouping.max_repeats = 1;
-  // A matrix unit takes its factors from memory.
+  // A matrix unit reads its operands from memory, so decoding them in the kernel does not pay.
   options.grouping.decodes_for_many_rows = !c->is_gpu();
-  constexpr int64_t kFewTerms = 32;  // of a product's gradient: tiles hold none of them
+  // Maximum K of a gradient matmul that fuses a state update; empirical.
+  constexpr int64_t kFewTerms = 32;
   if (!c->is_gpu()) options.grouping.max_update_terms = kFewTerms;
   options.chain_rows =
       options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("chain-rows");
@@ -230,14 +231,14 @@ absl::Status CheckAccesses(Compilation* c) {
 }
 
 absl::Status MarkForSequences(Compilation* c) {
-  // A launch that reports a wrong access must be one of its own.
+  // A launch that reports wrong accesses must run separately.
   if (c->options.check_bounds) return absl::OkStatus();
   const bool is_exact = c->options.tier == Tier::kExact;
   (is_exact ? MarkSequences : MarkAllForSequences)(c->options.settings, &c->list);
   return absl::OkStatus();
 }
 
-// Parts of a pass, that can be left out by themselves.
+// Table rows for features of the pass `partition`, so that they can be disabled by name.
 absl::Status InPartition(Compilation*) { return absl::OkStatus(); }
 
 constexpr Pass kPasses[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of the compiler, in the order in which they run.
+// The table of compiler passes, in execution order.
 #pragma once
 
 #include "absl/status/status.h"
@@ -12,18 +12,17 @@ namespace tartan::compiler {
 struct Pass {
   absl::string_view name;
   absl::Status (*run)(Compilation* compilation);
-  // May be left out by CompileOptions::disabled_passes: what is computed is the same.
+  // CompileOptions::disabled_passes may skip the pass; the results of the program stay the same.
   bool is_optional = false;
-  absl::string_view why;  // one line
+  absl::string_view why;  // one line, printed by --help
 };
 
 absl::Span<const Pass> Passes();
 
-// InvalidArgument, with the names that there are, unless each of `names` is one of an optional
-// pass.
+// Returns InvalidArgument, listing the optional passes, if one of `names` is not an optional pass.
 absl::Status CheckOptional(const std::set<std::string>& names);
 
-// What a pass made, for dumps: the program, or the kernels once there are any.
+// Text of the compilation's state for dumps: the program, or the kernels once there are any.
 std::string ToString(const Compilation& compilation);
 
 }  // namespace tartan::compiler

@@ -14,7 +14,7 @@ namespace {
 
 using ir::ValueId;
 
-// Makes of a kernel's plan that of another of the same form.
+// Converts the plan of one kernel to a second kernel of the same form, by renaming values.
 class Transfer {
  public:
   Transfer(const poly::FlatContraction& from, const poly::FlatContraction& to)
@@ -27,7 +27,7 @@ class Transfer {
     }
   }
 
-  // Null where a value of the plan is not clearly one of the other kernel.
+  // Returns nothing if a value of the plan does not map to exactly one value of the second kernel.
   std::optional<plan::PlannedKernel> Run(plan::PlannedKernel planned) {
     Change(&planned.flat);
     for (plan::PackedOperand& packed : planned.packed) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of the kernels of a program by their form (poly/form_key.h): layers that are alike are
-// planned once.
+// Cache of kernel plans by form (poly/form_key.h), so that identical layers are planned once.
 #pragma once
 
 #include <functional>
@@ -17,11 +16,11 @@ class PlanMemory {
  public:
   struct Remembered {
     plan::PlannedKernel kernel;
-    int form = -1;  // kernels with the same number have the same plan and code
+    int form = -1;  // kernels with equal numbers have the same plan and code
   };
 
-  // The kernel's plan; `is_constant` tells of each of its tensors whether it is known at load.
-  // `make` is called where no kernel of this form was planned before.
+  // Returns the kernel's plan, and calls `make` if no kernel of this form was planned before.
+  // `is_constant`: per tensor, whether it is a load-time constant.
   Remembered Get(const poly::FlatContraction& flat, const std::vector<bool>& is_constant,
                  const std::function<plan::PlannedKernel()>& make);
 
@@ -31,7 +30,7 @@ class PlanMemory {
     Remembered planned;
   };
 
-  std::unordered_map<std::string, Entry> entries_;  // by form, and what is constant
+  std::unordered_map<std::string, Entry> entries_;  // by form and constant tensors
 };
 
 }  // namespace tartan::compiler

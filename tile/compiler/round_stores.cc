@@ -17,15 +17,17 @@ namespace {
 
 using ir::ValueId;
 
-// How a value's memory is used by the steps of a run.
+// Uses of a value's memory by the steps of a run.
 struct Use {
   int writers = 0;
   bool may_round = true;
-  std::vector<plan::MatrixOperand*> operands;  // that round what they read of it
-  std::vector<size_t> copies;                  // steps that write it once more, rounded
+  // Matrix operands that round this value when they read it.
+  std::vector<plan::MatrixOperand*> operands;
+  std::vector<size_t> copies;  // steps that copy the value, rounded
 };
 
-// A kernel that copies a whole tensor as it lies, for a matrix unit: rounded.
+// Returns true for a step that copies a whole tensor in the same element order, rounded for a
+// matrix unit.
 bool IsRoundingCopy(const ScheduledStep& step) {
   const auto* launch = std::get_if<PlannedLaunch>(&step.work);
   if (launch == nullptr || step.is_setup || launch->packed == ir::kNoValue) return false;
@@ -48,7 +50,7 @@ class StoreRounder {
   void Run() {
     for (size_t s = 0; s < schedule_.steps.size(); ++s) AddUses(s);
     for (ValueId output : program_.outputs) Exclude(output);
-    std::vector<size_t> needless;  // copies
+    std::vector<size_t> needless;  // copies that are no longer needed
     for (auto& [value, use] : uses_) {
       const bool is_read = !use.operands.empty() || !use.copies.empty();
       if (!use.may_round || use.writers != 1 || !is_read) continue;
@@ -110,8 +112,8 @@ class StoreRounder {
     }
   }
 
-  // The operands by which a matrix unit reads a tensor, whose elements are rounded at the latest as
-  // they come to local memory; none where the kernel reads it otherwise, too.
+  // Returns the matrix operands that read a tensor and round its elements at the latest in local
+  // memory. Returns none if the kernel also reads the tensor in another way.
   static std::vector<plan::MatrixOperand*> OperandsOf(PlannedLaunch* launch, int tensor) {
     auto* matrix = std::get_if<plan::MatrixPlan>(&launch->planned.plan);
     if (matrix == nullptr) return {};
@@ -129,14 +131,14 @@ class StoreRounder {
     return operands;
   }
 
-  // By what follows the sums.
+  // Returns true if an epilogue expression reads the access.
   static bool IsReadAfterwards(const poly::FlatContraction& flat, int access) {
     return std::any_of(flat.outputs.begin(), flat.outputs.end(), [&](const poly::Output& output) {
       return poly::FindRead(output.expr, access) != nullptr;
     });
   }
 
-  // Who reads a copy reads what was copied.
+  // Removes the copies and redirects their readers to the sources.
   void DropCopies(const std::vector<size_t>& copies) {
     std::map<ValueId, ValueId> sources;
     for (size_t s : copies) {
@@ -159,7 +161,7 @@ class StoreRounder {
     schedule_.steps = std::move(kept);
   }
 
-  // Launches of one form run one kernel: those that changed have another one.
+  // Launches of one form run one kernel, so launches with changed operands need new forms.
   void RenewForms() {
     int next = 0;
     for (const ScheduledStep& step : schedule_.steps) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors of products on matrix units that see 10 bits of a float32's fraction (tf32).
+// Rounds operands of tf32 matrix units (10-bit fraction) where a kernel stores them.
 #pragma once
 
 #include <string>
@@ -11,14 +11,13 @@
 
 namespace tartan::compiler {
 
-// What kernels compute and matrix units alone read is rounded where it is stored
-// (Schedule::rounded), once, and no more in local memory by each work-group that reads it, nor
-// copied to be rounded.
-// `storage`: of each value of the program, the one that holds its elements.
+// Marks values that a kernel computes and only matrix units read (Schedule::rounded). They are
+// rounded once, at the store, instead of in each work-group that reads them or by a separate copy.
+// `storage`: per value of the program, the value that owns its memory.
 void RoundStores(const ir::Program& program, const std::vector<ir::ValueId>& storage,
                  Schedule* schedule);
 
-// The kernel with all that it stores in a parameter, float32, rounded.
+// Returns the kernel with all stores to the float32 buffer `parameter` rounded to tf32.
 loop::Kernel WithRoundedStores(loop::Kernel kernel, const std::string& parameter);
 
 }  // namespace tartan::compiler

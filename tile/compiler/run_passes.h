@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs passes one after the other.
+// Runs a table of passes in order, with timing, dumps and verification.
 #pragma once
 
 #include "absl/status/status.h"
@@ -8,8 +8,9 @@
 
 namespace tartan::compiler {
 
-// Those that the options do not leave out, in order, up to hooks.stop_after; each is timed, dumped
-// and, with hooks.verify_passes, what it leaves is verified: Internal, naming the pass.
+// Runs the passes that the options do not disable, up to hooks.stop_after. Each pass is timed,
+// dumped and, with hooks.verify_passes, its result verified; a failure is Internal and names the
+// pass.
 absl::Status RunPasses(absl::Span<const Pass> passes, Compilation* compilation);
 
 }  // namespace tartan::compiler

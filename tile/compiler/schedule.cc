@@ -24,7 +24,7 @@ double Bytes(const poly::FlatContraction& flat) {
   return bytes;
 }
 
-// Of those values that become states.
+// Bytes of those values that are the next values of states.
 double StateBytes(const ir::Program& program, const std::vector<ValueId>& values) {
   double bytes = 0;
   for (const ValueId input : program.inputs) {
@@ -43,7 +43,7 @@ std::vector<ValueId> OutputsOf(const poly::FlatContraction& flat) {
   return outputs;
 }
 
-// What writing over states saves is told to the planner.
+// Sets the bytes that writing in place over states saves, for the planner.
 poly::FlatContraction WithCopies(const ir::Program& program, poly::FlatContraction flat) {
   flat.copied_bytes = 2 * StateBytes(program, OutputsOf(flat));
   return flat;
@@ -201,7 +201,8 @@ bool Scheduler::IsQuicker(const poly::PackedProduct& product, const poly::FlatCo
   poly::FlatContraction products = product.products;
   std::vector<bool> is_constant(products.tensors.size());
   double packing_us = 0;
-  // Its words are values to come, each another one, so that layers that are alike share the plan.
+  // The packed words have no values yet. Placeholders are all distinct, so that equal layers share
+  // a plan.
   ValueId words = schedule_.first_added + static_cast<ValueId>(schedule_.added.size());
   for (const poly::PackedProduct::Operand& operand : product.operands) {
     products.tensors[operand.tensor].value = words++;
@@ -225,7 +226,7 @@ void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembe
   launch.form = remembered.form;
   launch.outputs = std::move(outputs);
   for (const poly::Tensor& tensor : planned.flat.tensors) launch.tensors.push_back(tensor.value);
-  // Where the kernel adds up partial results, those did the rest of the work.
+  // For a split reduction, the kernels of the partial sums did the rest of the work.
   bool is_split = false;
   for (const plan::PackedOperand& packed : planned.packed) {
     launch.tensors[packed.tensor] = AddOperand(packed);
@@ -273,6 +274,7 @@ ValueId Scheduler::MakeOperand(const plan::PackedOperand& packed) {
 }
 
 bool Scheduler::ReadsLargeConstant(const poly::FlatContraction& flat) const {
+  // Empirical: up to this number of uses per constant element, reading the constant dominates.
   constexpr int64_t kFewRows = 16;
   if (!flat.is_reduction()) return false;
   return std::any_of(flat.tensors.begin(), flat.tensors.end(), [&](const poly::Tensor& tensor) {

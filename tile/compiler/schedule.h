@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches, fills and copies that compute a program, each kernel with its plan: what is left to
-// do is to write the kernels.
+// The ordered launches, fills and copies of a program, with a plan per kernel. Only lowering to
+// loop IR is left to do.
 #pragma once
 
 #include <map>
@@ -21,18 +21,18 @@ namespace tartan::compiler {
 
 struct PlannedLaunch {
   plan::PlannedKernel planned;
-  int form = -1;  // launches with the same number (not -1) run the same kernel
-  // What the kernel's outputs and tensors are, in order.
+  int form = -1;  // launches with equal numbers (not -1) run the same kernel
+  // The values of the kernel's outputs and tensors, in order.
   std::vector<ir::ValueId> outputs;
   std::vector<ir::ValueId> tensors;
   double flops = 0;
-  double bytes = 0;  // read and written at least once
-  // The value whose elements the kernel only puts into another order, for another kernel.
+  double bytes = 0;  // bytes read and written, each tensor counted once
+  // For a repacking kernel: the value whose elements it copies into another order. Else kNoValue.
   ir::ValueId packed = ir::kNoValue;
 };
 
 struct FillValue {
-  ir::ValueId value = ir::kNoValue;  // with zeros
+  ir::ValueId value = ir::kNoValue;  // filled with zeros
 };
 
 struct CopyValue {
@@ -41,12 +41,12 @@ struct CopyValue {
 };
 
 struct ScheduledStep {
-  bool is_setup = false;  // done once, at load
+  bool is_setup = false;  // runs once, at load
   std::string description;
   std::variant<PlannedLaunch, PlannedChain, SpecialKernel, FillValue, CopyValue> work;
 };
 
-// A value that the program does not have: computed by one kernel for another.
+// A value that is not in the program: a kernel computes it for a later kernel.
 struct AddedValue {
   std::string name;
   TensorShape shape;
@@ -54,32 +54,33 @@ struct AddedValue {
 };
 
 struct Schedule {
-  // They are numbered from `first_added` on, behind the program's own.
+  // Added values are numbered from `first_added` on, after the program's values.
   ir::ValueId first_added = 0;
   std::vector<AddedValue> added;
   std::vector<ScheduledStep> steps;
-  // Values, those that hold elements, whose kernels round what they store to tf32.
+  // Values (owners of memory) whose kernels round their stores to tf32.
   std::set<ir::ValueId> rounded = {};
 };
 
-// What a step reads and writes, each perhaps several times.
+// The values that a step reads and writes; entries may repeat.
 struct StepValues {
   std::vector<ir::ValueId> read;
   std::vector<ir::ValueId> written;
 };
 StepValues ReadAndWritten(const ir::Program& program, const ScheduledStep& step);
 
-// Chooses plans and puts everything in order.
+// Chooses plans and puts launches, fills and copies in order.
 class Scheduler {
  public:
-  // `is_constant`: of each value, whether it is known at load. All outlive the scheduler.
-  // `stays_in_cache`: as in poly::FlatContraction, of all kernels that a large constant makes slow.
+  // `is_constant`: per value, whether it is a load-time constant. All arguments must outlive the
+  // scheduler.
+  // `stays_in_cache`: sets FlatContraction::stays_in_cache of kernels that read a large constant.
   Scheduler(const std::vector<bool>& is_constant, const CompileOptions& options,
             const CompileHooks& hooks, bool stays_in_cache = false);
 
-  // Everything one kernel of a partition needs. `program` is the one that was partitioned.
+  // Adds all steps of one kernel of a partition. `program` is the partitioned program.
   void Add(const ir::Program& program, const PartitionedKernel& kernel);
-  // One kernel whose plan is given, for comparing plans.
+  // Adds one kernel with a given plan, for comparing plans.
   void AddPlanned(const plan::PlannedKernel& planned, std::vector<ir::ValueId> outputs);
   void Fill(ir::ValueId value);
 
@@ -90,27 +91,28 @@ class Scheduler {
   bool AreConstant(absl::Span<const poly::Tensor> tensors) const;
   ir::ValueId AddValue(std::string name, const TensorShape& shape, bool is_constant);
   void AddStep(bool is_setup, std::string description, decltype(ScheduledStep::work) work);
-  // What a result holds before kernels that write only parts of it run.
+  // Fills or copies the result before a kernel writes only a part of it.
   void AddPrefill(const ir::Program& program, const PartitionedKernel& kernel, bool is_setup);
-  // The kernel as the cost model or what tuning kept plans it.
+  // Adds a kernel planned by the tuning database or the cost model.
   void AddKernel(const poly::FlatContraction& flat, std::string description, bool is_setup);
   void AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembered planned,
                  std::vector<ir::ValueId> outputs, std::string description, bool is_setup);
   PlanMemory::Remembered Plan(const poly::FlatContraction& flat, bool may_be_tuned);
   PlanMemory::Remembered Plan(const poly::FlatContraction& flat,
                               const std::vector<bool>& is_constant, bool may_be_tuned);
-  // Plans say that the product takes less time than the direct kernel.
+  // Compares predicted times of the packed kernels and the direct kernel.
   bool IsQuicker(const poly::PackedProduct& product, const poly::FlatContraction& direct);
-  // The launches that write a product's words, and the product's.
+  // Adds the kernels that pack the operands, then the packed matmul.
   void AddPacked(const ir::Program& program, const PackedKernels& kernels,
                  const std::string& description, bool is_setup);
-  // What holds an operand of a launch, computed ahead; `source` as in plan::PackedOperand. A
-  // constant has one copy in each order.
+  // Returns the value of a packed operand and adds the kernel that computes it. A constant has one
+  // copy per element order. `packed.source` is explained in plan::PackedOperand.
   ir::ValueId AddOperand(const plan::PackedOperand& packed);
   ir::ValueId MakeOperand(const plan::PackedOperand& packed);
-  // A kernel whose result is for others alone.
+  // Adds a kernel whose result only other kernels read.
   ir::ValueId AddPart(poly::FlatContraction flat);
-  // Of which the first cache holds a part, and for so few rows that reading it takes the time.
+  // Returns true for a reduction with few rows that reads a constant larger than the L1 cache, so
+  // that reading the constant dominates its time.
   bool ReadsLargeConstant(const poly::FlatContraction& flat) const;
 
   const std::vector<bool>& is_constant_;
@@ -118,7 +120,8 @@ class Scheduler {
   const CompileHooks& hooks_;
   const bool stays_in_cache_;
   PlanMemory plans_;
-  std::map<std::pair<ir::ValueId, std::string>, ir::ValueId> copies_;  // by their form
+  // Packed copies of constants, by form.
+  std::map<std::pair<ir::ValueId, std::string>, ir::ValueId> copies_;
   Schedule schedule_;
 };
 

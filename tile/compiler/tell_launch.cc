@@ -14,7 +14,7 @@ namespace {
 
 using poly::ExprPtr;
 
-// Operations in the order in which they are computed; what expressions share is visited once.
+// Collects operation names in evaluation order. Shared expressions are visited once.
 class Operations {
  public:
   void Add(const ExprPtr& expr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel does and how, in words for people (CompileHooks::tells_launches).
+// Readable descriptions of a kernel's operations (CompileHooks::tells_launches).
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tartan::compiler {
 
-// "sum of mul; add, tanh": the aggregation with the operations of its body, then those on its
-// results, each once; "copy" where there are none.
+// Returns text such as "sum of mul; add, tanh": the aggregation with the operations of its body,
+// then the operations on its results, each once. Returns "copy" for a kernel without operations.
 std::string TellOperations(const poly::FlatContraction& flat);
 
 }  // namespace tartan::compiler

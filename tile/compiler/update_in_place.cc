@@ -23,7 +23,7 @@ bool Touch(const std::vector<int>& a, const std::vector<int>& b) {
   return std::any_of(a.begin(), a.end(), [&](int buffer) { return Contains(b, buffer); });
 }
 
-// How a kernel reads one buffer and writes another, in the order of its text.
+// Reads of one buffer and writes to another in a kernel, in program order.
 class Accesses {
  public:
   Accesses(const loop::Kernel& kernel, std::string read, std::string written)
@@ -36,7 +36,8 @@ class Accesses {
 
   bool AreNone() const { return is_simple_ && accesses_.empty(); }
 
-  // Each element is read where it is written, and not after that. For kernels that write it once.
+  // Returns true if each element is read in the place where it is written, and not later. Valid for
+  // kernels that write each element once.
   bool AreElementwise() const {
     if (!is_simple_) return false;
     for (size_t load = 0; load < accesses_.size(); ++load) {
@@ -45,7 +46,7 @@ class Accesses {
       for (size_t store = 0; store < accesses_.size(); ++store) {
         if (!accesses_[store].is_store || accesses_[store].place != accesses_[load].place) continue;
         if (!IsWithin(accesses_[store].scope, accesses_[load].scope)) continue;
-        // Where one work-item of several writes, the others may read later.
+        // If only one of several work-items writes, the others may read later.
         if (has_neighbours_ && accesses_[store].scope != accesses_[load].scope) return false;
         if (store < load) return false;
         is_written = true;
@@ -98,7 +99,7 @@ class Accesses {
 
   const std::string read_;
   const std::string written_;
-  const bool has_neighbours_;  // work-items of one group
+  const bool has_neighbours_;  // a work-group has several work-items
   std::vector<int> scope_;
   int scopes_ = 0;
   std::vector<Access> accesses_;
@@ -129,7 +130,7 @@ class Updater {
  private:
   bool IsState(int buffer) const { return list_.buffers[buffer].kind == BufferKind::kState; }
 
-  // Whether an output but this one has its buffer.
+  // Returns true if another output shares this output's buffer.
   bool IsOtherOutput(int output) const {
     for (size_t o = 0; o < list_.outputs.size(); ++o) {
       if (static_cast<int>(o) != output && list_.outputs[o] == list_.outputs[output]) return true;
@@ -137,7 +138,7 @@ class Updater {
     return false;
   }
 
-  // The states that get other values than they have.
+  // Returns true if the buffer is a state whose value changes.
   bool IsChanged(int buffer) const {
     for (size_t i = 0; i < next_.size(); ++i) {
       if (list_.inputs[i] == buffer) return next_[i] >= 0 && list_.outputs[next_[i]] != buffer;
@@ -145,7 +146,7 @@ class Updater {
     return false;
   }
 
-  // Outputs that hand on a state which changes hand on a copy.
+  // Outputs that return a state which changes return a copy of its old value.
   void SaveOldValues() {
     std::map<int, int> copies;
     std::vector<Step> steps;
@@ -167,7 +168,7 @@ class Updater {
     list_.steps.insert(list_.steps.begin(), steps.begin(), steps.end());
   }
 
-  // False where that is not possible.
+  // Returns false if the next value cannot be written in place.
   bool WriteInPlace(int state, int made) {
     if (list_.buffers[made].kind != BufferKind::kOutput ||
         list_.buffers[made].bytes != list_.buffers[state].bytes) {
@@ -194,7 +195,7 @@ class Updater {
     return true;
   }
 
-  // Of a launch: whether its kernel has the buffer for a parameter that it does not read.
+  // Returns true for a launch whose kernel has the buffer as a parameter but never accesses it.
   bool IgnoresParameter(const Step& step, int buffer) const {
     const auto* launch = std::get_if<LaunchStep>(&step);
     if (launch == nullptr) return false;
@@ -206,7 +207,7 @@ class Updater {
     return true;
   }
 
-  // Takes a buffer that its kernel ignores off a launch.
+  // Removes an unused buffer from a launch, with the parameter of its kernel.
   void DropParameters(int buffer, LaunchStep* launch) {
     for (size_t p = launch->buffers.size(); p-- > 0;) {
       if (launch->buffers[p] != buffer) continue;
@@ -224,8 +225,8 @@ class Updater {
     }
   }
 
-  // The same where what is made begins as a copy of the state, of which a few elements are written
-  // then: a scatter.
+  // Handles a scatter: its result begins as a copy of the state, and then a few elements change.
+  // Returns false if it cannot be written in place.
   bool WriteIntoCopy(int state, int made) {
     if (list_.buffers[made].kind != BufferKind::kOutput) return false;
     auto copied = list_.steps.end();
@@ -242,7 +243,7 @@ class Updater {
       if (Contains(used.written, state)) return false;
       if (copied == list_.steps.end() && (writes || Contains(used.read, made))) return false;
       is_changed |= writes;
-      // Whoever reads the state from here on means what it was.
+      // Later readers of the state need its old value.
       if (is_changed && Contains(used.read, state) && !(writes && IgnoresParameter(*step, state))) {
         return false;
       }
@@ -258,7 +259,7 @@ class Updater {
     return true;
   }
 
-  // Whether a step may run behind a later one.
+  // Returns true if a step may move after a later step.
   bool CanMove(int step, int behind) const {
     const StepBuffers moved = BuffersOf(list_, list_.steps[step]);
     for (int s = step + 1; s <= behind; ++s) {
@@ -271,8 +272,8 @@ class Updater {
     return true;
   }
 
-  // Where the launch reads the state, its kernel becomes one that reads and writes it by the
-  // parameter of what it makes. False where it does not read each element where it writes it.
+  // If the launch reads the state, replaces its kernel by one that reads and writes the state
+  // through the output parameter. Returns false unless each element is read where it is written.
   bool MergeParameters(int state, int made, LaunchStep* launch) {
     const loop::Kernel& kernel = list_.kernels[launch->kernel];
     std::vector<int> read;
@@ -330,7 +331,7 @@ class Updater {
           });
     }
     std::for_each(list_.outputs.begin(), list_.outputs.end(), replace);
-    // Nothing uses it.
+    // No step uses the old buffer any more.
     list_.buffers[from].kind = BufferKind::kTemporary;
     list_.buffers[from].bytes = 0;
   }
@@ -361,8 +362,8 @@ class Updater {
 
   const absl::Span<const int> next_;
   KernelList& list_;
-  std::vector<std::pair<int, int>> saved_;  // output, the buffer with the state's old value
-  // Kernels by what they were made of: the kernel, its written parameter, those that became it.
+  std::vector<std::pair<int, int>> saved_;  // pairs of output and buffer with the state's old value
+  // Merged kernels by origin: kernel, written parameter, and the read parameters merged into it.
   std::map<std::tuple<int, int, std::vector<int>>, int> merged_;
 };
 

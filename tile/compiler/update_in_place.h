@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States: inputs in memory of the caller's that a run gives their next values, as parameters and an
-// optimiser's averages in training, or the cache of a decoder.
+// Writes the next values of states in place. States are caller-owned inputs that a run updates,
+// such as parameters and optimizer averages in training, or a decoder's cache.
 #pragma once
 
 #include "absl/types/span.h"
@@ -8,12 +8,16 @@
 
 namespace tartan::compiler {
 
-// `next`: per input of the list, the output that is its next value, or -1. Afterwards the steps
-// leave each next value in the state's buffer, and the output is that buffer. The kernel that makes
-// it writes there at once where nothing needs the old value later: it is moved behind other readers
-// where that is possible, and reads each element itself only where it writes it. What a scatter
-// writes into a copy of the state goes into the state. Else a copy at the end does it. Other
-// outputs that hand on a state give its old value.
+// `next`: per input of the list, the output that is its next value, or -1.
+// Afterwards the steps leave each next value in the state's buffer, and that buffer is the output.
+//
+// - The kernel that computes the next value writes to the state directly if no later step needs the
+//   old value. The kernel moves after other readers if dependencies allow it. It may read an
+//   element only in the work-item that writes it.
+// - A scatter into a copy of the state writes into the state directly.
+// - In all other cases a copy at the end of the run updates the state.
+//
+// Other outputs that return a state return its old value.
 void UpdateInPlace(absl::Span<const int> next, KernelList* list);
 
 }  // namespace tartan::compiler

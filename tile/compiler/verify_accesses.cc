@@ -17,10 +17,10 @@ namespace {
 
 int64_t ElementsOf(const BufferInfo& buffer) { return buffer.bytes / ByteWidth(buffer.shape.type); }
 
-// Larger buffers are assumed to be written.
+// Elements; larger buffers are not tracked and are assumed to be written.
 constexpr int64_t kMostTrackedElements = int64_t{1} << 33;
 
-// The elements of a buffer that are written.
+// The set of written elements of a buffer.
 class Written {
  public:
   explicit Written(int64_t count)
@@ -44,7 +44,7 @@ class Written {
 
   bool is_whole() const { return missing_ == 0; }
 
-  // The first of these elements that is not written; -1 where there is none.
+  // Returns the first unwritten element of a span, or -1.
   int64_t FirstMissing(int64_t index, int64_t lanes) const {
     const int64_t end = std::min(index + lanes, static_cast<int64_t>(is_written_.size()));
     for (int64_t i = std::max<int64_t>(index, 0); i < end; ++i) {
@@ -58,7 +58,7 @@ class Written {
   int64_t missing_;
 };
 
-// Per parameter of a kernel: it is loaded from.
+// Returns, per parameter of a kernel, whether the kernel loads from it.
 std::vector<bool> LoadedParameters(const loop::Kernel& kernel) {
   std::vector<bool> loaded(kernel.parameters.size(), false);
   const auto visit = [&](const auto& visit, const auto& tree) -> void {
@@ -138,7 +138,7 @@ class WriteVerifier {
     options.loads.assign(kernel.parameters.size(), false);
     bool looks_at_loads = false;
     for (size_t p = 0; p < kernel.parameters.size(); ++p) {
-      // A kernel may read what it has itself written: that is no matter of the list.
+      // Reads of a kernel's own output are not checked here.
       if (kernel.parameters[p].is_output || written_[launch.buffers[p]].is_whole()) continue;
       options.loads[p] = loaded_[launch.kernel][p];
       looks_at_loads = looks_at_loads || options.loads[p];
@@ -172,8 +172,8 @@ class WriteVerifier {
 
   const KernelList& list_;
   const AccessLimits& limits_;
-  std::vector<Written> written_;           // per buffer; what callers give has no elements
-  std::vector<std::vector<bool>> loaded_;  // per kernel
+  std::vector<Written> written_;           // per buffer; caller-provided buffers have no elements
+  std::vector<std::vector<bool>> loaded_;  // per kernel and parameter
 };
 
 absl::Status CheckLaunchBounds(const KernelList& list, const LaunchStep& launch,

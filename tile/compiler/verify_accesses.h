@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks by the launches' own index arithmetic (loop/trace_accesses.h), and not by trust in the
-// passes, that a kernel list writes what it reads and stays within its buffers.
+// Checks that a kernel list reads only written elements and stays within its buffers, by tracing
+// the index arithmetic of each launch (loop/trace_accesses.h) independently of the passes.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 namespace tartan::compiler {
 
 struct AccessLimits {
-  // Statements to execute for one launch. What takes more is assumed to write all of its outputs.
+  // Maximum statements to execute per launch. A longer launch is assumed to write all its outputs.
   int64_t max_steps = INT64_MAX;
 };
 
-// Internal, naming the buffer and its first element that is missing, unless each element of every
-// output is written, and each element that a step surely reads was written by an earlier step.
-// Launches whose accesses depend on values are assumed to write all that they might write.
+// Checks that each element of every output is written, and that each element a step certainly reads
+// was written by an earlier step. Returns Internal, naming the buffer and its first missing
+// element. Launches with data-dependent accesses are assumed to write everything they might write.
 absl::Status VerifyWrites(const KernelList& list, const AccessLimits& limits = {});
 
-// Internal, naming kernel, buffer and index, if a launch surely loads or stores outside of a
-// buffer. Looks at the work-groups on the edges of each launch's grid.
+// Returns Internal, naming kernel, buffer and index, if a launch certainly accesses memory outside
+// a buffer. Traces only the work-groups at the edges of each launch's grid.
 absl::Status VerifyBounds(const KernelList& list, const AccessLimits& limits = {});
 
 }  // namespace tartan::compiler

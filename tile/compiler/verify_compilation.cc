@@ -11,7 +11,7 @@ namespace {
 
 using ir::ValueId;
 
-// What is there of each value is there of all.
+// Checks that a per-value table is empty or has one entry per value.
 absl::Status CheckSize(absl::string_view what, size_t size, const ir::Program& program) {
   if (size == 0 || size == program.values.size()) return absl::OkStatus();
   return absl::InternalError(

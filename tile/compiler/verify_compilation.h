@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks what a pass leaves to the next one.
+// Checks the invariants of a compilation between passes.
 #pragma once
 
 #include "absl/status/status.h"
@@ -7,10 +7,12 @@
 
 namespace tartan::compiler {
 
-// Internal, naming what is wrong, unless: the program is one that ProgramBuilder could have built
-// (ir::Verify; ir::VerifyStored once 16-bit floats are widened); what was analysed and decided is
-// of the program as it is now; every output is in memory once the program is partitioned; the
-// kernels written so far and their steps are as VerifyList says.
+// Returns Internal, naming the violation, unless all of these hold:
+//
+// - The program passes ir::Verify, or ir::VerifyStored after 16-bit floats are widened.
+// - Analyses and decisions refer to the current program.
+// - Every output is in memory once the program is partitioned.
+// - The kernels written so far, and their steps, pass VerifyList.
 absl::Status VerifyCompilation(const Compilation& compilation);
 
 }  // namespace tartan::compiler

@@ -22,7 +22,7 @@ class Verifier {
         [&](const CopyStep& copy) { return CheckCopy(copy); });
   }
 
-  // `sees_bits`: the user may take the elements' bits for signed integers of their width.
+  // `sees_bits`: the user may reinterpret the elements as signed integers of the same width.
   absl::Status CheckType(int buffer, DataType type, absl::string_view user,
                          bool sees_bits = false) const {
     if (buffer < 0 || buffer >= static_cast<int>(list_.buffers.size())) {

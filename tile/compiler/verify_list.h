@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a kernel list's steps take every buffer for what it is: the compiler's last stage.
+// Final check of a kernel list: the steps use every buffer with its declared type and size.
 #pragma once
 
 #include "absl/status/status.h"
@@ -7,10 +7,12 @@
 
 namespace tartan::compiler {
 
-// Internal, naming the kernel or the buffer and both types, unless every kernel is right
-// (loop::Verify) and has a name of its own; every parameter of a launch, every fill, every output
-// and both sides of a copy have the type of the elements in their buffer; and what is copied is as
-// long as the buffer it is copied to.
+// Returns Internal, naming the kernel or the buffer and both types, unless all of these hold:
+//
+// - Every kernel passes loop::Verify and has a unique name.
+// - Launch parameters, fills, outputs and both sides of copies have the element type of their
+//   buffer.
+// - The two buffers of a copy have equal sizes.
 absl::Status VerifyList(const KernelList& list);
 
 }  // namespace tartan::compiler

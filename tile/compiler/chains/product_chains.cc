@@ -20,10 +20,10 @@
 namespace tartan::compiler {
 namespace {
 
-// Equal for chains that differ in names, comments and values alone.
+// Returns a text that is equal for chains that differ only in names, comments and values.
 std::string FormOf(const graph::RowChain& chain) {
   std::string form = absl::StrJoin(chain.rows, ",");
-  // Which also depends on what reads the same values.
+  // Online softmax also depends on which kernels read the same values.
   const bool is_online = poly::FindOnlineRows(chain.kernels, chain.tensors).has_value();
   absl::StrAppend(&form, chain.has_long_rows ? "|long" : "", is_online ? "|online" : "");
   for (const poly::RowTensor& tensor : chain.tensors) {
@@ -38,7 +38,7 @@ std::string FormOf(const graph::RowChain& chain) {
   return form;
 }
 
-// The plan of a chain of the same form.
+// Adapts the plan of a chain to another chain of the same form.
 plan::RowGroupPlan Transfer(plan::RowGroupPlan plan, const graph::RowChain& chain) {
   if (plan.walk.has_value()) {
     plan::CutOnlineRows(chain.kernels, chain.tensors, &plan);
@@ -51,7 +51,7 @@ plan::RowGroupPlan Transfer(plan::RowGroupPlan plan, const graph::RowChain& chai
   return plan;
 }
 
-// All that a chain moves from and to memory, each tensor once.
+// Microseconds to move all tensors that a chain reads from or writes to memory, each once.
 double MemoryUs(const graph::RowChain& chain, const plan::Machine& machine) {
   std::map<ir::ValueId, int64_t> bytes;
   for (const poly::RowKernel& kernel : chain.kernels) {
@@ -69,7 +69,7 @@ double MemoryUs(const graph::RowChain& chain, const plan::Machine& machine) {
   return all / machine.memory_bytes_per_us;
 }
 
-// The largest of what the chain's kernels hand on to each other.
+// Bytes of the largest intermediate tensor between kernels of the chain.
 int64_t HandedOnBytes(const graph::RowChain& chain) {
   int64_t bytes = 0;
   for (const poly::RowKernel& kernel : chain.kernels) {
@@ -93,7 +93,7 @@ bool ProductChains::IsBetter(const graph::RowChain& chain, const graph::RowChain
     apart_us += KernelUs(chain.kernels[k].flat);
   }
   if (without != nullptr) {
-    // Another chain that would be lost is not counted.
+    // Replacing another chain's groups would lose that chain's saving, which is not counted here.
     for (int group : without->groups) {
       if (!IsIn(chain.groups, group)) return false;
     }

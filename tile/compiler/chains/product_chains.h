@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains over rows that have products of matrices, as attention has: whether one launch is quicker
-// than several, and its plan. Layers that are alike are planned once.
+// Decides whether a row chain with matmuls, such as attention, is faster as one fused launch than
+// as several, and plans it. Identical layers are planned once.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,10 @@ namespace tartan::compiler {
 
 class ProductChains {
  public:
-  // Of a GPU. `is_constant` tells of each value whether it is known at load; the arguments outlive
-  // the object. Products apart may go to a matrix unit as `precision` allows, and hand on tensors
-  // of so many bytes.
+  // For GPUs. `is_constant`: per value, whether it is a load-time constant. All arguments must
+  // outlive the object.
+  // Separate matmuls may use a matrix unit as `precision` allows, and may write intermediate
+  // tensors of up to `most_handed_on_bytes` bytes.
   ProductChains(const std::vector<bool>& is_constant, const HardwareSettings& settings,
                 Precision precision, int64_t most_handed_on_bytes)
       : is_constant_(is_constant),
@@ -29,7 +30,7 @@ class ProductChains {
         precision_(precision),
         most_handed_on_bytes_(most_handed_on_bytes) {}
 
-  // As graph::ChainOptions::takes_products.
+  // Implements graph::ChainOptions::takes_products.
   bool IsBetter(const graph::RowChain& chain, const graph::RowChain* without);
 
   std::optional<plan::RowGroupPlan> Plan(const graph::RowChain& chain);
@@ -37,7 +38,7 @@ class ProductChains {
  private:
   std::optional<plan::RowGroupPlan> NewPlan(const graph::RowChain& chain) const;
   double KernelUs(const poly::FlatContraction& flat);
-  // Of a chain without products, or of its kernels.
+  // Predicted microseconds of a chain: fused if it has a plan, else the sum of its kernels.
   double RowsUs(const graph::RowChain& chain);
 
   const std::vector<bool>& is_constant_;
@@ -45,7 +46,8 @@ class ProductChains {
   const Precision precision_;
   const int64_t most_handed_on_bytes_;
   PlanMemory kernels_;
-  std::unordered_map<std::string, std::optional<plan::RowGroupPlan>> chains_;  // by form
+  // Plans by form of the chain.
+  std::unordered_map<std::string, std::optional<plan::RowGroupPlan>> chains_;
 };
 
 }  // namespace tartan::compiler

@@ -12,13 +12,16 @@
 namespace tartan::compiler {
 namespace {
 
-constexpr int64_t kGpuRowPoints = 1 << 13;  // a work-group does them in less than a launch
-constexpr int64_t kGpuRowBytes = 1 << 19;   // of which the second cache holds one for each unit
+// Points per row; one work-group computes them in less than a launch's time.
+constexpr int64_t kGpuRowPoints = 1 << 13;
+// Bytes per row; the L2 cache holds one row per compute unit.
+constexpr int64_t kGpuRowBytes = 1 << 19;
 
 bool IsGpu(const HardwareSettings& settings) { return settings.threads > 1; }
 
-// Rows that lie side by side, element by element, have no vectors along them; kernels of their own
-// have. For one core.
+// Compares a chain with separate kernels, for rows whose elements are interleaved in memory
+// (Layout::kAcross). The chain cannot vectorize along such rows; separate kernels can. Times are
+// for one core.
 bool IsBetterApart(const graph::RowChain& chain, const plan::RowPlan& plan,
                    const HardwareSettings& settings) {
   if (chain.layout != graph::Layout::kAcross) return false;
@@ -40,12 +43,12 @@ graph::ChainOptions ChainLimits(const HardwareSettings& settings, bool holds_res
   limits.cores = settings.compute_units;
   limits.planes = !IsGpu(settings);
   if (!IsGpu(settings)) return limits;
-  // Even a quarter of the units is as quick as three launches.
+  // A chain on a quarter of the compute units is about as fast as three launches.
   limits.cores = std::max<int64_t>(settings.compute_units / 4, 1);
   limits.row_bytes = kGpuRowBytes;
   limits.row_points = kGpuRowPoints;
   limits.single_results = true;
-  // What registers hold needs no local memory.
+  // Results held in registers need no local memory.
   limits.local_bytes =
       holds_results ? 4 * settings.local_memory_bytes : settings.local_memory_bytes / 2;
   return limits;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains of kernels over the same rows on a device: how long they may be, and how they are divided
-// over its work-items.
+// Limits and plans of row chains (fused multi-stage row reductions such as softmax) on a device.
 #pragma once
 
 #include <optional>
@@ -13,7 +12,7 @@
 
 namespace tartan::compiler {
 
-// For CPU devices and for GPUs.
+// RowPlan is for CPUs, RowGroupPlan for GPUs.
 using RowChainPlan = std::variant<plan::RowPlan, plan::RowGroupPlan>;
 
 struct PlannedChain {
@@ -21,16 +20,16 @@ struct PlannedChain {
   RowChainPlan plan;
 };
 
-// `holds_results`: what a chain would compute several times is held.
+// `holds_results`: values that a chain would compute several times are stored in memory instead.
 graph::ChainOptions ChainLimits(const HardwareSettings& settings, bool holds_results);
 
-// Nothing where some kernel of the chain is better off, or only possible, in a launch of its own.
+// Returns nothing if some kernel of the chain is faster, or only possible, as a separate launch.
 std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
                                       const HardwareSettings& settings);
 
-// GPUs compute faster than they remember, but in registers: true where what the chain reads of
-// itself is there, but for single elements. Always true on CPU devices, and of chains with
-// products, which read local memory all the same.
+// Returns true if intermediate results of the chain stay in registers, except for single elements.
+// A GPU recomputes values faster than it reads them from local memory.
+// Always true for CPUs, and for chains with matmuls, which read local memory anyway.
 bool HoldsInRegisters(const graph::RowChain& chain, const RowChainPlan& plan);
 
 }  // namespace tartan::compiler

@@ -17,7 +17,7 @@
 namespace tartan::compiler {
 namespace {
 
-// Plans of work-groups alone know of sums that are joined.
+// Only GpuPlan supports joined sums.
 bool HasWorkGroups(const plan::PlannedKernel& kernel) {
   return std::holds_alternative<plan::GpuPlan>(kernel.plan);
 }
@@ -51,9 +51,9 @@ class SumJoiner {
   }
 
  private:
-  // Whether the reader gives the next value of a state that the producer reads. As groups run in
-  // any order, what they write together could not be written over the state: it would be copied
-  // there, which takes longer than a launch.
+  // Returns true if the reader computes the next value of a state that the producer reads.
+  // Work-groups run in any order, so the fused kernel could not write over the state in place. The
+  // copy that it would need takes longer than a launch.
   bool WouldCopyState(const poly::FlatContraction& reader,
                       const poly::FlatContraction& producer) const {
     for (const poly::Output& output : reader.outputs) {
@@ -67,7 +67,7 @@ class SumJoiner {
     return false;
   }
 
-  std::multimap<ir::ValueId, ir::ValueId> states_;  // the storage of each, by its next value
+  std::multimap<ir::ValueId, ir::ValueId> states_;  // storage of each state, by its next value
   const HardwareSettings& settings_;
   PlanMemory plans_;
 };

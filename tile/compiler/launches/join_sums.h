@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product and elementwise work on several of its results as one launch: the gates of a recurrent
-// network and its next states.
+// Fuses a matmul with elementwise work that reads several of its results per element, such as the
+// gates and next states of an LSTM.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,9 @@
 
 namespace tartan::compiler {
 
-// Where an elementwise launch alone reads the results of a reduction, several for each of its
-// elements, it computes them itself (poly/join_sums.h) if that is predicted to take less time. On
-// devices whose work-items are lanes (GPUs). `storage`: of the program's values, which one holds
-// their elements.
+// Fuses a reduction into the elementwise launch that is its only reader and reads several of its
+// results per element (poly/join_sums.h), if that is predicted to be faster. Only for GPUs.
+// `storage`: per value of the program, the value that owns its memory.
 void JoinSums(const ir::Program& program, const std::vector<ir::ValueId>& storage,
               const HardwareSettings& settings, Schedule* schedule);
 

@@ -16,7 +16,7 @@ namespace {
 
 using ir::ValueId;
 
-// Which steps of a run use a value's memory.
+// Steps of a run that use a value's memory.
 struct Use {
   std::vector<size_t> readers;
   std::vector<size_t> writers;
@@ -49,19 +49,19 @@ class Joining {
   }
 
  private:
-  static constexpr size_t kOutside = SIZE_MAX;  // who asked for the program
+  static constexpr size_t kOutside = SIZE_MAX;  // a reader outside the program: the caller
 
   ValueId StorageOf(ValueId value) const {
     return value < schedule_.first_added ? storage_[value] : value;
   }
 
-  // A launch of each run; null: another step.
+  // Returns the launch of a step that runs at every execution; null for other steps.
   PlannedLaunch* LaunchOf(size_t step) {
     ScheduledStep& scheduled = schedule_.steps[step];
     return scheduled.is_setup ? nullptr : std::get_if<PlannedLaunch>(&scheduled.work);
   }
 
-  // The step that makes `value` for this one alone, before it; nothing where there is none.
+  // Returns the earlier step that writes `value` only for this step; nothing if there is none.
   std::optional<size_t> OnlyProducer(ValueId value, size_t step) const {
     const auto use = uses_.find(StorageOf(value));
     const std::vector<size_t>& writers = use->second.writers;
@@ -73,7 +73,7 @@ class Joining {
     return writers.front();
   }
 
-  // The step that need not run any more.
+  // Fuses a producer into this step, and returns the producer's step, which is now unused.
   std::optional<size_t> JoinProducer(size_t step) {
     PlannedLaunch* launch = LaunchOf(step);
     if (launch == nullptr) return std::nullopt;
@@ -87,7 +87,7 @@ class Joining {
     return std::nullopt;
   }
 
-  // False where they stay apart.
+  // Returns false if the two launches stay separate.
   bool Join(const PlannedLaunch& producer, ValueId result, PlannedLaunch* reader) {
     std::optional<plan::PlannedKernel> joined =
         join_(WithValues(*reader), WithValues(producer), result);
@@ -101,8 +101,8 @@ class Joining {
     return true;
   }
 
-  // Joined launches of layers that are alike are one kernel: of the same two, which read the same
-  // of one another.
+  // Returns the form of a fused launch. Fused launches of identical layers share a form if both
+  // parts have equal forms and the fused kernels have equal form keys.
   int FormOf(int producer, int reader, const poly::FlatContraction& joined) {
     if (producer < 0 || reader < 0) return -1;
     const auto [form, is_new] =
@@ -111,7 +111,7 @@ class Joining {
     return form->second;
   }
 
-  // Every tensor with the value whose memory it is, however it is read.
+  // Returns the kernel with each tensor's value replaced by the owner of its memory.
   plan::PlannedKernel WithValues(const PlannedLaunch& launch) const {
     plan::PlannedKernel planned = launch.planned;
     for (size_t t = 0; t < launch.tensors.size(); ++t) {
@@ -125,7 +125,7 @@ class Joining {
   const JoinKernels& join_;
   Schedule& schedule_;
   std::map<ValueId, Use> uses_;
-  std::map<std::tuple<int, int, std::string>, int> forms_;  // of joined launches
+  std::map<std::tuple<int, int, std::string>, int> forms_;  // forms of fused launches
   int next_form_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that compute what another one alone reads, joined with that one.
+// Framework for passes that fuse a launch into the only launch that reads its result.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,14 @@
 
 namespace tartan::compiler {
 
-// A kernel that computes what `reader` does without reading `result`, the only output of
-// `producer`; nothing where they stay apart. All tensors have the values whose memory they are.
+// Returns a kernel that computes the results of `reader` without reading `result`, the only output
+// of `producer`; nothing if the two kernels stay separate. Each tensor's value is the owner of its
+// memory.
 using JoinKernels = std::function<std::optional<plan::PlannedKernel>(
     const plan::PlannedKernel& reader, const plan::PlannedKernel& producer, ir::ValueId result)>;
 
-// Launches of each run, as far as `join` makes one of two. `storage`: of the program's values,
-// which one holds their elements.
+// Fuses pairs of launches of a run for which `join` returns a kernel. `storage`: per value of the
+// program, the value that owns its memory.
 void JoinWithReaders(const ir::Program& program, const std::vector<ir::ValueId>& storage,
                      const JoinKernels& join, Schedule* schedule);
 

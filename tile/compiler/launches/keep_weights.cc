@@ -38,7 +38,7 @@ class Keeper {
   }
 
  private:
-  // Launches behind each other that are the steps of a loop.
+  // Finds runs of consecutive launches that are the steps of an unrolled loop.
   void KeepInProgram() {
     std::vector<PlannedLaunch*> run;
     for (ScheduledStep& step : schedule_.steps) {
@@ -53,14 +53,15 @@ class Keeper {
     KeepRun(run);
   }
 
-  // Fewer launches have kernels of their own; so has one that begins where a tensor does.
+  // Below this count, launches do not share a kernel. The first launch often differs, because it
+  // reads at the start of a tensor.
   void KeepRun(const std::vector<PlannedLaunch*>& run) {
     if (static_cast<int>(run.size()) <= kLeastShared) return;
     Keep(run, [&](int tensor, int output) { return HandsOn(*run[0], output, *run[1], tensor); });
   }
 
-  // Whether the next launch does the same with a result of the launch: it has the same constants,
-  // and reads its other tensors at the same places but for where each begins.
+  // Returns true if the next launch repeats the computation with a result of this launch. Both have
+  // the same constants, and equal access patterns except for the offsets.
   bool Follows(const PlannedLaunch& launch, const PlannedLaunch& next) const {
     const bool are_groups = std::holds_alternative<plan::GpuPlan>(launch.planned.plan) &&
                             std::holds_alternative<plan::GpuPlan>(next.planned.plan);
@@ -89,7 +90,7 @@ class Keeper {
     return poly::FormKey(flat);
   }
 
-  // Gives the launches of a run one plan that keeps weights, where that is quicker.
+  // Gives all launches of a run one persistent plan, if that is faster.
   void Keep(const std::vector<PlannedLaunch*>& run,
             const std::function<bool(int tensor, int output)>& is_next) {
     const plan::PlannedKernel& planned = run.front()->planned;
@@ -109,7 +110,7 @@ class Keeper {
     }
   }
 
-  // The one step of each run; null: there are several, or it is no launch.
+  // Returns the only step of a run; null if there are several steps or it is no launch.
   PlannedLaunch* OnlyLaunch() {
     PlannedLaunch* only = nullptr;
     int steps = 0;
@@ -131,7 +132,7 @@ class Keeper {
     return std::holds_alternative<ir::Input>(program_.values[value].op) && !is_constant_[value];
   }
 
-  // What it reads is handed on as a result, and no state of the caller's is written over.
+  // Returns true if the program returns an input unchanged and updates no states in place.
   bool MayBeRepeated() const {
     const bool has_states = std::any_of(
         program_.inputs.begin(), program_.inputs.end(),
@@ -140,9 +141,9 @@ class Keeper {
                                       [&](ValueId output) { return IsGiven(output); });
   }
 
-  // Whether the program's next run has the launch's output for a tensor. States are in one order as
-  // inputs and as outputs, perhaps behind the number of the iteration, or behind what decides about
-  // another.
+  // Returns true if the next run of the program reads the launch's output as this tensor.
+  // States have the same order among inputs and outputs. The iteration number may precede them
+  // among the inputs, and the loop condition among the outputs.
   bool IsNext(const PlannedLaunch& launch, int tensor, int output) const {
     std::vector<ValueId> given;
     for (const ValueId input : program_.inputs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of recurrent networks by one work-group that keeps their weights.
+// Persistent RNN: one work-group keeps the weights of a recurrent network between its launches.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,20 @@
 
 namespace tartan::compiler {
 
-// Launches that follow each other, each with a result of the one before, by the same weights, take
-// the plan that keeps these from one to the next (plan/gpu/persistent/persistent_search.h) where it
-// is predicted to take less time: those of a program that is run again and again, hands on what it
-// reads (evaluator/repetition_form.h) and is one launch, and a loop's steps that one program has
-// behind each other, where they are enough for a kernel in common (share_kernels.h). On devices
-// that run sequences of work-groups. `is_constant`: of the program's values, which are known at
-// load; `storage`: which one holds their elements.
+// Selects the persistent plan (plan/gpu/persistent/persistent_search.h) for launches where it is
+// predicted to be faster.
+//
+// The launches must follow each other, use the same weights, and each read a result of the launch
+// before it. Two cases qualify:
+//
+// - A program of a single launch that is run repeatedly and returns values that it reads
+//   (evaluator/repetition_form.h).
+// - The steps of an unrolled loop within one program, if there are enough of them to share a kernel
+//   (share_kernels.h).
+//
+// Only for devices that run launch sequences of work-groups.
+// `is_constant`: per value of the program, whether it is a load-time constant. `storage`: the value
+// that owns its memory.
 void KeepWeights(const ir::Program& program, const std::vector<bool>& is_constant,
                  const std::vector<ir::ValueId>& storage, const HardwareSettings& settings,
                  Schedule* schedule);

@@ -13,8 +13,8 @@
 namespace tartan::compiler {
 namespace {
 
-// Beside a longer one, on one core, what a driver takes to start it is nothing. Several cores are
-// done sooner, and their threads take longer to wake up.
+// Microseconds on one core, empirical. The launch overhead of a longer kernel is negligible, and
+// several cores finish it sooner, although their threads take longer to wake up.
 constexpr double kLongUs = 2000;
 
 bool MayBeInSequence(const loop::Kernel& kernel, const WorkGroups& groups,
@@ -38,8 +38,8 @@ bool IsShort(const LaunchStep& launch, const WorkGroups& groups, const plan::Mac
   return microseconds < kLongUs * static_cast<double>(std::max<int64_t>(machine.units, 1));
 }
 
-// Programs that are run again and again hand on what they read (evaluator/repetition_form.h): the
-// first launch follows the last one.
+// Programs that are run repeatedly return values that they read (evaluator/repetition_form.h), so
+// the first launch follows the last one.
 bool MayBeRepeated(const KernelList& list) {
   return std::any_of(list.outputs.begin(), list.outputs.end(),
                      [&](int output) { return list.buffers[output].kind == BufferKind::kInput; });
@@ -65,7 +65,7 @@ void MarkSequences(const HardwareSettings& settings, KernelList* list) {
     may_be.push_back(MayBeInSequence(kernel, groups.back(), machine));
   }
   int first = -1;
-  int before = -1;  // the kernel of the step before, where that may be in a sequence
+  int before = -1;  // kernel of the previous step, or -1 if it cannot be in a sequence
   for (const Step& step : list->steps) {
     const auto* launch = std::get_if<LaunchStep>(&step);
     const bool is_short = launch != nullptr && may_be[launch->kernel] && !launch->fills_registers &&
@@ -82,7 +82,8 @@ void MarkSequences(const HardwareSettings& settings, KernelList* list) {
     list->kernels[before].in_sequence = true;
     list->kernels[first].in_sequence = true;
   }
-  // A program of one launch: who waits for it begins it sooner than the driver's threads wake up.
+  // The waiting thread starts the only launch of a program sooner than the driver's
+  // threads wake up.
   if (machine.is_cpu && list->steps.size() == 1 && before >= 0) {
     list->kernels[before].in_sequence = true;
   }

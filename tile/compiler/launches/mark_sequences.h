@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which launches devices may run one after the other as one: starting a launch takes a driver
-// microseconds, and as long as the work itself where that is little.
+// Marks kernels whose consecutive short launches a device may run as one: a launch batch on CPUs, a
+// persistent kernel with grid barriers on GPUs. This saves a driver's microseconds per launch.
 #pragma once
 
 #include "tile/base/hardware_settings.h"
@@ -8,13 +8,13 @@
 
 namespace tartan::compiler {
 
-// Where the device runs sequences: marks the kernels of neighbouring steps that take little time
-// (loop::Kernel:: in_sequence), of a program that is repeated those of the last and the first step,
-// too. What the steps compute is the same.
+// Marks the kernels of adjacent short launches (loop::Kernel::in_sequence). In a program that is
+// run repeatedly, the last and the first launch count as adjacent. Does nothing on devices that do
+// not run sequences.
 void MarkSequences(const HardwareSettings& settings, KernelList* list);
 
-// The same for a CPU's kernels that many programs share, whatever their neighbours are: a compiler
-// takes less time for one kernel that holds many than for each of them.
+// Marks all suitable CPU kernels that many programs share, whatever steps are adjacent. The
+// driver's compiler takes less time for one source of many kernels than for one source each.
 void MarkAllForSequences(const HardwareSettings& settings, KernelList* list);
 
 }  // namespace tartan::compiler

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two products of one factor on a matrix unit as one launch: a gate and what it multiplies.
+// Dual GEMM on a matrix unit: fuses the two matmuls of a gated linear unit into one launch.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,10 @@
 
 namespace tartan::compiler {
 
-// Where the results of one product are read by another one alone, each at its own place, both sums
-// are made by one kernel (plan/matrix/matrix_pair.h). `storage`: of the program's values, which one
-// holds their elements.
+// Fuses two matmuls of one left factor into one kernel with two accumulators
+// (plan/matrix/matrix_pair.h), if only the second matmul reads the result of the first, element by
+// element.
+// `storage`: per value of the program, the value that owns its memory.
 void PairProducts(const ir::Program& program, const std::vector<ir::ValueId>& storage,
                   const HardwareSettings& settings, Schedule* schedule);
 

@@ -41,7 +41,8 @@ bool Uses(const loop::StmtPtr& stmt, const std::string& name) {
   return uses;
 }
 
-// Whether all uses of the name are loads: not copies to local memory, nor what begins early.
+// Returns true if the name is used only by loads, not by copies to local memory or early
+// statements.
 bool IsOnlyLoaded(const loop::StmtPtr& stmt, const std::string& name) {
   const bool takes_buffers = std::holds_alternative<loop::CopyVector>(stmt->node) ||
                              std::holds_alternative<loop::Prefetch>(stmt->node) ||
@@ -57,7 +58,8 @@ bool IsOnlyLoaded(const loop::StmtPtr& stmt, const std::string& name) {
   return is_only_loaded;
 }
 
-// What cannot be done by several groups, or in a part of a larger one.
+// Returns true for statements that several groups cannot repeat, or a part of a larger group cannot
+// execute.
 bool HasOwnGroup(const loop::StmtPtr& stmt) {
   bool has = std::holds_alternative<loop::AtomicUpdate>(stmt->node) ||
              std::holds_alternative<loop::MultiplyTiles>(stmt->node) ||
@@ -88,8 +90,8 @@ std::vector<std::string> LocalArrays(const loop::StmtPtr& stmt) {
   return names;
 }
 
-// The statements of a group for a larger one: its work-items are there several times, of which the
-// first have the group's numbers and alone write to local memory.
+// Adapts a group's statements to a larger group. Work-items beyond the original group repeat its
+// indices, and only the original ones write to local memory.
 class InLargerGroup {
  public:
   InLargerGroup(const loop::Kernel& kernel, int64_t items, std::set<std::string> local_arrays)
@@ -122,8 +124,8 @@ class InLargerGroup {
   const std::set<std::string> local_arrays_;
 };
 
-// The reader with the producer's statements before the first that needs its result, of so many
-// elements, which the reader knows as parameter `read`.
+// Inserts the producer's statements into the reader, before the first statement that uses the
+// result. `read`: the reader's parameter for the result, which has `elements` elements.
 loop::Kernel Join(const loop::Kernel& producer, const loop::Kernel& reader, size_t read,
                   int64_t elements) {
   const std::set<std::string> taken = NamesOf(reader);
@@ -172,7 +174,7 @@ class Repetition {
 
   void Run() {
     bool changed = false;
-    // What a joined launch gives may be joined in turn.
+    // A fused launch may be fused again into its own consumers.
     for (size_t step = 0; step < list_.steps.size();) {
       const bool is_gone = TryJoin(step);
       changed |= is_gone;
@@ -182,7 +184,7 @@ class Repetition {
   }
 
  private:
-  // Steps that read a buffer; nothing where another step than `writer` writes it.
+  // Returns the steps that read a buffer; nothing if a step other than `writer` writes it.
   std::optional<std::vector<size_t>> ReadersOf(int buffer, size_t writer) const {
     std::vector<size_t> readers;
     for (size_t s = 0; s < list_.steps.size(); ++s) {
@@ -196,7 +198,7 @@ class Repetition {
     return readers;
   }
 
-  // Whether a launch of one group gives one tensor that lives within a run.
+  // Returns true for a launch of one work-group with one output, which is a temporary of the run.
   bool IsProducer(const LaunchStep& launch) const {
     const loop::Kernel& kernel = list_.kernels[launch.kernel];
     if (kernel.body == nullptr || GroupCount(kernel) != 1 || !IsOneDimensional(kernel) ||
@@ -212,7 +214,8 @@ class Repetition {
     return buffer.kind == BufferKind::kTemporary && buffer.shape.type == kResult && !is_output;
   }
 
-  // The parameter as which a step can take the producer's result from itself.
+  // Returns the parameter of the step's kernel that recomputation can replace; nothing if it
+  // cannot.
   std::optional<size_t> ReadIn(const LaunchStep& producer, size_t step) const {
     const auto* launch = std::get_if<LaunchStep>(&list_.steps[step]);
     if (launch == nullptr) return std::nullopt;
@@ -248,7 +251,8 @@ class Repetition {
            (groups.fill_unit ? settings_.matrix_local_bytes : settings_.local_memory_bytes);
   }
 
-  // All groups run at once, and what they read comes from the second cache in less than a launch.
+  // Returns true if all groups run at once and their reads from the L2 cache take less than half a
+  // launch.
   bool IsWorthIt(const LaunchStep& producer, int64_t groups) const {
     if (groups > machine_.units) return false;
     const double cycles = static_cast<double>(groups) * producer.bytes /
@@ -256,7 +260,7 @@ class Repetition {
     return machine_.Microseconds(cycles) < machine_.sequence_launch_us / 2;
   }
 
-  // True where the step is gone.
+  // Returns true if the step was fused into all its readers and removed.
   bool TryJoin(size_t step) {
     const auto* launch = std::get_if<LaunchStep>(&list_.steps[step]);
     if (launch == nullptr || !IsProducer(*launch)) return false;
@@ -278,7 +282,7 @@ class Repetition {
     return true;
   }
 
-  // Whether some step behind the launch, up to `last`, writes what it reads.
+  // Returns true if a step after the launch, up to `last`, writes one of its inputs.
   bool IsChanged(const LaunchStep& launch, size_t step, size_t last) const {
     for (size_t s = step + 1; s <= last; ++s) {
       const StepBuffers buffers = BuffersOf(list_, list_.steps[s]);
@@ -306,7 +310,7 @@ class Repetition {
     if (reader->predicted_us > 0) {
       reader->predicted_us += std::max(producer.predicted_us - machine_.launch_us, 0.0);
     }
-    // Where the reader writes a state's next value over it, other groups may still read the state.
+    // The reader may write a state's next value in place, while other groups still read the state.
     const bool reads_state =
         std::any_of(producer.buffers.begin() + 1, producer.buffers.end(),
                     [&](int buffer) { return list_.buffers[buffer].kind == BufferKind::kState; });
@@ -317,7 +321,7 @@ class Repetition {
     if (!reader->plan.empty()) reader->plan = absl::StrCat(producer.plan, "\n", reader->plan);
   }
 
-  // The number of such a kernel, by whatever name.
+  // Returns the number of a kernel that is equal except for names, and adds it if there is none.
   int KernelOf(loop::Kernel kernel) {
     const loop::Kernel form = loop::WithoutNames(kernel);
     for (size_t k = first_joined_; k < list_.kernels.size(); ++k) {

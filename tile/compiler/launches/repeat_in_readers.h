@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of one work-group, as normalisations of one row are: while it runs, all other units
-// wait, and then for its result.
+// Producer recomputation in consumers: removes launches of a single work-group, such as the
+// normalisation of one row, during which all other compute units would be idle.
 #pragma once
 
 #include "tile/base/hardware_settings.h"
@@ -8,9 +8,9 @@
 
 namespace tartan::compiler {
 
-// Where launches of at most one group for each compute unit are all that read what a launch of one
-// group gives, each of their groups computes it for itself, in local memory, and that launch is
-// gone. On devices whose work-items are lanes (GPUs).
+// Fuses a producer with one work-group into its consumers. Each work-group of a consumer recomputes
+// the result in local memory. Requires that every consumer launches at most one work-group per
+// compute unit. Only for GPUs.
 void RepeatInReaders(const HardwareSettings& settings, KernelList* list);
 
 }  // namespace tartan::compiler

@@ -21,10 +21,10 @@
 namespace tartan::compiler {
 namespace {
 
-// Buffers that a kernel takes its numbers from, at most: each is an argument.
+// Maximum number of buffers for replaced literals; each one is a kernel argument.
 constexpr size_t kMaxNumbers = 24;
 
-// A literal that may become a variable.
+// A literal that a variable may replace.
 struct Number {
   DataType type = DataType::kInvalid;
   double value = 0;
@@ -32,7 +32,7 @@ struct Number {
 
 bool IsIndexType(DataType type) { return type == DataType::kInt32 || type == DataType::kInt64; }
 
-// Nothing for literals whose value the code depends on, or that a 32-bit buffer cannot hold.
+// Returns nothing for literals that must stay constant or do not fit a 32-bit buffer.
 std::optional<Number> NumberOf(const loop::Expr& literal) {
   if (const auto* whole = std::get_if<loop::IntLiteral>(&literal.node)) {
     const bool fits = std::abs(static_cast<double>(whole->value)) < (1 << 30);
@@ -44,7 +44,7 @@ std::optional<Number> NumberOf(const loop::Expr& literal) {
   return Number{literal.type.element, value};
 }
 
-// Replaces the literals that may become variables, one by one in the order of the text.
+// Visits the replaceable literals in program order and replaces each by an expression.
 class NumberReplacer {
  public:
   using Replace = std::function<loop::ExprPtr(const loop::ExprPtr& literal, const Number& number)>;
@@ -52,7 +52,7 @@ class NumberReplacer {
   explicit NumberReplacer(Replace replace) : replace_(std::move(replace)) {}
 
   loop::StmtPtr operator()(const loop::StmtPtr& stmt) {
-    // The bounds of loops stay: the code depends on them.
+    // Loop bounds stay constant, because code generation depends on them.
     if (std::holds_alternative<loop::For>(stmt->node)) {
       return MapChildren(stmt,
                          Overloaded{[](const loop::ExprPtr& bound) { return bound; },
@@ -70,7 +70,7 @@ class NumberReplacer {
     const auto* apply = std::get_if<loop::Apply>(&expr->node);
     const bool divides =
         apply != nullptr && (apply->op == ScalarOp::kDiv || apply->op == ScalarOp::kMod);
-    bool is_divisor = false;  // of the second operand: it stays
+    bool is_divisor = false;  // of the second operand, which stays constant
     return MapChildren(expr, [&](const loop::ExprPtr& child) {
       const bool stays = std::exchange(is_divisor, divides);
       return stays ? child : (*this)(child);
@@ -81,7 +81,7 @@ class NumberReplacer {
   const Replace replace_;
 };
 
-// A kernel without its numbers, and the numbers in the order of the text.
+// A kernel's text without its literals, and the literals in program order.
 struct Form {
   std::string text;
   std::vector<Number> numbers;
@@ -99,21 +99,22 @@ Form FormOf(const loop::Kernel& kernel) {
   return form;
 }
 
-// What stands where a literal stood: `base` is a variable, `difference` is added to it.
+// Replacement of a literal: variable number `base` plus `difference`.
 struct Source {
   int base = -1;  // -1: the literal stays
   double difference = 0;
 };
 
-// Which numbers a shared kernel takes as arguments. Whole numbers that move along with another one
-// are computed from it: the least of them is taken, so that with zeros, as a kernel is run with to
-// have it compiled, nothing lies before the begin of a tensor.
+// The literals that a merged kernel takes as arguments.
+// An integer that differs from another by a constant is computed from it. The minimum of such
+// integers is the argument: with zeros, as in a kernel's trial run for compilation, no access is
+// then before the start of a tensor.
 struct Arguments {
-  std::vector<size_t> positions;  // of the numbers that are arguments
-  std::vector<Source> sources;    // by position
+  std::vector<size_t> positions;  // literal positions that are arguments
+  std::vector<Source> sources;    // by literal position
 };
 
-// The first argument that differs from a number by the same in every form; -1 where none does.
+// Returns the first argument that differs from this literal by a constant in all forms, or -1.
 int FindBase(const std::vector<const Form*>& forms, const std::vector<size_t>& positions,
              size_t position) {
   const Number& first = forms[0]->numbers[position];
@@ -156,7 +157,7 @@ Arguments FindArguments(const std::vector<const Form*>& forms) {
   return arguments;
 }
 
-// A prefix that no name of the kernel begins with.
+// Returns a prefix that begins no name of the kernel.
 std::string FreePrefix(const loop::Kernel& kernel) {
   std::set<std::string> names = loop::DeclaredNames(kernel.body);
   for (const loop::Parameter& parameter : kernel.parameters) names.insert(parameter.name);
@@ -168,8 +169,8 @@ std::string FreePrefix(const loop::Kernel& kernel) {
 
 DataType StoredType(DataType type) { return IsIndexType(type) ? DataType::kInt32 : type; }
 
-// How many of a kernel's first statements it may do once for a run of launches (loop::Once), whose
-// numbers are not the same ones.
+// Number of leading statements that run once per launch sequence (loop::Once); launches of a
+// sequence have different arguments.
 size_t OnceCount(const std::vector<loop::StmtPtr>& statements) {
   const auto once = std::find_if(
       statements.begin(), statements.end(),
@@ -177,8 +178,8 @@ size_t OnceCount(const std::vector<loop::StmtPtr>& statements) {
   return once == statements.end() ? 0 : static_cast<size_t>(once - statements.begin()) + 1;
 }
 
-// The kernel with its arguments read from buffers at its beginning, but behind what it does once.
-// Nothing where that has numbers that differ.
+// Returns the kernel with its arguments loaded from buffers after the statements that run once.
+// Returns nothing if those statements contain replaced literals.
 std::optional<loop::Kernel> WithArguments(const loop::Kernel& kernel, const Form& form,
                                           const Arguments& arguments) {
   const std::string prefix = FreePrefix(kernel);
@@ -242,10 +243,10 @@ class Sharing {
   }
 
  private:
-  // What a launch of a kernel becomes.
+  // Replacement of a kernel in its launches.
   struct Replacement {
     int kernel = 0;
-    std::vector<int> buffers;  // further arguments
+    std::vector<int> buffers;  // additional arguments
   };
 
   bool Share(const std::vector<int>& kernels) {

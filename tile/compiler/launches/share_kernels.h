@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel for many that differ in numbers alone: the pieces of a wide concatenation, slices at
-// other places. Device compilers take long for each kernel.
+// Merges kernels that differ only in constants, such as slices at different offsets, to save time
+// in device compilers.
 #pragma once
 
 #include "tile/compiler/kernel_list.h"
 
 namespace tartan::compiler {
 
-// Fewer kernels than this stay as they are: their own numbers make quicker code.
+// Minimum number of similar kernels to merge; fewer keep their constants, which makes faster code.
 inline constexpr int kLeastShared = 16;
 
-// Where at least `least` kernels differ in literals alone (besides names and comments), one takes
-// the numbers that differ from buffers that are filled at load, and is launched for all of them.
-// Numbers that loops begin or end with, or that divide, are not taken: kernels stay different. What
-// the steps compute is the same.
+// Merges groups of `least` or more kernels that differ only in literals (besides names and
+// comments). The merged kernel reads the differing numbers from buffers filled at load.
+// Loop bounds and divisors are never replaced, so kernels that differ in them stay separate.
 void ShareKernels(KernelList* list, int least = kLeastShared);
 
 }  // namespace tartan::compiler

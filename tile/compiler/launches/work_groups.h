@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel's work-groups are like, as its statements tell.
+// Properties of a kernel's work-groups, derived from its statements.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 namespace tartan::compiler {
 
 struct WorkGroups {
-  bool wait = false;  // work-items of a group wait for each other
-  // They take most of a unit's local memory, and are as quick there as by themselves.
+  bool wait = false;  // has barriers
+  // Uses most of a compute unit's local memory; a launch sequence does not slow such groups down.
   bool fill_unit = false;
   int64_t local_bytes = 0;
 };
 
 WorkGroups WorkGroupsOf(const loop::Kernel& kernel);
 
-// Of one group.
+// Counts the work-items of one group.
 int64_t ItemCount(const loop::Kernel& kernel);
 int64_t GroupCount(const loop::Kernel& kernel);
 

@@ -11,7 +11,7 @@ namespace {
 
 using ir::ValueId;
 
-// Those of the program that a kernel, or what it is made of, reads.
+// Collects the program values that a kernel form reads.
 class ReadValues {
  public:
   explicit ReadValues(std::set<ValueId>* values) : values_(*values) {}
@@ -60,7 +60,7 @@ double BytesOfRun(const ir::Program& program, const std::vector<bool>& is_consta
   }
   double bytes = 0;
   for (const ValueId value : values) {
-    // Values that one kernel makes for another have no number yet.
+    // Values that one kernel computes for another are not numbered yet.
     if (value < 0 || value >= static_cast<ValueId>(program.values.size())) continue;
     bytes += static_cast<double>(program.values[value].shape.byte_size());
   }

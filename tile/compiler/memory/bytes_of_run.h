@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a run of a program touches, and whether a cache holds it.
+// Memory traffic of one run of a program, and whether the L2 cache holds all of it.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace tartan::compiler {
 
-// Bytes of all values that the kernels of a run read or write, each once; what is done at load
-// counts for its results alone. `is_constant`: of each value of `program`.
+// Bytes of all values that the kernels of a run read or write, each counted once. Of setup steps,
+// only the results count. `is_constant`: per value of `program`.
 double BytesOfRun(const ir::Program& program, const std::vector<bool>& is_constant,
                   const Partition& partition);
 
-// Whether all of that stays in the second cache until the next run; false where no plan depends on
-// it: on devices that read several streams from there as quickly as one.
+// Returns true if all these bytes stay in the L2 cache until the next run. Returns false on devices
+// where no plan depends on it, because reading several streams from L2 is as fast as reading one.
 bool StaysInCache(const ir::Program& program, const std::vector<bool>& is_constant,
                   const Partition& partition, const HardwareSettings& settings);
 

@@ -30,7 +30,7 @@ std::vector<Lifetime> LifetimesOf(const KernelList& list) {
     for (const int buffer : buffers.read) use(buffer, static_cast<int>(s));
     for (const int buffer : buffers.written) use(buffer, static_cast<int>(s));
   }
-  // An input handed out again must survive the run.
+  // An input that is returned as an output must survive the run.
   for (const int output : list.outputs) {
     if (IsOfRun(list.buffers[output].kind)) lifetimes[output].last = kAfterLastStep;
   }
@@ -57,7 +57,7 @@ PeakUse PeakOf(absl::Span<const Lifetime> lifetimes, int steps) {
 
 MemoryUse UseAtPeak(const KernelList& list, int state) {
   const size_t count = list.buffers.size();
-  std::vector<bool> is_needed(count, false);  // by steps towards the state
+  std::vector<bool> is_needed(count, false);  // read by steps that lead to the state
   std::vector<bool> is_made_early(count, false);
   std::vector<bool> is_read_late(count, false);
   if (state >= 0) is_needed[list.inputs[state]] = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each buffer of a list must be there, and how much that is at a time.
+// Lifetimes of buffers within a run, and the peak memory use that follows from them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tartan::compiler {
 
-// A buffer that must hold its contents from step `first` to step `last`, both included.
+// Steps during which a buffer must keep its contents: `first` to `last`, both included.
 struct Lifetime {
   int64_t bytes = 0;
   int first = 0;
@@ -21,30 +21,30 @@ struct Lifetime {
 inline constexpr int kBeforeFirstStep = -1;
 inline constexpr int kAfterLastStep = std::numeric_limits<int>::max();
 
-// Whether a buffer is of each run alone: what is known at load and states are not.
+// Returns true for buffers that each run has for itself: not states, and not load-time values.
 bool IsOfRun(BufferKind kind);
 
-// Per buffer of the list, for one run of its steps. Inputs are written before the first step,
-// outputs read after the last. `first` is behind `last` where nothing uses a buffer, or it is not
-// of a run.
+// Returns one lifetime per buffer, for one run. Inputs are written before the first step, outputs
+// read after the last. `first` > `last` if no step uses a buffer or it is not part of a run.
 std::vector<Lifetime> LifetimesOf(const KernelList& list);
 
-// The most bytes that are there during one step, and that step; 0 bytes at step -1 without any.
+// Maximum of live bytes over all steps, and the step; 0 bytes at step -1 without steps.
 struct PeakUse {
   int64_t bytes = 0;
   int step = -1;
 };
 PeakUse PeakOf(absl::Span<const Lifetime> lifetimes, int steps);
 
-// What is there at the peak of a run, by what it is for.
+// Live bytes at the peak of a run, by purpose.
 struct MemoryUse {
   int64_t inputs = 0;
-  int64_t kept = 0;   // made on the way to the state's next value, and read by steps that are not
-  int64_t other = 0;  // outputs, and what is on its way to the next steps
+  // Computed for the state's next value and read by other steps (saved activations).
+  int64_t kept = 0;
+  int64_t other = 0;  // outputs and other intermediates
 };
 
-// `state`: the position among the list's inputs of the state whose next value the first part of a
-// run makes, as what is told of the loss; -1: nothing counts as kept.
+// `state`: position of an input whose next value the forward pass computes, such as the loss
+// statistics. -1: no bytes count as kept.
 MemoryUse UseAtPeak(const KernelList& list, int state);
 
 }  // namespace tartan::compiler

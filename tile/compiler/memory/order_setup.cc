@@ -8,7 +8,7 @@
 namespace tartan::compiler {
 namespace {
 
-// Of each step, those before it that must stay before it.
+// Per step, the earlier steps that must stay before it.
 std::vector<std::vector<size_t>> Predecessors(const KernelList& list, std::vector<bool>* is_read) {
   std::vector<std::vector<size_t>> predecessors(list.setup.size());
   std::vector<std::vector<size_t>> writers(list.buffers.size());
@@ -39,12 +39,12 @@ void OrderSetup(KernelList* list) {
   const std::vector<std::vector<size_t>> predecessors = Predecessors(*list, &is_read);
   std::vector<Step> ordered;
   std::vector<bool> is_done(list->setup.size(), false);
-  // What a step waits for comes right before it. Chains of setup steps may be as long as programs:
-  // no recursion.
+  // Depth-first order with an explicit stack, because dependence chains may be as long as the
+  // program.
   struct Visit {
     size_t step;
     size_t next = 0;  // predecessor to look at
-  };
+  };                  // next predecessor to visit
   std::vector<Visit> open;
   for (size_t s = 0; s < list->setup.size(); ++s) {
     if (!is_read[s] && !is_done[s]) open.push_back({s});

@@ -12,8 +12,8 @@
 namespace tartan::compiler {
 namespace {
 
-// Steps as what they use, and which must run before which. Backwards, time runs from the last step
-// to the first: what is there at the end is there at the beginning.
+// Dependence graph of the steps. With `backwards`, the graph is reversed: buffers that are live at
+// the end are live at the start.
 class StepGraph {
  public:
   StepGraph(const KernelList& list, bool backwards)
@@ -30,10 +30,10 @@ class StepGraph {
       const bool is_from_outside = life.first == kBeforeFirstStep;
       const bool is_for_outside = life.last == kAfterLastStep;
       is_live_[b] = backwards ? is_for_outside : is_from_outside;
-      // The caller is a user more.
+      // The caller counts as one more user.
       users_[b] = (backwards ? is_from_outside : is_for_outside) ? 1 : 0;
     }
-    std::vector<std::vector<int>> readers(list.buffers.size());  // since it was written last
+    std::vector<std::vector<int>> readers(list.buffers.size());  // readers since the last write
     std::vector<int> writer(list.buffers.size(), -1);
     for (int s = 0; s < count; ++s) {
       const StepBuffers buffers = BuffersOf(list, list.steps[s]);
@@ -54,7 +54,8 @@ class StepGraph {
     }
   }
 
-  // Steps by turns: as they stand, but one that leaves less memory behind than it finds goes first.
+  // Greedy list scheduling: of the ready steps, the one that frees most memory runs first; if none
+  // frees memory, the first one in the original order.
   std::vector<int> Order(bool backwards) && {
     const auto count = static_cast<int>(used_.size());
     std::set<int> ready;
@@ -94,7 +95,7 @@ class StepGraph {
     ++predecessors_[after];
   }
 
-  // Bytes that are there after a step more than before it.
+  // Returns the change of live bytes caused by a step.
   int64_t Growth(int step) const {
     int64_t growth = 0;
     for (const int b : used_[step]) {
@@ -106,9 +107,9 @@ class StepGraph {
 
   std::vector<std::vector<int>> used_;  // buffers, by step
   std::vector<std::vector<int>> successors_;
-  std::vector<int> predecessors_;  // that have not run
+  std::vector<int> predecessors_;  // number of predecessors that have not run, by step
   std::vector<int64_t> bytes_;     // by buffer
-  std::vector<int> users_;         // that have not run
+  std::vector<int> users_;         // number of users that have not run, by buffer
   std::vector<bool> is_live_;
 };
 
@@ -127,7 +128,7 @@ void OrderSteps(KernelList* list) {
   };
   int64_t least = peak();
   bool is_backwards = false;
-  // Both directions in turns, until neither helps.
+  // Alternates both directions until neither reduces the peak.
   for (int failures = 0; failures < 2; is_backwards = !is_backwards) {
     std::vector<Step> before = list->steps;
     const std::vector<int> order = StepGraph(*list, is_backwards).Order(is_backwards);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of steps: one in which less memory is needed at a time.
+// Reorders the steps of a run to reduce peak memory.
 #pragma once
 
 #include "tile/compiler/kernel_list.h"
 
 namespace tartan::compiler {
 
-// Runs steps that free memory as soon as they can (an update once its gradient is there), and those
-// that take memory as late as they can, as long as that lowers the most that is needed at a time.
-// What a step reads is what it read before. The order stays where none is better.
+// Moves steps that free memory early (an update as soon as its gradient is there), and steps that
+// allocate memory late, as long as the peak decreases. Dependences between steps are kept. The
+// order does not change if no better one is found.
 void OrderSteps(KernelList* list);
 
 }  // namespace tartan::compiler

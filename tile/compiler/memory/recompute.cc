@@ -15,15 +15,17 @@
 namespace tartan::compiler {
 namespace {
 
-// Of the values at a peak so many are tried first: those that save most for their time alone.
+// Number of drops to try first at a peak, in order of bytes saved per microsecond. Empirical.
 constexpr size_t kFirstTried = 32;
-// What a value is made of is made again, too, where it has this share of its bytes, and so on.
+// A source of a recomputed value is dropped, too, if it has more than 1/kLeastSource of the value's
+// bytes. Empirical.
+// kMostDepth: maximum number of times that sources of sources are followed. Empirical.
 constexpr int64_t kLeastSource = 16;
 constexpr int kMostDepth = 8;
-// A step without a prediction runs at this share of what a core can do, or at its share of memory.
+// Share of a core's peak arithmetic rate for a step without a predicted time. Empirical.
 constexpr double kUsualEfficiency = 0.25;
 
-// As predicted by the step's plan, else by its work and the bytes it moves.
+// Predicted time of a step: from its plan, else from its operations and bytes.
 class StepTimes {
  public:
   explicit StepTimes(const HardwareSettings& settings)
@@ -57,15 +59,15 @@ class StepTimes {
   }
 
   const plan::Machine machine_;
-  const double lanes_;  // of a vector
+  const double lanes_;  // elements of a vector
 };
 
-// How much is there during each step of a sequence.
+// Live bytes during each step of a sequence.
 struct Profile {
-  std::vector<int64_t> live;  // by step of the sequence
+  std::vector<int64_t> live;  // live bytes, by step of the sequence
   int64_t peak = 0;
   int peak_step = 0;
-  double excess = 0;  // bytes above the target, added up over the steps of the list
+  double excess = 0;  // bytes above the target, summed over the steps of the list
 };
 
 Profile ProfileOf(const StepSequence& sequence, int slots, int64_t target) {
@@ -104,10 +106,10 @@ class Search {
   Search(const StepRemaker& remaker, int slots, int64_t budget)
       : remaker_(remaker), slots_(slots), budget_(budget) {}
 
-  // What takes least time of what was found within the budget; else what needs least memory.
+  // Returns the fastest choice within the budget, or the one with the lowest peak if none is.
   Choice Run() {
     std::optional<Choice> best;
-    // Each target leads another way.
+    // Each target leads to a different choice.
     for (const double share : {1.0, 0.9, 0.8, 0.65, 0.5}) {
       target_ = static_cast<int64_t>(static_cast<double>(budget_) * share);
       Choice choice = Reduced();
@@ -116,14 +118,14 @@ class Search {
       if (!best.has_value() || choice.sequence.us < best->sequence.us) best = std::move(choice);
     }
     if (best.has_value()) return *std::move(best);
-    // This one ends where that of a user without hope does.
+    // Target 0 minimizes memory without regard to the budget.
     target_ = 0;
     Choice least = Reduced();
     return least.profile.peak > budget_ ? least : Pruned(std::move(least));
   }
 
  private:
-  // Less and less, until the budget is met or nothing helps any more.
+  // Drops values until the budget is met or no drop helps.
   Choice Reduced() const {
     Choice now = *Make({});
     Choice least = now;
@@ -143,7 +145,7 @@ class Search {
     return Choice{std::move(drops), *std::move(sequence), std::move(profile)};
   }
 
-  // What waits during a step of the sequence and may be given up: used before it and after it.
+  // Returns the droppable buffers that are live but unused during a step: used before and after it.
   std::vector<Drop> Waiting(const Choice& now, int during) const {
     const size_t count = now.sequence.origin.size();
     std::vector<int> before(count, -1);
@@ -166,7 +168,7 @@ class Search {
     return waiting;
   }
 
-  // Those of most worth first.
+  // Sorted by bytes saved per microsecond, best first.
   std::vector<Drop> Candidates(const Choice& now) const {
     std::vector<Drop> candidates = Waiting(now, now.profile.peak_step);
     const auto worth = [&](const Drop& drop) {
@@ -182,15 +184,15 @@ class Search {
     return choice.sequence.lifetimes[drop.buffer].bytes;
   }
 
-  // Where the sequence has a step of the list itself.
+  // Returns the position of the original step `step` in the sequence, not of a recomputed copy.
   static int PlaceOf(const Choice& choice, int step) {
     int at = 0;
     while (choice.sequence.steps[at].step != step || choice.sequence.steps[at].slot != step) ++at;
     return at;
   }
 
-  // The same without what waits for the drop alone: it is made again, too. Nothing where that is
-  // nothing of weight.
+  // Extends a drop to buffers that stay live only to recompute the dropped one; they are
+  // recomputed, too. Returns nothing if no such buffer is large enough.
   std::optional<Choice> WithSources(const Choice& now, const Choice& next, const Drop& drop) const {
     const int slot = now.sequence.steps[now.profile.peak_step].slot;
     const std::vector<Drop> waited = Waiting(now, PlaceOf(now, slot));
@@ -213,7 +215,7 @@ class Search {
     return result;
   }
 
-  // One drop more, perhaps with others that it needs; nothing where none helps.
+  // Adds the best drop, with its sources if that is better. Returns nothing if no drop helps.
   std::optional<Choice> Best(const Choice& now) const {
     std::optional<Choice> best;
     double best_ratio = 0;
@@ -236,13 +238,13 @@ class Search {
     return best;
   }
 
-  // What is saved for a microsecond more; 0 where nothing is.
+  // Bytes saved per additional microsecond; 0 if nothing is saved.
   static double Ratio(const Choice& now, const Choice& next) {
     const double saved = now.profile.excess - next.profile.excess;
     return std::max(0.0, saved) / std::max(1e-3, next.sequence.us - now.sequence.us);
   }
 
-  // Without the drops that the others have made superfluous.
+  // Undoes drops that later drops made unnecessary.
   Choice Pruned(Choice choice) const {
     const std::set<Drop> drops = choice.drops;
     for (const Drop& drop : drops) {
@@ -258,7 +260,7 @@ class Search {
   const StepRemaker& remaker_;
   const int slots_;
   const int64_t budget_;
-  int64_t target_ = 0;  // what is above it counts as too much
+  int64_t target_ = 0;  // bytes; live bytes above it count as excess
 };
 
 }  // namespace

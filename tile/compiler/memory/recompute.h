@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time for memory: values that wait long for their next reader are given up and made again before
-// it.
+// Rematerialization (activation checkpointing): values with distant readers are freed and
+// recomputed before those readers, to meet a memory budget.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace tartan::compiler {
 
-// Makes the list need at most `budget` bytes at a time: of what is there in any case, as states and
-// constants, and of what a run needs more. By turns the values that are there where most is are
-// looked at, and that is given up which takes least time for the bytes it saves; at last those are
-// kept after all that others have made superfluous. Of several ways the one that takes least time
-// is gone. What cannot be met is met as far as possible.
-// The list tells what it costs.
+// Reduces the memory of the list to at most `budget` bytes, including states and constants, or as
+// far as possible.
+//
+// A greedy search frees, among the values live at the peak, the one with the lowest recomputation
+// time per byte saved. Drops that later drops made unnecessary are undone at the end. The search
+// runs with several targets, and the fastest result within the budget is used. Statistics are in
+// KernelList::recomputed.
 void Recompute(int64_t budget, const HardwareSettings& settings, KernelList* list);
 
-// Bytes of what is there whether a run is under way or not: states, constants, what is made of
-// them.
+// Bytes that are allocated between runs: states, constants and values computed from constants.
 int64_t ResidentBytes(const KernelList& list);
 
 }  // namespace tartan::compiler

@@ -11,7 +11,7 @@
 namespace tartan::compiler {
 namespace {
 
-// The representative of a set, in a forest where each points towards its own.
+// Returns the root of a set in a union-find forest, with path halving.
 int RootOf(int buffer, std::vector<int>* parents) {
   while ((*parents)[buffer] != buffer) {
     (*parents)[buffer] = (*parents)[(*parents)[buffer]];
@@ -26,7 +26,7 @@ bool MayBeCopied(BufferKind kind) {
 
 }  // namespace
 
-// One walk over the steps of the list.
+// Simulates one execution of the list, and inserts recomputed steps where buffers are missing.
 class StepRemaker::Walk {
  public:
   Walk(const StepRemaker& remaker, const std::set<Drop>& drops) : remaker_(remaker), drops_(drops) {
@@ -65,7 +65,8 @@ class StepRemaker::Walk {
     return sequence_.lifetimes.emplace_back(Lifetime{bytes, kAfterLastStep, kBeforeFirstStep});
   }
 
-  // Sees to it that a buffer is there before a step of the list.
+  // Ensures that a buffer is live before a step of the list; returns false if it cannot be
+  // recomputed.
   bool Need(int buffer, int slot) {
     return current_[buffer] >= 0 || Remake(remaker_.group_[buffer], slot);
   }
@@ -94,14 +95,14 @@ class StepRemaker::Walk {
     return true;
   }
 
-  // `made`: the group whose copies are made; -1: a step in its own place.
+  // `made`: the group that is recomputed into copies; -1: a step in its original place.
   void Place(int step, int slot, int made) {
     const auto at = static_cast<int>(sequence_.steps.size());
     sequence_.steps.push_back({step, slot, static_cast<int>(sequence_.used.size())});
     for (const int buffer : remaker_.uses_[step].buffers) {
       int used = current_[buffer];
       if (made >= 0 && remaker_.group_[buffer] == made) used = copy_[buffer];
-      // What a step writes in its own place is the list's own buffer.
+      // A step in its original place writes the list's own buffer.
       if (used < 0) used = buffer;
       sequence_.used.push_back(used);
       if (!IsOfRun(remaker_.list_.buffers[buffer].kind)) continue;
@@ -113,8 +114,8 @@ class StepRemaker::Walk {
 
   const StepRemaker& remaker_;
   const std::set<Drop>& drops_;
-  std::vector<int> current_;         // by buffer of the list: who has its contents; -1: none
-  std::vector<int> copy_;            // by buffer: its last copy
+  std::vector<int> current_;  // by buffer of the list: the buffer with its contents; -1: dropped
+  std::vector<int> copy_;     // by buffer: its latest copy
   std::vector<bool> is_being_made_;  // by group
   StepSequence sequence_;
 };
@@ -172,7 +173,7 @@ void StepRemaker::FindGroups() {
   }
 }
 
-// A copy is what the buffer is for all readers only where these come behind all that writes it.
+// Only a buffer whose readers all come after its last writer can be replaced by a copy.
 void StepRemaker::CheckGroups() {
   for (const Group& group : groups_) {
     const bool are_copied =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a list with some of its values made twice: once where they are made anyway, and
-// again just before a step that reads them late. In between they need no memory.
+// Builds step sequences with rematerialization: some values are computed a second time just before
+// a late reader, and need no memory in between.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@
 
 namespace tartan::compiler {
 
-// After `step` what `buffer` holds is given up. Steps behind it have it made again.
+// Frees `buffer` after `step`. Later readers have it recomputed.
 struct Drop {
   int step = 0;
   int buffer = 0;
@@ -23,38 +23,39 @@ struct Drop {
   auto operator<=>(const Drop&) const = default;
 };
 
-// Steps in order, with the buffers they use. Those of the list come first; copies of them follow.
+// Steps in execution order, with their buffers. The list's own buffers come first, then copies.
 struct StepSequence {
   struct Placed {
-    int step = 0;  // of the list
-    int slot = 0;  // the step of the list that it is done for; itself, or one behind it
-    int used = 0;  // where in `used` there is what takes the places of StepRemaker::used(step)
+    int step = 0;  // step of the list that is executed
+    int slot = 0;  // step of the list that needs it: itself, or a later one
+    // Position in StepSequence::used of this step's buffers, ordered as StepRemaker::used(step).
+    int used = 0;
   };
 
   std::vector<Placed> steps;
-  std::vector<int> used;            // of all steps
-  std::vector<int> origin;          // per buffer: which one of the list it is, or copies
+  std::vector<int> used;            // buffers of all steps
+  std::vector<int> origin;          // per buffer: itself, or the buffer that it is a copy of
   std::vector<Lifetime> lifetimes;  // per buffer
-  double us = 0;                    // of the steps that are done again
+  double us = 0;                    // microseconds of the recomputed steps
 };
 
-// What writes a buffer is done again as a whole: all steps that write it, those that write what
-// they write besides, and so on, in their order and into copies of all of that. A buffer is never
-// made again after what it is made of has changed, nor where that is a state.
+// Recomputes buffers with all steps that write them.
+// Steps that write several buffers recompute all of them, into copies, in the original order. A
+// buffer is not recomputed after its sources have changed, and states are never recomputed.
 class StepRemaker {
  public:
-  // `us`: how long each step takes. The list outlives the remaker and is not changed meanwhile.
+  // `us`: microseconds of each step. The list must outlive this object and must not change.
   StepRemaker(const KernelList& list, std::vector<double> us);
 
-  // The buffers that a step reads and writes, each once.
+  // Buffers that a step reads or writes, each once, in ascending order.
   const std::vector<int>& used(int step) const { return uses_[step].buffers; }
   bool CanDrop(const Drop& drop) const;
-  // How long it takes to make a buffer that can be dropped, where all is there that it is made of.
+  // Microseconds to recompute a droppable buffer if all its sources are live.
   double MicrosecondsFor(int buffer) const;
 
-  // Nothing where something cannot be made again where it is needed.
+  // Returns nothing if some buffer cannot be recomputed where it is needed.
   std::optional<StepSequence> Sequence(const std::set<Drop>& drops) const;
-  // The list with the steps of a sequence.
+  // Returns the list with the steps of a sequence.
   KernelList ListOf(const StepSequence& sequence) const;
 
  private:
@@ -63,7 +64,7 @@ class StepRemaker {
     std::vector<int> buffers;
     std::vector<bool> is_written;
   };
-  // Buffers that are written by the same steps.
+  // Buffers that share writing steps, transitively; they are recomputed together.
   struct Group {
     std::vector<int> members;
     std::vector<int> steps;
@@ -73,14 +74,14 @@ class StepRemaker {
 
   void FindGroups();
   void CheckGroups();
-  // Whether a step writes the buffer, behind `after` and before `before`.
+  // Returns true if a step between `after` and `before` (both excluded) writes the buffer.
   bool Changes(int buffer, int after, int before) const;
 
   const KernelList& list_;
   const std::vector<double> us_;
   std::vector<Use> uses_;                  // by step
   std::vector<std::vector<int>> writers_;  // by buffer, in order
-  std::vector<int> group_;                 // by buffer; -1 where no step writes it
+  std::vector<int> group_;                 // by buffer; -1 if no step writes it
   std::vector<Group> groups_;
   std::vector<bool> is_read_by_caller_;  // by buffer
 };

@@ -17,7 +17,7 @@ namespace {
 
 using ir::ValueId;
 
-// The kernel of one contraction whose operands are in memory, but for those of `inlined`.
+// Builds the kernel of one contraction. Its operands are in memory, except for those in `inlined`.
 absl::StatusOr<poly::FlatContraction> BuildAlone(const ir::Program& program,
                                                  const poly::ProgramSpaces& spaces, ValueId root,
                                                  const std::vector<ValueId>& inlined,
@@ -34,7 +34,7 @@ ir::Grouping AllInMemory(const ir::Program& program) {
   return grouping;
 }
 
-// Of a kernel's tensors, from those of the program's values.
+// Returns, per tensor of the kernel, whether it is a load-time constant.
 std::vector<bool> ConstantsOf(const poly::FlatContraction& flat,
                               const std::vector<bool>& is_constant) {
   std::vector<bool> constants;
@@ -54,7 +54,7 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
                                           const std::vector<bool>& is_constant,
                                           const CompileOptions& options) {
   Algorithms selected;
-  // No kernel needs to be built where it is never used.
+  // Devices that never use Winograd's algorithm need no kernels built.
   if (options.settings.threads > 1 || options.winograd == plan::Winograd::kNever) return selected;
   ir::Grouping grouping = AllInMemory(program);
   for (size_t v = 0; v < program.values.size(); ++v) {
@@ -116,7 +116,8 @@ absl::StatusOr<std::map<ValueId, int64_t>> SelectSplitDepths(const ir::Program& 
                                                              const std::vector<bool>& is_constant,
                                                              const CompileOptions& options) {
   std::map<ValueId, int64_t> selected;
-  std::map<std::pair<std::string, std::vector<bool>>, int64_t> known;  // layers are alike
+  // Identical layers share a result.
+  std::map<std::pair<std::string, std::vector<bool>>, int64_t> known;
   ir::Grouping grouping = AllInMemory(program);
   const std::vector<std::vector<ValueId>> users = graph::UsersOf(program);
   for (size_t v = 0; v < program.values.size(); ++v) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which algorithm each contraction of a program is computed: decided from the contraction alone,
-// before it is known what shares its kernel.
+// Selects the algorithm of each contraction (Winograd, packed, split-K, quantized), from the
+// contraction alone, before fusion is decided.
 #pragma once
 
 #include <map>
@@ -16,45 +16,45 @@
 
 namespace tartan::compiler {
 
-// Five kernels of Winograd's algorithm (poly/winograd.h).
+// Winograd convolution, in five kernels (poly/winograd.h).
 struct WinogradAlgorithm {
   int64_t tile = 0;
 };
 
-// Products of narrow numbers several at a time (poly/packed_product.h). Those of floats are
-// computed directly where plans say that it is quicker.
+// Packed low-precision matmul, several multiplications per instruction (poly/packed_product.h).
+// Float matmuls keep the direct kernel if its plan is faster.
 struct PackedAlgorithm {
   poly::PackedForm form = poly::PackedForm::kPairs;
-  // Values between the narrow integers and the products: computed where they are packed.
+  // Values between the integer inputs and the matmul; the packing kernels compute them.
   std::vector<ir::ValueId> inlined;
 };
 
-// Contractions that are not here are computed directly.
+// Selected algorithms by contraction; other contractions are computed directly.
 using Algorithms = std::map<ir::ValueId, std::variant<WinogradAlgorithm, PackedAlgorithm>>;
 
-// Those for which another algorithm than the direct one pays on the device of `options.settings`.
+// Selects convolutions for which Winograd's algorithm is faster on `options.settings`.
 absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
                                           const poly::ProgramSpaces& spaces,
                                           const std::vector<bool>& is_constant,
                                           const CompileOptions& options);
-// `held`: values that stay in memory as they are.
+// Selects integer matmuls for packed kernels. `held`: values that must stay in memory as they are.
 absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
                                                 const poly::ProgramSpaces& spaces,
                                                 const std::vector<bool>& is_constant,
                                                 const std::vector<ir::ValueId>& held,
                                                 const CompileOptions& options);
-// Products of floats that may be rounded to bfloat16, where options allow it, on CPUs.
+// Selects float matmuls to round to bfloat16 on a CPU, if the options allow it.
 absl::StatusOr<Algorithms> SelectBFloat16Products(const ir::Program& program,
                                                   const poly::ProgramSpaces& spaces,
                                                   const std::vector<bool>& is_constant,
                                                   const CompileOptions& options);
-// Products for a matrix unit that are best made in several runs of their depth, and in how many,
-// where what reads them adds up the sums of these in passing (graph/products/split_depths.h).
+// Selects matmuls on a matrix unit for split-K, and the number of K chunks. Their reader adds up
+// the partial sums (graph/products/split_depths.h).
 absl::StatusOr<std::map<ir::ValueId, int64_t>> SelectSplitDepths(
     const ir::Program& program, const poly::ProgramSpaces& spaces,
     const std::vector<bool>& is_constant, const CompileOptions& options);
-// Products of floats whose factors become int8, where options allow it and the device multiplies
-// several of them at a time: those that packing pays for.
+// Selects float matmuls to quantize to int8, if the options allow it, the device has packed int8
+// multiplication, and packing pays.
 absl::StatusOr<std::set<ir::ValueId>> SelectQuantizedProducts(const ir::Program& program,
                                                               const poly::ProgramSpaces& spaces,
                                                               const std::vector<bool>& is_constant,

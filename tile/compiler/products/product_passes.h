@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes that choose how products are computed: in which form, type and parts. What each is for is
-// told in passes.cc.
+// Passes that choose how matmuls are computed: form, number type and split. The table in passes.cc
+// says what each pass does.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,13 @@
 
 namespace tartan::compiler {
 
-// The format of products on the device's matrix unit; nothing where they go to none.
+// Number format of the device's matrix unit; nothing if matmuls do not use one.
 std::optional<MatrixFormat> MatrixUnitFormat(const Compilation& c);
 
-// What the compilation knows of its program.
+// Computes index spaces and load-time constants of the program.
 absl::Status Analyze(Compilation* c);
-// It goes on with a program that a pass has written anew, in which the values have these numbers.
+// Replaces the program by a rewritten one and analyzes it. `numbers`: the new number of each old
+// value.
 absl::Status TakeProgram(ir::Program program, const std::vector<ir::ValueId>& numbers,
                          Compilation* c);
 
