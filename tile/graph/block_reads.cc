@@ -18,7 +18,8 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
-// The dimension of `whole` that `blocks` has as two; nothing where they differ in another way.
+// Returns the dimension of `whole` that `blocks` splits in two; nothing if the shapes differ
+// otherwise.
 std::optional<size_t> SplitDimension(const std::vector<int64_t>& whole,
                                      const std::vector<int64_t>& blocks) {
   if (blocks.size() != whole.size() + 1) return std::nullopt;
@@ -31,7 +32,7 @@ std::optional<size_t> SplitDimension(const std::vector<int64_t>& whole,
   return d;
 }
 
-// The index that an access follows as it is; -1: none.
+// Returns the index that is the access coordinate itself, without factor or offset, or -1.
 int PlainIndex(const Affine& access) {
   const int index = access.single_variable();
   const bool is_plain =
@@ -55,7 +56,7 @@ class BlockReader {
   }
 
  private:
-  // The value that casts to the type it has anyway hide.
+  // Skips casts that do not change the type.
   ValueId Uncast(ValueId v) const {
     for (;;) {
       const auto* cast = std::get_if<ir::Elementwise>(&program_.values[v].op);
@@ -67,7 +68,7 @@ class BlockReader {
     }
   }
 
-  // With the operands of the original program.
+  // Requires the operands of the original program.
   void Visit(ir::Contraction* contraction) const {
     if (contraction->aggregation != Aggregation::kSum || contraction->inputs.size() != 2) return;
     for (ir::Access& input : contraction->inputs) {
@@ -95,7 +96,7 @@ class BlockReader {
     }
   }
 
-  // `index` becomes that of a block, and a new last one is the place in it.
+  // Splits `index`: it becomes the block index, and a new last index is the position in the block.
   static void Split(int index, int64_t block, ir::Contraction* contraction) {
     const auto count = static_cast<int>(contraction->index_names.size());
     std::vector<Affine> map;

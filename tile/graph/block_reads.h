@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with weights that are computed in blocks.
+// Reads block-quantized weights block by block, so that kernels can decode them where they read
+// them.
 #pragma once
 
 #include "tile/ir/program.h"
 
 namespace tartan::graph {
 
-// The same program where sums read constant factors that are reshaped, so that blocks along the sum
-// become one dimension, as they were before: the index along it becomes one of the block and one
-// within it. What is computed block by block, numbers times scales, can then be computed where it
-// is read.
+// Removes reshapes that merge the blocks of constant matmul weights.
+// The K index of the contraction is split into a block index and an index within the block. The
+// contraction then reads the tensor in its blocked shape, so that the decoding (integers times
+// scales) can be inlined into the reader.
 ir::Program ReadInBlocks(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -12,7 +12,7 @@ namespace {
 
 using ir::ValueId;
 
-// What takes many instructions an element.
+// Returns true for operations that take many instructions per element.
 bool IsCostly(const ir::Value& value) {
   const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
   if (elementwise == nullptr) return false;
@@ -48,7 +48,8 @@ bool WaitsForItself(const GroupGraph& graph, const std::set<int>& groups,
   const auto reach = [&](int group) {
     if (reached.insert(group).second) open.push_back(group);
   };
-  // What reads a group's results, each with its whole chain: a launch waits for all of its inputs.
+  // Visits the consumers of a group, each with its whole chain, because a launch waits for all its
+  // inputs.
   const auto expand = [&](int group) {
     for (int consumer : graph.consumers(group)) {
       if (groups.count(consumer) > 0) continue;
@@ -118,7 +119,7 @@ std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping&
 std::vector<ValueId> RepeatedInChains(const ir::Program& program, const ir::Grouping& grouping,
                                       const std::vector<ChainGroups>& chains) {
   const GroupGraph graph(program, grouping);
-  std::vector<bool> is_costly(program.values.size(), false);  // itself or something it is made of
+  std::vector<bool> is_costly(program.values.size(), false);  // the value or an inlined operand
   for (size_t v = 0; v < program.values.size(); ++v) {
     is_costly[v] = IsCostly(program.values[v]);
     if (grouping.in_memory[v]) continue;
@@ -137,7 +138,7 @@ std::vector<ValueId> RepeatedInChains(const ir::Program& program, const ir::Grou
       return found != kernels.end() && found->second > 1 && is_costly[v] &&
              std::holds_alternative<ir::Elementwise>(program.values[v].op);
     };
-    // Of what is made of each other the last.
+    // If a repeated value is an operand of another one, only the last is stored.
     std::set<ValueId> inner;
     for (const auto& [value, count] : kernels) {
       if (!is_repeated(value)) continue;
@@ -148,7 +149,8 @@ std::vector<ValueId> RepeatedInChains(const ir::Program& program, const ir::Grou
     }
   }
   if (repeated.empty()) return {};
-  // What is stored already for several kernels stays so, though it will be made of less.
+  // Values that several kernels of a chain already share stay stored, although inlining gets
+  // cheaper.
   for (const ChainGroups& chain : chains) {
     const std::set<int> groups(chain.begin(), chain.end());
     for (int group : chain) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from chains of kernels over rows for the program around them: the order of kernels,
-// and the values worth keeping.
+// Effects of row chains on the rest of the program: execution order of kernels, and values worth
+// storing.
 #pragma once
 
 #include <set>
@@ -12,23 +12,24 @@
 
 namespace tartan::graph {
 
-// A chain is told by the positions of its groups in Grouping::groups.
+// Positions of a chain's groups in Grouping::groups.
 using ChainGroups = std::vector<int>;
 
-// Something outside of the groups that takes what one of them gives, gives one of them something in
-// turn, by way of other chains, too: these groups cannot be one launch.
+// Returns true if fusing the groups would create a cycle: a group outside reads their results and
+// feeds one of them, possibly through other chains.
 bool WaitsForItself(const GroupGraph& graph, const std::set<int>& groups,
                     const std::vector<ChainGroups>& chains);
 
-// Some group of the chain reads what the group gives, and none does so by way of another.
+// Returns true if a group of the chain reads the group's results and no path to the chain leads
+// through a third group.
 bool FeedsDirectly(const GroupGraph& graph, int group, const std::set<int>& chain);
 
-// An order in which the groups can run with those of a chain one behind the other.
+// Returns an execution order of all groups in which the groups of each chain are adjacent.
 std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,
                                  const std::vector<ChainGroups>& chains);
 
-// Values that several kernels of one chain compute each for itself and that cost much: held in
-// memory, they are computed once.
+// Returns costly values that several kernels of one chain would each compute. Storing them computes
+// them once.
 std::vector<ir::ValueId> RepeatedInChains(const ir::Program& program, const ir::Grouping& grouping,
                                           const std::vector<ChainGroups>& chains);
 

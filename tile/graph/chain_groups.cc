@@ -23,20 +23,20 @@ using ir::ValueId;
 using math::Affine;
 using poly::FlatContraction;
 
-constexpr size_t kMostKernels = 12;  // of a chain: drivers take their time to compile long ones
-constexpr int64_t kLittleWork = 1 << 15;  // index points that one core does as soon as it is asked
+constexpr size_t kMostKernels = 12;       // per chain; longer kernels take long to compile
+constexpr int64_t kLittleWork = 1 << 15;  // index points that one core computes without help
 
-// A chain while it grows.
+// A chain under construction.
 struct Growing {
   bool has_planes = false;
   bool takes_products = false;
-  bool may_be_long = false;  // its rows, see RowChain::has_long_rows
+  bool may_be_long = false;  // see RowChain::has_long_rows
   Layout layout = Layout::kNone;
   std::map<int, std::vector<int>> axes = {};  // per group: the output index of each row axis
-  std::map<int, FlatContraction> split = {};  // kernels of it whose indices were divided
+  std::map<int, FlatContraction> split = {};  // kernels of the chain with split indices
   std::vector<int64_t> rows = {};
-  std::map<ValueId, poly::RowTensor> written = {};  // by the chain's kernels
-  std::set<int> after = {};  // groups that are not in the chain and wait for it
+  std::map<ValueId, poly::RowTensor> written = {};  // results of the chain's kernels
+  std::set<int> after = {};                         // groups outside the chain that depend on it
 };
 
 class ChainFinder {
@@ -72,7 +72,7 @@ class ChainFinder {
 
  private:
   const FlatContraction& kernel(int g) const { return *kernels_[g]; }
-  // As the chain has it.
+  // Returns the kernel as the chain uses it, perhaps with split indices.
   const FlatContraction& kernel(int g, const Growing& growing) const {
     const auto found = growing.split.find(g);
     return found == growing.split.end() ? kernel(g) : found->second;
@@ -81,7 +81,7 @@ class ChainFinder {
     return grouping_.storage[flat.tensors[tensor].value];
   }
 
-  // The chain that begins with a reduction, if it has two kernels and is worth it.
+  // Grows a chain from a reduction; returns nothing unless it has two kernels and is worth it.
   std::optional<Growing> Grow(int g) const {
     Growing growing;
     if (options_.planes) {
@@ -96,7 +96,7 @@ class ChainFinder {
     return std::nullopt;
   }
 
-  // The same with products of matrices, where that is better.
+  // Grows a chain with matmuls; returns nothing unless it is better than `without`.
   std::optional<RowChain> GrowProducts(int g, const std::optional<RowChain>& without,
                                        bool may_be_long) const {
     if (!options_.takes_products) return std::nullopt;
@@ -110,8 +110,8 @@ class ChainFinder {
     return chain;
   }
 
-  // A product whose kernel reads others at the place that it writes, as a gate does, with blocks of
-  // its columns as rows.
+  // Grows a chain from a matmul whose epilogue reads other matmuls at the same element, such as a
+  // gate. Blocks of columns serve as row axes.
   std::optional<RowChain> GrowColumns(int g) const {
     if (!options_.takes_products) return std::nullopt;
     std::optional<RowChain> best;
@@ -151,7 +151,7 @@ class ChainFinder {
     if (!Add(g, std::move(axes), growing)) return false;
     for (int h = g + 1; h < graph_.group_count(); ++h) AddAfter(h, growing);
     for (int p = growing->axes.rbegin()->first; p-- > 0;) AddBefore(p, growing);
-    // A chain that is not worth it may be without a product at its end.
+    // Without its last kernels, the rest of the chain may be worth it.
     while (growing->axes.size() >= 2 &&
            (!IsWorthIt(*growing) || WaitsForItself(graph_, GroupsOf(*growing), chains_))) {
       RemoveLast(growing);
@@ -164,7 +164,7 @@ class ChainFinder {
     const bool is_product = IsProduct(g, axes, *growing);
     if (!IsRowWork(flat, axes, growing->has_planes, kLittleWork) && !is_product) return false;
     if (options_.single_results && HasSeveralResults(flat, axes) && !is_product) return false;
-    // A kernel that transposes has its own ways.
+    // Kernels that transpose their rows are not fused.
     const Layout layout = Join(growing->layout, LayoutOf(flat, axes));
     auto written = WrittenAxes(flat, axes);
     if (!written && growing->takes_products) {
@@ -185,7 +185,7 @@ class ChainFinder {
                        [&](int group) { return others.count(group) > 0; });
   }
 
-  // A later group joins, or has to wait.
+  // Adds a later group to the chain, or marks it as dependent on the chain.
   void AddAfter(int g, Growing* growing) const {
     const std::set<int>& producers = graph_.producers(g);
     const bool waits = Touches(producers, growing->after);
@@ -201,8 +201,8 @@ class ChainFinder {
     growing->after.insert(g);
   }
 
-  // The indices at which a kernel reads the rows of what the chain writes; nothing where it reads
-  // another row, too.
+  // Returns the kernel's row indices, derived from its reads of the chain's results; nothing if it
+  // reads other rows, too.
   std::optional<std::vector<int>> RowsRead(int g, Growing* growing) const {
     for (int tensor : ReadAnywhere(kernel(g))) {
       if (growing->written.count(StorageOf(kernel(g), tensor)) > 0) return std::nullopt;
@@ -224,8 +224,8 @@ class ChainFinder {
     return axes;
   }
 
-  // Divides the kernel's indices where it reads what the chain writes, or products before it, by a
-  // reshape.
+  // Splits the kernel's indices to match reshapes between the chain's results (or preceding
+  // matmuls) and the kernel's reads.
   void SplitLikeWritten(int g, Growing* growing) const {
     auto split = SplitForReshapes(kernel(g), [&](int tensor) -> const std::vector<int64_t>* {
       const ValueId value = StorageOf(kernel(g), tensor);
@@ -256,7 +256,8 @@ class ChainFinder {
     growing->axes.erase(last);
   }
 
-  // An elementwise kernel before the chain that gives it rows joins, too, or a product.
+  // Adds an elementwise kernel or a matmul before the chain, if the chain reads its results by
+  // rows.
   void AddBefore(int p, Growing* growing) const {
     if (growing->axes.count(p) > 0 || in_chain_[p] || !kernels_[p] ||
         (kernel(p).is_reduction() && !growing->takes_products) ||
@@ -273,7 +274,7 @@ class ChainFinder {
     Add(p, *std::move(axes), growing);
   }
 
-  // The kernel's own indices for the rows at which the chain reads its results.
+  // Returns the kernel's own row indices, derived from the chain's reads of its results.
   std::optional<std::vector<int>> RowsGiven(int p, const Growing& growing) const {
     const FlatContraction& given = kernel(p, growing);
     std::vector<int> axes(growing.rows.size(), -1);
@@ -293,7 +294,8 @@ class ChainFinder {
     return axes;
   }
 
-  // Divides the kernel's indices where the chain reads its results by rows in several parts.
+  // Splits the kernel's indices if the chain reads its results with several indices per row
+  // dimension.
   bool SplitLikeReaders(int p, Growing* growing) const {
     for (const auto& [group, axes] : growing->axes) {
       const FlatContraction& flat = kernel(group, *growing);
@@ -313,14 +315,14 @@ class ChainFinder {
     for (const auto& [group, axes] : growing.axes) {
       points += std::max(kernel(group).point_count(), kernel(group).output_point_count());
     }
-    // Who is asked for products counts the cores, too.
+    // For chains with matmuls, `takes_products` judges idle cores.
     const bool is_little = points <= kLittleWork || points <= count * options_.row_points;
     const bool is_idle = (count == 1 || count < options_.cores) && !is_little;
     if (is_idle && !HasProduct(growing)) return false;
     return growing.may_be_long || RowBytes(growing) <= options_.row_bytes;
   }
 
-  // What is touched of all tensors for one row.
+  // Bytes of all tensors that one row touches.
   int64_t RowBytes(const Growing& growing) const {
     std::map<ValueId, int64_t> bytes;
     for (const auto& [group, axes] : growing.axes) {
@@ -369,12 +371,13 @@ class ChainFinder {
     return chain;
   }
 
-  // What the group stores is a single tensor that only the chain reads.
+  // Returns true if the group stores a single tensor, and only the chain reads it.
   bool IsReadWithin(int group, const Growing& growing) const {
     const std::vector<poly::Output>& outputs = kernel(group).outputs;
     const DataType type = outputs[0].shape.type;
     if (outputs.size() != 1 || outputs_.count(outputs[0].value) > 0) return false;
-    // Stages that share a loop hand on what they have computed, unrounded; products have none.
+    // Fused elementwise stages pass values without rounding to the stored type; stages with matmuls
+    // round them.
     const bool is_rounded = ComputeType(type) != type;
     if (type == DataType::kBool || (is_rounded && !growing.takes_products)) return false;
     const std::set<int>& consumers = graph_.consumers(group);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels over the same rows that can run in one launch, one after the other for each block of
-// rows: softmax, normalisations, their gradients, and whatever else is a chain of reductions along
-// rows and elementwise operations on what they give.
+// Finds row chains: kernels over the same rows that can run in one launch, block of rows by block
+// of rows. Examples are softmax, normalisations and their gradients: reductions along rows, and
+// elementwise operations on their results.
 #pragma once
 
 #include <cstdint>
@@ -21,40 +21,41 @@ namespace tartan::graph {
 struct RowChain;
 
 struct ChainOptions {
-  int64_t cores = 1;              // a chain has rows for all of them, or little work
-  int64_t row_bytes = 1 << 20;    // that a row's tensors may take
-  int64_t local_bytes = 1 << 17;  // that may be kept for a block of rows, for one row
-  int64_t row_points = 0;         // a row of so few index points is little work for one core
-  bool planes = false;            // rows may be planes over which windows slide
-  bool single_results = false;    // a reduction gives one element for a row
-  // Whether a chain with products of matrices, as attention is, is better than the one without them
-  // (null: none) and kernels of their own for the rest. None: no chain has such products.
+  int64_t cores = 1;              // minimum number of rows, unless the work is small
+  int64_t row_bytes = 1 << 20;    // maximum bytes of all tensors of one row
+  int64_t local_bytes = 1 << 17;  // maximum bytes of intermediates of one row in local memory
+  int64_t row_points = 0;         // up to this many index points per row count as small work
+  bool planes = false;            // rows may be planes that a pooling window slides over
+  bool single_results = false;    // reductions must have a single result per row
+  // Decides if a chain with matmuls, such as attention, is better than the chain `without` (may be
+  // null) plus separate kernels for the rest. If empty, no chain contains matmuls.
   std::function<bool(const RowChain& chain, const RowChain* without)> takes_products = nullptr;
 };
 
-// Row axes are output indices of the first reduction: all of them, or those in front of where its
-// window slides. Every kernel of a chain has each of them as
-// an output index of its own, and reads what others of the chain write at its own row alone.
+// A group of kernels over common rows.
+// Row axes are output indices of the first reduction: all of them, or those before its sliding
+// window. Every kernel of a chain has an output index for each row axis. It reads results of the
+// chain only in its own row.
 struct RowChain {
   std::vector<int> groups;    // positions in Grouping::groups, in order
   std::vector<int64_t> rows;  // range of each row axis
-  // Per group; their tensors' values are those that hold the elements.
+  // One kernel per group; each tensor's value is the owner of its memory.
   std::vector<poly::RowKernel> kernels;
-  std::vector<poly::RowTensor> tensors;  // that only the chain reads, and that are not in memory
+  std::vector<poly::RowTensor> tensors;  // intermediates that only the chain reads; not in memory
   int64_t row_bytes = 0;                 // of all tensors, for one row
   Layout layout = Layout::kNone;
-  bool has_products = false;  // of matrices
-  // With products: what it touches or keeps of a row is more than the options allow, so that rows
-  // are not to be held whole.
+  bool has_products = false;  // has matmuls
+  // A row's tensors exceed the limits of the options, so that a kernel must process rows in blocks
+  // of keys. Only for chains with matmuls.
   bool has_long_rows = false;
 };
 
-// The kernels of each group; null for those that no chain may have: special operations, kernels
-// that do not write all of their output, and what depends on constants alone.
+// The kernel of each group. Null for groups that no chain may contain: special operations, kernels
+// that write only a part of their output, and load-time values.
 using GroupKernels = std::vector<const poly::FlatContraction*>;
 
-// Chains have two kernels at least and no kernel in common. What a chain reads, and does not
-// compute, never depends on it.
+// Finds disjoint chains of two or more kernels. A value that a chain reads but does not compute
+// never depends on the chain.
 std::vector<RowChain> FindRowChains(const ir::Program& program, const ir::Grouping& grouping,
                                     const GroupKernels& kernels, const ChainOptions& options);
 

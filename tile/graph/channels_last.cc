@@ -26,7 +26,7 @@ std::vector<T> ChannelsLast(std::vector<T> dims) {
   return dims;
 }
 
-// The channels of `output` are those of `input`, and so is dimension 0.
+// Returns true if dimensions 0 and 1 of the output are also dimensions 0 and 1 of the input.
 bool KeepsChannels(const ir::Access& output, const ir::Access& input) {
   return input.indices.size() == output.indices.size() &&
          ShareVariable(output.indices[0], input.indices[0]) &&
@@ -38,7 +38,7 @@ bool IsConvolution(const ir::Value& value) {
   return convolution.has_value() && convolution->channels == 1;
 }
 
-// A gather along one dimension by a list of positions.
+// Returns a gather along one dimension with a list of indices; null for other values.
 const ir::Special* AsListGather(const ir::Program& program, const ir::Value& value) {
   const auto* special = std::get_if<ir::Special>(&value.op);
   const bool is_list = special != nullptr && special->kind == ir::SpecialKind::kGather &&
@@ -77,7 +77,7 @@ class Mover {
       is_last_[v] = !is_output[v] && HasChannels(program_.values[v].shape) &&
                     (IsConvolution(program_.values[v]) || Follows(program_.values[v]));
     }
-    // Whether something reads a value that can do so in either order.
+    // Marks values with a reader that accepts both orders.
     std::vector<bool> is_wanted(size, false);
     for (size_t v = size; v-- > 0;) {
       if (!is_wanted[v]) is_last_[v] = false;
@@ -94,7 +94,7 @@ class Mover {
            shape.element_count() > shape.dims[0] * shape.dims[1];
   }
 
-  // The operation hands channels on, and an operand has them last.
+  // Returns true if the operation preserves channels and an operand is channels-last.
   bool Follows(const ir::Value& value) const {
     return Match(
         value.op,
@@ -163,8 +163,8 @@ class Mover {
     ValueId tensor = ir::kNoValue;
   };
 
-  // Where the contraction multiplies rows that were flattened with channels last, its matrix with
-  // elements in the same order.
+  // If the contraction multiplies rows that were flattened from channels-last images, returns its
+  // matrix in the same element order.
   std::optional<ReadMatrix> MatrixOfLast(const ir::Contraction& contraction) {
     const std::optional<FlattenedProduct> product = flattened_.AsProduct(contraction);
     if (!product.has_value()) return std::nullopt;
@@ -176,7 +176,7 @@ class Mover {
     return ReadMatrix{input, InOrderOf(image, matrix, product->summed_dim)};
   }
 
-  // The matrix whose dimension `dim` goes along the elements of an image with channels last.
+  // Reorders dimension `dim` of the matrix to match an image with channels last.
   ValueId InOrderOf(ValueId image, ValueId matrix, int dim) {
     const std::string name = absl::StrCat(value(matrix).name, "_channels_last");
     const DataType type = value(matrix).shape.type;
@@ -195,7 +195,7 @@ class Mover {
         {name, value(matrix).shape, ir::Special{ir::SpecialKind::kReshape, {moved}, {}}});
   }
 
-  // The value in the order that the program gave it.
+  // Returns the value in the program's original order, copied if necessary.
   ValueId Original(ValueId v) {
     if (!is_last_[v]) return Number(v);
     if (original_copy_[v] != ir::kNoValue) return original_copy_[v];
@@ -206,8 +206,7 @@ class Mover {
     return original_copy_[v];
   }
 
-  // What broadcasts to a value of `rank` dimensions with channels last as `v` does to one in the
-  // program's order.
+  // Returns `v` in the form that broadcasts to a channels-last value of `rank` dimensions.
   ValueId Last(ValueId v, size_t rank) {
     if (is_last_[v] && dims(v).size() == rank) return Number(v);
     if (value(v).shape.element_count() == 1) return Original(v);
@@ -227,7 +226,7 @@ class Mover {
   Rewriter rewriter_;
   const FlattenedRows flattened_;
   std::vector<bool> is_last_;
-  std::vector<ValueId> original_copy_;  // of values with channels last, once made
+  std::vector<ValueId> original_copy_;  // copies in channels-first order, created on demand
 };
 
 }  // namespace

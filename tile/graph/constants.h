@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of a program are known before it runs.
+// Finds the values of a program that are known at load.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace tartan::graph {
 
-// Of each value: nothing it depends on is given at run time.
+// Returns, per value, whether it depends only on constants.
 std::vector<bool> FindConstants(const ir::Program& program);
 
 }  // namespace tartan::graph

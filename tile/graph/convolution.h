@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions among contractions.
+// Recognizes convolutions among contractions.
 #pragma once
 
 #include <optional>
@@ -8,19 +8,22 @@
 
 namespace tartan::graph {
 
-// Both polynomials depend on one index at least.
+// Returns true if some index has a nonzero coefficient in both affine functions.
 bool ShareVariable(const math::Affine& a, const math::Affine& b);
 
 struct Convolution {
+  // A contraction that AsConvolution recognized.
   const ir::Contraction* contraction = nullptr;
-  int data = 0;      // position among its inputs
-  int weights = 1;   // of the other input
-  int channels = 1;  // the dimension that they are in the data and in the result
+  int data = 0;      // position among the contraction's inputs
+  int weights = 1;   // position of the other input
+  int channels = 1;  // the channel dimension of the data and of the result
 };
 
-// A sum of products that runs over every dimension of one factor, the data, but the channels, which
-// are dimension 1 or the last and which the other factor brings: dense, grouped, depthwise and
-// transposed convolutions of any number of spatial dimensions, and their gradients by the data.
+// Recognizes sums of elementwise multiplications that cover every dimension of the data except the
+// channels. Channels are dimension 1 or the last one, and the output channels come from the
+// weights.
+// Matches dense, grouped, depthwise and transposed convolutions with any number of spatial
+// dimensions, and their gradients with respect to the data.
 std::optional<Convolution> AsConvolution(const ir::Value& value);
 
 }  // namespace tartan::graph

@@ -37,7 +37,7 @@ class Grouper {
           GrowRegion(static_cast<ValueId>(v));
         }
       }
-      std::vector<bool> leaves(size_);  // its region
+      std::vector<bool> leaves(size_);  // whether the value leaves its region
       for (size_t v = 0; v < size_; ++v) {
         leaves[v] = region_[v] != ir::kNoValue && UsedOutsideRegion(static_cast<ValueId>(v));
       }
@@ -46,7 +46,9 @@ class Grouper {
     MarkNeeded();
     if (options_.fuse) JoinPermutations(program_, spaces_, constant_, &region_, &in_memory_);
     if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
-    // What is stored because it is repeated divides the rest, and what is divided is repeated.
+    // Round 1 counts the cost of inlining and stores shared values. Round 2 also stores values that
+    // are too costly to inline. Both marks run again, because each stored value changes cost and
+    // sharing of the others.
     for (const bool may_store : {false, true}) {
       MarkCostly(may_store);
       MarkRepeated();
@@ -95,8 +97,8 @@ class Grouper {
     }
   }
 
-  // Collects the elementwise operations that can follow `root` in its kernel: at every element they
-  // need that element of the region and values whose kernels run before.
+  // Collects the elementwise operations that can follow `root` in its kernel. They read the region
+  // at their own element, and other values from kernels that run earlier.
   void GrowRegion(ValueId root) {
     region_[root] = root;
     std::vector<ValueId> members = {root};
@@ -111,7 +113,7 @@ class Grouper {
       ++operations;
       candidates.insert(users_[candidate].begin(), users_[candidate].end());
     }
-    // A reshape at the region's end is a view of what is stored.
+    // A reshape at the region's end is a view of the stored value.
     for (size_t m = members.size(); m-- > 1;) {
       const ValueId member = members[m];
       const bool used_inside = std::any_of(users_[member].begin(), users_[member].end(),
@@ -124,15 +126,15 @@ class Grouper {
     const bool is_elementwise = std::holds_alternative<ir::Elementwise>(value(candidate).op);
     if (!is_elementwise && kind_[candidate] != Kind::kReshape) return false;
     if (inlined_[candidate]) return false;
-    // States are read and written in the order of memory. Where rows of a reduction's result are
-    // shorter than a vector, its lanes lie apart: weights of convolutions.
+    // State updates access memory in order. If rows of the reduction's result are shorter than a
+    // vector, its lanes are strided in memory (weights of convolutions).
     constexpr int64_t kShortRow = 16;
     const std::vector<int64_t>& dims = value(root).shape.dims;
     if (is_update_[candidate] && dims.size() > 2 && dims.back() < kShortRow) return false;
     const int64_t most = options_.max_update_terms;
     if (is_update_[candidate] && PointsOf(spaces_[root]) / most > value(root).shape.element_count())
       return false;
-    // A reduction of constants is done once; what follows on values of a run is not.
+    // A reduction of constants runs once, at load; operations on values of a run must not join it.
     if (constant_[root] != constant_[candidate]) return false;
     const TensorShape& shape = value(candidate).shape;
     const int64_t count = value(root).shape.element_count();
@@ -144,7 +146,8 @@ class Grouper {
         return false;
       }
     }
-    // Both ways: outputs are written, and reshapes inside are read, through the root's coordinates.
+    // Both directions are needed: outputs are written through the root's coordinates, and reshapes
+    // inside the region are read through them.
     const poly::IndexSpace& space = *spaces_[root];
     const auto coords =
         poly::ReshapeCoords(space.output_coords, value(root).shape.dims, shape.dims, space.indices);
@@ -153,7 +156,7 @@ class Grouper {
                .has_value();
   }
 
-  // Values that something can only read from memory.
+  // Marks values that some reader needs in memory.
   void MarkNeeded() {
     for (ValueId v : options_.held) in_memory_[v] = true;
     for (size_t v = 0; v < size_; ++v) {
@@ -183,7 +186,7 @@ class Grouper {
     }
   }
 
-  // The value's elements must be in memory: its own, or those it is a reshape of.
+  // Marks the value as stored, or the value that it is a reshape of.
   void Need(ValueId v) {
     while (kind_[v] == Kind::kReshape && region_[v] == ir::kNoValue) {
       v = std::get<ir::Special>(value(v).op).operands[0];
@@ -197,7 +200,8 @@ class Grouper {
                        [&](ValueId user) { return region_[user] != region_[v]; });
   }
 
-  // Operations and reads that computing one element of each value in place costs.
+  // Counts operations and reads needed to compute one element of each value inline. With
+  // `may_store`, stores values that exceed the limits.
   void MarkCostly(bool may_store) {
     constexpr int kMany = 1 << 20;
     operations_.assign(size_, 0);
@@ -230,8 +234,8 @@ class Grouper {
     }
   }
 
-  // Several operations on constants, whose result every run would need for many elements: the scale
-  // and shift of a normalisation.
+  // Returns true for several operations on constants whose result runs read for many elements, such
+  // as scale and shift of a normalisation.
   bool IsDoneAtLoad(ValueId v) const {
     constexpr int kWorthAKernel = 2;
     if (!options_.fuse || !constant_[v] || reads_[v] == 0 || operations_[v] < kWorthAKernel) {
@@ -240,7 +244,7 @@ class Grouper {
     return IsReadTwice(v);
   }
 
-  // By a run, for several elements. Perhaps as a view.
+  // Returns true if runs read each element more than once, possibly through a view.
   bool IsReadTwice(ValueId v) const {
     const int64_t count = value(v).shape.element_count();
     return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
@@ -249,14 +253,15 @@ class Grouper {
     });
   }
 
-  // A concatenation of constants that runs read: they would choose a part for each element.
+  // Returns true for a concatenation of constants that runs read. Inlined, it would select a part
+  // for each element.
   bool IsJoinedAtLoad(ValueId v) const {
     return options_.fuse && constant_[v] && HasPieceBefore(value(v)) && IsReadByRuns(v) &&
            std::none_of(users_[v].begin(), users_[v].end(),
                         [&](ValueId user) { return HasPieceBefore(value(user)); });
   }
 
-  // Perhaps by way of what is computed where it is read.
+  // Returns true if a run reads the value, possibly through inlined values.
   bool IsReadByRuns(ValueId v) const {
     return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
       const bool is_read_through = kind_[user] == Kind::kReshape || kind_[user] == Kind::kPointwise;
@@ -264,13 +269,13 @@ class Grouper {
     });
   }
 
-  // Stores what several kernels would compute, or one kernel several times over.
+  // Stores values that several kernels would compute, or that one kernel would compute repeatedly.
   void MarkRepeated() {
     constexpr size_t kManySinks = 4;
     constexpr int kCheapOperations = 4;
     constexpr int kCheapReads = 2;
     sinks_.assign(size_, {});
-    std::vector<bool> reused(size_, false);  // one of them would do so too often
+    std::vector<bool> reused(size_, false);  // one of the sinks would recompute it too often
     for (size_t i = size_; i-- > 0;) {
       const ValueId v = static_cast<ValueId>(i);
       for (ValueId user : users_[v]) {
@@ -289,7 +294,8 @@ class Grouper {
       }
       if (kind_[v] != Kind::kPointwise || region_[v] != ir::kNoValue || in_memory_[v]) continue;
       if (inlined_[v] || narrow_[v] != ir::kNoValue) continue;
-      if (RepeatsElements(program_, value(v), spaces_[v])) continue;  // what it repeats is stored
+      // Its operand is stored instead.
+      if (RepeatsElements(program_, value(v), spaces_[v])) continue;
       const bool cheap = operations_[v] <= kCheapOperations && reads_[v] <= kCheapReads;
       if ((sinks_[v].size() > 1 && (!cheap || sinks_[v].size() > kManySinks)) ||
           (reused[v] && operations_[v] > 0)) {
@@ -298,7 +304,7 @@ class Grouper {
     }
   }
 
-  // Computed in no reduction's kernel, at any single element.
+  // Returns the values that belong to no reduction's kernel and can be computed element by element.
   std::vector<bool> FreeValues() const {
     std::vector<bool> is_free(size_, false);
     for (size_t v = 0; v < size_; ++v)
@@ -306,8 +312,8 @@ class Grouper {
     return is_free;
   }
 
-  // In the kernel of what reads it, at every run: it is not stored to divide what would be too
-  // much.
+  // Returns the values that the kernel of a reader may compute. Values that were stored to split
+  // overlong computations are excluded.
   std::vector<bool> MayBeMadeBefore(const KernelOrder& order) const {
     std::vector<bool> may_be(size_, false);
     for (size_t v = 0; v < size_; ++v)
@@ -318,7 +324,8 @@ class Grouper {
 
   ir::Grouping MakeGrouping() {
     ir::Grouping grouping;
-    std::vector<std::tuple<ValueId, int, ValueId>> order;  // latest root, roots first, position
+    // Sort key: latest root, roots first, position.
+    std::vector<std::tuple<ValueId, int, ValueId>> order;
     std::vector<std::vector<ValueId>> region_outputs(size_);
     const std::vector<ValueId> latest_root = LatestRoots(latest_root_, joined_);
     for (size_t i = 0; i < size_; ++i) {
@@ -370,19 +377,19 @@ class Grouper {
   const size_t size_;
   std::vector<Kind> kind_;
   std::vector<std::vector<ValueId>> users_;
-  std::vector<bool> constant_;        // depends on constant inputs alone
-  std::vector<ValueId> latest_root_;  // the last root a value depends on; -1: none
+  std::vector<bool> constant_;        // depends only on constants
+  std::vector<ValueId> latest_root_;  // the last root that the value depends on; -1: none
   std::vector<ValueId> region_;       // the root whose kernel computes the value as an epilogue
   std::vector<bool> in_memory_;
   std::vector<bool> inlined_;
-  std::vector<ValueId> narrow_;  // what it is converted from, where that is narrower
+  std::vector<ValueId> narrow_;  // the narrower value that it is cast from
   std::vector<bool> is_output_;
-  std::vector<bool> is_update_;  // belongs to the update of a state
+  std::vector<bool> is_update_;  // belongs to a state update
   std::vector<int> operations_;
   std::vector<int> reads_;
   std::vector<std::set<ValueId>> sinks_;  // the kernels that compute or read the value
   PieceStorage pieces_;
-  std::vector<ValueId> joined_;  // the value whose kernel makes this one, too
+  std::vector<ValueId> joined_;  // the value whose kernel also computes this one
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides a program into kernels. Elementwise operations after a reduction join its kernel;
-// elementwise and element-moving operations before any operation are computed where they are read,
-// unless that would repeat much work.
+// Fusion: divides a program into kernels. Elementwise operations after a reduction become its
+// epilogue. Elementwise and element-moving producers are inlined into their readers, unless that
+// repeats much work.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@
 namespace tartan::graph {
 
 struct GroupOptions {
-  // False: one kernel per operation, for finding out whether fusion is at fault.
+  // False: one kernel per operation, to find out whether fusion causes a problem.
   bool fuse = true;
-  // A kernel repeats at most this many scalar operations of producers per element, and reads at
-  // most this many tensors.
+  // Maximum scalar operations of inlined producers per element, and maximum tensors that a kernel
+  // reads.
   int max_inlined_operations = 48;
   int max_inlined_reads = 20;
   int max_epilogue_operations = 64;
-  // How often a kernel may compute an element of a producer.
+  // Maximum number of times that a kernel may recompute an element of a producer.
   int max_repeats = 2;
-  // Updates of states join the kernel of a reduction that adds up at most so many terms: they read
-  // and write so much that its tiles would have to be small.
+  // Maximum K of a reduction whose kernel also updates states. Updates read and write many tensors,
+  // which would force smaller register tiles.
   int64_t max_update_terms = std::numeric_limits<int64_t>::max();
-  // Reductions decode weights of a few bits each (small_weights.h) however many rows use them.
+  // Reductions decode low-precision weights inline (small_weights.h), for any number of rows.
   bool decodes_for_many_rows = false;
-  // Elementwise values that are held in memory in any case.
+  // Elementwise values that must be stored in memory.
   std::vector<ir::ValueId> held = {};
-  // Elementwise values that are computed where they are read, whatever that repeats.
+  // Elementwise values that must be inlined into their readers, whatever work that repeats.
   std::vector<ir::ValueId> inlined = {};
 };
 

@@ -25,7 +25,7 @@ void GroupGraph::Visit(const ir::Program& program, const ir::Grouping& grouping,
                        ValueId value) {
   const bool is_own = value == grouping.groups[group].root || group_of_[value] == group;
   if (grouping.in_memory[value] && !is_own) {
-    // A piece of a concatenation lies in the memory of the last one.
+    // A piece of a concatenation is stored in the memory of the last piece.
     const int own = group_of_[value];
     const int producer = own >= 0 ? own : group_of_[grouping.storage[value]];
     if (producer < 0) return;  // an input

@@ -8,8 +8,8 @@ namespace {
 
 using ir::ValueId;
 
-// Differences from zero points and padding take fewer. Each might be computed twice for each that
-// reads it, so that long chains must stay in memory.
+// Maximum number of values per matmul. Subtracting zero points and padding need fewer; values of
+// longer computations may be computed twice per reader, so they stay in memory.
 constexpr size_t kMostValues = 12;
 
 bool IsProductSum(const ir::Value& value) {

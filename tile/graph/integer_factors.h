@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operands of integer products, back to what they are computed from.
+// Traces operands of integer matmuls back to the values that they are computed from.
 #pragma once
 
 #include <map>
@@ -10,9 +10,9 @@
 
 namespace tartan::graph {
 
-// For each contraction that adds up products of int32: the int32 values that its operands are
-// computed from element by element, the operands included. Conversions from narrower integers are
-// among them, what they convert is not. Products whose operands take many such values are left out.
+// Returns, for each int32 matmul, the int32 values that its operands are computed from elementwise,
+// including the operands. Conversions from narrower integers are included, their sources are not.
+// Matmuls with too many such values are left out.
 std::map<ir::ValueId, std::vector<ir::ValueId>> FindIntegerFactors(
     const ir::Program& program, const poly::ProgramSpaces& spaces);
 

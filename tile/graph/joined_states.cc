@@ -24,7 +24,7 @@ bool HaveSameSizes(const ir::Program& program, ValueId a, ValueId b) {
   return program.values[a].shape.dims == program.values[b].shape.dims;
 }
 
-// All that is computed with `reader` reads the value element by element.
+// Returns true if all values inlined into `reader` read the value element by element.
 bool IsReadInPlace(const ir::Program& program, ValueId v, ValueId reader,
                    const std::vector<bool>& in_memory, bool is_in_place = true) {
   is_in_place = is_in_place && HaveSameSizes(program, v, reader) &&
@@ -48,7 +48,7 @@ void JoinUpdates(const ir::Program& program, const std::vector<bool>& is_free,
   for (const ir::Value& value : program.values) {
     for (const ValueId operand : ir::Operands(value.op)) is_used[operand] = true;
   }
-  // The next value whose kernel computes a value on its way.
+  // Next value whose kernel computes an intermediate value.
   std::vector<ValueId> maker(size, ir::kNoValue);
   const auto sink_of = [&](ValueId v) {
     while ((*joined)[v] != ir::kNoValue) v = (*joined)[v];
@@ -118,7 +118,7 @@ bool KernelOrder::IsBefore(ValueId a, ValueId b) const {
 void JoinReadValues(const ir::Program& program, const KernelOrder& order,
                     const std::vector<bool>& in_memory, const std::vector<bool>& may_join,
                     const std::vector<std::set<ValueId>>& sinks, std::vector<ValueId>* joined) {
-  constexpr int kMostJoined = 3;  // to a kernel, which takes the longer to compile
+  constexpr int kMostJoined = 3;  // per kernel; longer kernels take longer to compile
   const std::vector<bool>& is_free = order.is_free;
   std::vector<int> counts(program.values.size(), 0);
   for (size_t i = program.values.size(); i-- > 0;) {
@@ -129,7 +129,8 @@ void JoinReadValues(const ir::Program& program, const KernelOrder& order,
                           [&](ValueId a, ValueId b) { return order.IsBefore(a, b); });
     if (!in_memory[first] || !is_free[first]) continue;
     const ValueId maker = (*joined)[first] == ir::kNoValue ? first : (*joined)[first];
-    // A kernel cannot read other elements of a value that it writes: they may not be written yet.
+    // A kernel cannot read other elements of a value that it writes, as they may not be written
+    // yet.
     const bool is_ready = std::all_of(sinks[i].begin(), sinks[i].end(), [&](ValueId sink) {
       if (!is_free[sink]) return false;
       if (sink != first && sink != maker) return order.IsBefore(maker, sink);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that one kernel makes: a parameter and its optimiser's averages, the cell and the hidden
-// state of a recurrent step.
+// Finds values that one elementwise kernel can compute together, such as a parameter and its
+// optimizer averages, or the cell and hidden state of a recurrent step.
 #pragma once
 
 #include <set>
@@ -10,36 +10,35 @@
 
 namespace tartan::graph {
 
-// `is_free`: per value, computable element by element in a kernel of its own. `joined`: per value,
-// the value whose kernel makes this one, too; kNoValue for none.
+// `is_free`: per value, whether a separate kernel can compute it element by element. `joined`: per
+// value, the value whose kernel also computes it, or kNoValue.
 
-// Next values that nothing reads, have the same sizes, and are made of the same elementwise values
-// of an update (updates.h).
+// Joins next values that nothing reads, have the same shape, and share elementwise values of an
+// update (updates.h).
 void JoinUpdates(const ir::Program& program, const std::vector<bool>& is_free,
                  const std::vector<bool>& in_memory, std::vector<ir::ValueId>* joined);
 
-// Next values that only the next value of another state of their sizes reads, element by element.
-// `sinks`: the kernels that need a value, each by what it computes.
+// Joins next values that only the next value of another state of the same shape reads, element by
+// element. `sinks`: per value, the kernels that need it.
 void JoinReadStates(const ir::Program& program, const std::vector<bool>& is_free,
                     const std::vector<bool>& in_memory,
                     const std::vector<std::set<ir::ValueId>>& sinks,
                     std::vector<ir::ValueId>* joined);
 
-// Of each value the last root that its kernel depends on, with what is joined.
+// Returns, per value, the last root that its kernel depends on, including joined values.
 std::vector<ir::ValueId> LatestRoots(std::vector<ir::ValueId> latest_root,
                                      const std::vector<ir::ValueId>& joined);
 
-// Where the kernel of a value is among others: the latest root comes first, a root before what
-// follows it.
+// Execution order of kernels: sorted by latest root, each root before its elementwise followers.
 struct KernelOrder {
   std::vector<ir::ValueId> latest_root;
   std::vector<bool> is_free;
   bool IsBefore(ir::ValueId a, ir::ValueId b) const;
 };
 
-// Values that one elementwise value of their sizes reads before all others do: its kernel has each
-// element of them at hand. `sinks` as above; where a reduction is among them, chains over rows do
-// better. `may_join`: values that need no kernel of their own.
+// Joins a value to the elementwise value of the same shape that reads it first, whose kernel has
+// each element available. `may_join`: values that need no separate kernel. Values that reductions
+// read are not joined, because row chains fuse those better.
 void JoinReadValues(const ir::Program& program, const KernelOrder& order,
                     const std::vector<bool>& in_memory, const std::vector<bool>& may_join,
                     const std::vector<std::set<ir::ValueId>>& sinks,

@@ -16,19 +16,19 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
-// How far a dimension is read beyond its two ends.
+// Number of elements read beyond the two ends of a dimension.
 struct Margin {
   int64_t before = 0;
   int64_t after = 0;
 };
 
-// What the indices of a contraction are, and the indices that those are made of.
+// The indices of a contraction as affine functions of other indices.
 struct IndexValues {
   std::vector<Affine> values;
   std::vector<poly::Index> indices;
 };
 
-// As if each index took all of its values beside all values of the others.
+// Treats the indices as independent: each takes all its values with all values of the others.
 IndexValues IndependentValues(const poly::IndexSpace& space) {
   IndexValues result;
   for (size_t i = 0; i < space.original.size(); ++i) {
@@ -50,15 +50,15 @@ std::vector<Margin> MarginsOf(const ir::Access& access, const std::vector<int64_
   return margins;
 }
 
-// So many times as many elements an input may have with zeros around it.
+// Maximum growth of an input's element count by padding.
 constexpr int64_t kGrowth = 2;
 constexpr int64_t kGrowthBesideWeights = 4;
 
-// Sizes of windows rather than of images, and ranges of indices within them.
+// Maximum size of a dimension, and maximum range of an index, that count as a window.
 constexpr int64_t kShortSize = 8;
 constexpr int64_t kShortRange = 4;
 
-// Conditions along such indices are the same all over a tile, and save the work that they exclude.
+// Conditions on short indices are uniform over a tile, and skip the work that they exclude.
 bool AreShort(const poly::IndexSpace& space) {
   for (const math::RangeConstraint& constraint : space.constraints) {
     for (size_t i = 0; i < space.indices.size(); ++i) {
@@ -71,9 +71,10 @@ bool AreShort(const poly::IndexSpace& space) {
   return true;
 }
 
-// All that is summed is a small window that slides over an input: plans unroll it, and tell the
-// edges from the middle.
+// Returns true if the sum covers only a small sliding window. Plans unroll such a window and
+// separate edges from the interior.
 bool IsSmallWindow(const ir::Contraction& contraction, const poly::IndexSpace& space) {
+  // Elements per dimension.
   constexpr int64_t kLargestWindow = 7;
   const int count = static_cast<int>(space.indices.size());
   std::vector<bool> slides(count, false);
@@ -105,7 +106,7 @@ std::vector<int64_t> PaddedDims(std::vector<int64_t> dims, const std::vector<Mar
   return dims;
 }
 
-// The copy of `value` into the middle of a larger tensor.
+// Returns a copy of `value` in the middle of a larger tensor.
 ir::Value PadValue(const ir::Value& value, ValueId id, const std::vector<Margin>& margins) {
   ir::Contraction copy = IdentityCopy(id, margins.size());
   for (size_t d = 0; d < margins.size(); ++d) {
@@ -140,7 +141,7 @@ class Padder {
   }
 
  private:
-  // Replaces the inputs of `contraction` that are read beyond their edges, where it pays.
+  // Pads the inputs of `contraction` that are read beyond their edges, if it pays.
   void Pad(ValueId original, const TensorShape& shape, ir::Contraction* contraction) {
     const poly::IndexSpace& space = *spaces_[original];
     const bool sums = contraction->aggregation == Aggregation::kSum &&
@@ -159,9 +160,9 @@ class Padder {
     }
   }
 
-  // Replaces the inputs by such that have at most `growth` times the elements; along dimensions of
-  // up to `short_size` what was outside is left out of the sum all the same. False where conditions
-  // on long indices remain or it does not pay.
+  // Pads inputs that grow at most `growth` times. Along dimensions of up to `short_size` elements,
+  // constraints keep the padding out of the sum. Returns false if conditions on long indices remain
+  // or it does not pay.
   bool PadDims(int64_t growth, int64_t short_size, const IndexValues& values,
                const poly::IndexSpace& space, const TensorShape& shape,
                ir::Contraction* contraction) {
@@ -176,7 +177,7 @@ class Padder {
       if (!IsNeeded(margins.back())) continue;
       const int64_t before = TensorShape{DataType::kBool, dims}.element_count();
       const int64_t after = TensorShape{DataType::kBool, input_dims.back()}.element_count();
-      // Where rows are read whole, vectors do not meet conditions and a copy costs more than they.
+      // If rows are read whole, vectors need no conditions, and a copy costs more than it saves.
       const bool whole_rows = margins.back().back().before == 0 && margins.back().back().after == 0;
       if (growth > kGrowth && before == LargestInput(*contraction)) return false;
       if (after > growth * before || points < (whole_rows ? 16 : 2) * after) return false;
@@ -216,9 +217,10 @@ class Padder {
     return elements;
   }
 
-  // So few results use an element of the larger factor that reading it takes longer than the
-  // products with zeros.
+  // Returns true if each element of the larger factor has so few uses that reading it takes longer
+  // than multiplying by the zeros.
   bool IsBoundByWeights(const poly::IndexSpace& space, const ir::Contraction& contraction) {
+    // Empirical.
     constexpr int64_t kFewUses = 16;
     return contraction.combination == Combination::kMultiply &&
            PointsOf(space) <= kFewUses * LargestInput(contraction);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes conditions out of inner loops: where a sum reads beyond an input's edge (a padded
-// convolution), the input is first copied into a larger tensor with zeros around it.
+// Copies inputs of padded convolutions into larger tensors with a border of zeros, to remove
+// conditions from inner loops.
 #pragma once
 
 #include <set>
@@ -13,17 +13,23 @@ namespace tartan::graph {
 
 struct PaddedProgram {
   ir::Program program;
-  std::vector<ir::ValueId> numbers;  // in it, of the original's values
+  std::vector<ir::ValueId> numbers;  // new number of each original value
 };
 
-// Applies to sums of one input or of products, when afterwards no condition is left but those of
-// places in a small window, the larger tensor has at most twice the elements, and each is read at
-// least twice (sixteen times, where conditions do not concern its last dimension: then they do not
-// differ between the lanes of vectors). Beside a larger factor of whose elements each has few uses
-// it may have four times the elements, and no condition is left. Not to sums over a small window
-// alone, as in depthwise convolutions: their plans do without. A zero contributes nothing to such a
-// sum, except beside an infinite or NaN factor at a point that was outside. `spaces` are those of
-// `program`; the result needs an analysis of its own. Contractions of `kept` are left as they are.
+// Pads inputs of sums and of matmuls with zeros where this pays. Requirements:
+//
+// - Afterwards no conditions remain, except on positions within a small window.
+// - The padded tensor has up to twice the elements, and each is read two times or more on average.
+// - If the last dimension needs no padding, each element is read 16 times or more. Conditions are
+//   then equal for all lanes of a vector, and cost less.
+// - If the other factor is larger and each of its elements has few uses, the tensor may have four
+//   times the elements, and no condition may remain.
+// - The sum covers more than a small window. Plans for small windows, such as depthwise
+//   convolutions, avoid the conditions.
+//
+// A zero adds nothing to such a sum, unless the other factor is infinite or NaN at a point that was
+// outside. `spaces`: index spaces of `program`; the result must be analyzed again. Contractions in
+// `kept` are not changed.
 PaddedProgram PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces,
                         const std::set<ir::ValueId>& kept = {});
 

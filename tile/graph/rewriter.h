@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes have in common that write a program anew, value by value.
+// Helper for passes that rebuild a program value by value.
 #pragma once
 
 #include <utility>
@@ -14,15 +14,15 @@ class Rewriter {
   // `original` must outlive the rewriter.
   explicit Rewriter(const ir::Program& original) : original_(original) {}
 
-  // The values in the new program that stand for those of the original, so far.
+  // New numbers of the original values replaced so far.
   const std::vector<ir::ValueId>& numbers() const { return numbers_; }
   const ir::Value& value(ir::ValueId v) const { return result_.values[v]; }  // of the new program
 
-  // Adds a value that stands for none of the original.
+  // Adds a value that replaces no original value.
   ir::ValueId Append(ir::Value value);
-  // Adds the value that stands for the next one of the original.
+  // Adds the replacement of the next original value.
   void Replace(ir::Value value) { numbers_.push_back(Append(std::move(value))); }
-  // The new program, once every value is replaced.
+  // Returns the new program. Requires that every original value is replaced.
   ir::Program Finish() &&;
 
  private:
@@ -31,10 +31,10 @@ class Rewriter {
   std::vector<ir::ValueId> numbers_;
 };
 
-// The values that read each value, each once, in order.
+// Returns the users of each value, each once, in program order.
 std::vector<std::vector<ir::ValueId>> UsersOf(const ir::Program& program);
 
-// A copy of a tensor, element by element: each index of both accesses is a variable of its own.
+// Returns an element-by-element copy of a tensor: one index per dimension.
 ir::Contraction IdentityCopy(ir::ValueId tensor, size_t rank);
 
 }  // namespace tartan::graph

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which indices of a kernel may be the rows of a chain, and whether it is work for rows.
+// Queries about kernels for row chains: which indices can be row axes, and whether a kernel fits.
 #pragma once
 
 #include <cstdint>
@@ -13,56 +13,58 @@
 
 namespace tartan::graph {
 
-// The tensors that are read at computed coordinates.
+// Returns the tensors that are read at computed coordinates (gathers).
 std::set<int> ReadAnywhere(const poly::FlatContraction& flat);
 
-// The row axis of each dimension of what a kernel writes; nothing where an axis is no dimension of
-// its own.
+// Returns the row axis of each output dimension (-1: none); nothing if a row axis is not exactly
+// one dimension.
 std::optional<std::vector<int>> WrittenAxes(const poly::FlatContraction& flat,
                                             const std::vector<int>& axes);
 
-// The output indices in front of those along which a window slides (batch and channels of a pool
-// with channels first): at each of their values the kernel reads and writes a plane of its own.
-// None where nothing slides.
+// Returns the output indices before the first sliding-window index, such as batch and channels of a
+// channels-first pool. For each of their values, the kernel reads and writes one plane. Empty if no
+// window slides.
 std::vector<int> PlaneAxes(const poly::FlatContraction& flat);
 
-// A pool, or its gradient: few points, and no product of two tensors, whose operands want to stay
-// in registers.
+// Returns true for pooling and its gradient: a small window that can be unrolled, without
+// multiplying two tensors (such operands should stay in registers).
 bool IsWindow(const poly::FlatContraction& flat);
 
-// A product of matrices for each value of some row axis: one of the rows with several columns, and
-// nothing that is multiplied is the same for all rows.
+// Returns true for a batched matmul over the row axes: it has several columns per row, and every
+// operand varies along some row axis.
 bool IsBatchedProduct(const poly::FlatContraction& flat, const std::vector<int>& axes);
 
-// Sets, per row axis, the output index at which a kernel reads it: `coords` are those of an access
-// to a tensor whose dimensions `dim_axes` are rows. False where it reads another row, too.
+// Sets, per row axis, the output index by which the kernel reads it. `coords`: coordinates of an
+// access to a tensor whose dimensions have the row axes `dim_axes`. Returns false if the kernel
+// also reads other rows.
 bool FindRowsRead(const poly::FlatContraction& flat, const std::vector<math::Affine>& coords,
                   const std::vector<int>& dim_axes, const std::vector<int64_t>& rows,
                   std::vector<int>* axes);
 
-// The same for the kernel whose results another one reads at `coords` of its output_dims, with the
-// reader's rows.
+// Sets, per row axis, the output index of kernel `given` whose results a reader accesses at
+// `coords` with the row indices `reader_axes`. Returns false if the reader also accesses other
+// rows.
 bool FindRowsGiven(const poly::FlatContraction& given, const std::vector<math::Affine>& coords,
                    const std::vector<int>& reader_axes, const std::vector<int64_t>& rows,
                    std::vector<int>* axes);
 
-// One of the kernel's results.
+// Returns true if the value is an output of the kernel.
 bool Stores(const poly::FlatContraction& flat, ir::ValueId value);
 
-// Raises, for each value that holds a tensor's elements, the bytes that are touched for one row.
+// Adds, per owner of memory, the bytes that the kernel accesses for one row.
 void AddRowBytes(const poly::FlatContraction& flat, const std::vector<int>& axes,
                  const std::vector<ir::ValueId>& storage, std::map<ir::ValueId, int64_t>* bytes);
 
-// A reduction with several results for one row.
+// Returns true for a reduction with several results per row.
 bool HasSeveralResults(const poly::FlatContraction& flat, const std::vector<int>& axes);
 
-// A reduction that uses what it reads of a row more than once, like a product of matrices, is
-// better off with tiles of its own.
+// Returns true for a reduction that reads most elements of a row only once. Reductions with more
+// reuse, such as matmuls, are better off with their own tiles.
 bool ReducesRows(const poly::FlatContraction& flat, const std::vector<int>& axes,
                  int64_t little_work);
 
-// A reduction that a chain may have: of planes only windows that slide over them, which are
-// unrolled; elementwise kernels always.
+// Returns true for kernels that a chain may contain: elementwise kernels, and reductions along
+// rows. With planes, the only reductions are pooling windows, which are unrolled.
 bool IsRowWork(const poly::FlatContraction& flat, const std::vector<int>& axes, bool has_planes,
                int64_t little_work);
 

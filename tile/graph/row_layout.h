@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the rows of a chain of kernels lie in memory.
+// Memory layout of the rows of a chain.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace tartan::graph {
 
-// How what a kernel reads and writes lies in memory.
+// Order of rows and row elements in memory, over all tensors of a kernel.
 enum class Layout : uint8_t {
-  kNone,    // nothing has both rows and elements of a row
-  kAlong,   // elements of a row are neighbours, or nearer to each other than rows
-  kAcross,  // rows are
-  kMixed,
+  kNone,    // no tensor has both rows and elements of a row
+  kAlong,   // the elements of a row have the smaller stride
+  kAcross,  // the rows have the smaller stride
+  kMixed,   // tensors differ
 };
 
 // `axes`: the output indices that are row axes.
 Layout LayoutOf(const poly::FlatContraction& flat, const std::vector<int>& axes);
-// Of two kernels together.
+// Combines the layouts of two kernels.
 Layout Join(Layout a, Layout b);
 
 bool IsRow(const std::vector<int>& axes, int index);

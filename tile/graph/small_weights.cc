@@ -9,10 +9,10 @@ namespace {
 
 using ir::ValueId;
 
-constexpr int64_t kMostRows = 16;         // that use a weight
-constexpr int64_t kLeastBytes = 1 << 18;  // of the numbers
-constexpr double kLeastFactor = 1.5;      // by which they are more than what is read
-constexpr double kLeastFactorOfMany = 5;  // where more rows use them
+constexpr int64_t kMostRows = 16;         // maximum uses of each weight; empirical
+constexpr int64_t kLeastBytes = 1 << 18;  // minimum bytes of the decoded weights; empirical
+constexpr double kLeastFactor = 1.5;      // minimum ratio of decoded to stored bytes; empirical
+constexpr double kLeastFactorOfMany = 5;  // the same if more rows use the weights; empirical
 
 class Finder {
  public:
@@ -80,7 +80,7 @@ class Finder {
            std::holds_alternative<ir::Contraction>(program_.values[v].op);
   }
 
-  // What is computed where it is read, and the tensors in memory that it is computed from.
+  // Collects the values to inline, and the stored tensors that they are computed from.
   void Collect(ValueId v, std::vector<ValueId>* decoded, std::vector<ValueId>* stored) const {
     const bool is_inside = kinds_[v] == Kind::kConstant || kinds_[v] == Kind::kReshape ||
                            (kinds_[v] == Kind::kPointwise && !IsCopy(v));
@@ -98,8 +98,8 @@ class Finder {
   const std::vector<Kind>& kinds_;
   const std::vector<bool>& is_constant_;
   const bool for_many_rows_;
-  std::vector<bool> is_shared_;      // with something else than reductions
-  std::vector<bool> has_many_rows_;  // more than kMostRows use each of them
+  std::vector<bool> is_shared_;      // has a user other than reductions
+  std::vector<bool> has_many_rows_;  // each weight has more than kMostRows uses
   SmallWeights found_;
 };
 

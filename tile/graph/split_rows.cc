@@ -15,7 +15,7 @@ namespace {
 using math::Affine;
 using poly::FlatContraction;
 
-// The output index that is a whole coordinate, and counts all of its dimension; -1: none.
+// Returns the output index that equals the coordinate and covers the whole dimension, or -1.
 int WholeIndex(const FlatContraction& flat, const Affine& coord, int64_t size) {
   const int index = coord.single_variable();
   const bool is_whole = index >= 0 && index < flat.output_index_count &&
@@ -23,15 +23,15 @@ int WholeIndex(const FlatContraction& flat, const Affine& coord, int64_t size) {
   return is_whole ? index : -1;
 }
 
-// Divides one index; false where none is in several of the dimensions `to`.
+// Splits one index; returns false if no index spans several dimensions of `to`.
 bool SplitOne(int access, absl::Span<const int64_t> to, FlatContraction* flat) {
   const poly::TensorAccess& read = flat->accesses[access];
   const std::vector<int64_t>& from = flat->tensors[read.tensor].shape.dims;
-  int64_t step = 1;  // of the dimension
+  int64_t step = 1;  // stride of the dimension
   for (size_t d = from.size(); d-- > 0; step *= from[d]) {
     const int index = WholeIndex(*flat, read.coords[d], from[d]);
     if (index < 0) continue;
-    int64_t border = 1;  // between two dimensions of `to`
+    int64_t border = 1;  // stride of a boundary between dimensions of `to`
     for (size_t t = to.size(); t-- > 0;) {
       border *= to[t];
       if (border <= step || border >= step * from[d]) continue;
@@ -43,8 +43,8 @@ bool SplitOne(int access, absl::Span<const int64_t> to, FlatContraction* flat) {
   return false;
 }
 
-// The index that counts neighbours within a coordinate made of several, where all others are
-// multiples of its range; -1: none.
+// Returns the index with coefficient 1 in a combined coordinate if all other coefficients are
+// multiples of its range, or -1.
 int InnerIndex(const FlatContraction& flat, const Affine& coord) {
   for (int i = 0; i < flat.output_index_count; ++i) {
     if (!(coord.coefficient(i) == 1) || coord.constant != 0) continue;
@@ -59,14 +59,14 @@ int InnerIndex(const FlatContraction& flat, const Affine& coord) {
   return -1;
 }
 
-// Whether an access's coordinates in a reshape of its tensor are affine functions.
+// Returns true if an access is affine in a reshape of its tensor.
 bool IsAffineIn(const FlatContraction& flat, int access, absl::Span<const int64_t> dims) {
   const poly::TensorAccess& read = flat.accesses[access];
   return poly::ReshapeCoords(read.coords, flat.tensors[read.tensor].shape.dims, dims, flat.indices)
       .has_value();
 }
 
-// Divides the index of an output's dimension by the steps of a reader's coordinate there.
+// Splits the index of an output dimension at the coefficients of a reader's coordinate.
 void SplitLike(const Affine& coord, size_t dim, FlatContraction* flat) {
   std::vector<int64_t> steps;
   for (const math::Rational& coefficient : coord.coefficients) {
@@ -83,7 +83,7 @@ void SplitLike(const Affine& coord, size_t dim, FlatContraction* flat) {
   }
 }
 
-// The output index along which neighbours are written; -1: none.
+// Returns the output index with stride 1, or -1.
 int Neighbours(const FlatContraction& flat) {
   const std::vector<int64_t> strides =
       poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()))

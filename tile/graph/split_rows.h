@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides output indices of kernels, so that those of a chain see its rows alike: what one kernel
-// counts as heads another has as groups of heads that read the same keys.
+// Splits output indices of kernels so that all kernels of a chain have the same row axes. For
+// example, one kernel counts heads where another counts groups of heads with common keys.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,32 @@
 
 namespace tartan::graph {
 
-// The kernel with output indices divided in two where that makes affine functions of the
-// coordinates that accesses have in reshapes of their tensors, to dims(tensor); null: as they are.
-// Nothing where no index need be divided, or no division does it.
+// Splits output indices of the kernel so that its accesses are affine in reshapes of their tensors.
+// `dims(tensor)`: the dimensions of the reshape; null: unchanged. Returns nothing if no split is
+// needed or none suffices.
 std::optional<poly::FlatContraction> SplitForReshapes(
     const poly::FlatContraction& flat,
     const std::function<const std::vector<int64_t>*(int tensor)>& dims);
 
-// The kernel with the output indices divided that another kernel has in several parts where it
-// reads the results; `is_result` tells of the reader's tensors. Nothing where there are none.
+// Splits the output indices that a reader of the kernel's results accesses with several indices.
+// `is_result`: whether a tensor of the reader is such a result. Returns nothing if no index is
+// split.
 std::optional<poly::FlatContraction> SplitForReader(
     const poly::FlatContraction& flat, const poly::FlatContraction& reader,
     const std::function<bool(int tensor)>& is_result);
 
-// The kernel with the output index along which it writes neighbours divided in blocks of `size`
-// columns; nothing where `size` does not divide it.
+// Splits the innermost output index (stride 1) into blocks of `size` columns; returns nothing if
+// `size` does not divide its range.
 std::optional<poly::FlatContraction> SplitColumns(const poly::FlatContraction& flat, int64_t size);
 
-// The output indices of such a kernel without those of columns: the one of blocks first.
+// Output indices of a kernel from SplitColumns without the columns; the block index is first.
 std::vector<int> RowsOfColumns(const poly::FlatContraction& flat);
 
-// Each dimension of flat.output_dims whose coordinate is made of several indices becomes one for
-// each of them, where every combination of them is another element.
+// Splits each output dimension whose coordinate combines several indices into one dimension per
+// index, if every combination of index values is a distinct element.
 void SplitOutputDims(poly::FlatContraction* flat);
 
-// The output indices in the order of the dimensions that follow them.
+// Output indices, ordered by the first output dimension that they appear in.
 std::vector<int> OutputIndices(const poly::FlatContraction& flat);
 
 }  // namespace tartan::graph

@@ -27,7 +27,7 @@ std::vector<bool> FindUpdates(const ir::Program& program) {
         is_update[v] = true;
     }
   }
-  // From the last value to the first: all who use a value are known before it.
+  // Backward order: all users of a value are visited before the value.
   for (size_t v = size; v-- > 0;) {
     const bool is_elementwise = std::holds_alternative<ir::Elementwise>(program.values[v].op);
     if (is_elementwise && is_used[v] && !serves_others[v]) is_update[v] = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a program gives its states their next values.
+// Finds the values that compute the next values of states.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace tartan::graph {
 
-// Per value: it is elementwise, and made of a state of as many elements which is to change, or
-// serves such values alone.
+// Returns, per value, whether it belongs to a state update: it is elementwise and computed from a
+// changing state with as many elements, or only such values use it.
 std::vector<bool> FindUpdates(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a value is to those who divide a program into kernels.
+// Classification of values for fusion.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@ namespace tartan::graph {
 enum class Kind : uint8_t {
   kInput,
   kConstant,
-  kPointwise,  // computable at any single element from single elements of its operands
+  kPointwise,  // each element depends on single elements of the operands
   kReshape,
-  kRoot,  // a reduction or a special operation: always a kernel of its own
+  kRoot,  // a reduction or special operation, always in a separate kernel
 };
 
 bool IsGather(ir::SpecialKind kind);
 
-// `space` is that of a contraction.
+// `space`: index space of a contraction.
 Kind KindOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space);
 
-// Index points of a contraction; 0 for other values.
+// Number of index points of a contraction; 0 for other values.
 int64_t PointsOf(const std::optional<poly::IndexSpace>& space);
-// Scalar operations for one element of `value`, without those of its operands.
+// Scalar operations per element of `value`, excluding its operands.
 int OperationsOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space);
-// Nothing but elements of its operand, some of them more than once.
+// Returns true for broadcasts: every element is an element of the operand, some repeatedly.
 bool RepeatsElements(const ir::Program& program, const ir::Value& value,
                      const std::optional<poly::IndexSpace>& space);
 
-// The elementwise 16-bit value that `value` is converted from, which says as much in half of the
-// memory; kNoValue for others.
+// Returns the 16-bit elementwise value that `value` upcasts, which needs half the memory; kNoValue
+// for other values.
 ir::ValueId NarrowForm(const ir::Program& program, const ir::Value& value);
 
 }  // namespace tartan::graph

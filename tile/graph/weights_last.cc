@@ -18,7 +18,7 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
-// The dimensions of the weights, output channels last and input channels before them.
+// Returns the order of the weights' dimensions: window, input channels, output channels.
 std::vector<int> OrderOf(const Convolution& convolution) {
   const ir::Contraction& contraction = *convolution.contraction;
   const ir::Access& data = contraction.inputs[convolution.data];
@@ -71,7 +71,7 @@ class WeightMover {
     access.indices = Reordered(access.indices, order);
   }
 
-  // The copy of a value with its dimensions in another order, made once.
+  // Returns a copy of a value with permuted dimensions; each copy is created once.
   ValueId Copy(ValueId original, const std::vector<int>& order) {
     const auto [it, is_new] = copies_.try_emplace({original, order}, ir::kNoValue);
     if (!is_new) return it->second;
@@ -89,7 +89,7 @@ class WeightMover {
   const std::vector<bool> is_constant_;
   Rewriter rewriter_;
   std::map<std::pair<ValueId, std::vector<int>>, ValueId> copies_;
-  std::vector<ValueId> held_;  // the copies, in order
+  std::vector<ValueId> held_;  // the copies, in order of creation
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way round the weights of convolutions lie in memory, on devices whose work-items are lanes.
+// Layout pass for convolution weights on GPUs.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@ namespace tartan::graph {
 
 struct MovedWeights {
   ir::Program program;
-  std::vector<ir::ValueId> copies;  // to be held in memory
+  std::vector<ir::ValueId> copies;  // must be stored in memory
 };
 
-// The same program with constant weights of convolutions copied, once, into the order: window,
-// input channels, output channels. Models have the window last, so that neighbouring lanes, which
-// compute neighbouring output channels, would read far apart.
+// Copies constant convolution weights at load into the order window, input channels, output
+// channels. Models have the window last, so that adjacent lanes, which compute adjacent output
+// channels, would read with a large stride.
 MovedWeights MoveOutputChannelsLast(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -17,7 +17,7 @@ using ir::ValueId;
 
 bool IsHalf(DataType type) { return ComputeType(type) != type; }
 
-// A scatter whose updates replace elements, or are chosen instead of them.
+// Returns true for a scatter whose updates replace or are compared with elements.
 bool PutsUpdates(const ir::Special& special) {
   if (special.kind != ir::SpecialKind::kScatterElements &&
       special.kind != ir::SpecialKind::kScatterNd) {
@@ -64,7 +64,7 @@ class Widener {
             ir::Elementwise{ScalarOp::kCast, {wide}}};
   }
 
-  // The updates in the type of the scatter's result.
+  // Rounds the updates to the type of the scatter's result.
   void RoundUpdates(const ir::Value& scatter, ir::Special* special) {
     ValueId& updates = special->operands[2];
     ir::Value original = rewriter_.value(updates);
@@ -73,7 +73,7 @@ class Widener {
     updates = rewriter_.Append(Rounded(updates, original));
   }
 
-  // The type a 16-bit value of the new program has from now on; those of its operands are known.
+  // Returns the new type of a 16-bit value. Requires that its operands are already rewritten.
   DataType TypeOf(const ir::Value& value, bool is_read) const {
     const DataType own = value.shape.type;
     return Match(
@@ -94,7 +94,7 @@ class Widener {
 
   const ir::Program& program_;
   Rewriter rewriter_;
-  std::vector<bool> is_read_;  // by an operation
+  std::vector<bool> is_read_;  // by an operation of the program
 };
 
 }  // namespace

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps intermediate values of the 16-bit float types in float32.
+// Upcasts intermediate values of 16-bit float types to float32.
 #pragma once
 
 #include "tile/ir/program.h"
 
 namespace tartan::graph {
 
-// Inputs, outputs and explicit conversions to 16 bits keep their type, views and sorted tensors
-// that of their operand, as do scatters that put elements in the place of others: what they put
-// there is rounded first. Results of running sums that are nothing but outputs keep theirs too.
-// Every other 16-bit float value becomes float32. Arithmetic is float32 anyway: this drops the
-// rounding between kernels, as fusion drops it within one. Afterwards operands of one operation may
-// differ in type (a float16 input beside a float32 value): ir::VerifyStored says what still holds.
+// Converts 16-bit float values to float32, except for these:
+//
+// - inputs, outputs, and explicit conversions to 16 bits;
+// - views, sorted tensors and replacing scatters, which keep their operand's type (updates are
+//   rounded first);
+// - running sums that are only outputs.
+//
+// Arithmetic is in float32 in any case, so this only removes roundings between kernels. Afterwards
+// operands of one operation may differ in type (float16 and float32); ir::VerifyStored defines the
+// remaining rules.
 ir::Program WidenHalves(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -13,8 +13,7 @@ namespace {
 
 using ir::ValueId;
 
-// What the base is raised to; nothing where that is no such literal, or the base is converted
-// first.
+// Returns the exponent; nothing if it is no such literal or the base is converted first.
 std::optional<int> ExponentOf(const ir::Program& program, const ir::Value& value) {
   const auto* power = std::get_if<ir::Elementwise>(&value.op);
   if (power == nullptr || power->op != ScalarOp::kPow || !IsFloat(value.shape.type)) return {};

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Powers with small whole exponents, as products.
+// Strength reduction: powers with small integer exponents become multiplications.
 #pragma once
 
 #include "tile/ir/program.h"
 
 namespace tartan::graph {
 
-// The same program where powers of floats whose exponent is the literal -1, 1, 2, 3 or 4 are
-// quotients, their base, or products. A square is the same to the last bit, the other products are
-// off by one or two roundings. Drivers compute powers element by element: where a kernel stores
-// squares for a normalisation, they take longer than its product of matrices.
+// Replaces float powers with a literal exponent -1, 1, 2, 3 or 4 by a reciprocal, the base, or
+// multiplications. Squares are bit-exact; the others differ by one or two roundings.
+// Drivers compute powers element by element. In a kernel that stores squares for a normalisation,
+// they take longer than the matmul itself.
 ir::Program MultiplyPowersOut(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -16,7 +16,7 @@ namespace {
 
 using ir::ValueId;
 
-// A factor, and the number that its elements are multiplied with.
+// A factor and the number that scales its elements.
 struct Scaled {
   ValueId factor = ir::kNoValue;
   ValueId scale = ir::kNoValue;
@@ -75,7 +75,8 @@ class ScaleRewriter {
     return {};
   }
 
-  // What computes its elements would scale them as well.
+  // Returns true for copies and their reshapes. A kernel that computes the elements would also
+  // scale them.
   bool IsMove(ValueId v) const {
     const auto* copy = std::get_if<ir::Contraction>(&value(v).op);
     if (copy != nullptr) {
@@ -89,7 +90,7 @@ class ScaleRewriter {
   bool IsNumber(ValueId v) const {
     const TensorShape& shape = value(v).shape;
     if (shape.element_count() != 1) return false;
-    // A number with more dimensions than a result would give it these.
+    // A scalar with more dimensions than the result would change the result's shape.
     const bool is_literal = std::holds_alternative<ir::Constant>(value(v).op);
     return is_literal
                ? shape.dims.empty()

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors of products that are multiplied by a number, as queries and keys of attention are.
+// Moves scalar factors of matmul operands to the result, such as the scale of queries and keys in
+// attention.
 #pragma once
 
 #include "tile/ir/program.h"
 
 namespace tartan::graph {
 
-// The same program where a number that all elements of a product's float32 factor are multiplied
-// with, a literal or known at load, multiplies the sum instead. Only of factors that were moved, as
-// queries and keys are, so that they can be read where they lie and need no kernel that writes them
-// anew; and where nothing else reads the scaled factor. The result is another rounding of the same
-// sum, or infinite where the sum leaves float32's range before it is scaled.
+// Replaces (s * A) B by s * (A B) for float32 factors.
+// Requires that s is a literal or known at load, that A is a transposed or reshaped copy, and that
+// only matmuls read s * A.
+// The matmul can then read A in its original layout, without a kernel that writes a scaled copy.
+// The result differs in rounding, and is infinite if the unscaled sum leaves the range of float32.
 ir::Program ScaleAfterProducts(const ir::Program& program);
 
 }  // namespace tartan::graph

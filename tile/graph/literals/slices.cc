@@ -11,13 +11,13 @@
 namespace tartan::graph {
 namespace {
 
-// The place along `axis` that a gather reads.
+// The position along `axis` that a gather reads.
 struct Place {
   int axis = 0;
   int64_t position = 0;
 };
 
-// Nothing where the value is no such gather.
+// Returns nothing if the value is no gather at a literal position.
 std::optional<Place> PlaceOf(const ir::Program& program, const ir::Value& value) {
   const auto* gather = std::get_if<ir::Special>(&value.op);
   if (gather == nullptr || gather->kind != ir::SpecialKind::kGather) return {};

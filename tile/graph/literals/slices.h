@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is gathered from one place known beforehand, as a slice.
+// Replaces gathers at a constant position by slices.
 #pragma once
 
 #include "tile/ir/program.h"
 
 namespace tartan::graph {
 
-// The same program where a gather at a literal position is a contraction that reads there: kernels
-// read it where it lies, while positions that are data make them hold it in memory first.
+// Replaces each gather at a literal position by a contraction that reads there. Kernels can inline
+// such a slice, whereas a gather at computed positions needs its operand in memory.
 ir::Program SliceAtLiterals(const ir::Program& program);
 
 }  // namespace tartan::graph

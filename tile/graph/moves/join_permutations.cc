@@ -11,21 +11,23 @@ namespace {
 
 using ir::ValueId;
 
-constexpr int64_t kLeastRow = 16;  // whole vectors, and cache lines of float32, are stored
+constexpr int64_t kLeastRow = 16;  // elements; shorter rows do not fill vectors and cache lines
 
 bool IsReshape(const ir::Value& value) {
   const auto* special = std::get_if<ir::Special>(&value.op);
   return special != nullptr && special->kind == ir::SpecialKind::kReshape;
 }
 
-// A sum of products. Chains over rows have others, and store them in their own ways.
+// Returns true for matmuls. Other reductions may be in row chains, which store their results
+// differently.
 bool IsProduct(const ir::Value& value) {
   const auto* contraction = std::get_if<ir::Contraction>(&value.op);
   return contraction != nullptr && contraction->aggregation == Aggregation::kSum &&
          contraction->combination == Combination::kMultiply;
 }
 
-// Both ways: the result is written, and what is computed read, through the root's coordinates.
+// Both directions are needed: the result is written, and the computed values are read, through the
+// root's coordinates.
 bool HasCoords(const poly::IndexSpace& space, const TensorShape& root, const TensorShape& input) {
   const auto coords =
       poly::ReshapeCoords(space.output_coords, root.dims, input.dims, space.indices);
@@ -39,7 +41,7 @@ void JoinPermutations(const ir::Program& program, const poly::ProgramSpaces& spa
                       const std::vector<bool>& is_constant, std::vector<ValueId>* region,
                       std::vector<bool>* in_memory) {
   std::vector<int> uses = ir::UseCounts(program);
-  std::vector<int> results(program.values.size(), 0);  // by the kernel of each root
+  std::vector<int> results(program.values.size(), 0);  // number of stored results, by root
   for (size_t v = 0; v < program.values.size(); ++v) {
     if ((*in_memory)[v] && (*region)[v] != ir::kNoValue) ++results[(*region)[v]];
   }

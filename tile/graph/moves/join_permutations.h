@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of sums that are stored in another order of dimensions than they are computed in.
+// Fuses a transpose of a reduction's result into the store of the reduction's kernel.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace tartan::graph {
 
-// Where a kernel's only result is read by a permutation alone that is to be in memory, and rows
-// stay rows, the kernel stores the permuted values: `region`: of each value the root whose kernel
-// computes it; `in_memory`: values that are stored.
+// If only a stored permutation reads the single result of a kernel, and the last dimension stays
+// last, the kernel stores the permuted values. `region`: per value, the root whose kernel computes
+// it. `in_memory`: per value, whether it is stored.
 void JoinPermutations(const ir::Program& program, const poly::ProgramSpaces& spaces,
                       const std::vector<bool>& is_constant, std::vector<ir::ValueId>* region,
                       std::vector<bool>* in_memory);

@@ -19,7 +19,7 @@ std::optional<Permutation> PermutationOf(const ir::Program& program, const ir::V
       move->index_names.size() != to.size()) {
     return std::nullopt;
   }
-  std::vector<int> dim_of(to.size(), -1);  // index: of the result
+  std::vector<int> dim_of(to.size(), -1);  // result dimension of each index
   for (size_t d = 0; d < to.size(); ++d) {
     const int index = move->output.indices[d].single_variable();
     if (index < 0 || dim_of[index] >= 0 || !(move->output.indices[d] == Affine::Variable(index)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contractions that put a tensor's dimensions in another order, and nothing else.
+// Recognizes contractions that only permute the dimensions of a tensor (transposes).
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,15 @@
 
 namespace tartan::graph {
 
-// The input of a contraction that permutes its dimensions, and which dimension of the result each
-// of them is.
+// The input of a permutation, and the result dimension of each input dimension.
 struct Permutation {
   ir::ValueId input = ir::kNoValue;
   std::vector<int> result_dims;
 };
-// Nothing for other values.
+// Returns nothing for other values.
 std::optional<Permutation> PermutationOf(const ir::Program& program, const ir::Value& value);
 
-// The dimensions of several elements.
+// Returns the dimensions larger than 1.
 std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims);
 
 }  // namespace tartan::graph

@@ -24,15 +24,15 @@ struct Merge {
   int dim = 0;
 };
 
-// An index of a contraction that becomes two.
+// A split of one contraction index into two.
 struct Split {
   int index = 0;
   int64_t outer = 1;
   int64_t inner = 1;
-  std::vector<ir::Access> inputs;  // without the permutations by which they were read
+  std::vector<ir::Access> inputs;  // inputs without the permutations between
 };
 
-// The dims with `dim` in two.
+// Returns the dimensions with `dim` split in two.
 std::vector<int64_t> SplitDims(std::vector<int64_t> dims, size_t dim, const Split& split) {
   dims[dim] = split.inner;
   dims.insert(dims.begin() + static_cast<int64_t>(dim), split.outer);
@@ -56,14 +56,14 @@ class ExpansionReader {
       }
       rewriter_.Replace(std::move(value));
     }
-    // What was repeated is read by nothing now.
+    // The broadcast copies have no readers any more.
     return has_split ? ir::WithoutDeadValues(std::move(rewriter_).Finish()) : program_;
   }
 
  private:
   const ir::Value& value(ValueId v) const { return program_.values[v]; }
 
-  // A copy that reads the same element for all coordinates of a dimension.
+  // Returns true for a copy that broadcasts along a dimension.
   bool IsExpanded(ValueId v, int dim) const {
     const auto* move = std::get_if<ir::Contraction>(&value(v).op);
     if (move == nullptr || move->combination != Combination::kNone || move->inputs.size() != 1 ||
@@ -106,7 +106,7 @@ class ExpansionReader {
     return access;
   }
 
-  // The first index along which an input is merged; others keep what is repeated in memory.
+  // Finds the first index that can be split; further broadcasts stay in memory.
   std::optional<Split> SplitOf(const ir::Value& original) const {
     const auto* contraction = std::get_if<ir::Contraction>(&original.op);
     if (contraction == nullptr || contraction->inputs.size() < 2 ||
@@ -128,7 +128,7 @@ class ExpansionReader {
     return std::nullopt;
   }
 
-  // The index is nowhere but alone, and runs over whole dimensions.
+  // Requires that the index appears only as a plain coordinate of whole dimensions.
   bool IsSplittable(const ir::Contraction& contraction, const std::vector<int64_t>& dims,
                     const Split& split) const {
     const auto fits = [&](const ir::Access& access, const std::vector<int64_t>& sizes) {
@@ -146,7 +146,7 @@ class ExpansionReader {
            });
   }
 
-  // The access by two indices, the second of which is new.
+  // Returns the coordinates with the split index followed by the new inner index.
   static std::vector<Affine> SplitCoords(const std::vector<Affine>& coords, const Split& split,
                                          int inner_index) {
     std::vector<Affine> result;
@@ -167,7 +167,7 @@ class ExpansionReader {
     return dims;
   }
 
-  // Appends the contraction with two indices, and returns what merges its result.
+  // Appends the contraction with two indices, and returns the reshape that merges its result.
   ir::Special MakeContraction(const ir::Value& original, const Split& split) {
     ir::Contraction contraction = std::get<ir::Contraction>(original.op);
     const int inner_index = static_cast<int>(contraction.index_names.size());
@@ -186,7 +186,7 @@ class ExpansionReader {
     return {ir::SpecialKind::kReshape, {split_result}, {}};
   }
 
-  // The input's tensor with its dimension along the index in two: what is expanded, or a view.
+  // Returns the input's tensor with the dimension split: the expanded tensor itself, or a view.
   ValueId ReadSplit(const ir::Access& access, const Split& split) {
     const ValueId tensor = rewriter_.numbers()[access.tensor];
     const ir::Value& original = value(access.tensor);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that are repeated along a dimension, as keys and values are for groups of query heads.
+// Broadcast elimination: reads keys and values shared by groups of query heads without repeating
+// them in memory.
 #pragma once
 
 #include "tile/ir/program.h"
 
 namespace tartan::graph {
 
-// The same program where contractions read an expanded tensor through its index map. Where a
-// tensor is repeated along a dimension of its own and that dimension then merged with the one
-// before, or behind it, by a reshape, no affine map leads from the merged coordinate back; so the
-// contraction's index along it becomes two, its other inputs are read in the two dimensions, and
-// its result is merged afterwards. Nothing needs to be repeated in memory then.
+// Lets contractions read an expanded (broadcast) tensor through its index map.
+// If a reshape merges the broadcast dimension with an adjacent one, the merged coordinate has no
+// affine map to the original tensor. So the contraction's index is split in two, its other inputs
+// are read in two dimensions, and a reshape merges its result.
 ir::Program ReadThroughExpansions(const ir::Program& program);
 
 }  // namespace tartan::graph

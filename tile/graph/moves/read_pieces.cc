@@ -18,7 +18,7 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
-// What an access reads instead: by the contraction, and the number of its input.
+// Replacement accesses, by contraction and input number.
 using Replacements = std::map<std::pair<ValueId, size_t>, ir::Access>;
 
 class PieceReader {
@@ -47,7 +47,7 @@ class PieceReader {
  private:
   const ir::Value& value(ValueId v) const { return program_.values[v]; }
 
-  // Whether all that reads `whole`, by way of its view, reads within single pieces of it.
+  // Returns true if all readers of `whole`, directly or through `view`, read within single pieces.
   bool AreWithinPieces(ValueId whole, ValueId view, Replacements* found) const {
     if (is_output_[view]) return false;
     return std::all_of(users_[view].begin(), users_[view].end(), [&](ValueId user) {
@@ -68,7 +68,7 @@ class PieceReader {
     });
   }
 
-  // The access as one of the only piece that it reads.
+  // Converts an access to the concatenation into an access to the only piece that it reads.
   std::optional<ir::Access> ReadPiece(const ir::Value& reader, const ir::Access& access,
                                       ValueId whole) const {
     const auto coords = ThroughView(reader, access, value(whole).shape.dims);
@@ -87,7 +87,8 @@ class PieceReader {
     return std::nullopt;
   }
 
-  // The coordinates of an access in the tensor itself, which has other dimensions of size 1.
+  // Converts coordinates of a view into coordinates of the tensor. Only dimensions of size 1
+  // differ.
   std::optional<std::vector<Affine>> ThroughView(const ir::Value& reader, const ir::Access& access,
                                                  const std::vector<int64_t>& dims) const {
     const std::vector<int64_t>& view = value(access.tensor).shape.dims;
@@ -95,7 +96,7 @@ class PieceReader {
     size_t d = 0;
     for (size_t v = 0; v < view.size(); ++v) {
       if (view[v] == 1) {
-        // An index that is bounded by nothing else must stay.
+        // An index without another bound must stay.
         if (!access.indices[v].is_constant() && !IsOfOutput(reader, access.indices[v]))
           return std::nullopt;
         continue;
@@ -111,7 +112,7 @@ class PieceReader {
     return std::find(output.begin(), output.end(), coord) != output.end();
   }
 
-  // [begin, end) of a coordinate.
+  // Range [begin, end) of a coordinate.
   static std::pair<int64_t, int64_t> RangeOf(const ir::Value& reader, const Affine& coord,
                                              int64_t size) {
     if (!coord.constant.is_integer()) return {0, size};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concatenations of which single parts are read.
+// Removes concatenations whose readers each need a single part.
 #pragma once
 
 #include "tile/ir/program.h"
 
 namespace tartan::graph {
 
-// The same program where what reads a concatenation reads the piece that it needs, if every reader
-// lies within one piece: nothing is concatenated then. So a recurrent layer whose last state alone
-// is asked for does not store all of them.
+// If every reader of a concatenation reads within one piece, it reads the piece directly, and the
+// concatenation is dead. For example, a recurrent layer whose last state alone is used does not
+// store all states.
 ir::Program ReadPieces(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -15,8 +15,8 @@ namespace {
 
 using ir::ValueId;
 
-// How many elements the first dimensions have, for each number of them that ends behind a
-// dimension of several; beginning with 1.
+// Returns the cumulative element counts of the leading dimensions, starting with 1 and skipping
+// dimensions of size 1.
 std::vector<int64_t> BoundariesOf(const std::vector<int64_t>& dims) {
   std::vector<int64_t> boundaries = {1};
   for (const int64_t size : dims) {
@@ -25,7 +25,7 @@ std::vector<int64_t> BoundariesOf(const std::vector<int64_t>& dims) {
   return boundaries;
 }
 
-// The dimensions of which those of both shapes are made, in order; nothing where there are none.
+// Returns the coarsest common refinement of two shapes; nothing if there is none.
 std::optional<std::vector<int64_t>> CommonDimensions(const std::vector<int64_t>& boundaries,
                                                      const std::vector<int64_t>& others) {
   std::vector<int64_t> all;
@@ -39,14 +39,14 @@ std::optional<std::vector<int64_t>> CommonDimensions(const std::vector<int64_t>&
   return dims;
 }
 
-// The input of a reshape.
+// Returns the input of a reshape.
 std::optional<ValueId> ReshapedBy(const ir::Program& program, ValueId value) {
   const auto* special = std::get_if<ir::Special>(&program.values[value].op);
   if (special == nullptr || special->kind != ir::SpecialKind::kReshape) return std::nullopt;
   return special->operands.front();
 }
 
-// Each dimension of a shape as the ones that it is made of.
+// Each dimension of a shape, as the common dimensions that it consists of.
 using Parts = std::vector<std::vector<int64_t>>;
 
 Parts PartsOf(const std::vector<int64_t>& shape, const std::vector<int64_t>& dims) {
@@ -66,11 +66,11 @@ std::vector<int64_t> Joined(const Parts& parts) {
   return dims;
 }
 
-// A permutation of the parts instead of the dimensions.
+// A permutation of the common dimensions.
 struct SplitMove {
-  ValueId value = ir::kNoValue;  // which permutes
+  ValueId value = ir::kNoValue;  // the original permutation
   std::vector<int64_t> dims;
-  std::vector<int> sources;  // of each of them, among those of its input
+  std::vector<int> sources;  // input dimension of each result dimension
 };
 
 SplitMove SplitBy(const Permutation& permutation, Parts* parts) {
@@ -93,22 +93,22 @@ SplitMove SplitBy(const Permutation& permutation, Parts* parts) {
   return move;
 }
 
-// Permutations between two reshapes, by the dimensions that both have.
+// A chain of permutations between two reshapes, on their common dimensions.
 struct SplitChain {
   ValueId merged = ir::kNoValue;  // the first reshape
-  std::vector<int64_t> dims;      // to which it is to lead
-  std::vector<SplitMove> moves;   // in order, each of the one before
+  std::vector<int64_t> dims;      // its new dimensions
+  std::vector<SplitMove> moves;   // in order; each reads the result of the previous one
 };
 
 class Splitter {
  public:
   explicit Splitter(const ir::Program& program) : program_(program), users_(UsersOf(program)) {}
 
-  // Nothing where the value is no such reshape.
+  // Returns nothing if the value is no reshape of a permuted reshape.
   std::optional<SplitChain> SplitOf(ValueId value) const {
     std::optional<ValueId> at = ReshapedBy(program_, value);
     if (!at.has_value()) return std::nullopt;
-    std::vector<std::pair<ValueId, Permutation>> permutations;  // the last one first
+    std::vector<std::pair<ValueId, Permutation>> permutations;  // last one first
     while (IsReadOnce(*at)) {
       const auto permutation = PermutationOf(program_, program_.values[*at]);
       if (!permutation.has_value()) break;
@@ -138,13 +138,13 @@ class Splitter {
                                                   value) == program_.outputs.end();
   }
 
-  // The dimensions that a reshape which merges some has in common with its input.
+  // Returns the common dimensions of a merging reshape and its input.
   std::optional<std::vector<int64_t>> SplitDimsOf(ValueId merged) const {
     const std::optional<ValueId> input = ReshapedBy(program_, merged);
     if (!input || program_.values[merged].shape.element_count() == 0) return std::nullopt;
     const std::vector<int64_t> outer = BoundariesOf(DimsOf(*input));
     const std::vector<int64_t> inner = BoundariesOf(DimsOf(merged));
-    // Where dimensions are split alone, there is nothing to gain.
+    // A reshape that only splits dimensions needs no change.
     if (std::includes(inner.begin(), inner.end(), outer.begin(), outer.end())) return std::nullopt;
     return CommonDimensions(outer, inner);
   }
@@ -153,7 +153,7 @@ class Splitter {
   const std::vector<std::vector<ValueId>> users_;
 };
 
-// The permutation of `input`, which has the dimensions already.
+// Returns a permutation of `input`, which already has the common dimensions.
 ir::Contraction PermutationBy(ValueId input, const std::vector<int>& sources) {
   ir::Contraction move = IdentityCopy(input, sources.size());
   for (size_t d = 0; d < sources.size(); ++d) {

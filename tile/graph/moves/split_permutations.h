@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutations between two reshapes, as PyTorch exports heads of a batch:
+// Rewrites permutations between two reshapes, as PyTorch exports batched attention heads:
 //   [rows, batch, heads * size] -> [rows, batch * heads, size] -> permuted -> [batch, heads, …].
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace tartan::graph {
 
-// The same program where such a permutation is one of the dimensions that both reshapes have: the
-// first one only splits dimensions then, and the second one leaves them as they are. A merged
-// dimension has no affine map back, so what is merged before it is permuted has to lie in memory.
+// Permutes the common dimensions of both reshapes instead, so that the first reshape only splits
+// dimensions and the second changes nothing. A merged dimension has no affine map back, so a tensor
+// merged before its permutation would have to be in memory.
 ir::Program SplitPermutations(const ir::Program& program);
 
 }  // namespace tartan::graph

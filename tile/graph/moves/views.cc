@@ -14,16 +14,16 @@ namespace {
 
 using math::Affine;
 
-// The coordinates of an access: those along dimensions with several elements, in order, and the
-// indices of the others, which are 0 at every point.
+// Coordinates of an access along dimensions with several elements, in order, and the indices of the
+// other dimensions, which are always 0.
 struct Walk {
   std::vector<Affine> coords;
   std::vector<int64_t> sizes;
-  std::set<int> indices;  // of `coords`
+  std::set<int> indices;  // indices in `coords`
   std::set<int> zeros;
 };
 
-// Nothing where a coordinate is more than an index and a whole number, or an index has two of them.
+// Returns nothing if a coordinate is not an index plus an integer, or an index appears twice.
 std::optional<Walk> WalkOf(const ir::Access& access, const std::vector<int64_t>& dims) {
   Walk walk;
   for (size_t d = 0; d < dims.size(); ++d) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves of elements that leave each of them where it is in memory.
+// View propagation: replaces copies that do not move elements by reshapes.
 #pragma once
 
 #include "tile/ir/program.h"
 
 namespace tartan::graph {
 
-// The same program where a contraction whose result has the elements of its input in the same
-// row-major order is a reshape, which is a view and no kernel: a transposition of dimensions of
-// size 1, a copy, a slice of everything.
+// Replaces a contraction by a reshape, which is a view and needs no kernel, if its result has the
+// elements of its input in the same row-major order. Examples: a transpose of dimensions of size 1,
+// a copy, a full slice.
 ir::Program MakeViews(const ir::Program& program);
 
 }  // namespace tartan::graph

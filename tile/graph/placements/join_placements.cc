@@ -28,7 +28,7 @@ class PlacementJoiner {
 
   absl::StatusOr<ir::Program> Run() {
     const size_t size = program_.values.size();
-    // Sums that are a part of a greater sum are not looked at by themselves.
+    // Sums that are terms of a larger sum are handled as part of it.
     std::vector<bool> is_part(size, false);
     for (const ir::Value& value : program_.values) {
       if (!IsSum(value)) continue;
@@ -54,14 +54,13 @@ class PlacementJoiner {
     return elementwise != nullptr && elementwise->op == ScalarOp::kAdd && IsFloat(value.shape.type);
   }
 
-  // A sum of the same shape that only `sum` reads.
+  // Returns true for a sum of the same shape whose only reader is `sum`.
   bool IsSumOf(ValueId operand, const ir::Value& sum) const {
     const ir::Value& value = program_.values[operand];
     return IsSum(value) && uses_[operand] == 1 && value.shape == sum.shape;
   }
 
-  // The terms, first to last; nothing where there is another one than placements that have no
-  // other use.
+  // Returns the terms in order; nothing if a term is no placement or has another user.
   std::optional<std::vector<ValueId>> TermsOf(ValueId root) const {
     std::vector<ValueId> terms;
     std::vector<ValueId> open = {root};
@@ -85,7 +84,7 @@ class PlacementJoiner {
     return terms;
   }
 
-  // Makes the value of the root the last piece; the others come before it.
+  // Rewrites `value` as the last piece and inserts the other pieces before it.
   bool Join(ValueId root, ir::Value* value) {
     const std::optional<std::vector<ValueId>> terms = TermsOf(root);
     if (!terms || terms->size() < kLeastPlacements) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of tensors that lie beside each other in a greater one: gradients of slices. Each becomes a
-// piece of a concatenation, which is written, not added up.
+// Turns sums of disjoint placements, such as gradients of slices, into in-place concatenations.
+// Each placement is then written, not added.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,8 +8,8 @@
 
 namespace tartan::graph {
 
-// Sums of at least three placements that do not overlap become contractions that write their piece
-// and keep, by their default, what was written before:
+// Replaces sums of three or more placements that do not overlap by contractions that write their
+// piece and keep the earlier pieces as their default:
 //   A[i : 8] = +(X[i]);  B[i + 2 : 8] = +(Y[i]);  C[i + 4 : 8] = +(Z[i]);  S = A + B + C
 // becomes
 //   A[i : 8] = =(X[i]);  B[i + 2 : 8] = =(Y[i]) default A;  S[i + 4 : 8] = =(Z[i]) default B

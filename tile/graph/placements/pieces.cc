@@ -12,9 +12,10 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
+// Minimum number of pieces that are always written in place; empirical.
 constexpr size_t kManyPieces = 9;
 
-// The index of a coordinate that is an index and a whole number.
+// Returns the index of a coordinate of the form index plus integer.
 std::optional<int> MovedIndex(const Affine& coordinate) {
   const int index = coordinate.single_variable();
   if (index < 0 || !coordinate.constant.is_integer() ||
@@ -37,8 +38,8 @@ int64_t VolumeOf(const Box& box) {
   return volume;
 }
 
-// Tells which pieces the kernel of a sum can write by itself: of what elementwise operations make
-// of the sum, where nothing else reads it.
+// Decides which pieces the kernel of a reduction can store directly: elementwise functions of a
+// reduction without other readers.
 class SumEnds {
  public:
   SumEnds(const ir::Program& program, const poly::ProgramSpaces& spaces,
@@ -86,7 +87,7 @@ std::optional<Box> BoxOf(const ir::Program& program, const ir::Value& value) {
       contraction->index_names.size() != sizes.size()) {
     return std::nullopt;
   }
-  // Each index, moved, is a coordinate of the input and one of the output.
+  // Each index, plus an offset, is one coordinate of the input and one of the output.
   std::vector<int64_t> ranges(sizes.size(), -1);
   std::vector<int64_t> first(sizes.size(), 0);
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -217,7 +218,7 @@ void JoinPieces(const ir::Program& program, const PieceStorage& pieces,
                 std::vector<ValueId>* region) {
   std::vector<int> uses = ir::UseCounts(program);
   for (const ValueId output : program.outputs) ++uses[output];
-  std::vector<int> results(program.values.size(), 0);  // by the kernel of each root
+  std::vector<int> results(program.values.size(), 0);  // number of results, by root
   for (size_t v = 0; v < leaves.size(); ++v) {
     if (leaves[v]) ++results[(*region)[v]];
   }

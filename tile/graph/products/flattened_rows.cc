@@ -14,11 +14,11 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
-// Larger ones take so much longer to read than images to be put into another order that it is not
-// worth having a copy of them.
+// Bytes. A larger matrix takes much longer to read than its image takes to reorder, so a reordered
+// copy of it does not pay.
 constexpr int64_t kMostMatrixBytes = 16 << 20;
 
-// All dimensions but the first become one.
+// Returns true for a reshape that merges all dimensions except the first.
 bool IsFlattening(const ir::Program& program, const ir::Value& value) {
   const auto* special = std::get_if<ir::Special>(&value.op);
   if (special == nullptr || special->kind != ir::SpecialKind::kReshape) return false;
@@ -56,7 +56,7 @@ std::optional<FlattenedProduct> FlattenedRows::AsProduct(const ir::Contraction& 
   return std::nullopt;
 }
 
-// The elements' index is a coordinate by itself in both factors, and nowhere else.
+// Requires that the element index is a plain coordinate in both factors and appears nowhere else.
 std::optional<FlattenedProduct> FlattenedRows::Match(const ir::Contraction& contraction,
                                                      int rows) const {
   if (!IsProduct(contraction) || !contraction.constraints.empty()) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows into which images were flattened, as at the end of a network of convolutions.
+// Recognizes matmuls of flattened images, as at the end of a convolutional network.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,22 @@
 
 namespace tartan::graph {
 
-// A product whose sum runs over the flattened elements.
+// A matmul whose K index runs over the flattened elements.
 struct FlattenedProduct {
-  int rows = 0;        // position of the rows among its inputs; the other one is the matrix
-  int summed_dim = 0;  // of the matrix, which has a row or column for each element
+  int rows = 0;        // input position of the rows; the other input is the matrix
+  int summed_dim = 0;  // K dimension of the matrix
 };
 
-// Of values [n, c, y, x …] that are reshaped to [n, c*y*x …] and read by products with constant
-// matrices, not too large to be copied, alone: whether elements lie in another order is the
-// matrices' affair, which are put into that order at load.
+// Finds images [n, c, y, x …] that are reshaped to [n, c*y*x …] and read only by matmuls with
+// constant matrices of limited size. Their elements may be reordered, because the matrices can be
+// reordered to match at load.
 class FlattenedRows {
  public:
   explicit FlattenedRows(const ir::Program& program);
 
-  // `v` is the reshape.
+  // `v`: the reshape.
   bool IsFlattened(ir::ValueId v) const { return is_flattened_[v]; }
-  // Where one of the contraction's inputs is such a value.
+  // Returns the matmul if one of the contraction's inputs is a flattened image.
   std::optional<FlattenedProduct> AsProduct(const ir::Contraction& contraction) const;
 
  private:

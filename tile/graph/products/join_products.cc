@@ -18,17 +18,17 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
-// A sum of products whose last coordinate is a column of a matrix known at load.
+// A matmul whose last output coordinate is a column of a constant matrix.
 struct Product {
   ValueId value = ir::kNoValue;
-  int matrix = 0;  // its place among the inputs
-  int axis = 0;    // the matrix's dimension of columns
+  int matrix = 0;  // position among the inputs
+  int axis = 0;    // column dimension of the matrix
 };
 
-// Products that are one, and what follows all of them alike, in steps of a value for each.
+// Matmuls to fuse, and the equal elementwise steps after them, one value per matmul and step.
 struct ProductSet {
   std::vector<Product> products;
-  std::vector<std::vector<ValueId>> steps;  // of the products first
+  std::vector<std::vector<ValueId>> steps;  // the first step: the matmuls
 
   ValueId first() const { return products.front().value; }
 };
@@ -98,8 +98,8 @@ class ProductFinder {
     return std::nullopt;
   }
 
-  // A matrix that is stored, whose other form nobody needs: weights in few bytes are decoded where
-  // they are read.
+  // Requires that the matrix is stored and no other form of it is needed. Low-precision weights are
+  // decoded by their readers instead.
   bool IsMatrixOf(const Product& product, const ir::Contraction& contraction) const {
     const ValueId matrix = contraction.inputs[product.matrix].tensor;
     return std::holds_alternative<ir::Input>(value(matrix).op) && is_constant_[matrix] &&
@@ -108,7 +108,7 @@ class ProductFinder {
            value(matrix).shape.dims[product.axis] == value(product.value).shape.dims.back();
   }
 
-  // They differ in the matrix and the number of its columns alone.
+  // Returns true if two matmuls differ only in the matrix and its number of columns.
   bool AreAlike(const Product& a, const Product& b) const {
     if (a.matrix != b.matrix || a.axis != b.axis) return false;
     auto one = std::get<ir::Contraction>(value(a.value).op);
@@ -119,12 +119,12 @@ class ProductFinder {
     shape.dims[a.axis] = value(matrix).shape.dims[b.axis];
     result.dims.back() = value(b.value).shape.dims.back();
     one.inputs[a.matrix].tensor = matrix;
-    // Where the first one is computed, all matrices must be there.
+    // All matrices must be defined before the first matmul.
     return matrix < a.value && one == other && shape == value(matrix).shape &&
            result == value(b.value).shape;
   }
 
-  // Adds the steps; false where the products are better apart.
+  // Adds the steps; returns false if the matmuls should stay separate.
   bool Complete(ProductSet* set) const {
     if (set->products.size() < 2) return false;
     std::vector<ValueId> step;
@@ -137,7 +137,7 @@ class ProductFinder {
     return std::none_of(ends.begin(), ends.end(), [&](ValueId end) { return HasEpilogue(end); });
   }
 
-  // The elementwise operation that is alike behind each end; nothing where there is none.
+  // Returns the equal elementwise operations after all ends; nothing if there are none.
   std::vector<ValueId> StepAfter(const ProductSet& set) const {
     std::vector<ValueId> next;
     for (const ValueId end : set.steps.back()) {
@@ -150,7 +150,7 @@ class ProductFinder {
     return next;
   }
 
-  // `end`: what `b` follows.
+  // `end`: the value that `b` follows.
   bool AreAlike(const ProductSet& set, ValueId a, ValueId b, ValueId end) const {
     const auto* one = std::get_if<ir::Elementwise>(&value(a).op);
     const auto* other = std::get_if<ir::Elementwise>(&value(b).op);
@@ -180,14 +180,14 @@ class ProductFinder {
     return true;
   }
 
-  // A number for each column.
+  // Returns true for a constant with one number per column.
   bool IsRow(ValueId v, int64_t columns) const {
     const std::vector<int64_t>& dims = value(v).shape.dims;
     return std::holds_alternative<ir::Input>(value(v).op) && !dims.empty() &&
            dims.back() == columns && value(v).shape.element_count() == columns;
   }
 
-  // Its kernel would compute more behind the sum, or store what is given out.
+  // Returns true if the kernel would have an epilogue, or would store an output of the program.
   bool HasEpilogue(ValueId v) const {
     return is_output_[v] || std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
              const auto* special = std::get_if<ir::Special>(&value(user).op);
@@ -231,7 +231,7 @@ class ProductJoiner {
  private:
   int64_t ColumnsOf(ValueId v) const { return program_.values[v].shape.dims.back(); }
 
-  // All of its steps, before the first product.
+  // Inserts all fused steps before the first matmul.
   void Join(const ProductSet& set) {
     int64_t columns = 0;
     for (const Product& product : set.products) columns += ColumnsOf(product.value);
@@ -261,7 +261,7 @@ class ProductJoiner {
     contraction->inputs[first.matrix].tensor = SideBySide(matrices, first.axis);
   }
 
-  // `before`: the joined step before.
+  // `before`: the fused previous step.
   void JoinOperands(const ProductSet& set, size_t step, ValueId before, ir::Elementwise* joined) {
     for (size_t i = 0; i < joined->operands.size(); ++i) {
       std::vector<ValueId> operands;
@@ -272,7 +272,7 @@ class ProductJoiner {
       if (operands.front() == set.steps[step - 1].front()) {
         joined->operands[i] = before;
       } else if (std::holds_alternative<ir::Constant>(first.op)) {
-        joined->operands[i] = rewriter_.Append(first);  // it may come later
+        joined->operands[i] = rewriter_.Append(first);  // the original may be defined later
       } else if (first.shape.element_count() == 1) {
         joined->operands[i] = rewriter_.numbers()[operands.front()];
       } else {
@@ -281,7 +281,7 @@ class ProductJoiner {
     }
   }
 
-  // A concatenation of constants.
+  // Returns a concatenation of constants.
   ValueId SideBySide(const std::vector<ValueId>& parts, int axis) {
     ir::Value whole = program_.values[parts.front()];
     absl::StrAppend(&whole.name, "_joined");
@@ -301,7 +301,7 @@ class ProductJoiner {
     return before;
   }
 
-  // Of the joined result, those of one product.
+  // Returns the columns of one matmul in the fused result.
   ir::Contraction Columns(const ProductSet& set, size_t product) const {
     int64_t begin = 0;
     for (size_t p = 0; p < product; ++p) begin += ColumnsOf(set.products[p].value);
@@ -313,9 +313,9 @@ class ProductJoiner {
 
   const ir::Program& program_;
   Rewriter rewriter_;
-  std::map<ValueId, const ProductSet*> starts_;                     // by the first product
-  std::map<ValueId, std::pair<const ProductSet*, size_t>> places_;  // by the last step
-  std::map<const ProductSet*, ValueId> joined_;                     // in the new program
+  std::map<ValueId, const ProductSet*> starts_;                     // by first matmul
+  std::map<ValueId, std::pair<const ProductSet*, size_t>> places_;  // by value of the last step
+  std::map<const ProductSet*, ValueId> joined_;                     // value in the new program
 };
 
 }  // namespace

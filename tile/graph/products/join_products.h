@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of one tensor with several matrices known at load, as one: queries, keys and values of
-// attention.
+// Fuses matmuls of one tensor with several constant matrices into one, such as queries, keys and
+// values of attention.
 #pragma once
 
 #include "tile/ir/program.h"
 
 namespace tartan::graph {
 
-// The same program where products that differ in the matrix alone are one product with the matrices
-// side by side, which is made at load; what follows each with constants of its own columns, such as
-// a bias, is joined as well, and readers read their columns of the result. Products stay apart
-// whose kernel would compute other elementwise operations behind the sum, and whose matrices are
-// computed or read elsewhere.
+// Concatenates the matrices of matmuls that differ only in the matrix, at load. Equal elementwise
+// operations with constants per column, such as a bias, are fused, too, and readers use their
+// columns of the result.
+// Matmuls stay separate if their kernels would have different epilogues, or if a matrix is computed
+// or has other readers.
 ir::Program JoinProducts(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -16,9 +16,9 @@ namespace {
 
 using ir::ValueId;
 
-constexpr int64_t kLeastElements = 1024;  // that a conversion is worth
+constexpr int64_t kLeastElements = 1024;  // below this, a conversion does not pay; empirical
 
-// Elements of one tensor in other places.
+// Returns true for reshapes and copies, which only move elements.
 bool IsMove(const ir::Value& value) {
   if (const auto* special = std::get_if<ir::Special>(&value.op)) {
     return special->kind == ir::SpecialKind::kReshape;
@@ -34,10 +34,10 @@ class Narrower {
   Narrower(const ir::Program& program, DataType type)
       : program_(program), type_(type), rewriter_(program) {
     const size_t size = program.values.size();
-    std::vector<bool> is_factor(size, true);  // and nothing else
+    std::vector<bool> is_factor(size, true);  // only matmuls read it
     for (const ValueId output : program.outputs) is_factor[output] = false;
     std::vector<bool> is_read(size, false);
-    // Readers first.
+    // Backward order: readers first.
     for (size_t v = size; v-- > 0;) {
       const ir::Value& value = program.values[v];
       is_factor[v] = is_factor[v] && is_read[v] && value.shape.type == DataType::kFloat32;
@@ -93,7 +93,7 @@ class Narrower {
   const DataType type_;
   Rewriter rewriter_;
   std::vector<bool> is_narrow_;
-  std::vector<bool> begins_;  // it is converted
+  std::vector<bool> begins_;  // the conversion is inserted here
 };
 
 }  // namespace

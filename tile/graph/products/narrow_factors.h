@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are read as factors of products alone, in the type that a matrix unit multiplies.
+// Stores values that only matmuls read in the low-precision type of the matrix unit.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,9 @@
 
 namespace tartan::graph {
 
-// The same program where values that run time makes, and that only products of rows by columns
-// read, are stored in 16 bits: `type`, to which the matrix unit would round each factor anyway.
-// Readers may be behind moves: reshapes, transposes, slices. `held`, which may be null, are values
-// of the program, and become those of the new one.
+// Stores run-time values that only matmuls read in the 16-bit type `type`, to which the matrix unit
+// would round them anyway. Reshapes, transposes and slices may be between a value and its readers.
+// `held` (may be null): values of the program, renumbered for the result.
 ir::Program NarrowFactors(const ir::Program& program, DataType type,
                           std::vector<ir::ValueId>* held = nullptr);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products of rows by columns among contractions.
+// Recognizes matmuls among contractions.
 #pragma once
 
 #include <set>
@@ -8,11 +8,11 @@
 
 namespace tartan::graph {
 
-// The indices that an access reads or writes by.
+// Returns the indices that an access depends on.
 std::set<int> IndicesOf(const ir::Access& access);
 
-// A sum of products of two factors, each of which has output indices that the other one has not:
-// no depthwise convolution, no scaling of rows.
+// Returns true for a sum of two multiplied factors, each with output indices that the other lacks.
+// This excludes depthwise convolutions and scaling of rows.
 bool IsProduct(const ir::Contraction& contraction);
 
 }  // namespace tartan::graph

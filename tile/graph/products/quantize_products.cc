@@ -19,15 +19,16 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
-constexpr int64_t kGreatest = 127;  // of the integers
+constexpr int64_t kGreatest = 127;  // maximum magnitude of the integers
 constexpr int64_t kLeastTerms = 16;
 constexpr int64_t kMostTerms = std::numeric_limits<int32_t>::max() / (kGreatest * kGreatest);
-constexpr double kLeastRange = 0x1p-100;  // of a row: 127 divided by it is a finite number
+// Minimum range of a row, so that 127 divided by it is finite.
+constexpr double kLeastRange = 0x1p-100;
 
-// The type that products of it are computed in.
+// Returns true for types whose matmuls are computed in float32.
 bool IsFactorType(DataType type) { return IsFloat(type) && type != DataType::kFloat64; }
 
-// Each of the result's coordinates is an index.
+// Requires that each output coordinate is a distinct index.
 bool HasPlainOutput(const ir::Contraction& contraction) {
   std::set<int> indices;
   return std::all_of(contraction.output.indices.begin(), contraction.output.indices.end(),
@@ -38,7 +39,7 @@ bool HasPlainOutput(const ir::Contraction& contraction) {
                      });
 }
 
-// Indices of a contraction that have one value; the others as variables.
+// Substitutes indices with a single value; the others stay variables.
 std::vector<Affine> WithoutSingleValues(const poly::IndexSpace& space) {
   std::vector<Affine> indices;
   for (size_t i = 0; i < space.original.size(); ++i) {
@@ -48,7 +49,7 @@ std::vector<Affine> WithoutSingleValues(const poly::IndexSpace& space) {
   return indices;
 }
 
-// Per coordinate of a factor: whether output indices alone say what it is.
+// Returns, per coordinate of a factor, whether it depends only on output indices.
 std::vector<bool> OwnDims(const ir::Contraction& contraction, const ir::Access& factor) {
   const std::set<int> outputs = IndicesOf(contraction.output);
   std::vector<bool> is_own;
@@ -61,8 +62,8 @@ std::vector<bool> OwnDims(const ir::Contraction& contraction, const ir::Access& 
   return is_own;
 }
 
-// A factor as integers, and what one of them stands for: along dimensions that are not its own the
-// scale has one element.
+// An integer tensor and its scale. The scale has size 1 along dimensions that are not the factor's
+// own.
 struct Integers {
   ValueId integers = ir::kNoValue;  // int8
   ValueId scale = ir::kNoValue;
@@ -110,11 +111,12 @@ class Quantizer {
         {std::move(name), {type, std::move(dims)}, ir::Elementwise{op, std::move(operands)}});
   }
 
-  // What stands for a product of the original, whose operands in `value` are those of the new
-  // program.
+  // Returns the replacement of a matmul of the original program. The operands in `value` are
+  // numbered for the new program.
   ir::Value Quantize(ValueId original, ir::Value value) {
     auto& sum = std::get<ir::Contraction>(value.op);
-    // Weights come second: where packing takes sums of a factor (packed_product.h), then of theirs.
+    // Weights must be the second factor: packing adds up one factor (packed_product.h), and the
+    // sums of constant weights are known at load.
     const ValueId first = ir::Operands(program_.values[original].op).front();
     if (is_constant_[first]) std::swap(sum.inputs[0], sum.inputs[1]);
     std::vector<ValueId> scales;
@@ -141,13 +143,14 @@ class Quantizer {
     const ValueId integer = rewriter_.Append(
         {absl::StrCat(value.name, "_sum"), {DataType::kInt32, value.shape.dims}, std::move(sum)});
     const ValueId real = of_results(ScalarOp::kCast, {integer}, "_real");
-    // By the scale of weights first: they are rarely so great or small that this leaves float32.
+    // The weights' scale comes first, because it is rarely extreme enough to leave the range of
+    // float32.
     const ValueId weighted = of_results(ScalarOp::kMul, {real, scales[1]}, "_weighted");
     value.op = ir::Elementwise{ScalarOp::kMul, {weighted, scales[0]}};
     return value;
   }
 
-  // Once for all products that read the tensor by the same dimensions.
+  // Returns the quantized tensor, shared by all matmuls that read it with the same own dimensions.
   Integers IntegersOf(ValueId tensor, const std::vector<bool>& is_own) {
     const auto made = integers_.find({tensor, is_own});
     if (made != integers_.end()) return made->second;
@@ -158,8 +161,8 @@ class Quantizer {
     const auto of_rows = [&](ScalarOp op, std::vector<ValueId> operands, const char* what) {
       return Apply(op, std::move(operands), absl::StrCat(name, what), DataType::kFloat32, rows);
     };
-    // Where there is an infinity, there are no steps in 1: all integers are 0, which times the
-    // scale, an infinity, is NaN.
+    // If the maximum is infinite, `steps` is 0 and all integers are 0. Zero times the infinite
+    // scale is NaN.
     const ValueId range = of_rows(ScalarOp::kMax, {greatest, Number(kLeastRange)}, "_range");
     const ValueId steps = of_rows(ScalarOp::kDiv, {Number(kGreatest), range}, "_steps");
     const ValueId scaled = Apply(ScalarOp::kMul, {tensor, steps}, absl::StrCat(name, "_scaled"),
@@ -172,7 +175,7 @@ class Quantizer {
     return integers_[{tensor, is_own}] = {integers, scale};
   }
 
-  // The greatest magnitude along the dimensions that are not `is_own`, which have size 1 then.
+  // Maximum magnitude along the dimensions that are not `is_own`, which get size 1.
   ValueId Greatest(ValueId tensor, const std::vector<bool>& is_own) {
     const std::string name = NameOf(tensor);
     Dims dims = DimsOf(tensor);
@@ -191,8 +194,8 @@ class Quantizer {
                              std::move(greatest)});
   }
 
-  // What `read` gives for each result of `product`; of size 1 along dimensions that it does not
-  // depend on.
+  // Spreads the values of `read` over the results of `product`; size 1 along dimensions that they
+  // do not depend on.
   ValueId AtResults(ir::Access read, const ir::Contraction& product, const Dims& results) {
     const std::set<int> used = IndicesOf(read);
     const std::string name = absl::StrCat(NameOf(read.tensor), "_spread");
@@ -220,7 +223,7 @@ class Quantizer {
   const std::vector<bool>& is_constant_;
   const std::set<ValueId>& products_;
   Rewriter rewriter_;
-  std::map<std::pair<ValueId, std::vector<bool>>, Integers> integers_;  // of the new program
+  std::map<std::pair<ValueId, std::vector<bool>>, Integers> integers_;  // values of the new program
   std::vector<ValueId> inlined_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
-// The one index that is reduced; -1: none or several, or one that is no dimension's coordinate.
+// Returns the only reduced index, or -1 if there are none or several.
 int ReducedIndex(const ir::Contraction& product) {
   const std::set<int> written = IndicesOf(product.output);
   int reduced = -1;
@@ -31,7 +31,7 @@ int ReducedIndex(const ir::Contraction& product) {
   return reduced;
 }
 
-// The dimension that the index alone goes along in an access; -1: none.
+// Returns the dimension whose coordinate is exactly the index, or -1.
 int DimensionOf(const ir::Access& access, int index) {
   for (size_t d = 0; d < access.indices.size(); ++d) {
     if (access.indices[d] == Affine::Variable(index)) return static_cast<int>(d);
@@ -39,7 +39,7 @@ int DimensionOf(const ir::Access& access, int index) {
   return -1;
 }
 
-// Elements of a row of `value`, which lie along its last dimension, make results of that row.
+// Returns true if `user` reduces rows of `value` (its last dimension) to results of that row.
 bool ReducesRows(const ir::Program& program, ValueId value, ValueId user) {
   const auto* reduction = std::get_if<ir::Contraction>(&program.values[user].op);
   if (reduction == nullptr || reduction->aggregation == Aggregation::kAssign ||
@@ -59,7 +59,8 @@ bool ReducesRows(const ir::Program& program, ValueId value, ValueId user) {
       });
 }
 
-// Whether elementwise operations of the same shape, few of them, lead from a value to a reduction.
+// Returns true if at most `most` elementwise operations of the same shape lead from the value to a
+// row reduction.
 bool LeadsToReduction(const ir::Program& program, const std::vector<std::vector<ValueId>>& users,
                       ValueId value, int most) {
   return std::any_of(users[value].begin(), users[value].end(), [&](ValueId user) {
@@ -91,7 +92,7 @@ class DepthSplitter {
   }
 
  private:
-  // Of one run each, the runs in front of the product's dimensions.
+  // Appends the batched matmul of partial sums, with the chunk index as first dimension.
   ValueId AddParts(const ir::Value& value, int64_t runs, int64_t depth) {
     auto product = std::get<ir::Contraction>(value.op);
     const int index = ReducedIndex(product);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products whose depth is divided among work-groups, as sums of products of parts of the depth.
+// Split-K on the graph: divides the K dimension of matmuls among work-groups.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace tartan::graph {
 
-// Whether `value` is a product in float32 of one reduced index whose result elementwise operations
-// lead to a reduction along rows, as a residual does to a normalisation: that one may add up what
-// work-groups of the product have summed. `users`: UsersOf the program.
+// Returns true for a float32 matmul with one reduced index whose result reaches a row reduction
+// through elementwise operations, such as a residual before a layer norm. The row reduction's
+// kernel can add up the partial sums. `users`: UsersOf the program.
 bool FeedsRowReduction(const ir::Program& program,
                        const std::vector<std::vector<ir::ValueId>>& users, ir::ValueId value);
 
 struct SplitDepths {
   ir::Program program;
-  std::vector<ir::ValueId> numbers;  // in it, of the original's values
+  std::vector<ir::ValueId> numbers;  // new number of each original value
 };
 
-// The same program with each of `runs`, products that FeedsRowReduction, divided into so many equal
-// runs of its depth: a product with the runs as its first dimension, and the sum of its slices. The
-// number divides the range of the reduced index.
+// Splits K of each matmul in `runs` into the given number of equal chunks: a batched matmul with
+// the chunks as first dimension, followed by the sum of its slices. Requires FeedsRowReduction, and
+// that the number divides K.
 SplitDepths SplitProductDepths(const ir::Program& program,
                                const std::map<ir::ValueId, int64_t>& runs);
 
-// The range of the one reduced index of such a product.
+// Returns K, the range of the reduced index.
 int64_t DepthOf(const ir::Program& program, ir::ValueId value);
 
 }  // namespace tartan::graph
