@@ -20,20 +20,20 @@ namespace {
 using math::Affine;
 using math::RangeConstraint;
 
-// Evaluates values at coordinates, as expressions over the kernel's indices.
+// Converts values at given coordinates to expressions over the kernel's indices.
 class ExprBuilder {
  public:
   ExprBuilder(const ir::Program& program, const ProgramSpaces& spaces, const ir::Grouping& grouping,
               FlatContraction* flat)
       : program_(program), spaces_(spaces), grouping_(grouping), flat_(flat) {}
 
-  // From now on `value` is the accumulator.
+  // Makes reads of `value` refer to the accumulator.
   void SetAccumulator(ir::ValueId value) { accumulator_ = value; }
-  // Values of the group: computed here although they are in memory.
+  // Declares values that this kernel computes, although they are also stored in memory.
   void SetOwn(absl::Span<const ir::ValueId> values) { own_.insert(values.begin(), values.end()); }
 
-  // The element of `value` at `coords`, in the value's computation type. Only reached where the
-  // `guard` holds.
+  // Returns the element of `value` at `coords`, in the value's computation type. It is evaluated
+  // only where `guard` holds.
   absl::StatusOr<ExprPtr> Eval(ir::ValueId value, const Coords& coords,
                                const std::vector<RangeConstraint>& guard) {
     const std::string key = MakeKey(value, coords, guard);
@@ -43,7 +43,8 @@ class ExprBuilder {
     return expr;
   }
 
-  // The value a contraction aggregates at one index point, given by its indices over the kernel's.
+  // Returns the operand of the aggregation at one index point. `original`: the contraction's
+  // indices as functions of the kernel's.
   absl::StatusOr<ExprPtr> Combine(const ir::Contraction& contraction, DataType type,
                                   absl::Span<const Affine> original,
                                   const std::vector<RangeConstraint>& guard) {
@@ -164,7 +165,7 @@ class ExprBuilder {
       return absl::InternalError(
           absl::StrCat("value ", program_.values[id].name, " reduces and is not in memory"));
     }
-    // The space's output index of each dimension takes that dimension's coordinate.
+    // Maps the output index of each dimension to that dimension's coordinate.
     std::vector<Affine> map(space.indices.size());
     for (size_t d = 0; d < space.output_coords.size(); ++d) {
       const int variable = space.output_coords[d].single_variable();
@@ -221,8 +222,8 @@ class ExprBuilder {
     }
   }
 
-  // Positions in the data are the result's coordinates before, the index tensor's values at, and
-  // the result's coordinates after the gathered dimensions.
+  // Positions in the data consist of the result's coordinates before the gathered dimensions, the
+  // index tensor's values, and the result's coordinates after the gathered dimensions.
   absl::StatusOr<ExprPtr> EvalGather(const ir::Special& special, const Coords& coords,
                                      const std::vector<RangeConstraint>& guard) {
     const ir::ValueId data = special.operands[0];
@@ -292,12 +293,12 @@ absl::Status SetReduction(const ir::Program& program, const ProgramSpaces& space
   flat->output_dims = value.shape.dims;
   flat->constraints = space.constraints;
   flat->store_guard = space.store_guard;
-  // One index point at most reaches an element: the sum of one value is that value.
+  // At most one index point reaches each element, so its sum is that one value.
   flat->aggregation =
       contraction.aggregation == Aggregation::kAssign ? Aggregation::kSum : contraction.aggregation;
   flat->accumulator_type = ComputeType(value.shape.type);
   flat->may_be_empty = space.may_be_empty;
-  // The body is only evaluated where the constraints hold: reads need no guard of their own.
+  // The body is evaluated only where the constraints hold, so reads need no guards.
   TARTAN_ASSIGN_OR_RETURN(flat->body,
                           builder->Combine(contraction, value.shape.type, space.original, {}));
   if (contraction.default_value != ir::kNoValue && space.may_be_empty) {
@@ -308,7 +309,7 @@ absl::Status SetReduction(const ir::Program& program, const ProgramSpaces& space
   return absl::OkStatus();
 }
 
-// A piece or permutation that a sum's kernel writes: where the input's elements lie in it.
+// Rewrites the output of a reduction that stores into a piece of a concatenation, or permuted.
 absl::Status SetPiece(const ir::Program& program, ir::ValueId output, ExprBuilder* builder,
                       FlatContraction* flat) {
   const TensorShape& shape = program.values[output].shape;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a group of a program's values to the kernel that computes them: the contraction's index
-// space, with producers that are not in memory substituted into its body and the operations after
-// it as epilogues.
+// Builds the kernel of a fusion group: the contraction's index space, with inlined producers in its
+// body and the operations after it as epilogues.
 #pragma once
 
 #include <string>
@@ -15,18 +14,19 @@
 
 namespace tartan::poly {
 
-// A contraction with at most one index point per output element, whose output indices are its
-// dimensions: it only moves or combines elements and can be computed wherever it is read.
+// Returns true for a contraction with at most one index point per output element whose output
+// indices are its dimensions. It only moves or combines elements, so it can be inlined into any
+// reader.
 bool MovesElements(const IndexSpace& space);
 
-// Requires: group.root is kNoValue or a contraction. Where its space does not cover the output, the
-// caller fills the output beforehand.
+// Requires that group.root is kNoValue or a contraction. If its space does not cover the output,
+// the caller must fill the output first.
 absl::StatusOr<FlatContraction> BuildKernel(const ir::Program& program, const ProgramSpaces& spaces,
                                             const ir::Grouping& grouping,
                                             const ir::KernelGroup& group);
 
-// The kernel that writes a tensor's elements in another type: `to` has as many as `from`, and its
-// expression is set here.
+// Builds the kernel that converts a tensor to another type. `to` has as many elements as `from`;
+// its expression is set here.
 FlatContraction BuildConversion(std::string name, Tensor from, Output to);
 
 }  // namespace tartan::poly

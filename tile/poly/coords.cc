@@ -9,7 +9,7 @@ namespace {
 using math::Affine;
 using math::Rational;
 
-// poly = divisor * quotient + remainder with 0 <= remainder < divisor for all index values.
+// Writes poly as divisor * quotient + remainder with 0 <= remainder < divisor for all index values.
 std::optional<std::pair<Affine, Affine>> Split(const Affine& poly, int64_t divisor,
                                                absl::Span<const Index> indices) {
   Affine quotient, remainder;
@@ -31,7 +31,7 @@ std::optional<std::pair<Affine, Affine>> Split(const Affine& poly, int64_t divis
   return std::make_pair(quotient, remainder);
 }
 
-// Distributes the linear position `position` within a block over the sizes `dims`.
+// Converts the linear position `position` in a block to coordinates for the sizes `dims`.
 bool SplitOver(Affine position, absl::Span<const int64_t> dims, absl::Span<const Index> indices,
                absl::Span<Affine> result) {
   for (size_t d = dims.size(); d-- > 1;) {
@@ -64,9 +64,9 @@ Affine Linear(absl::Span<const Affine> coords, absl::Span<const int64_t> dims) {
   return position;
 }
 
-// Walks two shapes of equal element count in their smallest blocks of consecutive dimensions with
-// equal element counts: visit(from_begin, from_end, to_begin, to_end). False where visit said so,
-// or where sizes of 0 leave no blocks.
+// Calls visit(from_begin, from_end, to_begin, to_end) for the smallest blocks of consecutive
+// dimensions with equal element counts in both shapes. Returns false if a visit does, or if sizes
+// of 0 leave no blocks.
 template <class Visit>
 bool ForEachBlock(absl::Span<const int64_t> from, absl::Span<const int64_t> to, Visit visit) {
   size_t f = 0;

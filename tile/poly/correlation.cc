@@ -9,7 +9,7 @@ namespace {
 
 using math::Affine;
 
-// The accesses of a sum of products of two float32 tensors.
+// Returns the accesses of a sum of two multiplied float32 tensors.
 std::optional<std::pair<int, int>> Factors(const FlatContraction& flat) {
   if (!flat.is_reduction() || flat.aggregation != Aggregation::kSum ||
       flat.accumulator_type != DataType::kFloat32 || flat.empty_value != nullptr ||
@@ -42,7 +42,7 @@ class Matcher {
   std::optional<Correlation> Run() {
     role_.assign(flat_.indices.size(), Role::kNone);
     if (!MatchData() || !MatchWeights() || !MatchConstraints()) return std::nullopt;
-    // Every index has its part.
+    // Every index must have a role, and every window must appear in the weights.
     for (size_t i = 0; i < role_.size(); ++i) {
       if (role_[i] == Role::kNone || role_[i] == Role::kWindow) return std::nullopt;
     }
@@ -95,7 +95,7 @@ class Matcher {
     return directions == 2 && has_channel;
   }
 
-  // position ± window + constant.
+  // Matches position ± window + constant.
   bool MatchDirection(int dim, const std::vector<int>& indices, size_t number) {
     const Affine& coord = flat_.accesses[found_.data].coords[dim];
     Correlation::Direction& direction = found_.directions[number];
@@ -125,7 +125,7 @@ class Matcher {
       if (indices.size() != 1) return false;
       const int index = indices[0];
       if (role_[index] == Role::kWindow) {
-        // Whichever way, the whole window.
+        // The weights must be read over the whole window, in either direction.
         const bool forward = coord == Affine::Variable(index);
         const bool backward = coord == Affine::Variable(index, -1) + Affine::Constant(window_ - 1);
         if (!forward && !backward) return false;
@@ -144,7 +144,7 @@ class Matcher {
     return has_feature && has_channel;
   }
 
-  // They may do no more than say where the data has values other than 0.
+  // Constraints may only limit the range in which the data is nonzero.
   bool MatchConstraints() {
     const std::vector<Affine>& coords = flat_.accesses[found_.data].coords;
     for (const math::RangeConstraint& constraint : flat_.constraints) {

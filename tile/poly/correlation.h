@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out that a kernel is a dense two-dimensional correlation with unit stride: a convolution,
-// in any order of dimensions, or the gradient of one by its data.
+// Recognizes dense two-dimensional correlations with unit stride: convolutions in any order of
+// dimensions, and their gradients with respect to the data.
 #pragma once
 
 #include <array>
@@ -12,14 +12,17 @@
 
 namespace tartan::poly {
 
-// result[b…, y, x, k] = sum over i, j, c of
-//   data[b…, y + first[0] + i, x + first[1] + j, c] * weights[i, j, c, k]
-// where data is 0 outside begin <= coordinate < end. Indices are those of the kernel; where a
-// window is reversed, its index is range - 1 - i in the weights' coordinates.
+// A correlation in a kernel:
+//
+//   result[b…, y, x, k] = sum over i, j, c: data[b…, y', x', c] * weights[i, j, c, k]
+//   y' = y + first[0] + i; x' = x + first[1] + j
+//
+// The data is 0 outside begin <= coordinate < end. Members are index positions of the kernel. For a
+// reversed window, the weights' coordinate is range - 1 - i.
 struct Correlation {
-  int data = 0;  // accesses
-  int weights = 0;
-  // Of the two directions: the position, the window over it, and the data's dimension they move in.
+  int data = 0;     // access number
+  int weights = 0;  // access number
+  // The two spatial directions: output index, window index, and dimension of the data.
   struct Direction {
     int position = 0;
     int window = 0;
@@ -30,13 +33,13 @@ struct Correlation {
     int64_t end = 0;
   };
   std::array<Direction, 2> directions;
-  int channel = 0;         // summed over
-  int feature = 0;         // of the result
+  int channel = 0;         // reduced index of the input channels
+  int feature = 0;         // output index of the output channels
   std::vector<int> batch;  // other output indices
 };
 
-// Sums of products of two float32 tensors, both read as they lie, with windows of `window` by
-// `window`. Of several orders of the directions that of the data's dimensions is taken.
+// Matches sums of two multiplied float32 tensors, both read directly, with windows of `window` by
+// `window`. Directions are in the order of the data's dimensions.
 std::optional<Correlation> MatchCorrelation(const FlatContraction& flat, int64_t window);
 
 }  // namespace tartan::poly

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions rebuilt with other parts.
+// Rebuilds expressions with replaced parts.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,17 @@
 
 namespace tartan::poly {
 
-// The constraints over what `map` makes of their functions.
+// Returns the constraints with `map` applied to their affine functions.
 std::vector<math::RangeConstraint> MapConstraints(
     std::vector<math::RangeConstraint> constraints,
     const std::function<math::Affine(const math::Affine&)>& map);
 
-// What is shared between the expressions that one mapper maps stays shared.
+// Maps expressions. Subexpressions shared between expressions of one mapper stay shared.
 class ExprMapper {
  public:
-  // What becomes of an expression without operands, of a tensor read at computed coordinates and of
-  // the affine functions of guards and choices. Those of coordinates and ranges are in leaves.
+  // Replacements for leaves (expressions without operands), tensors read at computed coordinates,
+  // and affine functions of guards and choices. Coordinate and InRange are leaves, which `leaf`
+  // must map.
   struct Parts {
     std::function<ExprPtr(const ExprPtr&)> leaf = [](const ExprPtr& expr) { return expr; };
     std::function<int(int)> tensor = [](int number) { return number; };
@@ -29,7 +30,7 @@ class ExprMapper {
   };
   explicit ExprMapper(Parts parts) : parts_(std::move(parts)) {}
 
-  ExprPtr Map(const ExprPtr& expr);  // null stays null
+  ExprPtr Map(const ExprPtr& expr);  // null maps to null
 
  private:
   std::vector<ExprPtr> MapAll(std::vector<ExprPtr> exprs);

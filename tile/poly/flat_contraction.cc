@@ -85,7 +85,7 @@ int64_t CountOperations(const ExprPtr& expr, std::unordered_set<const Expr*>* se
   return count;
 }
 
-// Products that an evaluation of the body adds up: several where they are packed in words.
+// Number of multiplications per evaluation of the body; more than 1 for packed words.
 double ProductCount(const ExprPtr& body) {
   const auto* apply = std::get_if<Apply>(&body->node);
   if (apply == nullptr) return 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel: index ranges, affine accesses, constraints, an aggregation, a scalar body over the
-// reads, and for each output an epilogue over the accumulator and reads at output indices. An
-// elementwise kernel is one without a reduced index. What planning and code generation start from.
+// The kernel before scheduling: input of planning and code generation.
+// It has index ranges, affine accesses, constraints, an aggregation, a scalar body over the reads,
+// and per output an epilogue over the accumulator and reads at output indices. An elementwise
+// kernel has no reduced index.
 #pragma once
 
 #include <memory>
@@ -22,13 +23,13 @@ using ExprPtr = std::shared_ptr<const Expr>;
 
 struct Literal {
   std::variant<int64_t, double> value;
-  bool is_size = false;  // the value is a size of the program, or follows from one
+  bool is_size = false;  // the value is a size of the program or derived from one
 };
 struct Read {  // the element at FlatContraction::accesses[access]
   int access;
 };
-// An aggregated value; epilogues only. Of several, `number` tells which: the value of
-// FlatContraction::joined_index, or 1 for that of second_body.
+// An aggregated value; in epilogues only. `number`: the value of FlatContraction::joined_index, or
+// 1 for the sum of second_body.
 struct Accumulator {
   int number = 0;
 };
@@ -39,31 +40,31 @@ struct Apply {
   ScalarOp op;
   std::vector<ExprPtr> operands;
 };
-struct InRange {  // true where all hold
+struct InRange {  // true if all constraints hold
   std::vector<math::RangeConstraint> constraints;
 };
-// An element of a tensor at coordinates that are themselves computed. Where the guard holds they
-// are in range; elsewhere nothing is read, as in TensorAccess.
+// An element of a tensor at computed coordinates. They are in range if the guard holds; otherwise
+// nothing is read, as in TensorAccess.
 struct ReadAt {
   int tensor;
   std::vector<ExprPtr> coordinates;
   std::vector<math::RangeConstraint> guard;
 };
-// values[poly]: one of several expressions, told by indices that a plan unrolls, so that all of
-// them are computed side by side and share what they have in common. 0 <= poly < values.size().
+// values[poly]: selects an expression by indices that the plan unrolls, so that all values are
+// computed together and share subexpressions. Requires 0 <= poly < values.size().
 struct Choice {
   math::Affine poly;
   std::vector<ExprPtr> values;
 };
 
-// `type` is a type of computation: never a 16-bit float.
+// `type` is a computation type, never a 16-bit float.
 struct Expr {
   DataType type;
   std::variant<Literal, Read, Accumulator, Coordinate, Apply, InRange, ReadAt, Choice> node;
 };
 
-// A read of a tensor. Where a guard does not hold nothing is read and the value is unspecified
-// (the expression around it selects another).
+// A read of a tensor. Where the guard fails, nothing is read and the value is unspecified; the
+// surrounding expression selects another value.
 struct TensorAccess {
   int tensor = 0;                    // position in FlatContraction::tensors
   std::vector<math::Affine> coords;  // one per dimension, integer coefficients
@@ -71,8 +72,8 @@ struct TensorAccess {
 };
 
 struct Tensor {
-  ir::ValueId value = ir::kNoValue;  // whose memory is read
-  TensorShape shape;                 // as it is read; dense row-major
+  ir::ValueId value = ir::kNoValue;  // the owner of the memory
+  TensorShape shape;                 // dimensions as read; dense row-major
 };
 
 struct Output {
@@ -83,49 +84,49 @@ struct Output {
 
 struct FlatContraction {
   std::string name;
-  std::vector<std::string> comments;  // the Tile statements it computes
+  std::vector<std::string> comments;  // the Tile statements that the kernel computes
   std::vector<Index> indices;         // output indices first
   int output_index_count = 0;
   std::vector<Tensor> tensors;
   std::vector<TensorAccess> accesses;
-  // Reduction; body is null for an elementwise kernel, and then nothing else of it is set.
+  // The reduction. For an elementwise kernel, `body` is null and no other member of the reduction
+  // is set.
   Aggregation aggregation = Aggregation::kSum;
   DataType accumulator_type = DataType::kInvalid;
   ExprPtr body;
-  // An output index of the sums alone: outputs have an element for all of its values, made of as
-  // many sums; -1: none. Work-groups of GPUs alone have it (compiler/launches/join_sums.h).
+  // Output index of the accumulators only: each output element uses one accumulator per value of
+  // this index. -1: none. Only for work-groups of GPUs (compiler/launches/join_sums.h).
   int joined_index = -1;
-  // Aggregated beside the body, over the same points; null: none. Plans for a matrix unit alone
-  // have it (compiler/launches/pair_products.h).
+  // A second sum over the same points; null: none. Only for plans with a matrix unit
+  // (compiler/launches/pair_products.h).
   ExprPtr second_body;
-  std::vector<math::RangeConstraint> constraints;  // points where one fails contribute nothing
-  bool may_be_empty = false;                       // some output element may have no valid point
-  ExprPtr empty_value;                             // its value; null: 0
-  // The elements written: coordinates of the iteration space's tensor, and its sizes.
+  std::vector<math::RangeConstraint> constraints;  // points at which one fails contribute nothing
+  bool may_be_empty = false;                       // some output elements may have no valid point
+  ExprPtr empty_value;  // value of an output element without valid points; null: 0
+  // Coordinates and sizes of the written tensor.
   std::vector<math::Affine> output_coords;
   std::vector<int64_t> output_dims;
   std::vector<math::RangeConstraint> store_guard;
-  // What lies behind the last index's range in a row of output_dims is nobody's, and may be written
-  // over with anything.
+  // A row of output_dims may be longer than the last index's range; the padding has no meaning and
+  // may be overwritten.
   bool has_padded_rows = false;
-  // All of output_dims, or a reshape of them.
+  // Each has the dimensions output_dims, or a reshape of them.
   std::vector<Output> outputs;
-  // Moved once more where an element is written more than once: outputs that could else be written
-  // over what they are computed from (compiler/update_in_place.h).
+  // Bytes that a copy moves if an element is written more than once: such outputs cannot be written
+  // in place over their inputs (compiler/update_in_place.h).
   double copied_bytes = 0;
-  // All that a run of the program touches stays in the second cache until the next one, so that
-  // what the kernel reads is there. Told where plans depend on it.
+  // All data of a run stays in the L2 cache until the next run. Set only where plans depend on it.
   bool stays_in_cache = false;
 
   bool is_reduction() const { return body != nullptr; }
-  // Whether an element had any valid point must be known, because the aggregation of none is not
-  // the value it is to have.
+  // Returns true if the kernel must know whether an element had a valid point, because the result
+  // of an empty aggregation is not the identity element.
   bool needs_hits() const {
     return may_be_empty && (aggregation != Aggregation::kSum || empty_value != nullptr);
   }
-  // Sums that an element of the outputs is made of.
+  // Number of accumulators per output element.
   int64_t joined_count() const { return joined_index < 0 ? 1 : indices[joined_index].range; }
-  // Product of the index ranges; of the output indices alone.
+  // Number of index points; number of output index points.
   int64_t point_count() const;
   int64_t output_point_count() const;
 };
@@ -140,29 +141,29 @@ struct FlatAccess {
 FlatAccess Flatten(absl::Span<const math::Affine> coords, absl::Span<const int64_t> dims,
                    int index_count);
 
-// One of the kernel's accesses.
+// Flattens one access of the kernel.
 FlatAccess Flatten(const FlatContraction& flat, int access);
-// The offset as a function of the indices.
+// Returns the offset as an affine function of the indices.
 math::Affine AsAffine(const FlatAccess& access);
 
-// The function of an accumulator and the next value. kAssign sees one value and adds it to 0.
+// Returns the operation that combines accumulator and value; for kAssign, an addition to 0.
 ScalarOp AggregationOp(Aggregation aggregation);
 
-// Number of scalar operations per evaluation, shared subexpressions once.
+// Counts scalar operations per evaluation; shared subexpressions count once.
 int64_t OperationCount(const ExprPtr& expr);
 
-// Of the whole kernel: operations of its outputs' expressions, and of the body with the aggregation
-// at every point; packed products count as those that they are.
+// Counts operations of the whole kernel: the output expressions per element, and body and
+// aggregation per point. A packed dot instruction counts as its multiplications.
 double Flops(const FlatContraction& flat);
 
-// The tables of a kernel: ranges, strides of each access, offsets, constraints, expressions.
+// Prints the kernel as a table: ranges, strides and offsets of accesses, constraints, expressions.
 std::string ToString(const FlatContraction& flat);
 
 ExprPtr MakeExpr(DataType type, decltype(Expr::node) node);
 ExprPtr MakeApply(ScalarOp op, DataType type, std::vector<ExprPtr> operands);
-// An integer as a number of the computation type of `type`.
+// Returns an integer literal in the computation type of `type`.
 ExprPtr MakeNumber(int64_t value, DataType type);
-// Converts to the computation type of `type`; the expression itself where it has it already.
+// Converts to the computation type of `type`; returns the expression unchanged if it has that type.
 ExprPtr Convert(ExprPtr expr, DataType type);
 
 }  // namespace tartan::poly

@@ -9,11 +9,11 @@
 namespace tartan::poly {
 namespace {
 
-// Appends numbers, and lists with their lengths: no two forms have the same bytes.
+// Serializes numbers, and lists with their lengths, so that different forms have different bytes.
 class Writer {
  public:
   std::string Write(const FlatContraction& flat) {
-    // Names every member, so that one that is added must be added here.
+    // The binding names every member, so that a new member does not compile until it is added here.
     const auto& [name, comments, indices, output_index_count, tensors, accesses, aggregation,
                  accumulator_type, body, joined_index, second_body, constraints, may_be_empty,
                  empty_value, output_coords, output_dims, store_guard, has_padded_rows, outputs,
@@ -99,7 +99,7 @@ class Writer {
     List(expressions, [&](const ExprPtr& expr) { Expression(expr); });
   }
 
-  // What is shared is written once: lowering computes it once.
+  // Writes shared expressions once, because lowering computes them once.
   void Expression(const ExprPtr& expr) {
     if (expr == nullptr) return Number(-1);
     const auto [it, is_new] = numbers_.emplace(expr.get(), numbers_.size());
@@ -132,7 +132,7 @@ class Writer {
   void Value(const Literal& literal) {
     Number(static_cast<int64_t>(literal.value.index()));
     if (const auto* whole = std::get_if<int64_t>(&literal.value)) return Number(*whole);
-    int64_t bits = 0;  // tells zeros and NaN apart
+    int64_t bits = 0;  // distinguishes signed zeros and NaN
     std::memcpy(&bits, &std::get<double>(literal.value), sizeof(bits));
     Number(bits);
   }

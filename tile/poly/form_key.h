@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel's form as bytes: everything that planning and lowering depend on.
+// A kernel's form as a byte string: everything that planning and lowering depend on.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tartan::poly {
 
-// Equal for kernels that differ in names, comments and the values that they read and write alone.
+// Returns a key that is equal for kernels that differ only in names, comments and values.
 std::string FormKey(const FlatContraction& flat);
 
 }  // namespace tartan::poly

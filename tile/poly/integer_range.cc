@@ -10,7 +10,7 @@ namespace {
 
 using math::Interval;
 
-// What the type alone says.
+// Returns the interval of a type of up to 16 bits.
 std::optional<Interval> RangeOf(DataType type) {
   if (type == DataType::kBool) return Interval{0, 1};
   if (!IsInteger(type) || ByteWidth(type) > 2) return std::nullopt;
@@ -43,7 +43,7 @@ class Ranges {
  public:
   explicit Ranges(const FlatContraction& flat) : flat_(flat) {}
 
-  // The computed range where the type holds all of it, else that of the type.
+  // Returns the computed interval if it fits the type, else the interval of the type.
   std::optional<Interval> Of(const ExprPtr& expr) const {
     if (!IsInteger(expr->type) && expr->type != DataType::kBool) return std::nullopt;
     std::optional<Interval> range = Match(
@@ -58,7 +58,7 @@ class Ranges {
         },
         [&](const Apply& apply) { return OfApply(apply); },
         [](const auto&) { return std::optional<Interval>(); });
-    // Beyond 32 bits products of bounds might leave 64.
+    // Larger bounds could overflow 64 bits when multiplied.
     constexpr Interval kWide{-(int64_t{1} << 31), (int64_t{1} << 31) - 1};
     const bool is_held = range && kWide.Contains(*range) && range->min >= MinInteger(expr->type) &&
                          (ByteWidth(expr->type) > 4 || range->max <= MaxInteger(expr->type));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between which integers an expression's values lie, as far as types and arithmetic tell.
+// Interval analysis of integer expressions, from types and arithmetic.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace tartan::poly {
 
-// Empty where nothing narrower than int32 is known, or the expression is no integer. `expr` is one
-// of the kernel's.
+// Returns the interval of an expression of the kernel; nothing if it is no integer or the interval
+// is no smaller than int32.
 std::optional<math::Interval> IntegerRange(const FlatContraction& flat, const ExprPtr& expr);
 
 }  // namespace tartan::poly

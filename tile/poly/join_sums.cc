@@ -16,9 +16,9 @@ namespace {
 
 using math::Affine;
 
-constexpr size_t kMostSums = 8;  // of an element: work-items have registers for each
+constexpr size_t kMostSums = 8;  // per output element; each needs a register of the work-item
 
-// Some element is read at coordinates that are computed, or chosen by an index.
+// Returns true if some element is read at computed coordinates or selected by an index.
 bool HasComputedPlaces(const FlatContraction& flat) {
   bool has_some = false;
   VisitExprs(flat, [&](const Expr& expr) {
@@ -28,7 +28,7 @@ bool HasComputedPlaces(const FlatContraction& flat) {
   return has_some;
 }
 
-// Each element is a sum over all points, with what is done to it, and stored as it is.
+// Requires an unconstrained sum over all points with an epilogue, stored without conversion.
 bool IsPlainSum(const FlatContraction& flat) {
   if (!flat.is_reduction() || flat.second_body != nullptr || flat.joined_index >= 0 ||
       !flat.constraints.empty() || flat.may_be_empty || !flat.store_guard.empty() ||
@@ -72,7 +72,7 @@ class Joining {
   }
 
  private:
-  // An element of the result: the producer's output indices, of the reader's.
+  // An element of the result: the producer's output indices as functions of the reader's.
   struct Place {
     FlatAccess read;
     Coords coords;
@@ -82,7 +82,7 @@ class Joining {
     return reader_.tensors[access.tensor].value == result_;
   }
 
-  // The places at which the result is read, in the order in which they lie in memory.
+  // Collects the positions at which the reader reads the result, in memory order.
   bool FindPlaces() {
     for (int a = 0; a < static_cast<int>(reader_.accesses.size()); ++a) {
       const TensorAccess& access = reader_.accesses[a];
@@ -99,15 +99,15 @@ class Joining {
     return places_.size() > 1 && places_.size() <= kMostSums;
   }
 
-  // Of the place that is read; the count of places where it is none.
+  // Returns the number of a position, or the count of positions if it is not among them.
   int NumberOf(const FlatAccess& read) const {
     const auto place = std::find_if(places_.begin(), places_.end(),
                                     [&](const Place& other) { return other.read == read; });
     return static_cast<int>(place - places_.begin());
   }
 
-  // The producer's output indices at an element, the index with the greatest steps first taken out
-  // of the distance; nothing where they are not all within their ranges.
+  // Returns the producer's output indices at an element, by dividing the distance by the strides,
+  // largest first. Returns nothing if an index leaves its range.
   std::optional<Coords> CoordsOf(const FlatAccess& read) const {
     const FlatAccess stored = Flatten(producer_.output_coords, producer_.output_dims,
                                       static_cast<int>(producer_.indices.size()));
@@ -116,7 +116,8 @@ class Joining {
     std::stable_sort(order.begin(), order.end(),
                      [&](int a, int b) { return stored.strides[a] > stored.strides[b]; });
     Coords coords(order.size());
-    // Takes `distance` apart into steps, along an index of the reader or (-1) from the beginning.
+    // Distributes `distance` over the producer's indices, as the coefficient of a reader's index,
+    // or as the constant for index -1.
     const auto take = [&](int64_t distance, int index) {
       if (distance < 0) return false;
       for (int i : order) {
@@ -138,8 +139,7 @@ class Joining {
     return coords;
   }
 
-  // Whether each place is as far from the next one; and all of them are no more elements than the
-  // result has.
+  // Requires that positions are equally spaced and no element of the result is computed twice.
   bool AreEvenlyApart() {
     const auto count = static_cast<int64_t>(places_.size());
     if (count * reader_.output_point_count() > producer_.output_point_count()) return false;
@@ -161,7 +161,7 @@ class Joining {
     flat_.indices.insert(flat_.indices.end(), first_reduced, producer_.indices.end());
   }
 
-  // The producer over the indices of both, at the place that `number` tells.
+  // Returns the producer over the indices of both kernels, at position `number`.
   FlatContraction Mapped(const Affine& number) const {
     Coords indices;
     for (size_t i = 0; i < steps_.size(); ++i) {
@@ -172,7 +172,7 @@ class Joining {
     return MapPolys(producer_, [&](const Affine& poly) { return poly.Substitute(indices); });
   }
 
-  // An expression of `from`, over the same indices, in which the sum has the number.
+  // Returns an expression of `from` in which the accumulator has the number `number`.
   ExprPtr WithAccesses(const FlatContraction& from, const ExprPtr& expr, int number) {
     return MapLeaves(expr, [&](const ExprPtr& leaf) {
       if (std::holds_alternative<Accumulator>(leaf->node)) {
@@ -184,7 +184,7 @@ class Joining {
     });
   }
 
-  // In place of what was read; what outputs share stays shared.
+  // Replaces reads of the result by its values; sharing between outputs is kept.
   void TakeValues(const std::vector<ExprPtr>& values) {
     ExprMapper::Parts parts;
     parts.leaf = [&](const ExprPtr& leaf) {
@@ -199,9 +199,9 @@ class Joining {
   const FlatContraction& reader_;
   const FlatContraction& producer_;
   const ir::ValueId result_;
-  const int joined_;  // the position of the joined index
+  const int joined_;  // position of the joined index
   std::vector<Place> places_;
-  std::vector<Affine> steps_;  // from one place to the next
+  std::vector<Affine> steps_;  // from one position to the next
   FlatContraction flat_;
 };
 

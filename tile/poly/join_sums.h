@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduction that elementwise work reads at several places for each of its own elements, computed
-// where it is read: the gates of a recurrent network, of which the next states are made.
+// Fuses a reduction into an elementwise kernel that reads several of its results per element, such
+// as the gates of an LSTM whose next states are computed.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace tartan::poly {
 
-// `reader`, an elementwise kernel, with the sums of `producer` that it reads as `result`. All
-// tensors of both have the values whose memory they are. Nothing where the places at which it reads
-// them are not the same distance apart, where an element of the result would be computed more than
-// once, or where what is stored is not what the sums are.
+// Returns the elementwise kernel `reader` with the sums of `producer`, which it reads as `result`,
+// computed inline. Each tensor's value is the owner of its memory.
+// Returns nothing if the read positions are not equally spaced, an element of the result would be
+// computed more than once, or the producer stores another value than its sum.
 std::optional<FlatContraction> JoinSums(const FlatContraction& reader,
                                         const FlatContraction& producer, ir::ValueId result);
 

@@ -13,7 +13,7 @@ bool IsOne(const ExprPtr& expr) {
   return real != nullptr && *real == 1;
 }
 
-// The operands of `expr` where it is this operation; else null.
+// Returns the operands of `expr` if it is this operation, else null.
 const std::vector<ExprPtr>* OperandsOf(const ExprPtr& expr, ScalarOp op) {
   const auto* apply = std::get_if<Apply>(&expr->node);
   return apply != nullptr && apply->op == op ? &apply->operands : nullptr;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logistic function found in quotients.
+// Recognizes the logistic function in quotients.
 #pragma once
 
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::poly {
 
-// a / (1 + exp(-x)) of float32 as a * sigmoid(x), which devices compute in fewer steps; other
-// expressions as they are. The two agree on infinities and NaN and differ by one rounding.
+// Replaces a / (1 + exp(-x)) in float32 by a * sigmoid(x), which devices compute in fewer steps;
+// returns other expressions unchanged. Results agree on infinities and NaN and differ by one
+// rounding.
 ExprPtr WithLogisticFunction(ExprPtr expr);
 
 }  // namespace tartan::poly

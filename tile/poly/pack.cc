@@ -45,7 +45,7 @@ bool CanPack(const FlatContraction& flat, int access_number, int index) {
   for (const Output& output : flat.outputs) {
     if (Reads(output.expr, access_number)) return false;
   }
-  bool alone = true;  // nothing else reads the tensor
+  bool alone = true;  // no other access reads the tensor
   for (size_t a = 0; a < flat.accesses.size(); ++a) {
     if (static_cast<int>(a) != access_number) alone &= flat.accesses[a].tensor != access.tensor;
   }
@@ -71,7 +71,7 @@ PackedKernel PackRead(const FlatContraction& flat, int access_number, int index,
   FlatContraction& kernel = packed.kernel;
   const int lane = kernel.output_index_count - 1;
   const TensorAccess original = kernel.accesses[access_number];
-  // The order of dimensions: the lane last, the others as the kernel's loops have them.
+  // Order of dimensions: the lane last, the others in the order of the kernel's loops.
   std::vector<int> order;
   for (int i : IndicesOf(kernel, original)) {
     if (i != lane && i != index && i < kernel.output_index_count) order.push_back(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operand copied ahead into the order in which a kernel reads it.
+// Operand packing: copies an operand into the order in which the kernel reads it.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,22 @@
 
 namespace tartan::poly {
 
-// True where `access` is the only one of its tensor, read by the body alone, without a guard, and
-// repeats no element: packed along `index` it is about as large as the tensor.
+// Returns true if `access` is the only access to its tensor, is in the body only, has no guard and
+// repeats no element. Packed along `index`, the operand is then about as large as the tensor.
 bool CanPack(const FlatContraction& flat, int access, int index);
 
 struct PackedKernel {
-  // `index` of the original is split in blocks; `access` reads `tensor`, which has no value now.
-  // Reduced indices that are one in the packed order are merged.
+  // The kernel with `index` split in blocks. `access` reads `tensor`, which now has no value.
+  // Reduced indices that are contiguous in the packed order are merged.
   FlatContraction kernel;
   int tensor = 0;
-  // Writes the packed tensor [other output indices] [blocks] [reduced indices] [block]; its only
-  // output has no value, its only tensor is the original one. Beyond the range of `index`: zeros.
+  // The kernel that writes the packed tensor [other output indices] [blocks] [reduced indices]
+  // [block]. Its output has no value, and its only tensor is the original one. Elements beyond the
+  // range of `index` are zeros.
   FlatContraction copy;
 };
 
-// Requires: CanPack.
+// Requires CanPack.
 PackedKernel PackRead(const FlatContraction& flat, int access, int index, int64_t block);
 
 }  // namespace tartan::poly

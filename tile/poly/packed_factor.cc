@@ -16,7 +16,8 @@ using math::Interval;
 using math::RangeConstraint;
 using math::Rational;
 
-// `poly` as `factor * base + constant`; empty where it is not.
+// Coefficients of `poly` = factor * base + constant.
+// AsMultiple returns nothing if `poly` has no such form.
 struct Multiple {
   Rational factor;
   Rational constant;
@@ -33,7 +34,7 @@ std::optional<Multiple> AsMultiple(const Affine& poly, const Affine& base) {
   return std::nullopt;
 }
 
-// A word of parts, from the low bits on.
+// Combines parts into a word, low bits first.
 ExprPtr JoinIntegers(const std::vector<ExprPtr>& parts) {
   const auto count = static_cast<int64_t>(parts.size());
   const int64_t bits = 32 / count;
@@ -113,7 +114,7 @@ std::vector<Affine> PackedFactor::WordCoords() const {
   return coords;
 }
 
-// The largest tensor that is read along the packed index, which alone is in one coordinate.
+// Finds the largest tensor with one coordinate that is the packed index alone.
 bool PackedFactor::FindMain() {
   int64_t largest = -1;
   for (const TensorAccess& access : values_.accesses) {
@@ -133,7 +134,7 @@ bool PackedFactor::FindMain() {
   return largest > 0;
 }
 
-// No coordinate but number `d` has the packed index.
+// Requires that only coordinate number `d` contains the packed index.
 bool PackedFactor::IsAlone(absl::Span<const Affine> coords, size_t d) const {
   for (size_t e = 0; e < coords.size(); ++e) {
     if (e != d && !coords[e].coefficient(packed_).is_zero()) return false;
@@ -141,8 +142,8 @@ bool PackedFactor::IsAlone(absl::Span<const Affine> coords, size_t d) const {
   return true;
 }
 
-// The elements that the kernel may read: those of the tensor, and around it where a guard tells
-// what is beyond.
+// Finds the elements that the kernel may read: the elements of the tensor, and, with a guard, the
+// positions around it.
 bool PackedFactor::FindBox() {
   for (size_t d = 0; d < coords_.size(); ++d) {
     if (!coords_[d].is_integer()) return false;
@@ -157,7 +158,7 @@ bool PackedFactor::FindBox() {
   return box_[packed_dim_].size() == values_.indices[packed_].range;
 }
 
-// `poly` in terms of the coordinates; empty where they do not tell it.
+// Returns `poly` as a function of the coordinates; nothing if they do not determine it.
 std::optional<Affine> PackedFactor::OverCoords(const Affine& poly) const {
   if (poly.is_constant()) return poly;
   for (size_t d = 0; d < coords_.size(); ++d) {
@@ -182,8 +183,8 @@ bool PackedFactor::DependsOnCoordsOnly() const {
   return depends;
 }
 
-// The factor's value `ahead` positions of the packed coordinate ahead, as float32 or int32, 0
-// beyond its last; adds the reads to `words`.
+// Returns the factor's value `ahead` positions further along the packed coordinate, as float32 or
+// int32; 0 beyond the end. Adds its reads to `words`.
 ExprPtr PackedFactor::Part(int64_t ahead, FlatContraction* words) const {
   const int64_t range = box_[packed_dim_].size();
   const bool is_float = IsFloat(values_.outputs[0].expr->type);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is packed of one factor of a product (packed_product.h): the values of an expression over
-// the elements of the largest tensor that it reads.
+// Packs one factor of a low-precision matmul (packed_product.h) into words: the values of an
+// expression over the elements of its largest tensor.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,21 @@ namespace tartan::poly {
 
 ExprPtr Int32Apply(ScalarOp op, ExprPtr a, ExprPtr b);
 
-// An elementwise kernel over all of the kernel's indices that computes one of its expressions.
+// Returns an elementwise kernel over all indices of `flat` that computes `expr`.
 FlatContraction ElementsOf(const FlatContraction& flat, const ExprPtr& expr);
 
 class PackedFactor {
  public:
-  // `packed`: a reduced index. Empty where the expression cannot be packed along it.
+  // `packed`: a reduced index. Returns nothing if the expression cannot be packed along it.
   static std::optional<PackedFactor> Make(const FlatContraction& flat, const ExprPtr& expr,
                                           int packed);
 
-  // Words along the packed index, with `count` values in each.
+  // Number of words along the packed index, with `count` values each.
   int64_t WordCount(int64_t count) const;
-  // The kernel that writes the words, of floats two as bfloat16; its only output has no value.
+  // Returns the kernel that writes the words; two floats become two bfloat16. Its only output has
+  // no value.
   FlatContraction Words(std::string name, int64_t count) const;
-  // Where the word of the original kernel's point is, with the packed index over words.
+  // Returns the coordinates of a point's word; the packed index counts words.
   std::vector<math::Affine> WordCoords() const;
 
  private:
@@ -42,11 +43,11 @@ class PackedFactor {
 
   int packed_ = -1;
   FlatContraction values_;
-  std::vector<math::Affine> coords_;  // of the largest tensor's read
-  std::vector<int64_t> dims_;         // of that tensor
+  std::vector<math::Affine> coords_;  // of the largest tensor's access
+  std::vector<int64_t> dims_;         // of the largest tensor
   bool is_guarded_ = false;
   int packed_dim_ = -1;
-  std::vector<math::Interval> box_;  // per coordinate
+  std::vector<math::Interval> box_;  // per coordinate: range of elements that the kernel reads
 };
 
 }  // namespace tartan::poly

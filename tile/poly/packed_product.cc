@@ -23,13 +23,13 @@ constexpr Interval kUInt8{0, 255};
 
 ExprPtr Number(int64_t value) { return MakeNumber(value, DataType::kInt32); }
 
-// A factor as what is packed of it and a difference to be added; null: none.
+// A factor as the sum of a packed value and a difference; null: no difference.
 struct Split {
   ExprPtr packed;
   ExprPtr difference;
 };
 
-// What fits a part of a word, and what fits it with `offset` added.
+// Interval that fits a part of a word, and interval that fits it after adding `offset`.
 struct PartRange {
   Interval whole;
   Interval shifted;
@@ -49,7 +49,7 @@ class Packer {
   std::optional<PackedProduct> Pack() {
     if (!FindFactors() || !FindIndex()) return std::nullopt;
     const bool differs = factors_[0].difference != nullptr || factors_[1].difference != nullptr;
-    // Everywhere as many products are added up.
+    // A correction by differences requires that every result sums the same number of terms.
     if (differs && !flat_.constraints.empty()) return std::nullopt;
     PackedProduct result;
     result.products = flat_;
@@ -87,8 +87,8 @@ class Packer {
     return SplitFactors(product->operands[0], product->operands[1]);
   }
 
-  // Where either factor may be the one without sign, that which leaves fewer sums to be taken, and
-  // rather sums of the second factor: weights, whose sums are constant, come second.
+  // Chooses the unsigned factor so that fewer sums are needed. Sums of the second factor are
+  // preferred: weights are second, and their sums are constant.
   bool SplitFactors(const ExprPtr& left, const ExprPtr& right) {
     int least = 4;
     for (size_t candidate = 0; candidate < 2; ++candidate) {
@@ -139,7 +139,7 @@ class Packer {
     return split;
   }
 
-  // Which indices an expression depends on.
+  // Returns, per index, whether the expression depends on it.
   std::vector<bool> IndicesOf(const ExprPtr& expr) const {
     std::vector<bool> used(flat_.indices.size(), false);
     MapPolys(ElementsOf(flat_, expr), [&](const Affine& poly) {
@@ -151,13 +151,13 @@ class Packer {
     return used;
   }
 
-  // The same for all values that are added up.
+  // Returns true if the expression is equal for all terms of a sum.
   bool IsFixed(const ExprPtr& expr) const {
     const std::vector<bool> used = IndicesOf(expr);
     return std::find(used.begin() + flat_.output_index_count, used.end(), true) == used.end();
   }
 
-  // The longest reduced index along which both factors can be packed.
+  // Finds the longest reduced index along which both factors can be packed.
   bool FindIndex() {
     for (int i = flat_.output_index_count; i < static_cast<int>(flat_.indices.size()); ++i) {
       if (IsConstrained(i)) continue;
@@ -178,7 +178,7 @@ class Packer {
                        });
   }
 
-  // The read of another kernel's result, a tensor without a value.
+  // Adds a kernel's result as a tensor without a value, and returns a read of it.
   static ExprPtr AddOperand(FlatContraction kernel, std::vector<Affine> coords,
                             PackedProduct* result) {
     FlatContraction& products = result->products;
@@ -189,7 +189,7 @@ class Packer {
     return MakeExpr(DataType::kInt32, Read{static_cast<int>(products.accesses.size()) - 1});
   }
 
-  // Sum of (a + x) * (b + y) = sum of a * b + y * sum of a + x * sum of b + count * x * y.
+  // Uses sum((a + x) * (b + y)) = sum(a * b) + y * sum(a) + x * sum(b) + count * x * y.
   void AddDifferences(PackedProduct* result) const {
     ExprPtr total = MakeExpr(DataType::kInt32, Accumulator{});
     const auto add = [&](const ExprPtr& a, const ExprPtr& b) {
@@ -215,7 +215,8 @@ class Packer {
     }
   }
 
-  // The expression added up over the reduced indices, for all output indices that it depends on.
+  // Returns a kernel that sums the expression over the reduced indices, per output index that it
+  // depends on.
   FlatContraction Sums(const ExprPtr& expr, absl::string_view name) const {
     FlatContraction sums = ElementsOf(flat_, expr);
     sums.name = absl::StrCat(flat_.name, name);
@@ -258,9 +259,9 @@ class Packer {
   const FlatContraction& flat_;
   const PackedForm form_;
   const int64_t count_;
-  size_t unsigned_ = 0;  // which factor is the operation's first operand
+  size_t unsigned_ = 0;  // factor that is the operation's first operand
   std::array<Split, 2> factors_;
-  int packed_ = -1;  // the index
+  int packed_ = -1;  // packed index
   std::array<std::optional<PackedFactor>, 2> words_;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products of narrow numbers, several products at a time: processors multiply integers of
-// 16 or 8 bits that lie in one word and add their products in one instruction (ScalarOp::kDot16,
-// kDot8), in 32 bits and so exactly. Two floats rounded to bfloat16 lie in a word, too
-// (kDotBFloat16): their products are added up in float32.
+// Low-precision matmuls with packed words, several multiplications per instruction.
+//
+// - 16-bit or 8-bit integers: dot instructions multiply the parts of two words and add the results
+//   in 32 bits, exactly (ScalarOp::kDot16, kDot8).
+// - bfloat16: two floats per word, added in float32 (kDotBFloat16).
 #pragma once
 
 #include <cstdint>
@@ -13,31 +14,34 @@
 
 namespace tartan::poly {
 
-// What lies in a word: two integers of 16 bits, or four of 8 bits, signed or those of one factor
-// without sign, or two floats.
+// Contents of a word: two 16-bit integers, four 8-bit integers (kUnsignedBytes: one factor
+// unsigned), or two bfloat16 floats.
 enum class PackedForm : uint8_t { kPairs, kBytes, kUnsignedBytes, kBFloat16 };
 
 struct PackedProduct {
-  // A kernel whose only output, without a value, is a tensor of `products`.
+  // A kernel whose only output, which has no value, is tensor number `tensor` of `products`.
   struct Operand {
     FlatContraction kernel;
     int tensor = 0;
   };
-  // The first two write a factor's values into words of int32, `count` of them in each: at position
-  // q of the packed index, from the low bits on, those at q, q + words, q + 2 * words … Where what
-  // is packed is the factor less a difference (8-bit numbers with a zero point, or of the other
-  // sign), others follow that add up what was packed of the other factor.
+  // The first two kernels pack the factors into int32 words of `count` values. The word at position
+  // q of the packed index has the values at q, q + words, q + 2 * words and so on, low bits first.
+  // If the packed factor is the original minus a difference (8-bit values with a zero point or of
+  // the other signedness), further kernels sum the packed values of the other factor.
   std::vector<Operand> operands;
-  // The original over words instead of values of that index.
+  // The original kernel over words instead of values of the packed index.
   FlatContraction products;
 };
 
-// Requires sums in int32 of products of two factors whose values fit 16 bits, or 8
-// after a difference is taken out that is the same for all that is added up (kBFloat16: sums in
-// float32 of products of two float32), and a reduced index
-// that each factor has in one coordinate of its own and no condition has. What a factor reads
-// beside its largest tensor (zero points, conditions of padding) must follow the coordinates of
-// that. Empty for all other kernels.
+// Returns nothing unless all of these hold:
+//
+// - kPairs, kBytes, kUnsignedBytes: the kernel is an int32 sum of two multiplied factors whose
+// values
+//   fit the parts of a word. Bytes may need a subtracted difference, equal for all terms of a sum.
+// - kBFloat16: the kernel is a float32 sum of two multiplied float32 factors.
+// - Each factor has one coordinate that is a common reduced index alone, without constraints on it.
+// - All other reads of a factor, such as zero points and padding conditions, depend only on the
+//   coordinates of its largest tensor.
 std::optional<PackedProduct> PackProducts(const FlatContraction& flat, PackedForm form);
 
 }  // namespace tartan::poly

@@ -16,7 +16,7 @@ using math::Affine;
 using math::RangeConstraint;
 using PolyMap = std::function<Affine(const Affine&)>;
 
-// The mapper of affine functions.
+// Returns an ExprMapper that applies `map` to all affine functions.
 ExprMapper PolyMapper(const PolyMap& map) {
   ExprMapper::Parts parts;
   parts.poly = map;
@@ -32,7 +32,7 @@ ExprMapper PolyMapper(const PolyMap& map) {
   return ExprMapper(std::move(parts));
 }
 
-// New numbers in the order in which old ones are asked for.
+// Assigns new numbers in order of first use.
 class Renumbering {
  public:
   int operator()(int old) {
@@ -47,7 +47,7 @@ class Renumbering {
   std::vector<int> kept_;
 };
 
-// Visits every expression below `expr` once.
+// Visits `expr` and all its subexpressions once.
 void Visit(const ExprPtr& expr, std::set<const Expr*>* seen,
            const std::function<void(const Expr&)>& visit) {
   if (expr == nullptr || !seen->insert(expr.get()).second) return;
@@ -110,7 +110,7 @@ std::vector<Affine> AllPolys(const FlatContraction& flat) {
   return polys;
 }
 
-// Drops index `dropped`, whose coefficients must not matter any more.
+// Drops index `dropped`; its coefficients are ignored.
 FlatContraction DropIndex(const FlatContraction& flat, int dropped) {
   FlatContraction result = MapPolys(flat, [&](const Affine& poly) {
     Affine mapped = Affine::Constant(poly.constant);
@@ -127,7 +127,7 @@ FlatContraction DropIndex(const FlatContraction& flat, int dropped) {
   return result;
 }
 
-// Every function steps along `outer` as far as along the whole of `inner`.
+// Returns true if a step of `outer` equals the whole range of `inner` in every function.
 bool SeenAsOne(const std::vector<Affine>& polys, int outer, int inner, int64_t inner_range) {
   for (const Affine& poly : polys) {
     if (poly.coefficient(outer) != poly.coefficient(inner) * inner_range) return false;
@@ -139,7 +139,7 @@ bool Contains(const std::vector<int>& indices, int index) {
   return std::find(indices.begin(), indices.end(), index) != indices.end();
 }
 
-// Drops an index that is none of `kept`, whose positions follow.
+// Drops an index that is not in `kept`, and updates the positions in `kept`.
 void DropIndex(int dropped, FlatContraction* flat, std::vector<int>* kept) {
   *flat = DropIndex(*flat, dropped);
   for (int& index : *kept) {
@@ -286,7 +286,7 @@ FlatContraction MergeIndices(FlatContraction flat, std::vector<int>* kept) {
 }
 
 FlatContraction SplitIndex(const FlatContraction& flat, int index, int64_t size) {
-  const int lane = flat.output_index_count;  // the indices from here on move up by one
+  const int lane = flat.output_index_count;  // later indices move up by one
   FlatContraction result = MapPolys(flat, [&](const Affine& poly) {
     Affine mapped = Affine::Constant(poly.constant);
     for (int i = 0; i < static_cast<int>(flat.indices.size()); ++i) {

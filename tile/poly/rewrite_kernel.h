@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of a kernel's iteration space that leave what it computes alone: plans and code are made
-// from the form with the fewest indices, and from split indices where an operand is packed.
+// Transformations of a kernel's iteration space that do not change its results: merging indices for
+// planning, splitting indices for packing.
 #pragma once
 
 #include <functional>
@@ -10,39 +10,38 @@
 
 namespace tartan::poly {
 
-// The same kernel with every affine function of the indices (of accesses, guards, constraints,
-// output coordinates and expressions) replaced. Sharing between expressions is kept.
+// Returns the kernel with `map` applied to every affine function of the indices, in accesses,
+// guards, constraints, output coordinates and expressions. Shared expressions stay shared.
 FlatContraction MapPolys(const FlatContraction& flat,
                          const std::function<math::Affine(const math::Affine&)>& map);
 
-// Visits every expression of the kernel once, also those within others.
+// Visits every expression of the kernel once, including subexpressions.
 void VisitExprs(const FlatContraction& flat, const std::function<void(const Expr&)>& visit);
 
-// The first read through an access in the expression; null: none.
+// Returns the first read through an access in the expression, or null.
 ExprPtr FindRead(const ExprPtr& expr, int access);
 
-// An expression with others in place of those without operands (reads, literals …).
+// Returns the expression with `map` applied to its leaves (reads, literals and so on).
 ExprPtr MapLeaves(const ExprPtr& expr, const std::function<ExprPtr(const ExprPtr&)>& map);
 
-// The access of a kernel that reads what one of another kernel with the same indices does; -1:
-// none.
+// Returns the access of `flat` that equals access `access` of `of`, which has the same indices, or
+// -1.
 int FindAccess(const FlatContraction& flat, const FlatContraction& of, int access);
-// Adds such an access, and its tensor, unless it is there.
+// Adds an access and its tensor, unless `to` has an equal one; returns its number.
 int AddAccess(const FlatContraction& from, int number, FlatContraction* to);
 
-// Keeps the accesses that expressions read, and the tensors, in the order in which they come up:
-// first in outputs, last in the body. Returns the new number of each tensor, -1 where it is gone.
+// Drops accesses and tensors that no expression reads. The others are renumbered in order of
+// appearance: outputs first, body last. Returns the new number of each tensor, or -1.
 std::vector<int> DropUnread(FlatContraction* flat);
 
-// Tensors become sequences of elements (but for those read at computed coordinates), indices of
-// range 1 vanish, and two indices that every affine function of the kernel sees as one (a whole run
-// of the inner for each step of the outer) become one. The indices `kept` stay as they are; their
-// positions are replaced by those in the result (-1 stays).
+// Flattens tensors to one dimension (except those read at computed coordinates), drops indices of
+// range 1, and merges pairs of indices that all affine functions traverse contiguously.
+// The indices `kept` are not changed; their positions are updated (-1 stays).
 FlatContraction MergeIndices(FlatContraction flat, std::vector<int>* kept = nullptr);
 
-// Replaces output index `index` by `index / size` (at its position) and `index % size` (after the
-// other output indices), names with "_block" and "_lane" added. Where `size` does not divide the
-// range, stores and reads are guarded; reads at computed coordinates must not follow the index.
+// Splits output index `index` into `index / size` (same position) and `index % size` (after the
+// other output indices), named with "_block" and "_lane". If `size` does not divide the range,
+// stores and reads are guarded; reads at computed coordinates must not depend on the index.
 FlatContraction SplitIndex(const FlatContraction& flat, int index, int64_t size);
 
 }  // namespace tartan::poly

@@ -12,8 +12,8 @@ namespace {
 
 using math::Affine;
 
-// Where the indices of a kernel are in its blocks: an index that is cut goes on from its origin, a
-// new index behind the other output indices.
+// Index mapping of a cut kernel. A cut index counts from its origin, which is a new index after the
+// other output indices.
 class Cut {
  public:
   Cut(const RowKernel& kernel, const std::vector<int64_t>& block)
@@ -42,7 +42,7 @@ class Cut {
     return mapped;
   }
 
-  // The position of a row within its block.
+  // Returns the position of a row within its block.
   Affine Within(int axis, int index) const {
     return origins_[axis] == index ? Affine::Constant(0) : Affine::Variable(index);
   }
@@ -67,7 +67,7 @@ class Cut {
   int added_ = 0;
 };
 
-// Where the elements of kept tensors are behind their margins; `flat` is merged.
+// Adds the `before` margin to the coordinates of kept tensors. Requires merged indices.
 void MoveBehindMargins(const RowKernel& kernel, const std::vector<RowTensor>& tensors,
                        FlatContraction* flat) {
   for (TensorAccess& access : flat->accesses) {

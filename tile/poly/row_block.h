@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that run one after the other on the same rows: each is cut into blocks of rows, and what
-// only they read is kept for one block instead of for all rows.
+// Row fusion: cuts the kernels of a chain into blocks of rows, so that intermediates are kept for
+// one block instead of all rows.
 #pragma once
 
 #include <optional>
@@ -11,60 +11,61 @@
 
 namespace tartan::poly {
 
-// A tensor of which one block of rows is kept at a time.
+// An intermediate tensor that is kept for one block of rows.
 struct RowTensor {
-  ir::ValueId value = ir::kNoValue;  // that was in memory
-  std::vector<int64_t> dims;         // with all rows
-  std::vector<int> axes;  // per dimension: the row axis that is its coordinate, -1 for none
-  // Elements in front of a block's and behind them that windows may reach, and whose values do not
-  // matter.
+  ir::ValueId value = ir::kNoValue;  // the value that it replaces in memory
+  std::vector<int64_t> dims;         // dimensions with all rows
+  std::vector<int> axes;             // per dimension: its row axis, or -1
+  // Padding elements before and after a block's elements, which windows may read and whose values
+  // do not matter.
   int64_t before = 0;
   int64_t after = 0;
 
-  // With `block[a]` values of each row axis a.
+  // Returns the shape for blocks of `block[a]` rows of each row axis a.
   TensorShape Shape(DataType type, const std::vector<int64_t>& block) const;
 };
 
-// A kernel and which of its indices are the rows.
+// A kernel and its row indices.
 struct RowKernel {
   FlatContraction flat;
-  std::vector<int> axes;  // per row axis: the output index that it is
-  // Which tensors are kept for a block: positions among RowTensors, -1 for those in memory. Outputs
-  // are one tensor, written in the form of flat.output_dims.
+  std::vector<int> axes;  // per row axis: its output index
+  // Per tensor: its position among the RowTensors, or -1 if it is in memory. `output`: the
+  // RowTensor of the single output, in the shape flat.output_dims, or -1.
   std::vector<int> tensors;
   int output = -1;
 };
 
-// The values that kernels of a chain leave in memory, and whether a kernel reads some of them
-// there.
+// ResultsInMemory returns the values that the chain's kernels store in memory. ReadsFromMemory
+// returns whether a kernel reads some of `values` from memory.
 std::set<ir::ValueId> ResultsInMemory(const std::vector<RowKernel>& kernels);
 bool ReadsFromMemory(const RowKernel& kernel, const std::set<ir::ValueId>& values);
 
-// Each sum gives one of several results of a row, as products of matrices do.
+// Returns true for reductions with several results per row, such as matmuls.
 bool HasColumns(const RowKernel& kernel);
 
-// The coordinates of an access in the form of a RowTensor; nothing where they are no affine
-// functions or a row axis is not the kernel's own index.
+// Returns the coordinates of an access in the shape of a RowTensor; nothing if they are not affine
+// or a row axis is not the kernel's own row index.
 std::optional<std::vector<math::Affine>> RowCoords(const FlatContraction& flat,
                                                    const TensorAccess& access,
                                                    const RowTensor& tensor,
                                                    const std::vector<int>& axes);
 
 struct RowBlock {
-  FlatContraction flat;  // after MergeIndices
-  // Per row axis: the output index that says where the block begins, and which is the same for all
-  // of it; -1 where a block has the whole axis. The kernel's own index goes on from there.
+  FlatContraction flat;  // with merged indices (MergeIndices)
+  // Per row axis: the output index of the block's first row, which is constant in a block; -1 if
+  // the block has the whole axis.
   std::vector<int> origins;
-  // Per row axis: that index; -1 where a block has one row, or where indices were merged.
+  // Per row axis: the index of the row within the block; -1 if a block has one row or the index was
+  // merged.
   std::vector<int> rows;
 };
 
-// Sets `before` and `after` of the tensors for what the kernels read of them, where row axes are
-// their first dimensions.
+// Sets `before` and `after` of tensors whose first dimensions are the row axes, from the kernels'
+// reads.
 void AddMargins(const std::vector<RowKernel>& kernels, std::vector<RowTensor>* tensors);
 
-// The kernel for blocks of `block[a]` values of each row axis a, which are at least 1 and at most
-// its range. With `keep_rows` rows are not merged with other indices.
+// Cuts the kernel into blocks of `block[a]` rows of each row axis a, from 1 to the range of the
+// axis. With `keep_rows`, row indices are not merged with others.
 RowBlock CutRows(const RowKernel& kernel, const std::vector<int64_t>& block,
                  const std::vector<RowTensor>& tensors, bool keep_rows = false);
 

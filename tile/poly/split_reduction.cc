@@ -11,7 +11,7 @@ namespace {
 
 using math::Affine;
 
-// Index `index` becomes run * length + index, where the run is a new output index, the last.
+// Replaces `index` by chunk * length + index; the chunk is a new output index, the last one.
 FlatContraction PartialKernel(const FlatContraction& flat, int index, int64_t length) {
   const int run = flat.output_index_count;
   FlatContraction partial = MapPolys(flat, [&](const Affine& poly) {
@@ -34,7 +34,7 @@ FlatContraction PartialKernel(const FlatContraction& flat, int index, int64_t le
     partial.constraints.push_back(
         {Affine::Variable(run, length) + Affine::Variable(index + 1), whole.range});
   }
-  // The runs are the outermost dimension, whatever the elements of the outputs are.
+  // The chunk is the outermost dimension, whatever the layout of the outputs.
   partial.output_coords = {Affine::Variable(run)};
   partial.output_dims = {runs};
   for (int i = 0; i < run; ++i) {
@@ -76,7 +76,7 @@ SplitKernel SplitReduction(const FlatContraction& flat, int index, int64_t lengt
   total.body = MakeExpr(flat.accumulator_type, Read{static_cast<int>(total.accesses.size())});
   total.tensors.push_back(std::move(partial));
   total.accesses.push_back(std::move(read));
-  // Reads of the body alone are made no more; what they depended on must not count.
+  // Removes the dependence of the remaining accesses on reduced indices.
   const auto drop_reduced = [&](const Affine& poly) {
     Affine mapped = Affine::Constant(poly.constant);
     for (int i = 0; i < run; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A long reduction into few elements as two kernels, so that the first has work for the whole
-// device.
+// Split-K: divides a long reduction with few results into two kernels, so that the first one has
+// enough parallel work for the device.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@
 
 namespace tartan::poly {
 
-// True where partial results of the kernel can be aggregated as its values are.
+// Returns true if partial results can be aggregated like the kernel's values.
 bool CanSplitReduction(const FlatContraction& flat);
 
 struct SplitKernel {
-  // Aggregates runs of the reduced index: its only output, without a value, holds an accumulator
-  // for each run and output index [runs][output indices].
+  // Aggregates each K chunk. Its only output, without a value, is an accumulator per chunk and
+  // output index: [chunks][output indices].
   FlatContraction partial;
-  // Aggregates those, and has the outputs. Its last tensor is the partial one, without a value.
+  // Aggregates the partial results and computes the outputs. Its last tensor is the partial result,
+  // without a value.
   FlatContraction total;
 };
 
-// Divides reduced index `index` into runs of `length` values. Requires: CanSplitReduction.
+// Divides reduced index `index` into chunks of `length` values. Requires CanSplitReduction.
 SplitKernel SplitReduction(const FlatContraction& flat, int index, int64_t length);
 
 }  // namespace tartan::poly

@@ -44,7 +44,7 @@ ExprPtr WrapIndex(const ExprPtr& index, int64_t size, DataType type) {
     wrapped = MakeApply(ScalarOp::kSelect, from, {negative, shifted, wrapped});
     wrapped = MakeApply(ScalarOp::kMax, from, {wrapped, zero});
   }
-  // A size beyond the index type's range cannot be exceeded.
+  // If the size exceeds the index type's range, no upper clamp is needed.
   if (size - 1 < MaxInteger(from)) {
     wrapped = MakeApply(ScalarOp::kMin, from, {wrapped, limit(std::max<int64_t>(size - 1, 0))});
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of kernels in the right types: values rounded, indices wrapped.
+// Helpers for typed expressions: rounding to stored types, wrapping of indices.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace tartan::poly {
 
-// A value of the computation type of `type`, rounded to the numbers that `type` has.
+// Rounds a value of the computation type of `type` to the precision of `type`.
 ExprPtr RoundTo(const ExprPtr& expr, DataType type);
-// The same value once it is stored as `type`, which rounds anyway.
+// Removes a rounding that storing as `type` repeats.
 ExprPtr WithoutRounding(const ExprPtr& expr, DataType type);
 ExprPtr Zero(DataType type);
 
-// That holds the coordinates of a tensor.
+// Returns the type that holds the coordinates of a tensor.
 DataType CoordinateType(const TensorShape& shape);
-// A negative index counts from the end; what is still outside is clamped. Both in a type that
-// holds the index and the size, before the result is `type`.
+// Wraps an index: negative values count from the end, and values still out of range are clamped.
+// Computed in a type that holds index and size, then converted to `type`.
 ExprPtr WrapIndex(const ExprPtr& index, int64_t size, DataType type);
 
 }  // namespace tartan::poly

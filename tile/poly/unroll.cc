@@ -20,7 +20,7 @@ ExprPtr Number(double value, DataType type) {
   return MakeExpr(type, Literal{static_cast<int64_t>(value)});
 }
 
-// The value that changes nothing when aggregated.
+// Returns the identity element of the aggregation.
 ExprPtr Identity(Aggregation aggregation, DataType type) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (aggregation) {
@@ -37,7 +37,7 @@ ExprPtr Identity(Aggregation aggregation, DataType type) {
   }
 }
 
-// Puts `accesses` in place of reads and `total`, which may be null, in place of the accumulator.
+// Replaces reads by `accesses` and the accumulator by `total`, which may be null.
 ExprMapper PointMapper(std::vector<ExprPtr> accesses, ExprPtr total) {
   ExprMapper::Parts parts;
   parts.leaf = [accesses = std::move(accesses), total = std::move(total)](const ExprPtr& leaf) {
@@ -82,7 +82,7 @@ class Rewriter {
   }
 
  private:
-  // The kernel with the values of reduced indices put in.
+  // Returns the kernel with the reduced indices fixed to `point`.
   FlatContraction At(const std::vector<int64_t>& point) const {
     return MapPolys(flat_, [&](const Affine& poly) {
       Affine mapped = Affine::Constant(poly.constant);
@@ -111,7 +111,7 @@ class Rewriter {
     return is_read;
   }
 
-  // One more point of the aggregation.
+  // Adds one point to the aggregation.
   ExprPtr Aggregate(ExprPtr total, const std::vector<int64_t>& point) {
     FlatContraction at = At(point);
     at.outputs.clear();
@@ -131,8 +131,8 @@ class Rewriter {
         {MakeExpr(DataType::kBool, std::move(valid)), std::move(sum), std::move(total)});
   }
 
-  // Reads of the accesses that are `used`, each access of the result once. They are guarded where
-  // some index values would leave the tensor.
+  // Returns reads of the accesses marked in `used`; equal accesses are added once. A read is
+  // guarded if some index values would leave the tensor.
   std::vector<ExprPtr> Accesses(const FlatContraction& at, const std::vector<bool>& used) {
     std::vector<ExprPtr> reads(at.accesses.size());
     for (size_t a = 0; a < at.accesses.size(); ++a) {
@@ -166,7 +166,7 @@ class Rewriter {
 
   const FlatContraction& flat_;
   FlatContraction result_;
-  std::vector<ExprPtr> reads_;  // of each access of the result
+  std::vector<ExprPtr> reads_;  // per access of the result
 };
 
 }  // namespace
@@ -181,7 +181,7 @@ bool CanUnroll(const FlatContraction& flat) {
     points *= flat.indices[i].range;
     if (points > kMostWrittenOut) return false;
   }
-  // Where a point is not valid, computed coordinates may be anything.
+  // At invalid points, computed coordinates could be arbitrary.
   bool reads_at_computed = false;
   VisitExprs(flat, [&](const Expr& expr) {
     reads_at_computed |= std::holds_alternative<ReadAt>(expr.node);

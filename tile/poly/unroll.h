@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduction over a few points as an elementwise kernel: pools, small windows, the gradients of
-// both.
+// Unrolls a reduction over a few points into an elementwise kernel: pooling, small windows, and
+// their gradients.
 #pragma once
 
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::poly {
 
-// More points than these make long code.
+// Maximum number of unrolled points; more would make long code. Empirical.
 inline constexpr int64_t kMostWrittenOut = 25;
 
-// True of an aggregation of at most kMostWrittenOut points that need not know whether an element
-// has any.
+// Returns true for aggregations of at most kMostWrittenOut points that need not know whether an
+// element has a valid point.
 bool CanUnroll(const FlatContraction& flat);
 
-// Two tensors are multiplied at every point of the reduction.
+// Returns true if the body multiplies two tensors at every point.
 bool MultipliesReads(const FlatContraction& flat);
 
-// The same kernel without reduced indices: the values of all points are aggregated in one
-// expression, in the order of the indices, each where its constraints hold. Constraints that the
-// index ranges imply are gone, and so are points that never are. Requires: CanUnroll.
+// Returns the kernel without reduced indices. One expression aggregates the values of all points in
+// index order, each where its constraints hold. Implied constraints and points that are never valid
+// are removed. Requires CanUnroll.
 FlatContraction Unroll(const FlatContraction& flat);
 
 }  // namespace tartan::poly

@@ -13,8 +13,8 @@ namespace {
 
 using math::Affine;
 
-// Elements between the rows of transformed tiles, one row for each point: of the same tile they
-// shall not fall into the same few lines of a cache.
+// Padding in elements between the rows of transformed tiles (one row per point), so that the points
+// of one tile do not map to the same few cache lines. Empirical.
 constexpr int64_t kRowGap = 16;
 
 ExprPtr ReadOf(int access) { return MakeExpr(DataType::kFloat32, Read{access}); }
@@ -55,8 +55,8 @@ class Maker {
     return strides[c_.channel] != 1;
   }
 
-  // An elementwise kernel over the data's batch indices, two more and the channel; returns where in
-  // the new kernel each index of the original is found.
+  // Sets up an elementwise kernel over the data's batch indices, two tile indices and the channel.
+  // Returns the new index of each original index.
   std::vector<Affine> SetDataIndices(FlatContraction* kernel, absl::string_view name,
                                      const std::array<Index, 2>& along) const {
     kernel->name = absl::StrCat(flat_.name, name);
@@ -80,7 +80,7 @@ class Maker {
     kernel->outputs = {{ir::kNoValue, {DataType::kFloat32, kernel->output_dims}, std::move(value)}};
   }
 
-  // The coordinates of the data with `along` instead of position + window.
+  // Returns the data's coordinates with `along` in place of position + window.
   std::vector<Affine> DataCoords(const std::vector<Affine>& place,
                                  const std::array<Affine, 2>& along) const {
     std::vector<Affine> coords;
@@ -140,7 +140,7 @@ class Maker {
       }
       kernel.accesses.push_back(std::move(access));
     }
-    Affine position;  // within a row
+    Affine position;  // position within a row
     int64_t elements = 1;
     for (size_t i = kernel.indices.size(); i-- > 0;) {
       position.set_coefficient(static_cast<int>(i), elements);
@@ -152,7 +152,7 @@ class Maker {
     return kernel;
   }
 
-  // The output has a row of `elements` for each point, and a gap after it.
+  // Gives the output one row of `elements` per point, with a gap after each row.
   void SetRows(FlatContraction* kernel, Affine point, Affine position, int64_t elements) const {
     kernel->output_coords = {std::move(point), std::move(position)};
     kernel->output_dims = {points() * points(), elements + kRowGap};
@@ -193,7 +193,7 @@ class Maker {
     }
     const ExprPtr value = ChooseByPoint(transforms_.weights, &kernel);
     SetDenseOutput(&kernel, value);
-    // The points are the outermost dimension.
+    // The points become the outermost dimension.
     std::rotate(kernel.output_coords.begin(), kernel.output_coords.end() - 1,
                 kernel.output_coords.end());
     std::rotate(kernel.output_dims.begin(), kernel.output_dims.end() - 1, kernel.output_dims.end());
@@ -226,8 +226,9 @@ class Maker {
     return kernel;
   }
 
-  // The original over tiles and places in them. Its aggregation is that of a single value, the
-  // transformed product, so that all of a tile's are computed together and outside of guards.
+  // Returns the original kernel over tiles and positions in them. Its aggregation is over a single
+  // value, the inverse transform, so that a tile's values are computed together and outside of
+  // guards.
   FlatContraction Result(const TensorShape& products) const {
     FlatContraction kernel = flat_;
     const int outputs = flat_.output_index_count;
@@ -261,7 +262,7 @@ class Maker {
                           FlatContraction* kernel) const {
     const int tensor = static_cast<int>(kernel->tensors.size());
     kernel->tensors.push_back({ir::kNoValue, products});
-    Affine position;  // within a row
+    Affine position;  // position within a row
     int64_t count = Range(c_.feature);
     const auto add = [&](int index, int64_t range) {
       position.set_coefficient(index, count);

@@ -10,7 +10,8 @@ using math::Rational;
 
 constexpr int64_t kWindow = 3;
 
-// The coefficients of the product of (x - p) over all points but that at `left_out` (-1: none).
+// Returns the coefficients of the polynomial with roots at all points except number `left_out` (-1:
+// at all points).
 std::vector<Rational> ProductOfRoots(const std::vector<Rational>& points, int left_out) {
   std::vector<Rational> product = {1};
   for (int p = 0; p < static_cast<int>(points.size()); ++p) {
@@ -45,7 +46,7 @@ ExprPtr Subtract(const ExprPtr& a, const ExprPtr& b) {
   return MakeApply(ScalarOp::kSub, DataType::kFloat32, {a, b});
 }
 
-// operand * factor, factor > 0.
+// Returns operand * factor. Requires factor > 0.
 ExprPtr Scale(const ExprPtr& operand, const Rational& factor) {
   if (factor == Rational(1)) return operand;
   const double value =
@@ -54,7 +55,7 @@ ExprPtr Scale(const ExprPtr& operand, const Rational& factor) {
                    {operand, MakeExpr(DataType::kFloat32, Literal{value})});
 }
 
-// The sum of operands times factors; null where all factors are 0.
+// Returns the sum of operands times factors; null if all factors are 0.
 ExprPtr WeightedSum(const std::vector<Rational>& factors, const std::vector<ExprPtr>& operands) {
   ExprPtr sum;
   for (const bool negative : {false, true}) {
@@ -71,9 +72,12 @@ ExprPtr WeightedSum(const std::vector<Rational>& factors, const std::vector<Expr
   return sum;
 }
 
-// One column of operands. Two that always appear with the same factor but for its sign (points p
-// and -p of the way back) are replaced by their sum and difference; two results of which the same
-// is true (of the way there) are sum and difference of the parts that agree and that do not.
+// Transforms one column of operands with fewer operations.
+//
+// - Two operands whose factors differ only in sign (points p and -p of the inverse transform) are
+//   replaced by their sum and difference.
+// - Two results whose factors differ only in sign (forward transforms) are the sum and difference
+//   of the equal and the opposite terms.
 std::vector<ExprPtr> TransformColumn(TransformMatrix matrix, std::vector<ExprPtr> operands) {
   for (size_t c = 0; c + 1 < operands.size(); ++c) {
     if (!SameButForSigns(ColumnOf(matrix, c), ColumnOf(matrix, c + 1))) continue;
@@ -117,7 +121,7 @@ FilterTransforms MakeFilterTransforms(int64_t tile) {
   if (tile == 4) {
     points = {0, Rational(3, 4), Rational(-3, 4), Rational(3, 2), Rational(-3, 2)};
   }
-  const size_t count = points.size() + 1;  // and infinity
+  const size_t count = points.size() + 1;  // plus the point at infinity
   FilterTransforms transforms;
   transforms.result.assign(tile, std::vector<Rational>(count));
   for (size_t p = 0; p < points.size(); ++p) {
@@ -145,7 +149,7 @@ std::vector<ExprPtr> TransformTile(const TransformMatrix& matrix,
                                    const std::vector<ExprPtr>& operands) {
   const size_t columns = matrix.front().size();
   const size_t rows = matrix.size();
-  std::vector<std::vector<ExprPtr>> halfway(columns);  // by column of the operands
+  std::vector<std::vector<ExprPtr>> halfway(columns);  // transformed columns
   for (size_t c = 0; c < columns; ++c) {
     std::vector<ExprPtr> column;
     for (size_t r = 0; r < columns; ++r) column.push_back(operands[r * columns + c]);

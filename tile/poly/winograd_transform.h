@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrices of minimal filtering: outputs of a one-dimensional correlation with a short window
-// as transforms of both operands, products point by point, and a transform back (Toom and Cook;
-// Winograd; Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks").
+// Transform matrices of minimal filtering (Toom and Cook; Winograd; Lavin and Gray, "Fast
+// Algorithms for Convolutional Neural Networks"). A short one-dimensional correlation becomes
+// transforms of both operands, elementwise multiplication, and an inverse transform.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace tartan::poly {
 // One row per result, one column per operand.
 using TransformMatrix = std::vector<std::vector<math::Rational>>;
 
-// y = result (data d ∘ weights g), for `tile` outputs y, tile + window - 1 data d, `window`
-// weights g.
+// y = result (data d ∘ weights g), with `tile` outputs y, tile + window - 1 data values d and
+// `window` weights g.
 struct FilterTransforms {
   TransformMatrix data;
   TransformMatrix weights;
@@ -24,12 +24,12 @@ struct FilterTransforms {
   int64_t points() const { return static_cast<int64_t>(data.size()); }
 };
 
-// Tiles of 2 (from the points 0, 1, -1 and infinity) or 4 (0, ±3/4, ±3/2 and infinity, of which the
-// errors are about a quarter of those of 0, ±1, ±2) for windows of 3.
+// Returns the transforms for windows of 3 and tiles of 2 (interpolation points 0, 1, -1, infinity)
+// or 4 (0, ±3/4, ±3/2, infinity). The latter points have about a quarter of the error of 0, ±1, ±2.
 FilterTransforms MakeFilterTransforms(int64_t tile);
 
-// The matrix applied to the columns of `operands` and then to the rows, as sums that share what
-// they have in common: columns * columns operands in row-major order give rows * rows results.
+// Applies the matrix to the columns of `operands` and then to the rows; common subexpressions are
+// shared. columns * columns operands in row-major order give rows * rows results.
 std::vector<ExprPtr> TransformTile(const TransformMatrix& matrix,
                                    const std::vector<ExprPtr>& operands);
 

@@ -27,21 +27,21 @@ using math::Interval;
 using math::LinearConstraint;
 using math::RangeConstraint;
 
-// Nodes of the search for exact bounds.
+// Maximum number of search nodes for exact bounds; empirical.
 constexpr int64_t kBoundsBudget = 2000;
 
 absl::Status TooLarge() {
   return absl::ResourceExhaustedError("the contraction's index arithmetic leaves 60 bits");
 }
 
-// A polynomial whose values select, or number, the columns of the reduced part.
+// A candidate for a reduced row: an affine function and its interval.
 struct Direction {
   std::vector<int64_t> coefficients;  // over the contraction's indices
   Interval interval;
   bool is_single = false;
 };
 
-// The linear form of all; an error where numbers are too large.
+// Converts all constraints to linear form; returns an error if numbers are too large.
 absl::StatusOr<std::vector<LinearConstraint>> Linear(absl::Span<const RangeConstraint> constraints,
                                                      int variable_count) {
   std::vector<LinearConstraint> result;
@@ -59,8 +59,8 @@ RangeConstraint ToRange(const LinearConstraint& constraint) {
   return {std::move(poly), constraint.interval.size()};
 }
 
-// The index space of a contraction without any valid point: one index per output dimension, and a
-// reduced one of range 0.
+// Returns the index space of a contraction without any valid point: one index per output dimension,
+// and a reduced one of range 0.
 IndexSpace EmptySpace(const ir::Contraction& contraction, absl::Span<const int64_t> output_dims) {
   IndexSpace space;
   for (size_t i = 0; i < output_dims.size(); ++i) {
@@ -78,7 +78,7 @@ IndexSpace EmptySpace(const ir::Contraction& contraction, absl::Span<const int64
   return space;
 }
 
-// Everything one analysis passes from step to step.
+// State of one analysis.
 class Analysis {
  public:
   Analysis(const ir::Contraction& contraction, absl::Span<const int64_t> output_dims,
@@ -120,16 +120,15 @@ class Analysis {
   int index_count_;
   Basis basis_;
   bool is_empty_ = false;
-  std::vector<LinearConstraint> values_;  // conditions_.of_values, merged
+  std::vector<LinearConstraint> values_;  // merged conditions_.of_values
   std::vector<Direction> directions_;     // candidates for reduced rows
-  std::vector<Direction> rows_;           // the chosen ones
-  // Over the columns.
+  std::vector<Direction> rows_;           // the chosen directions
+  // Linear forms and intervals over the columns of the basis.
   std::vector<LinearConstraint> guards_, constraints_;
   std::vector<Interval> box_;
 };
 
-// Merges the conditions, and bounds each index and each polynomial among them as far as intervals
-// tell.
+// Merges the conditions and bounds each index and polynomial by interval propagation.
 absl::Status Analysis::FindDirections() {
   TARTAN_ASSIGN_OR_RETURN(values_, Linear(conditions_.of_values, index_count_));
   TARTAN_ASSIGN_OR_RETURN(auto all, Linear(conditions_.of_output, index_count_));
@@ -154,7 +153,8 @@ absl::Status Analysis::FindDirections() {
   return absl::OkStatus();
 }
 
-// Restricts the basis to where all accesses are integers; false when they never are.
+// Restricts the basis to points at which all accesses are integers; returns false if there are
+// none.
 bool Analysis::KeepIntegers() {
   auto keep = [this](const ir::Access& access) {
     return std::all_of(access.indices.begin(), access.indices.end(),
@@ -164,7 +164,7 @@ bool Analysis::KeepIntegers() {
          std::all_of(contraction_.inputs.begin(), contraction_.inputs.end(), keep);
 }
 
-// Adds the output dimensions to the basis, then what takes the fewest values for a fixed output
+// Adds the output dimensions to the basis, then the directions with the fewest values per output
 // element, until all indices are determined.
 absl::Status Analysis::ChooseColumns() {
   for (size_t i = 0; i < output_dims_.size(); ++i) {
@@ -177,7 +177,7 @@ absl::Status Analysis::ChooseColumns() {
       std::optional<Basis::Fit> fit = basis_.TryReduced(direction.coefficients);
       if (!fit) continue;
       int64_t cost = math::CeilDiv(direction.interval.size(), fit->step);
-      // Digits of output indices must save half the work to be worth it.
+      // Splitting an output index into digits must save half the work to pay.
       if (fit->splits_output && cost > 1) cost *= 2;
       if (best != nullptr && cost >= best_cost) continue;
       best = &direction;
@@ -205,8 +205,8 @@ absl::Status Analysis::ChooseColumns() {
   return absl::OkStatus();
 }
 
-// Writes all conditions over the columns and bounds these: an output column by the size of its
-// dimension alone, a reduced one by everything.
+// Converts all conditions to the columns and bounds them: an output column by the size of its
+// dimension only, a reduced column by all conditions.
 absl::Status Analysis::FindRanges() {
   std::vector<Affine> originals;
   for (const Row& row : basis_.originals()) originals.push_back(row.ToAffine());
@@ -250,8 +250,8 @@ absl::Status Analysis::FindRanges() {
   return absl::OkStatus();
 }
 
-// Output columns by dimension, then reduced ones by the first index they depend on; higher digits
-// first.
+// Returns output columns by dimension, then reduced columns by the first index they depend on;
+// higher digits first.
 std::vector<int> Analysis::FinalOrder() const {
   std::vector<int> row_key;
   for (const Direction& row : rows_) {
@@ -270,7 +270,7 @@ std::vector<int> Analysis::FinalOrder() const {
   return order;
 }
 
-// The column that the row equals up to sign and constant, or -1.
+// Returns the column that the row equals up to sign and constant, or -1.
 int Analysis::SingleColumn(const Row& row) const {
   int found = -1;
   for (int i = 0; i < column_count(); ++i) {
@@ -281,8 +281,8 @@ int Analysis::SingleColumn(const Row& row) const {
   return found;
 }
 
-// The name of the index that a column is; else that of the first index in its row with the number
-// of its digit, "o" and the dimension where the row has none.
+// Names a column after the index that it equals, else after the first index in its row with the
+// number of its digit, else "o" and the dimension.
 std::vector<std::string> Analysis::ColumnNames() const {
   std::vector<std::string> names(column_count());
   std::set<std::string> used(contraction_.index_names.begin(), contraction_.index_names.end());
@@ -316,7 +316,7 @@ std::vector<std::string> Analysis::ColumnNames() const {
   return names;
 }
 
-// Shifts every column to start at 0, puts single values in place of their columns and keeps the
+// Shifts every column to start at 0, substitutes columns with a single value, and keeps the
 // constraints that the ranges do not imply.
 absl::StatusOr<IndexSpace> Analysis::Finish() {
   IndexSpace space;
@@ -335,11 +335,13 @@ absl::StatusOr<IndexSpace> Analysis::Finish() {
     space.output_coords.push_back(row.ToAffine().Substitute(map));
   }
   auto is_implied = [&](const LinearConstraint& constraint) {
-    // Not by the store guard: where that fails nothing is written, but inputs would be read.
+    // The store guard is not used here: where it fails nothing is written, but inputs would be
+    // read.
     return constraint.interval.Contains(math::Reach(constraint.coefficients, box_));
   };
   auto emit = [&](LinearConstraint constraint, std::vector<RangeConstraint>& to) {
-    // Only the side that can fail keeps its distance.
+    // Clips the upper bound to reachable values, so that only the side that can fail is
+    // constrained.
     constraint.interval.max =
         std::min(constraint.interval.max, math::Reach(constraint.coefficients, box_).max);
     RangeConstraint range = ToRange(constraint);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a contraction as written to the loops that compute it. This is where constraints are
-// gathered and merged, output polynomials reduced to single variables, fractions removed and bounds
-// found. See README.md for the algorithms.
+// Converts a contraction to its iteration domain: merges constraints, reduces output polynomials to
+// single variables, removes fractions and finds bounds. See ../README.md for the algorithms.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +13,16 @@
 
 namespace tartan::poly {
 
-// Where every output polynomial is ±variable + constant with distinct variables, the output index
-// of a dimension ranges over the whole dimension, so padding and concatenation cover their output;
-// in other cases digits and constraints see to it (the result always covers its output). No index
-// has range 1: single values are put into the polynomials, of output dimensions too. A contraction
-// without any valid point has a reduced index of range 0. `no_defract` makes no difference.
-// InvalidArgument for an index without bounds; ResourceExhausted where numbers leave 60 bits.
+// Returns the index space of a contraction.
+//
+// - The result covers its output. If every output polynomial is ±variable + constant with distinct
+//   variables, each output index has the range of its dimension. Otherwise digits and constraints
+//   ensure the coverage.
+// - No index has range 1: single values are substituted, also in output coordinates.
+// - A contraction without any valid point has a reduced index of range 0.
+// - `no_defract` has no effect.
+//
+// Returns InvalidArgument for an index without bounds, ResourceExhausted if numbers exceed 60 bits.
 absl::StatusOr<IndexSpace> AnalyzeContraction(const ir::Contraction& contraction,
                                               absl::Span<const int64_t> output_dims,
                                               absl::Span<const std::vector<int64_t>> input_dims);

@@ -35,11 +35,11 @@ void AppendPolys(const std::vector<math::Affine>& polys, std::string* key) {
   for (const math::Affine& poly : polys) AppendPoly(poly, key);
 }
 
-// Equal for contractions that differ in the tensors that they read and write alone: those of equal
+// Returns a key that is equal for contractions that differ only in their tensors, as in identical
 // layers.
 std::string FormOf(const ir::Contraction& contraction, const std::vector<int64_t>& output_dims,
                    const std::vector<std::vector<int64_t>>& input_dims) {
-  // Names every member, so that one that is added must be added here.
+  // The binding names every member, so that a new member does not compile until it is added here.
   const auto& [aggregation, combination, index_names, output, inputs, constraints, default_value,
                no_defract] = contraction;
   std::string key;
@@ -68,7 +68,7 @@ std::string FormOf(const ir::Contraction& contraction, const std::vector<int64_t
 
 absl::StatusOr<ProgramSpaces> AnalyzeProgram(const ir::Program& program) {
   ProgramSpaces spaces(program.values.size());
-  std::unordered_map<std::string, size_t> analyzed;  // the first value of each form
+  std::unordered_map<std::string, size_t> analyzed;  // first value of each form
   for (size_t v = 0; v < program.values.size(); ++v) {
     const auto* contraction = std::get_if<ir::Contraction>(&program.values[v].op);
     if (contraction == nullptr) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index spaces of a whole program.
+// Index spaces of all contractions of a program.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace tartan::poly {
 
-// The index space of every contraction of a program; empty for other values.
+// Per value: the index space of a contraction; nothing for other values.
 using ProgramSpaces = std::vector<std::optional<IndexSpace>>;
 absl::StatusOr<ProgramSpaces> AnalyzeProgram(const ir::Program& program);
 

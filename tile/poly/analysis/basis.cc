@@ -15,10 +15,10 @@ using math::FloorMod;
 using math::Gcd;
 using math::Rational;
 
-// Numbers are kept small enough for sums of a few products to be exact later.
+// Maximum magnitude of a coefficient, so that later sums of a few multiplied numbers stay exact.
 constexpr int64_t kLimit = int64_t{1} << 58;
 
-// x with a * x = 1 modulo m; requires that a and m have no common factor and m > 0.
+// Returns x with a * x = 1 modulo m. Requires that a and m have no common factor, and m > 0.
 int64_t InverseModulo(int64_t a, int64_t m) {
   int64_t r0 = m, r1 = FloorMod(a, m), s0 = 0, s1 = 1;
   while (r1 != 0) {
@@ -137,7 +137,7 @@ int Basis::EliminateFree() {
 
 bool Basis::RequireInteger(const Affine& poly) {
   if (poly.is_integer()) return true;
-  // scale * poly has integers only; it must be 0 modulo scale.
+  // scale * poly has only integer coefficients; it must be 0 modulo scale.
   int64_t scale = poly.constant.denominator();
   for (const Rational& c : poly.coefficients) {
     int64_t factor = c.denominator() / Gcd(scale, c.denominator());
@@ -204,8 +204,9 @@ void Basis::AddOutput(const Affine& poly, int64_t size) {
     outputs_.push_back(work_);
     return;
   }
-  // A column for the elements that the polynomial does not reach, tied to where it does: all of the
-  // coordinate where other columns determine it, else its distance from a multiple of step.
+  // Adds a column for the elements that the polynomial does not reach, with a tie where it does. It
+  // is the whole coordinate if other columns determine that, else the distance from a multiple of
+  // step.
   Row tie = work_;
   int rest = AddColumn({Column::Role::kOutput, dimension, 1, step > 0 ? step : size, step > 0});
   tie.coefficients.push_back(0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of variables: the indices of a contraction as integer polynomials of new variables (the
-// columns), chosen such that given polynomials become single columns, or sums of digits. This is
-// reduce and defract in one: each added row brings the matrix of rows one column further into
-// Hermite normal form, so fractions never appear. See README.md.
+// Change of variables: writes the indices of a contraction as integer polynomials of new variables
+// (the columns), chosen so that given polynomials become single columns or sums of digits.
+// This combines reduce and defract: each added row brings the matrix of rows one column further
+// into Hermite normal form, so fractions never appear. See ../README.md.
 #pragma once
 
 #include <cstdint>
@@ -26,46 +26,46 @@ struct Column {
   enum class Role { kFree, kOutput, kReduced };
   Role role = Role::kFree;
   int row = -1;           // the output dimension, or the number of the reduced row
-  int64_t weight = 0;     // in the value of that row: greater for higher digits
-  int64_t width = 0;      // about how many values it takes
-  bool is_digit = false;  // 0 <= column < width exactly
+  int64_t weight = 0;     // weight in the value of that row; larger for higher digits
+  int64_t width = 0;      // approximate number of values
+  bool is_digit = false;  // the column takes exactly the values 0 to width - 1
 };
 
 class Basis {
  public:
-  // Every index is a free column of its own.
+  // Starts with one free column per index.
   explicit Basis(int index_count);
 
-  // Restricts the indices to where `poly` is an integer. False when it never is. Only before the
-  // first row is added.
+  // Restricts the indices to points at which `poly` is an integer. Returns false if there are none.
+  // Must be called before the first row is added.
   bool RequireInteger(const math::Affine& poly);
 
-  // Makes the polynomial, an integer wherever the indices may be, the coordinate of the next output
-  // dimension, of size `size`: afterwards output coordinates and elements correspond one-to-one,
-  // whether the contraction reaches an element (then the ties hold) or not.
+  // Makes the polynomial, which must be an integer at all points, the coordinate of the next output
+  // dimension of size `size`. Afterwards output coordinates and elements correspond one-to-one,
+  // whether or not the contraction reaches an element. The ties hold for elements that it reaches.
   void AddOutput(const math::Affine& poly, int64_t size);
 
-  // How a polynomial with integer coefficients would do as the next reduced row: its values among
-  // the points of fixed columns are `step` apart.
+  // Cost of a polynomial with integer coefficients as the next reduced row: for fixed earlier
+  // columns, its values are `step` apart.
   struct Fit {
     int64_t step = 1;
-    bool splits_output = false;  // an output column would fall into digits
+    bool splits_output = false;  // an output column would be split into digits
   };
-  // Nothing when the columns in use determine the polynomial.
+  // Returns nothing if the columns in use determine the polynomial.
   std::optional<Fit> TryReduced(absl::Span<const int64_t> coefficients) const;
 
-  // Makes one more free column a reduced one, on which, besides the columns before it, the
-  // polynomial depends. Requires that TryReduced has a value; `width` is the number of values.
+  // Turns one free column into a reduced one. The polynomial then depends only on it and on earlier
+  // columns. Requires that TryReduced has a value. `width`: number of values.
   void AddReduced(absl::Span<const int64_t> coefficients, int64_t width);
 
   bool has_free_columns() const;
-  bool overflow() const { return overflow_; }  // everything else is meaningless then
+  bool overflow() const { return overflow_; }  // after an overflow, all other results are invalid
 
   const std::vector<Column>& columns() const { return columns_; }
   const std::vector<Row>& originals() const { return originals_; }  // one per index
   const std::vector<Row>& outputs() const { return outputs_; }      // one per output dimension
   // Polynomials over output columns that are 0 exactly where the contraction has index points,
-  // bounds aside.
+  // ignoring bounds.
   const std::vector<Row>& ties() const { return ties_; }
 
  private:
@@ -75,12 +75,13 @@ class Basis {
   Row Compose(absl::Span<const int64_t> coefficients) const;
   int64_t MultiplyAdd(int64_t a, int64_t factor, int64_t b) const;  // a + factor * b
   int AddColumn(Column column);
-  // Every row's coefficient of `target` += factor * that of `source`; -1 is the constant.
+  // Adds factor * coefficient of `source` to the coefficient of `target` in every row; target -1 is
+  // the constant.
   void AddMultiple(int target, int source, int64_t factor);
-  // Leaves `work_` with at most one non-zero free column, made positive; -1 when there is none.
+  // Reduces `work_` to at most one nonzero free column, made positive, and returns it, or -1.
   int EliminateFree();
   void SplitDigits(int64_t step);
-  // Takes the multiples of work_[pivot] out of the other coefficients and the constant of work_.
+  // Subtracts multiples of work_[pivot] from the other coefficients and the constant of work_.
   void ReduceBy(int pivot);
 
   std::vector<Column> columns_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When an index point of a contraction is valid, as one list.
+// Collects the conditions for an index point of a contraction to be valid.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace tartan::poly {
 
-// A contraction's validity over its own indices.
+// Validity conditions over the contraction's own indices.
 struct Conditions {
   std::vector<math::RangeConstraint> of_output;  // one per output dimension
-  std::vector<math::RangeConstraint> of_values;  // of the inputs and those written
-  std::vector<int> order;                        // the indices in the order they are met
+  std::vector<math::RangeConstraint> of_values;  // of the inputs, and explicit constraints
+  std::vector<int> order;                        // indices in order of first appearance
   bool never = false;                            // some size or range is 0
 };
 
-// Internal error where accesses and sizes do not fit; ResourceExhausted for invalid polynomials.
+// Returns Internal if accesses and sizes do not match, ResourceExhausted for invalid polynomials.
 absl::StatusOr<Conditions> GatherConditions(const ir::Contraction& contraction,
                                             absl::Span<const int64_t> output_dims,
                                             absl::Span<const std::vector<int64_t>> input_dims);

@@ -15,11 +15,12 @@ using math::Answer;
 using math::Interval;
 using math::LinearConstraint;
 
-// Output points that a component may have to be tried one by one, and nodes of all searches.
+// kMaxOutputPoints: maximum output points of a component to try one by one; empirical.
+// kBudget: maximum nodes of all searches; empirical.
 constexpr int64_t kMaxOutputPoints = 512;
 constexpr int64_t kBudget = 4096;
 
-// Constraints that share indices, apart from all others.
+// Constraints that share indices with each other only.
 struct Component {
   std::vector<int> outputs;
   std::vector<LinearConstraint> guards, constraints;
@@ -34,7 +35,7 @@ class Components {
     while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
     return i;
   }
-  // Joins the indices of a constraint; one of them, or -1 when it has none.
+  // Merges the indices of a constraint; returns one of them, or -1 if it has none.
   int Join(const LinearConstraint& constraint) {
     int first = -1;
     for (size_t i = 0; i < constraint.coefficients.size(); ++i) {
@@ -49,14 +50,14 @@ class Components {
   std::vector<int> parent_;
 };
 
-// The interval that is left for the reduced part whatever the output indices are.
+// Returns the interval that remains for the reduced part for all values of the output indices.
 Interval LeftForReduced(const LinearConstraint& constraint, absl::Span<const Interval> outputs) {
   Interval reach =
       math::Reach(absl::MakeSpan(constraint.coefficients).subspan(0, outputs.size()), outputs);
   return {constraint.interval.min - reach.min, constraint.interval.max - reach.max};
 }
 
-// The same constraints for fixed values of the output indices (`outputs`, as single values).
+// Substitutes fixed values of the output indices (`outputs`, as single values).
 std::vector<LinearConstraint> OverReduced(absl::Span<const LinearConstraint> constraints,
                                           absl::Span<const Interval> outputs) {
   std::vector<LinearConstraint> result;
@@ -69,7 +70,7 @@ std::vector<LinearConstraint> OverReduced(absl::Span<const LinearConstraint> con
   return result;
 }
 
-// Whether one reduced point is valid for all values of `outputs`.
+// Returns true if one reduced point is valid for all values of `outputs`.
 bool HasCommonPoint(absl::Span<const LinearConstraint> constraints, std::vector<Interval> box,
                     int output_count, int64_t& budget) {
   auto rest = OverReduced(constraints, absl::MakeSpan(box).subspan(0, output_count));
@@ -85,7 +86,7 @@ bool Holds(const LinearConstraint& constraint, absl::Span<const Interval> point)
   return constraint.interval.Contains(math::Reach(constraint.coefficients, point));
 }
 
-// Whether each output point of the component has a reduced point, tried one by one.
+// Tries each output point of the component; returns true if all have a reduced point.
 bool EachHasPoint(const Component& component, const std::vector<Interval>& box, int output_count,
                   int64_t& budget) {
   int64_t points = 1;

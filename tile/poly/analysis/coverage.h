@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether every output element of an index space has a valid point.
+// Decides whether every output element of an index space has a valid point.
 #pragma once
 
 #include "tile/poly/index_space.h"
 
 namespace tartan::poly {
 
-// False only when it is proven that every output point with the store guard has a reduced point
-// with all constraints. Ignores space.may_be_empty.
+// Returns false only if every output point with the store guard provably has a reduced point that
+// satisfies all constraints. Ignores space.may_be_empty.
 bool MayBeEmpty(const IndexSpace& space);
 
 }  // namespace tartan::poly

@@ -10,18 +10,19 @@ namespace {
 
 using math::Affine;
 
-// Behind each row that is kept: rows of a power of two elements would lie in the same banks of
-// local memory, where the work-items of several rows wait for each other. Vectors of 4 stay
-// aligned.
+// Padding in elements after each kept row. Rows whose length is a power of two would be in the same
+// banks of local memory, and work-items of several rows would conflict. A multiple of 4 keeps
+// vectors aligned.
 constexpr int64_t kPadding = 4;
 
-// An index of a kernel divided in the block, a new output index, and the element within it.
+// Splits an index of a kernel into a block index (a new output index) and the element within the
+// block.
 class KeyCut {
  public:
   KeyCut(const FlatContraction& flat, int index, int64_t size)
       : block_(flat.output_index_count), index_(index), size_(size) {}
 
-  // Where the index of a kernel is afterwards.
+  // Returns the new position of an index of the kernel.
   int Moved(int i) const { return i < block_ ? i : i + 1; }
   int block() const { return block_; }
   Affine Within() const { return Affine::Variable(Moved(index_)); }
@@ -43,7 +44,7 @@ class KeyCut {
   const int64_t size_;
 };
 
-// What is kept has the elements of one block.
+// Shrinks the kept tensors of a kernel to the elements of one block.
 void KeepBlock(const OnlineRows& online, size_t k, const KeyCut& cut,
                const std::vector<RowTensor>& tensors, RowKernel* kernel) {
   const RowKernel& whole = online.kernels[k];

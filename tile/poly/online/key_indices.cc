@@ -27,7 +27,7 @@ class KeyFinder {
   }
 
  private:
-  // What a kernel's reads and results tell of it and of the tensors.
+  // Propagates key indices between a kernel and the tensors that it reads and writes.
   bool Follow(size_t k) {
     const RowKernel& kernel = kernels_[k];
     for (const TensorAccess& access : kernel.flat.accesses) {
@@ -39,7 +39,7 @@ class KeyFinder {
     return kernel.output < 0 || Join(k, kernel.output, kernel.flat.output_coords);
   }
 
-  // The tensor is read or written at the coordinates.
+  // Propagates between kernel k and a tensor that it accesses at the coordinates.
   bool Join(size_t k, int tensor, const std::vector<Affine>& coords) {
     const int dim = found_.of_tensors[tensor];
     if (dim >= 0) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which indices of a chain's kernels walk along a row, and in which dimensions what they hand on to
-// each other has the row's elements.
+// Online softmax: finds the kernel indices and tensor dimensions that run along the keys of a row.
 #pragma once
 
 #include <optional>
@@ -11,12 +10,12 @@
 namespace tartan::poly {
 
 struct KeyIndices {
-  std::vector<int> of_kernels;  // -1: none
-  std::vector<int> of_tensors;  // dimensions; -1: none
+  std::vector<int> of_kernels;  // per kernel: index; -1: none
+  std::vector<int> of_tensors;  // per tensor: dimension; -1: none
 };
 
-// Beginning with the index that a kernel reduces. Nothing where some kernel sees the row's elements
-// in another way than one by one.
+// Propagates from index `index`, which kernel `first` reduces. Returns nothing if some kernel does
+// not access the row's elements one by one.
 std::optional<KeyIndices> FindKeyIndices(const std::vector<RowKernel>& kernels,
                                          const std::vector<RowTensor>& tensors, int first,
                                          int index);

@@ -16,29 +16,29 @@ using math::Affine;
 
 constexpr DataType kFloat = DataType::kFloat32;
 
-// What the elements of a row are multiplied with in the end, one number for a row.
-struct RowFactor {
-  ScalarOp op = ScalarOp::kDiv;  // or kMul
+// One number per row that the row's elements are multiplied or divided by.
+struct RowFactor {               // kDiv or kMul
+  ScalarOp op = ScalarOp::kDiv;  // a kept tensor
   int tensor = -1;               // that is kept
   bool operator==(const RowFactor&) const = default;
 };
 
 enum class Kind {
-  kPlain,    // does not change with the maximum
+  kPlain,    // does not depend on the maximum
   kMaximum,  // the maximum
-  kWeight,   // an exponential of a difference from the maximum, times what is plain
-  kResult,   // of the whole row
+  kWeight,   // exponential of a difference from the maximum, times a plain value
+  kResult,   // a result of the whole row
 };
 
-// What a value is: of an expression, or of a tensor that is kept.
+// Classification of an expression or kept tensor.
 struct Meaning {
   Kind kind = Kind::kPlain;
-  std::optional<RowFactor> factor;  // of weights: is left out
+  std::optional<RowFactor> factor;  // row factor of a weight, which was removed from it
 };
 
 struct Analyzed {
   Meaning meaning;
-  ExprPtr expr;  // without the factor
+  ExprPtr expr;  // without the row factor
 };
 
 bool IsAccumulator(const ExprPtr& expr) { return std::holds_alternative<Accumulator>(expr->node); }
@@ -71,7 +71,7 @@ class OnlineFinder {
     return online_.key_index[k] >= online_.kernels[k].flat.output_index_count;
   }
 
-  // What a kernel's access reads; nothing where it may not be read.
+  // Classifies a tensor that a kernel reads.
   Meaning MeaningOf(const RowKernel& kernel, int tensor) const {
     const int kept = kernel.tensors[tensor];
     if (kept >= 0) return meanings_[kept];
@@ -104,7 +104,7 @@ class OnlineFinder {
     return k == maximum_ ? AddMaximum(k) : AddSum(k);
   }
 
-  // No element of a row may leave the chain.
+  // Elements of a row must not be stored outside the chain.
   bool AddElements(size_t k) {
     FlatContraction& flat = kernel(k).flat;
     if (kernel(k).output < 0 || flat.outputs.size() != 1 || !flat.store_guard.empty()) return false;
@@ -123,7 +123,7 @@ class OnlineFinder {
     return true;
   }
 
-  // The kept tensor that a kernel of weights only copies; -1: none.
+  // Returns the kept tensor that a kernel of weights merely copies, or -1.
   int SameTensor(size_t k, const Analyzed& analyzed) const {
     const RowKernel& kernel = online_.kernels[k];
     const auto* read = std::get_if<Read>(&analyzed.expr->node);
@@ -137,7 +137,7 @@ class OnlineFinder {
                                                                                            : -1;
   }
 
-  // Reads of what is only copied are of the original.
+  // Redirects reads of copies to the original tensor.
   void ReadOriginals(size_t k) {
     for (int& kept : kernel(k).tensors) {
       if (kept >= 0 && same_as_[kept] >= 0) kept = same_as_[kept];
@@ -181,7 +181,7 @@ class OnlineFinder {
     return analyzed && analyzed->meaning.kind == Kind::kPlain;
   }
 
-  // What is done with a sum in the end may read all but the maximum.
+  // The epilogue of a sum may read everything except the maximum.
   bool ReadsNoMaximum(size_t k, const ExprPtr& expr) const {
     bool is_sound = true;
     MapLeaves(expr, [&](const ExprPtr& leaf) {
@@ -195,7 +195,7 @@ class OnlineFinder {
     return is_sound;
   }
 
-  // The factor of a row's elements is one of their sum.
+  // Applies the row factor to the sum instead of the elements.
   void MultiplySum(const RowFactor& factor, RowKernel* kernel) const {
     FlatContraction& flat = kernel->flat;
     const RowTensor& tensor = online_.tensors[factor.tensor];
@@ -253,7 +253,7 @@ class OnlineFinder {
     return Multiplied(k, apply.op, operands[is_first ? 0 : 1], operands[is_first ? 1 : 0]);
   }
 
-  // A weight multiplied with, or divided by, what is plain or one number for a row.
+  // Returns a weight multiplied or divided by a plain value, or by one number per row.
   std::optional<Analyzed> Multiplied(size_t k, ScalarOp op, const Analyzed& weight,
                                      const Analyzed& by) const {
     if (weight.meaning.kind != Kind::kWeight) return std::nullopt;
@@ -270,7 +270,7 @@ class OnlineFinder {
     return Analyzed{{Kind::kWeight, RowFactor{op, kept}}, weight.expr};
   }
 
-  // A tensor that is kept has one number for a row, of float32.
+  // Returns true if a kept float32 tensor has one number per row.
   bool IsOneNumber(int tensor) const {
     const RowTensor& kept = online_.tensors[tensor];
     for (size_t d = 0; d < kept.dims.size(); ++d) {
@@ -281,7 +281,7 @@ class OnlineFinder {
     });
   }
 
-  // The element of which the maximum is taken, less the maximum.
+  // Matches (element of the maximum's operand) - maximum.
   bool IsFromMaximum(size_t k, const ExprPtr& expr) const {
     const auto* apply = std::get_if<Apply>(&expr->node);
     if (apply == nullptr || apply->op != ScalarOp::kSub || expr->type != kFloat) return false;
@@ -296,13 +296,13 @@ class OnlineFinder {
 
   const size_t maximum_;
   OnlineRows online_;
-  std::vector<Meaning> meanings_;  // of kept tensors
-  std::vector<int> same_as_;       // per kept tensor: the one that it is a copy of; -1: none
-  std::set<ir::ValueId> results_;  // in memory
+  std::vector<Meaning> meanings_;  // per kept tensor
+  std::vector<int> same_as_;       // per kept tensor: the tensor that it copies; -1: none
+  std::set<ir::ValueId> results_;  // results of the whole row that are in memory
   bool has_columns_ = false;
 };
 
-// The index of a row that a kernel takes the maximum of; -1: none.
+// Returns the index along which a kernel computes a maximum, or -1.
 int ReducedByMaximum(const RowKernel& kernel) {
   const FlatContraction& flat = kernel.flat;
   if (!flat.is_reduction() || flat.aggregation != Aggregation::kMax) return -1;

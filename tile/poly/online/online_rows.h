@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains over rows whose long rows can be walked in blocks, as attention's rows of keys can: a
-// maximum over the row, exponentials of differences from it, and sums of these, alone or multiplied
-// with values. With the greatest of the blocks so far instead of the greatest of all, each sum is
-// off by one factor, by which it is multiplied once the greatest grows. No block of a row need be
-// kept then. Nothing looks for names: the form is told by the kernels' expressions.
+// Online softmax (flash attention): recognizes row chains whose long rows can be processed in
+// blocks.
+//
+// The pattern is a maximum over the row, exponentials of differences from it, and sums of these,
+// possibly multiplied by values. With the maximum of the blocks so far instead of the final one,
+// each sum is off by one factor, and is rescaled when the maximum grows. So no row is kept whole.
+// The pattern is found in the kernels' expressions.
 #pragma once
 
 #include <cstdint>
@@ -14,43 +16,44 @@
 
 namespace tartan::poly {
 
-// What a kernel of such a chain is.
+// Role of a kernel in such a chain.
 enum class OnlineRole {
-  kBefore,    // done once, before the walk
-  kElements,  // makes the elements of a block
-  kMaximum,   // the greatest element so far
-  kSum,       // a sum over the blocks so far; with columns: a product of matrices
-  kAfter,     // done once, with what the walk gave
-  kNone,      // not done: its result is another kernel's, but for a factor of the row
+  kBefore,    // runs once, before the loop over blocks
+  kElements,  // computes the elements of a block
+  kMaximum,   // running maximum
+  kSum,       // running sum; with columns: a matmul
+  kAfter,     // runs once, after the loop over blocks
+  kNone,      // skipped: it copies another kernel's result, up to a row factor
 };
 
 inline bool IsWalked(OnlineRole role) {
   return role == OnlineRole::kElements || role == OnlineRole::kMaximum || role == OnlineRole::kSum;
 }
 
-// The kernels as they run in a walk: what divides the exponentials of a row divides the sums.
+// The chain for online processing; divisors of a row's exponentials are applied to the sums.
 struct OnlineRows {
-  int64_t keys = 0;  // elements of a whole row
+  int64_t keys = 0;  // number of elements in a whole row
   std::vector<RowKernel> kernels;
   std::vector<OnlineRole> roles;  // per kernel
-  std::vector<int> key_index;     // per kernel: which of its indices walks the row; -1: none
+  std::vector<int> key_index;     // per kernel: its index along the keys; -1: none
   std::vector<RowTensor> tensors;
-  std::vector<int> key_dim;  // per tensor: the dimension that has the elements of a row; -1: none
+  std::vector<int> key_dim;  // per tensor: its dimension along the keys; -1: none
 };
 
-// Nothing where the chain has another form. Sums are of float32, and one at least has columns.
+// Returns nothing if the chain does not match. Sums must be in float32, and one or more must have
+// columns.
 std::optional<OnlineRows> FindOnlineRows(const std::vector<RowKernel>& kernels,
                                          const std::vector<RowTensor>& tensors);
 
-// The same chain for blocks of a row.
+// The chain cut into blocks of keys.
 struct KeyBlocks {
-  // Those that have elements of a row have one row axis more: the number of the block.
+  // Kernels with key elements have one more row axis: the block number.
   std::vector<RowKernel> kernels;
-  std::vector<RowTensor> tensors;  // those of a block, rows with some room behind them
+  std::vector<RowTensor> tensors;  // tensors of one block; rows have padding at the end
 };
 
-// For the whole blocks of `size` elements that a row has; or for what is left behind them, which is
-// kept where a whole block would be.
+// Cuts the chain for the whole blocks of `size` keys, or, with `is_rest`, for the remaining keys,
+// stored in the layout of a whole block.
 KeyBlocks CutKeys(const OnlineRows& online, int64_t size, bool is_rest);
 
 }  // namespace tartan::poly

@@ -12,8 +12,8 @@ namespace {
 using math::Affine;
 using math::RangeConstraint;
 
-// An affine function with variables for the row axes and, behind them, for the element of the row.
-// Nothing where it follows other indices.
+// Rewrites an affine function with variables for the row axes, followed by the key index. Returns
+// nothing if it depends on other indices.
 std::optional<Affine> ByAxes(const Affine& poly, const WalkingKernel& of) {
   std::vector<int> axes = of.kernel.axes;
   axes.push_back(of.key_index);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two kernels of a chain compute the same from each element of a row.
+// Compares expressions of two kernels of a chain, per element of a row.
 #pragma once
 
 #include "tile/poly/row_block.h"
 
 namespace tartan::poly {
 
-// A kernel of a chain, and which of its indices walks the row.
+// A kernel of a chain and its index along the keys.
 struct WalkingKernel {
   const RowKernel& kernel;
   int key_index = -1;
 };
 
-// The expressions read the same elements for each row and element of it, and compute the same of
-// them; false also where that is not easy to see.
+// Returns true if both expressions read the same elements for each row and key, and compute the
+// same from them. Conservative: may return false for equal expressions.
 bool AreSameElement(const ExprPtr& expr, const WalkingKernel& of, const ExprPtr& other,
                     const WalkingKernel& of_other);
 
