@@ -10,7 +10,7 @@
 namespace tartan::autodiff {
 namespace {
 
-// The indices, constraints and options of `op`, with nothing read or written yet.
+// Returns a contraction with the indices, constraints and options of `op`, without accesses.
 ir::Contraction Frame(const ir::Contraction& op, Aggregation aggregation,
                       Combination combination = Combination::kNone) {
   ir::Contraction frame;
@@ -36,8 +36,8 @@ bool Uses(const ir::Access& access, int variable) {
   });
 }
 
-// Whether range constraints say all that the access `dropped` said: it has no fractions, and its
-// variables are still in the other two accesses.
+// Returns true if range constraints can replace the access `dropped`: it has no fractions, and the
+// other accesses contain its variables.
 bool FitsConstraints(const ir::Contraction& op, const ir::Access& dropped, const ir::Access& kept) {
   for (const math::Affine& poly : dropped.indices) {
     if (!poly.is_integer()) return false;
@@ -51,7 +51,8 @@ bool FitsConstraints(const ir::Contraction& op, const ir::Access& dropped, const
   return true;
 }
 
-// The derivative by one summand: the other's values do not matter, but where it may be read does.
+// Derivative with respect to one summand. The other summand's values do not matter, but its valid
+// index range does.
 ValueId SummandGradient(Emitter& emit, const ir::Contraction& op, size_t input, ValueId gradient) {
   const ir::Access& kept = op.inputs[input];
   const ir::Access& dropped = op.inputs[1 - input];
@@ -70,13 +71,13 @@ ValueId SummandGradient(Emitter& emit, const ir::Contraction& op, size_t input, 
   return emit.Contract(std::move(result), emit.shape(kept.tensor).dims);
 }
 
-// Integers in the type of the gradient.
+// Converts integers to the type of the gradient.
 ir::Access AsFloats(Emitter& emit, const ir::Access& access, ValueId gradient) {
   if (IsFloat(emit.type(access.tensor))) return access;
   return {emit.Cast(access.tensor, emit.type(gradient)), access.indices};
 }
 
-// Sums and assignments: the forward formula with the output and the input exchanged.
+// Sums and assignments: the forward formula with the output and one input exchanged.
 Parts LinearParts(Emitter& emit, const ir::Contraction& op, ValueId gradient,
                   const std::vector<bool>& wanted) {
   Parts parts(wanted.size(), ir::kNoValue);
@@ -98,7 +99,7 @@ Parts LinearParts(Emitter& emit, const ir::Contraction& op, ValueId gradient,
       case Combination::kEqual:
         continue;
       case Combination::kCond:
-        if (i < 2) continue;  // what is compared
+        if (i < 2) continue;  // the compared values
         result.inputs = {op.inputs[0], op.inputs[1], outer};
         break;
     }
@@ -107,8 +108,8 @@ Parts LinearParts(Emitter& emit, const ir::Contraction& op, ValueId gradient,
   return parts;
 }
 
-// What the maximum or minimum of one tensor is compared by: equal keys of an element of the tensor
-// and of the output mean that the output came from there.
+// Keys that identify the winners of a maximum or minimum over one tensor: an element of the tensor
+// is a winner if its key equals the output's key.
 struct Keys {
   ValueId input;
   ValueId output;
@@ -117,7 +118,7 @@ struct Keys {
 Keys WinnerKeys(Emitter& emit, const ir::Contraction& op, const Site& site) {
   const ir::Access& x = op.inputs[0];
   if (site.ties == Ties::kShare) return {x.tensor, site.value};
-  // The winner with the greatest distance from the end; 0 stands for no winner.
+  // Keys are distances from the end, so the maximum is the first winner; 0 means no winner.
   const TensorShape shape = emit.shape(x.tensor);
   const ValueId from_end =
       emit.Sub(emit.Integer(shape.element_count()), emit.LinearIndex(shape.dims));
@@ -127,7 +128,7 @@ Keys WinnerKeys(Emitter& emit, const ir::Contraction& op, const Site& site) {
   return {from_end, emit.Contract(std::move(first), emit.shape(site.value).dims)};
 }
 
-// max and min of one tensor: equal parts for all index points that attain it.
+// Maximum and minimum of one tensor: all index points that attain it share the gradient equally.
 ValueId ExtremumPart(Emitter& emit, const ir::Contraction& op, const Site& site) {
   const ir::Access& x = op.inputs[0];
   const std::vector<int64_t> input_dims = emit.shape(x.tensor).dims;
@@ -140,7 +141,7 @@ ValueId ExtremumPart(Emitter& emit, const ir::Contraction& op, const Site& site)
   ir::Contraction count = Frame(op, Aggregation::kSum, Combination::kCond);
   count.output.indices = op.output.indices;
   count.inputs = {mine, wanted, {emit.Typed(type, 1), {}}};
-  // At least 1, so that elements which nothing reaches have a share of 0 and not NaN.
+  // A minimum of 1 gives elements without index points a share of 0 instead of NaN.
   const ValueId winners =
       emit.Apply(ScalarOp::kMax, {emit.Contract(std::move(count), output_dims), emit.Integer(1)});
   const ValueId share = emit.Div(site.gradient, winners);
@@ -151,8 +152,8 @@ ValueId ExtremumPart(Emitter& emit, const ir::Contraction& op, const Site& site)
   return emit.Contract(std::move(result), input_dims);
 }
 
-// Products: the factors of each element become a row. The product of all index points, where
-// those that are not valid count as 1.
+// Multiplying aggregations (`kProduct`): the factors of each output element become a row, with 1
+// for invalid index points.
 Parts ProductParts(Emitter& emit, const ir::Contraction& op, const Site& site) {
   const TensorShape output = emit.shape(site.value);
   absl::StatusOr<std::optional<StoredContraction>> stored =
@@ -171,7 +172,7 @@ Parts ProductParts(Emitter& emit, const ir::Contraction& op, const Site& site) {
   return LinearParts(emit, combine, emit.Reshape(by_factors, dims), site.wanted);
 }
 
-// Maxima and minima of several tensors.
+// Handles maxima and minima of several tensors.
 Parts SplitExtremumParts(Emitter& emit, const ir::Contraction& op, const Site& site) {
   absl::StatusOr<std::optional<SplitContraction>> split =
       Split(op, InputDims(emit, op), emit.shape(site.value).dims);
@@ -185,7 +186,7 @@ Parts SplitExtremumParts(Emitter& emit, const ir::Contraction& op, const Site& s
   return LinearParts(emit, two.stored.combine, by_combined, site.wanted);
 }
 
-// The gradient where no index point is valid, which is where the default shows.
+// Gradient of the default value: nonzero for elements without a valid index point.
 ValueId DefaultPart(Emitter& emit, const ir::Contraction& op, ValueId gradient) {
   ir::Contraction reached = Frame(op, Aggregation::kMax, op.combination);
   if (op.combination == Combination::kAdd || op.combination == Combination::kEqual) {

@@ -19,7 +19,7 @@ bool PassesGradient(const ir::Op& op, const GradientOptions& options) {
   return elementwise->op != ScalarOp::kSign;
 }
 
-// A custom gradient goes to the operands behind the first, which is the value itself.
+// The first operand of a custom gradient is the value itself, and gets no gradient.
 size_t FirstSource(const ir::Op& op) {
   const auto* special = std::get_if<ir::Special>(&op);
   return special != nullptr && special->kind == ir::SpecialKind::kCustomGradient ? 1 : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between which values of a program there is a derivative.
+// Finds the values of a program that have a derivative with respect to given inputs.
 #pragma once
 
 #include <vector>
@@ -9,19 +9,21 @@
 
 namespace tartan::autodiff {
 
-// Per value of the program: whether it depends on one of these inputs (positions in program.inputs)
-// by a path on which each operation has a derivative: of floats, and of none that is constant
-// between steps, as a rounding. With options.straight_through also of integers and roundings. None
-// leads through options.stops.
+// Returns, per value, whether it depends differentiably on one of `inputs` (positions in
+// program.inputs).
+// On the path, every operation must have float values and a derivative that is not 0 almost
+// everywhere, as a rounding has. With options.straight_through, integers and roundings are allowed,
+// too. No path leads through options.stops.
 std::vector<bool> FindDependents(const ir::Program& program, absl::Span<const int> inputs,
                                  const GradientOptions& options);
 
-// Per input of the program, and per output: whether there is a derivative of the output by it.
+// Returns, per input and output of the program, whether the output has a derivative with respect to
+// the input.
 std::vector<std::vector<bool>> FindDerivatives(const ir::Program& program,
                                                const GradientOptions& options = {});
 
-// The type in which derivatives by values of a type are: itself for floats, float32 for integers
-// that gradients pass through.
+// Returns the type of gradients of values of `type`: the type itself for floats, float32 for
+// integers.
 DataType GradientType(DataType type);
 
 }  // namespace tartan::autodiff

@@ -6,11 +6,11 @@
 namespace tartan::autodiff {
 namespace {
 
-// y = f(x): g is the derivative by y. kNoValue for the piecewise constant functions.
+// Derivative of y = f(x), given the gradient g of y. kNoValue for piecewise constant functions.
 ValueId UnaryGradient(Emitter& e, ScalarOp op, ValueId x, ValueId y, ValueId g) {
   const auto one = [&] { return e.Integer(1); };
   const auto square = [&](ValueId a) { return e.Mul(a, a); };
-  // 1 - x², without the loss of digits near 1.
+  // 1 - x², without cancellation near 1.
   const auto one_minus_square = [&](ValueId a) { return e.Mul(e.Sub(one(), a), e.Add(one(), a)); };
   const auto sqrt = [&](ValueId a) { return e.Apply(ScalarOp::kSqrt, a); };
   switch (op) {
@@ -70,38 +70,38 @@ ValueId UnaryGradient(Emitter& e, ScalarOp op, ValueId x, ValueId y, ValueId g) 
   }
 }
 
-// b * pow(a, b - 1), which is 0 for b == 0 whatever a is.
+// Returns b * pow(a, b - 1), which is 0 for b == 0 and any a.
 ValueId PowerByBase(Emitter& e, ValueId a, ValueId b) {
   const ValueId less = e.Select(e.Equal(b, e.Integer(0)), e.Integer(1), e.Sub(b, e.Integer(1)));
   return e.Mul(b, e.Apply(ScalarOp::kPow, {a, less}));
 }
 
-// y * log(a); 0 for bases that are not positive, where y is no differentiable function of b.
+// Returns y * log(a), and 0 for nonpositive bases, for which y is not differentiable in b.
 ValueId PowerByExponent(Emitter& e, ValueId a, ValueId y) {
   const ValueId positive = e.Apply(ScalarOp::kGreater, {a, e.Integer(0)});
   const ValueId log = e.Apply(ScalarOp::kLog, e.Select(positive, a, e.Integer(1)));
   return e.Where(positive, e.Mul(y, log));
 }
 
-// The whole number n in y = a - n * b.
+// Returns the integer n in y = a - n * b.
 ValueId Quotient(Emitter& e, ValueId a, ValueId b, ValueId y) {
   return e.Apply(ScalarOp::kRound, e.Div(e.Sub(a, y), b));
 }
 
-// max or min, where `wins` compares an operand with the other one.
+// Derivative of max or min with respect to `mine`; `wins` compares it with the other operand.
 ValueId ExtremumPart(Emitter& e, ScalarOp wins, ValueId mine, ValueId other, bool is_first,
                      const Site& site) {
   const ValueId g = site.gradient;
   const ValueId won = e.Apply(wins, {mine, other});
   const ValueId tied = e.Equal(mine, other);
-  // A number that is quantised reaches the ends of its range often, and lies within it there.
+  // A quantized value is often at the ends of its range, and counts as inside there.
   if (site.ties == Ties::kShare && !site.straight_through) {
     return e.Select(won, g, e.Where(tied, e.Mul(g, e.Number(0.5))));
   }
   return e.Where(is_first ? e.Apply(ScalarOp::kLogicalOr, {won, tied}) : won, g);
 }
 
-// y = f(a, b): the derivative by the operand at `position`.
+// Derivative of y = f(a, b) with respect to the operand at `position`.
 ValueId BinaryGradient(Emitter& e, ScalarOp op, ValueId a, ValueId b, int position,
                        const Site& site) {
   const ValueId y = site.value;
@@ -116,7 +116,7 @@ ValueId BinaryGradient(Emitter& e, ScalarOp op, ValueId a, ValueId b, int positi
       return e.Mul(g, by_a ? b : a);
     case ScalarOp::kDiv:
       if (by_a) return e.Div(g, b);
-      // One division for all elements that share a divisor.
+      // Sums first, so that elements with a common divisor need one division.
       return e.Neg(e.Div(e.SumTo(e.Mul(g, y), {e.type(y), e.shape(b).dims}), b));
     case ScalarOp::kMod:
     case ScalarOp::kFmod:
@@ -146,8 +146,8 @@ bool IsRounding(ScalarOp op) {
 
 Parts ElementwiseGradient(Emitter& emit, const ir::Elementwise& op, const Site& site) {
   Parts parts(op.operands.size(), ir::kNoValue);
-  // Numbers that are no floats take the type in which the operation computes, so that no rule
-  // meets integer arithmetic.
+  // Operands that are no floats are converted to the computation type, so that no rule handles
+  // integers.
   std::vector<ValueId> x = op.operands;
   if (op.op == ScalarOp::kSelect) {
     if (site.wanted[1]) parts[1] = emit.Where(x[0], site.gradient);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appends the formulas of derivatives to a program. Rules read as mathematics because failures are
-// kept aside: after the first one every function returns value 0, and status() says what it was.
+// Appends the formulas of derivatives to a program.
+// Rules need no error checks: after the first failure, every function returns value 0, and status()
+// returns the error.
 #pragma once
 
 #include <vector>
@@ -14,19 +15,19 @@ using ir::ValueId;
 
 class Emitter {
  public:
-  // Requires a program that has a value, and that outlives the emitter.
+  // Requires that the program has a value and outlives the emitter.
   explicit Emitter(ir::ProgramBuilder& builder) : builder_(builder) {}
 
   const absl::Status& status() const { return status_; }
-  // Keeps the failure if it is the first.
+  // Records a failure unless there is an earlier one.
   void Fail(absl::Status status);
 
-  // By value, as appending moves the program's storage.
+  // Returned by value, because appending moves the program's storage.
   TensorShape shape(ValueId value) const { return builder_.shape(value); }
   DataType type(ValueId value) const { return builder_.shape(value).type; }
 
-  ValueId Number(double value) { return builder_.AddConstant(value); }    // weak
-  ValueId Integer(int64_t value) { return builder_.AddConstant(value); }  // weak
+  ValueId Number(double value) { return builder_.AddConstant(value); }    // a weakly typed constant
+  ValueId Integer(int64_t value) { return builder_.AddConstant(value); }  // a weakly typed constant
   ValueId Typed(DataType type, double value) { return builder_.AddConstant(type, value); }
 
   ValueId Apply(ScalarOp op, absl::Span<const ValueId> operands);
@@ -41,9 +42,9 @@ class Emitter {
   ValueId Select(ValueId condition, ValueId a, ValueId b) {
     return Apply(ScalarOp::kSelect, {condition, a, b});
   }
-  // condition ? a : 0.
+  // Returns condition ? a : 0.
   ValueId Where(ValueId condition, ValueId a) { return Select(condition, a, Integer(0)); }
-  // The value itself where it has the type.
+  // Returns `x` unchanged if it has the type.
   ValueId Cast(ValueId x, DataType type);
 
   ValueId Contract(ir::Contraction contraction, std::vector<int64_t> dims);
@@ -51,19 +52,19 @@ class Emitter {
                   absl::Span<const int64_t> params);
   ValueId Reshape(ValueId x, absl::Span<const int64_t> dims);
 
-  // The outputs of a program applied to these values.
+  // Appends the operations of a program, applied to `arguments`; returns its outputs.
   std::vector<ValueId> Program(const ir::Program& program, absl::Span<const ValueId> arguments);
 
-  // A scalar repeated to these sizes.
+  // Broadcasts a scalar to the given dimensions.
   ValueId Fill(ValueId scalar, const std::vector<int64_t>& dims);
   ValueId Zeros(const TensorShape& shape) { return Fill(Typed(shape.type, 0), shape.dims); }
   ValueId Ones(const TensorShape& shape) { return Fill(Typed(shape.type, 1), shape.dims); }
-  // The axes in another order: axis d of the result is axis `order[d]` of `x`.
+  // Permutes the axes: axis d of the result is axis `order[d]` of `x`.
   ValueId Transpose(ValueId x, absl::Span<const int64_t> order);
-  // The row-major number of each element, int64.
+  // Returns the row-major number of each element, as int64.
   ValueId LinearIndex(const std::vector<int64_t>& dims);
-  // Undoes broadcasting and conversion: sums over the axes along which a value of `target` was
-  // repeated to the sizes of `x`, then converts.
+  // Undoes broadcasting and conversion: sums `x` over the axes along which `target` was broadcast,
+  // then converts it to the type of `target`.
   ValueId SumTo(ValueId x, const TensorShape& target);
 
  private:
@@ -73,9 +74,9 @@ class Emitter {
   absl::Status status_;
 };
 
-// The identity map on `count` variables.
+// Returns the identity map on `count` variables.
 std::vector<math::Affine> Variables(int64_t count);
-// Names for that many index variables.
+// Returns names for `count` index variables.
 std::vector<std::string> IndexNames(int64_t count);
 
 }  // namespace tartan::autodiff

@@ -94,7 +94,7 @@ class Differentiator {
     return emit_.status();
   }
 
-  // Of the derivative by a value.
+  // Returns the shape and type of the gradient of a value.
   TensorShape GradientShape(ValueId value) const {
     const TensorShape& shape = program_.values[value].shape;
     return {GradientType(shape.type), shape.dims};
@@ -106,7 +106,7 @@ class Differentiator {
     sum = sum == ir::kNoValue ? part : emit_.Add(sum, part);
   }
 
-  // Hands the gradient of a value, complete by now, on to its operands.
+  // Passes the gradient of a value to its operands. Requires that it is complete.
   void Propagate(ValueId value) {
     const ir::Op& op = program_.values[value].op;
     const std::vector<ValueId> operands = ir::Operands(op);
@@ -125,7 +125,7 @@ class Differentiator {
 
   const ir::Program& program_;
   const GradientOptions& options_;
-  ir::ProgramBuilder builder_;  // begins with the program's values, under the same numbers
+  ir::ProgramBuilder builder_;  // begins with the program's values and their numbers
   Emitter emit_;
   std::vector<bool> depends_;
   std::vector<ValueId> gradients_;  // per value of the program; kNoValue: 0

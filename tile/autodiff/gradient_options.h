@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller may choose about a gradient.
+// Options of a gradient computation.
 #pragma once
 
 #include <vector>
@@ -8,26 +8,26 @@
 
 namespace tartan::autodiff {
 
-// What becomes of the gradient of a maximum or minimum that several values attain.
+// Distribution of the gradient of a maximum or minimum that several values attain.
 enum class Ties {
-  kShare,  // equal parts for all of them
-  kFirst,  // all for the first: the left operand, or the first element in row-major order
+  kShare,  // equal shares for all of them
+  kFirst,  // everything to the first: the left operand, or the first element in row-major order
 };
 
 struct GradientOptions {
   Ties ties = Ties::kShare;
-  // False: the loss is the sum of all elements of the outputs. True: the program gets one more
-  // input for every output of a float type that takes part, of the output's shape and named after
-  // it with "_seed"; the loss is the sum of outputs times seeds.
+  // False: the loss is the sum of all elements of the outputs. True: the loss is the sum of outputs
+  // times seeds. The program gets one seed input per float output that takes part, with the
+  // output's shape and its name plus "_seed".
   bool seeded = false;
-  // Positions in program.outputs of those that take part; empty: all. Outputs that are no floats
-  // never do.
+  // Positions in program.outputs of the outputs that take part; empty: all. Only float outputs take
+  // part.
   std::vector<int> outputs;
-  // A rounding, or a conversion to integers, has the derivative 1 instead of 0: gradients pass
-  // through numbers that are quantised, and vanish where these are cut off at the ends of their
-  // range. Derivatives by integers are float32.
+  // Straight-through estimator: roundings and conversions to integers have the derivative 1 instead
+  // of 0. Gradients pass through quantized values, and are 0 where these are clipped to their
+  // range. Gradients of integers are float32.
   bool straight_through = false;
-  // Values through which no gradient passes.
+  // Values that stop the gradient.
   std::vector<ir::ValueId> stops;
 };
 

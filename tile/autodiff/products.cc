@@ -9,8 +9,8 @@ namespace {
 
 using ir::SpecialKind;
 
-// Element i of the result is element i - offset of `x` along `axis`, and that of `fill` where there
-// is none. The result has the sizes of `fill`.
+// Shifts `x` by `offset` along `axis`: element i of the result is element i - offset of `x`, or of
+// `fill` if there is none. The result has the dimensions of `fill`.
 ValueId Shift(Emitter& emit, ValueId x, int64_t axis, int64_t offset, ValueId fill) {
   const TensorShape shape = emit.shape(x);
   ir::Contraction shift;
@@ -24,9 +24,9 @@ ValueId Shift(Emitter& emit, ValueId x, int64_t axis, int64_t offset, ValueId fi
   return emit.Contract(std::move(shift), emit.shape(fill).dims);
 }
 
-// The products of each element with all those before it (behind it for direction -1) in its group,
-// by doubling the distance; `same(offset)` tells whether an element and the one `offset` before it
-// belong together, kNoValue that all do.
+// Segmented inclusive scan: multiplies each element with all earlier ones (later ones for direction
+// -1) of its segment, by doubling distances. `same(offset)`: whether an element and the one
+// `offset` before it are in one segment.
 template <typename Same>
 ValueId Scan(Emitter& emit, ValueId x, int direction, Same&& same) {
   const TensorShape shape = emit.shape(x);
@@ -104,13 +104,13 @@ ValueId RunningProductGradient(Emitter& emit, ValueId x, absl::Span<const int64_
 }
 
 ValueId ProductsOfOthers(Emitter& emit, ValueId factors, ValueId keys) {
-  // Equal keys side by side: before and behind each factor are those of its group.
+  // After sorting by key, the factors of a group are adjacent.
   const ValueId order = emit.Special(SpecialKind::kArgSort, {keys}, {0, 0, 0});
   const ValueId back = emit.Special(SpecialKind::kArgSort, {order}, {0, 0, 0});
   const ValueId groups = emit.Special(SpecialKind::kGather, {keys, order}, {0});
   const ValueId sorted = emit.Special(SpecialKind::kGather, {factors, order}, {0});
   const ValueId ones = emit.Ones(emit.shape(factors));
-  // A key that no element has, as keys count from -1.
+  // A key that no element has, because keys start at -1.
   const ValueId nothing = emit.Fill(emit.Typed(DataType::kInt64, -2), emit.shape(keys).dims);
   const auto same = [&](int64_t offset) {
     return emit.Equal(groups, Shift(emit, groups, 0, offset, nothing));

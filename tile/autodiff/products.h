@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of products of many factors. They are put together by multiplications of tensors
-// alone, without a division and without asking what is 0: so they are polynomials of the factors,
-// as they should be, and their own derivatives of every order are right where factors are 0.
+// Gradients of multiplying aggregations (`kProduct`) and of `cumprod`.
+// They only multiply, without division or tests for 0. So they are polynomials of the factors, and
+// derivatives of every order are correct at zeros.
 #pragma once
 
 #include "tile/autodiff/emitter.h"
 
 namespace tartan::autodiff {
 
-// y[i] = product over j of factors[i, j]: the derivative by the factors, given the one by y.
+// Gradient of y[i] = Π_j factors[i, j] with respect to the factors. `gradient`: gradient of y.
 ValueId RowProductsGradient(Emitter& emit, ValueId factors, ValueId gradient);
 
-// y = cumprod(x) with the parameters of SpecialKind::kCumProd: the derivative by x.
+// Gradient of y = cumprod(x) with respect to x. `params`: parameters of SpecialKind::kCumProd.
 ValueId RunningProductGradient(Emitter& emit, ValueId x, absl::Span<const int64_t> params,
                                ValueId gradient);
 
-// Element k is the product of all factors[j], j != k, with keys[j] == keys[k]. Both are vectors.
+// Multiplies, for each k, all factors[j] with j != k and keys[j] == keys[k]. Both are vectors.
 ValueId ProductsOfOthers(Emitter& emit, ValueId factors, ValueId keys);
 
 }  // namespace tartan::autodiff

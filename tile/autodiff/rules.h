@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The derivative of each operation. A rule is told the value, the derivative of the loss by it, and
-// which operands are of interest; it says the derivative by each of these.
+// Gradient rules, one per kind of operation. A rule gets an operation with the gradient of its
+// result, and returns the gradients of the wanted operands.
 #pragma once
 
 #include <vector>
@@ -10,27 +10,28 @@
 
 namespace tartan::autodiff {
 
-// One operation whose gradient is being taken.
+// The operation that a rule differentiates.
+// The result of the operation.
 struct Site {
   ValueId value = ir::kNoValue;
-  ValueId gradient = ir::kNoValue;  // of the value's shape and, for floats, type
+  ValueId gradient = ir::kNoValue;  // shape of the value and, for floats, its type
   Ties ties = Ties::kShare;
   bool straight_through = false;  // roundings have the derivative 1
-  // Per entry of ir::Operands(op): whether its derivative is wanted.
+  // Per entry of ir::Operands(op): whether its gradient is wanted.
   std::vector<bool> wanted;
 };
 
-// Per operand its part of the derivative, kNoValue for none. A part may still have to be summed
-// over broadcast axes and converted: Emitter::SumTo.
+// Gradients per operand; kNoValue for none. A gradient may still need a sum over broadcast axes and
+// a conversion (Emitter::SumTo).
 using Parts = std::vector<ValueId>;
 
-// round, floor, ceil, trunc.
+// Returns true for round, floor, ceil and trunc.
 bool IsRounding(ScalarOp op);
 
 Parts ElementwiseGradient(Emitter& emit, const ir::Elementwise& op, const Site& site);
 Parts ContractionGradient(Emitter& emit, const ir::Contraction& op, const Site& site);
 Parts SpecialGradient(Emitter& emit, const ir::Special& op, const Site& site);
-// kScatter, kScatterElements and kScatterNd.
+// Handles kScatter, kScatterElements and kScatterNd.
 Parts ScatterGradient(Emitter& emit, const ir::Special& op, const Site& site);
 
 }  // namespace tartan::autodiff

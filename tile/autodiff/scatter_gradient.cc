@@ -10,13 +10,13 @@ namespace {
 using ir::ScatterMode;
 using ir::SpecialKind;
 
-// One scatter's places: where updates go to, to be read or written again.
+// The positions that a scatter writes to, for scattering and gathering other values.
 class Places {
  public:
   Places(Emitter& emit, const ir::Special& op, ValueId data, ValueId updates)
       : emit_(emit), op_(op), data_(emit.shape(data)), updates_(emit.shape(updates)) {}
 
-  // `base` with `updates` put at the places, as the scatter does.
+  // Scatters `updates` into `base` at the positions.
   ValueId Scatter(ValueId base, ValueId updates, ScatterMode mode) const {
     const auto number = static_cast<int64_t>(mode);
     if (op_.kind == SpecialKind::kScatterElements) {
@@ -25,18 +25,18 @@ class Places {
     return emit_.Special(op_.kind, {base, indices(), updates}, {number});
   }
 
-  // What the elements of `tensor` at the places are, 0 for those outside.
+  // Gathers the elements of `tensor` at the positions; 0 for positions out of range.
   ValueId Gather(ValueId tensor) const {
     if (IsEmpty()) return emit_.Zeros({emit_.type(tensor), updates_.dims});
     return emit_.Where(Inside(), Read(tensor));
   }
 
-  // `tensor`, which has the sizes of the updates, with 0 for those that are left out.
+  // Returns `tensor`, which has the dimensions of the updates, with 0 for skipped updates.
   ValueId WhereInside(ValueId tensor) const {
     return IsEmpty() ? tensor : emit_.Where(Inside(), tensor);
   }
 
-  // The row-major number of the place of each update, int64; -1 for those outside.
+  // Returns the row-major position of each update, as int64; -1 for positions out of range.
   ValueId LinearPositions() const {
     if (IsEmpty()) return emit_.Zeros({DataType::kInt64, updates_.dims});
     return emit_.Select(Inside(), Read(emit_.LinearIndex(data_.dims)), emit_.Integer(-1));
@@ -58,7 +58,8 @@ class Places {
     }
   }
 
-  // Per element of the updates (or a size that broadcasts to them): its place exists.
+  // Returns, per update (or for dimensions that broadcast to them), whether its position is in
+  // range.
   ValueId Inside() const {
     const std::vector<int64_t> dims = emit_.shape(indices()).dims;
     if (op_.kind == SpecialKind::kScatterElements) {
@@ -90,7 +91,7 @@ class Places {
                      emit_.Apply(ScalarOp::kLess, {wide, size}));
   }
 
-  // Sizes of 1 behind `dims`, up to the rank of the updates.
+  // Appends dimensions of size 1 up to the rank of the updates.
   ValueId WithTrailing(ValueId mask, std::vector<int64_t> dims) const {
     dims.resize(updates_.dims.size(), 1);
     return emit_.Reshape(mask, dims);
@@ -107,7 +108,7 @@ struct DataAndUpdates {
   ValueId updates;
 };
 
-// Of several updates of an element the last one stays.
+// Assign mode: the last of several updates of an element is kept.
 DataAndUpdates AssignGradient(Emitter& e, const Places& places, const TensorShape& data,
                               const TensorShape& updates, ValueId g) {
   const ValueId mark = e.Add(e.LinearIndex(updates.dims), e.Integer(1));
@@ -117,7 +118,7 @@ DataAndUpdates AssignGradient(Emitter& e, const Places& places, const TensorShap
   return {e.Where(e.Equal(last, e.Integer(0)), g), e.Where(stays, places.Gather(g))};
 }
 
-// An element is the product of the data there and its updates.
+// Multiply mode: an element is its data times all its updates.
 DataAndUpdates MultiplyGradient(Emitter& e, const Places& places, ValueId data, ValueId updates,
                                 ValueId g) {
   const TensorShape shape = e.shape(updates);
@@ -131,14 +132,15 @@ DataAndUpdates MultiplyGradient(Emitter& e, const Places& places, ValueId data, 
           places.WhereInside(e.Mul(places.Gather(e.Mul(g, data)), e.Reshape(others, shape.dims)))};
 }
 
-// An element is the extremum of the data there and its updates; the data comes first.
+// Minimum and maximum mode: an element is the extremum of its data and its updates; the data comes
+// first.
 DataAndUpdates ExtremumGradient(Emitter& e, const Places& places, ValueId data, ValueId updates,
                                 const Site& site) {
   const ValueId y = site.value;
   const ValueId g = site.gradient;
   const ValueId data_wins = e.Equal(data, y);
   const ValueId ones = e.Ones({DataType::kInt32, e.shape(updates).dims});
-  // Gathered zeros stand for places outside, which an update of 0 must not take for its own.
+  // Positions out of range gather 0, which an update of 0 must not match.
   const ValueId inside = places.Gather(e.Ones({DataType::kInt32, e.shape(data).dims}));
   const ValueId update_wins = e.And(e.Equal(updates, places.Gather(y)), e.Equal(inside, ones));
   if (site.ties == Ties::kShare) {

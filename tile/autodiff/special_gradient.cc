@@ -13,7 +13,8 @@ using ir::SpecialKind;
 constexpr auto kAdd = static_cast<int64_t>(ir::ScatterMode::kAdd);
 constexpr auto kAssign = static_cast<int64_t>(ir::ScatterMode::kAssign);
 
-// Positions as a gather reads them: from 0 to size - 1. `size` is a value that broadcasts.
+// Converts positions to the range 0 to size - 1, as a gather does. `size` is a value that
+// broadcasts.
 ValueId ReadPositions(Emitter& e, ValueId indices, ValueId size) {
   const ValueId wide = e.Cast(indices, DataType::kInt64);
   const ValueId is_negative = e.Apply(ScalarOp::kLess, {wide, e.Integer(0)});
@@ -22,13 +23,13 @@ ValueId ReadPositions(Emitter& e, ValueId indices, ValueId size) {
   return e.Apply(ScalarOp::kMax, {e.Apply(ScalarOp::kMin, {from_start, last}), e.Integer(0)});
 }
 
-// gather along `axis`: scatter along the first one, with the others moved behind it.
+// Gradient of a gather along `axis`: a scatter along axis 0, followed by a transpose.
 ValueId GatherAxisGradient(Emitter& e, const ir::Special& op, ValueId gradient) {
   const TensorShape data = e.shape(op.operands[0]);
   const int64_t axis = op.params[0];
   const int64_t index_rank = e.shape(op.operands[1]).rank();
   const ValueId positions = ReadPositions(e, op.operands[1], e.Integer(data.dims[axis]));
-  // The gradient's axes: those of the indices, then the data's before and after the axis.
+  // Axes of the gradient: the axes of the indices, then the data's axes before and after `axis`.
   std::vector<int64_t> order(e.shape(gradient).rank());
   std::iota(order.begin(), order.end(), 0);
   std::rotate(order.begin(), order.begin() + axis, order.begin() + axis + index_rank);
@@ -41,7 +42,8 @@ ValueId GatherAxisGradient(Emitter& e, const ir::Special& op, ValueId gradient) 
   return e.Transpose(scattered, back);
 }
 
-// Row after row the coordinates that gather_nd reads, those of the batch dimensions among them.
+// Returns the full coordinates that gather_nd reads, including the batch dimensions, one row per
+// position.
 ValueId FullPositions(Emitter& e, const ir::Special& op) {
   const std::vector<int64_t> data = e.shape(op.operands[0]).dims;
   const std::vector<int64_t> dims = e.shape(op.operands[1]).dims;
@@ -70,7 +72,7 @@ ValueId FullPositions(Emitter& e, const ir::Special& op) {
   return positions;
 }
 
-// gather and its kin: the derivative by the data.
+// Gradient of gathers with respect to the data.
 ValueId GatherGradient(Emitter& emit, const ir::Special& op, ValueId gradient) {
   const TensorShape data = {emit.type(gradient), emit.shape(op.operands[0]).dims};
   const ValueId indices = op.operands[1];
@@ -88,7 +90,7 @@ ValueId GatherGradient(Emitter& emit, const ir::Special& op, ValueId gradient) {
   }
 }
 
-// The derivatives that the rule gives, in the order of its outputs: those of the float operands.
+// Returns the results of the user's rule, which belong to the float operands in order.
 Parts CustomGradient(Emitter& emit, const ir::Special& op, const Site& site) {
   Parts parts(op.operands.size(), ir::kNoValue);
   if (op.rule == nullptr) return parts;

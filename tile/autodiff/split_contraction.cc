@@ -24,8 +24,8 @@ int64_t CommonDenominator(const Affine& poly) {
   return denominator;
 }
 
-// Gives every input index with fractions a variable of its own, held equal to it: an integer index
-// survives as a range constraint, a fractional one would lose that it must be whole.
+// Replaces every input index with fractions by a new variable with an equality constraint. The
+// variable keeps the requirement that the index is an integer, which a range constraint would lose.
 void NameFractions(ir::Contraction& contraction) {
   for (ir::Access& input : contraction.inputs) {
     for (Affine& poly : input.indices) {
@@ -47,7 +47,7 @@ void AppendRanges(const ir::Access& access, const std::vector<int64_t>& dims,
 
 using Intervals = std::vector<math::Interval>;
 
-// Bounds a variable by the sum of conditions that equals it, as i = ((i + j) + (i - j)) / 2.
+// Bounds a variable by a linear combination of conditions, such as i = ((i + j) + (i - j)) / 2.
 void BoundBySum(absl::Span<const math::LinearConstraint> linear, Intervals& box) {
   const auto count = static_cast<int>(box.size());
   std::vector<Affine> polys;
@@ -74,7 +74,7 @@ void BoundBySum(absl::Span<const math::LinearConstraint> linear, Intervals& box)
   }
 }
 
-// A box that holds all valid values of the index variables; nothing where there are none.
+// Returns bounds of all index variables; nothing if there are no valid values.
 absl::StatusOr<std::optional<Intervals>> Box(absl::Span<const RangeConstraint> constraints,
                                              const std::vector<std::string>& names) {
   std::vector<math::LinearConstraint> linear;
@@ -99,9 +99,9 @@ absl::StatusOr<std::optional<Intervals>> Box(absl::Span<const RangeConstraint> c
   return box;
 }
 
-// The contraction with its index space.
+// A contraction with its constraints and the bounds of its indices.
 struct Space {
-  ir::Contraction contraction;         // without a default; no input index has fractions
+  ir::Contraction contraction;         // without default value; no input index has fractions
   std::vector<RangeConstraint> inner;  // its constraints and the ranges of its inputs
   Intervals box;
 };
@@ -125,7 +125,7 @@ absl::StatusOr<std::optional<Space>> SpaceOf(const ir::Contraction& contraction,
   return space;
 }
 
-// A dimension for an index variable.
+// Appends a dimension for an index variable.
 void AppendVariable(int variable, const math::Interval& interval, ir::Access& output,
                     std::vector<int64_t>& dims) {
   output.indices.push_back(Affine::Variable(variable) - Affine::Constant(interval.min));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A contraction of several tensors as two steps: combine, into a value that is stored, and
-// aggregate.
+// Splits a contraction of several tensors into two steps: a combination that is stored, and an
+// aggregation.
 #pragma once
 
 #include <optional>
@@ -13,25 +13,25 @@
 namespace tartan::autodiff {
 
 struct StoredContraction {
-  ir::Contraction combine;  // an assignment of the combination at every index point
+  ir::Contraction combine;  // assigns the combination of every index point
   std::vector<int64_t> dims;
 };
 
 struct SplitContraction {
   StoredContraction stored;  // one dimension per index variable
-  // Of the stored value, which is to be put in inputs[0].tensor. The output is reached by exactly
-  // the index points of the original.
+  // Aggregates the stored value, which the caller sets as inputs[0].tensor. It reaches
+  // exactly the output elements that the original reaches.
   ir::Contraction aggregate;
 };
 
-// `input_dims` and `output_dims` are the sizes of what is accessed. Nothing where no index point
-// is valid. Unimplemented where coefficients leave 60 bits.
+// `input_dims` and `output_dims`: dimensions of the accessed tensors. Returns nothing if no index
+// point is valid, Unimplemented if coefficients exceed 60 bits.
 absl::StatusOr<std::optional<SplitContraction>> Split(
     const ir::Contraction& contraction, absl::Span<const std::vector<int64_t>> input_dims,
     const std::vector<int64_t>& output_dims);
 
-// Stores the values that belong to one output element side by side: the dimensions of the output
-// come first, then those of the index variables that it leaves free.
+// Stores the values of each output element contiguously: the output's dimensions come first, then
+// the index variables that it does not determine.
 absl::StatusOr<std::optional<StoredContraction>> StoreByElement(
     const ir::Contraction& contraction, absl::Span<const std::vector<int64_t>> input_dims,
     const std::vector<int64_t>& output_dims);
