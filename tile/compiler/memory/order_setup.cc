@@ -39,12 +39,12 @@ void OrderSetup(KernelList* list) {
   const std::vector<std::vector<size_t>> predecessors = Predecessors(*list, &is_read);
   std::vector<Step> ordered;
   std::vector<bool> is_done(list->setup.size(), false);
-  // Depth-first order with an explicit stack, because dependence chains may be as long as the
-  // program.
+  // A step follows its predecessors immediately. The stack is explicit, because dependence chains
+  // may be as long as the program.
   struct Visit {
     size_t step;
-    size_t next = 0;  // predecessor to look at
-  };                  // next predecessor to visit
+    size_t next = 0;  // next predecessor to visit
+  };
   std::vector<Visit> open;
   for (size_t s = 0; s < list->setup.size(); ++s) {
     if (!is_read[s] && !is_done[s]) open.push_back({s});

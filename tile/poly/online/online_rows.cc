@@ -17,9 +17,9 @@ using math::Affine;
 constexpr DataType kFloat = DataType::kFloat32;
 
 // One number per row that the row's elements are multiplied or divided by.
-struct RowFactor {               // kDiv or kMul
-  ScalarOp op = ScalarOp::kDiv;  // a kept tensor
-  int tensor = -1;               // that is kept
+struct RowFactor {
+  ScalarOp op = ScalarOp::kDiv;  // kDiv or kMul
+  int tensor = -1;               // position among the chain's RowTensors
   bool operator==(const RowFactor&) const = default;
 };
 
