@@ -11,9 +11,9 @@ namespace tartan::autodiff {
 
 // Returns, per value, whether it depends differentiably on one of `inputs` (positions in
 // program.inputs).
-// On the path, every operation must have float values and a derivative that is not 0 almost
-// everywhere, as a rounding has. With options.straight_through, integers and roundings are allowed,
-// too. No path leads through options.stops.
+// Every operation on the path must have float values, and must not be piecewise constant, such as a
+// rounding. With options.straight_through, integers and roundings are allowed, too. No path leads
+// through options.stops.
 std::vector<bool> FindDependents(const ir::Program& program, absl::Span<const int> inputs,
                                  const GradientOptions& options);
 

@@ -10,8 +10,7 @@
 
 namespace tartan::autodiff {
 
-// The operation that a rule differentiates.
-// The result of the operation.
+// The operation that a rule differentiates. `value` is its result.
 struct Site {
   ValueId value = ir::kNoValue;
   ValueId gradient = ir::kNoValue;  // shape of the value and, for floats, its type

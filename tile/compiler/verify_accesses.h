@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a kernel list reads only written elements and stays within its buffers, by tracing
-// the index arithmetic of each launch (loop/trace_accesses.h) independently of the passes.
+// Checks that a kernel list reads only written elements and stays within its buffers. The checks
+// trace the index arithmetic of each launch (loop/trace_accesses.h), independently of the passes.
 #pragma once
 
 #include <cstdint>

@@ -18,6 +18,7 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
+// Minimum number of channels; fewer do not fill a vector. Empirical.
 constexpr int64_t kLeastChannels = 8;
 
 template <class T>

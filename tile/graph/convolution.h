@@ -11,8 +11,8 @@ namespace tartan::graph {
 // Returns true if some index has a nonzero coefficient in both affine functions.
 bool ShareVariable(const math::Affine& a, const math::Affine& b);
 
+// A contraction that AsConvolution recognized, with the roles of its inputs.
 struct Convolution {
-  // A contraction that AsConvolution recognized.
   const ir::Contraction* contraction = nullptr;
   int data = 0;      // position among the contraction's inputs
   int weights = 1;   // position of the other input

@@ -203,6 +203,7 @@ class Grouper {
   // Counts operations and reads needed to compute one element of each value inline. With
   // `may_store`, stores values that exceed the limits.
   void MarkCostly(bool may_store) {
+    // Cap on the counts, to avoid overflow.
     constexpr int kMany = 1 << 20;
     operations_.assign(size_, 0);
     reads_.assign(size_, 0);
@@ -237,6 +238,7 @@ class Grouper {
   // Returns true for several operations on constants whose result runs read for many elements, such
   // as scale and shift of a normalisation.
   bool IsDoneAtLoad(ValueId v) const {
+    // Minimum operations per element that justify a kernel at load. Empirical.
     constexpr int kWorthAKernel = 2;
     if (!options_.fuse || !constant_[v] || reads_[v] == 0 || operations_[v] < kWorthAKernel) {
       return false;
@@ -271,8 +273,11 @@ class Grouper {
 
   // Stores values that several kernels would compute, or that one kernel would compute repeatedly.
   void MarkRepeated() {
+    // Maximum kernels that each compute a cheap value instead of reading it. Empirical.
     constexpr size_t kManySinks = 4;
+    // Maximum operations per element of a cheap value. Empirical.
     constexpr int kCheapOperations = 4;
+    // Maximum reads per element of a cheap value. Empirical.
     constexpr int kCheapReads = 2;
     sinks_.assign(size_, {});
     std::vector<bool> reused(size_, false);  // one of the sinks would recompute it too often

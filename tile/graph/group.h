@@ -17,10 +17,11 @@ namespace tartan::graph {
 struct GroupOptions {
   // False: one kernel per operation, to find out whether fusion causes a problem.
   bool fuse = true;
-  // Maximum scalar operations of inlined producers per element, and maximum tensors that a kernel
-  // reads.
+  // Maximum scalar operations of inlined producers per element.
   int max_inlined_operations = 48;
+  // Maximum tensor reads of an inlined value.
   int max_inlined_reads = 20;
+  // Maximum elementwise operations in an epilogue.
   int max_epilogue_operations = 64;
   // Maximum number of times that a kernel may recompute an element of a producer.
   int max_repeats = 2;

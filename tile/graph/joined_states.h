@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds values that one elementwise kernel can compute together, such as a parameter and its
-// optimizer averages, or the cell and hidden state of a recurrent step.
+// Finds values that one elementwise kernel can compute together. Examples: a parameter and its
+// optimizer averages; the cell and hidden state of a recurrent step.
 #pragma once
 
 #include <set>

@@ -50,12 +50,14 @@ std::vector<Margin> MarginsOf(const ir::Access& access, const std::vector<int64_
   return margins;
 }
 
-// Maximum growth of an input's element count by padding.
+// Maximum ratio of padded to original elements of an input. Empirical.
 constexpr int64_t kGrowth = 2;
+// The same, if reading the other factor takes longer (IsBoundByWeights). Empirical.
 constexpr int64_t kGrowthBesideWeights = 4;
 
-// Maximum size of a dimension, and maximum range of an index, that count as a window.
+// Maximum size of a dimension that is a window rather than an image. Empirical.
 constexpr int64_t kShortSize = 8;
+// Maximum range of an index within a window. Empirical.
 constexpr int64_t kShortRange = 4;
 
 // Conditions on short indices are uniform over a tile, and skip the work that they exclude.
@@ -74,7 +76,7 @@ bool AreShort(const poly::IndexSpace& space) {
 // Returns true if the sum covers only a small sliding window. Plans unroll such a window and
 // separate edges from the interior.
 bool IsSmallWindow(const ir::Contraction& contraction, const poly::IndexSpace& space) {
-  // Elements per dimension.
+  // Maximum elements per dimension that plans unroll.
   constexpr int64_t kLargestWindow = 7;
   const int count = static_cast<int>(space.indices.size());
   std::vector<bool> slides(count, false);
@@ -220,7 +222,7 @@ class Padder {
   // Returns true if each element of the larger factor has so few uses that reading it takes longer
   // than multiplying by the zeros.
   bool IsBoundByWeights(const poly::IndexSpace& space, const ir::Contraction& contraction) {
-    // Empirical.
+    // Maximum uses of an element. Empirical.
     constexpr int64_t kFewUses = 16;
     return contraction.combination == Combination::kMultiply &&
            PointsOf(space) <= kFewUses * LargestInput(contraction);

@@ -22,8 +22,8 @@ struct PaddedProgram {
 // - The padded tensor has up to twice the elements, and each is read two times or more on average.
 // - If the last dimension needs no padding, each element is read 16 times or more. Conditions are
 //   then equal for all lanes of a vector, and cost less.
-// - If the other factor is larger and each of its elements has few uses, the tensor may have four
-//   times the elements, and no condition may remain.
+// - The tensor may have four times the elements if the other factor is larger and each of its
+//   elements has few uses. No condition may remain then.
 // - The sum covers more than a small window. Plans for small windows, such as depthwise
 //   convolutions, avoid the conditions.
 //

@@ -12,6 +12,7 @@ using poly::FlatContraction;
 Layout LayoutOf(const FlatContraction& flat, const std::vector<int>& axes) {
   Layout layout = Layout::kNone;
   const auto add = [&](const std::vector<Affine>& coords, const std::vector<int64_t>& dims) {
+    // Larger than any stride.
     constexpr int64_t kFar = int64_t{1} << 62;
     int64_t along = kFar;
     int64_t across = kFar;

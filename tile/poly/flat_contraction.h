@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel before scheduling: input of planning and code generation.
-// It has index ranges, affine accesses, constraints, an aggregation, a scalar body over the reads,
-// and per output an epilogue over the accumulator and reads at output indices. An elementwise
-// kernel has no reduced index.
+// A kernel has index ranges, affine accesses, constraints, an aggregation, and a scalar body over
+// the reads. Each output has an epilogue over the accumulator and reads at output indices. An
+// elementwise kernel has no reduced index.
 #pragma once
 
 #include <memory>
@@ -112,15 +112,15 @@ struct FlatContraction {
   bool has_padded_rows = false;
   // Each has the dimensions output_dims, or a reshape of them.
   std::vector<Output> outputs;
-  // Bytes that a copy moves if an element is written more than once: such outputs cannot be written
-  // in place over their inputs (compiler/update_in_place.h).
+  // Bytes of an extra copy that is needed if a plan writes an element more than once. Such outputs
+  // cannot be written in place over their inputs (compiler/update_in_place.h).
   double copied_bytes = 0;
   // All data of a run stays in the L2 cache until the next run. Set only where plans depend on it.
   bool stays_in_cache = false;
 
   bool is_reduction() const { return body != nullptr; }
-  // Returns true if the kernel must know whether an element had a valid point, because the result
-  // of an empty aggregation is not the identity element.
+  // Returns true if the kernel must know whether an element had a valid point, because an empty
+  // aggregation has another result than its identity element.
   bool needs_hits() const {
     return may_be_empty && (aggregation != Aggregation::kSum || empty_value != nullptr);
   }

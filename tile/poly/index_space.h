@@ -29,8 +29,9 @@ struct Index {
 //   `output_coords` maps them one-to-one to the output elements that the kernel writes. These are
 //   all elements if covers_output, else a subset that contains every element with a valid point
 //   (the others must be filled first).
-// - For each output point, `original` maps the points of the remaining ranges that satisfy
-//   `constraints` one-to-one to the contraction's valid index points that write the element.
+// - The reduced points of an output point are the points of the remaining ranges that satisfy
+//   `constraints`. `original` maps them one-to-one to the contraction's valid index points that
+//   write the element.
 struct IndexSpace {
   std::vector<Index> indices;  // output indices first, then the reduced ones
   int output_index_count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuses a reduction into an elementwise kernel that reads several of its results per element, such
-// as the gates of an LSTM whose next states are computed.
+// Fuses a reduction into an elementwise kernel that reads several of its results per element. An
+// example is the gates of an LSTM, from which the next states are computed.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,11 @@ namespace tartan::poly {
 
 // Returns the elementwise kernel `reader` with the sums of `producer`, which it reads as `result`,
 // computed inline. Each tensor's value is the owner of its memory.
-// Returns nothing if the read positions are not equally spaced, an element of the result would be
-// computed more than once, or the producer stores another value than its sum.
+//
+// Returns nothing in these cases:
+// - The read positions are not equally spaced.
+// - An element of the result would be computed more than once.
+// - The producer stores another value than its sum with an epilogue.
 std::optional<FlatContraction> JoinSums(const FlatContraction& reader,
                                         const FlatContraction& producer, ir::ValueId result);
 

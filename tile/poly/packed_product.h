@@ -26,8 +26,8 @@ struct PackedProduct {
   };
   // The first two kernels pack the factors into int32 words of `count` values. The word at position
   // q of the packed index has the values at q, q + words, q + 2 * words and so on, low bits first.
-  // If the packed factor is the original minus a difference (8-bit values with a zero point or of
-  // the other signedness), further kernels sum the packed values of the other factor.
+  // A packed factor may be the original minus a difference (8-bit values with a zero point or of
+  // the other signedness). Then further kernels sum the packed values of the other factor.
   std::vector<Operand> operands;
   // The original kernel over words instead of values of the packed index.
   FlatContraction products;
@@ -35,10 +35,10 @@ struct PackedProduct {
 
 // Returns nothing unless all of these hold:
 //
-// - kPairs, kBytes, kUnsignedBytes: the kernel is an int32 sum of two multiplied factors whose
-// values
-//   fit the parts of a word. Bytes may need a subtracted difference, equal for all terms of a sum.
-// - kBFloat16: the kernel is a float32 sum of two multiplied float32 factors.
+// - For kPairs, kBytes and kUnsignedBytes, the kernel is an int32 sum of two multiplied factors
+//   whose values fit the parts of a word. Bytes may need a subtracted difference, which must be
+//   equal for all terms of a sum.
+// - For kBFloat16, the kernel is a float32 sum of two multiplied float32 factors.
 // - Each factor has one coordinate that is a common reduced index alone, without constraints on it.
 // - All other reads of a factor, such as zero points and padding conditions, depend only on the
 //   coordinates of its largest tensor.

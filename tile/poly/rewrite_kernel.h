@@ -34,7 +34,7 @@ int AddAccess(const FlatContraction& from, int number, FlatContraction* to);
 // appearance: outputs first, body last. Returns the new number of each tensor, or -1.
 std::vector<int> DropUnread(FlatContraction* flat);
 
-// Flattens tensors to one dimension (except those read at computed coordinates), drops indices of
+// Flattens tensors to one dimension, except those read at computed coordinates. Drops indices of
 // range 1, and merges pairs of indices that all affine functions traverse contiguously.
 // The indices `kept` are not changed; their positions are updated (-1 stays).
 FlatContraction MergeIndices(FlatContraction flat, std::vector<int>* kept = nullptr);

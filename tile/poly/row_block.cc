@@ -67,7 +67,7 @@ class Cut {
   int added_ = 0;
 };
 
-// Adds the `before` margin to the coordinates of kept tensors. Requires merged indices.
+// Adds the `before` margin to the coordinates of RowTensors. Requires merged indices.
 void MoveBehindMargins(const RowKernel& kernel, const std::vector<RowTensor>& tensors,
                        FlatContraction* flat) {
   for (TensorAccess& access : flat->accesses) {

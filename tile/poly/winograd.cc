@@ -13,8 +13,8 @@ namespace {
 
 using math::Affine;
 
-// Padding in elements between the rows of transformed tiles (one row per point), so that the points
-// of one tile do not map to the same few cache lines. Empirical.
+// Padding in elements after each row of transformed tiles; each point has one row. Without it, the
+// points of one tile would map to the same few cache lines. Empirical.
 constexpr int64_t kRowGap = 16;
 
 ExprPtr ReadOf(int access) { return MakeExpr(DataType::kFloat32, Read{access}); }

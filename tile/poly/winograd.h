@@ -11,6 +11,7 @@
 
 namespace tartan::poly {
 
+// Elements of the filter window per direction.
 inline constexpr int64_t kWinogradWindow = 3;
 
 // Kernels in execution order. Each result is a tensor without a value; so is the last tensor of

@@ -8,6 +8,7 @@ namespace {
 
 using math::Rational;
 
+// Elements of the filter window per direction.
 constexpr int64_t kWindow = 3;
 
 // Returns the coefficients of the polynomial with roots at all points except number `left_out` (-1:

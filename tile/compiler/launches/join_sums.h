@@ -11,8 +11,9 @@
 
 namespace tartan::compiler {
 
-// Fuses a reduction into the elementwise launch that is its only reader and reads several of its
-// results per element (poly/join_sums.h), if that is predicted to be faster. Only for GPUs.
+// Fuses a reduction into the elementwise launch that is its only reader, if that is predicted to be
+// faster. The reader needs several results of the reduction per element (poly/join_sums.h). Only
+// for GPUs.
 // `storage`: per value of the program, the value that owns its memory.
 void JoinSums(const ir::Program& program, const std::vector<ir::ValueId>& storage,
               const HardwareSettings& settings, Schedule* schedule);

@@ -38,7 +38,7 @@ class Keeper {
   }
 
  private:
-  // Finds runs of consecutive launches that are the steps of an unrolled loop.
+  // Finds consecutive launches that are the steps of an unrolled loop.
   void KeepInProgram() {
     std::vector<PlannedLaunch*> run;
     for (ScheduledStep& step : schedule_.steps) {
@@ -53,8 +53,8 @@ class Keeper {
     KeepRun(run);
   }
 
-  // Below this count, launches do not share a kernel. The first launch often differs, because it
-  // reads at the start of a tensor.
+  // The first launch may need a separate kernel, because it reads at the start of a tensor. So one
+  // more launch is required than ShareKernels merges at minimum.
   void KeepRun(const std::vector<PlannedLaunch*>& run) {
     if (static_cast<int>(run.size()) <= kLeastShared) return;
     Keep(run, [&](int tensor, int output) { return HandsOn(*run[0], output, *run[1], tensor); });
@@ -90,7 +90,7 @@ class Keeper {
     return poly::FormKey(flat);
   }
 
-  // Gives all launches of a run one persistent plan, if that is faster.
+  // Gives all launches of a loop one persistent plan, if that is faster.
   void Keep(const std::vector<PlannedLaunch*>& run,
             const std::function<bool(int tensor, int output)>& is_next) {
     const plan::PlannedKernel& planned = run.front()->planned;
@@ -110,7 +110,7 @@ class Keeper {
     }
   }
 
-  // Returns the only step of a run; null if there are several steps or it is no launch.
+  // Returns the launch of a program with a single step per execution, else null.
   PlannedLaunch* OnlyLaunch() {
     PlannedLaunch* only = nullptr;
     int steps = 0;

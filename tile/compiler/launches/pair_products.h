@@ -11,8 +11,8 @@
 namespace tartan::compiler {
 
 // Fuses two matmuls of one left factor into one kernel with two accumulators
-// (plan/matrix/matrix_pair.h), if only the second matmul reads the result of the first, element by
-// element.
+// (plan/matrix/matrix_pair.h). Requires that only the second matmul reads the result of the first,
+// element by element.
 // `storage`: per value of the program, the value that owns its memory.
 void PairProducts(const ir::Program& program, const std::vector<ir::ValueId>& storage,
                   const HardwareSettings& settings, Schedule* schedule);

@@ -69,6 +69,7 @@ double BytesOfRun(const ir::Program& program, const std::vector<bool>& is_consta
 
 bool StaysInCache(const ir::Program& program, const std::vector<bool>& is_constant,
                   const Partition& partition, const HardwareSettings& settings) {
+  // Share of the L2 cache that a program can count on. Empirical.
   constexpr double kShareOfCache = 0.9;
   if (settings.threads > 1 || !settings.prefers_one_stream) return false;
   return BytesOfRun(program, is_constant, partition) <=

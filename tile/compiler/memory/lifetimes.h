@@ -18,10 +18,12 @@ struct Lifetime {
   int last = 0;
 };
 
+// Values of Lifetime::first and Lifetime::last of inputs and outputs.
 inline constexpr int kBeforeFirstStep = -1;
 inline constexpr int kAfterLastStep = std::numeric_limits<int>::max();
 
-// Returns true for buffers that each run has for itself: not states, and not load-time values.
+// Returns true for buffers whose contents belong to one execution: not states, and not load-time
+// values.
 bool IsOfRun(BufferKind kind);
 
 // Returns one lifetime per buffer, for one run. Inputs are written before the first step, outputs
@@ -43,8 +45,8 @@ struct MemoryUse {
   int64_t other = 0;  // outputs and other intermediates
 };
 
-// `state`: position of an input whose next value the forward pass computes, such as the loss
-// statistics. -1: no bytes count as kept.
+// `state`: position of an input whose next value the forward pass computes, such as the running
+// loss. -1: no bytes count as kept.
 MemoryUse UseAtPeak(const KernelList& list, int state);
 
 }  // namespace tartan::compiler

@@ -6,9 +6,9 @@
 
 namespace tartan::compiler {
 
-// Moves steps that free memory early (an update as soon as its gradient is there), and steps that
-// allocate memory late, as long as the peak decreases. Dependences between steps are kept. The
-// order does not change if no better one is found.
+// Moves steps that free memory to an earlier position, such as an update after its gradient. Moves
+// steps that allocate memory to a later position. Stops when the peak no longer decreases.
+// Dependences between steps are kept. The order does not change if no better one is found.
 void OrderSteps(KernelList* list);
 
 }  // namespace tartan::compiler

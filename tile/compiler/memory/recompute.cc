@@ -19,10 +19,10 @@ namespace {
 constexpr size_t kFirstTried = 32;
 // A source of a recomputed value is dropped, too, if it has more than 1/kLeastSource of the value's
 // bytes. Empirical.
-// kMostDepth: maximum number of times that sources of sources are followed. Empirical.
 constexpr int64_t kLeastSource = 16;
+// Maximum number of times that sources of dropped sources are followed. Empirical.
 constexpr int kMostDepth = 8;
-// Share of a core's peak arithmetic rate for a step without a predicted time. Empirical.
+// Share of a core's peak arithmetic rate, for steps without a predicted time. Empirical.
 constexpr double kUsualEfficiency = 0.25;
 
 // Predicted time of a step: from its plan, else from its operations and bytes.

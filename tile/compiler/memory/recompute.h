@@ -13,10 +13,10 @@ namespace tartan::compiler {
 // Reduces the memory of the list to at most `budget` bytes, including states and constants, or as
 // far as possible.
 //
-// A greedy search frees, among the values live at the peak, the one with the lowest recomputation
-// time per byte saved. Drops that later drops made unnecessary are undone at the end. The search
-// runs with several targets, and the fastest result within the budget is used. Statistics are in
-// KernelList::recomputed.
+// A drop frees a value that is live at the peak, and recomputes it before its next reader. A greedy
+// search takes the drop with the lowest recomputation time per byte saved. Drops that later drops
+// made unnecessary are undone at the end. The search runs with several targets, and the fastest
+// result within the budget is used. Statistics are in KernelList::recomputed.
 void Recompute(int64_t budget, const HardwareSettings& settings, KernelList* list);
 
 // Bytes that are allocated between runs: states, constants and values computed from constants.

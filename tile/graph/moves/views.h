@@ -6,9 +6,9 @@
 
 namespace tartan::graph {
 
-// Replaces a contraction by a reshape, which is a view and needs no kernel, if its result has the
-// elements of its input in the same row-major order. Examples: a transpose of dimensions of size 1,
-// a copy, a full slice.
+// Replaces a contraction by a reshape if its result has the elements of its input in the same
+// row-major order. A reshape is a view and needs no kernel. Examples: a transpose of dimensions of
+// size 1, a copy, a full slice.
 ir::Program MakeViews(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -17,6 +17,7 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
+// Minimum number of terms of a sum to rewrite. Empirical.
 constexpr size_t kLeastPlacements = 3;
 
 class PlacementJoiner {

@@ -20,7 +20,10 @@ using ir::ValueId;
 using math::Affine;
 
 constexpr int64_t kGreatest = 127;  // maximum magnitude of the integers
+// Minimum K: below it, finding the maximum of a row takes longer than quantization saves.
+// Empirical.
 constexpr int64_t kLeastTerms = 16;
+// Maximum K whose sum cannot overflow int32.
 constexpr int64_t kMostTerms = std::numeric_limits<int32_t>::max() / (kGreatest * kGreatest);
 // Minimum range of a row, so that 127 divided by it is finite.
 constexpr double kLeastRange = 0x1p-100;

@@ -145,6 +145,7 @@ class DepthSplitter {
 
 bool FeedsRowReduction(const ir::Program& program, const std::vector<std::vector<ValueId>>& users,
                        ValueId value) {
+  // Maximum elementwise operations between the matmul and the row reduction. Empirical.
   constexpr int kMostSteps = 4;
   const auto* product = std::get_if<ir::Contraction>(&program.values[value].op);
   if (product == nullptr || !IsProduct(*product) ||

@@ -11,7 +11,7 @@
 namespace tartan::graph {
 
 // Returns true for a float32 matmul with one reduced index whose result reaches a row reduction
-// through elementwise operations, such as a residual before a layer norm. The row reduction's
+// through elementwise operations. An example is a residual before a layer norm. The row reduction's
 // kernel can add up the partial sums. `users`: UsersOf the program.
 bool FeedsRowReduction(const ir::Program& program,
                        const std::vector<std::vector<ir::ValueId>>& users, ir::ValueId value);

@@ -281,8 +281,8 @@ int Analysis::SingleColumn(const Row& row) const {
   return found;
 }
 
-// Names a column after the index that it equals, else after the first index in its row with the
-// number of its digit, else "o" and the dimension.
+// Names a column after the index that it equals. Other columns get the name of the first index in
+// their row, or "o" and the dimension, plus the number of their digit.
 std::vector<std::string> Analysis::ColumnNames() const {
   std::vector<std::string> names(column_count());
   std::set<std::string> used(contraction_.index_names.begin(), contraction_.index_names.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Change of variables: writes the indices of a contraction as integer polynomials of new variables
-// (the columns), chosen so that given polynomials become single columns or sums of digits.
+// Change of variables: writes the indices of a contraction as integer polynomials of new variables,
+// the columns. They are chosen so that given polynomials become single columns or sums of digits.
 // This combines reduce and defract: each added row brings the matrix of rows one column further
 // into Hermite normal form, so fractions never appear. See ../README.md.
 #pragma once

@@ -15,9 +15,9 @@ using math::Answer;
 using math::Interval;
 using math::LinearConstraint;
 
-// kMaxOutputPoints: maximum output points of a component to try one by one; empirical.
-// kBudget: maximum nodes of all searches; empirical.
+// Maximum number of output points of a component to try one by one. Empirical.
 constexpr int64_t kMaxOutputPoints = 512;
+// Maximum number of nodes of all searches. Empirical.
 constexpr int64_t kBudget = 4096;
 
 // Constraints that share indices with each other only.

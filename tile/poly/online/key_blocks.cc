@@ -10,9 +10,9 @@ namespace {
 
 using math::Affine;
 
-// Padding in elements after each kept row. Rows whose length is a power of two would be in the same
-// banks of local memory, and work-items of several rows would conflict. A multiple of 4 keeps
-// vectors aligned.
+// Padding in elements after each row of a RowTensor. Rows whose length is a power of two would be
+// in the same banks of local memory, and work-items of several rows would conflict. A multiple of 4
+// keeps vectors aligned.
 constexpr int64_t kPadding = 4;
 
 // Splits an index of a kernel into a block index (a new output index) and the element within the
@@ -44,7 +44,7 @@ class KeyCut {
   const int64_t size_;
 };
 
-// Shrinks the kept tensors of a kernel to the elements of one block.
+// Shrinks the RowTensors of a kernel to the elements of one block.
 void KeepBlock(const OnlineRows& online, size_t k, const KeyCut& cut,
                const std::vector<RowTensor>& tensors, RowKernel* kernel) {
   const RowKernel& whole = online.kernels[k];

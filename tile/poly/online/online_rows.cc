@@ -30,7 +30,7 @@ enum class Kind {
   kResult,   // a result of the whole row
 };
 
-// Classification of an expression or kept tensor.
+// Classification of an expression or of a RowTensor.
 struct Meaning {
   Kind kind = Kind::kPlain;
   std::optional<RowFactor> factor;  // row factor of a weight, which was removed from it
@@ -123,7 +123,7 @@ class OnlineFinder {
     return true;
   }
 
-  // Returns the kept tensor that a kernel of weights merely copies, or -1.
+  // Returns the RowTensor that a kernel of weights merely copies, or -1.
   int SameTensor(size_t k, const Analyzed& analyzed) const {
     const RowKernel& kernel = online_.kernels[k];
     const auto* read = std::get_if<Read>(&analyzed.expr->node);
@@ -270,7 +270,7 @@ class OnlineFinder {
     return Analyzed{{Kind::kWeight, RowFactor{op, kept}}, weight.expr};
   }
 
-  // Returns true if a kept float32 tensor has one number per row.
+  // Returns true if a RowTensor is float32 with one number per row.
   bool IsOneNumber(int tensor) const {
     const RowTensor& kept = online_.tensors[tensor];
     for (size_t d = 0; d < kept.dims.size(); ++d) {
@@ -296,8 +296,8 @@ class OnlineFinder {
 
   const size_t maximum_;
   OnlineRows online_;
-  std::vector<Meaning> meanings_;  // per kept tensor
-  std::vector<int> same_as_;       // per kept tensor: the tensor that it copies; -1: none
+  std::vector<Meaning> meanings_;  // per RowTensor
+  std::vector<int> same_as_;       // per RowTensor: the RowTensor that it copies; -1: none
   std::set<ir::ValueId> results_;  // results of the whole row that are in memory
   bool has_columns_ = false;
 };

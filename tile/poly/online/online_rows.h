@@ -4,7 +4,7 @@
 //
 // The pattern is a maximum over the row, exponentials of differences from it, and sums of these,
 // possibly multiplied by values. With the maximum of the blocks so far instead of the final one,
-// each sum is off by one factor, and is rescaled when the maximum grows. So no row is kept whole.
+// each sum is off by one factor. It is rescaled when the maximum grows, so no row is stored whole.
 // The pattern is found in the kernels' expressions.
 #pragma once
 
