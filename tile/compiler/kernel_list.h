@@ -40,8 +40,8 @@ struct LaunchStep {
   double flops = 0;
   double bytes = 0;         // bytes read and written, each tensor counted once
   double predicted_us = 0;  // microseconds from the plan's cost model; 0 if unknown
-  // Its work-items need the registers of a separate kernel, so it cannot join a launch sequence
-  // (MarkSequences). Not serialized.
+  // Its work-items need more registers than a kernel of several launches provides, so it cannot
+  // join a launch sequence (MarkSequences). Not serialized.
   bool fills_registers = false;
   // Readable text, set with CompileHooks::tells_launches; not serialized.
   std::string operations = {};  // such as "sum of mul; tanh"

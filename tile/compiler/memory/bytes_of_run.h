@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory traffic of one run of a program, and whether the L2 cache holds all of it.
+// Bytes that one execution of a program touches, and whether the L2 cache holds all of them.
 #pragma once
 
 #include <vector>

@@ -16,7 +16,7 @@ using math::Affine;
 
 constexpr DataType kFloat = DataType::kFloat32;
 
-// One number per row that the row's elements are multiplied or divided by.
+// A tensor with one number per row, which multiplies or divides the elements of the row.
 struct RowFactor {
   ScalarOp op = ScalarOp::kDiv;  // kDiv or kMul
   int tensor = -1;               // position among the chain's RowTensors
