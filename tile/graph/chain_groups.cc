@@ -256,8 +256,7 @@ class ChainFinder {
     growing->axes.erase(last);
   }
 
-  // Adds an elementwise kernel or a matmul before the chain, if the chain reads its results by
-  // rows.
+  // Adds an elementwise kernel or a matmul before the chain, if the chain reads its rows.
   void AddBefore(int p, Growing* growing) const {
     if (growing->axes.count(p) > 0 || in_chain_[p] || !kernels_[p] ||
         (kernel(p).is_reduction() && !growing->takes_products) ||
@@ -294,8 +293,7 @@ class ChainFinder {
     return axes;
   }
 
-  // Splits the kernel's indices if the chain reads its results with several indices per row
-  // dimension.
+  // Splits the kernel's indices if the chain reads a row dimension with several indices.
   bool SplitLikeReaders(int p, Growing* growing) const {
     for (const auto& [group, axes] : growing->axes) {
       const FlatContraction& flat = kernel(group, *growing);
@@ -376,8 +374,7 @@ class ChainFinder {
     const std::vector<poly::Output>& outputs = kernel(group).outputs;
     const DataType type = outputs[0].shape.type;
     if (outputs.size() != 1 || outputs_.count(outputs[0].value) > 0) return false;
-    // Fused elementwise stages pass values without rounding to the stored type; stages with matmuls
-    // round them.
+    // Stages fused in one loop pass unrounded values; stages with matmuls share no loop.
     const bool is_rounded = ComputeType(type) != type;
     if (type == DataType::kBool || (is_rounded && !growing.takes_products)) return false;
     const std::set<int>& consumers = graph_.consumers(group);

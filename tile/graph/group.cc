@@ -46,9 +46,8 @@ class Grouper {
     MarkNeeded();
     if (options_.fuse) JoinPermutations(program_, spaces_, constant_, &region_, &in_memory_);
     if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
-    // Round 1 counts the cost of inlining and stores shared values. Round 2 also stores values that
-    // are too costly to inline. Both marks run again, because each stored value changes cost and
-    // sharing of the others.
+    // Round 1 stores shared values. Round 2 also stores values that are too costly to inline. Both
+    // marks run again, because each stored value changes the cost of the others.
     for (const bool may_store : {false, true}) {
       MarkCostly(may_store);
       MarkRepeated();
@@ -203,8 +202,7 @@ class Grouper {
   // Counts operations and reads needed to compute one element of each value inline. With
   // `may_store`, stores values that exceed the limits.
   void MarkCostly(bool may_store) {
-    // Cap on the counts, to avoid overflow.
-    constexpr int kMany = 1 << 20;
+    constexpr int kMany = 1 << 20;  // cap on the counts, against overflow
     operations_.assign(size_, 0);
     reads_.assign(size_, 0);
     for (size_t i = 0; i < size_; ++i) {
@@ -238,8 +236,7 @@ class Grouper {
   // Returns true for several operations on constants whose result runs read for many elements, such
   // as scale and shift of a normalisation.
   bool IsDoneAtLoad(ValueId v) const {
-    // Minimum operations per element that justify a kernel at load. Empirical.
-    constexpr int kWorthAKernel = 2;
+    constexpr int kWorthAKernel = 2;  // minimum operations per element; empirical
     if (!options_.fuse || !constant_[v] || reads_[v] == 0 || operations_[v] < kWorthAKernel) {
       return false;
     }
@@ -273,12 +270,9 @@ class Grouper {
 
   // Stores values that several kernels would compute, or that one kernel would compute repeatedly.
   void MarkRepeated() {
-    // Maximum kernels that each compute a cheap value instead of reading it. Empirical.
-    constexpr size_t kManySinks = 4;
-    // Maximum operations per element of a cheap value. Empirical.
-    constexpr int kCheapOperations = 4;
-    // Maximum reads per element of a cheap value. Empirical.
-    constexpr int kCheapReads = 2;
+    constexpr size_t kManySinks = 4;     // maximum kernels that repeat a cheap value; empirical
+    constexpr int kCheapOperations = 4;  // maximum operations of a cheap value; empirical
+    constexpr int kCheapReads = 2;       // maximum reads of a cheap value; empirical
     sinks_.assign(size_, {});
     std::vector<bool> reused(size_, false);  // one of the sinks would recompute it too often
     for (size_t i = size_; i-- > 0;) {

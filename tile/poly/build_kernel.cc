@@ -32,8 +32,7 @@ class ExprBuilder {
   // Declares values that this kernel computes, although they are also stored in memory.
   void SetOwn(absl::Span<const ir::ValueId> values) { own_.insert(values.begin(), values.end()); }
 
-  // Returns the element of `value` at `coords`, in the value's computation type. It is evaluated
-  // only where `guard` holds.
+  // Returns the element of `value` at `coords`, in its computation type, valid where `guard` holds.
   absl::StatusOr<ExprPtr> Eval(ir::ValueId value, const Coords& coords,
                                const std::vector<RangeConstraint>& guard) {
     const std::string key = MakeKey(value, coords, guard);
