@@ -17,11 +17,11 @@ enum class Ties {
 struct GradientOptions {
   Ties ties = Ties::kShare;
   // False: the loss is the sum of all elements of the outputs. True: the loss is the sum of outputs
-  // times seeds. The program gets one seed input per float output that takes part, with the
-  // output's shape and its name plus "_seed".
+  // times seeds. The program gets one seed input per output that takes part, with the shape of the
+  // output's gradient and the output's name plus "_seed".
   bool seeded = false;
-  // Positions in program.outputs of the outputs that take part; empty: all. Only float outputs take
-  // part.
+  // Positions in program.outputs of the outputs that take part; empty: all. Outputs that are no
+  // floats take part only with straight_through.
   std::vector<int> outputs;
   // Straight-through estimator: roundings and conversions to integers have the derivative 1 instead
   // of 0. Gradients pass through quantized values, and are 0 where these are clipped to their
