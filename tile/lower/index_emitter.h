@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index arithmetic of a kernel as loop IR expressions.
+// Emits a kernel's index arithmetic as loop IR expressions.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace tartan::lower {
 
-// Where in a register tile: the distance of each index from the value that `IndexEmitter` has.
+// A position in a register tile: the offset of each index from its value in `IndexEmitter`.
 using Position = std::vector<int64_t>;
 
-// Index arithmetic of one kernel: polynomials over index variables as expressions.
+// Emits affine functions of the index variables of one kernel.
 class IndexEmitter {
  public:
-  // With `sizes`, which outlives the object, ranges, strides and offsets are arguments. Literals
-  // are what tiles decide: their sizes, positions in them, and strides of 1.
+  // With `sizes`, which outlives the object, ranges, strides and offsets are kernel arguments.
+  // Constants are then only what the tile decides: its sizes, positions in it, and strides of 1.
   IndexEmitter(const poly::FlatContraction& flat, DataType index_type,
                SizeArguments* sizes = nullptr)
       : flat_(flat),
@@ -32,49 +32,50 @@ class IndexEmitter {
   DataType type() const { return index_type_; }
   bool has_size_arguments() const { return sizes_ != nullptr; }
   loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
-  // A number that follows from the kernel's sizes; `role` tells it from others of the kernel.
+  // A value that follows from the kernel's sizes; `role` distinguishes it from others of the
+  // kernel.
   loop::ExprPtr Size(const std::string& role, int64_t value) const {
     return sizes_ == nullptr ? Number(value) : sizes_->Get(role, value);
   }
-  // The argument for a literal that may follow from sizes, as a mean's divisor does. Requires size
-  // arguments, and float32 or an integer that the index type holds.
+  // The argument for a constant that may follow from sizes, such as a mean's divisor. Requires size
+  // arguments, and float32 or an integer that fits the index type.
   loop::ExprPtr LiteralNumber(const poly::ExprPtr& literal) const {
     return sizes_->GetNumber(literal);
   }
-  // The expression that holds the current value of an index.
+  // Sets the expression for the current value of an index.
   void Set(int index, loop::ExprPtr value) { values_[index] = std::move(value); }
   const loop::ExprPtr& value(int index) const { return values_[index]; }
-  // With size arguments: positions along the index are `step` values apart, which is an argument
+  // With size arguments: positions along the index are `step` values apart, which is an argument,
   // too. Constraints must not depend on the index.
   void SetStep(int index, int64_t step) { steps_[index] = step; }
 
-  // The polynomial at a position of the tile (none: its first), plus `offset`.
+  // The affine function at a position of the tile (default: its first), plus `offset`.
   loop::ExprPtr Emit(const math::Affine& poly, const Position& position = {},
                      int64_t offset = 0) const;
-  // 0 <= poly < range, without the sides the index ranges imply; null where both are. `shift` is
-  // added to the polynomial.
+  // 0 <= poly < range without the sides that the index ranges imply; null if they imply both.
+  // `shift` is added to the polynomial.
   loop::ExprPtr Condition(const math::RangeConstraint& constraint, int64_t shift = 0) const;
-  // The same of the polynomial's value, which may be a vector.
+  // The same condition for a given value of the polynomial, which may be a vector.
   loop::ExprPtr Condition(const math::RangeConstraint& constraint,
                           const loop::ExprPtr& value) const;
 
  private:
   loop::ExprPtr EmitWithSizes(const math::Affine& poly, const Position& position,
                               int64_t offset) const;
-  // What a constraint compares: its strides, which are steps of windows, stay literals.
+  // The left side of a constraint. Its small strides, which are steps of windows, stay constants.
   loop::ExprPtr EmitCompared(const math::RangeConstraint& constraint, int64_t shift) const;
 
   const poly::FlatContraction& flat_;
   const DataType index_type_;
-  SizeArguments* const sizes_;  // null: all numbers are literals
+  SizeArguments* const sizes_;  // null: all values are constants
   std::vector<loop::ExprPtr> values_;
   std::vector<std::optional<int64_t>> steps_;  // nothing: 1, at every size
 };
 
-// What the polynomial gains at a position.
+// The change of the polynomial from the tile's first position to `position`.
 int64_t ShiftAt(const math::Affine& poly, const Position& position);
 
-// Some tensor is too large for 32-bit index arithmetic.
+// Whether some tensor is too large for 32-bit index arithmetic.
 bool NeedsWideIndices(const poly::FlatContraction& flat);
 
 }  // namespace tartan::lower

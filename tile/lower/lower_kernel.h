@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel's tables and its plan become loops.
+// Entry point of lowering: a kernel's tables and its plan become loop IR.
 #pragma once
 
 #include <string>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lowering is asked for beside the plan.
+// Options of lowering that are not part of the plan.
 #pragma once
 
 namespace tartan::lower {
 
 struct LowerOptions {
   bool force_64bit_indices = false;
-  // Ranges and strides are arguments of the kernel (loop::Kernel::sizes), and its text is the same
-  // for all sizes that tiles fit into. Of kernels with a CpuPlan.
+  // Ranges and strides are arguments of the kernel (loop::Kernel::sizes); its text is the same for
+  // all sizes that the tiles fit. For kernels with a CpuPlan.
   bool size_arguments = false;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that come from memory while a product computes with those before them.
+// Software prefetch of packed weights: while a tile computes with one panel, it prefetches the
+// next.
 #pragma once
 
 #include <vector>
@@ -11,10 +12,11 @@
 
 namespace tartan::lower {
 
-// For each step of a tile's reduction: a part of the panel (the packed rows of an operand that all
-// tiles of a task use in a run) that comes after the one in use, is fetched ahead.
-// The tiles share the work. `run_begin`: of the reduced index. Nothing where the kernel has no such
-// operand, or it is so small that it stays in a cache.
+// A panel is the packed rows of an operand that all tiles of a task use in one K chunk. Returns the
+// prefetch statements for one step of a tile's reduction: they fetch a part of the next panel, and
+// the tiles share the work. `run_begin` is the first value of the reduced index in the K chunk.
+// Returns nothing if the kernel has no such operand or if the operand is small enough to stay
+// cached.
 std::vector<loop::StmtPtr> FetchNextPanel(const poly::FlatContraction& flat,
                                           const plan::CpuPlan& plan, const IndexEmitter& indices,
                                           const loop::ExprPtr& run_begin);

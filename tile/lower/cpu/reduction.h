@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The aggregation of a kernel over its reduced indices, for one register tile.
+// Emits the reduction loops of a CPU kernel for one register tile.
 #pragma once
 
 #include <functional>
@@ -19,26 +19,28 @@ namespace tartan::lower {
 
 class Reduction {
  public:
-  // `indices` has the begins of the tile along the output indices; `names` are those of loop
-  // variables. `block` is that of the plan, or null.
+  // `indices` has the first values of the tile along the output indices; `names` are the names of
+  // the loop variables. `block` is the plan's cache block, or null.
   Reduction(const poly::FlatContraction& flat, const plan::CpuPlan& plan, IndexEmitter& indices,
             const std::vector<std::string>& names, const TaskBlock* block = nullptr);
 
   // Constraints that hold in the tiles emitted from now on.
   void Assume(std::vector<math::RangeConstraint> constraints) { assumed_ = std::move(constraints); }
-  // Declares the accumulators and aggregates into them, in runs from where the last one stopped.
+  // Declares the accumulators and aggregates into them. With K chunks (TaskBlock), the sums
+  // continue from the previous chunk.
   std::vector<loop::StmtPtr> Emit();
-  // The parts of Emit for the loop over the only reduced index, which is the vector index, written
-  // by others: what is before it, what is done for the tile where `indices` has that index, and the
-  // elements that fill no tile. Without constraints. Where run_steps() > 0 the loop is in runs of
-  // so many steps, with something before and after each.
+  // The parts of Emit for a caller that writes the loop itself: the only reduced index is the
+  // vector index, and there are no constraints. DeclareAccumulators comes before the loop,
+  // AggregateTile computes the tile at the current value of the index, and AggregateTail aggregates
+  // the elements that fill no tile. If run_steps() > 0, the loop is split into chunks of
+  // run_steps() steps, each between BeginRun and EndRun.
   std::vector<loop::StmtPtr> DeclareAccumulators() const;
   int64_t run_steps() const { return runs_.steps; }
   std::vector<loop::StmtPtr> BeginRun();
   loop::StmtPtr AggregateTile() { return Accumulate(false, false); }
   std::vector<loop::StmtPtr> EndRun();
   loop::StmtPtr AggregateTail();
-  // Keeps the accumulators for the next run.
+  // Stores the accumulators for the next K chunk.
   std::vector<loop::StmtPtr> Suspend() const;
   // The aggregated value at an output position of the tile, a vector where the vector index is an
   // output index. Declarations it needs are appended to `block`.
@@ -53,7 +55,7 @@ class Reduction {
   loop::Type AccumulatorType(bool is_tail) const;
   std::string AccumulatorName(size_t position, int64_t partial, bool is_tail) const;
   std::vector<std::string> AccumulatorNames() const;
-  // Those of the tile or, at another depth, of the run.
+  // The accumulators of the tile (depth_ 0) or of the current summation chunk (depth_ 1 or 2).
   struct Accumulator {
     std::string name;
     loop::Type type;
@@ -62,18 +64,19 @@ class Reduction {
   std::vector<loop::StmtPtr> Declare(const std::vector<Accumulator>& accumulators) const;
   std::vector<loop::StmtPtr> BeginRun(bool with_tails);
   std::vector<loop::StmtPtr> EndRun(bool with_tails);
-  // Adds a run's sums times their factor.
+  // Adds a chunk's sums, multiplied by the chunk's factor, to the accumulators of the tile.
   std::vector<loop::StmtPtr> EndScaledRun();
 
   loop::StmtPtr Loops(int level, bool checked);
   loop::StmtPtr Loop(int level, bool checked);
-  // The loop of a level from `begin` to `end`, `step` values at a time; in runs where it is that of
-  // runs_.
+  // The loop of a level from `begin` to `end` with the given step; split into summation chunks if
+  // the level is runs_.level.
   loop::StmtPtr Steps(int level, bool checked, const loop::ExprPtr& begin, const loop::ExprPtr& end,
                       int64_t step);
   bool RunsDivide(int i, int64_t length) const;
-  // Of the level of runs_, at depth_; 0 where nothing is divided any more.
+  // The loop of a level in chunks whose length and number are arguments.
   loop::StmtPtr RunsOfAnyLength(int level, bool checked, const loop::ExprPtr& end, int64_t length);
+  // Steps per chunk of the loop at runs_.level, for the current depth_; 0: not divided further.
   int64_t StepsInRun() const;
   // A point of the tile: an output position, values of unrolled indices, and a partial result.
   struct Point {
@@ -84,11 +87,12 @@ class Reduction {
   void PutNextToEachOther(std::vector<Point>* points) const;
   void PutRowsOutside(std::vector<Point>* points) const;
   loop::StmtPtr Accumulate(bool checked, bool is_tail);
-  // The body at a point, the identity where the open constraints do not hold.
+  // The body at a point, or the aggregation's identity where the open constraints do not hold.
   loop::ExprPtr Checked(const Position& position,
                         const std::vector<math::RangeConstraint>& constraints,
                         ExprEmitter* emitter) const;
-  // The same where constraints are decided; null where they hold nowhere.
+  // The value at a point whose constraints `decided` are known at compile time; null if no lane
+  // satisfies them.
   loop::ExprPtr Decided(const Position& position, const VectorShape& vector,
                         const std::vector<math::RangeConstraint>& decided,
                         const std::vector<math::RangeConstraint>& others, ExprEmitter* emitter,
@@ -97,9 +101,9 @@ class Reduction {
   loop::ExprPtr Aggregate(const loop::ExprPtr& old, const loop::ExprPtr& value) const;
   int LevelOf(const math::RangeConstraint& constraint) const;
   bool DependsOnTile(const math::RangeConstraint& constraint) const;
-  // Holds at every position of the tile.
+  // Tests that the constraints hold at every position of the tile.
   loop::ExprPtr HoldsEverywhere(const std::vector<math::RangeConstraint>& constraints) const;
-  // Those of the tile that are not assumed.
+  // The constraints of the tile that Assume does not cover.
   std::vector<math::RangeConstraint> OpenConstraints() const;
 
   const poly::FlatContraction& flat_;
@@ -110,19 +114,19 @@ class Reduction {
   std::vector<Position> positions_;  // over the output indices
   std::vector<math::RangeConstraint> tile_constraints_;
   std::vector<math::RangeConstraint> assumed_;
-  int tile_level_ = -1;  // the level at which all of them are known
+  int tile_level_ = -1;  // the loop level at which all tile_constraints_ can be evaluated
   const SumRuns runs_;
-  const std::optional<RunFactor> factor_;  // of runs
-  int depth_ = 0;                          // 1 while a run's code is made, 2 within a run of a run
+  const std::optional<RunFactor> factor_;  // of a summation chunk; nothing: none
+  int depth_ = 0;  // 1 while a chunk's code is emitted, 2 within a chunk of a chunk
 };
 
 // The positions of a plan's register tile over output indices, the vector index varying fastest.
 std::vector<Position> OutputPositions(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
-// The value that changes nothing when aggregated.
+// The identity element of the aggregation.
 loop::ExprPtr Identity(Aggregation aggregation, DataType type);
 
-// The conjunction; null where nothing is to be checked.
+// The conjunction of the constraints; null if none needs a check.
 loop::ExprPtr All(const IndexEmitter& indices,
                   const std::vector<math::RangeConstraint>& constraints);
 

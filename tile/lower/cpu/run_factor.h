@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors of a sum that are the same all over a run: scales of blocks of weights.
+// Hoists factors that are constant within a summation chunk, such as the scales of quantized
+// weights.
 #pragma once
 
 #include <optional>
@@ -10,12 +11,13 @@
 namespace tartan::lower {
 
 struct RunFactor {
-  poly::ExprPtr rest;      // of the body, which is summed up in a run
-  poly::ExprPtr factor;    // of the run's sum
-  bool is_of_run = false;  // the factor differs from run to run: it is the scale of a block
+  poly::ExprPtr rest;      // the part of the body that is summed within a chunk
+  poly::ExprPtr factor;    // multiplies the chunk's sum
+  bool is_of_run = false;  // the factor changes from chunk to chunk: the scale of a weight block
 };
 
-// Where the steps of the outermost loop over a reduced index may be runs, each with such a factor.
+// Returns the factor if each step of the outermost loop over a reduced index can be a chunk with
+// one.
 std::optional<RunFactor> SplitRunFactor(const poly::FlatContraction& flat,
                                         const plan::CpuPlan& plan);
 

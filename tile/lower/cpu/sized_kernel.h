@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose sizes are arguments: the tile is all that their text knows.
+// Lowers dynamic-shape CPU kernels: sizes are arguments, only the register tile is fixed in the
+// text.
 #pragma once
 
 #include <string>
@@ -11,9 +12,9 @@
 
 namespace tartan::lower {
 
-// Parameters as in LowerKernel, and kernel.sizes. Of the plan its tile and the order of its loops
-// show in the text; tasks are arguments, one dimension of the launch for each of the outermost
-// loops (plan::kTaskLoops). Requires: a plan of plan::PlanReady.
+// Parameters as in LowerKernel, followed by kernel.sizes. The text depends on the plan's tile and
+// loop order. Task sizes are arguments; each of the outermost plan::kTaskLoops loops is a dimension
+// of the launch. Requires a plan of plan::PlanReady.
 loop::Kernel LowerSizedKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                               const std::string& name, const LowerOptions& options);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long sums are added up in runs: rounding errors grow with the numbers that one accumulator takes,
-// so each run has accumulators of its own, and those of the tile take one number a run. Where terms
-// have random signs the error of n of them falls from sqrt(n / 2) units to sqrt(r / 2 + n / 2r).
+// Two-level summation for accuracy. The rounding error of a sum grows with the number of terms that
+// one accumulator takes. A long sum is split into chunks with accumulators of their own; the tile's
+// accumulators then take one value per chunk. For n terms of random sign in chunks of r, the error
+// falls from sqrt(n / 2) units in the last place to sqrt(r / 2 + n / 2r).
 #pragma once
 
 #include <cstdint>
@@ -12,22 +13,23 @@
 namespace tartan::lower {
 
 struct SumRuns {
-  int level = -1;     // of the plan's order of reduced indices; -1: the sum is not divided
-  int64_t steps = 0;  // of that level's loop in a run
-  // There are two runs, and the first one's accumulators are the tile's.
+  int level = -1;     // position in the plan's order of reduced indices; -1: the sum is not divided
+  int64_t steps = 0;  // iterations of that level's loop per chunk
+  // There are two chunks, and the first one accumulates directly into the tile's accumulators.
   bool are_two = false;
-  int64_t fine_steps = 0;  // of a run's own runs; 0: it has none
+  int64_t fine_steps = 0;  // iterations per sub-chunk of a chunk; 0: chunks are not divided
 };
 
-// Divides sums in float32 of which an accumulator takes at least 64 numbers: into two runs below
-// 128, else into runs of 64, or of 128 from 512 on, at most. A run costs a load, an addition and a
-// store of each accumulator, 1 to 3 % of its time. A tile with few accumulators keeps those of runs
-// in registers: it has runs of 16 from 32 numbers on, and within longer ones.
+// Divides float32 sums whose accumulators take at least 64 terms: into two chunks below 128 terms,
+// chunks of at most 64 below 512, and chunks of at most 128 above. A chunk costs a load, an
+// addition and a store per accumulator: 1 to 3 % of its time. A tile with few accumulators keeps
+// the chunk accumulators in registers, and uses chunks of 16 from 32 terms on, also within longer
+// chunks.
 SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
-// The same where sizes are arguments. Every sum has runs, of steps of the innermost loop, as many
-// as there are runs at best: its text knows no size. Small windows, which no program's sizes
-// change, have none below 32 numbers. Where weights have a scale for each block, a block is a run.
+// The same for kernels whose sizes are arguments. Every sum is chunked along the innermost loop,
+// with chunk lengths near the square root of the term count. Windows of fewer than 32 terms, which
+// no size changes, are not chunked. If weights have a scale per block, each block is a chunk.
 SumRuns DivideAnySum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
 }  // namespace tartan::lower

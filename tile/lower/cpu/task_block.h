@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block of a work-item's loops that a plan gives private memory (plan::BlockPlan): its runs,
-// copies of operands, and partial results between runs.
+// Cache blocking within a task (plan::BlockPlan): splits the reduction into K chunks, copies
+// operands into private memory, and keeps partial results between chunks.
 #pragma once
 
 #include <functional>
@@ -18,35 +18,36 @@ namespace tartan::lower {
 
 class TaskBlock {
  public:
-  // Requires: plan.block. `names` are those of loop variables.
+  // Requires plan.block. `names` are the names of the loop variables.
   TaskBlock(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
             const IndexEmitter& indices, const std::vector<std::string>& names);
 
-  // Where the work-item's task begins and ends along an output index.
+  // The range of the work-item's task along an output index.
   struct Task {
     loop::ExprPtr begin, end;
   };
 
   // Declares the private arrays.
   std::vector<loop::StmtPtr> Arrays() const;
-  // For each run: copies, then what `tiles` makes. `indices` has the values of the loops outside.
+  // For each K chunk: copies operands, then runs the statements that `tiles` returns. `indices` has
+  // the values of the outer loops.
   loop::StmtPtr Emit(const std::vector<Task>& tasks, const std::function<loop::StmtPtr()>& tiles);
 
-  // The rest is for a tile, which begins `offset` values into the task along an output index.
+  // Sets the tile that the functions below refer to: it begins `offset` values into the task.
   void SetOffset(int index, loop::ExprPtr offset) { offsets_[index] = std::move(offset); }
-  // Declares where the tile's values lie in the arrays.
+  // Declares the offsets of the tile's values in the arrays.
   std::vector<loop::StmtPtr> Places() const;
-  // How a staged access is read, by access.
+  // Maps each staged access to its read from the array.
   std::map<int, StagedRead> Reads() const;
-  // First value, and one past the last, of a
-  // reduced index within the run.
+  // The first value, and one past the last, of a reduced index within the K chunk.
   loop::ExprPtr Begin(int index) const;
   loop::ExprPtr End(int index) const;
 
   bool has_runs() const { return block_.run_index >= 0; }
   loop::ExprPtr IsFirstRun() const;
   loop::ExprPtr IsLastRun() const;
-  // Accumulators at the tile's positions from memory, but for the first run, and to memory.
+  // Resume loads accumulators at the tile's positions from memory, except in the first chunk;
+  // Suspend stores them.
   loop::StmtPtr Resume(const std::vector<Position>& positions,
                        const std::vector<std::string>& accumulators) const;
   std::vector<loop::StmtPtr> Suspend(const std::vector<Position>& positions,
@@ -57,16 +58,16 @@ class TaskBlock {
   struct Staged {
     int access = 0;
     std::string array;
-    DataType type = DataType::kInvalid;  // of the array's elements
+    DataType type = DataType::kInvalid;  // element type of the array
     math::Affine from;                   // position in the tensor
     plan::BlockArray layout;
-    int neighbours = -1;  // rows that lie side by side (plan::NeighbourRows)
+    int neighbours = -1;  // plan::NeighbourRows: the index of rows stored side by side, or -1
   };
 
   loop::ExprPtr Number(int64_t value) const { return indices_.Number(value); }
   loop::Type IndexType() const { return {indices_.type(), 1}; }
   bool IsRagged() const;
-  // Where the tile lies whose offsets are given.
+  // The offset in an array of the tile with the given offsets.
   loop::ExprPtr PlaceOf(const plan::BlockArray& array,
                         const std::vector<loop::ExprPtr>& offsets) const;
   loop::StmtPtr Fill(const Staged& staged, const std::vector<Task>& tasks) const;

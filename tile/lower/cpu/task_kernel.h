@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel whose work-items have a task each: loops, vectors and register tiles of their own.
+// Lowers CPU kernels: each work-item runs a task of loops, vectors and register tiles.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +18,30 @@ namespace tartan::lower {
 loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                              const std::string& name, const LowerOptions& options);
 
-// What a task does besides at the beginning of each step of its outermost loop: `counter` goes up
-// to `range`.
+// Extra statements at the beginning of each step of a task's outermost loop, such as prefetches.
+// `counter` runs to `range`.
 using BesideLoop = std::function<std::vector<loop::StmtPtr>(const loop::ExprPtr& counter,
                                                             int64_t step, int64_t range)>;
 
-// The statements for one task that begins at `begins` in the output indices. Parameters are called
-// as there; the plan has no `block`. Index arithmetic is done in `index_type`. `beside` may be
+// The statements for the task at `begins` in the output indices. Parameters are named as in
+// LowerKernel; the plan has no `block`. Index arithmetic is done in `index_type`. `beside` may be
 // null.
 loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                         const std::vector<loop::ExprPtr>& begins, DataType index_type,
                         const BesideLoop& beside = nullptr);
 
-// A kernel's part in a loop along one index that several kernels walk together.
+// One kernel's part of a loop along one index that several fused kernels share.
 struct VectorLoop {
-  std::vector<loop::StmtPtr> before;  // accumulators
-  int64_t run_steps = 0;  // where sums are added up in runs of so many tiles: around each
+  std::vector<loop::StmtPtr> before;  // declares the accumulators
+  // Tiles per summation chunk; 0: none. `before_run` and `after_run` enclose each chunk.
+  int64_t run_steps = 0;
   std::vector<loop::StmtPtr> before_run, after_run;
-  loop::StmtPtr body;                // the plan's tile at a position of the index
-  std::vector<loop::StmtPtr> after;  // elements that fill no tile, and what is aggregated
+  loop::StmtPtr body;                // the plan's tile at the current index
+  std::vector<loop::StmtPtr> after;  // elements that fill no tile, and the results
 };
 
-// The loop along plan.vector_index of a kernel for which plan::CanWalk holds, in steps of its tile
-// as far as whole tiles go; `position` is the loop's variable. The other indices are at `begins`
-// (per output index).
+// The kernel's part of a loop along plan.vector_index, over whole tiles, for which plan::CanWalk
+// holds. `position` is the loop variable. The other output indices are at `begins`.
 VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                            const std::vector<loop::ExprPtr>& begins, const loop::ExprPtr& position);
 

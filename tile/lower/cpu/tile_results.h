@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outputs of a register tile: what is made of its elements or of what was aggregated, and its
-// stores.
+// Emits the epilogue of a register tile: computes the outputs from the accumulators or, in
+// elementwise kernels, from the inputs, and stores them.
 #pragma once
 
 #include <cstddef>
@@ -18,42 +18,43 @@ namespace tartan::lower {
 
 class TileResults {
  public:
-  // `indices` has the begins of the tile. `reduction` is that of the kernel, or null. All outlive
+  // `indices` has the first values of the tile. `reduction` is the kernel's, or null. All outlive
   // the object.
   TileResults(const poly::FlatContraction& flat, const plan::CpuPlan& plan, IndexEmitter& indices,
               Reduction* reduction);
 
-  // For the tile where `indices` is. Where conditions on the outputs differ between lanes, the
-  // tiles in which all of them hold are computed in vectors, the others lane by lane.
+  // Emits the tile at the current values of `indices`. If output conditions differ between lanes,
+  // tiles in which all hold use vectors; the others are computed lane by lane.
   loop::StmtPtr Emit();
 
  private:
   loop::ExprPtr Number(int64_t value) const { return indices_.Number(value); }
   loop::Type IndexType() const { return {indices_.type(), 1}; }
-  // The vectors that outputs are computed in.
+  // The vector shape in which outputs are computed.
   VectorShape VectorOutput() const;
   std::vector<math::RangeConstraint> ConstraintsThatVaryByLane() const;
-  // They hold at every element of the tile.
+  // Tests that the constraints hold at every element of the tile.
   loop::ExprPtr HoldsAllOver(const std::vector<math::RangeConstraint>& constraints) const;
   Position LastPosition() const;
   loop::StmtPtr StoreTile(const std::vector<math::RangeConstraint>& assumed, bool is_inside);
-  // Sizes of the tile within which squares can be loaded.
+  // Tile sizes that are always complete, so that square blocks of them may be loaded and
+  // transposed.
   std::vector<int64_t> WholeTile() const;
-  // One position of the tile, where the guard lets it be stored; outside nothing is read either.
+  // Stores one position if its guard holds; otherwise nothing is read either.
   loop::StmtPtr StoreGuarded(size_t p);
-  // Lane by lane, each stored where it may be.
+  // Stores lane by lane, each if its guard holds.
   loop::StmtPtr StoreLanes();
-  // Elementwise tiles of kernels whose sizes are arguments: the indices along which there may be
-  // fewer elements than a tile has.
+  // For elementwise kernels whose sizes are arguments: the indices along which there may be fewer
+  // elements than the tile has.
   std::vector<int> MayBeShort() const;
-  // The elements that there are of such a tile, one by one.
+  // Stores the existing elements of such a tile one by one.
   loop::StmtPtr StoreElements(const std::vector<int>& may_be_short);
   // Computes the outputs at a position and stores them.
   void StorePosition(size_t p, int lanes, loop::ExprPtr total, ExprEmitter* emitter,
                      std::vector<loop::StmtPtr>* statements);
   loop::ExprPtr GuardAt(const Position& position) const;
   void CountRoots(ExprEmitter* emitter) const;
-  // The aggregated value, with that of elements without a valid point put in.
+  // The aggregated value, or the default value for elements without a valid point.
   loop::ExprPtr Result(loop::ExprPtr value, size_t position, ExprEmitter* emitter,
                        std::vector<loop::StmtPtr>* statements) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the values of a register tile get to the outputs: as vectors where they are neighbours there,
-// or those of two vectors interleaved are, else lane by lane.
+// Stores a register tile: as vectors if elements are adjacent in the output, or if two interleaved
+// vectors are; otherwise lane by lane.
 #pragma once
 
 #include <map>
@@ -16,41 +16,42 @@ namespace tartan::lower {
 
 class TileStore {
  public:
-  // `indices` has the begins of the tile.
+  // `indices` has the first values of the tile.
   TileStore(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
             const IndexEmitter& indices);
 
-  // All positions of the tile are stored into one block, from here on: vectors of elements two
-  // apart wait for those between.
+  // From here on all positions of the tile are stored into one block, so that vectors with stride 2
+  // can wait for the elements between and be interleaved.
   void BeginTile();
-  // One output's elements at a position: `lanes` of them. Declarations are appended to `before`.
+  // Stores `lanes` elements of one output at a position. Declarations are appended to `before`.
   std::vector<loop::StmtPtr> Emit(size_t output, const Position& position, int lanes,
                                   const loop::ExprPtr& value, std::vector<loop::StmtPtr>* before);
-  // Every position stands alone. Gives what is left to store of the tile, if anything is.
+  // Ends BeginTile; returns the stores that are still pending.
   std::vector<loop::StmtPtr> EndTile();
 
  private:
   // A vector whose lanes EndTile stores.
   struct Scattered {
     loop::ExprPtr index;  // of the first lane
-    int64_t kept = 0;     // where it is in private memory
+    int64_t kept = 0;     // its number among the vectors kept in private memory
   };
 
-  // Keeps the vector for EndTile.
+  // Keeps the vector until EndTile.
   loop::StmtPtr Keep(DataType stored, const loop::ExprPtr& index, const loop::ExprPtr& vector,
                      int lanes, std::vector<loop::StmtPtr>* before);
-  // The index whose two values in the tile lie between the lanes of a vector; -1: none.
+  // The index whose two values in the tile are interleaved in memory with the vector's lanes; -1:
+  // none.
   int IndexBetween() const;
-  // The value as a variable, or as a scalar.
+  // The value in a variable, or as a scalar.
   loop::ExprPtr Named(size_t output, const loop::ExprPtr& value, int lanes,
                       std::vector<loop::StmtPtr>* before) const;
   std::vector<loop::StmtPtr> Interleaved(size_t output, const math::Affine& poly, int lanes,
                                          const loop::ExprPtr& even, const loop::ExprPtr& odd) const;
-  // The last tile along the vectors is whole, or drawn back to the beginning of a line.
+  // The last tile along the vector index is complete, or the overlapping last tile begins on a
+  // cache line.
   bool EndsWithLine(DataType stored) const;
-  // Vectors stored at the polynomial go past the caches: memory is what the kernel waits for, the
-  // output is larger than caches are, whole lines are written one after the other, and vectors lie
-  // on their boundaries.
+  // Whether vectors at this address use non-temporal stores: the kernel is memory-bound, the output
+  // is larger than the caches, whole lines are written in order, and vectors are aligned.
   bool IsStreamed(size_t output, const math::Affine& poly) const;
 
   const poly::FlatContraction& flat_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constraints that are decided while code is generated, because the place of a tile is a number.
+// Constraints that are decided at compile time, because the tile is at a constant position.
 #pragma once
 
 #include <optional>
@@ -19,18 +19,17 @@ struct LaneRange {
   bool empty() const { return begin >= end; }
 };
 
-// Every index that the constraint depends on has a number for a value.
+// Whether every index that the constraint depends on has a constant value.
 bool IsDecided(const IndexEmitter& indices, const math::RangeConstraint& constraint);
 
-// The lanes at which all constraints hold, of the vector at a position. Requires: IsDecided of
-// each.
+// The lanes of the vector at `position` for which all constraints hold. Requires IsDecided of each.
 LaneRange ValidLanes(const IndexEmitter& indices,
                      const std::vector<math::RangeConstraint>& constraints,
                      const VectorShape& vector, const Position& position);
 
-// By how many values of its index to move a vector so that all of its lanes are points of the
-// kernel at which the constraints hold, the valid ones at `position` among them. Empty where there
-// is no such distance. Requires: IsDecided of each, some but not all lanes are valid.
+// The distance, in values of its index, to move a vector so that all its lanes are valid points of
+// the kernel and include the valid lanes at `position`. Nothing if there is no such distance.
+// Requires IsDecided of each constraint, and that some but not all lanes are valid.
 std::optional<int> DistanceToValid(const poly::FlatContraction& flat, const IndexEmitter& indices,
                                    const std::vector<math::RangeConstraint>& constraints,
                                    const VectorShape& vector, const Position& position);

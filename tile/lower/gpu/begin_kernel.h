@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of work-groups have in common, whatever their plans.
+// The common beginning of all GPU kernels: index type, parameters and work-group size.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ inline DataType IndexTypeOf(const poly::FlatContraction& flat, const LowerOption
                                                                : DataType::kInt32;
 }
 
-// A kernel without a body: heading, parameters and work-items.
+// A kernel without a body: comments, parameters and launch sizes.
 template <class Plan>
 loop::Kernel BeginGroupKernel(const poly::FlatContraction& flat, const Plan& plan,
                               const std::string& name, DataType index_type) {

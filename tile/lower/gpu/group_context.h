@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all parts of a work-group's kernel share: names and expressions for where a work-group, a
-// step of its loop and a work-item are in the index space.
+// Names and expressions shared by all parts of a work-group's kernel: the positions of the
+// work-group, of a step of its loop, and of a work-item in the index space.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@
 
 namespace tartan::lower {
 
-// Output indices, and the values that they have in the group.
+// Values of output indices, fixed for the work-group.
 using GroupOrigins = std::map<int, loop::ExprPtr>;
 
-// The value of an index is base + thread + offset: `base` is where the tile begins, `thread` where
-// the work-item's share of it does, `offset` which of its own values.
+// The value of an index is base + thread + offset: `base` begins the work-group's tile, `thread`
+// the work-item's part of it, and `offset` counts the work-item's own values.
 class GroupContext {
  public:
-  // `origins`: where the group is along output indices of which it has one value; null: its number
-  // says that, otherwise it is alone along all others.
+  // `origins`: values of the output indices along which the work-group has one value; along all
+  // others it covers the whole range. Null: the values follow from the work-group's number.
   // `loads_first`: see ExprEmitter::LoadBeforeChoices.
   GroupContext(const poly::FlatContraction& flat, const plan::GpuPlan& plan, DataType index_type,
                const GroupOrigins* origins = nullptr, bool loads_first = true);
 
   const poly::FlatContraction& flat() const { return flat_; }
-  // The same with ranges rounded up to whole tiles: what index values really reach.
+  // The kernel with ranges rounded up to whole tiles, as index values reach them.
   const poly::FlatContraction& padded() const { return padded_; }
   const plan::GpuPlan& plan() const { return plan_; }
   bool loads_first() const { return loads_first_; }
@@ -41,9 +41,9 @@ class GroupContext {
   const plan::IndexSplit& split(int i) const { return plan_.splits[i]; }
   int64_t TileCount(int i) const { return padded_.indices[i].range / split(i).tile(); }
   bool IsRagged(int i) const { return padded_.indices[i].range != flat_.indices[i].range; }
-  // The constraints that index values past an output index's range violate.
+  // The constraints that exclude index values past an output index's range.
   std::vector<math::RangeConstraint> OutputRanges() const;
-  int lanes() const;  // of plan().lane_index
+  int lanes() const;  // lanes of plan().lane_index
   bool lanes_are_output() const { return lanes() > 1 && is_output(plan_.lane_index); }
 
   DataType index_type() const { return index_type_; }
@@ -52,27 +52,27 @@ class GroupContext {
   loop::ExprPtr Var(const std::string& name) const { return loop::Var(name, IndexType()); }
   const std::string& name(int i) const { return names_[i]; }
 
-  // Declares "item" (in the group) and what follows from it and, without origins, from the group's
-  // number.
+  // Declares "item" (the work-item's number in the group) and what follows from it; without
+  // origins, also what follows from the work-group's number.
   std::vector<loop::StmtPtr> DeclareGroup() const;
-  // Declares the bases of reduced indices at a step, with `suffix` added to their names.
+  // Declares the bases of the reduced indices at a step; `suffix` ends their names.
   std::vector<loop::StmtPtr> DeclareStep(const loop::ExprPtr& step,
                                          const std::string& suffix) const;
   loop::ExprPtr Base(int i, const std::string& suffix = "") const;
   loop::ExprPtr Thread(int i) const;
-  // The position among the work-items that share an output element.
+  // The work-item's position among those that share an output element.
   loop::ExprPtr PartialThread() const;
-  // `item / below % count`.
+  // `number / below % count`; `total` bounds the number.
   loop::ExprPtr Digit(const loop::ExprPtr& number, int64_t below, int64_t count,
                       int64_t total) const;
 
-  // Which of its own values a work-item is at: a number below split(i).held(), for the lane index
-  // below split(i).blocks.
+  // Sets which of the work-item's own values is current: a number below split(i).held(), or below
+  // split(i).blocks for the lane index.
   void SetOwn(int i, loop::ExprPtr own) { own_[i] = std::move(own); }
   const loop::ExprPtr& own(int i) const { return own_[i]; }
   int64_t OwnCount(int i) const { return plan_.OwnCount(i); }
   loop::ExprPtr Offset(int i) const;
-  // An emitter for the current position; bases have the suffix.
+  // An index emitter for the current position; `suffix` ends the names of the bases.
   IndexEmitter Indices() const;
 
   // Unrolled loops over the work-item's own values of the given indices, the last innermost.

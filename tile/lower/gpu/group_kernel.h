@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel for devices whose work-items are lanes: tiles in local memory, accumulators in
+// Lowers GPU kernels that run on the ordinary cores: tiles in local memory, accumulators in
 // registers.
 #pragma once
 
@@ -18,35 +18,36 @@ namespace tartan::lower {
 loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                               const std::string& name, const LowerOptions& options);
 
-// Statements of one group; `fetch` are done anywhere before the others, in whose scope they are.
+// Statements of one work-group. `fetch` may run anywhere earlier in the same scope.
 struct GroupPart {
   std::vector<loop::StmtPtr> fetch;
   std::vector<loop::StmtPtr> compute;
 };
 
-// One of its groups, as a part of a larger kernel whose groups have as many work-items: that at
-// `origins`, with whole tiles along all other output indices. All work-items must come there.
-// `fetched`: accesses that are read ahead into registers. `loads_first`: as of GroupContext.
+// The work of one work-group as a part of a larger kernel with the same work-group size. `origins`
+// give its position; along all other output indices it has whole tiles. All work-items must execute
+// it. `fetched`: accesses that are preloaded into registers. `loads_first`: as in GroupContext.
 GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                          DataType index_type, const GroupOrigins& origins,
                          const std::vector<int>& fetched, bool loads_first);
 
-// A product that a group computes at several places along some origin.
+// A matmul that a work-group computes at several positions along some origin.
 struct GroupTurns {
   std::vector<loop::StmtPtr> declare;  // once, before all others
-  std::vector<loop::StmtPtr> sums;     // at each turn, or once for the sum of all turns
-  std::vector<loop::StmtPtr> turn;     // adds to these
-  std::vector<loop::StmtPtr> store;    // at each turn, or once
+  // zeroes the sums: at each position, or once for the sum over all positions
+  std::vector<loop::StmtPtr> sums;
+  std::vector<loop::StmtPtr> turn;   // accumulates at one position
+  std::vector<loop::StmtPtr> store;  // at each position, or once
 };
 
-// What the sums of all turns so far are multiplied by before another: what an array in local memory
-// has for their row, an output index, or -1 for one row.
+// How to rescale the running sums before each further position, as online softmax needs: `array` in
+// local memory has a factor per value of the output index `row`; -1: one factor.
 struct Rescaling {
   std::string array;
   int row = -1;
 };
 
-// As LowerGroupPart; `rescaling`: null for sums of one turn.
+// As LowerGroupPart. `rescaling`: null if each position has its own sums.
 GroupTurns LowerGroupTurns(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                            DataType index_type, const GroupOrigins& origins, bool loads_first,
                            const Rescaling* rescaling);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The aggregation within a work-group: accumulators in registers, fed from tiles in local memory or
-// from memory, and joined where several work-items share an output element.
+// The reduction within a work-group: accumulators in registers, operands from local or global
+// memory, and a tree reduction if several work-items share an output element.
 #pragma once
 
 #include <string>
@@ -14,21 +14,22 @@ namespace tartan::lower {
 
 class GroupReduction {
  public:
-  // `fetched`: accesses that Fetch reads, all of what the work-item needs of each.
+  // `fetched`: accesses that Fetch reads in advance, completely for each work-item.
   GroupReduction(GroupContext& context, const std::vector<GroupStage>& stages,
                  std::vector<int> fetched = {});
 
-  // Reads into registers, which Step takes from there.
+  // Preloads the fetched accesses into registers, from which Step reads them.
   std::vector<loop::StmtPtr> Fetch() const;
 
   std::vector<loop::StmtPtr> DeclareAccumulators() const;
-  // Multiplies all accumulators by what a local array has for their row, an output index or -1.
+  // Multiplies all accumulators by their row's element of a local array; `row` is an output index
+  // or -1.
   loop::StmtPtr Rescale(const std::string& array, int row) const;
-  // Everything that the step's tiles give.
+  // Accumulates everything that the step's tiles contribute.
   loop::StmtPtr Step() const;
-  // Joins partial results; the first of the work-items that share an element then has the whole.
+  // Adds up partial results; then the first of the work-items that share an element has the total.
   std::vector<loop::StmtPtr> JoinPartials() const;
-  // The accumulators of the current position, vectors where the lane index is an output.
+  // The accumulators of the current position; vectors if the lane index is an output index.
   std::vector<loop::ExprPtr> Accumulated() const;
 
  private:
@@ -44,7 +45,7 @@ class GroupReduction {
   loop::StmtPtr Accumulate(bool checked) const;
   loop::StmtPtr Update(const loop::ExprPtr& value) const;
   loop::ExprPtr Aggregate(const loop::ExprPtr& old, const loop::ExprPtr& value) const;
-  // The elements of a tile that the work-item needs now, in an array of its own.
+  // Copies the elements of a tile that the work-item needs next into a private array.
   std::vector<loop::StmtPtr> Hold(size_t stage) const;
   std::vector<loop::StmtPtr> HoldVectors(size_t stage, std::vector<int> indices) const;
   std::vector<loop::StmtPtr> GatherLanes(size_t stage, const std::vector<int>& indices) const;
@@ -54,8 +55,8 @@ class GroupReduction {
   bool HoldsAlongReduced(size_t stage) const;
   int HeldLanes(size_t stage) const;
   loop::ExprPtr StepIsInside() const;
-  // An emitter of what a position adds; `checked`: which may be beyond a range. `prefix` begins the
-  // names of its variables.
+  // Emits a position's contribution. `checked`: the position may be out of range. `prefix` begins
+  // the names of its variables.
   ExprEmitter Emitter(bool checked, const IndexEmitter& indices, const std::string& prefix,
                       std::vector<loop::StmtPtr>* statements) const;
   loop::StmtPtr FetchAccess(int access) const;
@@ -65,7 +66,7 @@ class GroupReduction {
   GroupContext& context_;
   const std::vector<GroupStage>& stages_;
   std::vector<int> outputs_;  // the lane index last
-  // Constraints that filling does not take care of.
+  // Constraints that filling the tiles with the neutral value does not cover.
   std::vector<math::RangeConstraint> unfilled_;
   const plan::Unrolling unrolling_;
   const std::vector<int> fetched_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of one access in local memory: how the work-items of a group copy it there, and how they
-// read it.
+// A tile of one access in local memory: how the work-items of a work-group copy it there
+// (cooperative load), and how they read it.
 #pragma once
 
 #include <string>
@@ -21,34 +21,35 @@ class GroupStage {
   DataType type() const { return type_; }
 
   loop::StmtPtr DeclareTile() const;
-  // What depends on the work-item alone.
+  // Declares what depends on the work-item alone.
   std::vector<loop::StmtPtr> DeclareShare() const;
 
-  // Memory to local memory. Bases have `suffix` in their names.
+  // Copies from global to local memory. `suffix` ends the names of the bases.
   loop::StmtPtr Copy(const std::string& suffix) const;
-  // The same in two parts, through variables of the work-item.
+  // The same copy in two parts, through the work-item's registers: Fetch, then Put.
   loop::StmtPtr DeclareNext() const;
   loop::StmtPtr Fetch(const std::string& suffix) const;
   loop::StmtPtr Put() const;
-  // With several sets of tiles: memory to that of a step, by copies that pass no register; and
-  // where the work-item reads in the one of this step.
+  // For software pipelining with several tile buffers: CopyAhead starts an asynchronous copy into
+  // the buffer of a step, and DeclareNow declares where the work-item reads in the buffer of this
+  // step.
   loop::StmtPtr CopyAhead(const loop::ExprPtr& step, const std::string& suffix) const;
   loop::StmtPtr DeclareNow(const loop::ExprPtr& step) const;
 
-  // The work-item's elements at its current position: `lanes` neighbours along the plan's vector
+  // The work-item's elements at its current position: `lanes` adjacent ones along the plan's vector
   // index.
   loop::ExprPtr Read(int lanes) const;
-  // The element so far from there.
+  // The element at `distance` from the work-item's first one.
   loop::ExprPtr ReadAt(const loop::ExprPtr& distance) const;
 
  private:
   struct Element {
-    loop::ExprPtr from;    // in memory
-    loop::ExprPtr to;      // in the tile
-    loop::ExprPtr slot;    // among the work-item's own
-    loop::ExprPtr within;  // the element is one of the tile; null: true
-    loop::ExprPtr valid;   // it is not to be filled in; null: true
-    loop::ExprPtr inside;  // it is one of the tensor, not another's place; null: true
+    loop::ExprPtr from;    // address in global memory
+    loop::ExprPtr to;      // offset in the tile
+    loop::ExprPtr slot;    // number among the work-item's own elements
+    loop::ExprPtr within;  // the element belongs to the tile; null: always
+    loop::ExprPtr valid;   // the element is loaded rather than filled; null: always
+    loop::ExprPtr inside;  // the address is within the tensor; null: always
   };
   template <class Body>
   loop::StmtPtr ForEachElement(const std::string& suffix, bool fills_tile, Body body) const;
@@ -65,7 +66,7 @@ class GroupStage {
   loop::StmtPtr StoreToTile(const loop::ExprPtr& to, const loop::ExprPtr& value,
                             const std::string& suffix) const;
   std::string Name(const char* what) const;
-  std::string Tensor() const;  // the parameter that is read
+  std::string Tensor() const;  // the name of the parameter that is read
   std::string RoundName(size_t dim) const;
   loop::ExprPtr Round(size_t dim) const;
 
@@ -77,9 +78,9 @@ class GroupStage {
   DataType stored_;
   DataType type_;      // in local memory
   int64_t count_ = 0;  // elements of the tensor
-  int lanes_ = 1;      // loaded at once
+  int lanes_ = 1;      // elements per load
   int lane_dim_ = -1;
-  bool stores_vectors_ = false;  // the lanes are neighbours in the tile, too
+  bool stores_vectors_ = false;  // the lanes are adjacent in the tile, too
 };
 
 }  // namespace tartan::lower

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights that work-items of a persistent kernel keep: in variables, which become registers,
-// and in local memory. Each work-item has its own, which no other one reads.
+// The weights of a persistent (weight-stationary) kernel. Each work-item keeps its own share in
+// variables, which become registers, and in local memory.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 
 namespace tartan::lower {
 
-// Vectors along the depth, numbered in the order in which they are multiplied: by their place in
-// the work-item's depth, then by its sums, of which each column has those that are joined. In
-// scope: "item", and of the work-item's share "part", its first column, and "first_deep".
+// The share is numbered in vectors along K, in the order of multiplication: first by position along
+// K, then by sum; each column has one sum per joined output. Expects these variables in scope:
+// "item", "part" (the work-item's part of K), its first column, and "first_deep".
 class KeptWeights {
  public:
   KeptWeights(const poly::FlatContraction& flat, const plan::PersistentPlan& plan,
               DataType index_type);
 
-  // Those in variables and the local array.
+  // Declares the variables and the local array.
   void Declare(std::vector<loop::StmtPtr>* body) const;
-  // Reads all from memory. Behind the depth they are zeros; those of columns that there are not are
-  // others'.
+  // Loads all weights from global memory. Past the end of K they are zero; for columns past the
+  // last one, other columns' weights are loaded.
   void Read(std::vector<loop::StmtPtr>* body) const;
 
-  // The four of a vector, at a place of the depth counted in vectors; those in local memory are
-  // loaded into a variable.
+  // The four weights of a vector. `deep` is its position along K, in vectors. A vector in local
+  // memory is loaded into a variable.
   std::vector<loop::ExprPtr> Lanes(int64_t deep, int64_t sum,
                                    std::vector<loop::StmtPtr>* body) const;
 
@@ -39,10 +39,10 @@ class KeptWeights {
   int64_t VectorOf(int64_t deep, int64_t sum) const;
   int64_t LocalBefore(int64_t vector) const;
   bool IsLocal(int64_t vector) const;
-  // The first of a vector in the local array.
+  // The offset of a vector in the local array.
   loop::ExprPtr LocalPlace(int64_t vector) const;
   bool LieInVectors() const;
-  // In memory, so many from a place of the work-item's depth on.
+  // The weights in global memory from an element `place` of the work-item's part of K on.
   loop::ExprPtr InMemory(int64_t place, int64_t sum, int lanes) const;
   void ReadVector(int64_t deep, int64_t sum, std::vector<loop::StmtPtr>* body) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel whose products a matrix unit makes: tiles of both factors in local memory, accumulators
-// spread over the work-items as the unit wants them, and results stored by way of local memory.
+// Lowers matmuls for tensor cores (MMA): tiles of both factors in local memory, accumulators in the
+// register layout that the MMA requires, and results stored through local memory.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ namespace tartan::lower {
 loop::Kernel LowerMatrixKernel(const poly::FlatContraction& flat, const plan::MatrixPlan& plan,
                                const std::string& name, const LowerOptions& options);
 
-// The local memory of a plan's tiles, which has room for `size` elements.
+// Declares the local memory for a plan's tiles, with room for `size` elements.
 loop::StmtPtr DeclareMatrixTiles(const plan::MatrixPlan& plan, int64_t size);
 
-// A part of a larger kernel whose groups have as many work-items: the products of a group at
-// `origins` (each index of plan.batch), with all rows and columns in one tile. "item", the tiles
-// and the array `held`, for results that stay in registers, are declared by the kernel. All
-// work-items must come there, and wait for each other behind it.
+// The matmul of one work-group as a part of a larger kernel with the same work-group size.
+// `origins` has a value for each index of plan.batch; all rows and columns are in one tile. The
+// kernel declares "item", the tiles, and the array `held` if results stay in registers. All
+// work-items must execute the statements, and need a barrier after them.
 std::vector<loop::StmtPtr> LowerMatrixPart(const poly::FlatContraction& flat,
                                            const plan::MatrixPlan& plan, DataType index_type,
                                            const GroupOrigins& origins,

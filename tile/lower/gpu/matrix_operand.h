@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the work-items of a group bring tiles of a factor to local memory. A tile's vectors of 16
-// bytes are numbered, and each work-item has those whose numbers are its own plus a multiple of the
-// group's size: a round for each. What follows from a vector's row is computed once, what follows
-// from its depth in every step.
+// Copies tiles of an MMA operand to local memory. A tile's 16-byte vectors are numbered. In each
+// round a work-item copies the vector whose number is its own plus a multiple of the work-group
+// size. Values that follow from a vector's row are computed once, values that follow from its K
+// position per step.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace tartan::lower {
 
-// The values of indices that count as one number, the last varying fastest. Requires that the
-// number is below the product of their ranges.
+// Splits `number` into the values of the indices, the last varying fastest. Requires that the
+// number is below the total of their ranges multiplied.
 std::vector<loop::ExprPtr> Digits(const poly::FlatContraction& flat,
                                   const std::vector<int>& indices, const loop::ExprPtr& number,
                                   DataType index_type);
@@ -32,26 +32,27 @@ class MatrixOperandLoader {
                       std::vector<loop::ExprPtr> batch_values, int64_t begin, DataType index_type);
 
   const plan::MatrixOperand& plan() const { return operand_; }
-  // What depends on the rows; `base` is the number of the tile's first.
+  // Declares what depends on the rows; `base` is the number of the tile's first row.
   std::vector<loop::StmtPtr> DeclareRows(const loop::ExprPtr& base) const;
-  // Starts to copy the tiles at a step into the stage.
+  // Starts to copy the tiles at a step into the buffer of the stage.
   std::vector<loop::StmtPtr> Copy(const loop::ExprPtr& step, const loop::ExprPtr& stage) const;
-  // Rounds what the work-item has copied there, by way of variables whose names end so.
+  // Rounds the elements that the work-item has copied to tf32; `suffix` ends the names of its
+  // variables.
   std::vector<loop::StmtPtr> Round(const loop::ExprPtr& stage, const std::string& suffix) const;
-  // The same in two parts, by way of variables: where the operand is not copied as it is.
+  // The copy in two parts, through registers, for operands that asynchronous copies cannot bring.
   std::vector<loop::StmtPtr> DeclareNext() const;
   std::vector<loop::StmtPtr> Fetch(const loop::ExprPtr& step) const;
   std::vector<loop::StmtPtr> Put(const loop::ExprPtr& stage) const;
 
  private:
-  struct Vector {              // of one round
+  struct Vector {              // the vector of one round
     loop::ExprPtr row, depth;  // within the tiles
-    loop::ExprPtr place;       // from the begin of the first
+    loop::ExprPtr place;       // offset from the beginning of the first tile
     loop::ExprPtr exists;      // null: always
   };
-  // What an element needs to be read.
+  // Where an element is read from.
   struct Source {
-    loop::ExprPtr from;   // the tensor's first one where it is not valid
+    loop::ExprPtr from;   // address; the tensor's first element if not valid
     loop::ExprPtr valid;  // null: always
   };
 
@@ -60,20 +61,20 @@ class MatrixOperandLoader {
   std::string Name(const char* what, int64_t round) const;
   int64_t VectorCount() const;
   int64_t RoundCount() const;
-  // Where the first slice's tile of a stage begins.
+  // The offset of the first slice's tile of a stage.
   loop::ExprPtr Begin(const loop::ExprPtr& stage) const;
   Vector VectorOf(int64_t round) const;
-  // Whether all rounds have the same depth, so that what follows from it is declared once.
+  // Whether all rounds have the same K position, so that what follows from it is declared once.
   bool DepthIsShared() const;
-  // The part of an affine function that the indices of a list have.
+  // The terms of an affine function that belong to the indices of a list.
   loop::ExprPtr Part(const math::Affine& poly, const std::vector<int>& indices,
                      const std::vector<loop::ExprPtr>& values) const;
-  // Declares the depth's share of the place in memory and of constraints at `number`, and whether
-  // there is such a depth; names end in `suffix`.
+  // Declares the K terms of the address and of the constraints at `number`, and whether that K
+  // position exists; names end in `suffix`.
   void DeclareDepth(const loop::ExprPtr& number, const std::string& suffix,
                     std::vector<loop::StmtPtr>* statements) const;
   Source SourceOf(int64_t round, const std::string& depth_suffix) const;
-  // The vector's elements, and zeros for those that do not count.
+  // The vector's elements, with zeros for invalid ones.
   loop::ExprPtr FetchVector(int64_t round, const loop::ExprPtr& base,
                             std::vector<loop::StmtPtr>* statements) const;
   std::string DepthSuffix(int64_t round) const;
@@ -90,7 +91,7 @@ class MatrixOperandLoader {
   const DataType index_type_;
   std::string buffer_;
   DataType stored_;
-  math::Affine access_;  // the element's place in memory
+  math::Affine access_;  // the element's address
 };
 
 }  // namespace tartan::lower

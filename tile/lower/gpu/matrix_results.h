@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the sums that a matrix unit leaves in the work-items' accumulators become results.
+// Emits the epilogue of an MMA kernel: turns the work-items' accumulators into stored results.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace tartan::lower {
 
-// Sums go from "total" to local memory, in the place of "tiles", from where the work-items take
-// what is stored side by side. Or results stay in registers: in the array `held`, in pairs of
-// columns, those of a work-item's first row before those of its second, 8 rows further. A row's
-// four work-items have pairs side by side. `batch_values`: of plan.batch; "item", "warp_group",
-// "slice", "row_base" and "column_base" are declared.
+// Sums go from "total" to local memory, over "tiles", from where work-items load contiguous vectors
+// to store. Alternatively results stay in registers, in the array `held`: pairs of columns, those
+// of a work-item's first row before those of its second row, 8 rows further. The four work-items of
+// a row have adjacent pairs. `batch_values` are the values of plan.batch. Expects "item",
+// "warp_group", "slice", "row_base" and "column_base" in scope.
 std::vector<loop::StmtPtr> StoreMatrixResults(const poly::FlatContraction& flat,
                                               const plan::MatrixPlan& plan,
                                               const std::vector<loop::ExprPtr>& batch_values,

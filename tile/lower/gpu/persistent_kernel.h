@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowers kernels whose one work-group keeps weights for a run of launches.
+// Lowers persistent kernels: one work-group keeps its weights over a batch of launches.
 #pragma once
 
 #include <string>

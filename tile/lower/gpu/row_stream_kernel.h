@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of few rows by constant weights, of which each work-group holds a block of columns.
+// Lowers skinny matmuls (few rows, constant weights): each work-group streams a block of columns.
 #pragma once
 
 #include <string>

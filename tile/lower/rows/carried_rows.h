@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the work-items of a row carry from a block of its elements to the next, where rows are
-// walked (poly::FindOnlineRows): the greatest element so far, and sums of exponentials of
-// differences from it.
+// State of online softmax (poly::FindOnlineRows): what the work-items of a row carry from one block
+// of its elements to the next. It is the maximum so far, and sums of exponentials relative to it.
 #pragma once
 
 #include <vector>
@@ -11,23 +10,24 @@
 
 namespace tartan::lower {
 
-// Of each row, by which its sums are multiplied: in local memory, for products.
+// Local array with the factor per row by which a matmul rescales its running sums.
 inline constexpr char kRescales[] = "rescales";
 
 class CarriedRows {
  public:
-  // Both outlive the object.
+  // Both arguments outlive the object.
   CarriedRows(const RowStages& stages, const plan::RowGroupPlan& plan)
       : stages_(stages), plan_(plan) {}
 
   std::vector<loop::StmtPtr> Declare() const;
 
-  // The greatest element, with that of another block: what is subtracted from elements. The
-  // work-item that `is_first` of its row (null: it is alone) tells products of it.
+  // Updates the running maximum with a block's maximum and returns it, as the value to subtract
+  // from elements. The work-item that `is_first` of its row (null: it is alone) stores the
+  // rescaling factor.
   loop::ExprPtr Raise(const loop::ExprPtr& of_block, const loop::ExprPtr& is_first,
                       std::vector<loop::StmtPtr>* statements) const;
 
-  // The sum of stage `s`, with that of another block.
+  // Adds a block's sum to the running sum of stage `s`, and returns it.
   loop::ExprPtr Add(size_t s, const loop::ExprPtr& of_block,
                     std::vector<loop::StmtPtr>* statements) const;
 

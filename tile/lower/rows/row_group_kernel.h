@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of kernels over the same rows becomes one kernel whose work-groups have a block of rows
-// each.
+// Lowers a row fusion for GPUs: one kernel whose work-groups each compute a block of rows.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace tartan::lower {
 
-// As LowerRowChain; what is kept for a block is in local memory.
+// As LowerRowChain; intermediate values of a block are in local memory.
 RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
                               const std::vector<poly::RowTensor>& tensors,
                               const plan::RowGroupPlan& plan, const std::string& name,

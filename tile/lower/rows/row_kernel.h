@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of kernels over the same rows becomes one kernel: for CPU devices, whose work-items have
-// a block of rows each, or for work-groups that do (row_group_kernel.h).
+// Lowers a row fusion (several kernels over the same rows, as in softmax or layer norm) into one
+// kernel. On CPUs each work-item computes a block of rows, on GPUs each work-group
+// (row_group_kernel.h).
 #pragma once
 
 #include <string>
@@ -13,8 +14,8 @@
 
 namespace tartan::lower {
 
-// `kernels` and `tensors` are what the plan was made for. Values that the chain writes are outputs,
-// also where it reads them again.
+// `kernels` and `tensors` are those for which the plan was made. Values that the kernel writes are
+// outputs, even if it reads them again.
 RowChainKernel LowerRowChain(const std::vector<poly::RowKernel>& kernels,
                              const std::vector<poly::RowTensor>& tensors, const plan::RowPlan& plan,
                              const std::string& name, const LowerOptions& options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the work-items of a row join their partial results, in kernels of chains on GPUs.
+// Reduction of partial results across the work-items of a row, in GPU row fusions.
 #pragma once
 
 #include <string>
@@ -10,28 +10,28 @@
 
 namespace tartan::lower {
 
-// The partial results of a row's work-items, in local memory: joined in at most two rounds, so that
-// all of them have the total.
+// The partial results of a row's work-items in local memory. At most two rounds combine them; then
+// every work-item has the total.
 class PartialResults {
  public:
-  // Both outlive the object.
+  // Both references outlive the object.
   PartialResults(const RowStages& stages, const plan::RowGroupPlan& plan, DataType type);
 
   std::vector<loop::StmtPtr> Declare() const;
 
-  // Declares "result" from each work-item's "sum". Two reductions of a type that follow each other
-  // differ in `is_odd`, so that none writes what the other's work-items still read.
+  // Declares "result" from each work-item's "sum". Consecutive reductions of the same type
+  // alternate `is_odd`, which selects the array: one must not overwrite what work-items still read.
   std::vector<loop::StmtPtr> Join(Aggregation aggregation, bool is_odd) const;
 
-  // Pairs far apart first, as halves of vectors are.
+  // A reduction tree that pairs elements half the length apart first, as vector instructions do.
   static loop::ExprPtr Tree(Aggregation aggregation, std::vector<loop::ExprPtr> parts);
 
  private:
   int64_t row_threads() const { return plan_.row_threads; }
-  // Of all rows of the block, and the work-item's own one for a row.
+  // Count: partial results of all rows of the block. Own: the work-item's own element for a row.
   int64_t Count() const { return plan_.Threads() * plan_.item_rows; }
   loop::ExprPtr Own() const;
-  // Between the partial results of a row.
+  // The stride between the partial results of a row.
   int64_t distance() const { return plan_.rows_first ? plan_.BlockRows() : 1; }
   bool IsOneRound() const { return joined_ == 1; }
   loop::ExprPtr Lane() const { return stages_.Var("lane"); }
@@ -44,7 +44,7 @@ class PartialResults {
   const RowStages& stages_;
   const plan::RowGroupPlan& plan_;
   const DataType type_;
-  int64_t joined_ = 8;  // that are left after the first round; 1: there is but one
+  int64_t joined_ = 8;  // partial results left after the first round; 1: there is only one round
 };
 
 }  // namespace tartan::lower

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of matrices that is a stage of a chain on GPUs, for the group.
+// Lowers a matmul that is a stage of a GPU row fusion.
 #pragma once
 
 #include "tile/lower/gpu/group_kernel.h"
@@ -8,10 +8,10 @@
 
 namespace tartan::lower {
 
-// Where the group is along the origins of a stage's block.
+// The work-group's position along the origins of a stage's block.
 GroupOrigins OriginsOf(const RowStages& stages, const plan::RowGroupStage& stage);
 
-// In the names of the chain.
+// The matmul's statements, with the names of the fused kernel.
 GroupPart LowerRowProduct(const RowStages& stages, size_t s, const plan::RowGroupStage& stage);
 
 }  // namespace tartan::lower

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel of a chain on GPUs that is no product of matrices, as the work-items of a row walk it.
+// Lowers one stage of a GPU row fusion that is not a matmul: the work-items of a row share its
+// elements.
 #pragma once
 
 #include <string>
@@ -9,20 +10,20 @@
 
 namespace tartan::lower {
 
-// A stage of a plan, or what it is for the elements left behind the last whole block of a walk.
+// A stage of the plan, or its variant for the elements after the last whole block of a blocked row.
 struct StageOfRows {
   size_t number = 0;
   const plan::RowGroupStage& stage;
 };
 
-// What a held value is called.
+// The variable of a value that stays in registers.
 std::string HeldName(int number);
 
-// The stage for the work-item "lane" of the block's row "row". `is_odd`: see PartialResults.
+// The stage for work-item "lane" of the row "row" of the block. `is_odd`: see PartialResults.
 loop::StmtPtr LowerRowStage(const RowStages& stages, const plan::RowGroupPlan& plan,
                             const StageOfRows& stage, bool is_odd);
 
-// Loads a held value that is fetched before the first stage.
+// Loads a value into registers before the first stage.
 loop::StmtPtr FetchRows(const RowStages& stages, const plan::RowGroupPlan& plan, int number);
 
 }  // namespace tartan::lower

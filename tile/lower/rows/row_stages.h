@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of chains have in common, on any device: parameters, what is kept for a block of
-// rows, and the names of it all.
+// What the stages of a row fusion share, on any device: parameters, arrays for intermediate values
+// of a block of rows, and the names of both.
 #pragma once
 
 #include <cstdint>
@@ -26,46 +26,46 @@ struct RowChainKernel {
 
 class RowStages {
  public:
-  // The chain's kernels in order. The arguments outlive the object. `arrays`: in whose array each
-  // kept tensor lies; empty: each has its own.
+  // `kernels` are the fused kernels in order. The arguments outlive the object. `arrays`: the
+  // tensor whose array each kept tensor shares; empty: each has its own.
   RowStages(const std::vector<poly::RowKernel>& kernels,
             const std::vector<poly::RowTensor>& tensors, DataType index_type,
             std::vector<int> arrays = {});
 
-  // Comments, parameters (what is written first), index type and which values they are.
+  // Creates the kernel: comments, parameters (outputs first) and index type, and the parameters'
+  // values.
   RowChainKernel Begin(const std::string& name, const std::string& plan) const;
 
   // Declares where a block begins, as RowName(a) for every row axis with several blocks; the last
-  // varies fastest. The last block is drawn back over its neighbour where blocks do not divide an
-  // axis.
+  // varies fastest. If blocks do not divide an axis, the last block overlaps the one before it.
   std::vector<loop::StmtPtr> DeclareRows(const loop::ExprPtr& number,
                                          const std::vector<int64_t>& rows,
                                          const std::vector<int64_t>& block) const;
-  // Declares the array that holds a block of a stage's result; null where that is in buffers, or in
-  // an earlier stage's array.
+  // Declares the array for a block of a stage's result; null if the result is in buffers or in an
+  // earlier stage's array.
   loop::StmtPtr DeclareKept(size_t stage, const std::vector<int64_t>& block,
                             loop::Space space) const;
-  // Those of all stages.
+  // Declares the arrays of all stages.
   std::vector<loop::StmtPtr> DeclareKept(const std::vector<int64_t>& block,
                                          loop::Space space) const;
 
-  // What a tensor that a stage reads is called.
+  // The name of a tensor that a stage reads.
   std::string NameOf(size_t stage, size_t tensor) const;
-  // A kernel's statements, written with the names that LowerKernel gives parameters, in the names
-  // of the chain.
+  // Renames a kernel's statements from the parameter names of LowerKernel to those of the fused
+  // kernel.
   loop::StmtPtr Named(size_t stage, const loop::StmtPtr& statement) const;
   VectorLoop Named(size_t stage, const VectorLoop& loop) const;
-  // Of statements in one scope.
+  // The same for statements in one scope.
   std::vector<loop::StmtPtr> Named(size_t stage, std::vector<loop::StmtPtr> statements) const;
 
-  // The statements of several stages for one place of the row, in which what one has computed for
-  // the chain is not loaded again by the next.
+  // The statements of several stages at one position of the row, without loads of values that an
+  // earlier stage has just computed.
   loop::StmtPtr WithoutReloads(const loop::StmtPtr& statements) const;
 
-  // The stage reads buffers that stages of the chain write: what lies beside its row there is
-  // another work-group's.
+  // Whether the stage reads buffers that other stages write. Elements outside its rows there belong
+  // to another work-group.
   bool ReadsWhatIsWritten(size_t stage) const;
-  // What the stage stores is in buffers, and a later stage reads it.
+  // Whether the stage stores to buffers that a later stage reads.
   bool IsReadFromBuffers(size_t stage) const;
 
   loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
@@ -75,7 +75,7 @@ class RowStages {
 
  private:
   std::string KeptName(int tensor) const;
-  // The chain's names of a kernel's parameters and of what its statements declare.
+  // Renaming from a kernel's parameters and declarations to names of the fused kernel.
   loop::Renaming Names(size_t stage, const std::set<std::string>& declared) const;
 
   const std::vector<poly::RowKernel>& kernels_;
@@ -91,7 +91,7 @@ inline void Append(std::vector<loop::StmtPtr> from, std::vector<loop::StmtPtr>* 
   for (loop::StmtPtr& statement : from) to->push_back(std::move(statement));
 }
 
-// 64-bit where some kernel, or some block of one, needs it.
+// 64-bit if some kernel, or some block of one, needs it.
 DataType RowIndexType(const std::vector<poly::RowKernel>& kernels, const LowerOptions& options);
 
 }  // namespace tartan::lower

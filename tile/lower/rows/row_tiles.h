@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of a stage that are the left factor of a later product by a matrix unit: they go to its
-// tiles.
+// Stores the results of a stage as MMA tiles, if they are the left factor of a later matmul on
+// tensor cores.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace tartan::lower {
 
-// Where `lanes` neighbours of "row" are in "tiles", which "lane" of the row's work-items has in an
-// iteration. Together these have whole vectors of a tile's line.
+// The offset in "tiles" of the `lanes` adjacent elements of row "row" that work-item "lane" has in
+// an iteration. Together the work-items of a row write whole vectors of a tile's line.
 loop::ExprPtr PlaceInTiles(const RowStages& stages, const MatrixTile& tile, int64_t lanes,
                            int64_t row_threads, const loop::ExprPtr& iteration);
 
-// The expression for a matrix unit, which sees a few of its bits: quotients by what is the same for
-// a row (`is_of_row`) are products with its reciprocal.
+// For results that tensor cores round to few bits: divisions by a value that is the same for the
+// whole row (`is_of_row`) become multiplications by its reciprocal.
 poly::ExprPtr WithReciprocals(const poly::ExprPtr& expr,
                               const std::function<bool(const poly::ExprPtr&)>& is_of_row);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains on GPUs whose work-groups walk their rows in blocks (poly::FindOnlineRows).
+// Lowers row fusions on GPUs whose rows are processed in blocks, as fused attention with online
+// softmax does (poly::FindOnlineRows).
 #pragma once
 
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace tartan::lower {
 
-// All stages of a plan with a walk, and what they carry from block to block. `stages` are those of
-// whole blocks.
+// All stages of a plan with a `walk`, and the values that they carry from block to block. `stages`
+// are those for whole blocks.
 std::vector<loop::StmtPtr> LowerRowWalk(const RowStages& stages, const plan::RowGroupPlan& plan);
 
 }  // namespace tartan::lower

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stable sorting on CPUs, a line for each work-item: by the bytes of the keys, or with a heap where
-// few elements of a long line are wanted.
+// Stable sorting on CPUs, one line per work-item: radix sort, or a heap if few elements of a long
+// line are wanted.
 #pragma once
 
 #include "tile/lower/special/sort_task.h"
@@ -8,7 +8,7 @@
 
 namespace tartan::lower {
 
-// As AddSort, on a CPU.
+// As AddSort, for CPUs.
 void AddDigitSort(const SortTask& task, SpecialContext* context);
 
 }  // namespace tartan::lower

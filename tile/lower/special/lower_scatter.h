@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scatters in parallel and yet in order: every element of the result takes its updates one after
-// the other as they stand in memory, so results are the same on every device and at every run.
+// Lowers scatters deterministically. Every element of the result takes its updates in memory order,
+// so that results are the same on every device and in every execution.
 #pragma once
 
 #include "tile/lower/special/special_context.h"
 
 namespace tartan::lower {
 
-// For kScatter, kScatterElements and kScatterNd. The result holds what it starts with: zeros for
-// kScatter, the first operand for others. Requires updates.
+// Handles kScatter, kScatterElements and kScatterNd. The result buffer is initialized: with zeros
+// for kScatter, with the first operand otherwise. Requires updates.
 void AddScatter(SpecialContext* context);
 
 }  // namespace tartan::lower

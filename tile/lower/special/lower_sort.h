@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stable sorting of lines: a rank within short runs; for longer lines passes that merge pairs of
-// runs on GPUs, every work-item a few elements of the merged run, and on CPUs a line for each
-// work-item (digit_sort.h).
+// Stable sorting of lines. Short runs are sorted by rank. Longer lines are merge-sorted on GPUs,
+// each work-item merging a few elements; CPUs sort one line per work-item (digit_sort.h).
 #pragma once
 
 #include "tile/lower/special/sort_task.h"
@@ -9,7 +8,7 @@
 
 namespace tartan::lower {
 
-// NaN is greater than all else, and equal keys keep their order. Requires keys.
+// NaN is greater than everything else, and equal keys keep their order. Requires keys.
 void AddSort(const SortTask& task, SpecialContext* context);
 
 }  // namespace tartan::lower

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for what no contraction says: scatter, sort, running sums, random numbers.
+// Lowers operations that are not contractions: scatter, sort, cumulative sums, random numbers.
 #pragma once
 
 #include <string>
@@ -15,13 +15,14 @@
 namespace tartan::lower {
 
 struct SpecialKernels {
-  std::vector<SpecialLaunch> launches;  // run one after the other
+  std::vector<SpecialLaunch> launches;  // in order of execution
   std::vector<ScratchBuffer> scratch;
 };
 
-// The operand whose elements the result starts with; -1: none.
+// The operand whose elements initialize the result; -1: none.
 int CopiedOperand(ir::SpecialKind kind);
-// The result starts as zeros. Where neither is so, the kernels write every element.
+// Whether the result is initialized with zeros. Otherwise, without a CopiedOperand, the kernels
+// write every element.
 bool StartsAsZeros(ir::SpecialKind kind);
 
 // `operands` and `result` are the shapes of the special operation's operands and value.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of special operations are made with: buffers by number, index arithmetic, and
-// launches over a number of items.
+// Builds the kernels of special operations: numbered buffers, index arithmetic, and launches over a
+// number of items.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@
 
 namespace tartan::lower {
 
-// A buffer that the kernels of one special operation hand to each other.
+// A temporary buffer between the kernels of one special operation.
 struct ScratchBuffer {
   TensorShape shape;
-  // The value of all its elements; kernels write those without one.
+  // The value with which all elements are filled; nothing: kernels write them.
   std::optional<double> value;
 };
 
-// Buffers have numbers: 0 the result, 1 … the operands, then scratch buffers.
+// Buffers are numbered: 0 is the result, 1 … are the operands, then scratch buffers follow.
 struct SpecialLaunch {
   loop::Kernel kernel;
   std::vector<int> buffers;  // one per parameter
@@ -44,25 +44,26 @@ class SpecialContext {
   const TensorShape& result() const { return shapes_[0]; }
   const TensorShape& shape(int buffer) const { return shapes_[buffer]; }
   const HardwareSettings& settings() const { return settings_; }
-  // One work-item is a task of a thread of its own.
+  // Whether each work-item runs as a task on one thread.
   bool is_cpu() const { return settings_.threads == 1; }
   DataType index_type() const { return index_type_; }
   bool takes_sizes() const { return takes_sizes_; }
 
   int AddScratch(TensorShape shape, std::optional<double> value = std::nullopt);
 
-  // A kernel's parameter: `name` in its statements.
+  // A kernel parameter; `name` is its name in the statements.
   struct Argument {
     std::string name;
     int buffer;
     bool is_output = false;
-    // The integer type that the kernel sees the elements' bits in; kInvalid: their own type.
+    // The integer type as which the kernel reads the elements' bits; kInvalid: the elements' own
+    // type.
     DataType bits = DataType::kInvalid;
   };
   // The result as "out0" and the operands as "in0" ….
   std::vector<Argument> ResultAndOperands() const;
-  // Appends the launch of a kernel that runs `body`, which may use the variable "item", for items
-  // 0 … items - 1.
+  // Appends the launch of a kernel that runs `body` for items 0 … items - 1; `body` may use the
+  // variable "item".
   void Launch(int64_t items, const std::vector<Argument>& arguments,
               std::vector<loop::StmtPtr> body);
 
@@ -70,8 +71,8 @@ class SpecialContext {
   std::vector<ScratchBuffer> TakeScratch() { return std::move(scratch_); }
 
   loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
-  // A number that follows from sizes: an argument of the next launch where kernels take them as
-  // arguments. `role` tells it from others of that kernel.
+  // A value that follows from sizes: an argument of the next launch if kernels take sizes as
+  // arguments. `role` distinguishes it from others of that kernel.
   loop::ExprPtr Size(const std::string& role, int64_t value) {
     return takes_sizes_ ? sizes_.Get(role, value) : Number(value);
   }
@@ -80,7 +81,7 @@ class SpecialContext {
                              bool is_mutable = false) const {
     return loop::MakeDeclare({index_type_, 1}, name, std::move(value), is_mutable);
   }
-  // Elements of the operands and of the result under the names of ResultAndOperands.
+  // Elements of the operands and of the result, under the names of ResultAndOperands.
   loop::ExprPtr Load(int operand, loop::ExprPtr index, int lanes = 1) const;
   loop::ExprPtr LoadResult(loop::ExprPtr index, int lanes = 1) const;
   loop::StmtPtr StoreResult(loop::ExprPtr index, loop::ExprPtr value) const;
