@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of an ExprEmitter: from memory in vectors, squares or lane by lane, from staged arrays, and
-// from what neighbours in a tile have read.
+// The part of ExprEmitter that emits reads: vectors, transposed square blocks, lane by lane, from
+// staged arrays, and from values that other positions of the tile have loaded.
 #include <algorithm>
 #include <set>
 
@@ -19,7 +19,7 @@ bool ExprEmitter::IsAligned(const math::Affine& flat) const {
 }
 
 bool ExprEmitter::IsSliding(int access) {
-  // By other strides, other positions have one place.
+  // With other strides, other positions share an element.
   if (indices_.has_size_arguments()) return false;
   if (auto it = sliding_.find(access); it != sliding_.end()) return it->second;
   const poly::TensorAccess& read = flat_.accesses[access];
@@ -76,8 +76,8 @@ loop::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tenso
       expr->type != DataType::kBool && !VaryByLane(guard) && HasVector(access.tensor, guard);
   const math::Rational stride = flat.coefficient(vector_.index);
   if (together && stride == math::Rational(1)) {
-    // GPUs load vectors that begin anywhere one by one: so that each element is loaded once where
-    // vectors overlap, these are elements from the beginning.
+    // GPUs load unaligned vectors element by element. Explicit scalar loads let overlapping vectors
+    // share them.
     const math::Affine first = flat + math::Affine::Constant(ShiftAt(flat, position_));
     if (!lanes_are_aligned_ || IsAligned(first)) return emit(vector_.lanes);
     const std::string name = NewName();
@@ -90,12 +90,12 @@ loop::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tenso
     }
     return loop::LoadFrom(name, expr->type, indices_.Number(0), vector_.lanes);
   }
-  // GPUs load elements one by one.
+  // Stride 2. GPUs load elements one by one instead.
   if (together && stride == math::Rational(2) && vector_.lanes >= plan::cpu::kWideLanes) {
     const int lanes = vector_.lanes;
-    // Pairs begin at even places: both elements are there where one is, neighbours that are read,
-    // too, share the loads, and vectors rarely cross a line. Else two vectors overlap in one
-    // element, so that nothing is read behind the last of them.
+    // Pairs begin at even addresses: if one element exists, both do; adjacent reads share the
+    // loads, and vectors rarely cross a cache line. Otherwise two vectors overlap in one element,
+    // so that nothing is read past the last one.
     const std::optional<int> second = PlaceInPair(flat, access.tensor);
     const int begin = second.value_or(0);
     const loop::ExprPtr low = Name(emit(lanes, -begin));
@@ -160,7 +160,7 @@ loop::ExprPtr ExprEmitter::EmitTransposed(const poly::ExprPtr& expr, const math:
           Name(Load(access.tensor, indices_.Emit(flat, position_), lanes, Unproven(access.guard))));
       ++position_[vector_.index];
     }
-    // Halves change places, then halves of halves, until lines are columns.
+    // Transposes the square by swapping blocks of decreasing size.
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
       std::vector<int> low, high;
       for (int i = 0; i < lanes; ++i) {
@@ -183,7 +183,7 @@ loop::ExprPtr ExprEmitter::EmitTransposed(const poly::ExprPtr& expr, const math:
 
 loop::ExprPtr ExprEmitter::Load(int tensor, loop::ExprPtr index, int lanes,
                                 const std::vector<math::RangeConstraint>& guard, bool is_aligned) {
-  // Outside the guard the first elements are read instead: a load is never out of bounds.
+  // If the guard fails, the first elements are read instead, so that a load is never out of bounds.
   if (const loop::ExprPtr condition = EmitConditions(guard); condition != nullptr) {
     index = loop::Select(condition, index, indices_.Number(0));
   }
@@ -192,7 +192,7 @@ loop::ExprPtr ExprEmitter::Load(int tensor, loop::ExprPtr index, int lanes,
 }
 
 bool ExprEmitter::HasVector(int tensor, const std::vector<math::RangeConstraint>& guard) const {
-  // At other sizes there are others; where no guard sends the read elsewhere, the tile is in it.
+  // The tensor may be smaller at other sizes; without a guard the tile is always inside the tensor.
   if (indices_.has_size_arguments() && guard.empty()) return true;
   return flat_.tensors[tensor].shape.element_count() >= vector_.lanes;
 }

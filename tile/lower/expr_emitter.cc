@@ -30,14 +30,14 @@ loop::ExprPtr Zero(DataType type) {
   return IsFloat(type) ? loop::Float(0, type) : loop::Int(0, type);
 }
 
-// A flag as one per lane.
+// Broadcasts a scalar condition to a mask.
 loop::ExprPtr AsMask(const loop::ExprPtr& value, int lanes) {
   if (value->type.lanes > 1 || value->type.element != DataType::kBool) return value;
   const loop::ExprPtr number = loop::Select(value, loop::Int(1), loop::Int(0));
   return loop::ApplyOp(ScalarOp::kNotEqual, {loop::Splat(number, lanes), loop::Int(0)});
 }
 
-// Counts the operations on masks that the mask is made of, up to `limit`.
+// Counts the mask operations of which a mask consists, up to `limit`.
 int MaskOperations(const loop::ExprPtr& mask, int limit) {
   const auto* apply = std::get_if<loop::Apply>(&mask->node);
   if (limit == 0 || apply == nullptr || !IsMask(apply->operands[0])) return 0;
@@ -183,8 +183,8 @@ bool ExprEmitter::CanBeNamed(const loop::ExprPtr& value) const {
 }
 
 loop::ExprPtr ExprEmitter::Name(loop::ExprPtr value) {
-  // A mask has no variable of its own: a long one is kept as numbers, or chains of masks would
-  // double with each use.
+  // A mask cannot be stored in a variable. A long mask expression is kept as integers, because the
+  // size of nested masks would double with each use.
   if (constexpr int kLongMask = 12;
       IsMask(value) && MaskOperations(value, kLongMask) == kLongMask) {
     const loop::ExprPtr number = loop::Splat(loop::Int(1), value->type.lanes);
@@ -289,7 +289,7 @@ loop::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
     operands.push_back(is_number   ? indices_.LiteralNumber(operand)
                        : is_chosen ? EmitChosen(operand)
                                    : Emit(operand));
-    // What is decided already leaves no trace of the other value.
+    // If the condition is a constant, the operand that is not selected is not emitted.
     const bool is_condition = apply.op == ScalarOp::kSelect && operands.size() == 1;
     const auto decided = is_condition ? loop::LiteralValue(operands[0]) : std::nullopt;
     if (decided && operands[0]->type.lanes == 1) return Emit(apply.operands[*decided ? 1 : 2]);
@@ -348,7 +348,7 @@ loop::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstrain
 }
 
 loop::ExprPtr ExprEmitter::EmitMasks(const std::vector<math::RangeConstraint>& constraints) {
-  std::vector<math::RangeConstraint> same;  // in all lanes
+  std::vector<math::RangeConstraint> same;  // the same in all lanes
   for (const math::RangeConstraint& constraint : constraints) {
     if (!VariesByLane(DependenceOf(constraint.poly))) same.push_back(constraint);
   }

@@ -14,7 +14,7 @@ loop::ExprPtr Sum(const loop::ExprPtr& sum, loop::ExprPtr term) {
   return sum == nullptr ? std::move(term) : loop::Add(sum, std::move(term));
 }
 
-// The polynomial's strides: equal for what is read or written at the same places.
+// A key of the polynomial's strides: accesses with equal strides share arguments.
 std::string StridesOf(const math::Affine& poly, size_t count) {
   std::string text;
   for (size_t i = 0; i < count; ++i) {
@@ -41,7 +41,7 @@ loop::ExprPtr IndexEmitter::EmitWithSizes(const math::Affine& poly, const Positi
                                           int64_t offset) const {
   const std::string strides = StridesOf(poly, values_.size());
   loop::ExprPtr sum;
-  loop::ExprPtr moved;  // from the tile's first position
+  loop::ExprPtr moved;  // the offset from the tile's first position
   for (size_t i = 0; i < values_.size(); ++i) {
     const int64_t coefficient = poly.coefficient(static_cast<int>(i)).numerator();
     if (coefficient == 0) continue;
@@ -65,7 +65,7 @@ loop::ExprPtr IndexEmitter::EmitCompared(const math::RangeConstraint& constraint
                                          int64_t shift) const {
   const math::Affine& poly = constraint.poly;
   if (sizes_ == nullptr) return Emit(poly + math::Affine::Constant(shift));
-  constexpr int64_t kMostSteps = 8;  // of a window; what is more is a size
+  constexpr int64_t kMostSteps = 8;  // maximum step of a window; a larger coefficient is a size
   loop::ExprPtr sum;
   const std::string strides = StridesOf(poly, values_.size());
   for (size_t i = 0; i < values_.size(); ++i) {

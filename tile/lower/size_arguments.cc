@@ -11,8 +11,8 @@
 namespace tartan::lower {
 namespace {
 
-// Operations that a literal operand may be an argument of. A division of integers by an argument is
-// slower than one by a literal, but much faster than a driver compiles one more kernel.
+// Operations whose constant operand may become an argument. Integer division by an argument is
+// slower than by a constant, but compiling another kernel would take much longer.
 bool IsPlain(ScalarOp op) {
   constexpr ScalarOp kOps[] = {ScalarOp::kAdd,    ScalarOp::kSub, ScalarOp::kMul,
                                ScalarOp::kDiv,    ScalarOp::kMod, ScalarOp::kNeg,

@@ -16,7 +16,7 @@ namespace {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-// What a second cache holds beside everything else.
+// Bytes of an operand that stay in the L2 cache without prefetching (empirical).
 constexpr int64_t kCachedBytes = int64_t{1} << 20;
 
 class PanelFetch {
@@ -39,15 +39,15 @@ class PanelFetch {
   }
 
  private:
-  // The index that runs divide, or -1.
+  // The index that the plan splits into K chunks, or -1.
   int Run() const { return plan_.block ? plan_.block->run_index : -1; }
   int64_t StepsAlong(int r) const { return r == Run() ? plan_.block->run : flat_.indices[r].range; }
 
-  // The rows of a panel: one for each step of the reduction.
+  // The rows of a panel: one per step of the reduction.
   struct Rows {
-    int64_t width = 0;  // in elements, without a gap to the next; 0: they do not lie so
-    int64_t steps = 1;  // of a run
-    int64_t all = 1;    // of a panel
+    int64_t width = 0;  // elements per row, contiguous; 0: the rows are not contiguous
+    int64_t steps = 1;  // rows per K chunk
+    int64_t all = 1;    // rows per panel
   };
 
   Rows RowsOf(const std::vector<int64_t>& strides) const {
@@ -70,10 +70,11 @@ class PanelFetch {
     return is_whole && goes_on ? rows : Rows();
   }
 
-  // The loops of a task around a tile, from the inside.
+  // The innermost loops of a task around a tile.
   struct Loops {
-    int panels = -1;  // over panels that lie behind each other, if several are used by turns
-    int tiles = -1;   // over tiles that all use these
+    // loop over consecutive panels, if tiles alternate between several; -1: one panel
+    int panels = -1;
+    int tiles = -1;  // loop over the tiles that use the same panels
   };
 
   Loops Find(const std::vector<int64_t>& strides, int64_t panel) const {
@@ -92,7 +93,7 @@ class PanelFetch {
     return loops;
   }
 
-  // Of a task.
+  // The values of index i in a task.
   int64_t Length(int i) const { return std::min(plan_.task[i], flat_.indices[i].range); }
 
   bool IsStaged(int access) const {
@@ -100,7 +101,7 @@ class PanelFetch {
            std::count(plan_.block->staged.begin(), plan_.block->staged.end(), access);
   }
 
-  // Places behind the end, which nothing is fetched from, are still numbers of the index type.
+  // Addresses of prefetches past the end of the tensor must still fit the index type.
   bool CanBePassed(const poly::Tensor& tensor, int64_t panel) const {
     return tensor.shape.element_count() <= (MaxInteger(indices_.type()) >> 1) - panel;
   }
@@ -120,7 +121,8 @@ class PanelFetch {
     const Loops loops = Find(at.strides, Run() >= 0 ? 0 : run * width);
     if (loops.tiles < 0 || !CanBePassed(tensor, run * width)) return nullptr;
     const int64_t tiles = math::CeilDiv(Length(loops.tiles), plan_.unroll[loops.tiles]);
-    // In a step as much as lets the tiles come to the end of what follows, a line at most.
+    // Elements per step: the tiles together prefetch one panel, and each at most a cache line per
+    // step.
     const int64_t line = plan::cpu::kLineBytes / ByteWidth(tensor.shape.type);
     const int64_t part = std::min(math::CeilDiv(width, tiles), line);
     ExprPtr tile = loop::Mod(

@@ -90,7 +90,8 @@ Reduction::Reduction(const poly::FlatContraction& flat, const plan::CpuPlan& pla
 
 bool Reduction::VectorIsReduced() const { return plan_.vector_index >= flat_.output_index_count; }
 
-// Along a reduced index the elements that fill no tile are aggregated one by one.
+// Whether elements along a reduced vector index are left that fill no tile; they are aggregated
+// singly.
 bool Reduction::HasTail() const {
   return VectorIsReduced() &&
          (indices_.has_size_arguments() ||
@@ -179,7 +180,7 @@ ExprPtr Reduction::Hit() const {
                        {loop::Var("hit", {DataType::kInt32, 1}), loop::Int(0)});
 }
 
-// The position in the loop order of the last looped index the constraint needs, plus 1.
+// The number of outer loop levels after which the constraint can be evaluated.
 int Reduction::LevelOf(const math::RangeConstraint& constraint) const {
   int level = 0;
   for (size_t l = 0; l < plan_.reduction_order.size(); ++l) {
@@ -199,8 +200,8 @@ bool Reduction::DependsOnTile(const math::RangeConstraint& constraint) const {
   return false;
 }
 
-// Each constraint is checked as soon as the indices it needs are known. Those on the tile divide
-// the work: where they hold all over the tile nothing is checked inside.
+// Each constraint is checked as soon as the indices it needs are known. Constraints on the tile
+// select between two versions: if they hold for the whole tile, the inner code checks nothing.
 StmtPtr Reduction::Loops(int level, bool checked) {
   std::vector<math::RangeConstraint> known;
   for (const math::RangeConstraint& constraint : flat_.constraints) {
@@ -237,7 +238,7 @@ StmtPtr Reduction::Loop(int level, bool checked) {
   const ExprPtr whole = indices_.Size(absl::StrCat("whole ", i), range / step * step);
   StmtPtr vectors = Steps(level, checked, indices_.Number(0), whole, step);
   if (!HasTail()) return vectors;
-  // Constraints that need this index were not looked at yet.
+  // The tail must check the constraints that need this index.
   const bool check_tail = checked || tile_level_ > level;
   return loop::MakeBlock(
       {std::move(vectors), loop::MakeFor(names_[i], whole, indices_.Size(RangeRole(i), range),
@@ -261,7 +262,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
     parts.push_back(loop::MakeFor(name, begin, rest, Loops(level + 1, checked), step));
   }
   const std::string from = steps == 1 ? name : absl::StrCat(name, depth_ == 0 ? "from" : "part");
-  // Tails are added up by loops inside this one.
+  // Otherwise the loops inside this one add up the tails.
   const bool with_tails = HasTail() && i != plan_.vector_index;
   std::vector<StmtPtr> statements = BeginRun(with_tails);
   const bool is_one = plan_.block && plan_.block->run_index == i && plan_.block->run == length;
@@ -284,7 +285,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   return loop::MakeBlock(std::move(parts));
 }
 
-// How long runs are, and how many there are, are arguments too.
+// The loop in chunks whose length and number are kernel arguments.
 StmtPtr Reduction::RunsOfAnyLength(int level, bool checked, const ExprPtr& end, int64_t length) {
   const int i = plan_.reduction_order[level];
   const int64_t step = i == plan_.vector_index ? plan_.unroll[i] : 1;
@@ -334,7 +335,7 @@ std::vector<StmtPtr> Reduction::EndRun(bool with_tails) {
   return statements;
 }
 
-// Runs of `length` values of the index end where its loop does.
+// Whether chunks of `length` values of the index divide its loop evenly.
 bool Reduction::RunsDivide(int i, int64_t length) const {
   const bool is_block_run = plan_.block && plan_.block->run_index == i;
   const int64_t range = flat_.indices[i].range;
@@ -355,7 +356,8 @@ std::vector<math::RangeConstraint> Reduction::OpenConstraints() const {
 ExprPtr Reduction::HoldsEverywhere(const std::vector<math::RangeConstraint>& constraints) const {
   ExprPtr all = loop::Bool(true);
   for (const math::RangeConstraint& constraint : constraints) {
-    int64_t below = 0;  // how far the polynomial goes down and up within the tile
+    // minimum and maximum of the polynomial within the tile, relative to its first point
+    int64_t below = 0;
     int64_t above = 0;
     for (size_t i = 0; i < flat_.indices.size(); ++i) {
       const int64_t reach =
@@ -386,7 +388,7 @@ ExprPtr Reduction::Total(int output_position, std::vector<StmtPtr>* block) const
   for (int lane = 0; lane < plan_.lanes; ++lane) {
     parts.push_back(loop::LaneOf(loop::Var(name, AccumulatorType(false)), lane));
   }
-  for (; parts.size() > 1; parts.resize(parts.size() / 2)) {  // by halves
+  for (; parts.size() > 1; parts.resize(parts.size() / 2)) {  // tree reduction
     for (size_t i = 0; i < parts.size() / 2; ++i) {
       parts[i] = loop::ApplyOp(op, {parts[i], parts[i + parts.size() / 2]});
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reduction computes at the points of a tile; reduction.cc has the loops around it.
+// The part of Reduction that computes the points of a tile; reduction.cc has the loops.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -46,8 +46,8 @@ std::vector<Reduction::Point> Reduction::Points(bool is_tail) const {
   return points;
 }
 
-// Vectors stay in registers and what is the same for all lanes is there for one row at a time
-// (plan::FitsRegisters).
+// Orders the points row by row: vectors stay in registers, and values that are the same for all
+// lanes are in a register for one row at a time (plan::FitsRegisters assumes this).
 void Reduction::PutRowsOutside(std::vector<Point>* points) const {
   const int v = plan_.vector_index;
   if (v < 0 || v >= flat_.output_index_count) return;
@@ -69,7 +69,7 @@ void Reduction::PutRowsOutside(std::vector<Point>* points) const {
   });
 }
 
-// Points that read the same element one after the other: it need not stay in a register for longer.
+// Makes points that read the same element consecutive, so that it occupies a register only briefly.
 void Reduction::PutNextToEachOther(std::vector<Point>* points) const {
   const int count = static_cast<int>(flat_.indices.size());
   for (const poly::TensorAccess& access : flat_.accesses) {
@@ -119,7 +119,8 @@ StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
   };
   const auto emitter = make_emitter("t");
   emitter->CheckReads(others);
-  const auto careful = make_emitter("c");  // for points that decided constraints leave out in part
+  // for points that some decided constraint excludes in part
+  const auto careful = make_emitter("c");
   if (!decided.empty()) careful->CheckReads(OpenConstraints());
   for (const Point& point : points) {
     const ExprPtr value = decided.empty() ? Checked(point.position, others, emitter.get())
@@ -152,7 +153,8 @@ ExprPtr Reduction::Checked(const Position& position,
   return loop::Select(valid, loop::Splat(value, lanes), loop::Splat(identity, lanes));
 }
 
-// A vector that is valid in part is computed where all of it is, and its lanes moved.
+// A partly valid vector is computed at a nearby position where all lanes are valid, then its lanes
+// move.
 ExprPtr Reduction::Decided(const Position& position, const VectorShape& vector,
                            const std::vector<math::RangeConstraint>& decided,
                            const std::vector<math::RangeConstraint>& others, ExprEmitter* emitter,

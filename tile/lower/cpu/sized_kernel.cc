@@ -20,7 +20,7 @@ namespace {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-// Names that say nothing of the program: one kernel serves many.
+// Generic names, because one kernel serves many programs.
 std::vector<std::string> IndexNames(const poly::FlatContraction& flat) {
   std::vector<std::string> names;
   for (size_t i = 0; i < flat.indices.size(); ++i) names.push_back(absl::StrCat("i", i));
@@ -62,11 +62,11 @@ class SizedLowerer {
   int64_t Range(int i) const { return flat_.indices[i].range; }
   ExprPtr RangeOf(int i) const { return indices_.Size(RangeRole(i), Range(i)); }
   loop::Type IndexType() const { return {indices_.type(), 1}; }
-  // The tile has all of it, at every size of the program.
+  // Whether the tile covers the whole range of the index, at every size of the program.
   bool IsWhole(int i) const {
     return (flat_.indices[i].is_lane || chosen_.count(i) > 0) && plan_.unroll[i] >= Range(i);
   }
-  // The indices that choices depend on: how many there are is what the choices are.
+  // The indices on which choices depend: their number of values is the number of alternatives.
   static std::set<int> ChosenBy(const poly::FlatContraction& flat) {
     std::set<int> chosen;
     poly::VisitExprs(flat, [&](const poly::Expr& expr) {
@@ -78,11 +78,11 @@ class SizedLowerer {
     return chosen;
   }
 
-  // A tile to a work-item: loops are long to compile, and a work-group is soon started. The
-  // innermost index is the first dimension of the launch, so that neighbours on GPUs are neighbours
-  // in memory and CPUs walk the tiles in the order of the plan; what two dimensions do not hold is
-  // the third. Elementwise tiles are too small for that on CPUs: there is a loop over the innermost
-  // index.
+  // One tile per work-item: loops take long to compile, and starting a work-group is cheap. The
+  // innermost index is the launch's first dimension, so that adjacent GPU work-items access
+  // adjacent memory and CPUs process tiles in the plan's order. Dimensions past two are merged into
+  // the third. Elementwise tiles are too small for this on CPUs, so a loop over the innermost index
+  // remains.
   StmtPtr Item(loop::Kernel* kernel) {
     std::vector<int> looped;  // the innermost first
     for (size_t level = plan_.order.size(); level-- > 0;) {
@@ -118,9 +118,9 @@ class SizedLowerer {
   ExprPtr Work(int dimension) const {
     return loop::Work(loop::WorkId::kGlobal, dimension, indices_.type());
   }
-  // A tile of rows where there are fewer is one row, several times.
+  // Whether tiles along the index may have more rows than exist; they then repeat one row.
   bool RepeatsRows(int i) const { return !IsWhole(i) && plan::HasFreeRows(flat_, plan_, i); }
-  // From one tile to the next.
+  // The distance between consecutive tiles.
   int64_t Advance(int i) const {
     return RepeatsRows(i) && plan_.unroll[i] > Range(i) ? 1 : plan_.unroll[i];
   }
@@ -133,7 +133,8 @@ class SizedLowerer {
     return plan_.unroll[i] == 1 ? RangeOf(i) : indices_.Size(absl::StrCat("steps ", i), Steps(i));
   }
 
-  // The index where its tile begins; the last one is drawn back so that it is whole.
+  // Declares the index at the beginning of a tile. The last tile overlaps the one before it, so
+  // that it is complete.
   StmtPtr DeclareAt(int i, const ExprPtr& begin) {
     indices_.Set(i, loop::Var(names_[i], IndexType()));
     if (plan_.unroll[i] == 1) return loop::MakeDeclare(IndexType(), names_[i], begin);
@@ -145,13 +146,13 @@ class SizedLowerer {
     return DeclareAt(i, loop::Mul(step, AdvanceOf(i)));
   }
 
-  // The tile of a work-item that may lie behind the range.
+  // The tile of a work-item, if it is within the range.
   StmtPtr InRange(int i, const ExprPtr& step) {
     std::vector<StmtPtr> statements = {DeclareStep(i, step), Tile()};
     return loop::MakeIf(loop::Less(step, StepsOf(i)), loop::MakeBlock(std::move(statements)));
   }
 
-  // The tiles of a task.
+  // The loop over the tiles of a task.
   StmtPtr Loop(int i, const ExprPtr& number) {
     const ExprPtr task = indices_.Size(absl::StrCat("task ", i), plan_.task[i]);
     const std::string counter = absl::StrCat(names_[i], "step");
@@ -185,7 +186,7 @@ class SizedLowerer {
 
 loop::Kernel LowerSizedKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                               const std::string& name, const LowerOptions& options) {
-  // On CPUs positions in 64 bits serve all sizes; GPUs are slow at them.
+  // On CPUs 64-bit addresses serve all sizes; on GPUs 64-bit arithmetic is slow.
   const bool is_wide = plan.threads == 1 || options.force_64bit_indices || NeedsWideIndices(flat);
   return SizedLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);
 }

@@ -10,20 +10,25 @@
 namespace tartan::lower {
 namespace {
 
+// Terms per chunk of the shortest kind, for tiles with few accumulators.
 constexpr int64_t kFineRun = 16;
+// Terms per chunk of sums shorter than kLongSum.
 constexpr int64_t kShortRun = 64;
+// Terms per chunk of sums of at least kLongSum terms.
 constexpr int64_t kLongRun = 128;
 constexpr int64_t kLongSum = 4 * kLongRun;
-constexpr int64_t kBlockRun = 2 * kLongRun;  // of a step alone: a block of weights with one scale
-// Accumulators of a tile that leave registers for those of runs.
+// terms per chunk that is one loop step: a block of weights with one scale
+constexpr int64_t kBlockRun = 2 * kLongRun;
+// Vector accumulators of a tile up to which chunk accumulators fit the registers beside them.
 constexpr int64_t kFewAccumulators = 4;
 
-// Steps of a plan's loop over so many values of a reduced index.
+// Iterations of the plan's loop over `range` values of a reduced index.
 int64_t StepsOf(const plan::CpuPlan& plan, int i, int64_t range) {
   return std::max<int64_t>(1, range / std::max<int64_t>(1, plan.unroll[i]));
 }
 
-// As few runs as there must be, or a few more where those are equally long.
+// Steps per chunk, for as few chunks as possible, or up to twice as many if these have equal
+// lengths.
 int64_t StepsInRun(int64_t steps, int64_t longest) {
   if (longest <= 1) return 1;
   const int64_t least = (steps + longest - 1) / longest;
@@ -41,7 +46,8 @@ bool HasFewAccumulators(const poly::FlatContraction& flat, const plan::CpuPlan& 
   return count <= kFewAccumulators * plan.lanes;
 }
 
-// Neighbouring outputs read the same elements at other values of the reduced index, as windows do.
+// Whether adjacent outputs read the same elements at other values of the reduced index, as windows
+// do.
 bool IsWindow(const poly::FlatContraction& flat, int reduced) {
   const int count = static_cast<int>(flat.indices.size());
   return std::any_of(
@@ -55,7 +61,7 @@ bool IsWindow(const poly::FlatContraction& flat, int reduced) {
       });
 }
 
-// Numbers that an accumulator takes in one run.
+// The maximum number of terms per chunk for a sum of `all` terms.
 int64_t LongestRun(int64_t all, bool are_few) {
   if (all >= kLongSum) return kLongRun;
   if (all >= 2 * kShortRun) return kShortRun;
@@ -67,7 +73,7 @@ int64_t LongestRun(int64_t all, bool are_few) {
 SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan) {
   if (flat.aggregation != Aggregation::kSum || flat.accumulator_type != DataType::kFloat32)
     return {};
-  int64_t inside = 1;  // numbers for each accumulator within a step
+  int64_t inside = 1;  // terms per accumulator within a step
   int64_t all = 1;
   for (int i : plan.reduction_order) {
     const bool is_unrolled = plan::IsUnrolled(flat, plan, i);
@@ -83,9 +89,11 @@ SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan) 
     if (plan::IsUnrolled(flat, plan, i)) continue;
     const bool is_block_run = plan.block && plan.block->run_index == i;
     const int64_t steps = StepsOf(plan, i, is_block_run ? plan.block->run : flat.indices[i].range);
-    // The runs of a block that walks the outermost loop: what is inside is a run, too.
+    // If each step of the outermost loop has a factor of its own, what is inside the step is a
+    // chunk.
     if (is_step && level == 0 && inside >= kFineRun) return {.level = 0, .steps = 1};
-    // Shorter ones leave a chain of all partial sums, which is still shorter than one of all terms.
+    // Chunks of the cache block, if not too long. Many short chunks make a longer sum of partial
+    // results, which is still shorter than one sum of all terms.
     constexpr int64_t kLeastBlockRun = kFineRun / 2;
     if (is_block_run && level == 0 && steps * inside >= kLeastBlockRun &&
         steps * inside <= kLongRun) {
@@ -124,7 +132,7 @@ SumRuns DivideAnySum(const poly::FlatContraction& flat, const plan::CpuPlan& pla
   SumRuns runs;
   runs.level = static_cast<int>(plan.reduction_order.size()) - 1;
   const int64_t steps = StepsOf(plan, innermost, flat.indices[innermost].range);
-  // The error is least where runs are as long as they are many.
+  // The error is minimal if the chunk length is about the number of chunks.
   int64_t length = kFineRun;
   while (length < kLongRun && length * length < all) length *= 2;
   runs.steps = std::min(length, steps);

@@ -18,7 +18,7 @@ bool IsCopiedStep(const math::Rational& step) {
 
 }  // namespace
 
-// The loops that copy an access's elements for a block and run.
+// Emits the loops that copy an access's elements for a cache block and K chunk.
 class StagedCopy {
  public:
   StagedCopy(const TaskBlock& block, const TaskBlock::Staged& staged,
@@ -38,7 +38,7 @@ class StagedCopy {
       Place(plan.order[at], indices_.value(plan.order[at]));
     }
     const std::vector<int> inside(plan.order.begin() + plan.block->level, plan.order.end());
-    // The tensor is read in the order in which it lies.
+    // The loop order follows the tensor's memory layout.
     if (neighbours_ >= 0) add(Kind::kReduced, plan.reduction_order);
     add(Kind::kTile, inside);
     if (in_vectors_) add(Kind::kReduced, plan.reduction_order);
@@ -78,7 +78,7 @@ class StagedCopy {
     }
   }
 
-  // Tiles lie where those of the kernel do: the last one is drawn back.
+  // Copies overlap like the kernel's own tiles: the last one begins early enough to be complete.
   StmtPtr Tiles(int i, size_t depth) {
     const int64_t step = plan().unroll[i];
     const bool is_loop = plan().task[i] > step;
@@ -134,7 +134,7 @@ class StagedCopy {
                           lanes);
   }
 
-  // Two vectors that share an element, so that nothing is read behind the last one.
+  // Two loads that share one element, so that nothing is read past the last element.
   ExprPtr EveryOther(int64_t offset, int lanes) const {
     if (lanes == 1) return Neighbours(offset, 1);
     std::vector<int> chosen;
@@ -146,12 +146,12 @@ class StagedCopy {
   const TaskBlock& block_;
   const TaskBlock::Staged& staged_;
   const std::vector<TaskBlock::Task>& tasks_;
-  IndexEmitter indices_;  // of the copy's own loops
+  IndexEmitter indices_;  // the index values in the copy's own loops
   bool in_vectors_ = false;
-  int neighbours_ = -1;  // rows that are copied together
+  int neighbours_ = -1;  // the index whose rows are copied together, or -1
   std::vector<Loop> loops_;
   std::vector<ExprPtr> offsets_;  // of the tile, per output index
-  std::vector<ExprPtr> places_;   // terms of the position within it
+  std::vector<ExprPtr> places_;   // terms of the position within the tile
 };
 
 TaskBlock::TaskBlock(const poly::FlatContraction& flat, const plan::CpuPlan& plan,

@@ -19,7 +19,7 @@ namespace {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-// An underscore keeps names from Tile apart from keywords, functions and parameters.
+// An underscore distinguishes names from Tile from keywords, functions and parameters.
 std::vector<std::string> UniqueNames(const poly::FlatContraction& flat) {
   std::vector<std::string> names;
   std::set<std::string> taken;
@@ -111,8 +111,8 @@ class TaskLowerer {
     return loop::MakeBlock(std::move(statements));
   }
 
-  // Declares where the work-item's task begins in each output index; the last loop's index varies
-  // fastest.
+  // Declares the beginning of the work-item's task in each output index; the last loop's index
+  // varies fastest.
   std::vector<StmtPtr> DecodeItem(const ExprPtr& item, int64_t items) {
     std::vector<StmtPtr> statements;
     begin_.assign(flat_.output_index_count, Number(0));
@@ -141,7 +141,8 @@ class TaskLowerer {
     return loop::Select(loop::Less(end, Number(range)), end, Number(range));
   }
 
-  // The loops of a work-item from `level` on, with what the plan's block puts around its own.
+  // The work-item's loops from `level` on, including the copies and K chunks of the plan's cache
+  // block.
   StmtPtr OutputLoops(size_t level) {
     if (!block_ || level != static_cast<size_t>(plan_.block->level)) return LoopsFrom(level);
     std::vector<TaskBlock::Task> tasks;
@@ -149,7 +150,7 @@ class TaskLowerer {
     return block_->Emit(tasks, [&] { return LoopsFrom(level); });
   }
 
-  // The last tile of an index is drawn back so that it is whole.
+  // The last tile along an index overlaps the one before it, so that it is complete.
   StmtPtr LoopsFrom(size_t level) {
     if (level == plan_.order.size()) return Tile();
     const int i = plan_.order[level];
@@ -173,7 +174,8 @@ class TaskLowerer {
                          WithTileAt(i, loop::Var(counter, IndexType()), names_[i], level), step);
   }
 
-  // What a step of the loop over index i does.
+  // The body of a loop step over index i, with the statements of `beside_` if they are still
+  // pending.
   StmtPtr BesideAndInner(int i, size_t level) {
     if (beside_ == nullptr) return OutputLoops(level + 1);
     const BesideLoop beside = std::exchange(beside_, nullptr);
@@ -183,8 +185,8 @@ class TaskLowerer {
     return loop::MakeBlock(std::move(statements));
   }
 
-  // The tiles at whose edges a window leaves the data stand by themselves, at places that are
-  // numbers: there it is known which points count. The others need no check.
+  // Peels the edge tiles, where a window reaches outside the data. Their positions are constants,
+  // so that valid points are known at compile time. The inner tiles need no checks.
   StmtPtr DividedLoop(size_t level, const plan::TileRange& inner) {
     const int i = plan_.order[level];
     const int64_t range = flat_.indices[i].range;
@@ -229,7 +231,7 @@ class TaskLowerer {
          OutputLoops(level + 1)});
   }
 
-  // Everything for one register tile.
+  // Emits everything for one register tile.
   StmtPtr Tile() {
     std::vector<StmtPtr> statements;
     if (block_) statements = block_->Places();
@@ -250,7 +252,7 @@ class TaskLowerer {
   std::optional<TaskBlock> block_;
   std::optional<Reduction> reduction_;
   std::optional<TileResults> results_;
-  BesideLoop beside_;           // not yet put into a loop
+  BesideLoop beside_;           // cleared once it is emitted
   std::vector<ExprPtr> begin_;  // of the work-item's task, per output index
   // Constraints that hold in the tiles that are being emitted.
   std::vector<math::RangeConstraint> assumed_;
@@ -260,8 +262,8 @@ class TaskLowerer {
 
 loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                              const std::string& name, const LowerOptions& options) {
-  // Where a loop is over a part of an index alone, or much is loaded between two steps of it, LLVM
-  // extends every 32-bit position to 64 bits within the loop.
+  // In loops over part of an index, or with many loads per step, LLVM extends every 32-bit address
+  // inside the loop. 64-bit indices are faster there.
   const bool extends = plan.block || plan::HasWindow(flat, plan);
   const bool is_wide = options.force_64bit_indices || extends || NeedsWideIndices(flat);
   return TaskLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);

@@ -56,7 +56,7 @@ std::vector<int> TileResults::MayBeShort() const {
   std::vector<int> indices;
   if (reduction_ != nullptr || !indices_.has_size_arguments()) return indices;
   for (int i = 0; i < flat_.output_index_count; ++i) {
-    // What is 0 throughout the tile's loops is unrolled as a whole.
+    // An index that is 0 throughout the tile's loops is unrolled completely.
     if (plan_.unroll[i] > 1 && !loop::LiteralValue(indices_.value(i))) indices.push_back(i);
   }
   return indices;
@@ -98,7 +98,8 @@ ExprPtr TileResults::HoldsAllOver(const std::vector<math::RangeConstraint>& cons
   ExprPtr all = loop::Bool(true);
   const Position last = LastPosition();
   for (const math::RangeConstraint& constraint : constraints) {
-    int64_t below = 0;  // how far the polynomial goes down and up within the tile
+    // minimum and maximum of the polynomial within the tile, relative to its first point
+    int64_t below = 0;
     int64_t above = 0;
     for (size_t i = 0; i < last.size(); ++i) {
       const int64_t reach = constraint.poly.coefficient(static_cast<int>(i)).numerator() * last[i];
@@ -141,7 +142,7 @@ StmtPtr TileResults::StoreTile(const std::vector<math::RangeConstraint>& assumed
   return loop::MakeBlock(std::move(statements));
 }
 
-// Rows of a reduction may be one row, where sizes are arguments.
+// If sizes are arguments, a reduction's tile may have only one row.
 std::vector<int64_t> TileResults::WholeTile() const {
   std::vector<int64_t> sizes = plan_.unroll;
   for (int i = 0; i < flat_.output_index_count && reduction_ != nullptr; ++i) {

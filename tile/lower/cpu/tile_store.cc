@@ -159,7 +159,7 @@ bool TileStore::EndsWithLine(DataType stored) const {
   const int v = plan_.vector_index;
   const int64_t range = flat_.indices[v].range;
   if (range % plan_.unroll[v] == 0) return true;
-  // The last tile is drawn back, and writes some lines again.
+  // The last tile overlaps the one before it and writes some lines again.
   const int64_t twice = plan_.unroll[v] - range % plan_.unroll[v];
   const int64_t last = (range - plan_.unroll[v]) * output_poly_.strides[v];
   return 4 * twice <= range && last * ByteWidth(stored) % plan::cpu::kLineBytes == 0;

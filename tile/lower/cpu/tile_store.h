@@ -33,7 +33,7 @@ class TileStore {
   // A vector whose lanes EndTile stores.
   struct Scattered {
     loop::ExprPtr index;  // of the first lane
-    int64_t kept = 0;     // its number among the vectors kept in private memory
+    int64_t kept = 0;     // its offset in the private array of kept vectors
   };
 
   // Keeps the vector until EndTile.

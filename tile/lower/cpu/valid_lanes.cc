@@ -6,7 +6,7 @@
 namespace tartan::lower {
 namespace {
 
-// The value of the polynomial at the first lane.
+// The value of the polynomial at the first lane; nothing if it is not a constant.
 std::optional<int64_t> ValueAt(const IndexEmitter& indices, const math::Affine& poly,
                                const Position& position) {
   return loop::LiteralValue(indices.Emit(poly + math::Affine::Constant(ShiftAt(poly, position))));

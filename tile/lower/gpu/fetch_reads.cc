@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of a GroupReduction that are done before the reduction, into registers.
+// The part of GroupReduction that preloads reads into registers before the reduction.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -63,7 +63,7 @@ StmtPtr GroupReduction::FetchAccess(int access) const {
   return loop::MakeBlock({loop::MakeArray({type, lanes}, FetchedName(access), vectors), loops});
 }
 
-// Where the value at the current position lies.
+// The register slot of the value at the current position.
 ExprPtr GroupReduction::FetchedSlot(int access) const {
   ExprPtr slot = context_.Number(0);
   for (int i : plan::FetchedIndices(context_.flat(), context_.plan(), access)) {

@@ -27,7 +27,7 @@ DataType IndexTypeFor(const poly::FlatContraction& flat, const plan::GpuPlan& pl
   for (const poly::Tensor& tensor : flat.tensors) {
     wide |= tensor.shape.element_count() >= kNarrowLimit;
   }
-  // Work-items beyond the last element have numbers, too.
+  // The numbers of work-items past the last element must fit the index type, too.
   int64_t items = plan.threads();
   for (int i = 0; i < flat.output_index_count; ++i) {
     const int64_t tile = plan.splits[i].tile();
@@ -92,10 +92,10 @@ class GroupLowerer {
     return statements;
   }
 
-  // Whether what outputs read beside their sums is asked for before these: behind the barriers that
-  // join the sums, a group would wait for memory once more. Each work-item has one element, and
-  // all that share it read what one of them needs. Where a result may be written over what it is
-  // made of, that one alone reads it.
+  // Whether the operands of the epilogue are loaded before the reduction: after the barriers that
+  // combine the partial sums, the work-group would wait for memory again. Requires one element per
+  // work-item; all work-items that share it load its operands. If the result may overwrite its
+  // operands (copied_bytes), only the storing work-item may read them, so the answer is false.
   bool ReadsAhead() const {
     if (flat_.joined_index < 0 || plan_.partial_threads(flat_) == 1 || flat_.copied_bytes > 0 ||
         !flat_.store_guard.empty() || !context_.OutputRanges().empty()) {
@@ -127,7 +127,7 @@ class GroupLowerer {
     }
   }
 
-  // Of stored elements.
+  // The vector shape of stored elements.
   VectorShape Lanes() const {
     return context_.lanes_are_output() ? VectorShape{plan_.lane_index, context_.lanes()}
                                        : VectorShape{};
@@ -176,7 +176,8 @@ class GroupLowerer {
     return statements;
   }
 
-  // While one tile is computed with, the next is on its way from memory.
+  // Software pipelining through registers: the next tile is loaded while the current one is
+  // computed.
   std::vector<StmtPtr> PipelinedSteps(int64_t steps) {
     const ExprPtr zero = context_.Number(0);
     const ExprPtr step = context_.Var("step");
@@ -205,7 +206,7 @@ class GroupLowerer {
     return statements;
   }
 
-  // The same where the next tile has a place of its own.
+  // Software pipelining with asynchronous copies: the next tile has a buffer of its own.
   std::vector<StmtPtr> CopiedSteps(int64_t steps) {
     const ExprPtr zero = context_.Number(0);
     const ExprPtr step = context_.Var("step");
@@ -214,7 +215,7 @@ class GroupLowerer {
     for (const GroupStage& stage : stages_) statements.push_back(stage.CopyAhead(zero, "_first"));
     statements.push_back(loop::MakeEndCopies());
     std::vector<StmtPtr> body = context_.DeclareStep(step, "");
-    // Behind the barrier nobody computes with the step before any more.
+    // After the barrier no work-item still reads the previous step's buffer.
     body.push_back(loop::MakeAwaitCopies(0));
     body.push_back(loop::MakeBarrier());
     body.push_back(
@@ -247,7 +248,7 @@ class GroupLowerer {
     return {std::move(stores)};
   }
 
-  // The output elements at the current position: as many as the lane index has lanes.
+  // Stores the output elements at the current position, one per lane of the lane index.
   StmtPtr Element() {
     std::vector<StmtPtr> outer;
     std::vector<StmtPtr> body;
@@ -281,7 +282,7 @@ class GroupLowerer {
     return loop::MakeBlock(std::move(outer));
   }
 
-  // Elements of an elementwise kernel's tile that are read together.
+  // The number of elements that an elementwise kernel reads at once from a staged tile.
   int StagedLanes(const GroupStage& stage) const {
     return context_.lanes_are_output() && stage.plan().vector_index == plan_.lane_index
                ? context_.lanes()
@@ -306,7 +307,7 @@ class GroupLowerer {
   GroupContext context_;
   std::vector<GroupStage> stages_;
   std::optional<GroupReduction> reduction_;
-  std::map<int, ExprPtr> ahead_;  // by access
+  std::map<int, ExprPtr> ahead_;  // operands loaded by ReadAhead, by access
 };
 
 }  // namespace

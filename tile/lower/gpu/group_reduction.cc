@@ -108,7 +108,7 @@ StmtPtr GroupReduction::Step() const {
   return loop::MakeIf(StepIsInside(), Loops(0, false), Loops(0, true));
 }
 
-// No point of the step violates a constraint that is not filled in, or is beyond the output.
+// Tests that no point of the step is out of range or violates a constraint in `unfilled_`.
 ExprPtr GroupReduction::StepIsInside() const {
   IndexEmitter bases(context_.padded(), context_.index_type());
   for (int i = 0; i < context_.index_count(); ++i) bases.Set(i, context_.Base(i));
@@ -131,7 +131,7 @@ ExprPtr GroupReduction::StepIsInside() const {
   return inside;
 }
 
-// The loops over blocks of the reduced indices.
+// Emits the loops over blocks of the reduced indices.
 StmtPtr GroupReduction::Loops(size_t level, bool checked) const {
   if (level == unrolling_.loops.size()) return Inner(checked);
   const int i = unrolling_.loops[level];
@@ -155,7 +155,7 @@ StmtPtr GroupReduction::Loops(size_t level, bool checked) const {
                        static_cast<int>(level) >= unrolling_.from);
 }
 
-// Tiles that are read in vectors along a reduced index give several values of it at once.
+// Emits the loop body. A tile read in vectors along a reduced index supplies several of its values.
 StmtPtr GroupReduction::Inner(bool checked) const {
   std::vector<StmtPtr> statements;
   int vectored = -1;
@@ -266,13 +266,13 @@ std::vector<int> GroupReduction::HeldIndices(size_t stage) const {
       indices.push_back(i);
     }
   }
-  // What is read in vectors varies fastest.
+  // The index along which vectors are read varies fastest.
   const int vector_index = stages_[stage].plan().vector_index;
   std::stable_partition(indices.begin(), indices.end(), [=](int i) { return i != vector_index; });
   return indices;
 }
 
-// The lanes of the elements of a stage's array.
+// The lanes per element of a stage's private array.
 int GroupReduction::HeldLanes(size_t stage) const {
   const plan::StagedAccess& plan = stages_[stage].plan();
   const bool along_lanes = context_.lanes_are_output() && plan.vector_index >= 0 &&

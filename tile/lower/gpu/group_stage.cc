@@ -71,7 +71,7 @@ std::vector<StmtPtr> GroupStage::DeclareShare() const {
   return statements;
 }
 
-// Where the work-item reads.
+// Declares the offset in the tile at which the work-item reads.
 StmtPtr GroupStage::DeclareAt() const {
   ExprPtr at = context_.Number(0);
   for (const plan::TileDim& dim : layout_.dims) {
@@ -83,7 +83,7 @@ StmtPtr GroupStage::DeclareAt() const {
   return loop::MakeDeclare(context_.IndexType(), Name("at"), at);
 }
 
-// The position along a merged index of the current round.
+// The current round's position along a merged index.
 ExprPtr GroupStage::Position(size_t d) const {
   const plan::TileDim& dim = layout_.dims[d];
   const ExprPtr item =
@@ -102,7 +102,7 @@ ExprPtr GroupStage::From(const std::string& suffix) const {
   return loop::Add(from, context_.Var(Name("from")));
 }
 
-// Tiles at the edges reach beyond the tensor; what is read there instead does not matter.
+// Keeps addresses of edge tiles inside the tensor; the elements loaded there are not used.
 ExprPtr GroupStage::Clamped(ExprPtr index) const {
   int64_t least = flat_.offset;
   int64_t greatest = flat_.offset;
@@ -122,7 +122,8 @@ ExprPtr GroupStage::Clamped(ExprPtr index) const {
   return index;
 }
 
-// Null where it always holds. All lanes are alike.
+// The condition for loading an element rather than filling it; null if it always holds. It is the
+// same for all lanes.
 ExprPtr GroupStage::Valid(const math::RangeConstraint& constraint,
                           const std::string& suffix) const {
   int64_t constant = constraint.poly.constant.numerator();
@@ -138,7 +139,7 @@ ExprPtr GroupStage::Valid(const math::RangeConstraint& constraint,
   }
   for (size_t d = 0; d < layout_.dims.size(); ++d) {
     const plan::TileDim& dim = layout_.dims[d];
-    const plan::TileDim::Member& member = dim.members.front();  // of scale 1 or -1
+    const plan::TileDim::Member& member = dim.members.front();  // with scale 1 or -1
     const int64_t coefficient =
         constraint.poly.coefficient(member.index).numerator() * member.scale;
     if (coefficient == 0) continue;
@@ -211,7 +212,7 @@ ExprPtr GroupStage::Loaded(const Element& element, const std::string& suffix,
                            std::vector<StmtPtr>* statements) const {
   ExprPtr value = loop::LoadFrom(Tensor(), stored_, element.from, lanes_, lanes_ > 1);
   if (element.valid == nullptr) return value;
-  // Loaded in any case: a load that is chosen would be a branch to wait in.
+  // Loads unconditionally: a compiler would turn a conditional load into a branch, and wait in it.
   if (context_.loads_first()) {
     const std::string name = absl::StrCat(Name("read"), suffix);
     const loop::Type type = value->type;
@@ -258,8 +259,9 @@ ExprPtr GroupStage::SetBegin(const ExprPtr& step) const {
 StmtPtr GroupStage::CopyAhead(const ExprPtr& step, const std::string& suffix) const {
   const ExprPtr begin = SetBegin(step);
   return ForEachElement(suffix, true, [&](const Element& element) {
-    // What is filled in is zero, and so is what lies outside: copies by all work-items of one place
-    // would wait for each other, as they have no cache between them and it.
+    // Elements that are filled, or outside the tensor, are zeroed by copying 0 elements. If all
+    // work-items copied one address instead, the copies would serialize, because they bypass the L1
+    // cache.
     ExprPtr count;
     for (const ExprPtr& condition : {element.valid, element.inside}) {
       if (condition == nullptr) continue;
@@ -320,7 +322,7 @@ ExprPtr GroupStage::ReadFrom(ExprPtr index, int lanes) const {
     const int64_t stride = layout_.LocalStride(i);
     if (stride == 0) continue;
     index = loop::Add(index, loop::Mul(context_.Offset(i), context_.Number(stride)));
-    // All of its steps are there.
+    // The operand is read in place, so that the elements of all steps are available.
     if (access_.is_there && !context_.is_output(i)) {
       index = loop::Add(index, loop::Mul(context_.Base(i), context_.Number(stride)));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What work-items that share an output element have of a GroupReduction becomes one sum.
+// The part of GroupReduction that adds up the partial sums of work-items that share an element.
 #include <utility>
 #include <vector>
 
@@ -10,12 +10,12 @@ namespace tartan::lower {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-// A tree: in each round the first half of those that share an element take the other half's. All
-// sums of an element are joined in the same rounds.
+// A tree reduction in local memory: in each round the first half of the work-items that share an
+// element add the sums of the other half. All sums of an element take part in the same rounds.
 std::vector<StmtPtr> GroupReduction::JoinPartials() const {
   const int64_t sharers = context_.plan().partial_threads(context_.flat());
   if (sharers == 1) return {};
-  int64_t distance = 1;  // between neighbouring sharers
+  int64_t distance = 1;  // between consecutive work-items that share an element
   for (const plan::ThreadPart& part : context_.plan().thread_parts) {
     if (!context_.is_output(part.index)) break;
     distance *= part.count;

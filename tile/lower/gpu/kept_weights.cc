@@ -29,7 +29,7 @@ KeptWeights::KeptWeights(const poly::FlatContraction& flat, const plan::Persiste
 
 int64_t KeptWeights::VectorOf(int64_t deep, int64_t sum) const { return deep * sums_ + sum; }
 
-// Those in local memory are spread among those in registers, so that neither is waited for.
+// Vectors in local memory are spread evenly among those in registers, to hide their load latency.
 int64_t KeptWeights::LocalBefore(int64_t vector) const {
   return vector * plan_.LocalVectors(flat_) / plan_.Vectors(flat_);
 }
@@ -38,7 +38,7 @@ bool KeptWeights::IsLocal(int64_t vector) const {
   return LocalBefore(vector + 1) > LocalBefore(vector);
 }
 
-// Neighbouring work-items have neighbouring vectors.
+// Consecutive work-items have consecutive vectors, so that local memory banks do not conflict.
 ExprPtr KeptWeights::LocalPlace(int64_t vector) const {
   const ExprPtr place = loop::Add(Number(LocalBefore(vector) * plan_.threads()), Var("item"));
   return loop::Mul(place, Number(kWeightLanes));
@@ -98,7 +98,7 @@ void KeptWeights::ReadVector(int64_t deep, int64_t sum, std::vector<StmtPtr>* bo
   }
 }
 
-// Whether a vector along the depth lies side by side, aligned, and within or behind the depth.
+// Whether each vector along K is contiguous, aligned, and completely inside or completely past K.
 bool KeptWeights::LieInVectors() const {
   const poly::FlatAccess access = poly::Flatten(flat_, plan_.weights_access);
   bool lie = access.strides[plan_.depth] == 1 && access.offset % kWeightLanes == 0 &&

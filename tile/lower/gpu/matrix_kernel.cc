@@ -17,13 +17,13 @@ using loop::ExprPtr;
 using loop::StmtPtr;
 using plan::MatrixPlan;
 
-// So many row tiles are walked side by side, column by column, so that groups that run at one time
-// share what the cache holds.
+// Row tiles per band (empirical). Work-groups traverse a band column by column, so that work-groups
+// that run at the same time share tiles in the cache.
 constexpr int64_t kBand = 8;
 
 class MatrixLowerer {
  public:
-  // `origins`: values of plan.batch; null: the group's number tells them.
+  // `origins`: values of plan.batch; null: they follow from the work-group's number.
   MatrixLowerer(const poly::FlatContraction& flat, const MatrixPlan& plan, DataType index_type,
                 const GroupOrigins* origins = nullptr, std::string held = "")
       : flat_(flat), plan_(plan), index_type_(index_type), held_(std::move(held)) {
@@ -56,7 +56,7 @@ class MatrixLowerer {
     return kernel;
   }
 
-  // The group's only tile.
+  // Emits the work-group's only tile.
   std::vector<StmtPtr> LowerPart() {
     std::vector<StmtPtr> statements = DeclareWarpGroup();
     statements.push_back(Declare("row_base", Number(0)));
@@ -87,7 +87,7 @@ class MatrixLowerer {
         Declare("slice", is_sliced ? loop::Div(warp_group, Number(plan_.warp_groups)) : Number(0))};
   }
 
-  // What the group does for the tile at "row_base" and "column_base".
+  // Emits the work for the tile at "row_base" and "column_base".
   std::vector<StmtPtr> OfTile() const {
     std::vector<StmtPtr> statements;
     for (const MatrixOperandLoader& operand : operands_) {
@@ -106,7 +106,7 @@ class MatrixLowerer {
     return statements;
   }
 
-  // Which tile the group has.
+  // Declares which tile the work-group computes.
   std::vector<StmtPtr> DeclareTile() const {
     const int64_t rows = plan::TilesOf(RowCount(), plan_.row_tile);
     const int64_t columns = plan::TilesOf(ColumnCount(), plan_.result_columns());
@@ -124,7 +124,7 @@ class MatrixLowerer {
       row = loop::Mod(Var("tile"), Number(rows));
       column = loop::Div(Var("tile"), Number(rows));
     } else {
-      // The last band may be narrower.
+      // The last band may have fewer rows.
       statements.push_back(Declare("band", loop::Div(Var("tile"), Number(kBand * columns))));
       statements.push_back(Declare("in_band", loop::Mod(Var("tile"), Number(kBand * columns))));
       const int64_t last = rows % kBand == 0 ? kBand : rows % kBand;
@@ -145,7 +145,7 @@ class MatrixLowerer {
     return statements;
   }
 
-  // The unit starts on the tiles of a step, which are those of a stage.
+  // Issues the MMA instructions for the tiles of a step, which are in the buffer of a stage.
   std::vector<StmtPtr> Multiply(const ExprPtr& step, const ExprPtr& stage) const {
     std::vector<StmtPtr> statements;
     const DataType type = ElementType(plan_.format);
@@ -175,7 +175,7 @@ class MatrixLowerer {
     return statements;
   }
 
-  // The tiles of all steps come by themselves, then the unit takes them.
+  // Copies the tiles of all steps asynchronously, then multiplies all of them.
   std::vector<StmtPtr> StepsAtOnce() const {
     const ExprPtr step = Var("step");
     const auto for_all = [&](std::vector<StmtPtr> body) {
@@ -195,7 +195,7 @@ class MatrixLowerer {
     return statements;
   }
 
-  // Tiles come by themselves, several steps ahead.
+  // Software pipelining with asynchronous copies, several stages ahead.
   std::vector<StmtPtr> CopiedSteps() const {
     const int64_t steps = plan_.StepCount(flat_);
     const auto copy = [&](const ExprPtr& step, const ExprPtr& stage) {
@@ -253,14 +253,15 @@ class MatrixLowerer {
     return statements;
   }
 
-  // The next step's tiles come by way of variables while the unit works on this one's.
+  // Software pipelining through registers: the next step's tiles are loaded during this step's
+  // MMAs.
   std::vector<StmtPtr> FetchedSteps() const {
     const int64_t steps = plan_.StepCount(flat_);
     std::vector<StmtPtr> statements;
     std::vector<StmtPtr> first;
     AppendFetch(Number(0), Number(0), &first);
     AppendPut(Number(0), &first);
-    // A scope of its own, for its names.
+    // A loop of one iteration gives the names a scope.
     statements.push_back(
         loop::MakeFor("first", Number(0), Number(1), loop::MakeBlock(std::move(first))));
     statements.push_back(loop::MakeAwaitCopies(0));
@@ -310,7 +311,7 @@ class MatrixLowerer {
   const poly::FlatContraction& flat_;
   const MatrixPlan& plan_;
   const DataType index_type_;
-  const std::string held_;  // the array that results stay in
+  const std::string held_;  // the array in which results stay; "": none
   std::vector<ExprPtr> batch_values_;
   std::vector<MatrixOperandLoader> operands_;
 };

@@ -74,8 +74,8 @@ MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
   const int64_t v = tile_.vector();
   const ExprPtr item = Var("item");
   const ExprPtr number = loop::Add(item, Number(round * plan_.threads()));
-  // The number's digit above `below` numbers, of `count` values (0: all that is left). Where the
-  // group's size is a multiple of the digits below, it is the work-item's own digit.
+  // A digit of the vector's number: `number / below % count`; count 0: the quotient alone. If the
+  // work-group size is a multiple of below * count, the digit depends on the work-item alone.
   const auto digit = [&](int64_t below, int64_t count) {
     if (plan_.threads() % (below * std::max<int64_t>(count, 1)) == 0) {
       const ExprPtr own = loop::Div(item, Number(below));
@@ -101,7 +101,7 @@ MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
   }
   slice = is_sliced ? digit(lines * kVectors, 0) : Number(0);
   if (tile_.along_rows) {
-    // Lines of the same 64 rows lie side by side.
+    // Lines of the same 64 rows are consecutive.
     const ExprPtr rows = loop::Div(line, Number(tile_.depth()));
     vector.row = loop::Add(times(rows, tile_.line()), times(in_line, v));
     vector.depth = loop::Mod(line, Number(tile_.depth()));
@@ -142,7 +142,7 @@ std::vector<StmtPtr> MatrixOperandLoader::DeclareRows(const ExprPtr& base) const
   const int64_t count = plan::CountOf(flat_, rows_);
   for (int64_t round = 0; round < RoundCount(); ++round) {
     ExprPtr row = loop::Add(base, VectorOf(round).row);
-    // What lies beyond is computed with other rows' elements, and not stored.
+    // Rows past the last one repeat another row; their results are not stored.
     const int64_t last = tile_.along_rows ? count - tile_.vector() : count - 1;
     if (count % tile_.rows != 0) row = loop::Min(std::move(row), Number(last));
     declare(Name("row", round), row);
@@ -177,7 +177,8 @@ void MatrixOperandLoader::DeclareDepth(const ExprPtr& number, const std::string&
 MatrixOperandLoader::Source MatrixOperandLoader::SourceOf(int64_t round,
                                                           const std::string& suffix) const {
   Source source;
-  // Where there are fewer vectors than work-items, others copy nothing, but load all the same.
+  // If there are fewer vectors than work-items, the others skip a copy, but loads are
+  // unconditional.
   if (!operand_.is_copied) source.valid = VectorOf(round).exists;
   const int64_t depth = plan::CountOf(flat_, plan_.depth);
   if (depth % plan_.step_depth() != 0) {
@@ -237,7 +238,7 @@ std::vector<StmtPtr> MatrixOperandLoader::Copy(const ExprPtr& step, const ExprPt
 
 std::vector<StmtPtr> MatrixOperandLoader::Round(const ExprPtr& stage,
                                                 const std::string& suffix) const {
-  // All are loaded before one is stored: compilers do not know that they lie apart.
+  // All loads precede the first store, because compilers cannot prove that the addresses differ.
   std::vector<StmtPtr> loads, stores;
   const auto lanes = static_cast<int>(tile_.vector());
   const ExprPtr begin = Begin(stage);
@@ -266,7 +267,7 @@ std::vector<StmtPtr> MatrixOperandLoader::DeclareNext() const {
 ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
                                          std::vector<StmtPtr>* statements) const {
   const auto lanes = static_cast<int>(tile_.vector());
-  // Loaded in any case: a load that is chosen would be a branch to wait in.
+  // Loads unconditionally: a compiler would turn a conditional load into a branch, and wait in it.
   const auto read = [&](const Source& source, int count, const std::string& name) {
     const ExprPtr value = loop::LoadFrom(buffer_, stored_, source.from, count, count > 1);
     if (source.valid == nullptr) return value;

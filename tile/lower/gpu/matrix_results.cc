@@ -60,7 +60,7 @@ class ResultWriter {
   int64_t RowCount() const { return plan::CountOf(flat_, plan_.rows); }
   int64_t ColumnCount() const { return plan::CountOf(flat_, plan_.columns); }
 
-  // The first row of the tile of which the work-item has sums.
+  // The first row of the tile for which the work-item has sums.
   ExprPtr FirstRow() const {
     const ExprPtr warp = loop::Mod(loop::Div(Var("item"), Number(32)), Number(4));
     return loop::Add(
@@ -69,7 +69,8 @@ class ResultWriter {
         loop::Div(Var("lane"), Number(4)));
   }
 
-  // Slot (block, round, h, e) is row 64 block + 8 h, column 8 round + e from there.
+  // Slot (block, round, h, e) is at row 64 block + 8 h and column 8 round + e, relative to FirstRow
+  // and the work-item's first column.
   ExprPtr RowOfSlot() const {
     const ExprPtr block = loop::Div(Var("slot"), Number(plan_.column_tile / 2));
     return loop::Add(loop::Mul(block, Number(MatrixPlan::kUnitRows)),
@@ -85,8 +86,8 @@ class ResultWriter {
     return loop::MakeFor("slot", Number(0), Number(plan_.accumulators()), std::move(body), 1, true);
   }
 
-  // Pair by pair of columns, for both rows of the work-item. What lies beyond the columns is held,
-  // too, where nothing is read for it.
+  // Computes pairs of columns, for both rows of the work-item. Results past the last column are
+  // computed, too, unless they would read operands there.
   StmtPtr HoldResults() const {
     const int64_t pairs = plan_.column_tile / 8;
     std::vector<StmtPtr> body = {
@@ -101,7 +102,7 @@ class ResultWriter {
         1, true);
   }
 
-  // "row" and "column" are those of a result.
+  // Tests that "row" and "column" are inside the result.
   ExprPtr IsInside() const {
     ExprPtr inside = loop::Bool(true);
     if (RowCount() % plan_.row_tile != 0) {
@@ -132,7 +133,7 @@ class ResultWriter {
     return loop::MakeFor("round", Number(0), Number(rounds), loop::MakeBlock(std::move(body)));
   }
 
-  // The elements of a row from "column" on that are stored together.
+  // Computes and stores `lanes` elements of a row, from "column" on.
   StmtPtr Element(int lanes) const {
     IndexEmitter indices(flat_, index_type_);
     std::vector<StmtPtr> outer;
@@ -177,7 +178,7 @@ class ResultWriter {
     return loop::MakeBlock(std::move(outer));
   }
 
-  // The sums of all slices, whose columns begin at `begin` in a row of the tile.
+  // The sum over all slices, for columns from `begin` on in a row of the tile.
   StmtPtr Sum(const std::string& name, int64_t begin) const {
     if (plan_.holds_results) {
       const ExprPtr slot =

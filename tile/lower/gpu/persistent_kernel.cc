@@ -76,12 +76,12 @@ class PersistentLowerer {
   }
 
   int64_t ElementCount() const { return rows_ * columns_; }
-  // Work-items with a part of the columns and of the depth; others do what the last of them does,
-  // but for storing it.
+  // Work-items that have a share of the columns and of K. The others repeat the last one's work
+  // without storing it.
   int64_t BusyItems() const { return plan_.sharers * parts_; }
   bool IsOneRound() const { return ElementCount() <= plan_.threads(); }
 
-  // Statements for each `number` below the count, which the work-items divide.
+  // Statements for each `number` below the count, distributed over the work-items.
   StmtPtr ForEach(const std::string& number, int64_t count, std::vector<StmtPtr> statements) const {
     const int64_t threads = plan_.threads();
     const std::string round = absl::StrCat(number, "_round");
@@ -114,7 +114,7 @@ class PersistentLowerer {
     return body;
   }
 
-  // What lies behind the rows becomes zero, as the weights there.
+  // Zeros the rows past the end of K, where the weights are zero, too.
   std::vector<StmtPtr> KeepWeights() const {
     std::vector<StmtPtr> body;
     const int64_t behind = padded_depth_ - depth_;
@@ -147,7 +147,7 @@ class PersistentLowerer {
     return ForEach("load", rows_ * depth_, std::move(body));
   }
 
-  // Declares the indices of the rows, which make one number.
+  // Splits a row number into the values of the row indices and declares them.
   void SetRows(const ExprPtr& number, const std::string& prefix, IndexEmitter* indices,
                std::vector<StmtPtr>* statements) const {
     const std::vector<ExprPtr> digits = Digits(flat_, plan_.rows, number, index_type_);
@@ -181,7 +181,7 @@ class PersistentLowerer {
     }
     std::vector<std::vector<ExprPtr>> weights;
     for (int64_t sum = 0; sum < sums; ++sum) weights.push_back(weights_.Lanes(deep, sum, body));
-    // Additions to one total follow each other as late as can be.
+    // Consecutive additions go to different accumulators, to hide the latency of an addition.
     for (int lane = 0; lane < kRowLanes; ++lane) {
       for (int64_t sum = 0; sum < sums; ++sum) {
         for (int64_t row = 0; row < rows_; ++row) {
@@ -194,7 +194,7 @@ class PersistentLowerer {
     }
   }
 
-  // Where the partial sums of a sharer are, at the first column.
+  // The offset of a sharer's partial sums, at the first column.
   ExprPtr PartialsPlace(const ExprPtr& row, const ExprPtr& sharer, int64_t joined) const {
     const ExprPtr of_row = loop::Add(loop::Mul(row, Number(plan_.sharers)), sharer);
     return loop::Mul(loop::Add(loop::Mul(of_row, Number(joined_)), Number(joined)),
@@ -216,7 +216,7 @@ class PersistentLowerer {
     return loop::MakeIf(loop::Less(Var("item"), Number(BusyItems())), std::move(all));
   }
 
-  // Sets the output indices of an element.
+  // Declares and sets the output indices of an element.
   void SetElement(const ExprPtr& number, IndexEmitter* indices,
                   std::vector<StmtPtr>* statements) const {
     for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) indices->Set(i, Number(0));
@@ -226,8 +226,8 @@ class PersistentLowerer {
     indices->Set(plan_.column, Var("result_column"));
   }
 
-  // What results read beside their sums is asked for before the product: of the work-item's one
-  // element, of the last one by work-items that have none.
+  // Loads the operands of the epilogue before the matmul, for the work-item's only element.
+  // Work-items without an element load those of the last one.
   void ReadAhead(std::vector<StmtPtr>* body) {
     ExprPtr element = Var("item");
     if (ElementCount() < plan_.threads()) element = loop::Min(element, Number(ElementCount() - 1));
@@ -255,7 +255,7 @@ class PersistentLowerer {
     std::vector<StmtPtr> body;
     IndexEmitter indices(flat_, index_type_);
     if (IsOneRound()) {
-      std::vector<StmtPtr> declared;  // by ReadAhead
+      std::vector<StmtPtr> declared;  // discarded: ReadAhead has declared them
       SetElement(Var("element"), &indices, &declared);
     } else {
       SetElement(Var("result"), &indices, &body);
@@ -293,7 +293,7 @@ class PersistentLowerer {
     return loop::MakeIf(loop::Less(Var("item"), Number(ElementCount())), std::move(all));
   }
 
-  // Of the element's sum with the number: over all sharers.
+  // Declares the element's sum number `joined`: the total over all sharers.
   StmtPtr SumPartials(int64_t joined) const {
     ExprPtr sum;
     for (int64_t sharer = 0; sharer < plan_.sharers; ++sharer) {
@@ -311,7 +311,7 @@ class PersistentLowerer {
   const int64_t rows_, columns_, depth_, parts_, own_depth_, joined_, padded_depth_,
       padded_columns_;
   const KeptWeights weights_;
-  std::map<int, ExprPtr> ahead_;  // by access
+  std::map<int, ExprPtr> ahead_;  // operands loaded by ReadAhead, by access
 };
 
 }  // namespace

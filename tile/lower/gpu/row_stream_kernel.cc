@@ -20,8 +20,9 @@ using loop::StmtPtr;
 using plan::RowStreamPlan;
 
 constexpr DataType kStreamed = DataType::kFloat32;
-constexpr int kCopied = 4;        // elements of a vector that is copied
-constexpr int64_t kUnrolled = 8;  // turns at most, whose loads are under way together
+constexpr int kCopied = 4;  // elements per vector of an asynchronous copy
+// maximum unrolling (empirical): the loads of the unrolled iterations overlap
+constexpr int64_t kUnrolled = 8;
 
 class RowStreamLowerer {
  public:
@@ -67,7 +68,7 @@ class RowStreamLowerer {
     return loop::MakeArray({kStreamed, 1}, name, size, loop::Space::kLocal);
   }
 
-  // Statements for each "number" below the count, which the work-items divide.
+  // Statements for each "number" below the count, distributed over the work-items.
   StmtPtr ForEach(const std::string& round, int64_t count, std::vector<StmtPtr> statements) const {
     const int64_t threads = plan_.threads();
     const int64_t rounds = plan::TilesOf(count, threads);
@@ -115,7 +116,7 @@ class RowStreamLowerer {
     }
   }
 
-  // Each work-item's vector of columns, at its places of the depth.
+  // Multiplies each work-item's vector of columns at its positions along K.
   StmtPtr Multiply() const {
     const int64_t vectors = columns_ / plan_.vector;
     const int lanes = static_cast<int>(plan_.vector);
@@ -176,7 +177,7 @@ class RowStreamLowerer {
 
   static std::string Total(int64_t row) { return absl::StrCat("total", row); }
 
-  // Every kSlices-th of an element's sharers make a sum of its slices.
+  // Adds up an element's partial sums: each of kSlices sums takes every kSlices-th sharer.
   StmtPtr AddSharers() const {
     const int64_t elements = rows_ * columns_;
     const loop::Type type = {kStreamed, 1};

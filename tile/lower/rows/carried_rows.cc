@@ -43,9 +43,9 @@ ExprPtr CarriedRows::Raise(const ExprPtr& of_block, const ExprPtr& is_first,
   const ExprPtr reached = loop::Var("reached", kNumber);
   const ExprPtr shift = loop::Var("shift", kNumber);
   statements->push_back(loop::MakeDeclare(kNumber, "reached", loop::Max(greatest, of_block)));
-  // Where there was nothing but -inf, the difference of two would be NaN, though a greater element
-  // may follow. From 0 the exponentials are 0, as they are to be; and if none follows, their sum,
-  // which divides, is 0.
+  // If all elements so far are -inf, -inf - -inf would be NaN, although a larger element may
+  // follow. With a shift of 0 the exponentials are 0 as required. If no larger element follows, the
+  // final divisor is 0.
   statements->push_back(loop::MakeDeclare(
       kNumber, "shift", loop::Select(loop::Equals(reached, Lowest()), loop::Float(0), reached)));
   statements->push_back(loop::MakeAssign(

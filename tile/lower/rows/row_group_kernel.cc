@@ -19,7 +19,8 @@ namespace {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-// Which row of the block a work-item is for, and which of the row's it is.
+// Declares which row of the block a work-item belongs to, and its position among the row's
+// work-items.
 std::vector<StmtPtr> DeclareItem(const RowStages& stages, const plan::RowGroupPlan& plan) {
   const loop::Type type = stages.IndexType();
   const ExprPtr item = stages.Var("item");
@@ -46,7 +47,7 @@ std::vector<StmtPtr> DeclareItem(const RowStages& stages, const plan::RowGroupPl
   return statements;
 }
 
-// In local memory: the tiles of matrix units, what is kept of a block, and partial results.
+// Local memory: MMA tiles, intermediate values of the block, and partial results.
 std::vector<StmtPtr> DeclareArrays(const RowStages& stages, const plan::RowGroupPlan& plan) {
   std::vector<StmtPtr> arrays;
   if (const int64_t tiles = plan.TilesSize(); tiles > 0) {
@@ -87,7 +88,7 @@ std::vector<StmtPtr> DeclareHeld(const plan::RowGroupPlan& plan) {
   return statements;
 }
 
-// The stages of a plan whose rows are whole.
+// The stages of a plan that processes whole rows.
 std::vector<StmtPtr> LowerStages(const RowStages& stages, const plan::RowGroupPlan& plan) {
   std::vector<StmtPtr> statements;
   std::vector<std::vector<StmtPtr>> products(plan.stages.size());
@@ -99,7 +100,7 @@ std::vector<StmtPtr> LowerStages(const RowStages& stages, const plan::RowGroupPl
     Append(std::move(part.fetch), &statements);
     products[s] = std::move(part.compute);
   }
-  // Compilers move loads down to where they are used, to have fewer registers, but past no barrier.
+  // A barrier keeps compilers from moving the loads down to their uses to save registers.
   if (fetches) statements.push_back(loop::MakeBarrier());
   std::map<DataType, bool> is_odd;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
@@ -107,7 +108,7 @@ std::vector<StmtPtr> LowerStages(const RowStages& stages, const plan::RowGroupPl
     if (stage.product.has_value()) {
       Append(std::move(products[s]), &statements);
     } else {
-      // The tiles lie over those of a product before it.
+      // The tiles share memory with those of an earlier matmul.
       if (stage.result_tile) statements.push_back(loop::MakeBarrier());
       const bool odd = is_odd[stage.block.flat.accumulator_type];
       if (stage.block.flat.is_reduction()) is_odd[stage.block.flat.accumulator_type] = !odd;

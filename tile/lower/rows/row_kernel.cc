@@ -15,12 +15,12 @@ using loop::StmtPtr;
 
 namespace {
 
-// The chain's statements for one block of rows.
+// Emits the statements of the fused kernel for one block of rows.
 class BlockLowerer {
  public:
   BlockLowerer(const RowStages& stages, const plan::RowPlan& plan) : stages_(stages), plan_(plan) {}
 
-  // For the block of a number.
+  // The statements for the block with the given number.
   std::vector<StmtPtr> Lower(const ExprPtr& number) {
     std::vector<StmtPtr> statements = stages_.DeclareRows(number, plan_.rows, plan_.block);
     for (size_t l = 0; l < plan_.loops.size(); ++l) {
@@ -32,7 +32,7 @@ class BlockLowerer {
   }
 
  private:
-  // Where the block is in each output index of a stage.
+  // The block's position along each output index of a stage.
   std::vector<ExprPtr> Begins(int s) const {
     const poly::RowBlock& block = plan_.stages[s].block;
     std::vector<ExprPtr> begins(block.flat.output_index_count, stages_.Number(0));
@@ -59,7 +59,8 @@ class BlockLowerer {
     return stages_.Named(s, LowerTask(stage.block.flat, stage.plan, Begins(s), type, fetch));
   }
 
-  // A part of what the stage reads of the next block, as a step of a loop is a part of its range.
+  // Prefetches the operand `read` of the next block: each step of a loop over `range` fetches a
+  // proportional part.
   std::vector<StmtPtr> FetchPart(const plan::RowRead& read, const ExprPtr& counter, int64_t step,
                                  int64_t range) const {
     const plan::RowStage& stage = plan_.stages[read.stage];
@@ -92,7 +93,7 @@ class BlockLowerer {
   StmtPtr Loop(const plan::RowLoop& loop, const std::string& counter) const {
     const ExprPtr position = stages_.Var(counter);
     std::vector<StmtPtr> statements, before_run, body, after_run, after;
-    int64_t run_steps = 0;  // all sums along the loop are equally long
+    int64_t run_steps = 0;  // chunk length; the same for all sums along the loop
     for (const plan::RowRead& read : loop.ahead) {
       for (StmtPtr& fetch : FetchAhead(read, loop.step, position)) body.push_back(std::move(fetch));
     }
@@ -127,7 +128,7 @@ class BlockLowerer {
     return loop::MakeBlock(std::move(statements));
   }
 
-  // The lines that the next row has where this one is at `position`.
+  // Prefetches the lines of the next row that correspond to this row's elements at `position`.
   std::vector<StmtPtr> FetchAhead(const plan::RowRead& read, int64_t step,
                                   const ExprPtr& position) const {
     const plan::RowStage& stage = plan_.stages[read.stage];

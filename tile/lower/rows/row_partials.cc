@@ -9,7 +9,8 @@
 namespace tartan::lower {
 namespace {
 
-constexpr int64_t kReadAtOnce = 16;  // partial results that every work-item reads itself
+// maximum number of partial results that every work-item reads directly
+constexpr int64_t kReadAtOnce = 16;
 
 }  // namespace
 

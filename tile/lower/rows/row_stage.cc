@@ -20,7 +20,7 @@ using loop::StmtPtr;
 
 constexpr int64_t kMostUnrolled = 8;
 
-// One kernel of the chain, for the work-item "lane" of the block's row "row".
+// Emits one stage of the fused kernel, for the work-item "lane" of the block's row "row".
 class StageLowerer {
  public:
   // `is_odd`: see PartialResults.
@@ -53,8 +53,8 @@ class StageLowerer {
   }
 
  private:
-  // One row after the other, in names of its own: held values are registers where their places are
-  // known, which compilers do not see in a loop around barriers.
+  // The work-item's rows one after the other, without a loop. Values stay in registers only if
+  // their array indices are constants, and compilers do not unroll a loop that contains barriers.
   template <class Body>
   StmtPtr ForOwnRows(Body body) {
     if (plan_.item_rows == 1) return body();
@@ -112,7 +112,7 @@ class StageLowerer {
     });
   }
 
-  // A reduction's result; where rows are walked, that of all blocks so far.
+  // A reduction's result; for rows in blocks, the result over all blocks so far.
   ExprPtr Carry(DataType type, std::vector<StmtPtr>* statements) const {
     const ExprPtr result = loop::Var("result", {type, 1});
     if (!plan_.walk.has_value() || !poly::IsWalked(stage_.role)) return result;
@@ -125,8 +125,8 @@ class StageLowerer {
 
   ExprPtr Number(int64_t value) const { return stages_.Number(value); }
 
-  // The elements of the row that are the work-item's, `lanes` at a time. Of the last vectors those
-  // of some work-items may be behind the row: these do `otherwise`, if anything.
+  // Applies `body` to the work-item's elements of the row, `lanes` at a time. Work-items whose last
+  // vector is past the end of the row execute `otherwise` instead, if it is not null.
   template <class Body>
   StmtPtr ForOwnElements(Body body) {
     return ForOwnElements(body, [] { return StmtPtr(); });
@@ -157,7 +157,7 @@ class StageLowerer {
     return loop::MakeBlock(std::move(statements));
   }
 
-  // A vector of the row, of which one element may be behind its end: `neutral` in its place.
+  // A vector of the row; if its second element is past the end of the row, `neutral` replaces it.
   ExprPtr WithinRow(const ExprPtr& vector, const ExprPtr& neutral) const {
     if (!is_last_ || stage_.Elements() % stage_.lanes == 0) return vector;
     const ExprPtr second = loop::Add(FirstElement(), Number(1));
@@ -191,7 +191,7 @@ class StageLowerer {
     return stage_.lanes > 1 ? VectorShape{stage_.inner.back(), stage_.lanes} : VectorShape{};
   }
 
-  // Where the current iteration's vector is in the array of a held value.
+  // The index of the current iteration's vector in the array of a value kept in registers.
   ExprPtr PlaceOfHeld(const plan::HeldValue& value) const {
     const ExprPtr vector = value.iterations == 0 ? Number(0) : iteration_;
     if (plan_.item_rows == 1) return vector;
@@ -248,7 +248,7 @@ class StageLowerer {
     return loop::ApplyOp(poly::AggregationOp(flat_.aggregation), {old, value});
   }
 
-  // Declares "sum", the work-item's partial result.
+  // Declares "sum", the work-item's partial result: the reduction over the lanes.
   StmtPtr JoinLanes(const loop::Type& type) const {
     const ExprPtr acc = loop::Var("acc", type);
     std::vector<ExprPtr> parts;
@@ -260,10 +260,11 @@ class StageLowerer {
                              PartialResults::Tree(flat_.aggregation, std::move(parts)));
   }
 
-  // Of a row that has one element: all its work-items compute it, the first stores it.
+  // For rows with one output element: all work-items of the row compute it, the first one stores
+  // it.
   StmtPtr StoreElement(ExprPtr total = nullptr) {
     std::vector<StmtPtr> body;
-    // Later stages read its shape alone, as index() does.
+    // If later stages need only its shape, as index() does, nothing is computed.
     if (stage_.held_result < 0 && !stage_.stores) return loop::MakeBlock({});
     ExprEmitter emitter(flat_, indices_, {}, {here_}, "e", &body);
     if (loads_first_) emitter.LoadBeforeChoices();
@@ -274,7 +275,7 @@ class StageLowerer {
     const ExprPtr is_first =
         plan_.row_threads > 1 ? loop::Equals(stages_.Var("lane"), Number(0)) : nullptr;
     if (stage_.held_result < 0) {
-      // Nobody else needs it.
+      // Only the storing work-item needs the value.
       body.push_back(std::move(store));
       StmtPtr all = loop::MakeBlock(std::move(body));
       return is_first == nullptr ? all : loop::MakeIf(is_first, std::move(all));
@@ -297,12 +298,12 @@ class StageLowerer {
     return loop::MakeBlock(std::move(body));
   }
 
-  // Where the work-item's elements of the current iteration are among the tiles.
+  // The offset in the MMA tiles of the work-item's elements of the current iteration.
   ExprPtr PlaceInTile() const {
     return PlaceInTiles(stages_, *stage_.result_tile, stage_.lanes, plan_.row_threads, iteration_);
   }
 
-  // One held value of all elements.
+  // Whether the expression is one value in a register for the whole row.
   bool IsOfRow(const poly::ExprPtr& expr) const {
     const auto* read = std::get_if<poly::Read>(&expr->node);
     const int held = read == nullptr ? -1 : stage_.held_reads[read->access];
@@ -330,7 +331,7 @@ class StageLowerer {
                                loop::Splat(loop::Float(0), stage_.lanes));
   }
 
-  // Zeros from the last vectors of the row on.
+  // Zeros the tile after the last vectors of the row.
   StmtPtr FillTile() {
     const int64_t width = stage_.lanes * plan_.row_threads;
     const int64_t all = stage_.result_steps * stage_.result_tile->depth() / width;
@@ -339,7 +340,8 @@ class StageLowerer {
                          StoreZeros(), 1, true);
   }
 
-  // The stores; `body` computes, and holds what is to be held.
+  // The store statements. `body` receives the computation, and assignments of values kept in
+  // registers.
   std::vector<StmtPtr> StoreOutputs(ExprEmitter* emitter, int lanes,
                                     std::vector<StmtPtr>* body) const {
     const poly::FlatAccess flat = poly::Flatten(flat_.output_coords, flat_.output_dims,
@@ -373,9 +375,9 @@ class StageLowerer {
   const bool is_odd_;
   IndexEmitter indices_;
   const Position here_;
-  ExprPtr iteration_;  // that statements are made for
+  ExprPtr iteration_;  // the iteration for which statements are emitted
   bool is_last_ = false;
-  int64_t own_row_ = 0;  // of the work-item's rows
+  int64_t own_row_ = 0;  // number of the current row among the work-item's rows
 };
 
 }  // namespace

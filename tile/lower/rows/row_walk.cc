@@ -17,8 +17,8 @@ namespace {
 using loop::StmtPtr;
 using poly::OnlineRole;
 
-// The statement without its arrays in local memory, which a kernel has in its outermost scope
-// alone.
+// The statement without its local arrays, which are appended to `arrays`. A kernel declares them
+// only in its outermost scope.
 StmtPtr TakeArrays(const StmtPtr& statement, std::vector<StmtPtr>* arrays) {
   const auto* block = std::get_if<loop::Block>(&statement->node);
   if (block == nullptr) return statement;
@@ -34,8 +34,8 @@ StmtPtr TakeArrays(const StmtPtr& statement, std::vector<StmtPtr>* arrays) {
   return loop::MakeBlock(std::move(others));
 }
 
-// What a product does once before the walk, at each whole block, with what is left behind the last,
-// and once after the walk.
+// The parts of a matmul: once before the loop over blocks, per whole block, for the remainder
+// (`rest_`) after the last whole block, and once after the loop.
 struct WalkedProduct {
   StmtPtr before, turn, rest_before, rest_turn, after;
 };
@@ -73,7 +73,7 @@ class WalkLowerer {
     to->push_back(loop::MakeBarrier(stages_.IsReadFromBuffers(s)));
   }
 
-  // A stage that is no part of the walk.
+  // A stage outside the loop over blocks.
   void AddOnce(size_t s, std::vector<StmtPtr>* to) {
     const plan::RowGroupStage& stage = plan_.stages[s];
     if (stage.product.has_value()) {
@@ -101,11 +101,11 @@ class WalkLowerer {
         AddRows(s, stages[s], &turn);
       } else {
         turn.push_back(is_rest ? product->second.rest_turn : product->second.turn);
-        if (stages[s].role == OnlineRole::kSum) continue;  // in registers
+        if (stages[s].role == OnlineRole::kSum) continue;  // the sums stay in registers
       }
       AddBarrier(s, stages[s], &turn);
     }
-    // The next turn writes what this one reads.
+    // The next iteration overwrites what this one reads.
     if (plan_.Threads() > 1) turn.push_back(loop::MakeBarrier());
     return loop::MakeFor(RowStages::RowName(plan_.rows.size()), stages_.Number(begin),
                          stages_.Number(end), loop::MakeBlock(std::move(turn)));
@@ -133,7 +133,8 @@ class WalkLowerer {
     products_[s] = std::move(product);
   }
 
-  // In the kernel's own names. The sums of all turns are declared by a whole block's plan alone.
+  // The parts with the names of the stage's own kernel. Only the plan for whole blocks declares the
+  // running sums.
   WalkedProduct Lower(size_t s, const plan::RowGroupStage& stage) const {
     const bool is_sum = stage.role == OnlineRole::kSum;
     const Rescaling rescaling = {kRescales, stage.block.rows[plan_.rows.size() - 1]};
@@ -154,7 +155,7 @@ class WalkLowerer {
     return product;
   }
 
-  // In the chain's names, all parts at once, as they use what others declare.
+  // Renames all parts at once to the names of the fused kernel, because they share declarations.
   void Name(size_t s, WalkedProduct* product) const {
     std::vector<StmtPtr*> parts;
     std::vector<StmtPtr> statements;

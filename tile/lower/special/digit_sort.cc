@@ -11,9 +11,9 @@ namespace {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-constexpr int64_t kDigits = 256;  // values of a digit, which is a byte
+constexpr int64_t kDigits = 256;  // values of a radix digit, which is a byte
 
-// The signed integer type of a type's width.
+// The signed integer type of the same width.
 DataType BitsOf(DataType type) {
   switch (ByteWidth(type)) {
     case 1:
@@ -27,7 +27,7 @@ DataType BitsOf(DataType type) {
   }
 }
 
-// The bits of infinity.
+// The bit pattern of infinity.
 int64_t InfinityBits(DataType type) {
   switch (type) {
     case DataType::kFloat16:
@@ -52,7 +52,8 @@ class DigitSorter {
         lines_(context->shape(task.keys).element_count() / task.size) {}
 
   void Sort() {
-    // A heap looks at most elements once, but takes one in by steps that depend on each other.
+    // A heap reads most elements once, but inserting one takes several dependent steps. It is used
+    // for lines of at least kFewest elements per wanted one (empirical).
     constexpr int64_t kFewest = 8;
     task_.count* kFewest <= task_.size ? ByHeap() : ByDigits();
   }
@@ -63,7 +64,7 @@ class DigitSorter {
   ExprPtr Number(int64_t value) const { return context_.Number(value); }
   ExprPtr Index(const std::string& name) const { return context_.Index(name); }
   ExprPtr Size(const std::string& role, int64_t value) const { return context_.Size(role, value); }
-  // Between adjacent elements of a line; 1 along the last axis, whatever the sizes.
+  // The stride between adjacent elements of a line: 1 along the last axis, whatever the sizes.
   ExprPtr Inner() const { return task_.inner == 1 ? Number(1) : Size("inner", task_.inner); }
   StmtPtr Declare(const std::string& name, ExprPtr value) const {
     return context_.DeclareIndex(name, std::move(value));
@@ -84,7 +85,7 @@ class DigitSorter {
     return loop::MakeStore("keys", key_.element, std::move(at), std::move(value));
   }
 
-  // Where line "item" of `size` elements begins among lines like those of the keys.
+  // The first element of line "item" in lines of `size` elements, laid out like the keys.
   ExprPtr LineBase(const std::string& role, int64_t size) const {
     const ExprPtr plane = Size(role, task_.inner * size);
     if (task_.inner == 1) return loop::Mul(Index("item"), plane);
@@ -92,8 +93,8 @@ class DigitSorter {
                      loop::Mod(Index("item"), Inner()));
   }
 
-  // Declares "key" of element `position` of the line: an integer that is less than that of every
-  // element that comes after it, and equal for elements that are equal.
+  // Declares "key" of element `position` of the line. Keys are integers that sort ascending in the
+  // order of the elements, and are equal for equal elements.
   std::vector<StmtPtr> MakeKey(const ExprPtr& position) const {
     const ExprPtr at = loop::Add(Index("base"), loop::Mul(position, Inner()));
     const ExprPtr loaded = loop::Cast(loop::LoadFrom("bits", bits_, at), key_.element);
@@ -116,13 +117,13 @@ class DigitSorter {
     return statements;
   }
 
-  // For (name = begin …) a body of statements.
+  // for (name = begin; name < end; ++name) body.
   static StmtPtr For(const std::string& name, const ExprPtr& begin, const ExprPtr& end,
                      std::vector<StmtPtr> body) {
     return loop::MakeFor(name, begin, end, loop::MakeBlock(std::move(body)));
   }
 
-  // Stores element "position" of the line as the one of rank "rank".
+  // Stores element "position" of the line at rank "rank".
   void Put(std::vector<StmtPtr>* body) const {
     const ExprPtr at = loop::Add(Index("target"), loop::Mul(Index("rank"), Inner()));
     if (task_.sorted_positions >= 0) {
@@ -151,9 +152,8 @@ class DigitSorter {
     context_.Launch(lines_, arguments, std::move(body));
   }
 
-  // --- By digits: for each byte, from the lowest on, positions are put in the order of the byte's
-  // values, those of one value in the order that they have. "order" has two halves, of which every
-  // such pass reads one and writes the other.
+  // Radix sort, one pass per byte from the lowest: each pass stably orders positions by the byte's
+  // value. "order" has two buffers; a pass reads one and writes the other.
 
   int64_t Passes() const { return ByteWidth(bits_); }
   ExprPtr Slot(const ExprPtr& key, const ExprPtr& pass) const {
@@ -161,7 +161,7 @@ class DigitSorter {
     const ExprPtr digit =
         loop::ApplyOp(ScalarOp::kBitAnd,
                       {loop::ApplyOp(ScalarOp::kShiftRight, {key, shift}), KeyNumber(kDigits - 1)});
-    // The highest byte has the sign.
+    // The highest byte contains the sign.
     const ExprPtr sign = loop::Select(loop::Equals(pass, Number(Passes() - 1)),
                                       KeyNumber(kDigits / 2), KeyNumber(0));
     const ExprPtr value = loop::ApplyOp(ScalarOp::kBitXor, {digit, sign});
@@ -221,15 +221,15 @@ class DigitSorter {
          Declare("from", loop::Add(Index("first"), Index("offset"))),
          Declare("to", loop::Add(Index("first"), other_half)), For("step", Number(0), size, move),
          loop::MakeAssign("offset", other_half)});
-    // Nothing moves where all keys have the same digit.
+    // If all keys have the same digit, nothing moves.
     return {Declare("common", Slot(LoadKey(Index("first")), Index("pass"))),
             loop::MakeIf(loop::Less(LoadIndex("counts", Index("common")), size), all)};
   }
 
-  // --- With a heap: the wanted elements so far, the last of them at its root. Every element is at
-  // most as late as its parent (2 i + 1 and 2 i + 2 are the children of i).
+  // Max-heap of the wanted elements so far: the last in sorting order is at the root. The
+  // children of i are 2 i + 1 and 2 i + 2; a child never comes after its parent.
 
-  // Keys and positions of heap elements a and b: a comes after b.
+  // Whether heap element a (key, position) comes after b (other_key, other_position).
   ExprPtr IsAfter(const ExprPtr& key, const ExprPtr& position, const ExprPtr& other_key,
                   const ExprPtr& other_position) const {
     return loop::Or(loop::Less(other_key, key),
@@ -237,8 +237,8 @@ class DigitSorter {
   }
   ExprPtr InHeap(const ExprPtr& place) const { return loop::Add(Index("heap"), place); }
 
-  // Puts the element of "moved_key" and "moved" at the root of a heap of `size` elements, and moves
-  // it down to its place.
+  // Puts the element ("moved_key", "moved") at the root of a heap of `size` elements, and sifts it
+  // down.
   std::vector<StmtPtr> Sift(const ExprPtr& size) const {
     int64_t depth = 0;
     while (int64_t{1} << depth <= task_.count) ++depth;
@@ -247,7 +247,7 @@ class DigitSorter {
           loop::MakeDeclare(key_, std::string(name) + "_key", LoadKey(InHeap(Index(name)))),
           Declare(std::string(name) + "_position", LoadIndex("positions", InHeap(Index(name))))};
     };
-    // The later one of the children, as far as there are two.
+    // Select the later child; if there is only one child, both names refer to it.
     std::vector<StmtPtr> step = {Declare("right", loop::Min(loop::Add(Index("child"), Number(1)),
                                                             loop::Sub(size, Number(1)))),
                                  Declare("left", Index("child"))};
@@ -290,7 +290,7 @@ class DigitSorter {
         "positions", context_.AddScratch({context_.index_type(), {lines_ * task_.count}}), true};
     const ExprPtr size = Size("size", task_.size);
     const ExprPtr wanted = Size("wanted", task_.count);
-    // First of elements that come after all others.
+    // Initialize the heap with elements that come after all others.
     std::vector<StmtPtr> body = {
         Declare("heap", loop::Mul(Index("item"), wanted)),
         For("free", Number(0), wanted,
@@ -306,7 +306,7 @@ class DigitSorter {
         loop::Or(loop::Less(KeyVar("key"), KeyVar("last_key")), loop::Less(Index("step"), wanted)),
         loop::MakeBlock(std::move(take))));
     body.push_back(For("step", Number(0), size, std::move(look)));
-    // The root is the last of those that are left; the last place of the heap gives it up.
+    // The root is the last of the remaining elements; the heap's last element then replaces it.
     const ExprPtr rank = loop::Sub(loop::Sub(wanted, Number(1)), Index("taken"));
     std::vector<StmtPtr> give = {Declare("rank", rank),
                                  Declare("position", LoadIndex("positions", Index("heap")))};
@@ -321,8 +321,8 @@ class DigitSorter {
   const SortTask& task_;
   SpecialContext& context_;
   const DataType stored_;
-  const DataType bits_;   // in which kernels see the elements
-  const loop::Type key_;  // of integers that are in the order of the elements
+  const DataType bits_;   // the integer type as which kernels read the elements
+  const loop::Type key_;  // integers that have the order of the elements
   const int64_t lines_;
 };
 

@@ -16,10 +16,11 @@ namespace {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-// What every scatter is: `count` updates of `slice` consecutive elements, update u going to slice
-// target(u) of the result. Lines are runs of updates whose targets no other line has.
+// Common form of all scatters: `count` updates of `slice` consecutive elements each. Update u
+// changes slice target(u) of the result. A line is a sequence of updates whose targets no other
+// line has.
 struct Updates {
-  int operand = 0;  // that holds them, one slice after the other unless they are elements of lines
+  int operand = 0;  // operand with the updates, slice after slice unless they are elements of lines
   ir::ScatterMode mode = ir::ScatterMode::kAdd;
   int64_t count = 1;
   int64_t slice = 1;
@@ -28,11 +29,11 @@ struct Updates {
   int64_t line_stride = 1;  // between updates of a line
 };
 
-// A target and whether it exists.
+// The target slice of an update.
 struct Target {
-  std::vector<StmtPtr> statements;  // to run before
+  std::vector<StmtPtr> statements;  // must precede `number`
   ExprPtr number;
-  ExprPtr is_within;  // null: always
+  ExprPtr is_within;  // whether the target exists; null: always
 };
 
 class Scatterer {
@@ -98,9 +99,9 @@ class Scatterer {
     return updates;
   }
 
-  // `raw`, an index from a tensor, as the variable `name` from 0 to size - 1; negative ones count
-  // from the end. -1 where it is out of range, which is decided in the tensor's own type: a number
-  // of 64 bits may have 32 lower ones that are an index of another element.
+  // Declares `name` as the index `raw` from a tensor, in 0 … size - 1; negative indices count from
+  // the end. -1 means out of range. The check uses the tensor's own type, because truncating a
+  // 64-bit index to 32 bits could make it valid.
   void DeclarePosition(const std::string& name, const ExprPtr& raw, int64_t size,
                        std::vector<StmtPtr>* statements) const {
     const DataType index_type = context_.index_type();
@@ -123,8 +124,8 @@ class Scatterer {
 
   ExprPtr IsWithin(const ExprPtr& position) const { return loop::LessEqual(Number(0), position); }
 
-  // Where the update numbered `update` goes. `across` (null: unknown) is the part of an element's
-  // place that its line decides.
+  // The target of update number `update`. `across` is the part of an element's address that is
+  // constant in its line; null: compute it.
   Target TargetOf(const ExprPtr& update, const ExprPtr& across = nullptr) const {
     switch (special_.kind) {
       case ir::SpecialKind::kScatter:
@@ -144,7 +145,7 @@ class Scatterer {
     return target;
   }
 
-  // The place of an element in the result but for its coordinate along the axis.
+  // The address of an element in the result without its coordinate along the axis.
   ExprPtr AcrossLines(const ExprPtr& update) const {
     const std::vector<int64_t>& dims = context_.operand(1).dims;
     ExprPtr across = Number(0);
@@ -189,7 +190,7 @@ class Scatterer {
     return target;
   }
 
-  // result[at …] = mode(result[at …], update from …), for `lanes` elements.
+  // result[at …] = mode(result[at …], update[from …]), for `lanes` elements.
   StmtPtr Update(const ExprPtr& at, const ExprPtr& from, int lanes) const {
     ExprPtr value = context_.Load(updates_.operand, from, lanes);
     if (updates_.mode != ir::ScatterMode::kAssign) {
@@ -211,7 +212,7 @@ class Scatterer {
     }
   }
 
-  // Applies update "update" if `is_taken` (null: always) and its target exists.
+  // Applies update "update" if its target exists and `is_taken` holds (null: always).
   StmtPtr IfWithin(const std::function<StmtPtr(const ExprPtr& target)>& apply,
                    const ExprPtr& is_taken = nullptr, const ExprPtr& across = nullptr) const {
     Target target = TargetOf(Index("update"), across);
@@ -231,12 +232,12 @@ class Scatterer {
     return loop::Add(loop::Mul(slice, SliceSize()), column);
   }
 
-  // Slices of one element are so at every size.
+  // Slices of one element have one element at every size.
   ExprPtr SliceSize() const {
     return updates_.slice == 1 ? Number(1) : Size("slice", updates_.slice);
   }
 
-  // One item per line of updates: lines never meet in the result.
+  // One item per line of updates; lines never share elements of the result.
   void ByLine() {
     const int64_t line = updates_.count / updates_.lines;
     const ExprPtr stride = Stride("stride of updates ", context_.operand(1).dims,
@@ -257,7 +258,7 @@ class Scatterer {
                      loop::MakeFor("step", Number(0), Size("line", line), body)});
   }
 
-  // One item per column of the slices, over all updates.
+  // One item per column of the slices; it applies all updates.
   void ByColumn() {
     const StmtPtr step = IfWithin([&](const ExprPtr& target) {
       return Update(InSlice(target, Index("item")), InSlice(Index("update"), Index("item")), 1);
@@ -266,8 +267,8 @@ class Scatterer {
                     {loop::MakeFor("update", Number(0), Size("updates", updates_.count), step)});
   }
 
-  // For a few threads: one item per range of columns and range of targets, each looking at all
-  // updates and applying its own.
+  // For CPUs: one item per range of columns and range of targets. Each item scans all updates and
+  // applies its own.
   void ByPart() {
     constexpr int64_t kFewestColumns = 64;
     const int64_t wanted = plan::cpu::kTasksPerCore * context_.settings().compute_units;
@@ -295,7 +296,8 @@ class Scatterer {
          loop::MakeFor("update", Number(0), Size("updates", updates_.count), step)});
   }
 
-  // Columns "first" … "first" + width - 1 of a slice, as far as there are any, in vectors.
+  // Applies an update to columns "first" … "first" + width - 1 of a slice, as far as they exist, in
+  // vectors.
   StmtPtr UpdateColumns(const ExprPtr& target, int64_t width) const {
     const int64_t slice = updates_.slice;
     if (slice == 1) return Update(target, Index("update"), 1);
@@ -324,8 +326,8 @@ class Scatterer {
     return loop::MakeBlock(std::move(statements));
   }
 
-  // For many threads: updates are sorted by target, and one item per column of the first update of
-  // each target applies all of them.
+  // For GPUs: updates are sorted by target. The item of the first update of each target, one per
+  // column, applies all updates of that target.
   void ByTarget() {
     const DataType type = context_.index_type();
     const std::vector<int64_t> dims = {updates_.count};
@@ -376,7 +378,7 @@ class Scatterer {
                       all)});
   }
 
-  // Writes the target of each update, or the number of targets for one that is left out.
+  // Stores the target of each update; the number of targets stands for updates out of range.
   void FindTargets(int keys) {
     Target target = TargetOf(Index("item"));
     std::vector<StmtPtr> statements = std::move(target.statements);

@@ -13,12 +13,12 @@ namespace {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-// Elements of a run that is sorted by counting. On CPUs longer lines are sorted by their digits.
+// Maximum length of a run that is sorted by rank (empirical). CPUs radix-sort longer lines.
 constexpr int64_t kRun = 32;
-// Elements that a work-item of a GPU merges.
+// Elements that a GPU work-item merges (empirical).
 constexpr int64_t kMerged = 8;
 
-// Lines of keys and, where wanted, of their positions.
+// Buffers of lines of keys and, if wanted, of their positions.
 struct Lines {
   int keys = -1;
   int positions = -1;
@@ -39,7 +39,7 @@ class Sorter {
   void Sort() {
     const Lines result = {task_.sorted_keys, task_.sorted_positions, task_.inner, task_.count};
     if (task_.size <= kRun) return SortRuns(result);
-    // Merging reads keys, whether they are wanted in the end or not.
+    // Merging reads keys, even if only positions are wanted.
     const auto scratch = [&] {
       const std::vector<int64_t> dims = {count_};
       Lines lines = {context_.AddScratch({stored_, dims}), -1, 1, task_.size};
@@ -67,7 +67,7 @@ class Sorter {
   ExprPtr Number(int64_t value) const { return context_.Number(value); }
   ExprPtr Index(const std::string& name) const { return context_.Index(name); }
   ExprPtr Size(const std::string& role, int64_t value) const { return context_.Size(role, value); }
-  // Between adjacent elements of a line; 1 along the last axis, whatever the sizes.
+  // The stride between adjacent elements of a line: 1 along the last axis, whatever the sizes.
   ExprPtr Inner(int64_t inner) const { return inner == 1 ? Number(1) : Size("inner", inner); }
 
   loop::Type KeyType() const { return {compared_, 1}; }
@@ -75,7 +75,7 @@ class Sorter {
     return loop::Cast(loop::LoadFrom(buffer, stored_, std::move(index)), compared_);
   }
 
-  // Key `a` comes before key `b`, wherever they are.
+  // Whether key `a` comes before key `b`, regardless of their positions.
   ExprPtr Before(const ExprPtr& a, const ExprPtr& b) const {
     ExprPtr less = task_.descending ? loop::Less(b, a) : loop::Less(a, b);
     if (!IsFloat(compared_)) return less;
@@ -92,7 +92,7 @@ class Sorter {
     return task_.descending ? loop::LessEqual(a, b) : loop::LessEqual(b, a);
   }
 
-  // The first element of line "line" among the keys.
+  // The first element of line "line" in the keys.
   ExprPtr LineBase(int64_t inner) const { return LineBase(inner, task_.size, "plane"); }
   // The first element of line "line" in the result.
   ExprPtr TargetBase(const Lines& to) const { return LineBase(to.inner, to.size, "to plane"); }
@@ -109,7 +109,7 @@ class Sorter {
     if (lines.positions >= 0) arguments->push_back({"positions", lines.positions, true});
   }
 
-  // Stores a key, as loaded from memory, and its position in the line at an index.
+  // Stores a key, as loaded from memory, and its position in the line, at index `at`.
   void Put(const Lines& lines, const ExprPtr& at, const ExprPtr& key, const ExprPtr& position,
            std::vector<StmtPtr>* body) const {
     if (lines.keys >= 0) {
@@ -122,7 +122,7 @@ class Sorter {
     }
   }
 
-  // One item per element: its place in its run is the number of elements that come before it.
+  // One item per element: its rank in its run is the number of elements that come before it.
   void SortRuns(const Lines& to) {
     const ExprPtr inner = Inner(task_.inner);
     const ExprPtr size = Size("size", task_.size);
@@ -138,7 +138,7 @@ class Sorter {
                           loop::Add(Index("place"), loop::Select(first, Number(1), Number(0))))});
     const bool is_one_run = task_.size <= kRun;
     const ExprPtr begin = is_one_run ? Number(0) : Index("begin");
-    // The end is unknown to drivers, which would otherwise unroll the loop as a whole.
+    // The loop's end is not a constant, because drivers would unroll the whole loop.
     const ExprPtr end = loop::Min(loop::Add(begin, Number(kRun)), size);
     const ExprPtr plane = Size("plane", task_.inner * task_.size);
 
@@ -169,14 +169,14 @@ class Sorter {
     context_.Launch(count_, arguments, std::move(body));
   }
 
-  // Merges pairs of runs of 1 << shift elements. One item per `merged` elements of the result: it
-  // searches how many of the elements before its own come from the first run, and goes on from
-  // there ("merge path": Odeh, Green and others, IPDPS 2012).
+  // Merges pairs of runs of 1 << shift elements. Each item produces kMerged elements of the result:
+  // it first searches how many of the preceding elements come from the first run ("merge path":
+  // Odeh, Green and others, IPDPS 2012).
   void Merge(const Lines& from, const Lines& to, int shift) {
     const int64_t parts = (to.size + kMerged - 1) / kMerged;
     const ExprPtr part_count = Size("parts", parts);
     const ExprPtr size = Size("size", task_.size);
-    // From memory, so that all passes but the last are one kernel.
+    // The shift is read from memory, so that all passes but the last share one kernel.
     const ExprPtr loaded = loop::LoadFrom("width", DataType::kInt32, Number(0));
     std::vector<StmtPtr> body = {
         context_.DeclareIndex("shift", loop::Cast(loaded, context_.index_type())),
@@ -194,7 +194,7 @@ class Sorter {
                                      loop::Sub(loop::Mul(Index("run"), Number(2)), Number(1))}))),
         context_.DeclareIndex("middle", loop::Min(loop::Add(Index("pair"), Index("run")), size)),
         context_.DeclareIndex("end", loop::Min(loop::Add(Index("middle"), Index("run")), size)),
-        // Elements of the pair before this item's.
+        // The number of elements of the pair before this item's.
         context_.DeclareIndex("before", loop::Sub(Index("begin"), Index("pair")))};
     Search(&body);
     MergeFrom(to, &body);
@@ -206,7 +206,7 @@ class Sorter {
     context_.Launch(count_ / task_.size * parts, arguments, std::move(body));
   }
 
-  // Declares "low", how many of the elements before the item's come from the first run.
+  // Declares "low": how many of the elements before the item's come from the first run.
   void Search(std::vector<StmtPtr>* body) const {
     const ExprPtr low = Index("low");
     const ExprPtr high = Index("high");
@@ -241,7 +241,7 @@ class Sorter {
     const ExprPtr right = Index("at_right");
     const ExprPtr last = Size("last", task_.size - 1);
     const ExprPtr from_left = Index("from_left");
-    // An exhausted run is read at some element of the line that nobody asks for.
+    // For an exhausted run some arbitrary element of the line is loaded; it is not used.
     const ExprPtr comes_first = loop::Or(
         loop::LessEqual(Index("end"), right),
         loop::And(loop::Less(left, Index("middle")),

@@ -15,7 +15,7 @@ namespace {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-// Running sums and products along an axis.
+// Cumulative sums (kCumSum) and cumulative multiplication along an axis.
 class RunningAggregate {
  public:
   explicit RunningAggregate(SpecialContext* context)
@@ -49,13 +49,13 @@ class RunningAggregate {
                                   : loop::Int(start, type_.element);
   }
 
-  // "total" taken on by a value.
+  // Adds a value to "total", or multiplies "total" by it.
   StmtPtr Accumulate(const ExprPtr& value) const {
     return loop::MakeAssign("total", loop::ApplyOp(sums_ ? ScalarOp::kAdd : ScalarOp::kMul,
                                                    {loop::Var("total", type_), value}));
   }
 
-  // Steps begin … end - 1 of line "line" added to "total", each stored if wanted.
+  // Adds steps begin … end - 1 of line "line" to "total", and stores each result if wanted.
   StmtPtr Steps(const ExprPtr& begin, const ExprPtr& end, bool is_stored) const {
     const ExprPtr inner = context_.Size("inner", inner_);
     const ExprPtr position =
@@ -82,14 +82,14 @@ class RunningAggregate {
                      Steps(Number(0), context_.Size("size", size_), true)});
   }
 
-  // One item per part of a line: what the part comes to, then what comes before it, then the part
-  // once more with every step stored.
+  // Three launches with one item per part of a line: totals of the parts, prefix sums of the
+  // totals, and the parts again with every step stored.
   void LinesInParts() {
     int64_t part = 16;
     while (part * part < size_) part *= 2;
     const int64_t parts = (size_ + part - 1) / part;
     const int totals = context_.AddScratch({type_.element, {lines_ * parts}});
-    // The arguments of each launch are its own.
+    // Each launch has its own arguments.
     const auto part_count = [&] { return context_.Size("parts", parts); };
     const auto where = [&] {
       const ExprPtr number = loop::Mod(Index("item"), part_count());
@@ -153,7 +153,7 @@ void Sort(SpecialContext& context) {
   AddSort(task, &context);
 }
 
-// One work-item per block of four numbers: ir/random.h in kernel code.
+// One work-item per block of four numbers; implements ir/random.h in kernel code.
 void RandomNumbers(SpecialContext& context) {
   const loop::Type word = {DataType::kUInt32, 1};
   const loop::Type wide = {DataType::kUInt64, 1};
