@@ -27,7 +27,7 @@ void CheckedPlaces::Check(const std::string& lanes, const loop::Type& type, Plac
     if (found == sizes_.end()) return;
     limit = absl::StrCat(found->second);
   }
-  // An array of vectors is indexed in vectors.
+  // The index of an array of vectors counts whole vectors.
   const std::string count = place->lanes > 1 ? "1" : lanes;
   place->index =
       Code{absl::StrCat("tt_checked_", dialect_.type_name(type), "(", place->index.text, ", ",
@@ -37,7 +37,8 @@ void CheckedPlaces::Check(const std::string& lanes, const loop::Type& type, Plac
 std::string ArrayText(const loop::DeclareArray& array, const Dialect& dialect) {
   const bool is_local = array.space == loop::Space::kLocal;
   const MemorySpace space = is_local ? MemorySpace::kLocal : MemorySpace::kPrivate;
-  // Large private arrays are memory, small ones registers.
+  // Private arrays from this size (elements) on are in memory, smaller ones in registers
+  // (empirical).
   constexpr int64_t kInMemory = 256;
   const bool is_aligned = array.type.lanes == 1 && (is_local || array.size >= kInMemory);
   if (!array.over.empty()) {

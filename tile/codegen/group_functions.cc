@@ -15,13 +15,14 @@ namespace {
 
 using loop::Type;
 
-// Names that the statements of no kernel have.
+// Variable names that no kernel statement uses.
 constexpr const char* kPool = "work_pool";
 constexpr const char* kTeam = "work_team";
 constexpr const char* kWorkItem = "work_item";
 constexpr const char* kPhase = "work_phase";
-// Of a run: the launch, how many there are, the arguments of this one, those of the next one in the
-// table, how far it is from one to the next there, and the work-item's word of them.
+// Variables of the loop over a batch of launches: the current launch, the number of launches, the
+// arguments of the current one, the arguments of the next one in the table, the table's stride
+// between launches, and the word of these arguments that the work-item has preloaded.
 constexpr const char* kLaunch = "work_launch";
 constexpr const char* kLaunches = "work_launches";
 constexpr const char* kArguments = "work_arguments";
@@ -36,7 +37,7 @@ const std::string& BufferOf(const loop::ExprPtr& load) {
   return std::get<loop::Load>(load->node).buffer;
 }
 
-// The addresses of an output, and of the same one in the launch before.
+// The variables with the address of an output in this launch and in the previous one.
 std::string PlaceNow(const std::string& output) { return absl::StrCat("work_at_", output); }
 std::string PlaceBefore(const std::string& output) { return absl::StrCat("work_before_", output); }
 
@@ -125,7 +126,7 @@ std::string GroupText::BeginLaunches(int depth) {
     absl::StrAppend(&text, indent, "  const ", address, " ", PlaceNow(output), " = ",
                     WordOf(output), ";\n");
   }
-  // It is asked for long before it is needed.
+  // The word is loaded long before it is needed, to hide the latency.
   absl::StrAppend(&text, indent, "  const ", address, " ", kAhead, " = ", HasWord(), " ? ", kNext,
                   "[(", kLaunch, " - 1) * ", kStride, " + ", kWorkItem, "] : 0;\n");
   return text;
@@ -147,7 +148,8 @@ std::string GroupText::HasWord() const {
                       kernel_.parameters.size());
 }
 
-// All work-items have read the launch's own arguments: its statements wait for each other.
+// The next arguments replace the current ones, which all work-items have read: the launch's
+// statements contain a barrier.
 std::string GroupText::EndLaunches() const {
   std::string text;
   for (const std::string& output : loop::HandedOnOutputs(kernel_)) {
@@ -189,7 +191,7 @@ std::string GroupText::WriteGroups() const {
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
   std::vector<std::string> arguments = {"arguments"};
   if (!has_runs_) arguments = ArgumentsOfTable(kernel_, dialect_);
-  // Most grids have one dimension, and divisions take long.
+  // Most grids have one dimension, and integer divisions are slow.
   for (const char* argument :
        {kPool, kPhase, kTeam, kWorkItem, "group < width ? group : group % width",
         "group < width ? 0 : group / width % height",
@@ -204,7 +206,7 @@ std::string GroupText::WriteGroups() const {
       has_runs_ ? absl::StrCat(", ", dialect_.global_space, dialect_.constant_qualifier, address,
                                "* next, ", number, " stride, ", number, " launches")
                 : "";
-  // The next group takes the same local memory.
+  // The next work-group uses the same local memory.
   const std::string wait =
       local_bytes_ > 0 ? absl::StrCat("    ", dialect_.team_barrier(Items()), "\n") : "";
   const std::string early =
@@ -236,7 +238,7 @@ std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {
   if (z > 1) absl::StrAppend(&item, " + ", x * y, " * ", index(loop::WorkId::kLocal, 2));
   arguments.push_back(item);
   for (int d = 0; d < 3; ++d) arguments.push_back(index(loop::WorkId::kGroup, d));
-  if (has_runs_) {  // one launch, of no table
+  if (has_runs_) {  // a single launch without a table
     for (const char* argument : {"0", "0", "1"}) arguments.emplace_back(argument);
   }
   const std::string pool =

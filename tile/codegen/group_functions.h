@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the text of a kernel is where launches whose work-groups have several items may be run in
-// sequences (hal::KernelSource::in_sequence). Internal to this folder.
+// Writes kernels whose work-groups have several items as functions, for persistent megakernels that
+// execute a batch of launches (hal::KernelSource::in_sequence). Internal to this folder.
 #pragma once
 
 #include <cstdint>
@@ -13,47 +13,48 @@
 
 namespace tartan::codegen {
 
-// NAME_group does one group: local memory comes from the caller, since only kernels may declare it,
-// and the group's items, a team, are part of a larger group. NAME_groups does many. The entry point
-// does its own. The phase: 0 for all of it, 1 for what is early (loop::Early), of the first group,
-// 2 for the rest. Those of a kernel that keeps what it does once (loop::Once) do a run of launches:
-// they take the arguments of the next one from the table.
+// Writes NAME_group, which executes one work-group, NAME_groups, which executes many, and the entry
+// point, which executes its own. The work-items of a group form a team within a larger work-group.
+// The caller supplies local memory, which only kernels may declare. Phases: 0 is everything; 1 is
+// the loop::Early part of the first work-group; 2 is the rest. A kernel with loop::Once executes
+// consecutive launches in a loop, and copies the arguments of each next launch from the table.
 class GroupText {
  public:
   GroupText(const loop::Kernel& kernel, const Dialect& dialect)
       : kernel_(kernel), dialect_(dialect), qualifier_(dialect.function_qualifier) {}
 
-  // For the statements of the kernel.
+  // Texts for the statements of the kernel.
   Code WorkIndex(const loop::WorkIndex& work, const loop::Type& type) const;
   std::string Barrier() const;
   std::string DeclareLocal(const loop::DeclareArray& array);
-  // Around the statements of loop::Early.
+  // Texts around the statements of loop::Early.
   std::string BeginEarly();
   std::string EndEarly() const;
-  // Behind the statements of loop::Once, at that depth: those of each launch are a loop's body.
+  // Text after the statements of loop::Once, at an indentation of `depth`: begins the loop over
+  // launches.
   std::string BeginLaunches(int depth);
   std::string BeginFetch(const loop::Fetch& fetch) const;
-  // Of what a matrix unit has under way compilers lose sight where functions are called.
+  // Inlines the functions: compilers do not track pending MMA operations across calls.
   void UseMatrixUnit() { qualifier_ = dialect_.inline_qualifier; }
 
-  // Call last. `parameters`: those of the kernel as they are written, `body`: its statements.
+  // Call last. `parameters` is the kernel's parameter list as text, `body` its statements.
   std::string Write(absl::string_view parameters, absl::string_view body) const;
 
  private:
   int64_t Items() const;
-  // The work-item's index in the group, in one dimension.
+  // The work-item's index in the work-group along one dimension.
   Code ItemIndex(int dimension) const;
   std::string WriteGroups() const;
   std::string WriteEntryPoint(absl::string_view parameters) const;
-  // The launch's arguments, from the table, at that depth.
+  // Declares the launch's arguments from the table, at an indentation of `depth`.
   std::string DeclareArguments(int depth) const;
-  // The entry point's table: its arguments, which are so called.
+  // Declares the entry point's table, filled with its own arguments of the given names.
   std::string WriteTable(const std::vector<std::string>& names, const std::string& item) const;
-  // A parameter's word in the table.
+  // The element of the table that holds a parameter.
   std::string WordOf(const std::string& parameter) const;
-  // The condition that there is a next launch, of which the work-item brings a word.
+  // The condition that there is a next launch and the work-item copies a word of its arguments.
   std::string HasWord() const;
-  // Behind the statements of a launch: the next one's arguments come into the table.
+  // Text after the statements of a launch: copies the next launch's arguments into the table.
   std::string EndLaunches() const;
 
   const loop::Kernel& kernel_;
@@ -62,7 +63,7 @@ class GroupText {
   bool has_early_ = false;
   bool has_runs_ = false;
   int64_t local_bytes_ = 0;
-  int64_t alignment_ = 64;  // of the local memory
+  int64_t alignment_ = 64;  // of the local memory, in bytes
 };
 
 }  // namespace tartan::codegen

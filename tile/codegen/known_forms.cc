@@ -11,7 +11,7 @@ struct Shift {
   int64_t bits;
 };
 
-// A shift of int32 by a number.
+// A shift of int32 by a constant.
 std::optional<Shift> AsShift(const loop::ExprPtr& expr, ScalarOp op) {
   const auto* shift = std::get_if<loop::Apply>(&expr->node);
   const bool is_one = shift != nullptr && shift->op == op && expr->type.element == DataType::kInt32;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions that dialects have functions for, because processors have instructions. Internal to
-// this folder.
+// Recognizes expressions for which dialects have functions, because processors have instructions.
+// Internal to this folder.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tartan::codegen {
 
-// kDot16, kDot8, kDot8u or kDotBFloat16, or null.
+// The expression as one of kDot16, kDot8, kDot8u and kDotBFloat16, or null.
 const loop::Apply* AsDot(const loop::ExprPtr& expr);
 
 // The operands of Dialect::float_of_bits_from.
@@ -20,12 +20,12 @@ struct FloatOfBits {
   int64_t bits = 0;
 };
 
-// Of ((word >> shift) << 28) >> 28, or 30 for two bits, in vectors of int32 that are converted to
-// float32; nothing for any other expression of that type.
+// Matches a conversion to float32 of ((word >> shift) << 28) >> 28 (4 bits; 30 for 2 bits) in
+// vectors of int32.
 std::optional<FloatOfBits> AsFloatOfBits(const loop::Apply& cast, const loop::Type& type);
 
-// x = x + y and x = x * y of floats, which are written x += y and x *= y; nothing of others, nor
-// where the dialect has one function for y and the sum.
+// Matches x = x + y and x = x * y of floats, to be printed as x += y and x *= y. Nothing if the
+// dialect has one function for y and the sum.
 struct Update {
   const char* sign;
   loop::ExprPtr value;

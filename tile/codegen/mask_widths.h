@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions of vectors are masks, as wide as what is compared. Internal to this folder.
+// Widths of vector masks: a mask is as wide as the operands of its comparison. Internal to this
+// folder.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +14,10 @@ inline bool IsMask(const loop::Type& type) {
   return type.element == DataType::kBool && type.lanes > 1;
 }
 
-// A comparison makes a mask as wide as what it compares.
+// The mask type for comparisons of elements of `width` bytes.
 loop::Type MaskType(int64_t width, int lanes);
 
-// Bytes of what the comparisons in a vector condition compare.
+// The minimum and maximum bytes per element compared in a vector condition.
 struct MaskWidths {
   int64_t least = INT64_MAX;
   int64_t greatest = 0;

@@ -29,7 +29,7 @@ struct Memory {
   int lanes;
 };
 
-// Writes one kernel; indentation and the memory in scope are its state.
+// Writes one kernel; its state is the indentation and the memory in scope.
 class Writer {
  public:
   explicit Writer(const Dialect& dialect) : dialect_(dialect), checks_(dialect) {}
@@ -74,11 +74,11 @@ class Writer {
                       dialect_.float_of_bits(ParameterName(size)).text, ";"));
   }
 
-  // Call when the body is written.
+  // Call after the body is written.
   std::string WriteParameter(const loop::Parameter& parameter) const {
-    // Compilers move reads through a restricted pointer over barriers, since no other item is
-    // supposed to write there. In a sequence of groups they might read what is constant through a
-    // cache that does not see what the launches before have written.
+    // Compilers move reads through a restricted pointer across barriers, because no other item is
+    // supposed to write there. In a launch batch they might also read through a constant cache,
+    // which does not see what previous launches wrote.
     const bool is_restricted = group_ == nullptr && (!parameter.is_output || !hands_on_);
     return absl::StrCat(PointerTo(parameter, dialect_),
                         is_restricted ? dialect_.restrict_qualifier : "", parameter.name);
@@ -91,7 +91,7 @@ class Writer {
 
   void Statement(absl::string_view text) { Line(absl::StrCat(text, ";")); }
 
-  // Statements one level deeper.
+  // Writes statements one level deeper.
   void WriteScope(const StmtPtr& stmt) {
     ++depth_;
     WriteStmt(stmt);
@@ -195,7 +195,7 @@ class Writer {
     Line(local && group_ != nullptr ? group_->DeclareLocal(array) : ArrayText(array, dialect_));
   }
 
-  // Statements in braces, of which `begin` and `end` are the lines.
+  // Writes statements in a block between the lines `begin` and `end`.
   void WritePart(absl::string_view begin, const StmtPtr& body, absl::string_view end = "}") {
     Line(begin);
     WriteScope(body);
@@ -249,7 +249,7 @@ class Writer {
                  /*rounds_to_tf32=*/false};
   }
 
-  // Of a Load.
+  // The place of a Load.
   Place PlaceOf(const ExprPtr& expr) {
     const auto& load = std::get<loop::Load>(expr->node);
     return MakePlace(load.buffer, load.stored, load.index, load.is_aligned);
@@ -345,7 +345,7 @@ class Writer {
                                  : dialect_.int_literal(value, type);
   }
 
-  // A vector condition as a mask of so many bytes to a lane.
+  // Prints a vector condition as a mask of `width` bytes per lane.
   Code PrintMask(const ExprPtr& expr, int64_t width) {
     if (const auto* apply = std::get_if<loop::Apply>(&expr->node)) {
       return PrintMask(*apply, expr->type, width);
@@ -356,7 +356,7 @@ class Writer {
 
   Code PrintMask(const loop::Apply& apply, const Type& type, int64_t width) {
     const MaskWidths widths = MaskWidthsOf(apply);
-    // Conditions of one width are joined before they are converted.
+    // Conditions of equal width are combined before they are converted.
     const int64_t own = widths.least == widths.greatest ? widths.least : width;
     bool is_comparison = true;
     std::vector<Code> operands;
@@ -366,7 +366,7 @@ class Writer {
       is_comparison = is_comparison && !is_mask;
     }
     const Type mask = MaskType(own, type.lanes);
-    const Type& compared = apply.operands[0]->type;  // or a scalar condition between masks
+    const Type& compared = apply.operands[0]->type;  // a scalar condition may select between masks
     const bool is_of_masks = !is_comparison && IsMask(compared);
     const Code code = dialect_.apply(apply.op, is_of_masks ? mask : compared, type, operands);
     if (own == width) return Marked(code, true);
@@ -376,13 +376,14 @@ class Writer {
 
   const Dialect& dialect_;
   std::string text_;
-  bool hands_on_ = false;  // items read from memory what others of their group have written
+  // work-items read what other items of their work-group have written to memory
+  bool hands_on_ = false;
   int depth_ = 0;
-  // Its loops are as long as sizes say: unrolled once more they would be long to compile.
+  // Loop lengths are sizes: unrolling them would only cost compile time.
   bool is_sized_ = false;
   bool in_sequence_ = false;
   CheckedPlaces checks_;
-  std::unique_ptr<GroupText> group_;  // in a sequence of groups
+  std::unique_ptr<GroupText> group_;  // null outside launch batches of work-groups
   std::map<std::string, Memory> memory_;
   std::set<std::string> data_;  // variables whose value may come from memory
 };

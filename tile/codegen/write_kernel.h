@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop IR to source text, for the language a dialect describes. Deterministic.
+// Prints loop IR as source text in the language that a dialect describes. Deterministic.
 #pragma once
 
 #include <string>
@@ -14,26 +14,15 @@ namespace tartan::codegen {
 // Requires a kernel that loop::Verify accepts. A subexpression is printed at each of its uses.
 std::string WriteKernel(const loop::Kernel& kernel, const Dialect& dialect);
 
-// A program in parts: each kernel compiles after the prologue, whatever other kernels are there.
+// A program in parts: each kernel compiles after the prologue, independently of the other kernels.
 struct ProgramText {
-  std::string prologue;  // the dialect's, and the definitions the kernels use
+  std::string prologue;  // the dialect's prologue, and the definitions that the kernels use
   std::vector<std::string> kernels;
 };
 
 ProgramText WriteProgramParts(absl::Span<const loop::Kernel> kernels, const Dialect& dialect);
 
-// One kernel's text with the definitions that it needs, each after those that it needs itself.
-struct KernelText {
-  std::string kernel;
-  std::vector<std::string> definitions;
-};
-
-KernelText WriteKernelText(const loop::Kernel& kernel, const Dialect& dialect);
-
-// The prologue of a program of these kernels, as WriteProgramParts writes it.
-std::string PrologueOf(absl::Span<const KernelText* const> kernels, const Dialect& dialect);
-
-// The parts one after the other.
+// The concatenated parts.
 std::string WriteProgram(absl::Span<const loop::Kernel> kernels, const Dialect& dialect);
 
 }  // namespace tartan::codegen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a program with the definitions that they need.
+// Combines the kernels of a program with the definitions that they need.
 #include <set>
 #include <string>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace tartan::codegen {
 namespace {
 
-// The identifiers of a program text, each once, in order of appearance; comments are skipped.
+// The distinct identifiers of a program text, in order of appearance, without comments.
 std::vector<std::string> Identifiers(absl::string_view text) {
   std::vector<std::string> result;
   std::set<absl::string_view> seen;
@@ -32,7 +32,7 @@ std::vector<std::string> Identifiers(absl::string_view text) {
   return result;
 }
 
-// Appends the definitions that `text` needs, each after those it needs itself.
+// Appends the definitions that `text` needs, each after its own dependencies.
 void AppendDefinitions(absl::string_view text, const Dialect& dialect,
                        std::set<std::string>* written, std::vector<std::string>* out) {
   for (const std::string& identifier : Identifiers(text)) {

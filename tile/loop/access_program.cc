@@ -47,7 +47,7 @@ class Resolver {
            reports_loads_[parameter];
   }
 
-  // The variables that indices, conditions and bounds depend on.
+  // Finds the variables on which indices, conditions and bounds depend.
   void FindNeeded(const Stmt& stmt) {
     std::unordered_map<std::string, std::vector<const Expr*>> values;
     std::vector<const Expr*> open;
@@ -135,7 +135,8 @@ class Resolver {
           Evaluate(update.value, actions);
           const int parameter = ParameterOf(update.buffer);
           if (parameter < 0 || !reports_stores_) return;
-          // It adds to what is there, and so writes nothing that was not written.
+          // An atomic update reads its element, so it does not define an element that was
+          // undefined.
           actions->push_back({.kind = Action::Kind::kStore, .place = parameter, .first = -1});
         },
         [&](const For& loop) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel reduced to its control flow and index arithmetic, with names resolved. Internal to
+// A kernel reduced to control flow and index arithmetic, with names resolved. Internal to
 // trace_accesses.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace tartan::loop {
 
-// An expression with its names resolved. Children are positions in the list of all nodes.
+// An expression with resolved names. Children are positions in the list of all nodes.
 struct AccessNode {
   enum class Kind : uint8_t { kLiteral, kVariable, kWork, kApply, kLoad, kOther };
   Kind kind = Kind::kOther;
@@ -20,10 +20,10 @@ struct AccessNode {
   int64_t value = 0;                     // kLiteral
   int place = -1;  // kVariable: its slot; kWork: 3 * id + dimension; kLoad: the parameter
   int64_t lanes = 1;
-  std::vector<int> children = {};  // kLoad: the index and, of a copy, how many elements there are
+  std::vector<int> children = {};  // kLoad: the index, and for a copy the element count
 };
 
-// A statement likewise.
+// A statement with resolved names.
 struct AccessAction {
   enum class Kind : uint8_t { kEvaluate, kAssign, kStore, kLoop, kBranch };
   Kind kind = Kind::kEvaluate;
@@ -36,15 +36,15 @@ struct AccessAction {
   std::vector<AccessAction> otherwise = {};
 };
 
-// What TraceAccesses executes, without the statements on which no reported access depends.
+// The program that TraceAccesses executes, without statements that affect no reported access.
 struct AccessProgram {
   std::vector<AccessNode> nodes;
   std::vector<AccessAction> actions;
   size_t slot_count = 0;  // variables; the first ones are the kernel's sizes, in order
 };
 
-// `reports_stores`: stores to parameters are of interest; `reports_loads`: loads of these
-// parameters, by position, empty for none.
+// `reports_stores`: whether stores to parameters are reported. `reports_loads`: whether loads of
+// each parameter are, by position; empty: none.
 AccessProgram MakeAccessProgram(const Kernel& kernel, bool reports_stores,
                                 const std::vector<bool>& reports_loads);
 

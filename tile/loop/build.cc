@@ -29,7 +29,7 @@ ExprPtr IntOfType(int64_t value, Type type) {
   return MakeExpr(type, IntLiteral{NormalizeScalar(Scalar{value, 0}, type.element).integer});
 }
 
-// The operand in `type`, where it is an integer literal or a scalar to be splatted.
+// Converts the operand to `type` if it is an integer constant or a scalar to splat.
 ExprPtr Adapt(const ExprPtr& operand, Type type) {
   if (operand->type == type) return operand;
   if (const auto value = LiteralValue(operand)) {
@@ -41,8 +41,8 @@ ExprPtr Adapt(const ExprPtr& operand, Type type) {
   return operand;
 }
 
-// The type operands are brought to: that of the first that is no integer literal, with the most
-// lanes found.
+// The common type of the operands: the element type of the first one that is not an integer
+// constant, with the maximum lanes.
 Type CommonType(absl::Span<const ExprPtr> operands) {
   Type type = operands[0]->type;
   bool found = false;
@@ -58,8 +58,8 @@ Type CommonType(absl::Span<const ExprPtr> operands) {
   return type;
 }
 
-// The literal that an integer operation on literals amounts to, or null. A vector condition stays
-// what it was compared from: that gives its mask a width.
+// Folds an integer operation on constants, or returns null. A vector condition is not folded: the
+// operands of the comparison determine the width of its mask.
 ExprPtr Fold(ScalarOp op, Type type, absl::Span<const ExprPtr> operands) {
   if (type.element == DataType::kBool && type.lanes > 1) return nullptr;
   std::vector<Scalar> values;
@@ -74,7 +74,7 @@ ExprPtr Fold(ScalarOp op, Type type, absl::Span<const ExprPtr> operands) {
   return MakeExpr(type, IntLiteral{result.integer});
 }
 
-// x op literal or literal op x where the outcome is one of the operands or a literal; else null.
+// Simplifies x op constant or constant op x if the result is an operand or a constant; else null.
 ExprPtr ApplyIdentity(ScalarOp op, const ExprPtr& a, const ExprPtr& b) {
   const auto left = LiteralValue(a);
   const auto right = LiteralValue(b);
@@ -119,7 +119,7 @@ ExprPtr ApplyIdentity(ScalarOp op, const ExprPtr& a, const ExprPtr& b) {
   return nullptr;
 }
 
-// (x + c1) + c2 → x + (c1 + c2), also where either is a subtraction; null where it is neither.
+// (x + c1) + c2 → x + (c1 + c2), also with subtractions; null if the pattern does not match.
 ExprPtr JoinSums(ScalarOp op, const ExprPtr& a, const ExprPtr& b) {
   if (op != ScalarOp::kAdd && op != ScalarOp::kSub) return nullptr;
   if (!IsInteger(a->type.element)) return nullptr;
@@ -137,13 +137,13 @@ ExprPtr JoinSums(ScalarOp op, const ExprPtr& a, const ExprPtr& b) {
   return Add(inner->operands[0], IntOfType(static_cast<int64_t>(sum), a->type));
 }
 
-// False in all lanes. A mask is compared from numbers, which gives it a width.
+// False in all lanes, as a comparison of integers, which determines the mask's width.
 ExprPtr FalseMask(int lanes) {
   return ApplyOp(ScalarOp::kNotEqual, {Splat(Int(0), lanes), Int(0)});
 }
 
-// The operation on masks by logic alone, which is all that they have; null where it is logic. Bools
-// compute with 0 and 1, and every result but 0 counts as 1.
+// Expresses an arithmetic operation on masks by logic; null if it is logic already. Bools compute
+// with 0 and 1, and every result but 0 counts as 1.
 ExprPtr ApplyToMasks(ScalarOp op, absl::Span<const ExprPtr> operands) {
   const ExprPtr& a = operands.front();
   const ExprPtr& b = operands.back();
@@ -184,7 +184,7 @@ ExprPtr ApplyToMasks(ScalarOp op, absl::Span<const ExprPtr> operands) {
     case ScalarOp::kIsInf:
       return FalseMask(a->type.lanes);
     default:
-      return a;  // the sign, the absolute value and what rounds
+      return a;  // sign, absolute value and rounding leave 0 and 1 unchanged
   }
 }
 
@@ -240,7 +240,7 @@ ExprPtr Sub(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kSub, {std::move(a)
 ExprPtr Mul(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kMul, {std::move(a), std::move(b)}); }
 ExprPtr Div(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kDiv, {std::move(a), std::move(b)}); }
 
-// For operands that are not negative the C remainder is the modulus, and one instruction.
+// For non-negative operands the C remainder equals the modulus, and takes one instruction.
 ExprPtr Mod(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kFmod, {std::move(a), std::move(b)}); }
 
 ExprPtr Min(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kMin, {std::move(a), std::move(b)}); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short constructors for loop IR. Integer identities with literals (x + 0, x * 1, 2 + 3)
-// are applied on the way, so that lowered index arithmetic reads well.
+// Short constructors for loop IR nodes. They apply integer identities (x + 0, x * 1, 2 + 3), so
+// that lowered index arithmetic is readable.
 #pragma once
 
 #include <optional>
@@ -15,18 +15,18 @@ ExprPtr Int(int64_t value, DataType type = DataType::kInt32);
 ExprPtr Float(double value, DataType type = DataType::kFloat32);
 ExprPtr Bool(bool value);
 ExprPtr Var(std::string name, Type type);
-// The expression has the computation type of `stored`.
+// The result has the computation type of `stored`.
 ExprPtr LoadFrom(std::string buffer, DataType stored, ExprPtr index, int lanes = 1,
                  bool is_aligned = false);
-// The result type is that of the operands, or bool (with the operands' lanes) where op says so;
-// kSelect: that of the second operand. Where operands differ, an integer literal takes the type of
-// the others and a scalar is splatted to their lanes. Not for kCast.
+// The result has the operands' type, or bool with the operands' lanes for comparisons; for kSelect,
+// the second operand's type. An integer constant is converted to the other operands' type, and a
+// scalar is splatted to their lanes. Not for kCast.
 ExprPtr ApplyOp(ScalarOp op, std::vector<ExprPtr> operands);
 ExprPtr Add(ExprPtr a, ExprPtr b);
 ExprPtr Sub(ExprPtr a, ExprPtr b);
 ExprPtr Mul(ExprPtr a, ExprPtr b);
-ExprPtr Div(ExprPtr a, ExprPtr b);  // integers: truncating, b a non-zero literal
-ExprPtr Mod(ExprPtr a, ExprPtr b);  // integers >= 0, b a positive literal
+ExprPtr Div(ExprPtr a, ExprPtr b);  // integers: truncating; b is a non-zero constant
+ExprPtr Mod(ExprPtr a, ExprPtr b);  // integers >= 0; b is a positive constant
 ExprPtr Min(ExprPtr a, ExprPtr b);
 ExprPtr Max(ExprPtr a, ExprPtr b);
 ExprPtr And(ExprPtr a, ExprPtr b);  // logical
@@ -44,7 +44,7 @@ ExprPtr LaneOf(ExprPtr vector, int lane);
 ExprPtr MakeShuffle(ExprPtr a, ExprPtr b, std::vector<int> lanes);
 ExprPtr Work(WorkId id, int dimension, DataType index_type = DataType::kInt32);
 
-StmtPtr MakeBlock(std::vector<StmtPtr> statements);  // nested blocks are joined
+StmtPtr MakeBlock(std::vector<StmtPtr> statements);  // nested blocks are flattened
 StmtPtr MakeDeclare(Type type, std::string name, ExprPtr value, bool is_mutable = false);
 StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space = Space::kPrivate,
                   std::string over = {}, int64_t alignment = 0);
@@ -58,8 +58,8 @@ StmtPtr MakeBarrier(bool is_global = false);
 StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
                          ExprPtr value);
 StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index, bool is_for_later = false);
-StmtPtr MakeMatrixBarrier();  // for_matrix_unit
-// A Store of float32, which rounds_to_tf32 where it says so, at an aligned place of a tile.
+StmtPtr MakeMatrixBarrier();  // a Barrier with for_matrix_unit
+// An aligned Store of float32 into an MMA tile, with rounds_to_tf32 if the format requires it.
 StmtPtr MakeTileStore(std::string buffer, MatrixFormat format, ExprPtr index, ExprPtr value);
 StmtPtr MakeCopyVector(ExprPtr to, ExprPtr from, ExprPtr count = nullptr);
 StmtPtr MakeEndCopies();
@@ -71,7 +71,7 @@ StmtPtr MakeOnce(StmtPtr body);
 StmtPtr MakeFetch(ExprPtr input, ExprPtr output, StmtPtr body);
 StmtPtr MakeComment(std::string text);
 
-// The value of an integer or bool literal, splatted ones too.
+// The value of an integer or bool constant, also if it is splatted.
 std::optional<int64_t> LiteralValue(const ExprPtr& expr);
 
 }  // namespace tartan::loop

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of memory as scalars. Internal to this folder.
+// Reads and writes elements of memory as scalars. Internal to this folder.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace tartan::loop {
 
-// An element of memory in its computation type.
+// An element of memory, converted to its computation type.
 Scalar ReadElement(DataType stored, const uint8_t* bytes);
 
-// The scalar, which is of the computation type, converted to what is stored.
+// Stores a scalar of the computation type, converted to the stored type.
 void WriteElement(DataType stored, const Scalar& value, uint8_t* bytes);
 
 }  // namespace tartan::loop

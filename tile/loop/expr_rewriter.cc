@@ -40,7 +40,8 @@ ExprPtr MakeLiteral(const Type& type, const Scalar& value) {
                                : Make(type, IntLiteral{value.integer});
 }
 
-// The bounds where they fit the type; arithmetic that leaves it may wrap to any value.
+// The bounds if they fit the type; otherwise the full range, because arithmetic may wrap to any
+// value.
 Range Fitting(Wide least, Wide greatest, DataType type) {
   const Range full = FullRange(type);
   if (least < full.least || greatest > full.greatest) return full;
@@ -54,7 +55,7 @@ Range ProductRange(const Range& a, const Range& b, DataType type) {
                  type);
 }
 
-// The outcome of a comparison where the ranges decide it.
+// The result of a comparison, if the ranges decide it.
 std::optional<bool> Decide(ScalarOp op, const Range& a, const Range& b) {
   const auto below = [](const Range& x, const Range& y) -> std::optional<bool> {  // x < y
     if (x.greatest < y.least) return true;
@@ -81,7 +82,7 @@ std::optional<bool> Decide(ScalarOp op, const Range& a, const Range& b) {
   }
 }
 
-// Float identities that hold for NaN, infinities and signed zeros too.
+// Float identities that also hold for NaN, infinities and signed zeros.
 ExprPtr ApplyFloatIdentity(const Apply& apply) {
   if (apply.operands.size() != 2) return nullptr;
   const auto is = [&](int i, double value) {
@@ -110,7 +111,7 @@ ExprPtr ApplyFloatIdentity(const Apply& apply) {
   return nullptr;
 }
 
-// The opposite comparison of integers; kIdentity for other operations.
+// The negated comparison of integers; kIdentity for other operations.
 ScalarOp Opposite(ScalarOp op) {
   switch (op) {
     case ScalarOp::kEqual:
@@ -130,7 +131,7 @@ ScalarOp Opposite(ScalarOp op) {
   }
 }
 
-// not not x → x; not (a < b) → a >= b for integers (of floats NaN is neither).
+// not not x → x; not (a < b) → a >= b for integers (for floats, NaN satisfies neither).
 ExprPtr ImproveNot(const Apply& apply) {
   const auto* inner = std::get_if<Apply>(&apply.operands[0]->node);
   if (inner == nullptr) return nullptr;
@@ -142,7 +143,7 @@ ExprPtr ImproveNot(const Apply& apply) {
   return ApplyOp(opposite, inner->operands);
 }
 
-// The terms of a sum, innermost first; a term that is no sum stands for itself.
+// The terms of a sum, innermost first; an expression that is not a sum is one term.
 void CollectTerms(const ExprPtr& expr, std::vector<ExprPtr>* terms) {
   const auto* apply = std::get_if<Apply>(&expr->node);
   if (apply == nullptr || apply->op != ScalarOp::kAdd || terms->size() > 16) {
@@ -153,7 +154,7 @@ void CollectTerms(const ExprPtr& expr, std::vector<ExprPtr>* terms) {
   CollectTerms(apply->operands[1], terms);
 }
 
-// The term divided by `divisor` where it is a literal multiple of it; else null.
+// The term divided by `divisor` if it is a constant multiple of it; else null.
 ExprPtr Divided(const ExprPtr& term, int64_t divisor) {
   if (const auto value = LiteralValue(term)) {
     return *value % divisor == 0 ? Int(*value / divisor, term->type.element) : nullptr;
@@ -165,7 +166,7 @@ ExprPtr Divided(const ExprPtr& term, int64_t divisor) {
   return Mul(apply->operands[0], Int(*factor / divisor, term->type.element));
 }
 
-// The node built anew, or `expr` where it came out the same.
+// The rebuilt node, or `expr` if it is unchanged.
 ExprPtr KeepIfSame(const ExprPtr& expr, const Apply& old, ExprPtr built) {
   const auto* apply = std::get_if<Apply>(&built->node);
   const bool same = apply != nullptr && apply->op == old.op && apply->operands == old.operands &&
@@ -206,7 +207,7 @@ ExprPtr ExprRewriter::RewriteNode(const ExprPtr& expr) {
   return result;
 }
 
-// Rewrites operands, replaces variables, folds literals.
+// Rewrites operands, replaces variables, folds constants.
 ExprPtr ExprRewriter::RewriteInner(const ExprPtr& expr) {
   if (const auto* variable = std::get_if<Variable>(&expr->node)) {
     const Binding* binding = Find(variable->name);
@@ -235,7 +236,8 @@ ExprPtr ExprRewriter::RewriteApply(const ExprPtr& expr, const Apply& apply) {
     operands.push_back(RewriteNode(operand));
     all_literal = all_literal && IsLiteral(operands.back());
   }
-  // A vector condition stays what it was compared from: that gives its mask a width.
+  // A vector condition is not folded: the operands of the comparison determine the width of its
+  // mask.
   const bool is_mask = expr->type.element == DataType::kBool && expr->type.lanes > 1;
   if (all_literal && !is_mask) {
     std::vector<Scalar> values;
@@ -254,7 +256,7 @@ ExprPtr ExprRewriter::RewriteApply(const ExprPtr& expr, const Apply& apply) {
   return KeepIfSame(expr, apply, ApplyOp(apply.op, std::move(operands)));
 }
 
-// Rules on a node whose operands are simple already.
+// Applies rules to a node whose operands are simplified already.
 ExprPtr ExprRewriter::Improve(const ExprPtr& expr) {
   alive_.push_back(expr);
   if (HasRange(expr->type) && !IsLiteral(expr)) {
@@ -299,9 +301,9 @@ ExprPtr ExprRewriter::ImproveByRange(const ExprPtr& expr, const Apply& apply) {
   }
 }
 
-// For a dividend that is never negative and a positive literal divisor d: its terms that are
-// multiples of d leave the division, and what is left is below d: (8 i + j) / 8 → i, and
-// (8 i + j) % 8 → j, where 0 <= j < 8. kMod becomes kFmod, which is an operator in C.
+// For a non-negative dividend and a positive constant divisor d: terms that are multiples of d
+// leave the division if the remaining terms are below d. For example, with 0 <= j < 8: (8 i + j) /
+// 8 → i and (8 i + j) % 8 → j. kMod becomes kFmod, which is an operator in C.
 ExprPtr ExprRewriter::ImproveDivision(const ExprPtr& expr, const Apply& apply) {
   const auto divisor = LiteralValue(apply.operands[1]);
   const ExprPtr& dividend = apply.operands[0];
@@ -313,7 +315,7 @@ ExprPtr ExprRewriter::ImproveDivision(const ExprPtr& expr, const Apply& apply) {
   ExprPtr rest = Int(0, type);
   for (const ExprPtr& term : terms) {
     const ExprPtr divided = Divided(term, *divisor);
-    // A multiple that may be negative or wrap would leave a sum that wraps elsewhere.
+    // Removing a multiple that may be negative or wrap would change where the sum wraps.
     if (divided != nullptr && RangeOf(term).least >= 0) {
       quotient = Add(quotient, divided);
     } else {
@@ -352,7 +354,7 @@ Range ExprRewriter::ComputeRange(const ExprPtr& expr) {
       [&](const Apply& apply) { return ComputeApplyRange(apply, expr->type); },
       [&](const WorkIndex& work) {
         const int64_t local = kernel_.local_size[work.dimension];
-        // A launch with sizes of its own has a global size of its own.
+        // A launch with its own sizes also has its own global size.
         const int64_t most = kernel_.index_type == DataType::kInt32 ? INT32_MAX : INT64_MAX;
         const int64_t global = kernel_.sizes.empty() ? kernel_.global_size[work.dimension] : most;
         const int64_t count = work.id == WorkId::kGlobal  ? global
@@ -370,7 +372,7 @@ Range ExprRewriter::ComputeRange(const ExprPtr& expr) {
 Range ExprRewriter::ComputeApplyRange(const Apply& apply, const Type& type) {
   const DataType element = type.element;
   const auto range = [&](int i) { return RangeOf(apply.operands[i]); };
-  // Of a division by a positive literal; else 0.
+  // The divisor if the operation divides by a positive constant; else 0.
   const int64_t divisor = apply.operands.size() == 2
                               ? std::max<int64_t>(0, LiteralValue(apply.operands[1]).value_or(0))
                               : 0;
@@ -418,3 +420,4 @@ Range ExprRewriter::ComputeApplyRange(const Apply& apply, const Type& type) {
 }
 
 }  // namespace tartan::loop
+// <= j < 8. kMod becomes kFmod, which is an operator in C.

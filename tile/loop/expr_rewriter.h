@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simplifies expressions for simplify.cc, knowing the value or range of variables in scope.
+// Simplifies expressions for simplify.cc, using the values or ranges of variables in scope.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct Range {
   int64_t greatest = INT64_MAX;
 };
 
-// The values the type can hold.
+// The range of values that the type can represent.
 Range FullRange(DataType type);
 
-// What is known of a variable in scope.
+// What the rewriter knows about a variable in scope.
 struct Binding {
-  ExprPtr replacement;  // null: the variable stays
+  ExprPtr replacement;  // null: keep the variable
   bool is_mutable = false;
-  Range range;  // of integer scalars that are not mutable
+  Range range;  // for immutable integer scalars
 };
 
 class ExprRewriter {
@@ -32,14 +32,14 @@ class ExprRewriter {
   // `kernel` outlives the rewriter; its sizes bound work indices.
   explicit ExprRewriter(const Kernel& kernel) : kernel_(kernel) {}
 
-  // An equal expression; the same pointer where nothing changed. Linear in the number of distinct
-  // nodes.
+  // Returns an equivalent expression; the same pointer if nothing changed. Linear in the number of
+  // distinct nodes.
   ExprPtr Rewrite(const ExprPtr& expr);
 
-  // The range of an expression that Rewrite returned, with the bindings of that time.
+  // The range of an expression that Rewrite returned, under the bindings at that time.
   Range RangeOf(const ExprPtr& expr);
 
-  // Bindings by name; names are unique within a scope, so an inner binding hides nothing.
+  // Bindings by name. Names are unique within a scope, so inner bindings do not hide outer ones.
   void Bind(const std::string& name, Binding binding);
   void Unbind(const std::string& name) { bindings_.erase(name); }
   const Binding* Find(const std::string& name) const;
@@ -57,7 +57,7 @@ class ExprRewriter {
 
   const Kernel& kernel_;
   std::unordered_map<std::string, Binding> bindings_;
-  // Of the expression at hand, by node; `alive_` keeps the keys from being used again.
+  // Caches for the current expression, by node; `alive_` keeps node addresses from being reused.
   std::unordered_map<const Expr*, ExprPtr> rewritten_;
   std::unordered_map<const Expr*, Range> ranges_;
   std::vector<ExprPtr> alive_;

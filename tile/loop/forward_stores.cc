@@ -16,7 +16,7 @@ class Forwarder {
       : is_private_(is_private) {}
 
   StmtPtr operator()(const StmtPtr& stmt) {
-    // What is stored in a branch or loop may not have been stored behind it.
+    // A store in a branch or loop may not have been executed, so it is not forwarded past it.
     const bool is_scope =
         std::holds_alternative<For>(stmt->node) || std::holds_alternative<If>(stmt->node);
     const bool was_certain = std::exchange(is_certain_, is_certain_ && !is_scope);

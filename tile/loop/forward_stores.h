@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that were just stored are used instead of loaded again.
+// Store-to-load forwarding: uses values that were just stored instead of loading them again.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace tartan::loop {
 
-// Loads of places that an earlier statement of the block stored a variable at become that variable,
-// where memory keeps the value as it is. Of the buffers and arrays for which `is_private` holds,
-// the statements store every element once at most, and no other name leads to them.
+// Replaces a load by a variable that an earlier statement of the block stored at the same address,
+// if memory keeps the value exactly. Applies to buffers and arrays for which `is_private` holds.
+// The statements must store each of their elements at most once and access them by no other name.
 StmtPtr ForwardStores(const StmtPtr& stmt,
                       const std::function<bool(const std::string& buffer)>& is_private);
 

@@ -22,18 +22,18 @@ namespace tartan::loop {
 namespace {
 
 using Value = absl::InlinedVector<Scalar, 1>;  // one scalar per lane
-using Items = std::vector<int>;                // work-items of a group that run a statement
+using Items = std::vector<int>;                // the work-items of a group that execute a statement
 
 struct Memory {
   DataType stored = DataType::kInvalid;
-  int lanes = 1;  // of an array's elements: an index counts so many
+  int lanes = 1;  // lanes per array element; an index counts elements
   bool is_private = false;
-  // One range of bytes, or for private arrays one per work-item.
+  // One span of bytes; for private arrays one per work-item.
   std::vector<absl::Span<uint8_t>> bytes;
   std::vector<uint8_t> storage;
 };
 
-// Runs one work-group.
+// Executes one work-group.
 class Group {
  public:
   Group(const Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers, const int64_t group[3])
@@ -131,7 +131,7 @@ class Group {
     memory.is_private = array.space == Space::kPrivate;
     const int64_t bytes = array.size * array.type.lanes * ByteWidth(array.type.element);
     const int copies = memory.is_private ? size_ : 1;
-    // Not zeros: a kernel that relies on them is wrong.
+    // Uninitialized memory is not zero, so that kernels that rely on zeros fail.
     memory.storage.assign(bytes * copies, 0x5a);
     memory.bytes.clear();
     for (int i = 0; i < copies; ++i) {
@@ -144,7 +144,7 @@ class Group {
     for (int item : items) next[item] = Evaluate(loop.begin, item)[0].integer;
     Items running = items;
     while (true) {
-      // The end is computed in each iteration, as in C.
+      // As in C, the end is evaluated in each iteration.
       Items inside;
       for (int item : running) {
         if (next[item] < Evaluate(loop.end, item)[0].integer) inside.push_back(item);
@@ -214,8 +214,8 @@ class Group {
     AddTileProduct(product, item, left, right, totals);
   }
 
-  // The bytes of `lanes` elements, or null with status_ set where they do not lie in the memory or
-  // not as aligned as told.
+  // The address of `lanes` elements. If they are out of bounds or not aligned as declared, sets
+  // status_ and returns null.
   uint8_t* Locate(const std::string& buffer, const ExprPtr& index, int lanes, int item,
                   bool is_aligned = false) {
     Memory& memory = memory_[buffer];
@@ -278,8 +278,8 @@ class Group {
     return result;
   }
 
-  // Of scalar conditions only the operands that count are evaluated, as in C: a condition may guard
-  // a load.
+  // For scalar conditions only the operands that C would evaluate are evaluated, because a
+  // condition may guard a load.
   Value EvaluateApply(const Apply& apply, const Type& type, int item) {
     const bool is_scalar = apply.operands[0]->type.lanes == 1;
     if (is_scalar && apply.op == ScalarOp::kSelect) {
@@ -344,8 +344,8 @@ class Group {
 
   const Kernel& kernel_;
   int64_t group_[3];
-  int size_ = 0;         // work-items
-  absl::Status status_;  // the first failure of an expression
+  int size_ = 0;         // work-items in the group
+  absl::Status status_;  // the first error in an expression
   std::unordered_map<std::string, std::vector<Value>> variables_;
   std::unordered_map<std::string, Memory> memory_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a kernel on host memory, work-item by work-item: the reference for generated code, and how
-// tests run kernels without a device. Every access is checked.
+// Executes a kernel on host memory, work-item by work-item: the reference for generated code, and
+// the way tests run kernels without a device. Every access is checked.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace tartan::loop {
 
-// `buffers` in the order of kernel.parameters; outputs are written in place. The work-items of a
-// group run statement by statement together. InvalidArgument where the number of buffers differs;
-// OutOfRange naming the buffer and index for an access outside it or less aligned than told;
-// Internal where Verify refuses the kernel, and for a barrier that not all work-items of a group
-// reach.
+// `buffers` are in the order of kernel.parameters; outputs are written in place. The work-items of
+// a group execute statement by statement in lockstep. Errors:
+// - InvalidArgument: the number of buffers differs.
+// - OutOfRange: an access out of bounds or misaligned; the message names the buffer and the index.
+// - Internal: Verify rejects the kernel, or not all work-items of a group reach a barrier.
 absl::Status Interpret(const Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers);
 
 }  // namespace tartan::loop

@@ -6,13 +6,13 @@
 namespace tartan::loop {
 namespace {
 
-constexpr int64_t kAlignment = 64;  // at least
+constexpr int64_t kAlignment = 64;  // minimum, in bytes
 
 }  // namespace
 
 int64_t LocalBytes(const DeclareArray& array) {
   const auto& [element, lanes] = array.type;
-  // Booleans and 16-bit floats may be held in more, but not where a matrix unit reads them.
+  // Kernel languages may store bools and 16-bit floats in 4 bytes, except where the MMA reads them.
   const bool is_exact = element == DataType::kInt8 || element == DataType::kUInt8 ||
                         element == DataType::kInt16 || element == DataType::kUInt16 ||
                         array.alignment > 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local memory of kernels.
+// Sizes and alignments of arrays in local memory.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace tartan::loop {
 
-// Of an array in local memory, where the next one may begin after it; no less than it takes in any
-// language of kernels.
+// An upper bound, over all kernel languages, of the bytes that a local array occupies, rounded up
+// to its alignment.
 int64_t LocalBytes(const DeclareArray& array);
-// Of its beginning, in bytes.
+// The alignment of the array, in bytes.
 int64_t LocalAlignment(const DeclareArray& array);
 
 }  // namespace tartan::loop

@@ -13,9 +13,10 @@
 
 namespace tartan::loop {
 
-// A scalar, or a vector of 2, 3, 4, 8 or 16 lanes. 16-bit floats: Load converts them to float32 and
-// Store back; an expression of such a type is a float32 rounded to it, given and taken by casts
-// alone. Vectors of bool are intermediates of comparisons, logic and kSelect, and no variables.
+// A scalar, or a vector of 2, 3, 4, 8 or 16 lanes. Load converts 16-bit floats to float32, and
+// Store converts back. An expression of a 16-bit float type is a float32 rounded to it; only casts
+// produce and accept it. Vectors of bool are intermediate results of comparisons, logic and
+// kSelect; variables cannot have that type.
 struct Type {
   DataType element = DataType::kInvalid;
   int lanes = 1;
@@ -36,26 +37,29 @@ struct Variable {
   std::string name;
 };  // declared variable or scalar parameter
 // Element `index` of a buffer parameter or array, converted to the expression's type. With lanes:
-// `lanes` consecutive elements from `index` on, which is a multiple of `lanes` where `is_aligned`
-// (buffers and arrays of scalars begin on a boundary of vectors). An array declared with a vector
-// type is indexed in whole vectors, and the expression has its lanes.
+// `lanes` consecutive elements from `index` on. `is_aligned`: `index` is a multiple of `lanes`;
+// buffers and scalar arrays begin on vector boundaries. An array declared with a vector type is
+// indexed in whole vectors, and the expression has its lanes.
 struct Load {
   std::string buffer;
   DataType stored;
   ExprPtr index;
   bool is_aligned = false;
 };
-// A function of scalars, lane by lane. Operands have the expression's type, except: comparisons,
-// kIsNan and kIsInf (the operands' type is theirs, the result bool), logic (bool), kSelect (bool
-// condition first, of the expression's lanes or scalar) and kCast (from a scalar to lanes: a
-// splat). The corner cases are those of scalar_value.h, with one exception:
-// signed arithmetic on work indices, loop variables and literals alone does not overflow, which
-// whoever builds the kernel sees to.
+// An elementwise scalar operation. Operands have the expression's type, with these exceptions:
+// - comparisons, kIsNan, kIsInf: the operands have any type, the result is bool;
+// - logic: the operands are bool;
+// - kSelect: the first operand is a bool condition, scalar or with the expression's lanes;
+// - kCast: converts the type; from a scalar to lanes it splats.
+//
+// Corner cases are defined in scalar_value.h, with one exception: signed arithmetic on work
+// indices, loop variables and constants alone must not overflow. The code that builds the kernel
+// ensures this.
 struct Apply {
   ScalarOp op;
   std::vector<ExprPtr> operands;
 };
-// acc + a * b in one rounding where the device is quick at that, or two.
+// accumulator + a * b, fused with one rounding if the device has fast FMA, else with two.
 struct MultiplyAdd {
   ExprPtr a, b, accumulator;
 };
@@ -68,8 +72,8 @@ struct Lane {  // one element of a vector value
   ExprPtr vector;
   int lane;
 };
-// A vector of elements of two vectors of its type: lane i is element lanes[i] of `a` and `b` side
-// by side.
+// Lane i is element lanes[i] of the concatenation of vectors `a` and `b`, which have the result's
+// type.
 struct Shuffle {
   ExprPtr a, b;
   std::vector<int> lanes;

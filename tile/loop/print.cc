@@ -62,7 +62,8 @@ std::string ApplyToString(const Apply& apply, const Type& type) {
   return absl::StrCat(tartan::Name(apply.op), "(", absl::StrJoin(operands, ", "), ")");
 }
 
-// buffer[index], the stored type and the expression's where they differ, and the lanes.
+// buffer[index], followed by the stored type and the expression's type if they differ, and the
+// lanes.
 std::string LoadToString(const Load& load, const Type& type) {
   std::string text = absl::StrCat(load.buffer, "[", ToString(load.index), "]");
   if (load.stored != type.element) absl::StrAppend(&text, ":", tartan::Name(load.stored));
@@ -74,8 +75,7 @@ std::string LoadToString(const Load& load, const Type& type) {
   return text;
 }
 
-// The type of a literal where it is neither a scalar int32 nor a scalar float32; of a vector its
-// lanes too.
+// The type of a constant unless it is int32 or float32, and the lanes of a vector.
 std::string LiteralSuffix(const Type& type) {
   const bool is_usual = type.element == DataType::kInt32 || type.element == DataType::kFloat32;
   return absl::StrCat(is_usual ? "" : ":", is_usual ? "" : tartan::Name(type.element),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// New names for the variables, arrays and parameters of a piece of a kernel, and kernels without
-// names.
+// Renames the variables, arrays and parameters of a part of a kernel, for kernels composed of
+// several.
 #pragma once
 
 #include <set>
@@ -11,17 +11,17 @@
 
 namespace tartan::loop {
 
-// Old names to new ones; others stay.
+// Maps old names to new ones; other names are kept.
 using Renaming = std::unordered_map<std::string, std::string>;
 
-// The statement with the names replaced wherever they are declared or used.
+// Renames all declarations and uses.
 StmtPtr Rename(const StmtPtr& stmt, const Renaming& renaming);
 
-// The kernel without its name, the texts of its comments and the values of its sizes: equal for
-// kernels that differ in them alone.
+// The kernel without its name, comment texts and size values, so that kernels that differ only in
+// these are equal.
 Kernel WithoutNames(Kernel kernel);
 
-// Everything that the statement declares, in inner scopes too: variables, arrays, loops.
+// All names that the statement declares, also in inner scopes: variables, arrays, loops.
 std::set<std::string> DeclaredNames(const StmtPtr& stmt);
 
 }  // namespace tartan::loop

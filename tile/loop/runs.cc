@@ -12,15 +12,15 @@
 namespace tartan::loop {
 namespace {
 
-// The buffers of a kernel's statements, those within Once apart.
+// The buffers that a kernel's statements use; those in Once are separate.
 struct Buffers {
   std::set<std::string> read_once;
   std::set<std::string> written_once;
   std::vector<Fetch> fetches;
-  int onces = 0;        // in no other statement
-  int nested = 0;       // in one
-  bool begins = false;  // buffers are read or written before
-  bool waits = false;   // work-items wait for each other in each launch
+  int onces = 0;        // Once statements not nested in other statements
+  int nested = 0;       // Once statements nested in other statements
+  bool begins = false;  // buffers are accessed before the Once statement
+  bool waits = false;   // each launch contains a barrier
 };
 
 std::string BufferOf(const ExprPtr& expr) {
@@ -112,7 +112,7 @@ std::string WhatIsWrongInRuns(const Kernel& kernel) {
   }
   if (found.nested > 0 || found.onces > 1) return "once in another statement, or twice";
   if (found.onces == 0) return found.fetches.empty() ? "" : "a fetch without what is done once";
-  // Until all have read the launch's arguments.
+  // The barrier ensures that all work-items have read the launch's arguments.
   if (!found.waits) return "launches of a run without a barrier";
   if (found.begins) return "a buffer is used before what is done once";
   for (const std::string& buffer : found.read_once) {

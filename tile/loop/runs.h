@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel keeps from launch to launch of a run (loop::Once).
+// Analysis of state that a kernel keeps across consecutive launches of a batch (loop::Once).
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace tartan::loop {
 
-// The parameters, by position, that Once reads, which are the same in all launches of a run; none:
-// the kernel has no runs.
+// The parameters, by position, that Once reads. They must be the same in all launches of the batch.
+// Empty: the kernel keeps nothing.
 std::vector<int> KeptParameters(const Kernel& kernel);
-// The names of the outputs that Fetch may find in local memory, each once.
+// The distinct names of outputs that Fetch may find in local memory.
 std::vector<std::string> HandedOnOutputs(const Kernel& kernel);
 
-// What is wrong with these statements of the kernel, or "".
+// The reason why the kernel's Once and Fetch statements are invalid, or "".
 std::string WhatIsWrongInRuns(const Kernel& kernel);
 
 }  // namespace tartan::loop

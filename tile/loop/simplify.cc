@@ -15,10 +15,10 @@
 namespace tartan::loop {
 namespace {
 
-// Rounds until nothing changes; each is linear. Nests of loops and divisions settle in a few.
+// Maximum rounds until nothing changes; each is linear. Nested loops and divisions need only a few.
 constexpr int kMaxRounds = 32;
 
-// Larger values keep their name, so that the kernel stays readable.
+// Maximum size of a value that replaces its variable; larger ones keep their name for readability.
 constexpr int kMaxPropagatedNodes = 12;
 
 template <class Node>
@@ -31,7 +31,7 @@ bool IsLiteral(const ExprPtr& expr) {
          std::holds_alternative<FloatLiteral>(expr->node);
 }
 
-// Nodes as printed, counted up to `limit`.
+// Counts nodes as printed, up to `limit`.
 int CountNodes(const ExprPtr& expr, int limit) {
   int count = 1;
   ForEachChild(*expr, [&](const ExprPtr& child) {
@@ -40,7 +40,7 @@ int CountNodes(const ExprPtr& expr, int limit) {
   return count;
 }
 
-// Comments alone do nothing.
+// Whether the statement is more than comments.
 bool HasEffect(const StmtPtr& stmt) {
   if (stmt == nullptr || std::holds_alternative<Comment>(stmt->node)) return false;
   const auto* block = std::get_if<Block>(&stmt->node);
@@ -48,8 +48,8 @@ bool HasEffect(const StmtPtr& stmt) {
          std::any_of(block->statements.begin(), block->statements.end(), HasEffect);
 }
 
-// One round over a kernel. A statement becomes null where it goes, and stays the same object where
-// nothing changes.
+// One round over a kernel. A removed statement becomes null; an unchanged one stays the same
+// object.
 class StmtRewriter {
  public:
   explicit StmtRewriter(const Kernel& kernel) : expressions_(kernel), uses_(FindUses(kernel)) {}
@@ -82,7 +82,7 @@ class StmtRewriter {
     return MakeBlock(std::move(statements));
   }
 
-  // A scope of its own: what it binds is forgotten after it.
+  // Rewrites a scope and drops its bindings at the end.
   StmtPtr RewriteScope(const StmtPtr& stmt) {
     std::vector<std::string> outer;
     std::swap(outer, bound_);
@@ -127,8 +127,8 @@ class StmtRewriter {
     return Make(Declare{declare.type, declare.name, std::move(value), declare.is_mutable});
   }
 
-  // Literals and other names always; integer expressions that are read once and not in a loop
-  // around the read.
+  // Always propagates constants and plain variables. Propagates integer expressions with a single
+  // read that is not in a loop inside the declaration's scope.
   bool ShouldPropagate(const ExprPtr& value, const Use& use) const {
     if (IsLiteral(value)) return true;
     const bool is_index = value->type.lanes == 1 && IsInteger(value->type.element);
@@ -138,7 +138,7 @@ class StmtRewriter {
     return IsMovable(value, mutable_);
   }
 
-  // A statement without scopes or declarations. What writes to something that is gone goes, too.
+  // A statement without scopes or declarations. Writes to removed declarations are removed, too.
   StmtPtr RewriteWrite(const StmtPtr& stmt) {
     const std::string* name = NameOf(*stmt);
     if (name != nullptr && removed_.count(*name) > 0) return nullptr;
@@ -174,7 +174,7 @@ class StmtRewriter {
                    loop.unroll);
   }
 
-  // A loop of one iteration is its body.
+  // Replaces a loop of one iteration by its body.
   StmtPtr RewriteSingle(const For& loop, const ExprPtr& begin) {
     Binding binding;
     binding.replacement = begin;
@@ -206,7 +206,7 @@ class StmtRewriter {
   KernelUses uses_;
   std::vector<std::string> bound_;  // in the current scope
   std::unordered_set<std::string> mutable_;
-  std::unordered_set<std::string> removed_;  // declarations that went; their stores go too
+  std::unordered_set<std::string> removed_;  // removed declarations, whose stores are removed, too
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites a kernel to an equal one that is shorter and quicker: constant folding, integer
-// identities, constant and single-use propagation of index arithmetic, dead branches, empty
-// blocks and unused declarations removed. Float arithmetic is not reassociated; NaN, infinities
-// and signed zeros keep their meaning.
+// Simplifies a kernel to an equivalent one that is shorter and faster. Applies constant folding,
+// integer identities, and propagation of constants and single-use index arithmetic. Removes dead
+// branches, empty blocks and unused declarations. Float arithmetic is not reassociated; NaN,
+// infinities and signed zeros keep their meaning.
 #pragma once
 
 #include "tile/loop/loop_ir.h"

@@ -13,7 +13,7 @@ namespace {
 
 using Action = AccessAction;
 using Node = AccessNode;
-// A number, or nothing where it depends on values.
+// A known integer, or nothing if it depends on data.
 using Known = std::optional<int64_t>;
 
 // Executes the actions, work-item by work-item.
@@ -111,7 +111,7 @@ class Tracer {
     }
   }
 
-  // Of what may run or not: what it assigns and stores is not known.
+  // Marks everything that these conditionally executed actions assign or access as unknown.
   void Skip(const std::vector<Action>& actions) {
     for (const Action& action : actions) {
       if (action.kind == Action::Kind::kAssign) slots_[action.place] = std::nullopt;
@@ -163,7 +163,7 @@ class Tracer {
     if (*lanes > 0) visit_(node.place, *index, *lanes);
   }
 
-  // Of conditions only the operands that count are evaluated, as in C.
+  // As in C, only the operands that a condition selects are evaluated.
   Known EvaluateApply(const Node& node) {
     const Known a = Evaluate(node.children[0]);
     if (node.op == ScalarOp::kSelect) {
@@ -180,8 +180,8 @@ class Tracer {
     return Compute(node, *a, *b);
   }
 
-  // Sums and products of indices do not wrap here: what overflows on a device is found outside of
-  // every buffer.
+  // Sums and multiplications of indices do not wrap here. An overflow on a device shows up as an
+  // index outside of every buffer.
   static int64_t Compute(const Node& node, int64_t a, int64_t b) {
     switch (node.op) {
       case ScalarOp::kAdd:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements of its buffers a kernel accesses, found by executing its control flow and its
-// index arithmetic alone: no values are read or computed. What depends on values is reported as
-// uncertain.
+// Finds which buffer elements a kernel accesses. It executes only control flow and index
+// arithmetic; no data is read or computed. Accesses that depend on data are reported as uncertain.
 #pragma once
 
 #include <array>
@@ -15,26 +14,27 @@
 namespace tartan::loop {
 
 struct TraceOptions {
-  // Accesses to report: stores and, where `loads` says so, loads of the parameters, by position.
+  // Accesses to report: stores, and loads of the parameters for which `loads` is true, by position.
   bool stores = true;
   std::vector<bool> loads = {};  // empty: none
-  // Of a kernel with sizes: those of the launch, and its work-items.
+  // For kernels with sizes: the sizes and the global size of the launch.
   absl::Span<const int64_t> sizes = {};
-  std::array<int64_t, 3> global_size = {0, 0, 0};  // zeros: those of the kernel
-  // Traces the work-groups at the edges of the grid alone: the first and the last two in each
+  std::array<int64_t, 3> global_size = {0, 0, 0};  // zeros: the kernel's own
+  // Traces only the work-groups at the edges of the grid: the first and the last two in each
   // dimension.
   bool edges_only = false;
-  int64_t max_steps = INT64_MAX;  // executed statements, after which the trace gives up
+  int64_t max_steps = INT64_MAX;  // limit on executed statements; the trace stops there
 };
 
 struct Trace {
-  // Parameters with an access whose index, condition or loop depends on values: by position.
+  // By position: whether the parameter has an access whose index, condition or loop depends on
+  // data.
   std::vector<bool> is_uncertain;
-  bool is_complete = true;  // false: the trace gave up
+  bool is_complete = true;  // false: the trace reached max_steps
 };
 
-// Calls `visit` for each access: a parameter's position, and `lanes` consecutive elements from
-// `index` on. Vector loads whose elements may be left out (loop::CopyVector) report what they read.
+// Calls `visit` for each access of `lanes` consecutive elements from `index` on. Vector loads that
+// may skip elements (loop::CopyVector) report only what they read.
 Trace TraceAccesses(const Kernel& kernel, const TraceOptions& options,
                     const std::function<void(int parameter, int64_t index, int64_t lanes)>& visit);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traversal of loop IR: the one place that knows the children and the name of each kind of node.
-// What treats most kinds alike is written on it. A kind that is missing here does not compile.
+// Traversal of loop IR: the only place that lists the children and the name of each kind of node.
+// Code that treats most kinds alike builds on it. A missing kind does not compile.
 #pragma once
 
 #include <concepts>
@@ -20,7 +20,7 @@ namespace traverse {
 template <class Node, class... Kinds>
 concept OneOf = (std::same_as<std::remove_const_t<Node>, Kinds> || ...);
 
-// Children that a node may lack.
+// Visits a child unless it is null.
 void VisitOptional(auto& child, auto& visit) {
   if (child != nullptr) visit(child);
 }
@@ -82,16 +82,15 @@ void Visit(OneOf<If> auto& branch, auto& visit) {
 
 }  // namespace traverse
 
-// Calls `visit` with each child of `tree`, an Expr or Stmt, in the order of the text: an ExprPtr&
-// or StmtPtr&, to const where `tree` is. Statements and values that a node may lack are visited
-// where they are there.
+// Calls `visit` with each child of `tree`, an Expr or Stmt, in textual order. Children are ExprPtr&
+// or StmtPtr&, const if `tree` is. Null children are skipped.
 template <class Tree, class Visitor>
 void ForEachChild(Tree& tree, Visitor&& visit) {
   Match(tree.node, [&](auto& node) { traverse::Visit(node, visit); });
 }
 
-// The node with `map(child)` in the place of each child that ForEachChild visits, called in its
-// order; the same object where map returns every child as it is.
+// The node with each child replaced by `map(child)`, called in the order of ForEachChild. Returns
+// the same object if no child changes.
 template <class Tree, class Map>
 std::shared_ptr<const Tree> MapChildren(const std::shared_ptr<const Tree>& tree, Map&& map) {
   absl::InlinedVector<ExprPtr, 4> exprs;
@@ -115,7 +114,7 @@ std::shared_ptr<const Tree> MapChildren(const std::shared_ptr<const Tree>& tree,
   return std::make_shared<const Tree>(std::move(copy));
 }
 
-// The name that a node, of an Expr or Stmt, declares or uses itself; null where it has none.
+// The name that an Expr or Stmt node itself declares or uses; null if it has none.
 template <class Tree>
 auto* NameOf(Tree& tree) {
   using Name = std::conditional_t<std::is_const_v<Tree>, const std::string, std::string>;
@@ -130,7 +129,7 @@ auto* NameOf(Tree& tree) {
   });
 }
 
-// The name that a statement declares itself: that of a variable, an array or a loop; else null.
+// The name of the variable, array or loop that the statement itself declares; else null.
 inline const std::string* DeclaredName(const Stmt& stmt) {
   const bool declares = std::holds_alternative<Declare>(stmt.node) ||
                         std::holds_alternative<DeclareArray>(stmt.node) ||

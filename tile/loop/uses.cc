@@ -36,30 +36,30 @@ class UseFinder {
   void VisitFor(const For& loop) {
     Visit(loop.begin);
     ++loop_depth_;
-    Visit(loop.end);  // computed in every iteration
+    Visit(loop.end);  // evaluated in every iteration
     ++uses_.declarations[loop.name];
     if (loop.body != nullptr) Visit(loop.body);
     --loop_depth_;
   }
 
-  // A later declaration of a name in a sibling scope takes the name over.
+  // A later declaration of the same name in a sibling scope replaces the earlier one.
   void Add(const std::string& name, const Stmt* stmt) {
     ++uses_.declarations[name];
     declared_[name] = {stmt, loop_depth_};
     uses_.of[stmt];
   }
 
-  // An expression that a statement holds.
+  // Visits an expression that belongs to a statement.
   void Visit(const ExprPtr& expr) {
     visits_.clear();
     VisitExpr(expr);
   }
 
-  // A shared node is visited at most twice: that tells one read from many in linear time.
+  // Visiting a shared node at most twice distinguishes one read from several, in linear time.
   void VisitExpr(const ExprPtr& expr) {
     if (++visits_[expr.get()] > 2) return;
     if (const std::string* name = NameOf(*expr)) Read(*name);
-    // Each operand of a shuffle is printed for many of the lanes.
+    // Shuffle is printed lane by lane, so that each operand is read several times.
     const int times = std::holds_alternative<Shuffle>(expr->node) ? 2 : 1;
     for (int time = 0; time < times; ++time) {
       ForEachChild(*expr, [&](const ExprPtr& child) { VisitExpr(child); });
@@ -80,7 +80,7 @@ class UseFinder {
   int loop_depth_ = 0;
 };
 
-// The names declared in the scope of the statement itself.
+// The names declared in the statement's own scope.
 void CollectDeclared(const Stmt& stmt, std::vector<std::string>* names) {
   if (std::holds_alternative<Block>(stmt.node)) {
     ForEachChild(stmt, Overloaded{[&](const StmtPtr& child) { CollectDeclared(*child, names); },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which declarations of a kernel are used, and how: analysis for simplify.cc.
+// Use analysis for simplify.cc: which declarations of a kernel are read, and where.
 #pragma once
 
 #include <string>
@@ -10,29 +10,28 @@
 
 namespace tartan::loop {
 
-// How a declared variable or array is used. Reads are those the printed kernel has: two or more
-// count as 2.
+// Uses of a declared variable or array. `reads` counts reads in the printed kernel, at most 2.
 struct Use {
   int reads = 0;
-  // The only read is in more loops than the declaration.
+  // The read is nested in more loops than the declaration.
   bool in_inner_loop = false;
 };
 
 struct KernelUses {
-  // By Declare or DeclareArray statement; a statement object that occurs twice has the sum.
+  // By Declare or DeclareArray statement; a statement object that occurs twice has the sum of both.
   std::unordered_map<const Stmt*, Use> of;
-  // How often each name is declared, as a variable, an array, a loop or a parameter.
+  // The number of declarations of each name as a variable, array, loop or parameter.
   std::unordered_map<std::string, int> declarations;
 };
 
 KernelUses FindUses(const Kernel& kernel);
 
-// Whether the value can be computed anywhere in its variables' scope: it loads nothing and reads
-// no variable of `mutable_names`.
+// Whether the value can be computed anywhere in its variables' scope: it has no loads and reads no
+// variable of `mutable_names`.
 bool IsMovable(const ExprPtr& expr, const std::unordered_set<std::string>& mutable_names);
 
-// Gives the names that `stmt` declares in its own scope (not in inner ones) new names where others
-// declare them too; returns the statement with every use renamed. Counts in `declarations` follow.
+// Renames declarations in `stmt`'s own scope (not inner ones) whose names are declared elsewhere,
+// too. Returns the statement with all uses renamed, and updates `declarations`.
 StmtPtr RenameShared(const StmtPtr& stmt, std::unordered_map<std::string, int>* declarations);
 
 }  // namespace tartan::loop

@@ -38,7 +38,7 @@ bool IsValidLanes(int lanes) {
 bool IsHalf(DataType type) { return ComputeType(type) != type; }
 bool IsComputed(DataType type) { return type != DataType::kInvalid && !IsHalf(type); }
 
-// Equality of conditions is their exclusive or, and its negation.
+// Bool equality is exclusive or, negated; so it is a logic operation.
 bool IsLogic(ScalarOp op) {
   return op == ScalarOp::kLogicalNot || op == ScalarOp::kLogicalAnd || op == ScalarOp::kLogicalOr ||
          op == ScalarOp::kEqual || op == ScalarOp::kNotEqual;
@@ -76,7 +76,7 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // Forgets the names declared since there were `count`.
+  // Removes the names declared since there were `count`.
   void LeaveScope(size_t count) {
     for (; declared_.size() > count; declared_.pop_back()) names_.erase(declared_.back());
   }
@@ -90,7 +90,7 @@ class Verifier {
     return status;
   }
 
-  // Children first. Those of For are checked in its scope.
+  // Checks the children first. The children of For are checked in its scope.
   absl::Status CheckStmt(const StmtPtr& stmt) {
     if (stmt == nullptr) return absl::OkStatus();
     if (const auto* loop = std::get_if<For>(&stmt->node)) return CheckFor(*loop);
@@ -120,7 +120,7 @@ class Verifier {
                                   Once, Fetch, Comment> auto&) { return absl::OkStatus(); });
   }
 
-  // The first failure of `check`, called with each child.
+  // The first error of `check` over all children.
   template <class Tree, class Check>
   absl::Status CheckChildren(const Tree& tree, Check&& check) {
     absl::Status status;
@@ -235,7 +235,7 @@ class Verifier {
     return status;
   }
 
-  // `value` is what is loaded or stored.
+  // `value` is the expression that is loaded or stored.
   absl::Status CheckPlace(const std::string& buffer, DataType stored, const ExprPtr& index,
                           const ExprPtr& value) {
     const auto found = names_.find(buffer);
@@ -257,7 +257,7 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // Checks an expression that a statement holds.
+  // Checks an expression that belongs to a statement.
   absl::Status CheckRoot(const ExprPtr& expr) {
     checked_.clear();
     return CheckExpr(expr);
