@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with states (compiler/update_in_place.h), bound to the memory that holds them.
+// A program with in-place states (compiler/update_in_place.h), bound to the buffers of these
+// states.
 #pragma once
 
 #include <memory>
@@ -11,14 +12,14 @@
 
 namespace tartan::evaluator {
 
-// Used by one thread at a time. Runs are put into a queue that the caller has, in whose order the
-// states change; what else a run needs in memory is its own.
+// Used by one thread at a time. Enqueues executions into the caller's queue, which orders the
+// updates of the states. Other memory of an execution belongs to this object.
 class BoundRun {
  public:
-  // `states`: one buffer for each state of the program, in the order of its inputs, at least as
-  // large as the state. InvalidArgument for fewer or more, or smaller ones.
-  // `shared`: memory of other runs in the same queue that serves for this one, too; what it lacks
-  // is added. Null: the run has memory of its own. Outputs are there until another run begins.
+  // `states`: one buffer per state of the program, in the order of its inputs, at least as large as
+  // the state; otherwise InvalidArgument. `shared`: arenas that executions in the same queue share;
+  // missing ones are added. Null: the object has its own memory. Outputs are valid until the next
+  // execution.
   static absl::StatusOr<std::unique_ptr<BoundRun>> Create(
       std::shared_ptr<LoadedProgram> program, absl::Span<const hal::BufferPtr> states,
       std::vector<hal::BufferPtr>* shared = nullptr);
@@ -26,12 +27,12 @@ class BoundRun {
 
   const CompiledProgram& program() const { return program_->program(); }
 
-  // Puts one run into the queue. `inputs`: the values of those that are neither states nor
-  // constants, in order; they stay as they are until the queue is finished.
+  // Enqueues one execution. `inputs`: the values of inputs that are neither states nor constants,
+  // in order; they must stay unchanged until the queue is finished.
   absl::Status Enqueue(hal::Queue& queue, absl::Span<const HostTensor> inputs);
-  // The same in a queue of its own, kernel by kernel; waits. Nothing else may be under way.
+  // Executes in a separate queue, kernel by kernel, and waits. No other execution may be in flight.
   absl::StatusOr<std::vector<KernelTime>> Profile(absl::Span<const HostTensor> inputs);
-  // The output of the last run in the queue; there once the queue is finished.
+  // The output of the last enqueued execution; its data is valid once the queue is finished.
   absl::StatusOr<HostTensor> ReadLater(hal::Queue& queue, size_t output);
 
  private:

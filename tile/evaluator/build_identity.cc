@@ -12,7 +12,7 @@ namespace tartan::evaluator {
 namespace {
 
 struct Lookup {
-  uintptr_t address = 0;  // somewhere in the object that is looked for
+  uintptr_t address = 0;  // an address inside the object file to find
   std::string id;
 };
 

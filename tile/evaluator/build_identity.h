@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which build of Tartan is running: what a build stored on disk, another must not take for its own.
+// Identifies the running build of Tartan, so that no build uses files that another stored on disk.
 #pragma once
 
 #include <string>
 
 namespace tartan::evaluator {
 
-// The bytes of the build id that the linker put into the program or library holding this function;
-// empty where there is none.
+// The bytes of the linker's build id of the program or library that contains this function; empty
+// if it has none.
 std::string BuildIdentity();
 
 }  // namespace tartan::evaluator

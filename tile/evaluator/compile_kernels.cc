@@ -20,15 +20,15 @@ absl::Status RunOnce(const CompiledProgram& program, const compiler::LaunchStep&
                      hal::Queue& queue) {
   const compiler::KernelList& list = program.list();
   Buffers buffers(list.buffers.size());
-  // With sizes of zero there is nothing to compute.
+  // With sizes of zero the kernels compute nothing.
   const bool is_sized = !launch.sizes.empty();
   for (int buffer : launch.buffers) {
     if (buffers[buffer] != nullptr) continue;
     const int64_t bytes = std::max<int64_t>(list.buffers[buffer].bytes, 1);
     TARTAN_ASSIGN_OR_RETURN(buffers[buffer], program.device()->Allocate(bytes));
     if (is_sized) continue;
-    // A kernel may take what another one has made, or an input, for indices. Zeros do no harm
-    // there; what is in new memory may lead out of a buffer.
+    // A kernel may use an intermediate value or an input as indices. Zeros are valid indices;
+    // uninitialized memory could lead out of bounds.
     const uint8_t zero = 0;
     TARTAN_RETURN_IF_ERROR(queue.Fill(buffers[buffer], 0, bytes, {&zero, 1}));
   }
@@ -44,12 +44,13 @@ absl::Status RunOnce(const CompiledProgram& program, const compiler::LaunchStep&
 
 double WorkOf(const compiler::LaunchStep& launch) { return launch.flops + launch.bytes; }
 
-// Some drivers compile a kernel a second time for grids of as many groups.
+// Some drivers compile a kernel again for grids of this size.
 bool IsLarge(const std::array<int64_t, 3>& global_size) {
   return *std::max_element(global_size.begin(), global_size.end()) > 0xFFFF;
 }
 
-// Of each kernel the launch with the least work, and of those on large grids another.
+// The launch of each kernel with the least work, and one more for kernels that also have large
+// grids.
 std::vector<const compiler::LaunchStep*> LaunchesToRun(const CompiledProgram& program) {
   const compiler::KernelList& list = program.list();
   std::vector<const compiler::LaunchStep*> launches;
@@ -58,7 +59,7 @@ std::vector<const compiler::LaunchStep*> LaunchesToRun(const CompiledProgram& pr
     for (const compiler::Step& step : *steps) {
       const auto* launch = std::get_if<compiler::LaunchStep>(&step);
       if (launch == nullptr) continue;
-      // Others are known from other programs.
+      // Other kernels have been compiled for other programs.
       const auto& built = program.executables();
       const auto& executable = program.kernels()[launch->kernel].executable;
       if (std::find(built.begin(), built.end(), executable) == built.end()) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some drivers compile a kernel when it first runs: here every kernel of a program runs once, one
-// after the other, so that loading the program and running it take what they take.
+// Warms up drivers that compile a kernel at its first launch: launches every kernel of a program
+// once, so that the time of the first execution does not include compilation.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,10 @@
 
 namespace tartan::evaluator {
 
-// Runs the kernels of setup and steps on memory of their own, on zeros where constants are and on
-// rubbish elsewhere: never more than one launch needs. `go_on`, where given, is called before each
-// and may wait; Cancelled as soon as it gives false, and what was compiled until then stays.
+// Launches the kernels of setup and steps on temporary memory: zeros for constants, arbitrary
+// values otherwise, with at most the memory of one launch at a time. `go_on`, if given, is called
+// before each launch and may block; if it returns false, the result is Cancelled and compiled
+// kernels are kept.
 absl::Status CompileKernels(const CompiledProgram& program,
                             const std::function<bool()>& go_on = {});
 

@@ -87,7 +87,7 @@ absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program,
   return made;
 }
 
-// The memory planner knows sizes alone.
+// The memory planner does not check the device's allocation limit.
 absl::Status CheckFits(const compiler::BufferInfo& buffer, const hal::DeviceInfo& info) {
   if (buffer.bytes <= info.max_allocation_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -95,7 +95,7 @@ absl::Status CheckFits(const compiler::BufferInfo& buffer, const hal::DeviceInfo
       info.max_allocation_bytes, " are the device's largest allocation"));
 }
 
-// Below this, constants are copied: they lie closer together, and their pages are larger.
+// Smaller constants (bytes) are copied into a common arena, which is denser and has larger pages.
 constexpr int64_t kLeastSeparateBytes = int64_t{1} << 24;
 
 bool HasOwnBuffer(const compiler::BufferInfo& buffer, const hal::DeviceInfo& info) {
@@ -107,15 +107,15 @@ bool LivesOn(BufferKind kind) {
   return kind == BufferKind::kConstant || kind == BufferKind::kPersistent;
 }
 
-// All that a step reads and writes.
+// All buffers that a step reads or writes.
 std::vector<int> AllOf(const compiler::KernelList& list, const compiler::Step& step) {
   compiler::StepBuffers buffers = compiler::BuffersOf(list, step);
   buffers.read.insert(buffers.read.end(), buffers.written.begin(), buffers.written.end());
   return std::move(buffers.read);
 }
 
-// From here on an output is given to the caller where it lies: allocations so large are pages of
-// their own.
+// Outputs of at least this size (bytes) are returned without a copy; allocations so large have
+// pages of their own.
 constexpr int64_t kLeastLentBytes = int64_t{1} << 21;
 
 std::vector<int> LentOutputs(const compiler::KernelList& list, const hal::DeviceInfo& info) {
@@ -123,7 +123,7 @@ std::vector<int> LentOutputs(const compiler::KernelList& list, const hal::Device
   if (info.type != hal::DeviceType::kCpu) return lent;
   for (size_t b = 0; b < list.buffers.size(); ++b) {
     const compiler::BufferInfo& buffer = list.buffers[b];
-    // Tensors of the host look through bools for other numbers than 0 and 1.
+    // Host tensors require bools to be 0 or 1, which kernels do not guarantee.
     if (buffer.kind != BufferKind::kOutput || buffer.bytes < kLeastLentBytes ||
         buffer.shape.type == DataType::kBool) {
       continue;
@@ -133,7 +133,7 @@ std::vector<int> LentOutputs(const compiler::KernelList& list, const hal::Device
   return lent;
 }
 
-// `alone`: buffers that have arenas of their own.
+// Plans the arenas of one execution. `alone`: buffers that have arenas of their own.
 absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& list,
                                                   const std::vector<int>& alone,
                                                   const hal::DeviceInfo& info) {
@@ -143,7 +143,7 @@ absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& li
   const std::vector<Lifetime> all = compiler::LifetimesOf(list);
   for (size_t b = 0; b < list.buffers.size(); ++b) {
     const bool is_of_run = compiler::IsOfRun(list.buffers[b].kind);
-    // What only the kernels of a chain hand on to each other is nowhere in memory.
+    // Values that only stages of a fused kernel exchange have no buffer.
     if (is_of_run && all[b].first > all[b].last) continue;
     TARTAN_RETURN_IF_ERROR(CheckFits(list.buffers[b], info));
     if (!is_of_run) continue;
@@ -163,7 +163,7 @@ absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& li
   return region;
 }
 
-// The buffers that live as long as the program is loaded, as far as runs use them.
+// The buffers that executions use and that live as long as the program is loaded.
 std::vector<int> UsedResidents(const compiler::KernelList& list) {
   std::vector<bool> is_used(list.buffers.size(), false);
   for (const compiler::Step& step : list.steps) {
@@ -177,8 +177,8 @@ std::vector<int> UsedResidents(const compiler::KernelList& list) {
   return resident;
 }
 
-// Separate constants each element of which a launch computes a few products with. Those that steps
-// at load read have another form there, which is what runs stream.
+// Separate constants of which a launch uses each element for at most kMostFlops operations.
+// Constants that setup steps repack are excluded, because executions stream the repacked form.
 std::vector<bool> StreamedConstants(const compiler::KernelList& list,
                                     const std::vector<bool>& is_separate) {
   constexpr double kMostFlops = 32;
@@ -199,14 +199,14 @@ std::vector<bool> StreamedConstants(const compiler::KernelList& list,
   return is_streamed;
 }
 
-// The text of a kernel but for its name, and how it is launched.
+// Digest of a kernel's text without its name, and of its launch sizes.
 std::string DigestOf(const loop::Kernel& kernel, const hal::KernelSource& source) {
   return Digest(absl::StrCat(absl::StrJoin(kernel.global_size, ","), "|",
                              absl::StrJoin(kernel.local_size, ","), "|",
                              absl::StrReplaceAll(source.source, {{source.name, "kernel"}})));
 }
 
-// More elements than this are not looked at: the host would take too long.
+// Limits on the elements of a host program; beyond them it is not considered, as it would be slow.
 constexpr int64_t kMostConstantElements = int64_t{1} << 21;
 constexpr int64_t kMostElements = int64_t{1} << 22;
 

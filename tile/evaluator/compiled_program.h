@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program compiled for a device: kernels, their executable and the memory plan. Immutable and
-// shared by everything that runs it.
+// A program compiled for a device: executables, the ordered steps, and the memory plan. Immutable;
+// shared by all executions.
 #pragma once
 
 #include <atomic>
@@ -24,10 +24,10 @@ namespace tartan::evaluator {
 struct CompilerProcesses;  // kernel_parts.h
 class WrittenKernels;      // written_kernels.h
 
-// Beside the device, what kernels are built with; null: without.
+// Optional services for building kernels; null: not available.
 struct BuildMeans {
   KernelLibrary* library = nullptr;
-  KernelLibrary::Disk disk = {};  // of the library
+  KernelLibrary::Disk disk = {};  // disk storage of the library
   const CompilerProcesses* processes = nullptr;
   compiler::KnownKernels* known = nullptr;
   WrittenKernels* written = nullptr;  // what earlier programs of the library were written of
@@ -36,79 +36,77 @@ struct BuildMeans {
 
 class CompiledProgram {
  public:
-  // What the compiler makes of a program for a device, without building the kernels: nothing can be
-  // run.
+  // Compiles a program to kernel texts without building them; the result cannot be executed.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Plan(
       const proto::Program& program, const hal::DeviceInfo& info,
       const compiler::CompileOptions& options, const compiler::CompileHooks& hooks = {});
 
-  // Parses, binds, compiles.
+  // Parses, binds, compiles and builds.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Create(
       const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
       const compiler::CompileOptions& options, const compiler::CompileHooks& hooks = {});
 
-  // The same, but what the compiler makes is taken from the store, or put there, under a key that
-  // tells everything it depends on.
+  // Like Create, but takes the compiler's result from the store, or puts it there, under a key that
+  // covers everything it depends on.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Restore(
       const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
       const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
       const ProgramStore& store, absl::string_view key, const BuildMeans& means = {});
 
-  // For the host to compute, without any kernel: null where `times` runs of it take longer than
-  // `most_ms`, or than kernels take to be compiled. `list()` is empty.
+  // A program that the host computes without kernels. Null if `times` executions take longer than
+  // `most_ms` or longer than compiling kernels. `list()` is empty.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> OnHost(
       const proto::Program& program, hal::DevicePtr device, const compiler::CompileOptions& options,
       double most_ms, int64_t times = 1);
 
-  // What Create would have the device build, as bytes (SerializeProgram).
+  // The compiler's result of Create as bytes (SerializeProgram), not yet built by the device.
   static absl::StatusOr<std::string> Serialize(const proto::Program& program,
                                                const codegen::Dialect& dialect,
                                                const compiler::CompileOptions& options,
                                                const compiler::CompileHooks& hooks);
-  // Builds that; `source` tells format and options. InvalidArgument for other bytes.
+  // Builds these bytes; `source` has the format and options. InvalidArgument for other bytes.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> BuildSerialized(
       absl::string_view bytes, const hal::ExecutableSource& source, hal::DevicePtr device);
 
-  // Builds what is made already.
+  // Builds kernels that are generated already.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> BuildPart(ProgramSource part,
                                                                           hal::DevicePtr device);
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Build(
       compiler::KernelList list, hal::DevicePtr device, const codegen::Dialect& dialect);
 
   const compiler::KernelList& list() const { return list_; }
-  // Null where the device computes it.
+  // Null if the device computes the program.
   const HostProgram* host() const { return host_.get(); }
   const hal::DevicePtr& device() const { return device_; }
-  // Those that were built for this program, and not taken from a library.
+  // The executables built for this program, without those from a library.
   const std::vector<hal::ExecutablePtr>& executables() const { return executables_; }
-  // Per kernel of the list; empty after Plan.
+  // One per kernel of the list; empty after Plan.
   const std::vector<BuiltKernel>& kernels() const { return kernels_; }
   double compile_ms() const { return compile_ms_; }
-  // No kernel is left that the driver may compile when it first runs: all come from the disk, or
-  // CompileKernels (compile_kernels.h) has seen to it.
+  // Whether no launch makes the driver compile: all kernels came from disk, or CompileKernels
+  // (compile_kernels.h) has run.
   bool has_all_kernels() const { return has_all_kernels_; }
   void SetHasAllKernels() const { has_all_kernels_ = true; }
   int64_t launches_per_run() const;
 
-  // Where the buffers of one run lie: a buffer's slot in the plan, or -1.
+  // Memory of one execution: a buffer's slot in the plan, or -1.
   struct Region {
     MemoryPlan plan;
     std::vector<int> slot;  // per buffer of list()
   };
   const Region& frame() const { return frame_; }
-  // The buffers that runs use of those that live as long as the program is loaded: constants and
-  // what is computed from them alone, in the order of list().
+  // The buffers that executions use and that live as long as the program is loaded: constants, and
+  // values computed from constants alone. In the order of list().
   const std::vector<int>& resident() const { return resident_; }
   int64_t resident_bytes() const { return resident_bytes_; }
-  // Whether a constant has a memory object of its own: on CPUs, those so large that they are worth
-  // leaving where they are, perhaps in a file.
+  // Whether a constant has a memory object of its own. On CPUs large constants have one, so that
+  // they can stay where they are, for example in a file.
   bool IsSeparate(int buffer) const { return is_separate_[static_cast<size_t>(buffer)]; }
-  // Whether runs read all of a separate constant for products of few rows, which take as long as
-  // memory does.
+  // Whether executions stream all of a separate constant in memory-bound matmuls with few rows.
   bool IsStreamed(int buffer) const { return is_streamed_[static_cast<size_t>(buffer)]; }
-  // Outputs in allocations of their own, whose memory callers may be given (lent_outputs.h).
+  // Outputs in allocations of their own, whose memory can be lent to callers (lent_outputs.h).
   const std::vector<int>& lent_outputs() const { return lent_outputs_; }
-  // Per kernel: equal for kernels of one device that do the same.
+  // Per kernel; kernels of one device with equal digests are equivalent.
   const std::vector<std::string>& kernel_digests() const { return kernel_digests_; }
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory, queue and recorded launches of one run of a loaded program. Internal to this folder.
+// The resources of one execution of a loaded program: memory, queue and recorded launches. Internal
+// to this folder.
 #pragma once
 
 #include <memory>
@@ -12,26 +13,28 @@ namespace tartan::evaluator {
 
 class RecordedRepetition;  // recorded_repetition.h
 
-// Memory for a program's large outputs (CompiledProgram::lent_outputs), and a run's commands, which
-// write there.
+// Memory for a program's large outputs (CompiledProgram::lent_outputs), and commands that write
+// there.
 struct OutputMemory {
-  // More are copied: whoever keeps the outputs of every run would have a run recorded each time.
+  // Maximum sets of lent memory per frame; beyond it outputs are copied. A caller that keeps the
+  // outputs of every execution would otherwise cause a new recording each time.
   static constexpr int kMostLent = 3;
 
-  Buffers buffers;  // one for each of those outputs
+  Buffers buffers;  // one per lent output
   std::vector<Command> commands;
-  std::vector<std::weak_ptr<const void>> lent;  // what callers keep, and others do not any more
+  std::vector<std::weak_ptr<const void>> lent;  // expired once callers have released them
 };
 
 struct Frame {
-  Buffers buffers;                    // per buffer of the list, resident ones too
-  std::unique_ptr<hal::Queue> queue;  // null where runs are put into another one
+  Buffers buffers;                    // per buffer of the list, including resident ones
+  std::unique_ptr<hal::Queue> queue;  // null if executions are enqueued into the caller's queue
   std::vector<Command> commands;
-  // What callers keep of the memory to which these commands write outputs, and memory for other
-  // runs' (lent_outputs.h).
+  // `lent`: outputs of `commands` that callers still hold. `others`: memory for further executions
+  // (lent_outputs.h).
   std::vector<std::weak_ptr<const void>> lent;
   std::vector<OutputMemory> others;
-  std::vector<std::shared_ptr<const RecordedRepetition>> repetitions;  // of the program, if any
+  // recordings of repetitions of the program
+  std::vector<std::shared_ptr<const RecordedRepetition>> repetitions;
 };
 
 }  // namespace tartan::evaluator

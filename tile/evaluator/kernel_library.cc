@@ -24,7 +24,7 @@ std::string ExecutableKey(const KernelLibrary::Disk& disk, absl::string_view dig
   return absl::StrCat("executable\n", disk.key, "\n", digest);
 }
 
-// The texts alone, as bytes.
+// Serializes the kernel texts alone.
 std::string Serialize(const hal::ExecutableSource& source) {
   ProgramSource program;
   program.source = source;
@@ -34,10 +34,10 @@ std::string Serialize(const hal::ExecutableSource& source) {
   return SerializeProgram(program);
 }
 
-// Tells later processes which executable each of these kernels is in.
+// Records on disk which executable contains each of these kernels, for later processes.
 void Keep(const hal::ExecutableSource& source, const std::vector<int>& positions,
           const std::vector<BuiltKernel>& built, const KernelLibrary::Disk& disk) {
-  // By executable the kernels in the order of their entry points: its source.
+  // The kernels of each executable in the order of their entry points, which is its source.
   std::map<const hal::Executable*, std::map<int, int>> executables;
   for (size_t m = 0; m < positions.size(); ++m) {
     executables[built[m].executable.get()][built[m].entry_point] = positions[m];
@@ -69,7 +69,7 @@ void KernelLibrary::Restore(hal::Device& device, const hal::ExecutableSource& so
   program->source.options = source.options;
   if (!disk.is_compiled(program->source)) return;
   const absl::StatusOr<hal::ExecutablePtr> executable = device.Compile(program->source);
-  if (!executable.ok()) return;  // what it would have been good for is built
+  if (!executable.ok()) return;  // these kernels are built anyway
   for (size_t k = 0; k < program->source.kernels.size(); ++k) {
     kernels_.insert(
         {KeyOf(source, program->source.kernels[k]), {*executable, static_cast<int>(k)}});

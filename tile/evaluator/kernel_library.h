@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built kernels that many programs of a device share: those whose sizes are arguments.
+// Dynamic-shape kernels (with sizes as arguments) that the programs of a device share.
 #pragma once
 
 #include <cstddef>
@@ -21,24 +21,23 @@ struct BuiltKernel {
   int entry_point = 0;
 };
 
-// Thread-safe: of two programs that want the same kernel the second waits while it is built.
+// Thread-safe: if two programs request the same kernel, the second waits until it is built.
 class KernelLibrary {
  public:
-  // Forgets all kernels when there are so many; programs keep those that they use.
+  // Drops all kernels when `capacity` is reached; programs keep the kernels that they use.
   explicit KernelLibrary(size_t capacity = 2000) : capacity_(capacity) {}
 
-  // What earlier processes have built: which executable each kernel is in. Null functions: nothing
-  // is known of them.
+  // Disk storage for later processes: which executable contains each kernel. Null functions: none.
   struct Disk {
     ProgramStore store;
-    std::string key;  // begins all keys of the store
-    // The driver need not compile the source.
+    std::string key;  // prefix of all keys in the store
+    // Whether the driver has the compiled source on disk.
     std::function<bool(const hal::ExecutableSource&)> is_compiled;
   };
   // Builds the kernels at these positions of the source.
   using Build = std::function<absl::StatusOr<std::vector<BuiltKernel>>(const std::vector<int>&)>;
-  // The kernels of `source`, by their texts (which name them) and options. `build` makes those
-  // that neither this process nor the disk has, if there are any.
+  // The kernels of `source`, keyed by their texts (including names) and options. `build` builds
+  // those that are neither in this process nor on disk.
   absl::StatusOr<std::vector<BuiltKernel>> Get(hal::Device& device,
                                                const hal::ExecutableSource& source,
                                                const Disk& disk, const Build& build);
@@ -46,7 +45,7 @@ class KernelLibrary {
  private:
   using Kernels = std::unordered_map<std::string, BuiltKernel>;
 
-  // Adds the kernels of the executable that the disk has this one in.
+  // Adds all kernels of the executable that contains this one, according to the disk.
   void Restore(hal::Device& device, const hal::ExecutableSource& source, const std::string& key,
                const Disk& disk);
 

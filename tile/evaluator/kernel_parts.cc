@@ -11,11 +11,11 @@
 namespace tartan::evaluator {
 namespace {
 
-// What any kernel takes a driver, in characters of text.
+// Fixed cost of compiling a kernel, in characters of kernel text (empirical).
 constexpr size_t kStart = 3500;
 
-// Of each part the kernels' positions, ascending. Depends on the texts alone, so that every process
-// finds the same parts.
+// The ascending kernel positions of each part. Depends on the texts alone, so that every process
+// computes the same parts.
 std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
                                             const CompilerProcesses& processes) {
   const int enough = static_cast<int>(source.kernels.size()) / std::max(processes.least_kernels, 1);
@@ -26,12 +26,12 @@ std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return length(a) > length(b); });
   std::vector<std::vector<int>> parts(count);
   std::vector<size_t> lengths(count, 0);
-  for (int k : order) {  // what is run in sequences is compiled as one
+  for (int k : order) {  // kernels of launch batches must be compiled together
     if (!source.joins_sequences || !source.kernels[k].in_sequence) continue;
     parts.front().push_back(k);
     lengths.front() += length(k);
   }
-  for (int k : order) {  // the longest first, each to the shortest part
+  for (int k : order) {  // the longest first, each to the currently shortest part
     if (source.joins_sequences && source.kernels[k].in_sequence) continue;
     const size_t shortest = std::min_element(lengths.begin(), lengths.end()) - lengths.begin();
     parts[shortest].push_back(k);
@@ -129,7 +129,7 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
     if (!here.empty()) wait = processes->start(part);
     (wait ? waiting.push_back(std::move(wait)) : here.push_back(p));
   }
-  // What others compile is in use until they are done.
+  // The results of other processes are available only after `waiting`.
   absl::Status status;
   std::vector<hal::ExecutablePtr> compiled(divided.size());
   for (size_t p : here) {

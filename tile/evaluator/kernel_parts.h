@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a program built in parts, most of them by other processes: drivers compile on one
-// thread however many there are.
+// Builds the kernels of a program in parallel, in parts that several processes compile. A driver
+// compiles on one thread, whatever the number of kernels.
 #pragma once
 
 #include <functional>
@@ -15,44 +15,44 @@
 
 namespace tartan::evaluator {
 
-// Other processes that compile into the disk cache.
+// Helper processes that compile into the disk cache.
 struct CompilerProcesses {
-  int count = 1;  // that may compile at once, this one among them
-  // The driver need not compile the source: it is on the disk, with all its kernels.
+  int count = 1;  // maximum processes that compile at once, including this one
+  // Whether the source is on disk with all its kernels, so that the driver need not compile it.
   std::function<bool(const hal::ExecutableSource&)> is_compiled;
-  // How few kernels are not worth another process.
+  // Minimum kernels per process; fewer do not justify another one.
   int least_kernels = 4;
-  // Builds all kernels of a program here, as far as compiling them when they first run.
+  // Builds all kernels of a program in this process, including compilation at the first launch.
   std::function<absl::StatusOr<hal::ExecutablePtr>(const ProgramSource& part)> compile_here;
-  // Has others load their compilers ahead of the first `start`, for as long as what is returned is
-  // kept. Null where they cannot.
+  // Makes other processes load their compilers before the first `start`; they stay ready as long as
+  // the returned object lives. Null if not supported.
   std::function<std::shared_ptr<void>()> prepare;
-  // Begins to compile a program (its bytes are those of SerializeProgram) in another process, and
-  // returns what waits until it is done, however that ended.
+  // Starts to compile a program (as SerializeProgram bytes) in another process. Returns a function
+  // that waits until that process is done, successful or not.
   std::function<std::function<void()>(const ProgramSource& part)> start;
 };
 
-// The program of these kernels (ascending) and their launches alone.
+// The program reduced to these kernels (ascending) and their launches.
 ProgramSource PartOf(const ProgramSource& program, const std::vector<int>& kernels);
 
-// The parts that BuildKernelParts makes of a program; one where it makes none.
+// The parts into which BuildKernelParts divides a program; one part if it does not.
 std::vector<ProgramSource> SplitProgram(const ProgramSource& program,
                                         const CompilerProcesses& processes);
 
 struct BuiltKernels {
-  std::vector<BuiltKernel> kernels;             // one for each of the program
-  std::vector<hal::ExecutablePtr> executables;  // that hold them
-  // No kernel is left that the driver may compile when it first runs.
+  std::vector<BuiltKernel> kernels;             // one per kernel of the program
+  std::vector<hal::ExecutablePtr> executables;  // the executables that contain them
+  // Whether no launch makes the driver compile.
   bool has_all_kernels = false;
 };
 
-// Builds a program's kernels, in parts where that is sooner: where several processes may compile,
-// and the disk has neither the program nor its parts. `processes` may be null.
+// Builds a program's kernels. Divides them into parts if several processes may compile and neither
+// the program nor its parts are on disk. `processes` may be null.
 absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
                                               const ProgramSource& program,
                                               const CompilerProcesses* processes);
 
-// BuildKernelParts would have nothing to compile.
+// Whether BuildKernelParts would have nothing to compile.
 bool AreKernelsCompiled(const hal::ExecutableSource& source, const CompilerProcesses& processes);
 
 }  // namespace tartan::evaluator

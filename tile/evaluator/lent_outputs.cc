@@ -13,12 +13,12 @@
 namespace tartan::evaluator {
 namespace {
 
-// What tells that somebody has an output.
+// Keeps lent memory alive, and shows that a caller still holds an output.
 struct Lease {
   std::shared_ptr<const void> memory;
 };
 
-// The frame's memory, and other one in its place.
+// Installs other output memory in the frame, and returns the previous one.
 OutputMemory Exchange(const CompiledProgram& program, Frame& frame, OutputMemory next) {
   OutputMemory last = {{}, std::move(frame.commands), std::move(frame.lent)};
   for (size_t o = 0; o < program.lent_outputs().size(); ++o) {
@@ -45,7 +45,7 @@ absl::StatusOr<OutputMemory> MakeMemory(const CompiledProgram& program, const Fr
 bool AnyIsKept(const std::vector<std::weak_ptr<const void>>& lent) {
   const bool is_kept =
       std::any_of(lent.begin(), lent.end(), [](const auto& lease) { return !lease.expired(); });
-  // Whoever has let go of an output has read it before.
+  // Synchronizes with the caller that has released the output after its last read.
   std::atomic_thread_fence(std::memory_order_acquire);
   return is_kept;
 }
@@ -74,7 +74,7 @@ std::optional<HostTensor> LendOutput(const CompiledProgram& program, Frame& fram
   const int buffer = program.list().outputs[output];
   const std::vector<int>& lent = program.lent_outputs();
   if (std::find(lent.begin(), lent.end(), buffer) == lent.end()) return std::nullopt;
-  // What repetitions have recorded writes to this memory again.
+  // Recorded repetitions will write to this memory again.
   if (!frame.repetitions.empty()) return std::nullopt;
   const auto others =
       std::count_if(frame.others.begin(), frame.others.end(),

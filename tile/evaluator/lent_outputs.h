@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large outputs that a caller gets where kernels have written them, without a copy, where that is
-// memory of the host. As long as somebody has them, other runs of the frame write theirs to other
-// memory. Internal to this folder.
+// Zero-copy outputs: large outputs in host memory are returned where kernels have written them.
+// While a caller holds them, other executions of the frame write to other memory. Internal to this
+// folder.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace tartan::evaluator {
 
-// Sees to it that nobody has the memory to which the frame's next run writes.
+// Ensures that no caller holds the memory to which the frame's next execution writes.
 absl::Status FreeOutputs(const CompiledProgram& program, Frame& frame);
 
-// The output of the run that is in the frame's queue; there once the queue is finished. Nothing
-// where it is to be copied.
+// The output of the execution in the frame's queue; its data is valid once the queue is finished.
+// Nothing if the output must be copied.
 std::optional<HostTensor> LendOutput(const CompiledProgram& program, Frame& frame, size_t output);
 
 }  // namespace tartan::evaluator

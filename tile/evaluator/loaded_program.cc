@@ -18,7 +18,7 @@ namespace {
 
 using compiler::BufferKind;
 
-// Frames that were not needed during so many calls are given back.
+// Frames that were not needed during this number of calls are released.
 constexpr int kReturnsBetweenLooks = 64;
 
 }  // namespace
@@ -97,7 +97,7 @@ std::unique_ptr<Frame> LoadedProgram::TakeFreeFrame() {
 }
 
 void LoadedProgram::ReturnFrame(std::unique_ptr<Frame> frame) {
-  std::vector<std::unique_ptr<Frame>> dropped;  // released after the mutex is
+  std::vector<std::unique_ptr<Frame>> dropped;  // destroyed after the mutex is released
   std::lock_guard<std::mutex> lock(mutex_);
   free_frames_.push_back(std::move(frame));
   if (++returned_ < kReturnsBetweenLooks) return;
@@ -109,7 +109,7 @@ void LoadedProgram::ReturnFrame(std::unique_ptr<Frame> frame) {
 }
 
 void LoadedProgram::ReleaseFreeFrames() {
-  std::vector<std::unique_ptr<Frame>> dropped;  // released after the mutex is
+  std::vector<std::unique_ptr<Frame>> dropped;  // destroyed after the mutex is released
   std::lock_guard<std::mutex> lock(mutex_);
   dropped.swap(free_frames_);
   idle_ = 0;
@@ -155,7 +155,7 @@ absl::Status LoadedProgram::WriteInputs(const Frame& frame, hal::Queue& queue,
 
 namespace {
 
-// Memory for a result of the device.
+// Memory for a result of the device; pinned if possible.
 hal::HostMemory MemoryFor(hal::Device& device, int64_t bytes) {
   hal::HostMemory pinned = device.AllocateHost(bytes);
   if (pinned.owner != nullptr) return pinned;
@@ -170,7 +170,7 @@ absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(const Frame& frame, hal::Qu
   const compiler::KernelList& list = program_->list();
   const int buffer = list.outputs[output];
   hal::HostMemory memory = MemoryFor(*program_->device(), list.buffers[buffer].bytes);
-  // Made first: once something is to be read later, no lack of memory may give its place back.
+  // Allocated first: after ReadLater the memory must not be released, even if an allocation fails.
   HostTensor read(list.output_shapes[output], memory.bytes, std::move(memory.owner));
   if (!memory.bytes.empty()) {
     TARTAN_RETURN_IF_ERROR(queue.ReadLater(frame.buffers[buffer], 0, memory.bytes));
@@ -199,7 +199,7 @@ absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const Host
                           profile == nullptr ? TakeFrame() : MakeFrame(true));
   TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, *frame->queue, inputs));
   if (profile != nullptr) {
-    // The frame is new: the first run pays for touching its memory.
+    // The frame is new: an unprofiled execution first touches its memory.
     TARTAN_RETURN_IF_ERROR(Execute(*frame, *frame->queue, nullptr));
     TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, *frame->queue, inputs));
   }
@@ -216,7 +216,7 @@ absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const Host
     TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(), ReadOutput(*frame, *frame->queue, o));
   }
   TARTAN_RETURN_IF_ERROR(frame->queue->Finish());
-  // A frame whose run failed is dropped: its queue may still hold the failure.
+  // After a failure the frame is dropped, because its queue may still hold the error.
   if (profile == nullptr) ReturnFrame(std::move(frame));
   return outputs;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled program with its constants on the device, or on the host that computes it, ready to
-// run.
+// A compiled program with its constants on the device (or on the host, if the host computes it),
+// ready to execute.
 #pragma once
 
 #include <functional>
@@ -26,13 +26,12 @@ struct KernelTime {
   double bytes = 0;
 };
 
-// Thread-safe: each running call has a frame (memory, queue and recorded launches) of its own; free
-// frames are kept for the next calls, as many as the last calls needed at once.
+// Thread-safe: each concurrent call has its own frame (memory, queue and recorded launches). Free
+// frames are kept, as many as recent calls needed at once.
 class LoadedProgram {
  public:
-  // `constants` are the values of the program's constant inputs, in order. Uploads them and runs
-  // the setup steps, as far as no program that was loaded with the same pool, which may be null,
-  // has what they give.
+  // `constants` are the values of the program's constant inputs, in order. Uploads them and
+  // executes the setup steps. `pool`, which may be null, shares results with other programs.
   static absl::StatusOr<std::shared_ptr<LoadedProgram>> Load(
       std::shared_ptr<const CompiledProgram> program, absl::Span<const HostTensor> constants,
       ResidentPool* pool = nullptr);
@@ -40,14 +39,14 @@ class LoadedProgram {
 
   const CompiledProgram& program() const { return *program_; }
 
-  // `inputs` are the values of the other inputs, in order; returns the outputs in order. With
-  // `profile`, every kernel is timed. `meanwhile` is called while the device works, or before the
-  // host does (CompiledProgram::OnHost).
+  // `inputs` are the values of the other inputs, in order; returns the outputs in order. `profile`,
+  // if not null, receives the time of every kernel. `meanwhile` is called while the device works,
+  // or before the host computes (CompiledProgram::OnHost).
   absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> inputs,
                                               std::vector<KernelTime>* profile = nullptr,
                                               const std::function<void()>& meanwhile = {});
 
-  // Gives back the memory of frames that no call uses now; the next calls make new ones.
+  // Releases the frames that no call uses; later calls create new ones.
   void ReleaseFreeFrames();
 
  private:
@@ -59,52 +58,52 @@ class LoadedProgram {
   absl::StatusOr<std::vector<HostTensor>> RunOnHost(absl::Span<const HostTensor> inputs,
                                                     std::vector<KernelTime>* profile,
                                                     const std::function<void()>& meanwhile) const;
-  // With memory for the states, in the order of the inputs; without a queue. `shared`: as
-  // AllocateRegion says.
+  // A frame with the given state buffers, in the order of the inputs, and without a queue.
+  // `shared`: as in AllocateRegion.
   absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(absl::Span<const hal::BufferPtr> states,
                                                    std::vector<hal::BufferPtr>* shared) const;
-  // With a queue; InvalidArgument for a program that has states.
+  // A frame with a queue; InvalidArgument if the program has states.
   absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(bool profiling) const;
-  // To whose memory nothing that callers have belongs.
+  // A free or new frame whose output memory no caller holds.
   absl::StatusOr<std::unique_ptr<Frame>> TakeFrame();
-  std::unique_ptr<Frame> TakeFreeFrame();  // null where there is none
+  std::unique_ptr<Frame> TakeFreeFrame();  // null if there is none
   void ReturnFrame(std::unique_ptr<Frame> frame);
-  // The inputs must stay as they are until the queue is finished.
+  // The inputs must stay unchanged until the queue is finished.
   absl::Status WriteInputs(const Frame& frame, hal::Queue& queue,
                            absl::Span<const HostTensor> inputs) const;
-  // With `profile`, which needs a profiling queue, waits.
+  // With `profile`, which requires a profiling queue, waits.
   absl::Status Execute(const Frame& frame, hal::Queue& queue,
                        std::vector<KernelTime>* profile) const;
-  // What is read is there once the queue is finished.
+  // The data is valid once the queue is finished.
   absl::StatusOr<HostTensor> ReadOutput(const Frame& frame, hal::Queue& queue, size_t output) const;
 
   const std::shared_ptr<const CompiledProgram> program_;
   ResidentBuffers resident_;
-  HostProgram::Known known_;  // where the host computes it
+  HostProgram::Known known_;  // if the host computes the program
   std::mutex mutex_;
   std::vector<std::unique_ptr<Frame>> free_frames_;  // guarded by mutex_; the last is taken first
-  // Since the last look at them, guarded by mutex_: frames returned, and frames that were never
-  // taken.
+  // Since the last release of idle frames, guarded by mutex_: the number of frames returned, and of
+  // frames that were never taken.
   int returned_ = 0;
   size_t idle_ = 0;
 };
 
-// A run whose inputs stay on the device, to be repeated: what benchmarks time. An input that is to
-// be there for the second time must be an output of the program too, since its memory may serve for
-// something else otherwise. Used by one thread at a time.
+// Repeated execution with inputs that stay on the device, for benchmarks. Inputs that must survive
+// an execution must also be outputs of the program, because their memory may be reused otherwise.
+// Used by one thread at a time.
 class PreparedRun {
  public:
-  // `inputs` as those of LoadedProgram::Run.
+  // `inputs` as in LoadedProgram::Run.
   static absl::StatusOr<std::unique_ptr<PreparedRun>> Create(std::shared_ptr<LoadedProgram> program,
                                                              absl::Span<const HostTensor> inputs);
   ~PreparedRun();
 
   const CompiledProgram& program() const { return program_->program(); }
 
-  // Puts one run into the queue; returns before it is done.
+  // Enqueues one execution and returns before it is complete.
   absl::Status Enqueue();
   absl::Status Finish();
-  // Of the last run; waits for it.
+  // An output of the last execution; waits for it.
   absl::StatusOr<HostTensor> Output(size_t output);
 
  private:

@@ -10,13 +10,13 @@
 namespace tartan::evaluator {
 namespace {
 
-// Places buffers one by one, large ones first: small ones fit into what is left between them.
+// Places buffers one by one, the largest first, so that small ones fill the gaps.
 class Planner {
  public:
   Planner(absl::Span<const Lifetime> lifetimes, int64_t max_arena_bytes)
       : lifetimes_(lifetimes), max_arena_bytes_(max_arena_bytes) {}
 
-  // At the lowest offset of the first arena that has room while `buffer` lives.
+  // Places `buffer` at the lowest offset of the first arena that is free during its lifetime.
   Placement PlaceAnywhere(int buffer, int64_t bytes) {
     for (size_t a = 0;; ++a) {
       if (a == arenas_.size()) OpenArena();
@@ -32,7 +32,7 @@ class Planner {
     }
   }
 
-  // In a piece that nobody uses while `buffer` lives, else in a new one after the last.
+  // Reuses a piece that is free during the lifetime of `buffer`, or appends a new one.
   Placement PlaceInWholePiece(int buffer, int64_t bytes) {
     for (std::vector<Piece>& arena : arenas_) {
       for (Piece& piece : arena) {
@@ -68,7 +68,7 @@ class Planner {
     });
   }
 
-  // The pieces of an arena are sorted by their offsets.
+  // The pieces of an arena are sorted by offset.
   int64_t LowestOffset(const std::vector<Piece>& arena, int buffer, int64_t bytes) const {
     int64_t offset = 0;
     for (const Piece& piece : arena) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in a few large allocations each buffer of a program lies. Buffers whose lives do not
-// overlap share memory.
+// Memory planning: assigns each buffer of a program a place in a few large allocations (arenas).
+// Buffers with disjoint lifetimes share memory.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace tartan::evaluator {
 
 using compiler::Lifetime;
 
-// The piece of an arena that holds a buffer.
+// The piece of an arena in which a buffer is stored.
 struct Placement {
   int arena = 0;
   int64_t offset = 0;
-  int64_t bytes = 0;  // at least the buffer's
+  int64_t bytes = 0;  // at least the buffer's size
 
   bool operator==(const Placement&) const = default;
 };
@@ -31,13 +31,13 @@ struct MemoryPlan {
 };
 
 enum class Sharing : uint8_t {
-  kAnywhere,     // pieces may overlap in part
-  kWholePieces,  // two pieces are the same or apart, at the price of some memory
+  kAnywhere,     // pieces may overlap partly
+  kWholePieces,  // two pieces are identical or disjoint; needs more memory
 };
 
-// Offsets are multiples of `alignment`; no arena is larger than `max_arena_bytes`.
-// ResourceExhausted for a single buffer beyond that. Every buffer gets at least one aligned unit,
-// so that empty tensors have an address too.
+// Offsets are multiples of `alignment`; no arena exceeds `max_arena_bytes`. ResourceExhausted if
+// one buffer alone exceeds it. Every buffer gets at least `alignment` bytes, so that empty tensors
+// have an address, too.
 absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const Lifetime> lifetimes, int64_t alignment,
                                       int64_t max_arena_bytes,
                                       Sharing sharing = Sharing::kAnywhere);

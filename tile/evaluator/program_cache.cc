@@ -13,7 +13,7 @@
 namespace tartan::evaluator {
 namespace {
 
-// Everything the compiled result depends on; names of programs are for messages only.
+// Everything on which the compiled result depends. Program names occur only in messages.
 std::string KeyOf(const proto::Program& program) {
   std::string key = absl::StrCat(program.code().size(), ":", program.code());
   for (const proto::Program::Input& input : program.inputs()) {
@@ -29,7 +29,7 @@ const std::string& ThisBuild() {
   return build;
 }
 
-// Soon compiled is what waits for no measurement, and depends on none.
+// The dynamic-shape tier must compile without waiting for measurements, so it does not use them.
 hal::Knowledge KnowledgeFor(const compiler::CompileOptions& options) {
   return options.tier == compiler::Tier::kReady ? hal::Knowledge::kCompiler
                                                 : hal::Knowledge::kMeasured;
@@ -45,7 +45,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
     const proto::Program& program, compiler::CompileOptions options,
     const compiler::CompileHooks& hooks) {
   const CompilerProcesses processes = Processes(hooks);
-  // Where the compiler is asked what it is, others may as well begin.
+  // While this process queries the compiler, others may load theirs.
   std::shared_ptr<void> prepared;
   if (processes.prepare && !device_->Knows(hal::Knowledge::kCompiler))
     prepared = processes.prepare();
@@ -65,7 +65,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
     means.written_key = options_key;
     means.disk = {StoreFor(hooks), StoreKey(dialect, ""), processes.is_compiled};
   }
-  // GPUs' drivers compile short texts sooner than another process begins.
+  // GPU drivers compile short texts in less time than starting another process takes.
   const bool is_short =
       options.tier == compiler::Tier::kReady && device_->info().type != hal::DeviceType::kCpu;
   if (processes.start && !is_short) means.processes = &processes;
@@ -83,7 +83,7 @@ std::shared_ptr<const CompiledProgram> ProgramCache::GetIfCompiled(
     const proto::Program& program, compiler::CompileOptions options,
     const compiler::CompileHooks& hooks,
     const std::function<bool(const hal::ExecutableSource&)>& is_compiled) {
-  // What nothing is known for has not been compiled.
+  // If the device's settings are not known yet, nothing has been compiled for them.
   if (hooks.planner || !device_->Knows(KnowledgeFor(options))) return nullptr;
   const absl::StatusOr<HardwareSettings> settings = device_->Settings(KnowledgeFor(options));
   if (!settings.ok()) return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled programs of one device by what was asked for.
+// Cache of compiled programs of one device, keyed by program and compile options.
 #pragma once
 
 #include <cstdint>
@@ -24,58 +24,59 @@ struct ProgramCacheStatistics {
   int64_t misses = 0;
 };
 
-// What would be built, for people to read.
+// The kernels of a program as text, for people to read.
 struct PlannedProgram {
-  std::shared_ptr<const CompiledProgram> program;  // of CompiledProgram::Plan: cannot be run
-  std::vector<std::string> sources;                // of its kernels, in the order of its list
+  std::shared_ptr<const CompiledProgram> program;  // from CompiledProgram::Plan; cannot be executed
+  std::vector<std::string> sources;                // of the kernels, in the order of the list
 };
 
-// Thread-safe. The first to ask for a program compiles it while others who ask for the same wait;
-// different programs compile side by side. The least recently used programs go first.
+// Thread-safe. The first request for a program compiles it while equal requests wait; different
+// programs compile in parallel. The least recently used programs are evicted first.
 class ProgramCache {
  public:
-  // How the kernels of a device with such settings are written.
+  // The dialect in which kernels for a device with these settings are written.
   using DialectFor = codegen::Dialect (*)(const HardwareSettings& settings);
 
   ProgramCache(hal::DevicePtr device, DialectFor dialect, size_t capacity = 500)
       : device_(std::move(device)), dialect_(dialect), capacity_(capacity) {}
 
-  // A program equal in code, input shapes and input flags is compiled once for equal options, whose
-  // settings are replaced by the device's: what was measured for the exact tier, which may measure
-  // it now, and what its compiler says for the ready one. A failure is not kept. With hooks nothing
-  // is taken from the store or kept there; with a planner nothing is taken from this cache either.
+  // Programs with equal code, input shapes, input flags and options are compiled once. The settings
+  // in `options` are replaced by the device's: measured ones for the exact (shape-specialised)
+  // tier, which may measure now, and the compiler's own for the ready (dynamic-shape) tier.
+  // Failures are not cached. With hooks the disk store is not used; with a planner this cache is
+  // not used either.
   absl::StatusOr<std::shared_ptr<const CompiledProgram>> Get(
       const proto::Program& program, compiler::CompileOptions options = {},
       const compiler::CompileHooks& hooks = {});
 
-  // The same as far as nothing has to be compiled for it: the program is here with all its kernels,
-  // or in the store, and `is_compiled` says of its source that the driver need not compile it. Null
-  // otherwise; never waits for a compilation.
+  // As Get, but never compiles and never waits for a compilation. Returns the program if it is
+  // cached with all its kernels, or if it is in the store and `is_compiled` confirms that the
+  // driver need not compile its source; null otherwise.
   std::shared_ptr<const CompiledProgram> GetIfCompiled(
       const proto::Program& program, compiler::CompileOptions options,
       const compiler::CompileHooks& hooks,
       const std::function<bool(const hal::ExecutableSource&)>& is_compiled);
 
-  // The same for the host to compute (CompiledProgram::OnHost); null where kernels are to do it,
-  // and with hooks. Waits for no compilation and for nothing that is to be known of the device.
+  // As Get, for computation by the host (CompiledProgram::OnHost). Null if kernels should compute
+  // it, or with hooks. Waits for no compilation and no measurement.
   absl::StatusOr<std::shared_ptr<const CompiledProgram>> GetOnHost(
       const proto::Program& program, const compiler::CompileOptions& options,
       const compiler::CompileHooks& hooks, double most_ms, int64_t times);
 
-  // What the device would build for it, in parts for several processes. From the store or made,
-  // and kept there; FailedPrecondition where that is not possible.
+  // The kernel sources of the program, in parts for several processes. Taken from the store, or
+  // generated and stored; FailedPrecondition if there is no store.
   absl::StatusOr<std::vector<ProgramSource>> GetParts(const proto::Program& program,
                                                       compiler::CompileOptions options,
                                                       const compiler::CompileHooks& hooks);
 
-  // What Get builds, made again and not kept.
+  // Generates anew what Get would build; the result is not cached.
   absl::StatusOr<PlannedProgram> Plan(const proto::Program& program,
                                       compiler::CompileOptions options,
                                       const compiler::CompileHooks& hooks);
 
-  // Other processes that help compiling.
+  // Sets helper processes for compilation.
   void SetProcesses(CompilerProcesses processes);
-  // Where what is compiled from now on is kept for later processes.
+  // Sets the disk store for programs compiled from now on.
   void SetStore(ProgramStore store);
   ProgramCacheStatistics statistics() const;
 
@@ -85,11 +86,11 @@ class ProgramCache {
     std::shared_ptr<const CompiledProgram> program;  // null until compiled
   };
   std::shared_ptr<Entry> Find(const std::string& key);
-  // Null where nobody has asked for it.
+  // Null if the program was never requested.
   std::shared_ptr<Entry> FindAskedFor(const std::string& key);
-  // None where nothing is kept on disk.
+  // No helper processes if there is no disk store.
   CompilerProcesses Processes(const compiler::CompileHooks& hooks) const;
-  // Where a program is kept; nowhere without an identity of this build.
+  // The disk store; none if this build has no identity.
   ProgramStore StoreFor(const compiler::CompileHooks& hooks) const;
   void Forget(const std::string& key, const std::shared_ptr<Entry>& entry);
 
@@ -104,10 +105,7 @@ class ProgramCache {
   };
   std::unordered_map<std::string, Slot> slots_;
   ProgramStore store_;
-  // These three serve the ready tier.
-  KernelLibrary library_;
-  compiler::KnownKernels known_;
-  WrittenKernels written_;
+  KernelLibrary library_;  // dynamic-shape kernels
   CompilerProcesses processes_;
   ProgramCacheStatistics statistics_;
 };

@@ -13,7 +13,7 @@ namespace {
 
 using compiler::BufferKind;
 
-constexpr size_t kMostLaunches = 10000;  // in one recording
+constexpr size_t kMostLaunches = 10000;  // maximum per recording
 
 }  // namespace
 
@@ -37,7 +37,7 @@ class RepetitionRecorder {
   int FirstState() const { return form_.has_iteration ? 1 : 0; }
   int FirstSlice() const { return FirstState() + form_.states; }
   int FirstInvariant() const { return FirstSlice() + form_.slices_in; }
-  // Buffers of the list.
+  // Buffer numbers in the list.
   int Input(int i) const { return inputs_[static_cast<size_t>(i)]; }
   int StateIn(int i) const { return Input(FirstState() + i); }
   int StateOut(int i) const { return list_.outputs[static_cast<size_t>(i)]; }
@@ -73,8 +73,8 @@ class RepetitionRecorder {
     return has_elements;
   }
 
-  // What is written to other memory in each iteration is a buffer of its own that launches write.
-  // A state may also be a row, or stay as it is.
+  // Whether each result that varies by iteration has a buffer of its own that launches write. A
+  // state may also be a row, or stay unchanged.
   bool HasPlacesForResults() {
     std::vector<bool> is_free(list_.buffers.size(), false);
     for (const compiler::Step& step : list_.steps) {
@@ -199,10 +199,10 @@ class RepetitionRecorder {
   const compiler::KernelList& list_;
   const RepetitionForm form_;
   const Buffers& buffers_;
-  std::vector<int> inputs_;        // that are not constant
-  std::vector<int> row_of_state_;  // the row that a state is as well, or -1
-  // Of each state: where it is before iterations of even and of odd numbers. One that is a row, or
-  // stays as it is, has only the first.
+  std::vector<int> inputs_;        // non-constant inputs
+  std::vector<int> row_of_state_;  // the row that is the same buffer as the state, or -1
+  // The buffers of each state before even and odd iterations. A state that is also a row, or stays
+  // unchanged, has only the first.
   std::vector<std::array<hal::BufferPtr, 2>> places_;
   std::unique_ptr<RecordedRepetition> result_;
 };
@@ -212,7 +212,7 @@ absl::StatusOr<std::unique_ptr<RecordedRepetition>> RecordedRepetition::Record(
   return RepetitionRecorder(program, form, buffers).Record();
 }
 
-// `bytes` of all rows; they must stay until the queue is finished.
+// Uploads `bytes` for all rows; they must stay unchanged until the queue is finished.
 absl::Status RecordedRepetition::Upload(const Rows& rows, absl::Span<const uint8_t> bytes,
                                         hal::Queue& queue) {
   if (rows.stride == rows.row_bytes()) return queue.WriteLater(rows.buffer, 0, bytes);
@@ -275,7 +275,7 @@ absl::StatusOr<std::vector<HostTensor>> RecordedRepetition::Results(hal::Queue& 
   for (const Rows& rows : out_) {
     if (status.ok()) status = read_later(rows.buffer, rows.stride * form_.iterations);
   }
-  // Also behind a failure: what was begun goes to memory that this function has.
+  // Also after a failure: pending reads write to memory owned by this function.
   status.Update(queue.Finish());
   TARTAN_RETURN_IF_ERROR(status);
   std::vector<HostTensor> results;

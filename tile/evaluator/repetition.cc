@@ -14,10 +14,10 @@ namespace {
 
 using compiler::BufferKind;
 
-// Rows reserved at first where nobody knows how many there will be.
+// Initial capacity, in rows, if the number of rows is unknown.
 constexpr int64_t kFirstRows = 64;
 
-// The element of `whole` at `index` of its first dimension, in the same memory.
+// The element of `whole` at `index` of its first dimension, sharing its memory.
 HostTensor RowOf(const HostTensor& whole, int64_t index) {
   TensorShape shape = whole.shape();
   shape.dims.erase(shape.dims.begin());
@@ -30,7 +30,7 @@ HostTensor Scalar(int64_t value) {
   return HostTensor::FromVector(TensorShape{DataType::kInt64, {}}, std::vector<int64_t>{value});
 }
 
-// As Repeat, of a program that the host computes.
+// Repeat for a program that the host computes.
 absl::StatusOr<RepetitionResult> RepeatOnHost(LoadedProgram& program, const RepetitionForm& form,
                                               absl::Span<const HostTensor> operands) {
   const auto first_state = static_cast<size_t>(form.has_iteration ? 1 : 0);
@@ -78,7 +78,7 @@ class Repetition {
     TARTAN_ASSIGN_OR_RETURN(const auto recorded, Recorded(form_.iterations));
     absl::StatusOr<RepetitionResult> result =
         recorded == nullptr ? RunOneByOne(operands) : RunRecorded(operands);
-    // A frame whose run failed is dropped: its queue may still hold the failure.
+    // After a failure the frame is dropped, because its queue may still hold the error.
     if (result.ok()) program_.ReturnFrame(std::move(frame_));
     return result;
   }
@@ -86,7 +86,8 @@ class Repetition {
  private:
   using RecordedPtr = std::shared_ptr<const RecordedRepetition>;
 
-  // So many iterations at once, or as many as can be; null where they cannot be recorded.
+  // A recording of `iterations` iterations, or of the maximum number; null if it cannot be
+  // recorded.
   absl::StatusOr<RecordedPtr> Recorded(int64_t iterations) {
     RepetitionForm form = form_;
     form.iterations = std::min(iterations, RecordedRepetition::kMostIterations);
@@ -97,7 +98,7 @@ class Repetition {
     TARTAN_ASSIGN_OR_RETURN(RecordedPtr recorded,
                             RecordedRepetition::Record(program_.program(), form, frame_->buffers));
     if (recorded == nullptr) return recorded;
-    constexpr size_t kMostKept = 2;  // a great one, and what is left behind it
+    constexpr size_t kMostKept = 2;  // a large one, and one for the remaining iterations
     if (known.size() == kMostKept) known.erase(known.begin());
     known.push_back(recorded);
     return recorded;
@@ -122,7 +123,7 @@ class Repetition {
     return result;
   }
 
-  // Parts behind each other along their first dimension.
+  // Concatenates the parts along their first dimension.
   static HostTensor Joined(std::vector<HostTensor> parts) {
     if (parts.size() == 1) return std::move(parts[0]);
     TensorShape shape = parts[0].shape();
@@ -153,7 +154,7 @@ class Repetition {
   }
 
   struct Rows {
-    hal::BufferPtr buffer;  // null for rows without elements
+    hal::BufferPtr buffer;  // null if rows have no elements
     int64_t row_bytes = 0;
     int64_t capacity = 0;
   };
@@ -202,7 +203,7 @@ class Repetition {
     return frame_->queue->Write(rows.buffer, 0, whole.bytes());
   }
 
-  // A state that is handed on from the input of another would be overwritten before it is read.
+  // A state whose new value is another state's input buffer would be overwritten before it is read.
   absl::Status AllocateBackups() {
     backups_.resize(static_cast<size_t>(form_.states));
     for (int i = 0; i < form_.states; ++i) {
@@ -243,7 +244,7 @@ class Repetition {
     launches->push_back(hal::Launch::Copy(from, from_offset, to, to_offset, bytes));
   }
 
-  // The copies before the body of an iteration, and those behind it.
+  // The copies before the body of an iteration, and those after it.
   void AddBegin(std::vector<hal::Launch>* launches) const {
     for (int i = 0; i < form_.slices_in; ++i) {
       const Rows& rows = rows_in_[static_cast<size_t>(i)];
@@ -337,7 +338,8 @@ class Repetition {
   LoadedProgram& program_;
   const compiler::KernelList& list_;
   const RepetitionForm form_;
-  std::vector<HostTensor> given_;  // to recorded iterations; the frame's queue may read them
+  // operands of recorded iterations; the frame's queue may read them
+  std::vector<HostTensor> given_;
   std::unique_ptr<Frame> frame_;
   std::vector<int> inputs_;  // buffers
   std::vector<Rows> rows_in_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program run again and again on a device: what one iteration makes is what the next one reads.
+// Loops with carried state: executes a program repeatedly on a device, feeding states back as
+// inputs.
 #pragma once
 
 #include <memory>
@@ -11,14 +12,13 @@
 namespace tartan::evaluator {
 
 struct RepetitionResult {
-  std::vector<HostTensor>
-      tensors;             // the states after the last iteration, the whole tensors of slices_out
-  bool condition = false;  // the condition after the last iteration, where there is one
+  std::vector<HostTensor> tensors;  // final states, then the complete tensors of slices_out
+  bool condition = false;           // the last value of the condition, if there is one
 };
 
-// `operands`: states, whole tensors for slices_in, what stays the same. Nothing leaves the device
-// between iterations but the condition. With no iteration the states are returned as they are.
-// ResourceExhausted where the rows of an unbounded repetition do not fit.
+// `operands`: states, complete tensors for slices_in, invariants. Between iterations only the
+// condition leaves the device. With zero iterations the states are returned unchanged.
+// ResourceExhausted if the rows of an unbounded repetition do not fit.
 absl::StatusOr<RepetitionResult> Repeat(LoadedProgram& program, const RepetitionForm& form,
                                         absl::Span<const HostTensor> operands);
 

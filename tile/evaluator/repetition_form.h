@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program that is run again and again takes from its last run.
+// Describes how a loop body's outputs become the inputs of its next iteration.
 #pragma once
 
 #include <cstdint>
 
 namespace tartan::evaluator {
 
-// How inputs and outputs of a program belong together. Inputs in order: the number of the iteration
-// (int64, a scalar) if it is wanted, states, slices, what stays the same. Outputs in order: whether
-// another iteration follows (bool, a scalar) if that is decided by values, states, slices; then the
-// inputs but slices again, so that their memory serves for nothing else during an iteration.
+// Order of the body's inputs: the iteration number (scalar int64, if has_iteration), states,
+// slices, invariants. Order of its outputs: the condition for another iteration (scalar bool, if
+// has_condition), states, slices, and all inputs but slices again. The latter keeps the memory of
+// inputs from being reused during an iteration.
 struct RepetitionForm {
   bool has_iteration = false;
   bool has_condition = false;
   int states = 0;
-  int slices_in = 0;   // each iteration reads the next row of a tensor, along its first dimension
-  int slices_out = 0;  // each iteration makes the next row of a tensor
-  int64_t iterations = 0;  // at most
+  int slices_in = 0;   // each iteration reads the next row of a tensor along its first dimension
+  int slices_out = 0;  // each iteration writes the next row of a tensor
+  int64_t iterations = 0;  // maximum
 
   bool operator==(const RepetitionForm&) const = default;
 };

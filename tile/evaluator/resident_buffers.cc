@@ -18,9 +18,10 @@ using compiler::BufferKind;
 
 namespace {
 
-// What is packed, or copied, at a time.
+// Bytes that are repacked or copied at a time.
 constexpr int64_t kPortionBytes = int64_t{1} << 23;
-// Of the device's memory, for constants that might stay in their files.
+// One part in kCopiedShare of the device's memory may hold copies of constants that could stay in
+// files.
 constexpr int64_t kCopiedShare = 8;
 
 }  // namespace
@@ -46,7 +47,7 @@ class ResidentLoader {
     for (int buffer : program_.resident()) Find(buffer, &resident.memories);
     const std::vector<compiler::Step> steps = StepsForMissing();
     std::vector<int> kept;
-    std::vector<int> passing = Missing();  // used by those steps alone
+    std::vector<int> passing = Missing();  // used only by setup steps
     for (int buffer : program_.resident()) {
       if (!is_missing_[buffer]) continue;
       kept.push_back(buffer);
@@ -81,8 +82,8 @@ class ResidentLoader {
     return absl::OkStatus();
   }
 
-  // Constants do not change, and are held by whoever holds something made of them: two at one
-  // address are the same.
+  // A constant's name is its address and size. Constants are immutable, and everything made from
+  // them keeps them alive, so that equal addresses mean equal contents.
   std::vector<std::string> ConstantNames() const {
     std::vector<std::string> names(list_.buffers.size());
     for (size_t b = 0; b < names.size(); ++b) {
@@ -94,7 +95,7 @@ class ResidentLoader {
     return names;
   }
 
-  // Takes a buffer from the pool, whose memory `holders` then keep, or notes that it is missing.
+  // Takes a buffer from the pool and keeps its memory alive in `holders`, or marks it as missing.
   void Find(int buffer, std::vector<std::shared_ptr<const ResidentMemory>>* holders) {
     if (buffers_[buffer] != nullptr || is_missing_[buffer]) return;
     std::vector<std::weak_ptr<const ResidentMemory>>& memories = pool_.memories_;
@@ -123,8 +124,8 @@ class ResidentLoader {
     return missing;
   }
 
-  // The setup steps that make what is missing, and what those read. Nothing that programs use
-  // already is written: a step's results are all missing or none.
+  // The setup steps that compute missing buffers, and their dependencies. They overwrite nothing
+  // that is in use: a step's results are all missing, or none is.
   std::vector<compiler::Step> StepsForMissing() {
     std::vector<bool> is_needed(list_.setup.size(), false);
     for (bool has_changed = true; has_changed;) {
@@ -152,9 +153,9 @@ class ResidentLoader {
     return steps;
   }
 
-  // Whether a step needs nothing but constants, one of which stays in a file for runs to read, and
-  // nobody else writes what it makes. It comes before others: so much memory is let go again before
-  // theirs is taken.
+  // Whether a step reads only constants, one of which stays in a file for executions, and is the
+  // only writer of its results. Such steps come first, so that the file's pages are released before
+  // other steps allocate memory.
   bool ReadsAFileAlone(const compiler::Step& step) const {
     const compiler::StepBuffers used = compiler::BuffersOf(list_, step);
     const auto is_constant = [&](int buffer) { return constant_of_[buffer] != nullptr; };
@@ -170,7 +171,7 @@ class ResidentLoader {
            std::all_of(used.written.begin(), used.written.end(), is_made_here);
   }
 
-  // A large constant that runs read.
+  // A large constant that executions read.
   bool IsKeptInPlace(int buffer) const {
     const std::vector<int>& resident = program_.resident();
     return IsSeparate(buffer) &&
@@ -179,9 +180,9 @@ class ResidentLoader {
 
   bool IsSeparate(int buffer) const { return program_.IsSeparate(buffer); }
 
-  // Large constants are left where they are, if the device can read them there. Those that runs
-  // stream are copied out of a file: its pages are small and lie anywhere, which costs a sixth of
-  // memory's speed. But copies are no memory that the system can take back where it is short.
+  // Large constants stay where they are if the device can read them there. Streamed constants are
+  // copied out of a file, because its small scattered pages cost a sixth of memory bandwidth. But
+  // the system cannot reclaim copies when memory is short.
   absl::Status AllocateSeparate(int buffer) {
     const HostTensor& constant = *constant_of_[buffer];
     const auto bytes = static_cast<int64_t>(constant.bytes().size());
@@ -210,7 +211,7 @@ class ResidentLoader {
     return absl::OkStatus();
   }
 
-  // All but those that have memory of their own.
+  // Allocates all buffers but separate ones from common arenas.
   absl::Status AllocateTogether(const std::vector<int>& buffers,
                                 const std::vector<Lifetime>& lifetimes, Sharing sharing) {
     CompiledProgram::Region region;
@@ -239,14 +240,14 @@ class ResidentLoader {
     return absl::OkStatus();
   }
 
-  // Steps that run one after the other before memory is let go.
+  // Steps that execute before memory is released.
   struct Portion {
     std::vector<compiler::Step> steps;
-    std::vector<int> begin;  // the passing buffers that it uses first
-    std::vector<int> end;    // and last
+    std::vector<int> begin;  // temporary buffers that it uses first
+    std::vector<int> end;    // temporary buffers that it uses last
   };
 
-  // Takes steps in portions whose passing buffers are not much more than kPortionBytes.
+  // Groups steps so that the temporary buffers of a portion barely exceed kPortionBytes.
   std::vector<Portion> Portions(const std::vector<int>& passing,
                                 const std::vector<compiler::Step>& steps,
                                 std::vector<Lifetime>* lifetimes) const {
@@ -281,7 +282,7 @@ class ResidentLoader {
     return portions;
   }
 
-  // A constant that was copied is needed on the host no more.
+  // Releases the host's pages of a constant that has been copied.
   absl::Status UploadConstant(hal::Queue& queue, int buffer) {
     const HostTensor* const constant = constant_of_[buffer];
     if (constant == nullptr || is_wrapped_[buffer]) return absl::OkStatus();
@@ -309,8 +310,8 @@ class ResidentLoader {
     return absl::OkStatus();
   }
 
-  // What a step has read of large constants that runs read, too: perhaps these need a few rows of
-  // it.
+  // Releases the pages of large constants that a step has read. Executions that read them, too, may
+  // need only a few rows.
   void LetGoOfKept(const compiler::Step& step) {
     for (const int buffer : compiler::BuffersOf(list_, step).read) {
       if (constant_of_[buffer] == nullptr || !IsKeptInPlace(buffer)) continue;
@@ -344,14 +345,14 @@ class ResidentLoader {
   const compiler::KernelList& list_;
   const absl::Span<const HostTensor> constants_;
   ResidentPool& pool_;
-  // Per buffer of the list.
-  std::vector<const HostTensor*> constant_of_;  // to be uploaded where it is missing
+  // The following vectors have an element per buffer of the list.
+  std::vector<const HostTensor*> constant_of_;  // constants to upload if missing
   std::vector<std::string> names_;
   std::vector<bool> is_missing_;
-  std::vector<bool> is_wrapped_;  // read where the host has it
+  std::vector<bool> is_wrapped_;  // the device reads host memory directly
   int64_t copied_bytes_ = 0;      // of constants in files
   Buffers buffers_;
-  std::vector<std::shared_ptr<const ResidentMemory>> read_;  // by the setup steps
+  std::vector<std::shared_ptr<const ResidentMemory>> read_;  // memory that the setup steps read
 };
 
 absl::StatusOr<ResidentBuffers> LoadResidentBuffers(const CompiledProgram& program,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants on a device, and what setup steps compute from them: the same memory serves every
-// program of a session that reads the same.
+// Device memory for constants, and for values that setup steps compute from them. Programs of a
+// session that use equal contents share it.
 #pragma once
 
 #include <map>
@@ -16,14 +16,15 @@
 
 namespace tartan::evaluator {
 
-// What one load has put on a device; it lives as long as some program uses a part of it.
+// The memory that one load has allocated on a device; it lives as long as some program uses a part
+// of it.
 struct ResidentMemory {
-  std::map<std::string, hal::BufferPtr> parts;  // by what they hold
-  std::vector<HostTensor> constants;            // whose addresses the names of the parts tell
+  std::map<std::string, hal::BufferPtr> parts;  // by resident name (resident_names.h)
+  std::vector<HostTensor> constants;            // kept alive, because names contain their addresses
 };
 
-// Where programs that are loaded find what others have on the device. Of one device; holds no
-// memory itself. Thread-safe: one program is loaded at a time.
+// Finds memory that other loaded programs have on the same device. Owns no memory itself.
+// Thread-safe: programs are loaded one at a time.
 class ResidentPool {
  private:
   friend class ResidentLoader;
@@ -31,14 +32,14 @@ class ResidentPool {
   std::vector<std::weak_ptr<const ResidentMemory>> memories_;  // guarded by mutex_
 };
 
-// What a loaded program holds of it.
+// The resident memory that a loaded program uses.
 struct ResidentBuffers {
-  std::vector<hal::BufferPtr> buffers;  // per buffer of the list; null for those runs do not use
+  std::vector<hal::BufferPtr> buffers;  // per buffer of the list; null if executions do not use it
   std::vector<std::shared_ptr<const ResidentMemory>> memories;
 };
 
-// Uploads `constants`, the values of the program's constant inputs in order, and runs the setup
-// steps, as far as the pool lacks what runs use. What only setup steps use is released.
+// Uploads `constants` (the values of the program's constant inputs, in order) and executes the
+// setup steps, unless the pool has the result. Memory that only setup steps use is released.
 absl::StatusOr<ResidentBuffers> LoadResidentBuffers(const CompiledProgram& program,
                                                     absl::Span<const HostTensor> constants,
                                                     ResidentPool& pool);

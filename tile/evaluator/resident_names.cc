@@ -22,7 +22,7 @@ std::vector<std::string> ResidentNames(const compiler::KernelList& list,
                               "|", absl::StrJoin(launch.global_size, ","));
         },
         [](const compiler::FillStep& fill) {
-          uint64_t bits = 0;  // tells zeros and NaN apart
+          uint64_t bits = 0;  // distinguishes the signs of zeros and NaNs
           std::memcpy(&bits, &fill.value, sizeof(bits));
           return absl::StrCat("fill ", static_cast<int>(fill.type), " ", bits);
         },
@@ -37,7 +37,8 @@ std::vector<std::string> ResidentNames(const compiler::KernelList& list,
   };
   for (const compiler::Step& step : list.setup) {
     const compiler::StepBuffers used = compiler::BuffersOf(list, step);
-    // What was in the results before may show in them.
+    // The names of written buffers are included, because their previous contents may affect the
+    // result.
     const std::string made =
         Digest(absl::StrCat(what(step), arguments(used.read), "|", arguments(used.written)));
     for (size_t w = 0; w < used.written.size(); ++w) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the buffers hold that live as long as a program is loaded, as names: equal names of buffers
-// of two programs for one device stand for equal contents. Internal to this folder.
+// Names for the contents of resident buffers: buffers of two programs on one device with equal
+// names have equal contents. Internal to this folder.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace tartan::evaluator {
 
-// `names`: per buffer of the list, those of the constants. Returns them with names for what the
-// setup steps compute: of the kernels that make it and of all they read. `kernel_digests` has those
-// of the list's kernels.
+// `names`: per buffer of the list, the names of the constants. Returns them with names for the
+// values that setup steps compute, derived from the kernels and their operands. `kernel_digests`
+// has a digest per kernel of the list.
 std::vector<std::string> ResidentNames(const compiler::KernelList& list,
                                        const std::vector<std::string>& kernel_digests,
                                        std::vector<std::string> names);

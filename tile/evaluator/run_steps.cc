@@ -51,7 +51,7 @@ hal::Launch MakeLaunch(const CompiledProgram& program, const compiler::LaunchSte
 
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
                             Buffers* buffers, Buffers* shared) {
-  // Another program's pieces lie otherwise.
+  // Other programs divide the arenas differently, which requires overlapping sub-buffers.
   if (!program.device()->info().sub_buffers_may_overlap) shared = nullptr;
   Buffers arenas;
   for (int64_t bytes : region.plan.arena_bytes) {
@@ -130,7 +130,8 @@ std::optional<std::vector<hal::Launch>> LaunchesOf(const CompiledProgram& progra
                                                    absl::Span<const compiler::Step> steps,
                                                    const Buffers& buffers,
                                                    hal::ExecutablePtr* executable) {
-  if (program.list().bounds_reports.run >= 0) return std::nullopt;  // a report is read after a run
+  // the report is read after each execution
+  if (program.list().bounds_reports.run >= 0) return std::nullopt;
   std::vector<hal::Launch> launches;
   for (const compiler::Step& step : steps) {
     const auto* launch = std::get_if<compiler::LaunchStep>(&step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the buffers of a program and the commands that run its steps on them. Internal to this
-// folder.
+// Allocates the buffers of a program, and records and executes the commands for its steps. Internal
+// to this folder.
 #pragma once
 
 #include <optional>
@@ -15,37 +15,37 @@ namespace tartan::evaluator {
 
 using Buffers = std::vector<hal::BufferPtr>;
 
-// A run of launches without anything between them, or a fill or copy.
+// A recording of consecutive launches, or a fill or copy.
 using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::CopyStep>;
 
-// Sub-buffers of arenas for every buffer of a region, one per piece; others stay as they are. The
-// arenas are those of `shared` where they are large enough, and go there where they are not; null:
-// all are new.
+// Allocates arenas and creates a sub-buffer for every buffer of a region; other buffers are
+// unchanged. Uses the arenas in `shared` if they are large enough, and adds or replaces arenas
+// there otherwise. Null: all arenas are new.
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
                             Buffers* buffers, Buffers* shared = nullptr);
 
-// For debugging (hal::DeviceInfo::poisons_memory): fills the buffers of a run, whose earlier values
-// would hide that nobody writes them. Does nothing on other devices.
+// For debugging (hal::DeviceInfo::poisons_memory): overwrites the buffers of an execution, so that
+// stale values cannot hide missing writes. Does nothing on other devices.
 absl::Status PoisonRun(const CompiledProgram& program, const Buffers& buffers, hal::Queue& queue);
 
-// `buffers`: per buffer of the list; those that the steps use are there.
+// `buffers`: per buffer of the list; those that the steps use must exist.
 absl::StatusOr<std::vector<Command>> RecordSteps(const CompiledProgram& program,
                                                  absl::Span<const compiler::Step> steps,
                                                  const Buffers& buffers);
 
-// The launches of steps that are nothing else, of one executable; nothing for others.
+// The launches, if all steps are launches of one executable; nothing otherwise.
 std::optional<std::vector<hal::Launch>> LaunchesOf(const CompiledProgram& program,
                                                    absl::Span<const compiler::Step> steps,
                                                    const Buffers& buffers,
                                                    hal::ExecutablePtr* executable);
 
-// With `events`, not null, and a profiling queue: one event per launch.
+// `events`, if not null, requires a profiling queue and receives one event per launch.
 absl::Status RunCommands(const CompiledProgram& program, const std::vector<Command>& commands,
                          const Buffers& buffers, hal::Queue& queue,
                          std::vector<hal::EventPtr>* events);
 
-// Of checked kernels (compiler/check_bounds.h): OutOfRange if one that ran left its memory, as
-// noted in `report`, a position in the list's buffers. Waits for the queue; -1 does nothing.
+// For kernels with bounds checks (compiler/check_bounds.h): OutOfRange if an access was out of
+// bounds according to buffer number `report`. Waits for the queue; -1: does nothing.
 absl::Status CheckBoundsReport(const CompiledProgram& program, int report, const Buffers& buffers,
                                hal::Queue& queue);
 

@@ -18,7 +18,7 @@ using compiler::KernelList;
 using compiler::LaunchStep;
 using compiler::Step;
 
-// More numbers than any kernel takes.
+// Limit on the sizes of a launch, to reject corrupt data.
 constexpr int kMostSizes = 1 << 16;
 
 void SetShape(const TensorShape& shape, proto::TensorShape* stored) {
@@ -77,7 +77,7 @@ Step StepOf(const proto::StoredProgram::Step& stored) {
   return launch;
 }
 
-// Everything that refers to a kernel or a buffer by its position refers to one that is there.
+// Whether every reference to a kernel or a buffer is in range.
 bool IsWhole(const KernelList& list) {
   const auto is_buffer = [&](int buffer) {
     return buffer >= 0 && buffer < static_cast<int>(list.buffers.size());

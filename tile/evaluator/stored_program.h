@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled programs as bytes, so that a later process need not plan and generate their kernels
-// again.
+// Serializes compiled programs, so that later processes need not compile them again.
 #pragma once
 
 #include <functional>
@@ -13,27 +12,27 @@
 
 namespace tartan::evaluator {
 
-// Where the bytes are kept. Null functions: nowhere.
+// Where bytes are stored. Null functions: nowhere.
 struct ProgramStore {
   std::function<std::optional<std::string>(absl::string_view key)> load;
   std::function<void(absl::string_view key, absl::string_view bytes)> store;
 };
 
-// A program's steps, and the text of the kernels they launch.
+// A program's steps, and the texts of the kernels that they launch.
 struct ProgramSource {
-  compiler::KernelList list;  // after ParseProgram its kernels' parameters tell only what is an
-                              // output, and there is no body
+  // after ParseProgram, kernels have no bodies, and parameters only is_output
+  compiler::KernelList list;
   hal::ExecutableSource source;
 };
 
-// Whether the sequences of a list are built as one: not where kernels have sizes, which many
-// programs share.
+// Whether the launch batches of a list are compiled as one function. False if kernels have sizes,
+// because many programs share such kernels.
 bool JoinsSequences(const compiler::KernelList& list);
 
 std::string SerializeProgram(const ProgramSource& program);
 
-// Nothing if the bytes are not a program whose steps, buffers and kernels fit together. The
-// source's format and options are left to the caller.
+// Nothing if the bytes are not a program with consistent steps, buffers and kernels. The caller
+// sets the source's format and options.
 std::optional<ProgramSource> ParseProgram(absl::string_view bytes);
 
 }  // namespace tartan::evaluator

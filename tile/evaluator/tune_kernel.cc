@@ -21,13 +21,14 @@
 namespace tartan::evaluator {
 namespace {
 
-constexpr double kTolerance = 1e-4;  // of the greatest element of a result
-constexpr double kSampleMs = 2;      // short, so that not every one is interrupted
+constexpr double kTolerance = 1e-4;  // relative to the maximum element of a result
+constexpr double kSampleMs = 2;      // ms per sample; short, so that few samples are interrupted
 constexpr int kScreeningRounds = 3;
-constexpr double kHopeless = 1.4;  // times the fastest, and it is measured no more
+constexpr double kHopeless = 1.4;  // a plan this many times slower than the fastest is dropped
 constexpr size_t kFinalists = 3;   // beside the cost model's choice
 constexpr int64_t kLeastRounds = 7;
-// A winner is faster by so much in the middle of all rounds, and faster at all in most of them.
+// A winner's median time is at most kGain of the cost model's choice, and it is faster in at least
+// kMostRounds of the rounds.
 constexpr double kGain = 0.97;
 constexpr double kMostRounds = 0.8;
 
@@ -37,7 +38,7 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// Positive, so that sums do not cancel. Integers that are positions in a tensor are 0.
+// Positive values, so that sums do not cancel. Integers that index a tensor are 0.
 std::vector<HostTensor> RandomOperands(const poly::FlatContraction& flat) {
   bool has_positions = false;
   poly::VisitExprs(flat, [&](const poly::Expr& expr) {
@@ -63,7 +64,7 @@ std::vector<HostTensor> RandomOperands(const poly::FlatContraction& flat) {
   return operands;
 }
 
-// "" where two results agree.
+// "" if two results agree.
 std::string Difference(const HostTensor& actual, const HostTensor& expected) {
   double greatest = 0;
   double error = 0;
@@ -83,7 +84,7 @@ std::string Difference(const HostTensor& actual, const HostTensor& expected) {
   return absl::StrFormat("results differ by %.3g, the greatest element is %.3g", error, greatest);
 }
 
-// Inputs of a repeated run are to be there for the next one (PreparedRun).
+// Inputs of a repeated execution must survive it (PreparedRun).
 void KeepInputs(compiler::KernelList* list) {
   for (const int input : list->inputs) {
     list->outputs.push_back(input);
@@ -91,7 +92,7 @@ void KeepInputs(compiler::KernelList* list) {
   }
 }
 
-// One plan, ready to be run.
+// One plan, ready to execute.
 struct Trial {
   plan::PlannedKernel planned;
   std::unique_ptr<PreparedRun> run;
@@ -105,7 +106,7 @@ struct Trial {
     return MillisecondsSince(start) / static_cast<double>(count);
   }
 
-  // The first run brings data into the caches.
+  // A first, untimed execution warms the caches.
   absl::Status Sample() {
     TARTAN_RETURN_IF_ERROR(TimeMs(1).status());
     const auto count =
@@ -139,7 +140,7 @@ class Tuning {
     const auto end = Clock::now() + std::chrono::duration<double>(options_.seconds);
     for (int round = 0; round < kScreeningRounds; ++round) TARTAN_RETURN_IF_ERROR(Round());
     KeepFinalists();
-    // What chose the finalists does not count for them.
+    // The samples that selected the finalists would bias the result.
     for (Trial& trial : trials_) trial.samples.clear();
     const int64_t most = options_.rounds > 0 ? options_.rounds : INT64_MAX;
     for (int64_t round = 0; round < most; ++round) {
@@ -151,7 +152,7 @@ class Tuning {
   }
 
  private:
-  // Builds a plan, runs it and compares; of the first, the result is what others are compared with.
+  // Builds a plan, executes it and compares its result with the first plan's.
   absl::Status Add(plan::PlannedKernel planned) {
     const bool is_first = trials_.empty();
     const std::string text = plan::ToString(planned.plan, planned.flat);
@@ -177,7 +178,7 @@ class Tuning {
     TARTAN_ASSIGN_OR_RETURN(auto built, CompiledProgram::Build(std::move(list), device_, dialect_));
     TARTAN_ASSIGN_OR_RETURN(auto loaded, LoadedProgram::Load(std::move(built), constants_));
     TARTAN_ASSIGN_OR_RETURN(trial->run, PreparedRun::Create(std::move(loaded), inputs_));
-    TARTAN_RETURN_IF_ERROR(trial->TimeMs(1).status());  // some drivers compile now
+    TARTAN_RETURN_IF_ERROR(trial->TimeMs(1).status());  // some drivers compile at the first launch
     TARTAN_ASSIGN_OR_RETURN(trial->estimate_ms, trial->TimeMs(1));
     const bool is_first = expected_.empty();
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
@@ -196,7 +197,7 @@ class Tuning {
     return absl::OkStatus();
   }
 
-  // The first, and the fastest of the others.
+  // Keeps the first plan, and the fastest of the others.
   void KeepFinalists() {
     std::stable_sort(trials_.begin() + 1, trials_.end(),
                      [](const Trial& a, const Trial& b) { return a.Best() < b.Best(); });

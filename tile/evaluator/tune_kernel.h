@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures plans of a kernel on a device.
+// Autotuning: measures plans of a kernel on a device.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,29 @@
 namespace tartan::evaluator {
 
 struct TuneOptions {
-  int candidates = 8;    // plans to try, the cost model's choice among them
-  double seconds = 0.5;  // for measuring, compiling aside
-  int64_t rounds = 0;    // measurements of each plan that is left at the end, instead of a time
+  int candidates = 8;    // plans to try, including the cost model's choice
+  double seconds = 0.5;  // time limit for measuring, without compilation
+  int64_t rounds = 0;    // measurements per finalist; 0: use the time limit
 };
 
 struct TunedKernel {
-  int tried = 0;         // plans that were measured
-  double before_ms = 0;  // of the cost model's choice
-  double after_ms = 0;   // of the plan that is best now
-  // Faster than the cost model's choice by more than noise; nothing where no plan is.
+  int tried = 0;         // measured plans
+  double before_ms = 0;  // time of the cost model's choice
+  double after_ms = 0;   // time of the best plan
+  // A plan that is faster than the cost model's choice by more than noise, if there is one.
   std::optional<plan::PlannedKernel> winner;
-  std::vector<std::string> problems;  // of plans that did not build, or computed something else
+  // errors of plans that did not build or computed wrong results
+  std::vector<std::string> problems;
 };
 
-// Runs the planner's candidates in turns, on random operands: a few rounds of all of them, then
-// more of the fastest. Fails where the cost model's own choice cannot be built or run.
+// Measures the planner's candidates alternately on random operands: a few rounds of all, then more
+// rounds of the fastest. Fails if the cost model's own choice cannot be built or executed.
 absl::StatusOr<TunedKernel> TuneKernel(const poly::FlatContraction& flat,
                                        const std::vector<bool>& is_constant,
                                        const hal::DevicePtr& device,
                                        const codegen::Dialect& dialect, const TuneOptions& options);
 
-// The same with plans of the caller's choice; the first counts as the cost model's.
+// The same with the caller's plans; the first takes the place of the cost model's choice.
 absl::StatusOr<TunedKernel> MeasurePlans(const poly::FlatContraction& flat,
                                          const std::vector<bool>& is_constant,
                                          std::vector<plan::PlannedKernel> plans,

@@ -15,12 +15,12 @@ using ir::NaiveTensor;
 using math::Affine;
 using Wide = __int128;
 
-// Every sum of terms stays within it.
+// Bound on the magnitude of every sum of terms, so that 64-bit arithmetic does not overflow.
 constexpr Wide kGreatest = Wide{1} << 61;
 
 Wide Magnitude(Wide value) { return value < 0 ? -value : value; }
 
-// Sums up an integer polynomial over the loops, and its parts' magnitudes.
+// Adds up integer polynomials over the loops, with the magnitudes of their parts.
 class Terms {
  public:
   explicit Terms(size_t loops) : coefficients_(loops) {}
@@ -34,7 +34,7 @@ class Terms {
     }
     Check();
   }
-  // False where it is not integer, or some value of it is too large.
+  // False if the polynomial is not an integer, or if some value may be too large.
   bool IsCountable(const poly::IndexSpace& space, int64_t range) const {
     Wide greatest = Magnitude(constant_) + range;
     for (size_t l = 0; l < loops() && is_integer_ && greatest < kGreatest; ++l) {
@@ -58,7 +58,7 @@ class Terms {
   std::vector<Wide> coefficients_;
 };
 
-// The flat place of an element at these coordinates.
+// The flat index of an element at these coordinates.
 std::optional<Terms> PlaceOf(absl::Span<const Affine> coords, absl::Span<const int64_t> dims,
                              const poly::IndexSpace& space) {
   const std::vector<int64_t> strides = RowMajorStrides(dims);
@@ -68,18 +68,19 @@ std::optional<Terms> PlaceOf(absl::Span<const Affine> coords, absl::Span<const i
   return terms;
 }
 
-constexpr double kRunNs = 15;  // to find where a run begins and ends
+// Overhead of one innermost loop, in ns: finding its bounds. Empirical.
+constexpr double kRunNs = 15;
 
-// Of a point, with this loop innermost: what is added to one number waits for the sum before it,
-// and what lies far apart for memory.
+// Estimated ns per point with this loop innermost (empirical). Accumulating into one element waits
+// for the previous addition, and distant elements wait for memory.
 double PointNs(const HostLoop& loop) {
   double ns = loop.steps[0] == 0 ? 1.3 : 1;
   for (const int64_t step : loop.steps) ns += step < -8 || step > 8 ? 1 : 0;
   return ns + kRunNs / static_cast<double>(std::max<int64_t>(loop.range, 1));
 }
 
-// Outputs outside and reductions inside, in the order of the definition; but the loop is innermost
-// that is quickest so. A sum's terms are added in the same order whichever output loop that is.
+// Orders outputs outside and reductions inside, as in the definition, but moves the fastest loop
+// innermost. The order of a sum's terms does not depend on which output loop is innermost.
 void PutBestInside(std::vector<HostLoop>* loops, size_t outputs, std::vector<size_t>* order) {
   if (outputs == loops->size() || loops->empty()) return;
   size_t best = loops->size() - 1;
@@ -92,7 +93,7 @@ void PutBestInside(std::vector<HostLoop>* loops, size_t outputs, std::vector<siz
               order->begin() + static_cast<int64_t>(best) + 1, order->end());
 }
 
-// What a value of the type becomes: integers wrap. Reals are rounded when all is added up.
+// Wraps integers to the width of the type. Reals are rounded after the whole sum.
 class Wrap {
  public:
   explicit Wrap(DataType type)
@@ -127,8 +128,8 @@ bool Less(int64_t a, int64_t b, bool is_unsigned) {
 int64_t Greater(int64_t a, int64_t b, bool is_unsigned) { return Less(a, b, is_unsigned) ? b : a; }
 int64_t Lesser(int64_t a, int64_t b, bool is_unsigned) { return Less(b, a, is_unsigned) ? b : a; }
 
-// The value that an aggregation begins with: it leaves the first one as it is. Of sums of reals it
-// is the zero that keeps the other's sign.
+// The identity element of an aggregation. For sums of reals it is the zero that keeps the sign of
+// zeros.
 template <class T>
 T Neutral(Aggregation aggregation, DataType type) {
   if constexpr (std::is_same_v<T, double>) {
@@ -176,7 +177,7 @@ std::optional<HostContraction> HostContraction::Create(const ir::Program& progra
   std::vector<HostLoop> loops;
   for (const poly::Index& index : space.indices) {
     loops.push_back({index.range, {}});
-    // Where there are no points, coordinates may be anything.
+    // If there are no points, the coordinates may be arbitrary.
     if (index.range <= 0) {
       return HostContraction(contraction, shape, types, LoopNest({}, {{0, {}}}), true);
     }
@@ -268,7 +269,7 @@ void HostContraction::Combine(absl::Span<const NaiveTensor* const> inputs,
       return wrap(static_cast<uint64_t>(value));
     }
   };
-  // body(…) of two operands that are compared as numbers of either kind.
+  // Calls body(…) with two operands that are compared as numbers of their own kind.
   const auto compared = [&](const auto& body) {
     if (inputs[0]->is_real())
       return body(ElementsOf<double>(*inputs[0]), ElementsOf<double>(*inputs[1]));

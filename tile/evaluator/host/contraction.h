@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A contraction computed by the host: the loops of its index space, with the naive evaluator's
-// numbers (tile/ir/naive_evaluator.h) and about a nanosecond for each point.
+// Computes a contraction on the host as a loop nest over its index space. Results equal those of
+// the naive evaluator (tile/ir/naive_evaluator.h); it takes about 1 ns per point.
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@ namespace tartan::evaluator {
 
 class HostContraction {
  public:
-  // `space` is that of the value `id`. Nothing where its numbers are too large to count with.
+  // `space` is the index space of the value `id`. Nothing if index arithmetic could overflow.
   static std::optional<HostContraction> Create(const ir::Program& program, ir::ValueId id,
                                                const poly::IndexSpace& space);
 
-  // `inputs` are the values of the contraction's inputs; `otherwise` that of its default, or null.
+  // `inputs` are the values of the contraction's inputs; `otherwise` is its default value, or null.
   ir::NaiveTensor Evaluate(absl::Span<const ir::NaiveTensor* const> inputs,
                            const ir::NaiveTensor* otherwise) const;
 

@@ -8,7 +8,7 @@
 namespace tartan::evaluator {
 namespace {
 
-// Files may hold elements at any address.
+// memcpy, because elements in files may be unaligned.
 template <class T, class Wide>
 void Read(absl::Span<const uint8_t> bytes, std::vector<Wide>& elements) {
   for (size_t i = 0; i < elements.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the host in the form that the naive evaluator computes with, and back: ir::FromHost
-// and ir::ToHost with quick loops for the usual types.
+// Converts host tensors to the naive evaluator's representation and back: ir::FromHost and
+// ir::ToHost with fast loops for the usual types.
 #pragma once
 
 #include "tile/base/host_tensor.h"

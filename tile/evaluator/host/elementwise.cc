@@ -16,8 +16,8 @@ using ir::NaiveTensor;
 constexpr size_t kMaxOperands = 3;
 using Operands = std::array<const NaiveTensor*, kMaxOperands>;
 
-// Loops over the elements of a result and of what its operands broadcast to them; dimensions that
-// every tensor runs through evenly are one loop.
+// Loops over the elements of a result and of its broadcast operands. Dimensions that are contiguous
+// in every tensor are merged into one loop.
 LoopNest ElementLoops(const TensorShape& result, const Operands& operands) {
   const size_t rank = result.dims.size();
   std::vector<HostLoop> dims;
@@ -64,7 +64,7 @@ void Map(const LoopNest& nest, const std::vector<From>& a, const std::vector<Fro
   });
 }
 
-// The functions that most elements are computed by, in line; the others have a switch for each.
+// Inlines the most frequent functions; the others dispatch per element.
 template <class Apply>
 void WithFunction(ScalarOp op, const Apply& apply) {
   switch (op) {
@@ -91,7 +91,7 @@ void WithFunction(ScalarOp op, const Apply& apply) {
   }
 }
 
-// Comparisons of numbers that are ordered as those of type T are.
+// Comparisons in the ordering of type T.
 template <class T, class Apply>
 bool WithComparison(ScalarOp op, const Apply& apply) {
   switch (op) {
@@ -112,7 +112,7 @@ bool WithComparison(ScalarOp op, const Apply& apply) {
   }
 }
 
-// `type`: that of the operands.
+// `type` is the operands' type.
 void ApplyToIntegers(ScalarOp op, DataType type, const LoopNest& nest,
                      const std::vector<int64_t>& a, const std::vector<int64_t>& b,
                      std::vector<int64_t>& result) {
@@ -127,7 +127,7 @@ void ApplyToIntegers(ScalarOp op, DataType type, const LoopNest& nest,
   }
 }
 
-// `type`: that of the operands.
+// `type` is the operands' type.
 void Apply(ScalarOp op, DataType type, const LoopNest& nest, const Operands& operands,
            NaiveTensor& result) {
   const NaiveTensor& a = *operands[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operations computed by the host, with the naive evaluator's numbers and a few
-// nanoseconds for each element.
+// Computes elementwise operations on the host. Results equal those of the naive evaluator; it takes
+// a few ns per element.
 #pragma once
 
 #include "absl/types/span.h"
@@ -9,7 +9,7 @@
 
 namespace tartan::evaluator {
 
-// `operands` are the values of those of the elementwise operation `id`.
+// `operands` are the values of the operands of the elementwise operation `id`.
 ir::NaiveTensor EvaluateOnHost(const ir::Program& program, ir::ValueId id,
                                absl::Span<const ir::NaiveTensor* const> operands);
 

@@ -6,7 +6,7 @@
 namespace tartan::evaluator {
 namespace {
 
-// For a positive divisor.
+// Requires a positive divisor.
 int64_t FloorDivide(int64_t a, int64_t b) {
   if (b == 1) return a;
   const int64_t quotient = a / b;
@@ -46,7 +46,7 @@ LoopNest::Bounds LoopNest::BoundsAt(size_t depth, const std::vector<int64_t>& po
   for (const HostCondition& condition : by_depth_[depth]) {
     int64_t least = -condition.constant;
     for (size_t l = 0; l < depth; ++l) least -= condition.coefficients[l] * point[l];
-    // least <= own * x <= most.
+    // The condition is least <= own * x <= most.
     const int64_t most = least + condition.range - 1;
     const int64_t own = condition.coefficients[depth];
     if (own > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over the elements of up to four tensors, for work that the host does: each element's place
-// moves by a fixed step with each loop, and conditions leave points out.
+// Loop nests over the elements of up to four tensors, for computation on the host. Each loop moves
+// each tensor's element index by a fixed step, and conditions exclude points.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tartan::evaluator {
 
-// Flat places in a result, the first, and in its operands.
+// Flat element indices: in the result first, then in its operands.
 using Places = std::array<int64_t, 4>;
 
 struct HostLoop {
@@ -27,18 +27,18 @@ struct HostCondition {
 
 class LoopNest {
  public:
-  // The first loop is the outermost. Numbers must be so small that no sum of them overflows.
+  // The first loop is the outermost. Values must be small enough that no sum of them overflows.
   LoopNest(Places start, std::vector<HostLoop> loops, std::vector<HostCondition> conditions = {});
 
   const std::vector<HostLoop>& loops() const { return loops_; }
-  // Of the innermost loop; zeros without loops.
+  // The steps of the innermost loop; zeros if there are no loops.
   Places steps() const { return loops_.empty() ? Places{} : loops_.back().steps; }
-  // How many points there are at most, and how many runs of the innermost loop.
+  // Upper bounds on the number of points and of executions of the innermost loop.
   double points() const;
   double runs() const;
 
-  // Calls visit(places, count) for each run of points along the innermost loop, in order: the first
-  // point's places; those of the next are steps() further.
+  // Calls visit(places, count) for each contiguous range of points of the innermost loop, in order.
+  // `places` are the first point's indices; each next point is steps() further.
   template <class Visit>
   void ForEachRun(const Visit& visit) const {
     if (!HoldConstants()) return;
@@ -53,7 +53,7 @@ class LoopNest {
     int64_t end;
   };
   bool HoldConstants() const;
-  // What the conditions that end with this loop leave of it.
+  // The bounds of this loop under the conditions that depend on no inner loop.
   Bounds BoundsAt(size_t depth, const std::vector<int64_t>& point) const;
 
   template <class Visit>
@@ -74,8 +74,8 @@ class LoopNest {
 
   Places start_;
   std::vector<HostLoop> loops_;
-  std::vector<HostCondition> constants_;              // those without a loop
-  std::vector<std::vector<HostCondition>> by_depth_;  // by the last loop they depend on
+  std::vector<HostCondition> constants_;              // conditions that depend on no loop
+  std::vector<std::vector<HostCondition>> by_depth_;  // by the innermost loop on which they depend
 };
 
 }  // namespace tartan::evaluator
