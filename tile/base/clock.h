@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long something took.
+// Measures elapsed time with a monotonic clock.
 #pragma once
 
 #include <chrono>

@@ -15,7 +15,7 @@ struct TypeRow {
   Kind kind;
 };
 
-// In the order of the enumeration.
+// Rows in the order of the enumeration.
 constexpr std::array<TypeRow, 14> kTypes = {{
     {"invalid", 0, Kind::kNone},
     {"bool", 1, Kind::kBool},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element types of tensors and what is known of each.
+// The element types of tensors and their properties.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tartan {
 
-// The numbers equal those of proto::DataType.
+// The values equal those of proto::DataType.
 enum class DataType : uint8_t {
   kInvalid = 0,
   kBool = 1,  // one byte, 0 or 1
@@ -21,8 +21,8 @@ enum class DataType : uint8_t {
   kUInt16 = 7,
   kUInt32 = 8,
   kUInt64 = 9,
-  kFloat16 = 10,   // IEEE binary16, storage; arithmetic is float32
-  kBFloat16 = 11,  // storage; arithmetic is float32
+  kFloat16 = 10,   // IEEE binary16, storage only; arithmetic is float32
+  kBFloat16 = 11,  // storage only; arithmetic is float32
   kFloat32 = 12,
   kFloat64 = 13,
 };
@@ -33,10 +33,10 @@ int64_t ByteWidth(DataType type);
 bool IsFloat(DataType type);
 bool IsSignedInteger(DataType type);
 bool IsUnsignedInteger(DataType type);
-// Signed or unsigned; bool is no integer.
+// Signed or unsigned integers; bool is not an integer.
 bool IsInteger(DataType type);
 
-// The type in which values of `type` are computed: float32 for the 16-bit floats, else itself.
+// The type in which values of `type` are computed: float32 for the 16-bit floats, otherwise `type`.
 DataType ComputeType(DataType type);
 
 // "float32", "int8", "bool" …; "invalid".
@@ -45,8 +45,8 @@ absl::string_view Name(DataType type);
 // The inverse of Name; kInvalid for an unknown name.
 DataType DataTypeFromName(absl::string_view name);
 
-// The least and greatest finite value of an integer or bool type as two's complement bits; for
-// uint64 the greatest is all ones.
+// The minimum and maximum value of an integer or bool type as two's complement bits; the maximum of
+// uint64 is all ones.
 int64_t MinInteger(DataType type);
 int64_t MaxInteger(DataType type);
 

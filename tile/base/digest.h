@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short name for a long text.
+// A short fixed-length key for a long text.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tartan {
 
-// XXH3-128, as 32 hexadecimal digits.
+// XXH3-128 as 32 hexadecimal digits.
 std::string Digest(absl::string_view text);
 
 }  // namespace tartan

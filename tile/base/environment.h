@@ -7,8 +7,7 @@
 
 namespace tartan {
 
-// The value of an environment variable; empty where it is not set. Valid until the variable
-// changes.
+// The value of an environment variable; empty if it is not set. Valid until the variable changes.
 inline absl::string_view EnvironmentValue(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? absl::string_view() : value;

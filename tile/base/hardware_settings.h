@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler may know of a device; mirrors proto::HardwareSettings (fields are explained
-// there).
+// The device properties that the compiler uses. Mirrors proto::HardwareSettings, which documents
+// the fields.
 #pragma once
 
 #include <array>

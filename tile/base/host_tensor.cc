@@ -56,7 +56,7 @@ T LoadElement(DataType type, const uint8_t* buffer, int64_t i) {
   return T{};
 }
 
-// A double beyond int64 has no integer value in C++; saturate instead of undefined behaviour.
+// Saturates, because converting a double outside the range of int64 is undefined behaviour in C++.
 int64_t ToInt64(double value) {
   if (value != value) return 0;
   if (value >= 9223372036854775808.0) return INT64_MAX;
@@ -64,7 +64,7 @@ int64_t ToInt64(double value) {
   return static_cast<int64_t>(value);
 }
 
-// Whatever file or program the bytes come from: from here on a bool is 0 or 1.
+// Checks bytes from files or callers: a bool must be 0 or 1.
 bool IsValid(DataType type, absl::Span<const uint8_t> bytes) {
   return type != DataType::kBool ||
          std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte <= 1; });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor in host memory: what files hold, what the importer computes with, what a run returns.
+// A tensor in host memory: contents of files, inputs and outputs of programs, values in the
+// importer.
 #pragma once
 
 #include <cstdint>
@@ -34,16 +35,16 @@ class HostTensor {
   int64_t element_count() const { return shape_.element_count(); }
   absl::Span<const uint8_t> bytes() const { return bytes_; }
 
-  // Returns whether nobody else keeps the memory alive, so that its last reader may change it.
+  // Whether this object is the only owner of the memory, so that its last reader may modify it.
   bool is_unshared() const { return owner_.use_count() == 1; }
 
-  // The element at a flat index, converted. GetInt keeps 64-bit integers exact (uint64 as bits).
+  // The element at a flat index, converted. GetInt is exact for 64-bit integers (uint64 as bits).
   double GetDouble(int64_t i) const;
   int64_t GetInt(int64_t i) const;
   std::vector<int64_t> ToInts() const;
   std::vector<double> ToDoubles() const;
 
-  // The same bytes under other sizes; requires an equal element count.
+  // The same bytes with other sizes; requires an equal element count.
   HostTensor Reshaped(std::vector<int64_t> dims) const;
 
  private:
@@ -52,8 +53,8 @@ class HostTensor {
   std::shared_ptr<const void> owner_;
 };
 
-// Writes `value` as element `i` of a dense buffer of `type`: rounds to the type's precision; an
-// integer type truncates towards zero and wraps.
+// Writes `value` as element `i` of a dense buffer of `type`. Floats are rounded to the type's
+// precision; integer types truncate toward zero and wrap.
 void StoreElement(DataType type, double value, int64_t i, uint8_t* buffer);
 void StoreElement(DataType type, int64_t value, int64_t i, uint8_t* buffer);
 

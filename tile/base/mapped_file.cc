@@ -23,7 +23,7 @@ absl::Status SystemError(const std::string& path, int error) {
   return absl::UnavailableError(message);
 }
 
-// Where files are mapped, by their first addresses.
+// All mapped ranges, by start address.
 struct Mappings {
   std::mutex mutex;
   std::map<uintptr_t, size_t> sizes;  // guarded by mutex
@@ -34,7 +34,7 @@ Mappings& AllMappings() {
   return *mappings;
 }
 
-// Whoever calls has the lock.
+// Requires that the caller holds the lock.
 bool IsMapped(const Mappings& mappings, absl::Span<const uint8_t> bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
   auto found = mappings.sizes.upper_bound(begin);
@@ -53,7 +53,7 @@ MappedFile::MappedFile(const uint8_t* data, size_t size) : data_(data), size_(si
 }
 
 absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
-  // O_NONBLOCK: a named pipe is refused below instead of waited for.
+  // O_NONBLOCK avoids waiting for a named pipe, which is rejected below.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return SystemError(path, errno);
   struct stat info = {};
@@ -101,7 +101,8 @@ void MappedFile::LetGo(absl::Span<const uint8_t> bytes) {
   Mappings& mappings = AllMappings();
   const std::lock_guard<std::mutex> lock(mappings.mutex);
   if (!IsMapped(mappings, bytes)) return;
-  // Whole pages: mappings begin at one, and what neighbours lose they find in the file, too.
+  // Rounds down to a page. Mappings begin at a page, and other data in the page can be read again,
+  // too.
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t first = begin / page * page;
   madvise(const_cast<uint8_t*>(bytes.data()) - (begin - first), end - first, MADV_DONTNEED);

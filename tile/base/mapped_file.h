@@ -13,22 +13,22 @@ namespace tartan {
 
 class MappedFile {
  public:
-  // NotFound when there is no such file, InvalidArgument for a folder, Unavailable when it cannot
-  // be read; the message names `path` and the system's reason. Aborted where the file is larger
-  // than this process may read (CheckFileSize).
+  // NotFound if there is no such file, InvalidArgument for a folder, Unavailable if it cannot be
+  // read; the message names `path` and the system's reason. Aborted if the file is larger than this
+  // process may read (CheckFileSize).
   static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // Whether a file that is mapped holds all of `bytes`.
+  // Whether some mapped file contains all of `bytes`.
   static bool Holds(absl::Span<const uint8_t> bytes);
 
-  // Lets go of the memory that holds `bytes`, if a file that is mapped holds them: they are read
-  // from it again where they are used. Other memory stays as it is.
+  // Releases the pages of `bytes` if they are in a mapped file; the next access reads them from the
+  // file again. Does nothing for other memory.
   static void LetGo(absl::Span<const uint8_t> bytes);
 
-  // Valid as long as this object.
+  // Valid as long as this object lives.
   absl::Span<const uint8_t> bytes() const { return {data_, size_}; }
 
  private:

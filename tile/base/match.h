@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exhaustive visiting of a std::variant: a forgotten case does not compile.
+// Exhaustive visitation of a std::variant: a missing case does not compile.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions that users call answer where the host's memory ends.
+// Converts out-of-memory exceptions to a status, at the boundary of functions that users call.
 #pragma once
 
 #include <new>
@@ -9,15 +9,15 @@
 
 namespace tartan {
 
-// ResourceExhausted; made once, while there is memory.
+// A ResourceExhausted status, allocated once in advance.
 inline const absl::Status& OutOfMemory() {
   static const auto* const status =
       new absl::Status(absl::ResourceExhaustedError("no memory left"));
   return *status;
 }
 
-// What `work` returns, a Status or StatusOr; OutOfMemory where an allocation fails in it, or asks
-// for more than can be addressed.
+// Returns the Status or StatusOr of `work`, or OutOfMemory if an allocation in it fails or exceeds
+// the addressable size.
 template <class Work>
 auto CatchOutOfMemory(const Work& work) -> decltype(work()) {
   const absl::Status& out_of_memory = OutOfMemory();

@@ -61,7 +61,7 @@ DataType ElementType(MatrixFormat format) {
 
 float RoundToTf32(float value) {
   if (!std::isfinite(value)) return value;
-  constexpr uint32_t kHalf = 1u << 12;  // of the last bit that stays
+  constexpr uint32_t kHalf = 1u << 12;  // half of the last bit that is kept
   return std::bit_cast<float>((std::bit_cast<uint32_t>(value) + kHalf) & ~(2 * kHalf - 1));
 }
 

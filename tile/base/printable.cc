@@ -8,7 +8,7 @@
 namespace tartan {
 namespace {
 
-// A character of UTF-8 and how many bytes it has; 0 for a byte that begins none.
+// A UTF-8 character and its length in bytes; 0 if the byte does not begin a character.
 struct Character {
   uint32_t code = 0;
   size_t bytes = 0;
@@ -33,7 +33,8 @@ Character Decode(absl::string_view text) {
 
 bool IsControl(uint32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
 
-// Line and paragraph separators, and what turns the direction: a name could pass for another one.
+// Line and paragraph separators and bidirectional controls, with which one name could imitate
+// another.
 bool MisleadsReaders(uint32_t code) {
   return code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
          (code >= 0x2066 && code <= 0x2069);

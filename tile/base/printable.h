@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from strangers (names in models, file names) made fit for a terminal.
+// Sanitizes untrusted text (names in models, file names) for terminals.
 #pragma once
 
 #include <string>
@@ -8,15 +8,14 @@
 
 namespace tartan {
 
-// Control characters (C0, DEL, C1), characters that turn the direction of writing, and bytes that
-// are no UTF-8 appear as "\n", "\t", "\x1b" or "\u202e"; all else stays. The result is valid UTF-8
-// of one line.
+// Escapes control characters (C0, DEL, C1), bidirectional controls and invalid UTF-8 as "\n", "\t",
+// "\x1b" or "\u202e". The result is one line of valid UTF-8.
 std::string Printable(absl::string_view text);
 
-// The same for text of several lines: line ends and tabs stay.
+// The same for text of several lines: line ends and tabs are kept.
 std::string PrintableLines(absl::string_view text);
 
-// Only bytes that are no UTF-8 are written out: for documents, which have escapes of their own.
+// Escapes only invalid UTF-8, for document formats with escapes of their own.
 std::string ValidUtf8(absl::string_view text);
 
 }  // namespace tartan

@@ -18,7 +18,7 @@
 namespace tartan {
 namespace {
 
-// The soft limit, which is what counts; nothing where there is none.
+// The soft limit, which is the effective one; nothing if unlimited.
 std::optional<int64_t> LimitOf(int resource) {
   struct rlimit limit;
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
@@ -31,7 +31,7 @@ struct MemoryUse {
 };
 
 MemoryUse UseOfProcess() {
-  // Pages: all, resident, shared, text, a zero, data and stack.
+  // Columns of statm, in pages: total, resident, shared, text, 0, data and stack.
   int64_t all = 0, skipped = 0, data = 0;
   std::ifstream pages("/proc/self/statm");
   pages >> all >> skipped >> skipped >> skipped >> skipped >> data;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits that a process was started with (ulimit): a failure that comes from one is told by its
-// name, with the limit and what is in use.
+// Reads the limits with which the process was started (ulimit), so that errors can name the limit
+// and the current use.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace tartan {
 
-// The largest size of a file that this process may write, in bytes; nothing where it is unlimited.
-// May be called in a signal handler.
+// The maximum size in bytes of a file that this process may write; nothing if unlimited. Safe in
+// signal handlers.
 std::optional<int64_t> FileSizeLimit();
 
-// How many more files this process may open, counted up to `most`. May be called in a signal
-// handler.
+// The number of files that this process may still open, counted up to `most`. Safe in signal
+// handlers.
 int FreeFileDescriptors(int most);
-// How many files it may have open at once.
+// The maximum number of open files.
 int64_t OpenFileLimit();
 
 struct MemoryLimit {
@@ -27,19 +27,19 @@ struct MemoryLimit {
   // "the address space is limited to 400000000 bytes (ulimit -v), 390000000 are in use"
   std::string text;
 };
-// The limit on addresses (ulimit -v) or data (ulimit -d), whichever leaves less; nothing where
-// neither is limited.
+// The limit on address space (ulimit -v) or data (ulimit -d) that leaves less memory; nothing if
+// both are unlimited.
 std::optional<MemoryLimit> FindMemoryLimit();
 
-// The largest size of a file that is read, and of what is unpacked from one, for processes that
-// work on files of others: a number of bytes. Not set: any size.
+// Environment variable: the maximum size in bytes of files that are read, also when decompressed,
+// for processes that read untrusted files. Not set: unlimited.
 inline constexpr char kMaxFileSizeVariable[] = "TARTAN_MAX_FILE_SIZE";
 
-// Aborted, with `what` and both sizes, where `bytes` are more than that. InvalidArgument where the
-// variable is no number.
+// Aborted, with `what` and both sizes, if `bytes` exceeds that maximum. InvalidArgument if the
+// variable is not a number.
 absl::Status CheckFileSize(absl::string_view what, int64_t bytes);
 
-// What `error`, an errno of a call that writes files, means. A limit on their size is named.
+// Describes `error`, the errno of a failed write. A limit on file sizes is named.
 std::string WriteErrorText(int error);
 
 }  // namespace tartan

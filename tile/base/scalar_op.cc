@@ -12,7 +12,7 @@ struct OpRow {
   bool returns_bool = false;
 };
 
-// In the order of the enumeration.
+// Rows in the order of the enumeration.
 constexpr std::array<OpRow, kScalarOpCount> kOps = {{
     {"ident", 1},
     {"neg", 1},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of scalars: one list used by the graph (elementwise operations), by kernel bodies
-// and by generated code. Meaning and corner cases are written in tile/lang/README.md.
+// The list of scalar functions, shared by the graph (elementwise operations), kernel bodies and
+// generated code. tile/lang/README.md defines their meaning and corner cases.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ enum class ScalarOp : uint8_t {
   kRelu,
   kIsNan,
   kIsInf,
-  kCast,  // to the type of the result
+  kCast,  // to the result type
   // Two operands.
   kAdd,
   kSub,
@@ -64,13 +64,14 @@ enum class ScalarOp : uint8_t {
   kBitXor,
   kShiftLeft,
   kShiftRight,
-  // Of int32 that hold signed numbers, two of 16 bits or four of 8: each times the other's, added
-  // up.
+  // Dot operations on int32 words that contain two signed 16-bit or four signed 8-bit integers: the
+  // sum of the elementwise multiplications.
   kDot16,
   kDot8,
-  kDot8u,  // as kDot8, the first operand's without sign
-  // Of kernels alone (IsOfKernels): two float32, rounded to bfloat16, in an int32, the first one in
-  // its lower half; and of two such words the products of their halves, added up in float32.
+  kDot8u,  // as kDot8, with unsigned bytes in the first operand
+  // For kernels only (IsOfKernels). kPairBFloat16 packs two float32, rounded to bfloat16, into an
+  // int32, the first in the lower half. kDotBFloat16 multiplies the values of two such words and
+  // adds in float32.
   kPairBFloat16,
   kDotBFloat16,
   kLogicalAnd,
@@ -94,22 +95,22 @@ absl::string_view Name(ScalarOp op);
 
 std::optional<ScalarOp> ScalarOpFromName(absl::string_view name);
 
-// kEqual … kGreaterEqual, kLogical*, kIsNan, kIsInf: the result is bool.
+// Whether the result is bool: kEqual … kGreaterEqual, kLogical*, kIsNan, kIsInf.
 bool ReturnsBool(ScalarOp op);
 
-// Its result has another type than its operands: programs do not have it, passes write it.
+// Whether only compiler passes create the operation; its result type differs from its operands'.
 bool IsOfKernels(ScalarOp op);
 
-// For operands of a type (the last two of kSelect's): bool, or that of kPairBFloat16 and
-// kDotBFloat16, or the same. Requires that op is not kCast.
+// The result type for operands of `type` (for kSelect, of the last two): bool for predicates, the
+// types of kPairBFloat16 and kDotBFloat16, otherwise `type`. Requires that op is not kCast.
 DataType ResultType(ScalarOp op, DataType type);
 
 std::ostream& operator<<(std::ostream& out, ScalarOp op);
 
-// How a contraction merges the values of one output element.
+// The reduction operator that combines all contributions to an output element.
 enum class Aggregation : uint8_t { kSum, kProduct, kMax, kMin, kAssign };
 
-// How a contraction combines its inputs. kNone: one input; kCond: A == B ? C : 0.
+// The operation on the inputs of a contraction. kNone: one input; kCond: A == B ? C : 0.
 enum class Combination : uint8_t { kNone, kMultiply, kAdd, kEqual, kCond };
 
 absl::string_view Symbol(Aggregation aggregation);  // "+", "*", ">", "<", "="

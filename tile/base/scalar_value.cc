@@ -16,7 +16,7 @@ bool Less(int64_t a, int64_t b, DataType type) {
   return a < b;
 }
 
-// As in C, on the unsigned or signed numbers that the bits stand for; 0 for b == 0.
+// C division of the unsigned or signed values of the bits; 0 for b == 0.
 uint64_t Divide(int64_t a, int64_t b, DataType type) {
   if (b == 0) return 0;
   if (type == DataType::kUInt64) return static_cast<uint64_t>(a) / static_cast<uint64_t>(b);
@@ -55,7 +55,7 @@ uint64_t ShiftLeft(int64_t a, int64_t count, DataType type) {
   return count < 0 || count >= BitWidth(type) ? 0 : static_cast<uint64_t>(a) << count;
 }
 
-// The sum of products of numbers that lie in a and b, the types of which are given.
+// The dot of the packed integers in a and b, of types Left and Right.
 template <typename Left, typename Right>
 uint64_t Dot(int64_t a, int64_t b) {
   int64_t sum = 0;
@@ -133,7 +133,7 @@ double Modulus(double a, double b) {
   return std::signbit(remainder) != std::signbit(b) ? remainder + b : remainder;
 }
 
-// Whatever the mode of rounding.
+// Independent of the current rounding mode.
 double RoundHalfEven(double x) {
   const double below = std::floor(x);
   const double fraction = x - below;
@@ -253,7 +253,7 @@ double RealFromInteger(int64_t value, DataType from, DataType to) {
     return is_unsigned ? static_cast<double>(static_cast<uint64_t>(value))
                        : static_cast<double>(value);
   }
-  // Not through double, which would round a 64-bit integer twice.
+  // Not via double, which would round a 64-bit integer twice.
   const float real =
       is_unsigned ? static_cast<float>(static_cast<uint64_t>(value)) : static_cast<float>(value);
   return RoundReal(real, to);
@@ -331,7 +331,7 @@ bool TestReal(ScalarOp op, double a, double b) {
       return a <= b;
     case ScalarOp::kGreater:
       return a > b;
-    default:  // kGreaterEqual; logic is done on bool
+    default:  // kGreaterEqual; logic operations work on bool
       return a >= b;
   }
 }

@@ -20,7 +20,7 @@ absl::Status CheckShape(const TensorShape& shape) {
   if (shape.type == DataType::kInvalid) {
     return absl::InvalidArgumentError(absl::StrCat("shape ", shape.ToString(), " has no type"));
   }
-  // The sizes besides zeros must fit too: strides are computed from them.
+  // The non-zero sizes must fit, too, because strides are computed from them.
   int64_t bytes = ByteWidth(shape.type);
   for (int64_t dim : shape.dims) {
     if (dim < 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The type and sizes of a tensor. Layout is always dense and row-major here; other layouts are the
-// compiler's affair.
+// The type and sizes of a tensor. Its layout is always dense and row-major; the compiler represents
+// other layouts by other shapes.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct TensorShape {
   std::vector<int64_t> dims;  // empty: a scalar
 
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }
-  // Product of the sizes; 1 for a scalar. Requires a shape that CheckShape accepts.
+  // The number of elements; 1 for a scalar. Requires a shape that CheckShape accepts.
   int64_t element_count() const;
   int64_t byte_size() const { return element_count() * ByteWidth(type); }
   // "float32[1, 3, 224, 224]".
@@ -28,11 +28,12 @@ struct TensorShape {
   bool operator==(const TensorShape&) const = default;
 };
 
-// InvalidArgument for a negative size or an invalid type, ResourceExhausted where the bytes do not
-// fit into 2^62.
+// InvalidArgument for a negative size or an invalid type, ResourceExhausted if the bytes exceed
+// 2^62.
 absl::Status CheckShape(const TensorShape& shape);
 
-// Distance in elements between neighbours along each dimension of a dense row-major tensor.
+// The distance in elements between adjacent elements along each dimension of a dense row-major
+// tensor.
 std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> dims);
 
 // NumPy broadcasting, right-aligned; InvalidArgument names both shapes when they do not match.

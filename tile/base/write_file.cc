@@ -27,9 +27,9 @@ std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// 0 or an errno.
+// Returns 0 or an errno.
 int WriteAll(int file, absl::string_view bytes) {
-  // Some systems write 2 GiB at once at most.
+  // Some systems write at most 2 GiB at once.
   constexpr size_t kMostAtOnce = size_t{1} << 30;
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), std::min(bytes.size(), kMostAtOnce));
@@ -40,7 +40,7 @@ int WriteAll(int file, absl::string_view bytes) {
 }
 
 int WriteAt(const std::string& path, bool is_special, absl::Span<const absl::string_view> pieces) {
-  // What has the name already may be another user's link to somewhere else.
+  // An existing file could be another user's link to a different place.
   const int made_how = is_special ? 0 : O_CREAT | O_EXCL;
   const int file = open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | made_how, 0666);
   if (file < 0) return errno;
@@ -53,7 +53,7 @@ int WriteAt(const std::string& path, bool is_special, absl::Span<const absl::str
   return error;
 }
 
-// So that the name lasts, too. Not every file system can do that.
+// Makes the rename durable. Not every file system supports this.
 void SyncFolder(const std::string& path) {
   const int folder = open(FolderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
@@ -68,7 +68,7 @@ absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_vi
   struct stat found;
   const bool is_special = stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
   std::string written = path;
-  int error = EEXIST;  // a killed process of the same number has left its file
+  int error = EEXIST;  // a killed process with the same id may have left its file
   for (int attempt = 0; attempt < kAttempts && error == EEXIST; ++attempt) {
     if (!is_special) written = absl::StrCat(path, ".", getpid(), ".", count++, ".partial");
     error = WriteAt(written, is_special, pieces);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that appear whole or not at all.
+// Atomic file writes: a file appears completely or not at all.
 #pragma once
 
 #include <string>
@@ -10,14 +10,13 @@
 
 namespace tartan {
 
-// Writes the pieces one after the other to a file beside `path`, has the disk take them, and gives
-// that file the name. What was there before stays until then, and after a failure, also of the
-// machine. What is no regular file is written in place. Unavailable naming the path and the
-// system's reason.
+// Writes the pieces to a temporary file beside `path`, syncs it to disk, and renames it. Until
+// then, and after any failure or crash, the previous file is unchanged. Special files are written
+// in place. Unavailable, naming the path and the system's reason.
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> pieces);
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
-// Whether WriteFile can succeed, as far as can be told: asked before long work.
+// Whether WriteFile can succeed, as far as can be checked; to be called before long computations.
 absl::Status CheckWritable(const std::string& path);
 
 }  // namespace tartan
