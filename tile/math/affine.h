@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Affine polynomials over numbered index variables: sum(coefficients[i] * x_i) + constant.
+// Affine functions of numbered index variables: sum(coefficients[i] * x_i) + constant.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace tartan::math {
 
 struct Affine {
-  // One per index variable of the space it lives in; missing trailing ones are 0.
+  // One per index variable of the space; missing trailing coefficients are 0.
   std::vector<Rational> coefficients;
   Rational constant;
 
@@ -23,13 +23,13 @@ struct Affine {
   }
   void set_coefficient(int index, Rational value);  // grows the vector as needed
   bool is_constant() const;
-  bool is_integer() const;  // all coefficients and the constant are
-  // The single variable with a non-zero coefficient, or -1 when there are none or several.
+  bool is_integer() const;  // all coefficients and the constant are integers
+  // The only variable with a non-zero coefficient; -1 if there are none or several.
   int single_variable() const;
   bool valid() const;
 
   Rational Evaluate(absl::Span<const int64_t> point) const;
-  // Replaces every variable i by `map[i]`, polynomials over another space.
+  // Replaces every variable i by `map[i]`, an affine function over another space.
   Affine Substitute(absl::Span<const Affine> map) const;
 
   // "n + 2*x - 1" with the given names; "i0", "i1" … where names are missing.
@@ -40,7 +40,7 @@ Affine operator+(const Affine& a, const Affine& b);
 Affine operator-(const Affine& a, const Affine& b);
 Affine operator*(const Affine& a, const Rational& b);
 Affine operator-(const Affine& a);
-// Trailing zeros do not count.
+// Ignores trailing zero coefficients.
 bool operator==(const Affine& a, const Affine& b);
 
 // 0 <= poly < range.

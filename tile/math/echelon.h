@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear polynomials in reduced row echelon form, exactly.
+// Exact reduced row echelon form of affine functions.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,19 @@
 namespace tartan::math {
 
 struct Echelon {
-  // Linear parts, one coefficient per variable; without zero rows.
+  // Linear parts, one coefficient per variable; no zero rows.
   std::vector<std::vector<Rational>> rows;
   // Row i is the sum over j of combinations[i][j] times polynomial j.
   std::vector<std::vector<Rational>> combinations;
-  // The variable with which row i begins, with coefficient 1; it is in no other row.
+  // The pivot variable of row i; it has coefficient 1 there, and does not occur in other rows.
   std::vector<int> pivots;
 
-  // The row that is this variable alone, -1 where there is none.
+  // The row that consists of this variable alone; -1 if there is none.
   int RowOf(int variable) const;
 };
 
-// Of the linear parts of polynomials in `count` variables. Nothing where numbers leave 64 bits.
+// The form of the linear parts of affine functions in `count` variables. Nothing on 64-bit
+// overflow.
 std::optional<Echelon> RowEchelon(absl::Span<const Affine> polys, int count);
 
 }  // namespace tartan::math

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division of integers that rounds in a known direction, and greatest common divisors.
+// Integer division with a known rounding direction, and the greatest common divisor.
 #pragma once
 
 #include <cstdint>
 
 namespace tartan::math {
 
-// Quotients rounded down and up, and the remainder in [0, b); all require b > 0.
+// Division rounded down and up, and the remainder in [0, b); all require b > 0.
 constexpr int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 constexpr int64_t FloorMod(int64_t a, int64_t b) { return a % b < 0 ? a % b + b : a % b; }

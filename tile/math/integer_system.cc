@@ -28,7 +28,7 @@ int64_t Clamp(Int128 value) {
   return static_cast<int64_t>(value);
 }
 
-// A sum of interval ends: the finite ones added up, the infinite ones counted.
+// A sum of interval ends: the total of the finite ones, and the number of infinite ones.
 struct Sum {
   Int128 finite = 0;
   int infinite = 0;
@@ -42,7 +42,7 @@ struct Sum {
   }
 };
 
-// The ends of the interval of coefficient * x at which the product is least and greatest.
+// The ends of the interval of x at which coefficient * x is minimal and maximal.
 int64_t LowEnd(int64_t coefficient, const Interval& x) { return coefficient > 0 ? x.min : x.max; }
 int64_t HighEnd(int64_t coefficient, const Interval& x) { return coefficient > 0 ? x.max : x.min; }
 
@@ -60,7 +60,7 @@ Sums SumsOver(absl::Span<const int64_t> coefficients, absl::Span<const Interval>
   return sums;
 }
 
-// The sum without the term of `coefficient` and `end`, if that is finite.
+// The sum without the term of `coefficient` and `end`, if the rest is finite.
 std::optional<Int128> Without(Sum sum, int64_t coefficient, int64_t end) {
   Sum term;
   term.Add(coefficient, end);
@@ -68,13 +68,13 @@ std::optional<Int128> Without(Sum sum, int64_t coefficient, int64_t end) {
   return sum.finite - term.finite;
 }
 
-// What the constraint leaves of x_i, given the sums over all variables.
+// The interval of x_i that satisfies the constraint, given the sums over all variables.
 Interval Narrowed(const LinearConstraint& constraint, const Sums& sums, size_t i, Interval x) {
   int64_t c = constraint.coefficients[i];
   Int128 size = c > 0 ? c : -Int128{c};
   std::optional<Int128> rest_low = Without(sums.low, c, LowEnd(c, x));
   std::optional<Int128> rest_high = Without(sums.high, c, HighEnd(c, x));
-  // low <= c * x <= high, with an end only where the rest of the sum has one.
+  // low <= c * x <= high; a bound exists only if the rest of the sum has one.
   std::optional<Int128> high, low;
   if (rest_low && constraint.interval.max < kUnbounded) high = constraint.interval.max - *rest_low;
   if (rest_high && constraint.interval.min > -kUnbounded)
@@ -94,7 +94,8 @@ class PointSearch {
   PointSearch(absl::Span<const LinearConstraint> constraints, int64_t& budget)
       : constraints_(constraints), budget_(budget) {}
 
-  // Tries the middle of the narrowest open interval, then what lies below and above it.
+  // Branches on the narrowest open interval: first its middle value, then the values below and
+  // above it.
   Answer Find(std::vector<Interval> box, std::vector<int64_t>& point) {
     if (--budget_ < 0) return Answer::kUnknown;
     if (!Propagate(constraints_, box)) return Answer::kNo;
@@ -153,7 +154,7 @@ bool LinearConstraint::is_constant() const {
 
 std::optional<LinearConstraint> ToLinear(const RangeConstraint& constraint, int variable_count) {
   if (!constraint.poly.valid()) return std::nullopt;
-  // scale * poly has integer coefficients, and scale * constant rounds inward.
+  // scale * poly has integer coefficients, and scale * constant is rounded inward.
   Int128 scale = 1;
   for (const Rational& c : constraint.poly.coefficients) {
     scale *= c.denominator() / Gcd(static_cast<int64_t>(scale), c.denominator());
@@ -249,10 +250,10 @@ Answer TightenBounds(absl::Span<const LinearConstraint> constraints,
   Answer any = FindPoint(constraints, box, budget, witness);
   if (any != Answer::kYes) return any;
   for (int variable : variables) {
-    // For a variable that shares no constraint with another, propagation is exact.
+    // For a variable that shares no constraint with another one, propagation is exact.
     if (box[variable].fixed() || !OpenTogetherWithOthers(constraints, variable)) continue;
     for (bool upper : {false, true}) {
-      // The bound lies from `limit` to `reached`, both included; try the limit itself first.
+      // The exact bound is between `limit` and `reached`, inclusive; try the limit first.
       int64_t limit = upper ? box[variable].max : box[variable].min;
       int64_t reached = witness[variable];
       int64_t probe = limit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-sided linear inequalities over integer variables: merging, bounds and points. Exact integer
-// programming by interval propagation and branch and bound, with a limit on the work.
+// Two-sided linear inequalities over integer variables: merging, bounds and feasible points. Exact
+// integer programming by interval propagation and branch and bound, with a work limit.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tartan::math {
 
-// Stands for infinity in intervals; finite bounds and coefficients stay below it.
+// Represents infinity in intervals; finite bounds and coefficients are smaller.
 inline constexpr int64_t kUnbounded = int64_t{1} << 60;
 
 struct Interval {
@@ -35,30 +35,31 @@ struct LinearConstraint {
   bool is_constant() const;
 };
 
-// 0 <= poly < range for integer variables, its common factor divided out and its bounds rounded
-// inward. A range above 2^58 counts as 2^58. Nothing where numbers leave 60 bits.
+// Converts 0 <= poly < range over integer variables: divides by the common factor and rounds the
+// bounds inward. Ranges above 2^58 count as 2^58. Nothing if values exceed 60 bits.
 std::optional<LinearConstraint> ToLinear(const RangeConstraint& constraint, int variable_count);
 
-// Intersects the constraints that bound the same polynomial or its negative, and drops the constant
-// ones; the order and sign of the first of each remain. False when some constraint cannot hold.
+// Intersects constraints that bound the same polynomial or its negative, and drops constant ones.
+// Keeps the order and sign of the first constraint of each group. False if some constraint is
+// infeasible.
 bool MergeParallel(std::vector<LinearConstraint>& constraints);
 
-// The values that a polynomial takes, one by one, over a box; unbounded where the box is.
+// The interval of values of a polynomial over a box; unbounded if the box is.
 Interval Reach(absl::Span<const int64_t> coefficients, absl::Span<const Interval> box);
 
-// Shrinks `box` to what each constraint alone leaves of it, until nothing changes or a limit is
-// met (the box then is valid, only larger). False when no point is left.
+// Shrinks `box` by each constraint until nothing changes or an iteration limit is reached (the box
+// is then valid but larger than necessary). False if no point is left.
 bool Propagate(absl::Span<const LinearConstraint> constraints, std::vector<Interval>& box);
 
 enum class Answer { kYes, kNo, kUnknown };
 
-// Whether the bounded box holds an integer point of all constraints, and one in `point`. Every
-// visited node takes one from `budget`; kUnknown when it is used up.
+// Searches an integer point of all constraints in the bounded box, and stores it in `point`. Every
+// visited node takes one from `budget`; kUnknown when the budget is used up.
 Answer FindPoint(absl::Span<const LinearConstraint> constraints, std::vector<Interval> box,
                  int64_t& budget, std::vector<int64_t>& point);
 
-// Makes the intervals of `variables` as small as the integer points in the bounded box allow, or
-// leaves them larger where the budget ends. Whether there is a point at all.
+// Makes the intervals of `variables` as small as the integer points in the bounded box allow; they
+// stay larger when the budget is used up. Returns whether there is a point at all.
 Answer TightenBounds(absl::Span<const LinearConstraint> constraints,
                      absl::Span<const int> variables, int64_t& budget, std::vector<Interval>& box);
 

@@ -37,7 +37,7 @@ Rational Reduced(Int128 numerator, Int128 denominator) {
   return Rational::FromReduced(static_cast<int64_t>(numerator), static_cast<int64_t>(denominator));
 }
 
-// a + sign * b. Products of two 64-bit numbers have at most 126 bits, so the sum fits.
+// a + sign * b. A multiplication of two 64-bit numbers has at most 126 bits, so that the sum fits.
 Rational Sum(const Rational& a, const Rational& b, int sign) {
   if (!a.valid() || !b.valid()) return Rational::Invalid();
   Int128 an = a.numerator(), bn = Int128{b.numerator()} * sign;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact rational numbers on 64 bits. Arithmetic that leaves 64 bits gives an invalid number, which
-// stays invalid through everything computed from it; ask valid() at the end.
+// Exact rational numbers with 64-bit numerator and denominator. An overflow gives an invalid
+// number, which stays invalid in further computations; check valid() at the end.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ class Rational {
  public:
   constexpr Rational() = default;
   constexpr Rational(int64_t value) : numerator_(value) {}  // NOLINT: an integer is a rational
-  // Reduced, with a positive denominator; invalid for denominator 0.
+  // Reduces to lowest terms with a positive denominator; invalid for denominator 0.
   Rational(int64_t numerator, int64_t denominator);
   static Rational Invalid() { return FromReduced(0, 0); }
-  // Requires a positive denominator without a common factor; 0 and 0 make the invalid number.
+  // Requires a positive denominator without a common factor; 0 and 0 give the invalid number.
   static constexpr Rational FromReduced(int64_t numerator, int64_t denominator) {
     Rational result(numerator);
     result.denominator_ = denominator;
