@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes of contractions.
+// Shape rules of contractions.
 #include <vector>
 
 #include "absl/strings/str_cat.h"

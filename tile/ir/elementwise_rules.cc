@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes of elementwise operations.
+// Shape rules of elementwise operations.
 #include <vector>
 
 #include "absl/strings/str_cat.h"

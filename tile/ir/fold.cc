@@ -43,7 +43,7 @@ Literal FoldLiterals(ScalarOp op, absl::Span<const Literal> operands) {
   for (const Literal& x : operands) infos.push_back({x.type, x.constant.weak});
   const DataType common = *ElementwiseType(op, infos);
   const DataType type = is_weak ? Widest(common) : common;
-  // Values of 16-bit types are rounded where they are stored, not between two operations.
+  // Values of 16-bit types are rounded when stored, not between two operations.
   std::vector<Scalar> values;
   for (const Literal& x : operands) {
     const bool is_condition = op == ScalarOp::kSelect && values.empty();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates an elementwise operation whose operands are all literals.
+// Constant folding of elementwise operations.
 #pragma once
 
 #include "absl/types/span.h"
@@ -12,11 +12,11 @@ struct Literal {
   Constant constant;  // int64 for integers and bool, double for floats
 };
 
-// The literal nearest to `constant` in `type`; no longer weak.
+// The nearest value in `type`; the result is not weak.
 Literal ConvertLiteral(const Literal& literal, DataType type);
 
 // Requires operands that ElementwiseShape accepts, and an operation other than kCast. The result is
-// weak if all operands are, unless it is bool; weak numbers are computed with 64 bits.
+// weak if all operands are, unless it is bool; weak constants are computed with 64 bits.
 Literal FoldLiterals(ScalarOp op, absl::Span<const Literal> operands);
 
 }  // namespace tartan::ir

@@ -15,7 +15,7 @@ namespace {
 
 DataType WideType(DataType type) { return IsFloat(type) ? DataType::kFloat64 : type; }
 
-// Builds the program anew, so that every type follows from those of the operands.
+// Rebuilds the program, so that every type follows from the types of the operands.
 class Widening {
  public:
   explicit Widening(const Program& program) : program_(program) {}
@@ -59,7 +59,7 @@ class Widening {
     if (elementwise.op == ScalarOp::kCast) {
       return builder_.AddCast(operands[0], WideType(value.shape.type), value.name);
     }
-    // Functions of floats make float32 of integers.
+    // Float functions of integers would give float32, so the integers are cast first.
     const bool has_floats = std::any_of(operands.begin(), operands.end(), [&](ValueId operand) {
       return IsFloat(builder_.shape(operand).type);
     });
@@ -89,8 +89,8 @@ class Widening {
                                has_sizes ? value.shape.dims : special.params, value.name);
   }
 
-  // The new values for the operands of one operation. Beside float64 a weak literal has never been
-  // a float32.
+  // The new values of an operation's operands. A weak constant next to a float64 operand was never
+  // rounded to float32, and stays so.
   std::vector<ValueId> NumbersOf(const std::vector<ValueId>& operands) {
     const bool is_double = std::any_of(operands.begin(), operands.end(), [&](ValueId operand) {
       return program_.values[operand].shape.type == DataType::kFloat64;
@@ -109,7 +109,7 @@ class Widening {
 
   const Program& program_;
   ProgramBuilder builder_;
-  std::vector<ValueId> numbers_;  // of the program's values in the new one
+  std::vector<ValueId> numbers_;  // maps the program's values to the new ones
 };
 
 }  // namespace

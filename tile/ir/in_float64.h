@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as it would be without rounding: the reference that errors are measured against.
+// Rewrites a program to float64: the reference against which rounding errors are measured.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,12 +8,12 @@
 
 namespace tartan::ir {
 
-// The same program with every float tensor, inputs and outputs too, in float64. A literal keeps the
-// float32 value it has beside float32 tensors; casts to narrower floats round no more; random
-// numbers stay those of float32.
+// The program with every float tensor in float64, including inputs and outputs. A constant keeps
+// the float32 value that it has next to float32 tensors. Casts to narrower floats no longer round.
+// Random numbers are the float32 ones.
 absl::StatusOr<Program> InFloat64(const Program& program);
 
-// The tensor such a program takes in place of this one: floats widened, others as they are.
+// The input tensor for such a program: floats are converted to float64, others are unchanged.
 HostTensor InFloat64(const HostTensor& tensor);
 
 }  // namespace tartan::ir

@@ -13,7 +13,7 @@ namespace {
 
 using Wide = __int128;
 
-// Stands for no bound; every other number stays within it.
+// Represents "no bound"; finite values are smaller in magnitude.
 constexpr int64_t kInfinite = int64_t{1} << 62;
 
 bool Fits(Wide value) { return value > -kInfinite && value < kInfinite; }
@@ -27,7 +27,7 @@ Wide FloorDivide(Wide a, Wide b) {
 }
 Wide CeilDivide(Wide a, Wide b) { return -FloorDivide(-a, b); }
 
-// coefficient * x for x in [min, max]; nothing where it is infinite in that direction.
+// The minimum of coefficient * x for x in [min, max]; nothing if it is infinite.
 std::optional<Wide> LeastTerm(int64_t coefficient, int64_t min, int64_t max) {
   const int64_t x = coefficient > 0 ? min : max;
   if (x <= -kInfinite || x >= kInfinite) return std::nullopt;
@@ -75,7 +75,7 @@ bool IndexScan::Shrink(const Condition& condition, size_t variable, bool& change
     if (least) least = low ? std::optional<Wide>(*least + *low) : std::nullopt;
     if (greatest) greatest = high ? std::optional<Wide>(*greatest + *high) : std::nullopt;
   }
-  // -greatest <= own * x <= range - 1 - least.
+  // The condition is -greatest <= own * x <= range - 1 - least.
   Bounds& bounds = box_[variable];
   const auto raise = [&](Wide value) {
     if (value > bounds.min) bounds.min = Clamp(value), changed = true;
@@ -94,7 +94,7 @@ bool IndexScan::Shrink(const Condition& condition, size_t variable, bool& change
 }
 
 bool IndexScan::ShrinkBox(absl::Span<const Condition> conditions) {
-  // Any box around the points will do, so a slow convergence may be cut off.
+  // Any box that contains the points suffices, so that slow convergence may be cut off.
   constexpr int kRounds = 64;
   bool changed = true;
   for (int round = 0; round < kRounds && changed; ++round) {
@@ -187,8 +187,8 @@ struct IndexScan::Walk {
   const Visit& visit;
   int64_t steps_left;
   std::vector<int64_t> point;
-  // Per depth and condition: its value with the variables before that depth, and the least and
-  // greatest that the variables after it add.
+  // By recursion level and condition: the value of the outer variables, and the minimum and maximum
+  // that the inner variables add.
   std::vector<std::vector<Wide>> prefix;
   std::vector<std::vector<Wide>> least_rest;
   std::vector<std::vector<Wide>> greatest_rest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerates the integer points of a set of two-sided linear conditions. Exact; used by the naive
-// evaluator only, so that it shares nothing with the compiler's index mathematics.
+// Enumerates the integer points of two-sided linear conditions. Exact; used only by the naive
+// evaluator, so that it is independent of the compiler's index analysis.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ namespace tartan::ir {
 
 class IndexScan {
  public:
-  // A run of points that differ in the last variable only: it takes the values from `begin` up to
-  // but not including `end`; `point` holds the others (its last element is to be ignored).
+  // Visits a contiguous range of points that differ only in the last variable, which takes the
+  // values from `begin` to `end` - 1. `point` has the other variables; its last element is
+  // undefined.
   using Visit = std::function<absl::Status(absl::Span<int64_t> point, int64_t begin, int64_t end)>;
 
-  // All integer values of the variables (at least one) for which every constraint holds.
-  // InvalidArgument names a variable that nothing bounds, and numbers beyond 62 bits.
+  // All integer points that satisfy every constraint, in at least one variable. InvalidArgument,
+  // naming the variable, if one is unbounded; also for values beyond 62 bits.
   static absl::StatusOr<IndexScan> Create(absl::Span<const math::RangeConstraint> constraints,
                                           absl::Span<const std::string> names);
 
@@ -43,12 +44,13 @@ class IndexScan {
   struct Walk;  // the state of one enumeration
 
   absl::Status AddConstraint(const math::RangeConstraint& constraint);
-  // False when the box is empty.
+  // False if the box is empty.
   bool ShrinkBox(absl::Span<const Condition> conditions);
   bool Shrink(const Condition& condition, size_t variable, bool& changed);
   int UnboundedVariable() const;  // -1: none
-  // Intervals do not see that i + j and i - j bound i: sums of two conditions in which a variable
-  // cancels do, as in Fourier-Motzkin elimination. Cancel gives one, AppendSums appends all.
+  // Interval propagation misses that i + j and i - j bound i. Sums of two conditions that cancel a
+  // variable find such bounds, as in Fourier-Motzkin elimination. Cancel computes one such sum,
+  // AppendSums all of them.
   static std::optional<Condition> Cancel(const Condition& p, const Condition& q, size_t variable);
   static void AppendSums(std::vector<Condition>& conditions);
   absl::Status Advance(Walk& walk, size_t depth) const;

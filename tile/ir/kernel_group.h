@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of a program one kernel computes. Made by graph::GroupIntoKernels, read by
-// poly::BuildKernel.
+// Fusion groups: which values of a program each kernel computes. Created by
+// graph::GroupIntoKernels, used by poly::BuildKernel.
 #pragma once
 
 #include <set>
@@ -12,14 +12,14 @@
 namespace tartan::ir {
 
 struct KernelGroup {
-  // The contraction aggregated by this kernel, or the special operation it consists of; kNoValue
-  // for a kernel of elementwise and element-moving operations only.
+  // The contraction or special operation of this kernel; kNoValue if it has only elementwise and
+  // view operations.
   ValueId root = kNoValue;
-  // The values it stores, all with as many elements as its iteration space, or one that is moved:
-  // a piece of a concatenation, of which it writes a part, or a permutation of its dimensions.
+  // The values that the kernel stores. Each has as many elements as the iteration space, or is a
+  // single moved value: a part of an in-place concatenation, or a permutation of dimensions.
   std::vector<ValueId> outputs;
 
-  // The output is such a piece or permutation, whose root computes what is put there.
+  // Whether the output is such a part or permutation of the root's value.
   bool writes_piece(const Program& program) const {
     return root != kNoValue && outputs.front() != root &&
            std::holds_alternative<Contraction>(program.values[outputs.front()].op);
@@ -28,18 +28,18 @@ struct KernelGroup {
   bool operator==(const KernelGroup&) const = default;
 };
 
-// A whole program divided into kernels, in an order in which they can run.
+// The division of a program into kernels, in a valid order of execution.
 struct Grouping {
   std::vector<KernelGroup> groups;
-  // For every value: it lives in memory (an input, an output of a group, or a reshape of one).
-  // Others are computed where they are used.
+  // Per value: whether it is in memory (an input, an output of a group, or a reshape of one). Other
+  // values are computed where they are used.
   std::vector<bool> in_memory;
-  // For a value in memory: the input or group output that holds its elements, itself unless it is
-  // a reshape, or a piece of a concatenation, which is written into the whole. kNoValue for values
+  // For a value in memory, the input or group output that contains its elements. It is the value
+  // itself, unless that is a reshape, or a part of an in-place concatenation. kNoValue for values
   // not in memory.
   std::vector<ValueId> storage;
-  // Values whose kernel writes a part of their elements, and nothing is to be put into the others
-  // before: other kernels write those into the same memory.
+  // Values of which each kernel writes only a part, without initialization of the rest: other
+  // kernels write the other parts of the same memory.
   std::set<ValueId> written_in_parts;
 };
 

@@ -16,8 +16,8 @@
 namespace tartan::ir {
 namespace {
 
-// Modulo 2^64: parts of an offset may be beyond int64 where the offset of an element is not, and
-// where there is no element they do not count.
+// Addition modulo 2^64. Partial sums of an offset may overflow although the offset does not;
+// offsets outside the tensor are discarded.
 int64_t WrappingSum(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -46,9 +46,9 @@ class AccessOffset {
   }
 
   bool is_linear() const { return fractions_.empty(); }
-  // How far the offset moves with one step of the last variable; requires is_linear().
+  // The change of the offset per step of the last variable; requires is_linear().
   int64_t last_step() const { return steps_.back(); }
-  // The offset at an index point; -1 where an index is no integer.
+  // The offset at an index point; -1 if an index is not an integer.
   int64_t At(absl::Span<const int64_t> point) const {
     int64_t offset = constant_;
     for (size_t i = 0; i < steps_.size(); ++i) {
@@ -72,7 +72,7 @@ class AccessOffset {
   std::vector<Fraction> fractions_;
 };
 
-// ReadOffsets of the output and of up to three inputs.
+// Offsets of the output and of up to three inputs.
 using ReadOffsets = std::array<int64_t, 4>;
 
 double Aggregate(Aggregation aggregation, double a, double b, DataType) {
@@ -117,7 +117,7 @@ class Evaluation {
         points_(*points),
         names_(contraction.index_names),
         hits_(shape.element_count()) {
-    // A point needs a coordinate, even where there is nothing to count.
+    // IndexScan requires at least one variable.
     if (names_.empty()) {
       names_.push_back("i");
       constraints_.push_back({math::Affine::Variable(0), 1});
@@ -183,7 +183,7 @@ class Evaluation {
     return absl::OkStatus();
   }
 
-  // False when a second value is assigned to the element.
+  // False if kAssign assigns a second value to the element.
   template <class T>
   bool Add(std::vector<T>& result, int64_t at, T value) {
     if (hits_[at] == 0) {
@@ -204,11 +204,11 @@ class Evaluation {
 
   const Contraction& contraction_;
   const TensorShape& shape_;
-  int64_t& points_;  // that may still be visited
+  int64_t& points_;  // points that may still be visited
   std::vector<std::string> names_;
   std::vector<AccessOffset> accesses_;  // the output's first
   std::vector<math::RangeConstraint> constraints_;
-  std::vector<uint8_t> hits_;  // per element of the result: it has a value
+  std::vector<uint8_t> hits_;  // per element of the result: whether it has a value
 };
 
 template <class T>
@@ -220,7 +220,7 @@ const std::vector<T>& Elements(const NaiveTensor& tensor) {
   }
 }
 
-// The contraction whose result is of type T.
+// Evaluates a contraction whose result has type T.
 template <class T>
 absl::Status Combine(const Contraction& contraction, DataType type,
                      absl::Span<const NaiveTensor* const> inputs, Evaluation& evaluation,

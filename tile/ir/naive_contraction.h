@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One contraction by its definition; part of the naive evaluator.
+// Evaluates one contraction by its definition; part of the naive evaluator.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -9,9 +9,9 @@
 
 namespace tartan::ir {
 
-// `values` are those of the program so far. Sums and products of floats are accumulated in double
-// and rounded to the result's type once. At most `*points` index points are visited, and taken off
-// it; ResourceExhausted, and 0 there, where they do not suffice.
+// `values` are the program's values computed so far. Float sums and multiplications accumulate in
+// double and are rounded once to the result's type. Each visited index point is subtracted from
+// `*points`; ResourceExhausted, with `*points` 0, if they do not suffice.
 absl::StatusOr<NaiveTensor> EvaluateContraction(const Program& program,
                                                 const Contraction& contraction,
                                                 const TensorShape& shape,

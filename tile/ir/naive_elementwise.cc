@@ -14,7 +14,7 @@ constexpr size_t kMaxOperands = 3;
 using OperandOffsets = std::array<int64_t, kMaxOperands>;
 using Operands3 = std::array<const NaiveTensor*, kMaxOperands>;
 
-// How far an operand moves with each dimension of the result: 0 where it is broadcast.
+// The stride of an operand along each dimension of the result; 0 if it is broadcast.
 std::vector<int64_t> BroadcastStrides(const TensorShape& operand, const TensorShape& result) {
   std::vector<int64_t> strides = RowMajorStrides(operand.dims);
   for (size_t d = 0; d < strides.size(); ++d) {
@@ -24,7 +24,7 @@ std::vector<int64_t> BroadcastStrides(const TensorShape& operand, const TensorSh
   return strides;
 }
 
-// Calls visit(i, offsets): element `i` of the result takes those elements of the operands.
+// Calls visit(i, offsets) with the operands' offsets for element `i` of the result.
 template <class Visit>
 void ForEachElement(const TensorShape& shape, const Operands3& operands, const Visit& visit) {
   const int64_t count = shape.element_count();
@@ -52,7 +52,7 @@ void ForEachElement(const TensorShape& shape, const Operands3& operands, const V
   }
 }
 
-// Operands of a real type; `result` holds reals, or bool for a predicate.
+// For operands of a real type; `result` is real, or bool for a predicate.
 void ApplyToReals(ScalarOp op, const Operands3& operands, NaiveTensor& result) {
   const DataType type = ComputeType(result.shape.type);
   const std::vector<double>& a = operands[0]->reals;
@@ -68,7 +68,7 @@ void ApplyToReals(ScalarOp op, const Operands3& operands, NaiveTensor& result) {
   }
 }
 
-// Operands of the integer type (or bool) `type`.
+// For operands of the integer type (or bool) `type`.
 void ApplyToIntegers(ScalarOp op, DataType type, const Operands3& operands, NaiveTensor& result) {
   const std::vector<int64_t>& a = operands[0]->integers;
   const std::vector<int64_t>& b = operands[operands[1] == nullptr ? 0 : 1]->integers;

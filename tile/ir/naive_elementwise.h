@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operations by their definitions; part of the naive evaluator.
+// Evaluates elementwise operations by their definitions; part of the naive evaluator.
 #pragma once
 
 #include "absl/types/span.h"
@@ -8,10 +8,10 @@
 
 namespace tartan::ir {
 
-// A constant's value.
+// The value of a constant, broadcast to the shape.
 NaiveTensor EvaluateConstant(const Constant& constant, const TensorShape& shape);
 
-// `values` are those of the program up to `value`, an elementwise operation.
+// `values` are the program's values before `value`, an elementwise operation.
 NaiveTensor EvaluateElementwise(const Program& program, ValueId value,
                                 absl::Span<const NaiveTensor> values);
 

@@ -85,7 +85,7 @@ class Evaluator {
   }
 
   const Program& program_;
-  int64_t points_;  // that may still be visited
+  int64_t points_;  // index points that may still be visited
   std::vector<NaiveTensor> values_;
 };
 

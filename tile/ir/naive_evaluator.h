@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meaning of a program, as directly as it can be written: every contraction enumerates its
-// whole index space and applies the definition. The oracle of all other evaluation, and what the
-// importer computes sizes with. Slow on purpose; nothing is shared with the compiler.
+// The reference semantics of programs: every contraction enumerates its whole index space and
+// applies the definition. Tests compare all other evaluation with it, and the importer computes
+// sizes with it. Slow by design; shares no code with the compiler.
 #pragma once
 
 #include <vector>
@@ -14,17 +14,16 @@
 namespace tartan::ir {
 
 struct NaiveOptions {
-  // ResourceExhausted when the program visits more index points than this; an element of another
-  // value counts as one.
+  // Limit on visited index points; exceeding it gives ResourceExhausted. Each element of a value
+  // that is not a contraction counts as one point.
   int64_t max_points = int64_t{1} << 36;
-  // Where given: set to how many of them are left, 0 where they did not suffice.
+  // If not null: receives the number of points left, 0 if they did not suffice.
   int64_t* points_left = nullptr;
 };
 
-// `inputs` in the order of program.inputs, with equal shapes; returns the outputs in order.
-// Floats are computed in double and rounded to the value's type after each operation, 16-bit ones
-// to float32 (they are rounded to 16 bits where they are outputs or cast to); integers are exact
-// and wrap.
+// `inputs` are in the order of program.inputs, with equal shapes; returns the outputs in order.
+// Floats are computed in double and rounded to the value's type after each operation. 16-bit floats
+// are rounded to float32, and to 16 bits only as outputs or by casts. Integers are exact and wrap.
 absl::StatusOr<std::vector<HostTensor>> EvaluateNaively(const Program& program,
                                                         absl::Span<const HostTensor> inputs,
                                                         const NaiveOptions& options = {});

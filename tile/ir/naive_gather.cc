@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers and scatters by their definitions.
+// Evaluates gathers and scatters by their definitions.
 #include <algorithm>
 #include <vector>
 
@@ -26,8 +26,8 @@ int64_t Clamped(int64_t position, int64_t size) {
   return std::clamp<int64_t>(FromEnd(position, size), 0, size - 1);
 }
 
-// The flat number of the slice of a tensor with these leading sizes at the position that
-// `indices[begin]`, `indices[begin + 1]` … name; -1 for a position outside.
+// The number of the slice at position `indices[begin]`, `indices[begin + 1]` … of a tensor with
+// these leading sizes; -1 for a position out of range.
 int64_t SliceAt(Dims leading, const std::vector<int64_t>& indices, int64_t begin) {
   int64_t flat = 0;
   for (size_t d = 0; d < leading.size(); ++d) {
@@ -38,7 +38,7 @@ int64_t SliceAt(Dims leading, const std::vector<int64_t>& indices, int64_t begin
   return flat;
 }
 
-// Calls visit(to, from) with the elements of both tensors, which have one type.
+// Calls visit(to, from) with the elements of both tensors, which have the same type.
 template <class Visit>
 void WithElements(NaiveTensor& to, const NaiveTensor& from, const Visit& visit) {
   to.is_real() ? visit(to.reals.data(), from.reals.data())
@@ -66,8 +66,8 @@ NaiveTensor Gather(const Special& special, const TensorShape& shape, NaiveOperan
   return result;
 }
 
-// Flat position in `data` of the coordinates, with that along `axis` replaced. Coordinates that are
-// left out at the end are 0.
+// The flat offset in `data` of the coordinates, with the coordinate along `axis` replaced. Missing
+// trailing coordinates are 0.
 int64_t ReplacedOffset(Dims data, const Coordinates& at, int64_t axis, int64_t replacement) {
   int64_t flat = 0;
   for (size_t d = 0; d < data.size(); ++d) {
@@ -121,8 +121,8 @@ NaiveTensor GatherNd(const Special& special, const TensorShape& shape, NaiveOper
   return result;
 }
 
-// Puts element `j` of `updates` at element `i`, rounded to the result's type where it stays as it
-// is.
+// Applies element `j` of `updates` to element `i` of the result. An assigned element is rounded to
+// the result's type.
 void Update(NaiveTensor& result, int64_t i, const NaiveTensor& updates, int64_t j,
             ScatterMode mode) {
   constexpr ScalarOp kOps[] = {ScalarOp::kIdentity, ScalarOp::kAdd, ScalarOp::kMul, ScalarOp::kMin,

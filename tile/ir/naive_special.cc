@@ -13,7 +13,7 @@
 namespace tartan::ir {
 namespace {
 
-// The lines of a tensor along an axis: element k of a line is at `start + k * stride`.
+// Visits the lines of a tensor along an axis: element k of a line is at `start + k * stride`.
 template <class Visit>
 void ForEachLine(const TensorShape& shape, int64_t axis, const Visit& visit) {
   const int64_t size = shape.dims[axis];
@@ -24,7 +24,7 @@ void ForEachLine(const TensorShape& shape, int64_t axis, const Visit& visit) {
   }
 }
 
-// Whether element `a` comes before `b`; NaN comes after everything else.
+// Whether element `a` comes before `b`. NaN is greater than everything else.
 bool Precedes(const NaiveTensor& tensor, int64_t a, int64_t b, bool descending) {
   if (!tensor.is_real()) {
     if (descending) std::swap(a, b);
@@ -32,7 +32,7 @@ bool Precedes(const NaiveTensor& tensor, int64_t a, int64_t b, bool descending) 
   }
   const double x = tensor.reals[a];
   const double y = tensor.reals[b];
-  if (std::isnan(x) || std::isnan(y)) {  // greater than all else
+  if (std::isnan(x) || std::isnan(y)) {  // NaN is greater than everything else
     return descending ? std::isnan(x) && !std::isnan(y) : std::isnan(y) && !std::isnan(x);
   }
   return descending ? x > y : x < y;
@@ -46,7 +46,7 @@ NaiveTensor Sort(const Special& special, const TensorShape& shape, const NaiveTe
   ForEachLine(tensor.shape, axis, [&](int64_t start, int64_t size, int64_t stride) {
     std::vector<int64_t> order(size);
     std::iota(order.begin(), order.end(), 0);
-    // The earlier of equal elements comes first.
+    // Equal elements keep their order.
     const auto comes_first = [&](int64_t a, int64_t b) {
       const int64_t x = start + a * stride;
       const int64_t y = start + b * stride;
@@ -71,7 +71,7 @@ NaiveTensor Sort(const Special& special, const TensorShape& shape, const NaiveTe
   return result;
 }
 
-// Sums and products of the elements up to each one; those of floats run in double.
+// Cumulative sums or multiplications; floats accumulate in double.
 NaiveTensor Accumulate(const Special& special, const TensorShape& shape,
                        const NaiveTensor& tensor) {
   const bool is_sum = special.kind == SpecialKind::kCumSum;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The special operations by their definitions; part of the naive evaluator.
+// Evaluates special operations by their definitions; part of the naive evaluator.
 #pragma once
 
 #include "absl/types/span.h"
@@ -10,11 +10,11 @@ namespace tartan::ir {
 
 using NaiveOperands = absl::Span<const NaiveTensor* const>;
 
-// `shape` is that of the result. Operands and params must be ones that SpecialShape accepts.
+// `shape` is the result's shape. Requires operands and params that SpecialShape accepts.
 NaiveTensor EvaluateSpecial(const Special& special, const TensorShape& shape,
                             NaiveOperands operands);
 
-// The families of which EvaluateSpecial consists.
+// The two parts of EvaluateSpecial with files of their own.
 NaiveTensor EvaluateGather(const Special& special, const TensorShape& shape,
                            NaiveOperands operands);
 NaiveTensor EvaluateScatter(const Special& special, const TensorShape& shape,

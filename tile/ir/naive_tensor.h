@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors the naive evaluator computes with: every element as a double or an int64.
+// The tensors of the naive evaluator: every element as a double or an int64.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace tartan::ir {
 
 struct NaiveTensor {
   NaiveTensor() = default;
-  explicit NaiveTensor(TensorShape of_shape);  // zeros
+  explicit NaiveTensor(TensorShape of_shape);  // filled with zeros
 
   bool is_real() const { return IsFloat(shape.type); }
   // Copies element `j` of `from`, which has the same type, to element `i`.
   void Copy(int64_t i, const NaiveTensor& from, int64_t j);
 
   TensorShape shape;
-  std::vector<double> reals;      // of a float type
-  std::vector<int64_t> integers;  // of an integer type or bool
+  std::vector<double> reals;      // elements of float types
+  std::vector<int64_t> integers;  // elements of integer types and bool
 };
 
 NaiveTensor FromHost(const HostTensor& tensor);
@@ -29,12 +29,12 @@ HostTensor ToHost(const NaiveTensor& tensor);
 // Every element cast to `type`.
 NaiveTensor Cast(const NaiveTensor& tensor, DataType type);
 
-// A tensor whose elements can be computed with as `type`: `tensor` itself where they are stored in
-// the same way, else `storage` with the elements cast. Requires a type no narrower than the
-// tensor's among floats.
+// A tensor whose elements can be used as `type`: `tensor` itself if the representation is the same,
+// otherwise `storage`, which receives the cast elements. Between floats, `type` must not be
+// narrower.
 const NaiveTensor& ReadAs(const NaiveTensor& tensor, DataType type, NaiveTensor& storage);
 
-// Counts through the coordinates of a tensor in row-major order.
+// Enumerates the coordinates of a tensor in row-major order.
 class Coordinates {
  public:
   explicit Coordinates(absl::Span<const int64_t> dims)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph level: one Tile function bound to concrete shapes, as a list of operations in
-// single-assignment form. Built by ProgramBuilder (program_builder.h), never edited in place.
+// The graph IR: one Tile function bound to concrete shapes, as operations in single-assignment
+// form. Built by ProgramBuilder (program_builder.h), never edited in place.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace tartan::ir {
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;
 
-// A scalar literal. A *weak* one (a literal without a suffix or cast) takes the type of what it
-// meets: 2 * X keeps the type of X when X is a float or the literal is an integer.
+// A scalar constant. A *weak* one (without suffix or cast) takes the type of the other operands: 2
+// * X has the type of X if X is a float or the constant is an integer.
 struct Constant {
   std::variant<int64_t, double> value;
   bool weak = true;
@@ -32,8 +32,8 @@ struct Constant {
   bool operator==(const Constant&) const = default;
 };
 
-// op applied to every element after broadcasting the operands, which may differ in type and are
-// converted to OperandType (type_rules.h) first; a cast's type is the result's.
+// Applies op to every element after broadcasting the operands. Operands of different types are
+// first converted to OperandType (type_rules.h). A cast's type is the result's type.
 struct Elementwise {
   ScalarOp op = ScalarOp::kIdentity;
   std::vector<ValueId> operands;
@@ -41,7 +41,7 @@ struct Elementwise {
   bool operator==(const Elementwise&) const = default;
 };
 
-// A tensor read (or, for the output, written) at affine functions of the contraction's indices.
+// An access to a tensor at affine functions of the contraction's indices.
 struct Access {
   ValueId tensor = kNoValue;          // kNoValue for the output
   std::vector<math::Affine> indices;  // one per dimension; coefficients may be rational
@@ -49,9 +49,9 @@ struct Access {
 bool operator==(const Access& a, const Access& b);
 
 // output[...] = aggregation(combination(inputs[...]...)) over all valid integer index values: those
-// for which every access is in range and every constraint holds. Elements without any valid index
-// are 0, or those of `default_value`. kAssign with two valid indices for one element is an error;
-// kMax and kMin hand NaN on.
+// for which every access is in range and every constraint holds. Elements without valid indices are
+// 0, or the elements of `default_value`. kAssign with two valid indices for one element is an
+// error. kMax and kMin propagate NaN.
 struct Contraction {
   Aggregation aggregation = Aggregation::kSum;
   Combination combination = Combination::kNone;
@@ -66,41 +66,39 @@ struct Contraction {
 };
 
 enum class SpecialKind : uint8_t {
-  // reshape(T, d0, …): the same elements in row-major order under other sizes. No params.
+  // reshape(T, d0, …): the same elements in row-major order with other sizes. No params.
   kReshape,
-  // index(T, axis): coordinate along `params[0]`, int32, shape of T.
+  // index(T, axis): the coordinate along `params[0]`, int32, in the shape of T.
   kIndex,
-  // gather(D, I [, axis]): params {axis}; out dims = D[:axis] + I.dims + D[axis+1:]. Indices
-  // from -size to size-1 (negative ones count from the end), clamped beyond that.
+  // gather(D, I [, axis]): params {axis}; result dims = D[:axis] + I.dims + D[axis+1:]. Valid
+  // indices are -size to size-1 (negative ones count from the end); others are clamped.
   kGather,
   // gather_elements(D, I, axis): params {axis}; out[i…] = D[i… with axis replaced by I[i…]].
   kGatherElements,
   // gather_nd(D, I, batch_dims): params {batch_dims}; ONNX GatherND.
   kGatherNd,
-  // scatter(E, I, V): zero of shape V.dim0 + E.dims[rank(I):], then E added at I (seed form).
+  // scatter(E, I, V): zeros of shape V.dim0 + E.dims[rank(I):], to which E is added at I.
   kScatter,
-  // All scatters: negative indices count from the end, updates beyond the ends are left out, and
-  // of several updates of one element with kAssign the last in row-major order stays.
-  // scatter_elements(D, I, U, axis, mode), params {axis, mode}: D with U put at I along axis;
-  // mode is a ScatterMode.
+  // For all scatters: negative indices count from the end, and updates out of range are ignored. If
+  // several updates assign one element (kAssign), the last one in row-major order wins.
+  // scatter_elements(D, I, U, axis, mode), params {axis, mode}: D, updated with U at I along the
+  // axis; mode is a ScatterMode.
   kScatterElements,
   // scatter_nd(D, I, U, mode), params {mode}: ONNX ScatterND.
   kScatterNd,
-  // sort(T, axis, descending) values, params {axis, descending}; argsort(T, axis, descending,
-  // count)
-  // int64 positions, of the first `count` alone (0: all), params in this order. Stable either way;
-  // NaN is greater than all else.
+  // sort(T, axis, descending): sorted values, params {axis, descending}. argsort(T, axis,
+  // descending, count): their int64 positions, only the first `count` (0: all), params in this
+  // order. Both are stable; NaN is greater than everything else.
   kSort,
   kArgSort,
-  // cumsum(T, axis, exclusive, reverse), cumprod likewise; params in this order.
+  // cumsum(T, axis, exclusive, reverse), and cumprod; params in this order.
   kCumSum,
   kCumProd,
-  // prng(S, d0, …): uniform float32 in [0, 1) from a uint32[2] (or integer scalar) seed, counter
-  // based: RandomUniform of random.h. No params.
+  // prng(S, d0, …): uniform float32 in [0, 1) from a uint32[2] (or integer scalar) seed,
+  // counter-based: RandomUniform of random.h. No params.
   kPrng,
-  // custom_gradient(Y, rule, X…): Y, whose derivative is handed to the tensors X by Special::rule
-  // and
-  // not to what computed Y. stop_gradient(Y) is the one without X and without a rule. No params.
+  // custom_gradient(Y, rule, X…): the value Y. Its gradient goes to the tensors X by Special::rule
+  // instead of the operations that computed Y. stop_gradient(Y) has no X and no rule. No params.
   kCustomGradient,
 };
 
@@ -108,16 +106,16 @@ enum class ScatterMode : int64_t { kAssign = 0, kAdd = 1, kMul = 2, kMin = 3, kM
 
 struct Program;
 
-// What Tile's contractions and elementwise functions cannot say.
+// Operations that contractions and elementwise functions cannot express.
 struct Special {
   SpecialKind kind = SpecialKind::kReshape;
   std::vector<ValueId> operands;
   std::vector<int64_t> params;
-  // kCustomGradient: a program of the inputs (X…, Y, the derivative by Y) whose outputs are the
-  // derivatives by those X that are floats. Null in stop_gradient and for every other kind.
+  // kCustomGradient: a program whose inputs are (X…, Y, the gradient of Y), and whose outputs are
+  // the gradients of those X that are floats. Null for stop_gradient and for every other kind.
   std::shared_ptr<const Program> rule = nullptr;
 };
-// Rules are compared by what they hold.
+// Compares the contents of the rules.
 bool operator==(const Special& a, const Special& b);
 
 // The name of the function in Tile: "reshape", "gather" …
@@ -125,15 +123,15 @@ absl::string_view Name(SpecialKind kind);
 
 struct Input {
   bool is_constant = false;
-  bool is_state = false;  // lies in memory of the caller's, which stays there between runs
-  int next = -1;          // of a state: the output that is written over it; -1: it is only read
+  bool is_state = false;  // stored in the caller's memory, which persists between executions
+  int next = -1;          // for states: the output that overwrites it; -1: read only
 
   bool operator==(const Input&) const = default;
 };
 
 using Op = std::variant<Input, Constant, Elementwise, Contraction, Special>;
 
-// A value and the operation that makes it.
+// A value and the operation that computes it.
 struct Value {
   std::string name;
   TensorShape shape;
@@ -146,30 +144,30 @@ struct Program {
   std::string name;
   std::vector<Value> values;     // operands come before their users
   std::vector<ValueId> inputs;   // in the order of the function header
-  std::vector<ValueId> outputs;  // may name inputs and may repeat
+  std::vector<ValueId> outputs;  // may contain inputs and duplicates
   std::vector<std::string> output_names;
 
   bool operator==(const Program&) const = default;
 };
 
-// Every value an operation reads, in a fixed order (a value may appear twice).
+// Every value that an operation reads, in a fixed order (a value may occur twice).
 std::vector<ValueId> Operands(const Op& op);
 
-// How many times each value is read by operations, plus once per program output.
+// The number of operations that read each value, plus one per program output.
 std::vector<int> UseCounts(const Program& program);
 
-// The program without its kCustomGradient operations, whose values are those they are given. What a
-// compiler starts from: gradients are taken before.
+// The program without kCustomGradient operations, which are replaced by their operands. The
+// compiler starts from this, after gradients are taken.
 Program WithoutCustomGradients(Program program);
 
-// Readable text, one operation a line, with types and shapes; for dumps and tests.
+// Readable text, one operation per line, with types and shapes; for dumps and tests.
 std::string ToString(const Program& program);
 
-// The same program as a Tile function that binds back to an equal program (names may differ).
+// The program as a Tile function that binds to an equal program (names may differ).
 std::string ToTile(const Program& program);
 
-// Internal error naming the first broken invariant: order of operands, ranks of accesses,
-// shapes that fit the operation.
+// An internal error that names the first broken invariant: operand order, ranks of accesses, shapes
+// that fit the operation.
 absl::Status Verify(const Program& program);
 
 }  // namespace tartan::ir

@@ -17,7 +17,7 @@
 namespace tartan::ir {
 namespace {
 
-// Nominal type of a weak integer.
+// The nominal type of a weak integer.
 DataType IntegerType(int64_t value) {
   const bool is_small =
       value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();

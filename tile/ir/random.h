@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The random numbers of prng(): the same stream on every device, because each number is a function
-// of the seed and its position alone.
+// The random numbers of prng(). Each number is a function of the seed and its position alone, so
+// that all devices give the same numbers.
 //
 // Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): element i
 // is word i mod 4 of the block with the 128-bit counter i / 4 and the seed as key.
@@ -11,7 +11,7 @@
 
 namespace tartan::ir {
 
-// `key` is the seed: both words of a uint32[2], or the low and the high half of an integer scalar.
+// `key` is the seed: both words of a uint32[2], or the low and high 32 bits of an integer scalar.
 constexpr std::array<uint32_t, 4> PhiloxBlock(uint64_t counter, std::array<uint32_t, 2> key) {
   std::array<uint32_t, 4> x = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32),
                                0, 0};

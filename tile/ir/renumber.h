@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Renumbering and removing the values of a program.
+// Renumbers and removes values of a program.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace tartan::ir {
 // Replaces every operand i of `op` by map[i].
 void RenumberOperands(Op& op, const std::vector<ValueId>& map);
 
-// Keeps inputs and what outputs need.
+// Removes values that are neither inputs nor needed by outputs.
 Program WithoutDeadValues(Program program);
 
 }  // namespace tartan::ir

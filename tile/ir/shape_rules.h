@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which shape an operation gives for operands of a program, or why it cannot be applied: used by
-// the builder to compute shapes and by the verifier to check them. All errors are InvalidArgument
-// (ResourceExhausted for a result too large to address) and name the shapes or types at fault.
+// Shape rules: the result shape of an operation, or why it cannot be applied. The builder computes
+// shapes with them, the verifier checks them. All errors are InvalidArgument (ResourceExhausted for
+// a result too large to address) and name the shapes or types at fault.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -10,7 +10,7 @@
 
 namespace tartan::ir {
 
-// For every operation but kCast, whose result type is no function of the operand.
+// For every operation but kCast, whose result type does not follow from the operand.
 absl::StatusOr<TensorShape> ElementwiseShape(const Program& program,
                                              const Elementwise& elementwise);
 
@@ -18,7 +18,7 @@ absl::StatusOr<TensorShape> ElementwiseShape(const Program& program,
 absl::StatusOr<TensorShape> ContractionShape(const Program& program, const Contraction& contraction,
                                              absl::Span<const int64_t> dims);
 
-// `dims` are the sizes of the output for kReshape and kPrng, and ignored for the others.
+// `dims` are the sizes of the output for kReshape and kPrng; ignored otherwise.
 absl::StatusOr<TensorShape> SpecialShape(const Program& program, const Special& special,
                                          absl::Span<const int64_t> dims);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes of special operations, one function a family.
+// Shape rules of special operations, one function per family.
 #include <algorithm>
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace {
 
 using DimVector = std::vector<int64_t>;
 
-// The operation with the shapes it is applied to.
+// An operation with the shapes of its operands.
 struct Applied {
   const Special& special;
   std::vector<TensorShape> shapes;
@@ -218,7 +218,7 @@ absl::StatusOr<TensorShape> PrngShape(const Applied& op, absl::Span<const int64_
   return TensorShape{DataType::kFloat32, {dims.begin(), dims.end()}};
 }
 
-// The inputs of the rule are the operands behind the first, the value and its derivative.
+// The rule's inputs are the operands after the first, then the value and its gradient.
 absl::StatusOr<TensorShape> CustomGradientShape(const Applied& op) {
   if (op.shapes.empty() || !op.special.params.empty()) {
     return op.Error("it takes a tensor, and no numbers");
@@ -236,7 +236,7 @@ absl::StatusOr<TensorShape> CustomGradientShape(const Applied& op) {
     return op.Error(absl::StrCat("the rule must have ", inputs.size(),
                                  " inputs: those tensors, the result and its gradient"));
   }
-  std::vector<TensorShape> wanted;  // of the outputs
+  std::vector<TensorShape> wanted;  // per output
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorShape& shape = rule.values[rule.inputs[i]].shape;
     if (shape != inputs[i]) {
@@ -287,7 +287,7 @@ absl::StatusOr<TensorShape> AppliedShape(const Applied& op, absl::Span<const int
       return op.shapes[0];
     case SpecialKind::kPrng:
       return PrngShape(op, dims);
-    case SpecialKind::kCustomGradient:  // has no fixed number of operands
+    case SpecialKind::kCustomGradient:  // has a variable number of operands
       break;
   }
   return op.Error("there is no such operation");

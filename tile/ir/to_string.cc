@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs as text for dumps: "%3 Sum: float32[4] = [n] +(%0[m, n]), 0 <= m - n < 4".
+// Prints programs as text for dumps: "%3 Sum: float32[4] = [n] +(%0[m, n]), 0 <= m - n < 4".
 #include <string>
 
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs as Tile functions. The text of sizes, literals and names is written here rather than by
-// lang::Print, which stands above this layer.
+// Prints programs as Tile functions. Sizes, constants and names are printed here, because
+// lang::Print is in a higher layer.
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -37,7 +37,7 @@ class Names {
   }
 
   std::string Unique(std::string name) {
-    // A name may be wanted very often: go on counting where the last search ended.
+    // A name may be requested often, so counting continues where the last search ended.
     int& suffix = suffixes_[name];
     std::string candidate = suffix == 0 ? name : absl::StrCat(name, "_", suffix);
     while (!used_.insert(candidate).second) candidate = absl::StrCat(name, "_", ++suffix);
@@ -45,7 +45,7 @@ class Names {
   }
 
   std::set<std::string> used_ = {"function", "default", "no_defract"};
-  std::map<std::string, int> suffixes_;  // the last one tried, per name
+  std::map<std::string, int> suffixes_;  // the last suffix tried, by name
 };
 
 std::string RealText(double value, DataType type) {
@@ -80,7 +80,7 @@ std::string ConstantText(const Constant& constant, DataType type) {
                   type);
 }
 
-// A polynomial with fractions as "(numerators) / common denominator".
+// A polynomial with fractions, as "(numerators) / common denominator".
 std::string PolynomialText(const math::Affine& poly, const std::vector<std::string>& names) {
   if (poly.is_integer()) return poly.ToString(names);
   int64_t denominator = poly.constant.denominator();
@@ -90,7 +90,7 @@ std::string PolynomialText(const math::Affine& poly, const std::vector<std::stri
   return absl::StrCat("(", (poly * denominator).ToString(names), ") / ", denominator);
 }
 
-// The functions that custom gradients of a text refer to, each written once.
+// The functions to which the custom gradients of a text refer; each is written once.
 struct Rules {
   Names names;
   std::map<const Program*, std::string> name_of;
@@ -101,7 +101,7 @@ class TileWriter {
  public:
   TileWriter(const Program& program, Rules& rules) : program_(program), rules_(rules) {}
 
-  // As a function of this name; the name is empty for the one that the text stands for.
+  // Writes a function with this name; the main function of a text has no name.
   std::string Write(absl::string_view name) {
     NameValues();
     std::string header;
@@ -119,7 +119,7 @@ class TileWriter {
     return std::holds_alternative<Constant>(program_.values[id].op);
   }
 
-  // Values that are outputs take the names of these.
+  // Values that are outputs take the output's names.
   void NameValues() {
     names_of_.resize(program_.values.size());
     for (const ValueId id : program_.inputs) {
@@ -141,14 +141,14 @@ class TileWriter {
 
   void Statement(absl::string_view text) { absl::StrAppend(&body_, "  ", text, ";\n"); }
 
-  // The text of a value as an argument: a name, or a literal.
+  // The text of a value as an argument: a name or a constant.
   std::string Argument(ValueId id) const {
     const Value& value = program_.values[id];
     const auto* constant = std::get_if<Constant>(&value.op);
     return constant != nullptr ? ConstantText(*constant, value.shape.type) : names_of_[id];
   }
 
-  // The name of a value, which a literal gets when it is first needed.
+  // The name of a value; a constant is named at its first use.
   const std::string& NameOf(ValueId id) {
     if (names_of_[id].empty()) {
       names_of_[id] = names_.Tensor("Literal");
@@ -210,8 +210,8 @@ class TileWriter {
                         ")");
   }
 
-  // " + 0*j" for each index variable that no access depends on: Tile wants each to occur in one,
-  // and those that only constraints bound count all the same, as often as they have values.
+  // " + 0*j" for each index variable that no access uses. Tile requires each variable to occur in
+  // an access; variables that only constraints bound repeat each contribution.
   static std::string Unused(const Contraction& x, absl::Span<const std::string> indices) {
     std::vector<bool> is_used(indices.size());
     const auto mark = [&](const Access& access) {
@@ -235,7 +235,7 @@ class TileWriter {
     std::vector<std::string> indices;
     for (const std::string& name : x.index_names) indices.push_back(index_namespace.Index(name));
     std::string unused = Unused(x, indices);
-    // The first index that there is takes them.
+    // The first index of an access takes them.
     const auto polynomials = [&](const Access& access) {
       return absl::StrJoin(access.indices, ", ", [&](std::string* out, const math::Affine& poly) {
         absl::StrAppend(out, PolynomialText(poly, indices), std::exchange(unused, ""));
@@ -262,7 +262,8 @@ class TileWriter {
     return text;
   }
 
-  // The names of the outputs, each once: an input, a literal or a second use needs one of its own.
+  // Distinct names of the outputs; an input, a constant or a repeated output needs a copy with its
+  // own name.
   std::vector<std::string> WriteOutputs() {
     std::vector<std::string> outputs;
     std::set<ValueId> seen(program_.inputs.begin(), program_.inputs.end());
@@ -281,7 +282,7 @@ class TileWriter {
   const Program& program_;
   Rules& rules_;
   Names names_;
-  std::vector<std::string> names_of_;  // per value; empty for a literal that has none yet
+  std::vector<std::string> names_of_;  // per value; empty for a constant that is not named yet
   std::string body_;
 };
 

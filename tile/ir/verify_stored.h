@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of a program whose values have the types in which they are stored.
+// Verifies a program whose values have their storage types.
 #pragma once
 
 #include "absl/status/status.h"
@@ -7,8 +7,8 @@
 
 namespace tartan::ir {
 
-// Verify for a program some of whose 16-bit floats are held in float32 (graph/widen_halves.h):
-// types have to be right up to ComputeType, and a view (kReshape) has the type of what it shows.
+// Verify for a program in which some 16-bit floats are stored as float32 (graph/widen_halves.h).
+// Types must agree up to ComputeType, and a view (kReshape) has its operand's type.
 absl::Status VerifyStored(const Program& program);
 
 }  // namespace tartan::ir
