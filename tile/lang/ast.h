@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The syntax tree of a Tile function, as written: sizes are still symbols. The grammar and the
-// meaning of the language are in README.md.
+// The syntax tree of a Tile function as written; sizes are symbols. README.md has the grammar and
+// meaning of the language.
 //
-// A name is kept in its shortest spelling. Its first character that is no '_' tells its class:
-// capital = tensor or size, small = index variable or function; '#' and '$' in front turn that
-// around ("#x" is a tensor, "$X" an index variable).
+// Names are stored in their shortest spelling. The first character other than '_' determines the
+// class: capital letters begin tensors and sizes, small letters index variables and functions. A
+// prefix '#' or '$' reverses that ("#x" is a tensor, "$X" an index variable).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace tartan::lang {
 
-// 1-based, columns in bytes; 0 where there is no text (a tree built by hand).
+// 1-based, columns in bytes; 0 if there is no text (a tree built by code).
 struct Position {
   int line = 0;
   int column = 0;
@@ -36,19 +36,19 @@ struct FloatLiteral {
 struct Name {
   std::string name;
 };  // a tensor, a size or (in index polynomials) an index variable
-// Operators are calls of the functions they stand for: a + b is add(a, b).
+// Operators are calls of the functions they denote: a + b is add(a, b).
 struct Call {
   std::string function;
   std::vector<ExprPtr> arguments;
 };
 
 struct Expr {
-  Position position;  // of the operator for a binary operation, else of the first character
+  Position position;  // of the operator for binary operations, otherwise of the first character
   std::variant<IntLiteral, FloatLiteral, Name, Call> node;
 };
 
-// A tensor with index polynomials: I[n, 2*x + i]. Polynomials are Exprs over index variables
-// (lower case), sizes (upper case) and integers.
+// A tensor with index polynomials: I[n, 2*x + i]. Polynomials are Exprs over index variables (lower
+// case), sizes (upper case) and integers.
 struct TensorAccess {
   Position position;
   std::string tensor;
@@ -93,29 +93,29 @@ struct Parameter {
   Position position;
   std::string name;
   bool has_dims = false;                // false: any rank
-  std::vector<std::string> dims;        // size symbols; a number is allowed too and must agree
+  std::vector<std::string> dims;        // size symbols; a number is allowed, too, and must agree
   std::vector<Position> dim_positions;  // one per dim, or none
 };
 
 struct Function {
   Position position;
-  std::string name;  // empty for the function that a text stands for
+  std::string name;  // empty for the main function of a text
   std::vector<Parameter> inputs;
   std::vector<std::string> outputs;
   std::vector<Position> output_positions;  // one per output, or none
   std::vector<Statement> statements;
-  // The functions of the text that have a name, which custom_gradient refers to; they have none.
+  // The named functions of the text, to which custom_gradient refers. Rules have no rules.
   std::vector<Function> rules;
 };
 
 // The name that the statement defines.
 const std::string& TargetOf(const Statement& statement);
 
-// Equal but for positions.
+// Equality up to positions.
 bool Equal(const Expr& a, const Expr& b);
 bool Equal(const Function& a, const Function& b);
 
-// Of the class of tensors and sizes, as opposed to index variables and functions.
+// Whether the name denotes a tensor or size, as opposed to an index variable or function.
 bool IsTensorName(absl::string_view name);
 
 // The name without its escape, as users of a function know it: "x" for "#x".

@@ -11,7 +11,7 @@ absl::StatusOr<std::string> BindAttributes(const Statement& statement, Scope& sc
   bool failed = false;
   for (const Attribute& attribute : statement.attributes) {
     std::string error;
-    if (attribute.name != "name") continue;  // texts may note what they like
+    if (attribute.name != "name") continue;  // other attributes are notes without meaning
     if (attribute.arguments.size() != 1) {
       error = "the attribute 'name' takes one name, as in [[name(x)]]";
     } else if (named) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the attributes of a statement, [[name(argument, ...)]], mean; private to the binder.
+// Interprets the attributes of a statement, [[name(argument, ...)]]; private to the binder.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace tartan::lang {
 
-// The name of the statement's value in dumps, kernels and profiles: its target's, unless [[name]]
-// gives another. An error for attributes that do not exist.
+// The name of the statement's value in dumps, kernels and profiles: the target's name, unless
+// [[name]] specifies another. An error if [[name]] is malformed or repeated.
 absl::StatusOr<std::string> BindAttributes(const Statement& statement, Scope& scope);
 
 }  // namespace tartan::lang

@@ -47,7 +47,7 @@ class FunctionBinder {
   absl::StatusOr<ir::Program> Bind(absl::Span<const TensorShape> shapes) &&;
 
  private:
-  // Where a size got its value.
+  // The input dimension that defined a size.
   struct SizeOrigin {
     const Parameter* input;
     size_t dim;
@@ -63,7 +63,7 @@ class FunctionBinder {
   void BindInput(size_t i, const TensorShape& shape);
   void BindSizes(const Parameter& input, const TensorShape& shape);
   void BindSymbol(const Parameter& input, size_t dim, int64_t size);
-  // Sizes that an erroneous input left without a value.
+  // Defines sizes that have no value because of an erroneous input.
   void DefineMissingSizes();
   void BindStatement(const Statement& statement);
   absl::StatusOr<Bound> BindBody(const Statement& statement, const std::string& label);
@@ -177,7 +177,7 @@ void FunctionBinder::BindStatement(const Statement& statement) {
   const std::string& target = TargetOf(statement);
   const absl::StatusOr<std::string> label = BindAttributes(statement, scope_);
   absl::StatusOr<Bound> bound = BindBody(statement, label.value_or(target));
-  // What uses the name of a failed statement fails without a message of its own.
+  // Uses of a failed statement's name fail without another message.
   Definition definition{bound.ok() ? *std::move(bound) : Bound{Failed()}, statement.position};
   scope_.Define(target, std::move(definition)).IgnoreError();
 }
@@ -207,7 +207,7 @@ void FunctionBinder::BindOutput(size_t i) {
   if (value.ok()) scope_.builder().AddOutput(*value, std::string(PlainName(name)));
 }
 
-// Binds the rules of one text; a rule may use others, but not itself.
+// Binds the rules of one text; a rule may use other rules, but not itself.
 class TextRules {
  public:
   TextRules(const std::vector<Function>& rules, const BindOptions& options, bool refuses_infeasible)
@@ -243,7 +243,7 @@ class TextRules {
   BindOptions options_;
   bool refuses_infeasible_;
   absl::flat_hash_map<std::string, const Function*> rules_;
-  absl::flat_hash_set<std::string> active_;  // those being bound
+  absl::flat_hash_set<std::string> active_;  // rules that are being bound
 };
 
 absl::StatusOr<ir::Program> BindFunction(const Function& function,

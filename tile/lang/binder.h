@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Syntax tree plus input shapes to a program with concrete sizes.
+// Binds a syntax tree to input shapes: the result is a program with concrete sizes.
 #pragma once
 
 #include <string>
@@ -19,18 +19,18 @@ struct BindOptions {
   std::vector<ir::Input> inputs;  // flags per input; empty: none
 };
 
-// `shapes` are those of function.inputs, in order. Sizes of equal name must agree; size arithmetic
-// is exact int64 with C division (an error on inexact sizes never happens silently: division
-// truncates as in the tutorial's (N + 1) / 2). InvalidArgument that lists up to ten errors, each
-// with position and caret; what only follows from one that is listed is not.
+// `shapes` are those of function.inputs, in order. Sizes of equal name must agree. Size arithmetic
+// is exact int64; division truncates, as in the tutorial's (N + 1) / 2. On failure InvalidArgument
+// lists up to ten errors, each with position and caret, without errors that only follow from listed
+// ones.
 absl::StatusOr<ir::Program> Bind(const Function& function, absl::Span<const TensorShape> shapes,
                                  const BindOptions& options = {});
 
-// Refuses constraints that leave nothing of a contraction, for texts that people write. Gradients
-// and imported models have contractions that may well be empty for some sizes. InvalidArgument,
-// with the place of the constraint, where some indices of a contraction are in the range of all
-// tensors but none satisfies its constraints, and where the bound of a constraint is negative.
-// Empty tensors are no error, and what Bind refuses anyway is none here.
+// Rejects constraints that leave no points of a contraction, for texts that people write.
+// (Gradients and imported models may have empty contractions for some sizes.) InvalidArgument, with
+// the constraint's position, if some indices of a contraction are in range of all tensors but none
+// satisfies its constraints, or if the bound of a constraint is negative. Empty tensors are not an
+// error, and errors that Bind reports are not reported here.
 absl::Status CheckConstraints(const Function& function, absl::Span<const TensorShape> shapes,
                               const BindOptions& options = {});
 

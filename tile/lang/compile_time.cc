@@ -35,7 +35,7 @@ bool ShiftOverflows(int64_t a, int64_t bits) {
   return a != 0 && (bits > 62 || __builtin_mul_overflow(a, int64_t{1} << bits, &result));
 }
 
-// Integers at compile time are exact: what would wrap, or has no value, is an error.
+// Compile-time integers are exact: results that would wrap, or have no value, are errors.
 absl::Status CheckExact(ScalarOp op, int64_t a, int64_t b) {
   int64_t result = 0;
   switch (op) {
@@ -68,7 +68,7 @@ absl::Status CheckExact(ScalarOp op, int64_t a, int64_t b) {
   }
 }
 
-// Of two numbers, or of two bools, which compute as such.
+// Folds an operation on two numbers, or on two bools, which give bool.
 Folded FoldIntegers(ScalarOp op, DataType type, int64_t a, int64_t b) {
   if (!IsDefined(op, type)) return std::nullopt;
   if (ReturnsBool(op)) return Bool(TestInteger(op, a, b, type));
@@ -78,7 +78,7 @@ Folded FoldIntegers(ScalarOp op, DataType type, int64_t a, int64_t b) {
   return type == DataType::kBool ? Bool(result != 0) : Integer(result);
 }
 
-// Every operation but those of pairs of numbers and most functions of reals.
+// All operations except those on pairs of numbers and most real functions.
 bool IsFoldedHere(ScalarOp op) {
   switch (op) {
     case ScalarOp::kSqrt:
@@ -110,7 +110,7 @@ double CompileTimeScalar::AsDouble() const {
 std::optional<int64_t> CompileTimeScalar::AsInteger() const {
   if (const auto* integer = std::get_if<int64_t>(&value)) return *integer;
   const double real = std::get<double>(value);
-  constexpr double kExact = 9007199254740992.0;  // 2^53: every integer up to here is a double
+  constexpr double kExact = 9007199254740992.0;  // 2^53: all integers up to here are exact doubles
   if (!(std::fabs(real) <= kExact) || real != std::trunc(real)) return std::nullopt;
   return static_cast<int64_t>(real);
 }

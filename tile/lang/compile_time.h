@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of what is known when a function is bound: sizes, literals and what is computed from
-// them alone.
+// Compile-time arithmetic: sizes, constants, and values computed from them alone.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ namespace tartan::lang {
 
 struct CompileTimeScalar {
   std::variant<int64_t, double> value;
-  bool is_bool = false;  // the answer of a comparison or of logic; the value is 0 or 1
+  bool is_bool = false;  // the result of a comparison or of logic; the value is 0 or 1
 
   bool is_integer() const { return std::holds_alternative<int64_t>(value); }
   double AsDouble() const;
@@ -26,10 +25,10 @@ struct CompileTimeScalar {
   std::string ToString() const;
 };
 
-// The function's value as base/scalar_value.h defines it: of integers where that is exact, of bools
-// alone as bool, of doubles where an operand is one (then a bool counts as 0 or 1). nullopt for a
-// function (or a number of operands) that is not evaluated here. InvalidArgument where integers
-// overflow, are divided by zero or shifted by a negative count.
+// The function's value as base/scalar_value.h defines it: exact for integers, bool if all operands
+// are bools, double if an operand is one (a bool then counts as 0 or 1). nullopt for a function (or
+// operand count) that is not folded. InvalidArgument if integers overflow, are divided by zero, or
+// are shifted by a negative count.
 absl::StatusOr<std::optional<CompileTimeScalar>> FoldCall(
     absl::string_view function, absl::Span<const CompileTimeScalar> operands);
 

@@ -12,13 +12,13 @@
 namespace tartan::lang {
 namespace {
 
-// How a function is called: tensors first, then sizes.
+// The signature of a function: tensors first, then sizes.
 struct ComposedRow {
   absl::string_view name;
   size_t tensors;
   int sizes;  // kAny: any number
   absl::string_view usage;
-  absl::string_view text;  // empty: it depends on the ranks (TextOf)
+  absl::string_view text;  // empty: depends on the ranks (TextOf)
 };
 
 constexpr int kAny = -1;
@@ -55,8 +55,8 @@ const ComposedRow* FindRow(absl::string_view function) {
   return nullptr;
 }
 
-// A step of random numbers is an uint32 tensor of the sizes asked for and 3 more: random bits, and
-// the two words of the state that it was made with. The state is a counter in its first column.
+// A state of random numbers is a counter in the first column. A step is a uint32 tensor of the
+// requested sizes plus 3 elements: random bits, and the two words of its state.
 std::string StepText(absl::Span<const int64_t> sizes) {
   std::string text = R"(function (S[R, C]) -> (P) {
     Seed[i : 2] = =(S[i, 0]);
@@ -102,7 +102,7 @@ std::string TextOf(const ComposedRow& row, const TensorShape& shape,
   return std::string(row.text);
 }
 
-// "" where the function takes such a tensor and sizes, else what is wrong.
+// "" if the function accepts such a tensor and sizes, else the error.
 std::string Mismatch(const ComposedRow& row, const TensorShape& shape,
                      absl::Span<const int64_t> sizes) {
   if (row.sizes == 2) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of PlaidML's Tile that are compositions of others, each with a text of its own; private
-// to the binder.
+// Functions of PlaidML's Tile that are defined by Tile texts; private to the binder.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -24,7 +24,7 @@ class ContractionBinder {
   }
 
   absl::StatusOr<ir::ValueId> Bind() {
-    // Accesses are checked all, to report all errors; constraints need their index variables.
+    // Checks all accesses, to report all errors; constraints need their index variables.
     absl::Status accesses = BindOutput();
     for (const TensorAccess& input : source_.inputs) accesses.Update(BindInput(input));
     TARTAN_RETURN_IF_ERROR(accesses);
@@ -59,7 +59,7 @@ class ContractionBinder {
   ir::Contraction result_;
   std::vector<int64_t> dims_;
   IndexNames names_;
-  size_t accessed_variables_ = 0;                  // the first so many of names_ occur in an access
+  size_t accessed_variables_ = 0;  // the first accessed_variables_ of names_ occur in an access
   std::vector<math::RangeConstraint> all_bounds_;  // of accesses and constraints
 };
 
@@ -162,8 +162,8 @@ absl::Status ContractionBinder::CheckIndexSpace() {
   return source_.aggregation == Aggregation::kAssign ? CheckAssignment() : absl::OkStatus();
 }
 
-// An empty tensor has no valid index, and where every read is outside of its tensor all is padding:
-// both are meant. A constraint that takes all that is left away is not.
+// Empty tensors have no valid index, and if all reads are out of range, everything is padding; both
+// are intentional. A constraint that excludes all remaining points is not.
 absl::Status ContractionBinder::CheckConstraints() {
   if (source_.constraints.empty()) return absl::OkStatus();
   for (const math::RangeConstraint& bound : all_bounds_) {

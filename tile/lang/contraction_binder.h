@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contraction statements; private to the binder.
+// Binds contraction statements; private to the binder.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,9 +8,8 @@
 
 namespace tartan::lang {
 
-// Appends the contraction under the name `label`. An error where ranks, sizes or polynomials are
-// wrong, where an index variable has no bound, and where the aggregation '=' writes an element
-// twice.
+// Appends the contraction with the name `label`. Errors: wrong ranks, sizes or polynomials, an
+// unbounded index variable, or an element that the aggregation '=' writes twice.
 absl::StatusOr<ir::ValueId> BindContraction(const Contraction& contraction, Position position,
                                             absl::string_view label, Scope& scope);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// custom_gradient(Y, rule, X, ...): Y with a derivative that a function of the text gives; private
-// to the binder.
+// Binds custom_gradient(Y, rule, X, ...): Y with a gradient that a function of the text computes;
+// private to the binder.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -12,7 +12,7 @@ namespace tartan::lang {
 
 inline constexpr absl::string_view kCustomGradient = "custom_gradient";
 
-// `bound` has the arguments of `call`, but for the name of the rule in second place.
+// `bound` has the arguments of `call` without the second one, the rule's name.
 absl::StatusOr<Bound> BindCustomGradient(const Call& call, const BoundCall& bound, Scope& scope);
 
 }  // namespace tartan::lang

@@ -10,7 +10,7 @@
 namespace tartan::lang {
 namespace {
 
-// Longer lines are shown as a window around the caret.
+// Maximum length in characters; of longer lines a window around the caret is shown.
 constexpr size_t kMaxLine = 160;
 
 absl::string_view Line(absl::string_view text, int number) {
@@ -24,8 +24,8 @@ absl::string_view Line(absl::string_view text, int number) {
   return text;
 }
 
-// As wide as `text` on a terminal: tabs stay, other characters become blanks, and the later bytes
-// of a UTF-8 character nothing.
+// Blanks with the width of `text` on a terminal: tabs are kept, other characters become blanks, and
+// UTF-8 continuation bytes are dropped.
 std::string Blanks(absl::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that point into Tile text: "file:line:column: message", the line, a caret.
+// Formats messages about Tile text: "file:line:column: message", the line, a caret.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@ namespace tartan::lang {
 
 struct SourceText {
   absl::string_view file;
-  absl::string_view text;  // empty: messages come without the line and the caret
+  absl::string_view text;  // empty: messages have no line and caret
 };
 
 // Without a final newline. A position without a line gives "file: message".
 std::string FormatDiagnostic(const SourceText& source, Position position,
                              absl::string_view message);
 
-// The same as an InvalidArgument.
+// The same as an InvalidArgument status.
 absl::Status ErrorAt(const SourceText& source, Position position, absl::string_view message);
 
-// The candidate that looks most like `name`, or "" where none is close.
+// The candidate most similar to `name`, or "" if none is close.
 std::string NearestName(absl::string_view name, absl::Span<const absl::string_view> candidates);
 
 }  // namespace tartan::lang

@@ -17,7 +17,7 @@ namespace {
 
 class ExpressionBinder {
  public:
-  // A name that is a size and a tensor is the size if `is_size`, else the tensor.
+  // A name that is both a size and a tensor denotes the size if `is_size`, else the tensor.
   ExpressionBinder(const std::string& target, Scope& scope, bool is_size)
       : target_(target), scope_(scope), is_size_(is_size) {}
 
@@ -40,8 +40,8 @@ class ExpressionBinder {
   absl::StatusOr<Bound> BindScalarOp(ScalarOp op, const BoundCall& call);
   absl::Status UnknownFunction(const Call& call, Position position);
 
-  // The branch that a condition known at compile time takes, if the other one would not change
-  // its type or shape.
+  // The branch that a compile-time condition selects, if the other one would not change the type or
+  // shape.
   const Bound* ChosenBranch(const BoundCall& call) const;
 
   const std::string& target_;
@@ -85,7 +85,7 @@ absl::StatusOr<Bound> ExpressionBinder::BindCall(const Call& call, Position posi
   absl::Status status;
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const Expr& argument = *call.arguments[i];
-    // The name of a rule is not bound; errors of all arguments are reported.
+    // The name of a rule is not bound. Errors of all arguments are reported.
     absl::StatusOr<Bound> bound = Bound{Failed()};
     if (call.function != kCustomGradient || i != 1) bound = Bind(argument, false);
     status.Update(bound.status());
@@ -236,7 +236,7 @@ absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scop
 
 namespace {
 
-// Whether the polynomial is one of integers, over one denominator, that 64 bits hold.
+// Whether the polynomial has integer coefficients of 64 bits over one common denominator.
 bool FitsOverOneDenominator(const math::Affine& poly) {
   math::Rational denominator(poly.constant.denominator(), 1);
   for (const math::Rational& coefficient : poly.coefficients) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of elementwise statements and of sizes; private to the binder.
+// Binds expressions of elementwise statements and of sizes; private to the binder.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,14 @@ namespace tartan::lang {
 // The value of `expr`; operations are appended to the scope's program, the last one named `target`.
 absl::StatusOr<Bound> BindExpression(const Expr& expr, const std::string& target, Scope& scope);
 
-// A size or the bound of a constraint: an integer known at compile time. `what` names it in
-// messages.
+// A size or the bound of a constraint: a compile-time integer. `what` names it in messages.
 absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scope& scope);
 
 // Index variables of one contraction in order of appearance.
 using IndexNames = std::vector<std::string>;
 
-// An index polynomial, where '/' is exact: x/3 and 1/3*x have a rational coefficient. An error
-// where it cannot be an integer anywhere. Adds new variables to `names`.
+// An index polynomial, with exact '/': x/3 and 1/3*x have a rational coefficient. An error if it is
+// never an integer. Adds new variables to `names`.
 absl::StatusOr<math::Affine> BindPolynomial(const Expr& expr, Scope& scope, IndexNames& names);
 
 }  // namespace tartan::lang

@@ -14,8 +14,8 @@ namespace {
 
 using math::Affine;
 using math::Rational;
-// Each variable is alone in some polynomial, as it mostly is: they determine it, and there is
-// nothing to solve.
+// Fast path: each variable is alone in some polynomial, so the polynomials determine it without
+// solving a system.
 bool IsEachAlone(absl::Span<const Affine> polys, int count) {
   std::vector<bool> is_alone(count, false);
   for (const Affine& poly : polys) {
@@ -24,14 +24,14 @@ bool IsEachAlone(absl::Span<const Affine> polys, int count) {
   return std::find(is_alone.begin(), is_alone.end(), false) == is_alone.end();
 }
 
-// Whether the polynomials determine each variable by itself.
+// Whether the polynomials determine each variable.
 std::vector<bool> FixedVariables(const math::Echelon& echelon, int count) {
   std::vector<bool> fixed;
   for (int i = 0; i < count; ++i) fixed.push_back(echelon.RowOf(i) >= 0);
   return fixed;
 }
 
-// How many values each variable takes, where a constraint says so directly.
+// The number of values of each variable, if a single constraint determines it.
 std::vector<std::optional<int64_t>> DirectRanges(
     absl::Span<const math::RangeConstraint> constraints, int count) {
   std::vector<std::optional<int64_t>> ranges(count);
@@ -48,7 +48,7 @@ std::vector<std::optional<int64_t>> DirectRanges(
 
 Rational Magnitude(const Rational& x) { return x < Rational(0) ? -x : x; }
 
-// Like the digits of a number: 6*i + 2*j + k with j < 3 and k < 2 tells i, j and k.
+// Like digits of a number: 6*i + 2*j + k with j < 3 and k < 2 determines i, j and k.
 bool IsMixedRadix(const Affine& poly, const std::vector<bool>& known,
                   const std::vector<std::optional<int64_t>>& ranges, std::vector<int>* digits) {
   digits->clear();
@@ -58,7 +58,7 @@ bool IsMixedRadix(const Affine& poly, const std::vector<bool>& known,
   std::sort(digits->begin(), digits->end(), [&](int a, int b) {
     return Magnitude(poly.coefficient(a)) < Magnitude(poly.coefficient(b));
   });
-  Rational reach = 0;  // the most that the smaller digits add up to
+  Rational reach = 0;  // maximum total of the smaller digits
   for (size_t d = 0; d < digits->size(); ++d) {
     const int variable = (*digits)[d];
     const Rational weight = Magnitude(poly.coefficient(variable));
@@ -71,7 +71,7 @@ bool IsMixedRadix(const Affine& poly, const std::vector<bool>& known,
   return true;
 }
 
-// True where the output polynomials tell all variables apart as they stand, which they mostly do.
+// True if the output polynomials determine all variables without a search, as in most contractions.
 bool OutputDeterminesIndices(absl::Span<const Affine> output,
                              absl::Span<const math::RangeConstraint> bounds, int count) {
   if (IsEachAlone(output, count)) return true;
@@ -102,8 +102,7 @@ int64_t CommonDenominator(const Affine& poly) {
   return denominator;
 }
 
-// Appends what makes the index in range, and an integer: one with fractions equals a variable of
-// its own.
+// Requires the index to be in range and an integer: an index with fractions equals a new variable.
 void AddAccess(const Affine& poly, int64_t range, int* variables,
                std::vector<math::RangeConstraint>* ranges) {
   ranges->push_back({poly, range});
@@ -112,7 +111,7 @@ void AddAccess(const Affine& poly, int64_t range, int* variables,
   ranges->push_back({Affine::Variable((*variables)++, denominator) - poly * denominator, 1});
 }
 
-// A point of all ranges, in `point`.
+// Searches a point within all ranges.
 math::Answer FindIn(absl::Span<const math::RangeConstraint> ranges, int variables, int64_t& budget,
                     std::vector<int64_t>& point) {
   std::vector<math::LinearConstraint> linear;
@@ -129,8 +128,8 @@ math::Answer FindIn(absl::Span<const math::RangeConstraint> ranges, int variable
   return math::FindPoint(linear, box, budget, point);
 }
 
-// Pairs of valid points that write one element: variables 0 … count-1 are the first point, those
-// from count the second, and behind them each index with fractions has a variable that equals it.
+// Pairs of valid points that write one element. Variables 0 … count-1 are the first point, the next
+// `count` the second; then follows a variable for each index with fractions.
 class PairSpace {
  public:
   PairSpace(absl::Span<const Affine> output, absl::Span<const math::RangeConstraint> accesses,
@@ -150,7 +149,7 @@ class PairSpace {
     }
   }
 
-  // A pair in which the first different variable is `variable`, where the second point is greater.
+  // Searches a pair that first differs in `variable`, where the second point is greater.
   math::Answer Find(int variable, int64_t& budget, Collision& collision) const {
     std::vector<math::RangeConstraint> ranges = ranges_;
     for (int i = 0; i < variable; ++i) ranges.push_back({Difference(i), 1});
@@ -183,7 +182,7 @@ class PairSpace {
 int FindUnboundedIndex(absl::Span<const Affine> bounded, int count) {
   if (IsEachAlone(bounded, count)) return -1;
   const std::optional<math::Echelon> echelon = math::RowEchelon(bounded, count);
-  // Beyond 64 bits there is no answer here; the exact bounds computed later decide.
+  // On 64-bit overflow there is no answer here; the exact bounds computed later decide.
   if (!echelon.has_value() || static_cast<int>(echelon->rows.size()) == count) return -1;
   const std::vector<bool> fixed = FixedVariables(*echelon, count);
   return static_cast<int>(std::find(fixed.rbegin(), fixed.rend(), false).base() - fixed.begin()) -

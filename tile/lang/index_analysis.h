@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about the index space of one contraction that its polynomials alone answer.
+// Analysis of one contraction's index space by its polynomials alone.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tartan::lang {
 
-// An index variable that no set of bounded polynomials holds fast, so that infinitely many of its
-// values are valid; -1 where every one of the `count` variables is bounded.
+// An index variable that the bounded polynomials do not bound, so that infinitely many values are
+// valid; -1 if each of the `count` variables is bounded.
 int FindUnboundedIndex(absl::Span<const math::Affine> bounded, int count);
 
-// Searches a valid point: each index of `accesses` is an integer in its range, and `constraints`
-// hold. kUnknown where the search takes too long.
+// Searches a valid point: each index of `accesses` is an integer in range, and `constraints` hold.
+// kUnknown if the search takes too long.
 math::Answer HasValidPoint(absl::Span<const math::RangeConstraint> accesses,
                            absl::Span<const math::RangeConstraint> constraints, int count);
 
@@ -26,8 +26,8 @@ struct Collision {
   std::vector<int64_t> second;
 };
 
-// Whether there are such points; kUnknown where the search takes too long. `accesses` are the
-// indices of all tensors, which must be integers in their ranges; `constraints` are the others.
+// Searches such points; kUnknown if the search takes too long. `accesses` are the indices of all
+// tensors, which must be integers in range; `constraints` are the other conditions.
 math::Answer FindCollision(absl::Span<const math::Affine> output,
                            absl::Span<const math::RangeConstraint> accesses,
                            absl::Span<const math::RangeConstraint> constraints, int count,

@@ -16,14 +16,14 @@ namespace {
 
 constexpr int kAny = -1;
 
-// A special operation: tensors first, then integers known at compile time.
+// A special operation: tensors first, then compile-time integers.
 struct SpecialRow {
   absl::string_view name;
   ir::SpecialKind kind;
   int tensors;
   int min_params;
   int max_params;   // kAny: no limit
-  int axis_tensor;  // the tensor whose axis params[0] is; kAny: params[0] is no axis
+  int axis_tensor;  // the tensor of which params[0] is an axis; kAny: params[0] is not an axis
   absl::string_view usage;
 };
 
@@ -44,7 +44,7 @@ constexpr SpecialRow kSpecials[] = {
     {"cumprod", Kind::kCumProd, 1, 1, 3, 0, "cumprod(T, axis[, exclusive[, reverse]])"},
     {"prng", Kind::kPrng, 1, 0, kAny, kAny, "prng(seed, size, ...)"}};
 
-// Functions that are no operation of their own.
+// Functions without a special operation of their own.
 constexpr absl::string_view kOthers[] = {
     "as_bfloat", "as_bool", "as_float",      "as_int", "as_uint",   "element", kCustomGradient,
     "mad",       "shape",   "stop_gradient", "tuple",  "broadcast", "match"};
@@ -111,14 +111,14 @@ absl::StatusOr<Bound> BindSpecial(const BoundCall& call, const SpecialRow& row, 
   return Bound{*value};
 }
 
-// The type that a cast names by family and bits; kInvalid where there is none.
+// The type that a cast names by family and bits; kInvalid if there is none.
 DataType CastType(absl::string_view function, int64_t bits) {
   const absl::string_view family = function.substr(3);  // after "as_"
   return DataTypeFromName(absl::StrCat(family, bits));
 }
 
-// The size that sizes are broadcast to, or the one that all of them are. A number while the
-// function is bound.
+// The size to which sizes broadcast (broadcast), or the size that all must equal (match). A
+// compile-time number.
 absl::StatusOr<Bound> BindCommonSize(const BoundCall& call, Scope& scope) {
   const bool may_be_one = call.function == kBroadcast;
   int64_t common = 1;
@@ -139,7 +139,7 @@ absl::StatusOr<Bound> BindCommonSize(const BoundCall& call, Scope& scope) {
   return Bound{CompileTimeScalar{common}};
 }
 
-// A literal can be given its type without a cast when the type holds it as it is.
+// A constant can take its type without a cast if the type represents it exactly.
 bool HoldsExactly(DataType type, const CompileTimeScalar& scalar) {
   if (type == DataType::kFloat32 || type == DataType::kFloat64) {
     return !scalar.is_integer() || std::fabs(scalar.AsDouble()) <= 16777216.0;
@@ -181,7 +181,7 @@ absl::StatusOr<Bound> BindCast(const BoundCall& call, Scope& scope) {
   return Bound{*value};
 }
 
-// shape(T): its sizes as an int32 vector, chosen by position: i == 0 ? d0 : i == 1 ? d1 : …
+// shape(T): its sizes as an int32 vector, selected by position: i == 0 ? d0 : i == 1 ? d1 : …
 absl::StatusOr<Bound> BindShape(const BoundCall& call, Scope& scope) {
   if (call.arguments.size() != 1) return WrongCount(call, scope, "shape(T)");
   TARTAN_ASSIGN_OR_RETURN(const ir::ValueId operand,
@@ -298,7 +298,7 @@ absl::StatusOr<Bound> BindIntrinsic(const BoundCall& call, Scope& scope) {
 
 std::optional<ScalarOp> ScalarFunction(absl::string_view function) {
   if (function == "select") return ScalarOp::kSelect;
-  // A cast needs a type: as_float and its kin.
+  // A cast needs a type: as_float and similar functions.
   if (function == tartan::Name(ScalarOp::kCast)) return std::nullopt;
   const std::optional<ScalarOp> op = ScalarOpFromName(function);
   return op.has_value() && IsOfKernels(*op) ? std::nullopt : op;

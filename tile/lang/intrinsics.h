@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of Tile that are no scalar functions of base/scalar_op.h: casts, views, gather and
+// Tile's functions other than the scalar functions of base/scalar_op.h: casts, views, gather and
 // scatter, sorting, scans, random numbers, tuples and assertions.
 #pragma once
 
@@ -18,10 +18,10 @@ bool IsIntrinsic(absl::string_view function);
 
 absl::StatusOr<Bound> BindIntrinsic(const BoundCall& call, Scope& scope);
 
-// The scalar function that `function` names, "select" and the like included.
+// The scalar function of that name, including aliases such as "select".
 std::optional<ScalarOp> ScalarFunction(absl::string_view function);
 
-// Every function's name, sorted, to suggest from.
+// All function names, sorted, for suggestions.
 std::vector<absl::string_view> FunctionNames();
 
 }  // namespace tartan::lang

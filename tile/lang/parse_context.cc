@@ -41,7 +41,7 @@ void ParseContext::Advance(absl::string_view text) {
 Position ParseContext::EndOfCode() const {
   const absl::string_view code =
       absl::StripTrailingAsciiWhitespace(source_.text.substr(0, offset_));
-  const size_t line_start = code.rfind('\n') + 1;  // 0 where there is none
+  const size_t line_start = code.rfind('\n') + 1;  // 0 if there is none
   const auto lines = std::count(code.begin(), code.end(), '\n');
   return {static_cast<int>(lines) + 1, static_cast<int>(code.size() - line_start) + 1};
 }
@@ -121,7 +121,7 @@ ParsedExpr ParseContext::NameOf(const SourceRange& range, std::string name) {
 ParsedExpr ParseContext::Unary(const SourceRange& range, absl::string_view function,
                                ParsedExpr operand) {
   if (function == "neg" && operand.expr != nullptr) {
-    // A sign belongs to its number.
+    // A sign before a number belongs to the number.
     if (const auto* literal = std::get_if<IntLiteral>(&operand.expr->node)) {
       if (literal->value != std::numeric_limits<int64_t>::min()) {
         return Integer(range, -literal->value);
@@ -160,7 +160,7 @@ ParsedExpr ParseContext::CallOf(const SourceRange& range, std::string function,
   if (height >= kMaxHeight) {
     Stop(range.begin, absl::StrCat("the expression has more than ", kMaxHeight,
                                    " levels: split it into several statements"));
-    // The tree is given up; the literal keeps it well formed until the parser ends.
+    // The tree is discarded; the constant keeps it well-formed until the parser ends.
     return Integer(range, 0);
   }
   return {Make(range.begin, std::move(call)), height + 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lexer and the grammar share while one text is parsed; private to the parser.
+// State that the lexer and the grammar share while one text is parsed; private to the parser.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace tartan::lang {
 
-// A stretch of the text; the grammar's location type.
+// A range of the text; the grammar's location type.
 struct SourceRange {
   Position begin;
   Position end;  // one past the last character
 };
 
-// An expression under construction and the height of its tree, which is bounded so that code that
-// walks trees may recurse.
+// An expression under construction and the height of its tree, which is bounded so that code may
+// recurse over trees.
 struct ParsedExpr {
   ExprPtr expr;
   int height = 0;
@@ -31,24 +31,24 @@ class ParseContext {
  public:
   ParseContext(absl::string_view text, absl::string_view file) : source_{file, text} {}
 
-  // The lexer: moves over `text`; range() is then its place.
+  // For the lexer: advances over `text`, which becomes range().
   void Advance(absl::string_view text);
   const SourceRange& range() const { return range_; }
   size_t offset() const { return offset_; }  // of the first character of the current token
-  // After the last character before the current token that is no white space.
+  // The position after the last non-blank character before the current token.
   Position EndOfCode() const;
-  // The lexer: counts what makes the parser's stack grow; reports where that is too much.
+  // For the lexer: counts tokens that grow the parser's stack, and reports when there are too many.
   void CountNesting(char token);
 
-  // After the tenth error the lexer ends the text.
+  // Reports an error. After the tenth one the lexer ends the text.
   void Report(Position position, absl::string_view message);
-  // Reports, and ends the text at once.
+  // Reports an error, and ends the text at once.
   void Stop(Position position, absl::string_view message);
   bool stopped() const { return stopped_; }
   const std::vector<std::string>& errors() const { return errors_; }
   const SourceText& source() const { return source_; }
 
-  // The grammar: builds trees.
+  // For the grammar: builders of trees.
   ParsedExpr Integer(const SourceRange& range, int64_t value);
   ParsedExpr Float(const SourceRange& range, double value);
   ParsedExpr NameOf(const SourceRange& range, std::string name);
@@ -60,7 +60,7 @@ class ParseContext {
 
   // Ends the function whose outputs and statements are in `current`.
   void EndFunction(Position position, std::string name, std::vector<Parameter> inputs);
-  // The function without a name, with the others among its rules. Reports where there is none.
+  // The main function, with the named functions as its rules. Reports if there is none.
   Function TakeFunction();
 
   Function current;  // the function being parsed
@@ -79,8 +79,8 @@ class ParseContext {
   absl::flat_hash_map<std::string, int> function_lines_;  // by name
 };
 
-// The text of a syntax error: what stands there (`got`, its token's name `got_kind`), what could
-// stand there, and the text before it.
+// The text of a syntax error. `got` is the unexpected token and `got_kind` its token name;
+// `expected` are the valid tokens, and `before` is the text before it.
 std::string ExplainSyntaxError(absl::string_view got, absl::string_view got_kind,
                                const std::vector<absl::string_view>& expected,
                                absl::string_view before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile text to syntax tree.
+// Parses Tile text into a syntax tree.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace tartan::lang {
 
-// `file` appears in messages ("file:line:column: …", then the line and a caret). Reports every
-// syntax error it can recover from, at most ten. Thread-safe. InvalidArgument on failure.
+// `file` appears in messages ("file:line:column: …", then the line and a caret). InvalidArgument on
+// failure, with every syntax error from which the parser can recover, at most ten. Thread-safe.
 absl::StatusOr<Function> Parse(absl::string_view text, absl::string_view file = "tile");
 
-// Text that parses back to an equal tree (positions aside).
+// Text that parses to an equal tree (up to positions).
 std::string Print(const Function& function);
 
 }  // namespace tartan::lang

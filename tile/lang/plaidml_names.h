@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that other languages have, PlaidML's Tile among them, and what to write here instead.
+// Suggests replacements for functions of other languages, such as PlaidML's Tile.
 #pragma once
 
 #include "absl/strings/string_view.h"
 
 namespace tartan::lang {
 
-// "write …" for a function that is known elsewhere, "" for others.
+// "write …" for a function known from other languages, "" otherwise.
 absl::string_view AdviceOnFunction(absl::string_view name);
 
 }  // namespace tartan::lang

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Syntax tree to canonical text: one statement a line, as few parentheses as the grammar allows.
+// Prints a syntax tree as canonical text: one statement per line, with minimal parentheses.
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -12,7 +12,7 @@
 namespace tartan::lang {
 namespace {
 
-// How tightly an expression holds together; the order of grammar.y.
+// Operator precedences, in the order of grammar.y.
 enum Precedence {
   kTernary,
   kOrOr,
@@ -70,7 +70,7 @@ bool IsNumber(const Expr& expr) {
          std::holds_alternative<FloatLiteral>(expr.node);
 }
 
-// The shortest text that reads back as the same double.
+// The shortest text that parses to the same double.
 std::string FloatText(double value) {
   if (std::isnan(value)) return std::signbit(value) ? "-nan()" : "nan()";
   if (std::isinf(value)) return value < 0 ? "-inf()" : "inf()";
@@ -118,7 +118,7 @@ class Printer {
 };
 
 void Printer::PrintBinary(const Call& call, const Operator& op) {
-  // Comparisons do not associate: both sides must hold together more tightly.
+  // Comparisons do not associate: both operands need a higher precedence.
   const bool chains = op.precedence != kEquality && op.precedence != kComparison;
   const auto tighter = static_cast<Precedence>(op.precedence + 1);
   Print(*call.arguments[0], chains ? op.precedence : tighter);
@@ -136,7 +136,7 @@ void Printer::PrintCall(const Call& call, Precedence context) {
   const Operator* binary = call.arguments.size() == 2 ? Find(kBinary, call.function) : nullptr;
   const Operator* prefix =
       call.arguments.size() == 1 ? Find(kPrefixOperators, call.function) : nullptr;
-  // "-3" would read back as a literal.
+  // "-3" would parse as a number.
   if (prefix != nullptr && call.function == "neg" && IsNumber(*call.arguments[0])) prefix = nullptr;
   if (binary != nullptr) {
     parenthesized(binary->precedence, [&] { PrintBinary(call, *binary); });

@@ -11,7 +11,7 @@
 namespace tartan::lang {
 namespace {
 
-// " in line 3", where there is a text.
+// " in line 3", if there is a text.
 std::string InLine(const Definition& definition) {
   return definition.position.line == 0 ? "" : absl::StrCat(" in line ", definition.position.line);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of a function while it is bound and what they stand for; private to the binder.
+// The names of a function and their values during binding; private to the binder.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@
 
 namespace tartan::lang {
 
-// What has no value because of an error that was reported.
+// A value that is missing because of a reported error.
 struct Failed {};
 
-// A tensor, a number known at compile time, or a tuple of those.
+// A tensor, a compile-time number, or a tuple of these.
 struct Bound {
   std::variant<ir::ValueId, CompileTimeScalar, std::vector<Bound>, Failed> value;
 
@@ -34,13 +34,13 @@ struct Bound {
   bool failed() const { return std::holds_alternative<Failed>(value); }
 };
 
-// A call whose arguments are bound already.
+// A call whose arguments are bound.
 struct BoundCall {
   absl::string_view function;
   Position position;
   absl::Span<const Bound> arguments;
   absl::Span<const Position> argument_positions;
-  std::string name;  // of the value it makes
+  std::string name;  // of the resulting value
 };
 
 struct Definition {
@@ -48,8 +48,8 @@ struct Definition {
   Position position;
 };
 
-// Binds the function of the text that has this name, a rule of custom_gradient. NotFound where
-// there is none, with a message without a place; other errors have theirs.
+// Binds the function of the text with this name, a rule of custom_gradient. NotFound, without a
+// position in the message, if there is none; other errors have positions.
 using RuleBinder = std::function<absl::StatusOr<ir::Program>(const std::string& name,
                                                              absl::Span<const TensorShape> shapes)>;
 
@@ -57,8 +57,8 @@ using RuleBinder = std::function<absl::StatusOr<ir::Program>(const std::string& 
 using FunctionProgram = std::function<absl::StatusOr<ir::Program>(
     const Function& function, absl::Span<const TensorShape> shapes)>;
 
-// Errors are kept here, so that binding can go on behind them: a function that fails returns
-// Cancelled, which says no more than that there is a reason in errors() already.
+// Collects errors, so that binding can continue after them. A function that fails returns
+// Cancelled; the reason is in errors().
 class Scope {
  public:
   Scope(SourceText source, RuleBinder rules, FunctionProgram functions, bool refuses_infeasible)
@@ -71,42 +71,42 @@ class Scope {
 
   // Reports an error, and returns Cancelled.
   absl::Status Error(Position position, absl::string_view message);
-  // The same for an error of the builder, at a place of the text.
+  // The same for an error of the builder, at a position of the text.
   absl::Status At(Position position, const absl::Status& status);
-  // The same for an error that has its place in its message.
+  // The same for an error whose message contains its position.
   absl::Status Report(absl::Status status);
-  // All messages, in the order of the reports, with the code of the first; OK where there is none.
+  // All messages, in the order of the reports, with the code of the first; OK if there is none.
   absl::Status errors() const;
-  // So many errors that nobody would read more.
+  // Whether there are too many errors to continue.
   bool gives_up() const { return errors_.size() >= kMaxErrors; }
 
-  // An error where the name is taken. A tensor may have the name of a size. A scalar integer may
-  // only if it is known to be the same number, because both could be meant where a size is written.
+  // Defines a name; an error if it is taken. A tensor may have the name of a size. A scalar integer
+  // may only if it is known to equal the size, because where a size is written both could be meant.
   absl::Status Define(const std::string& name, Definition definition);
   absl::Status DefineSize(const std::string& name, Definition definition);
-  // Where a tensor and a size have one name, Find returns the tensor and FindSize the size.
+  // If a tensor and a size have the same name, Find returns the tensor and FindSize the size.
   const Definition* Find(absl::string_view name) const;
   const Definition* FindSize(absl::string_view name) const;
-  // Reports where there is no such name, and suggests one. Fails for a failed one, too.
+  // Reports an unknown name with a suggestion. Also fails for a name whose statement failed.
   absl::StatusOr<const Definition*> Resolve(absl::string_view name, Position position,
                                             bool is_size = false);
 
   // The tensor; a number becomes a scalar tensor, a tuple is an error.
   absl::StatusOr<ir::ValueId> Tensor(const Bound& bound, Position position);
 
-  // The number or the scalar constant that is bound to a name; nullopt for other tensors.
+  // The number or scalar constant bound to a name; nullopt for other tensors.
   std::optional<CompileTimeScalar> Number(const Bound& bound) const;
 
   const RuleBinder& rules() const { return rules_; }
   const FunctionProgram& functions() const { return functions_; }
-  // A constraint that no index satisfies is an error (CheckConstraints).
+  // Whether an infeasible constraint is an error (CheckConstraints).
   bool refuses_infeasible() const { return refuses_infeasible_; }
 
   // A name for an intermediate value, "O_1", "O_2" …; never one that the text uses.
   void Reserve(absl::string_view name) { reserved_.emplace(name); }
   std::string IntermediateName(absl::string_view target);
 
-  // Ends the use of the scope.
+  // Finishes the program; the scope cannot be used any more.
   absl::StatusOr<ir::Program> Build() && { return std::move(builder_).Build(); }
 
  private:
@@ -122,7 +122,7 @@ class Scope {
   std::vector<absl::Status> errors_;
   ir::ProgramBuilder builder_;
   absl::flat_hash_map<std::string, Definition> definitions_;
-  absl::flat_hash_map<std::string, Definition> sizes_;  // symbols of inputs
+  absl::flat_hash_map<std::string, Definition> sizes_;  // size symbols of inputs
   absl::flat_hash_set<std::string> reserved_;
   absl::flat_hash_map<std::string, int> counters_;
 };

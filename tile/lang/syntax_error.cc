@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a syntax error says: the rule that was broken where it can be guessed, else what was
-// expected.
+// The message of a syntax error: the broken rule if it can be guessed, otherwise the expected
+// tokens.
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -24,12 +24,12 @@ std::string Capitalized(absl::string_view name) {
   return result;
 }
 
-// The statement that the end of `before` belongs to.
+// The statement to which the end of `before` belongs.
 absl::string_view CurrentStatement(absl::string_view before) {
   return before.substr(before.find_last_of(";{") + 1);
 }
 
-// "" where no rule is recognised.
+// "" if no rule is recognised.
 std::string BrokenRule(absl::string_view got, absl::string_view kind, const Names& expected,
                        absl::string_view before) {
   const absl::string_view statement = CurrentStatement(before);
@@ -84,7 +84,7 @@ std::string BrokenRule(absl::string_view got, absl::string_view kind, const Name
   return "";
 }
 
-// What a reader understands: single tokens quoted, families by their name.
+// The expected tokens in readable form: single tokens quoted, families by their name.
 std::string Describe(const Names& expected) {
   Names shown;
   const bool expression = Contains(expected, "~") && Contains(expected, "number");
