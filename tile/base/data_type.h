@@ -9,7 +9,7 @@
 
 namespace tartan {
 
-// The values equal those of proto::DataType.
+// The values are equal to the values of proto::DataType.
 enum class DataType : uint8_t {
   kInvalid = 0,
   kBool = 1,  // one byte, 0 or 1

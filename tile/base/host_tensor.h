@@ -35,7 +35,8 @@ class HostTensor {
   int64_t element_count() const { return shape_.element_count(); }
   absl::Span<const uint8_t> bytes() const { return bytes_; }
 
-  // Whether this object is the only owner of the memory, so that its last reader may modify it.
+  // Returns whether this object is the only owner of the memory, so that its last reader may modify
+  // it.
   bool is_unshared() const { return owner_.use_count() == 1; }
 
   // The element at a flat index, converted. GetInt is exact for 64-bit integers (uint64 as bits).

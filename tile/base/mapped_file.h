@@ -21,7 +21,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // Whether some mapped file contains all of `bytes`.
+  // Returns whether some mapped file contains all of `bytes`.
   static bool Holds(absl::Span<const uint8_t> bytes);
 
   // Releases the pages of `bytes` if they are in a mapped file; the next access reads them from the

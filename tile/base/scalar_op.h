@@ -95,10 +95,11 @@ absl::string_view Name(ScalarOp op);
 
 std::optional<ScalarOp> ScalarOpFromName(absl::string_view name);
 
-// Whether the result is bool: kEqual … kGreaterEqual, kLogical*, kIsNan, kIsInf.
+// Returns whether the result is bool: kEqual … kGreaterEqual, kLogical*, kIsNan, kIsInf.
 bool ReturnsBool(ScalarOp op);
 
-// Whether only compiler passes create the operation; its result type differs from its operands'.
+// Returns whether only compiler passes create the operation; its result type differs from its
+// operands'.
 bool IsOfKernels(ScalarOp op);
 
 // The result type for operands of `type` (for kSelect, of the last two): bool for predicates, the

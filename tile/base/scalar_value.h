@@ -67,11 +67,11 @@ Scalar ConvertScalar(Scalar value, DataType from, DataType to);
 // `type`.
 Scalar EvaluateScalar(ScalarOp op, DataType type, absl::Span<const Scalar> operands);
 
-// Whether the operation is defined for operands of the type: kSqrt, kExp and similar need floats,
-// bit operations integers or bool, shifts integers, logic bool.
+// Returns whether the operation is defined for operands of the type: kSqrt, kExp and similar need
+// floats, bit operations integers or bool, shifts integers, logic bool.
 bool IsDefined(ScalarOp op, DataType type);
 
-// Whether the function takes only floats: kSqrt, kRecip, kExp … kErf, kSigmoid, kAtan2.
+// Returns whether the function takes only floats: kSqrt, kRecip, kExp … kErf, kSigmoid, kAtan2.
 bool IsFloatFunction(ScalarOp op);
 
 }  // namespace tartan

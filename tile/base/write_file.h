@@ -16,7 +16,8 @@ namespace tartan {
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> pieces);
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
-// Whether WriteFile can succeed, as far as can be checked; to be called before long computations.
+// Checks whether WriteFile can succeed, as far as can be known; to be called before long
+// computations.
 absl::Status CheckWritable(const std::string& path);
 
 }  // namespace tartan

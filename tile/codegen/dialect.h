@@ -14,7 +14,7 @@
 
 namespace tartan::codegen {
 
-// How tightly the outermost operator of a printed expression binds, as in C.
+// Precedence of the outermost operator of a printed expression, as in C.
 enum class Precedence : uint8_t {
   kConditional,
   kLogicalOr,

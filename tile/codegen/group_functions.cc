@@ -20,9 +20,11 @@ constexpr const char* kPool = "work_pool";
 constexpr const char* kTeam = "work_team";
 constexpr const char* kWorkItem = "work_item";
 constexpr const char* kPhase = "work_phase";
-// Variables of the loop over a batch of launches: the current launch, the number of launches, the
-// arguments of the current one, the arguments of the next one in the table, the table's stride
-// between launches, and the word of these arguments that the work-item has preloaded.
+// Variables of the loop over a batch of launches:
+// - kLaunch, kLaunches: the number of the current launch, and the number of launches;
+// - kArguments, kNext: the arguments of the current launch, and of the next one in the table;
+// - kStride: the table's stride between launches;
+// - kAhead: the word of the next arguments that the work-item has preloaded.
 constexpr const char* kLaunch = "work_launch";
 constexpr const char* kLaunches = "work_launches";
 constexpr const char* kArguments = "work_arguments";

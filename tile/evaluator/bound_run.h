@@ -16,8 +16,8 @@ namespace tartan::evaluator {
 // updates of the states. Other memory of an execution belongs to this object.
 class BoundRun {
  public:
-  // `states`: one buffer per state of the program, in the order of its inputs, at least as large as
-  // the state; otherwise InvalidArgument. `shared`: arenas that executions in the same queue share;
+  // `states`: one buffer per state of the program, in the order of its inputs, no smaller than the
+  // state; otherwise InvalidArgument. `shared`: arenas that executions in the same queue share;
   // missing ones are added. Null: the object has its own memory. Outputs are valid until the next
   // execution.
   static absl::StatusOr<std::unique_ptr<BoundRun>> Create(

@@ -20,7 +20,7 @@ absl::Status RunOnce(const CompiledProgram& program, const compiler::LaunchStep&
                      hal::Queue& queue) {
   const compiler::KernelList& list = program.list();
   Buffers buffers(list.buffers.size());
-  // With sizes of zero the kernels compute nothing.
+  // Kernels with size arguments are launched with sizes of zero, and compute nothing.
   const bool is_sized = !launch.sizes.empty();
   for (int buffer : launch.buffers) {
     if (buffers[buffer] != nullptr) continue;
@@ -49,8 +49,7 @@ bool IsLarge(const std::array<int64_t, 3>& global_size) {
   return *std::max_element(global_size.begin(), global_size.end()) > 0xFFFF;
 }
 
-// The launch of each kernel with the least work, and one more for kernels that also have large
-// grids.
+// The smallest launch of each kernel by work, and one more for kernels that also have large grids.
 std::vector<const compiler::LaunchStep*> LaunchesToRun(const CompiledProgram& program) {
   const compiler::KernelList& list = program.list();
   std::vector<const compiler::LaunchStep*> launches;

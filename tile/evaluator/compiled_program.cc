@@ -114,8 +114,8 @@ std::vector<int> AllOf(const compiler::KernelList& list, const compiler::Step& s
   return std::move(buffers.read);
 }
 
-// Outputs of at least this size (bytes) are returned without a copy; allocations so large have
-// pages of their own.
+// Minimum bytes of an output that is returned without a copy; allocations so large have pages of
+// their own.
 constexpr int64_t kLeastLentBytes = int64_t{1} << 21;
 
 std::vector<int> LentOutputs(const compiler::KernelList& list, const hal::DeviceInfo& info) {

@@ -83,8 +83,8 @@ class CompiledProgram {
   // One per kernel of the list; empty after Plan.
   const std::vector<BuiltKernel>& kernels() const { return kernels_; }
   double compile_ms() const { return compile_ms_; }
-  // Whether no launch makes the driver compile: all kernels came from disk, or CompileKernels
-  // (compile_kernels.h) has run.
+  // Returns whether no launch makes the driver compile: all kernels came from disk, or
+  // CompileKernels (compile_kernels.h) has run.
   bool has_all_kernels() const { return has_all_kernels_; }
   void SetHasAllKernels() const { has_all_kernels_ = true; }
   int64_t launches_per_run() const;
@@ -99,10 +99,11 @@ class CompiledProgram {
   // values computed from constants alone. In the order of list().
   const std::vector<int>& resident() const { return resident_; }
   int64_t resident_bytes() const { return resident_bytes_; }
-  // Whether a constant has a memory object of its own. On CPUs large constants have one, so that
-  // they can stay where they are, for example in a file.
+  // Returns whether a constant has a memory object of its own. On CPUs large constants have one, so
+  // that they can stay where they are, for example in a file.
   bool IsSeparate(int buffer) const { return is_separate_[static_cast<size_t>(buffer)]; }
-  // Whether executions stream all of a separate constant in memory-bound matmuls with few rows.
+  // Returns whether executions stream all of a separate constant in memory-bound matmuls with few
+  // rows.
   bool IsStreamed(int buffer) const { return is_streamed_[static_cast<size_t>(buffer)]; }
   // Outputs in allocations of their own, whose memory can be lent to callers (lent_outputs.h).
   const std::vector<int>& lent_outputs() const { return lent_outputs_; }

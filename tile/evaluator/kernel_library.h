@@ -31,7 +31,7 @@ class KernelLibrary {
   struct Disk {
     ProgramStore store;
     std::string key;  // prefix of all keys in the store
-    // Whether the driver has the compiled source on disk.
+    // Returns whether the driver has the compiled source on disk.
     std::function<bool(const hal::ExecutableSource&)> is_compiled;
   };
   // Builds the kernels at these positions of the source.

@@ -18,7 +18,8 @@ namespace tartan::evaluator {
 // Helper processes that compile into the disk cache.
 struct CompilerProcesses {
   int count = 1;  // maximum processes that compile at once, including this one
-  // Whether the source is on disk with all its kernels, so that the driver need not compile it.
+  // Returns whether the source is on disk with all its kernels, so that the driver need not compile
+  // it.
   std::function<bool(const hal::ExecutableSource&)> is_compiled;
   // Minimum kernels per process; fewer do not justify another one.
   int least_kernels = 4;
@@ -42,7 +43,7 @@ std::vector<ProgramSource> SplitProgram(const ProgramSource& program,
 struct BuiltKernels {
   std::vector<BuiltKernel> kernels;             // one per kernel of the program
   std::vector<hal::ExecutablePtr> executables;  // the executables that contain them
-  // Whether no launch makes the driver compile.
+  // True if no launch makes the driver compile.
   bool has_all_kernels = false;
 };
 
@@ -52,7 +53,7 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
                                               const ProgramSource& program,
                                               const CompilerProcesses* processes);
 
-// Whether BuildKernelParts would have nothing to compile.
+// Returns whether BuildKernelParts would have nothing to compile.
 bool AreKernelsCompiled(const hal::ExecutableSource& source, const CompilerProcesses& processes);
 
 }  // namespace tartan::evaluator

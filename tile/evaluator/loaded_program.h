@@ -71,7 +71,7 @@ class LoadedProgram {
   // The inputs must stay unchanged until the queue is finished.
   absl::Status WriteInputs(const Frame& frame, hal::Queue& queue,
                            absl::Span<const HostTensor> inputs) const;
-  // With `profile`, which requires a profiling queue, waits.
+  // Waits if `profile` is not null, which requires a profiling queue.
   absl::Status Execute(const Frame& frame, hal::Queue& queue,
                        std::vector<KernelTime>* profile) const;
   // The data is valid once the queue is finished.

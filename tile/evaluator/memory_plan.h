@@ -18,7 +18,7 @@ using compiler::Lifetime;
 struct Placement {
   int arena = 0;
   int64_t offset = 0;
-  int64_t bytes = 0;  // at least the buffer's size
+  int64_t bytes = 0;  // not less than the buffer's size
 
   bool operator==(const Placement&) const = default;
 };
@@ -36,8 +36,8 @@ enum class Sharing : uint8_t {
 };
 
 // Offsets are multiples of `alignment`; no arena exceeds `max_arena_bytes`. ResourceExhausted if
-// one buffer alone exceeds it. Every buffer gets at least `alignment` bytes, so that empty tensors
-// have an address, too.
+// one buffer alone exceeds it. Empty tensors get `alignment` bytes, so that they have an address,
+// too.
 absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const Lifetime> lifetimes, int64_t alignment,
                                       int64_t max_arena_bytes,
                                       Sharing sharing = Sharing::kAnywhere);

@@ -31,7 +31,7 @@ struct PlannedProgram {
 };
 
 // Thread-safe. The first request for a program compiles it while equal requests wait; different
-// programs compile in parallel. The least recently used programs are evicted first.
+// programs compile in parallel. Programs are evicted in LRU order.
 class ProgramCache {
  public:
   // The dialect in which kernels for a device with these settings are written.
@@ -57,7 +57,7 @@ class ProgramCache {
       const compiler::CompileHooks& hooks,
       const std::function<bool(const hal::ExecutableSource&)>& is_compiled);
 
-  // As Get, for computation by the host (CompiledProgram::OnHost). Null if kernels should compute
+  // Like Get, for computation by the host (CompiledProgram::OnHost). Null if kernels should compute
   // it, or with hooks. Waits for no compilation and no measurement.
   absl::StatusOr<std::shared_ptr<const CompiledProgram>> GetOnHost(
       const proto::Program& program, const compiler::CompileOptions& options,

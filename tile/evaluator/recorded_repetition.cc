@@ -73,8 +73,8 @@ class RepetitionRecorder {
     return has_elements;
   }
 
-  // Whether each result that varies by iteration has a buffer of its own that launches write. A
-  // state may also be a row, or stay unchanged.
+  // Returns whether each result that varies by iteration has a buffer of its own that launches
+  // write. A state may also be a row, or stay unchanged.
   bool HasPlacesForResults() {
     std::vector<bool> is_free(list_.buffers.size(), false);
     for (const compiler::Step& step : list_.steps) {

@@ -23,9 +23,9 @@ class RecordedRepetition {
   // Maximum iterations: each has buffers and launches of its own.
   static constexpr int64_t kMostIterations = 4096;
 
-  // `buffers` are those of a frame of the program, which must outlive the recording. Null if
-  // recording is impossible: a condition decides about the next iteration, there are too many
-  // iterations, or launches of one executable do not write all results.
+  // `buffers` belong to a frame of the program, and must outlive the recording. Null if recording
+  // is impossible: a condition decides about the next iteration, there are too many iterations, or
+  // launches of one executable do not write all results.
   static absl::StatusOr<std::unique_ptr<RecordedRepetition>> Record(const CompiledProgram& program,
                                                                     const RepetitionForm& form,
                                                                     const Buffers& buffers);

@@ -153,9 +153,9 @@ class ResidentLoader {
     return steps;
   }
 
-  // Whether a step reads only constants, one of which stays in a file for executions, and is the
-  // only writer of its results. Such steps come first, so that the file's pages are released before
-  // other steps allocate memory.
+  // Returns whether a step reads only constants, one of which stays in a file for executions, and
+  // is the only writer of its results. Such steps come first, so that the file's pages are released
+  // before other steps allocate memory.
   bool ReadsAFileAlone(const compiler::Step& step) const {
     const compiler::StepBuffers used = compiler::BuffersOf(list_, step);
     const auto is_constant = [&](int buffer) { return constant_of_[buffer] != nullptr; };

@@ -77,7 +77,7 @@ Step StepOf(const proto::StoredProgram::Step& stored) {
   return launch;
 }
 
-// Whether every reference to a kernel or a buffer is in range.
+// Returns whether every reference to a kernel or a buffer is in range.
 bool IsWhole(const KernelList& list) {
   const auto is_buffer = [&](int buffer) {
     return buffer >= 0 && buffer < static_cast<int>(list.buffers.size());

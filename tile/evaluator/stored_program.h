@@ -12,7 +12,7 @@
 
 namespace tartan::evaluator {
 
-// Where bytes are stored. Null functions: nowhere.
+// Access to a store of bytes. Null functions: no store.
 struct ProgramStore {
   std::function<std::optional<std::string>(absl::string_view key)> load;
   std::function<void(absl::string_view key, absl::string_view bytes)> store;
@@ -25,8 +25,8 @@ struct ProgramSource {
   hal::ExecutableSource source;
 };
 
-// Whether the launch batches of a list are compiled as one function. False if kernels have sizes,
-// because many programs share such kernels.
+// Returns whether the launch batches of a list are compiled as one function. False if kernels have
+// sizes, because many programs share such kernels.
 bool JoinsSequences(const compiler::KernelList& list);
 
 std::string SerializeProgram(const ProgramSource& program);

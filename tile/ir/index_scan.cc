@@ -75,7 +75,7 @@ bool IndexScan::Shrink(const Condition& condition, size_t variable, bool& change
     if (least) least = low ? std::optional<Wide>(*least + *low) : std::nullopt;
     if (greatest) greatest = high ? std::optional<Wide>(*greatest + *high) : std::nullopt;
   }
-  // The condition is -greatest <= own * x <= range - 1 - least.
+  // The bounds of own * x are -greatest and range - 1 - least.
   Bounds& bounds = box_[variable];
   const auto raise = [&](Wide value) {
     if (value > bounds.min) bounds.min = Clamp(value), changed = true;
@@ -187,8 +187,8 @@ struct IndexScan::Walk {
   const Visit& visit;
   int64_t steps_left;
   std::vector<int64_t> point;
-  // By recursion level and condition: the value of the outer variables, and the minimum and maximum
-  // that the inner variables add.
+  // Per recursion level and condition: the value of the outer variables, and the minimum and
+  // maximum that the inner variables add.
   std::vector<std::vector<Wide>> prefix;
   std::vector<std::vector<Wide>> least_rest;
   std::vector<std::vector<Wide>> greatest_rest;

@@ -22,8 +22,8 @@ class IndexScan {
   // undefined.
   using Visit = std::function<absl::Status(absl::Span<int64_t> point, int64_t begin, int64_t end)>;
 
-  // All integer points that satisfy every constraint, in at least one variable. InvalidArgument,
-  // naming the variable, if one is unbounded; also for values beyond 62 bits.
+  // All integer points that satisfy every constraint; requires one or more variables.
+  // InvalidArgument, naming the variable, if one is unbounded; also for values beyond 62 bits.
   static absl::StatusOr<IndexScan> Create(absl::Span<const math::RangeConstraint> constraints,
                                           absl::Span<const std::string> names);
 

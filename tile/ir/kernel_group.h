@@ -19,7 +19,7 @@ struct KernelGroup {
   // single moved value: a part of an in-place concatenation, or a permutation of dimensions.
   std::vector<ValueId> outputs;
 
-  // Whether the output is such a part or permutation of the root's value.
+  // Returns whether the output is such a part or permutation of the root's value.
   bool writes_piece(const Program& program) const {
     return root != kNoValue && outputs.front() != root &&
            std::holds_alternative<Contraction>(program.values[outputs.front()].op);

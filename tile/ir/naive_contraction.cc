@@ -117,7 +117,7 @@ class Evaluation {
         points_(*points),
         names_(contraction.index_names),
         hits_(shape.element_count()) {
-    // IndexScan requires at least one variable.
+    // IndexScan requires a variable.
     if (names_.empty()) {
       names_.push_back("i");
       constraints_.push_back({math::Affine::Variable(0), 1});

@@ -24,7 +24,7 @@ void ForEachLine(const TensorShape& shape, int64_t axis, const Visit& visit) {
   }
 }
 
-// Whether element `a` comes before `b`. NaN is greater than everything else.
+// Returns whether element `a` comes before `b`. NaN is greater than everything else.
 bool Precedes(const NaiveTensor& tensor, int64_t a, int64_t b, bool descending) {
   if (!tensor.is_real()) {
     if (descending) std::swap(a, b);

@@ -56,7 +56,7 @@ struct Contraction {
   Aggregation aggregation = Aggregation::kSum;
   Combination combination = Combination::kNone;
   std::vector<std::string> index_names;
-  Access output;  // its sizes are those of the result value
+  Access output;  // it has the sizes of the result value
   std::vector<Access> inputs;
   std::vector<math::RangeConstraint> constraints;
   ValueId default_value = kNoValue;

@@ -109,7 +109,7 @@ absl::StatusOr<TensorShape> GatherShape(const Applied& op) {
   return TensorShape{data.type, dims};
 }
 
-// The dims of `indices` may differ from those of `data` along the axis, and be smaller elsewhere.
+// `indices` may have any size along the axis, and smaller sizes than `data` elsewhere.
 absl::Status CheckElementIndices(const Applied& op) {
   TARTAN_RETURN_IF_ERROR(CheckAxis(op));
   TARTAN_RETURN_IF_ERROR(CheckIndices(op));

@@ -21,9 +21,8 @@ struct OperandInfo {
 
 OperandInfo InfoOf(const Value& value);
 
-// Promote over all operands, with exceptions: a weak integer takes the type of any number next to
-// it, and a weak float the type of any float (with integers it gives float32). Requires at least
-// one operand.
+// Promote over all operands (one or more), with exceptions: a weak integer takes the type of any
+// number next to it, and a weak float the type of any float (with integers it gives float32).
 DataType CommonType(absl::Span<const OperandInfo> operands);
 
 // InvalidArgument if a weak integer among `values` does not fit the integer type.

@@ -115,7 +115,7 @@ const std::string& TargetOf(const Statement& statement);
 bool Equal(const Expr& a, const Expr& b);
 bool Equal(const Function& a, const Function& b);
 
-// Whether the name denotes a tensor or size, as opposed to an index variable or function.
+// Returns whether the name denotes a tensor or size, as opposed to an index variable or function.
 bool IsTensorName(absl::string_view name);
 
 // The name without its escape, as users of a function know it: "x" for "#x".

@@ -236,7 +236,7 @@ absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scop
 
 namespace {
 
-// Whether the polynomial has integer coefficients of 64 bits over one common denominator.
+// Returns whether the polynomial has integer coefficients of 64 bits over one common denominator.
 bool FitsOverOneDenominator(const math::Affine& poly) {
   math::Rational denominator(poly.constant.denominator(), 1);
   for (const math::Rational& coefficient : poly.coefficients) {

@@ -24,7 +24,7 @@ bool IsEachAlone(absl::Span<const Affine> polys, int count) {
   return std::find(is_alone.begin(), is_alone.end(), false) == is_alone.end();
 }
 
-// Whether the polynomials determine each variable.
+// Returns whether the polynomials determine each variable.
 std::vector<bool> FixedVariables(const math::Echelon& echelon, int count) {
   std::vector<bool> fixed;
   for (int i = 0; i < count; ++i) fixed.push_back(echelon.RowOf(i) >= 0);
@@ -182,7 +182,7 @@ class PairSpace {
 int FindUnboundedIndex(absl::Span<const Affine> bounded, int count) {
   if (IsEachAlone(bounded, count)) return -1;
   const std::optional<math::Echelon> echelon = math::RowEchelon(bounded, count);
-  // On 64-bit overflow there is no answer here; the exact bounds computed later decide.
+  // A 64-bit overflow leaves the question open; the exact bounds computed later decide it.
   if (!echelon.has_value() || static_cast<int>(echelon->rows.size()) == count) return -1;
   const std::vector<bool> fixed = FixedVariables(*echelon, count);
   return static_cast<int>(std::find(fixed.rbegin(), fixed.rend(), false).base() - fixed.begin()) -

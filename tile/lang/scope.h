@@ -77,7 +77,7 @@ class Scope {
   absl::Status Report(absl::Status status);
   // All messages, in the order of the reports, with the code of the first; OK if there is none.
   absl::Status errors() const;
-  // Whether there are too many errors to continue.
+  // Returns whether there are too many errors to continue.
   bool gives_up() const { return errors_.size() >= kMaxErrors; }
 
   // Defines a name; an error if it is taken. A tensor may have the name of a size. A scalar integer
@@ -99,7 +99,7 @@ class Scope {
 
   const RuleBinder& rules() const { return rules_; }
   const FunctionProgram& functions() const { return functions_; }
-  // Whether an infeasible constraint is an error (CheckConstraints).
+  // Returns whether an infeasible constraint is an error (CheckConstraints).
   bool refuses_infeasible() const { return refuses_infeasible_; }
 
   // A name for an intermediate value, "O_1", "O_2" …; never one that the text uses.

@@ -20,7 +20,7 @@ struct Range {
 // The range of values that the type can represent.
 Range FullRange(DataType type);
 
-// What the rewriter knows about a variable in scope.
+// The known properties of a variable in scope.
 struct Binding {
   ExprPtr replacement;  // null: keep the variable
   bool is_mutable = false;

@@ -144,7 +144,7 @@ class Group {
     for (int item : items) next[item] = Evaluate(loop.begin, item)[0].integer;
     Items running = items;
     while (true) {
-      // As in C, the end is evaluated in each iteration.
+      // The end is evaluated in each iteration, as in C.
       Items inside;
       for (int item : running) {
         if (next[item] < Evaluate(loop.end, item)[0].integer) inside.push_back(item);

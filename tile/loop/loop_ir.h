@@ -38,8 +38,8 @@ struct DeclareArray {
   std::string name;
   int64_t size;
   Space space = Space::kPrivate;
-  // An earlier local array, at least as large, whose memory this one reuses; the earlier array must
-  // not be used any more. Empty: the array has its own memory.
+  // An earlier, no smaller local array, whose memory this one reuses; the earlier array must not be
+  // used any more. Empty: the array has its own memory.
   std::string over = {};
   int64_t alignment = 0;  // of the array's beginning, in bytes; 0: as vectors need it
 };

@@ -40,7 +40,7 @@ int CountNodes(const ExprPtr& expr, int limit) {
   return count;
 }
 
-// Whether the statement is more than comments.
+// Returns whether the statement is more than comments.
 bool HasEffect(const StmtPtr& stmt) {
   if (stmt == nullptr || std::holds_alternative<Comment>(stmt->node)) return false;
   const auto* block = std::get_if<Block>(&stmt->node);

@@ -163,7 +163,7 @@ class Tracer {
     if (*lanes > 0) visit_(node.place, *index, *lanes);
   }
 
-  // As in C, only the operands that a condition selects are evaluated.
+  // Evaluates only the operands that a condition selects, as in C.
   Known EvaluateApply(const Node& node) {
     const Known a = Evaluate(node.children[0]);
     if (node.op == ScalarOp::kSelect) {

@@ -27,7 +27,7 @@ struct TraceOptions {
 };
 
 struct Trace {
-  // By position: whether the parameter has an access whose index, condition or loop depends on
+  // True for parameters, by position, with an access whose index, condition or loop depends on
   // data.
   std::vector<bool> is_uncertain;
   bool is_complete = true;  // false: the trace reached max_steps

@@ -18,7 +18,8 @@ struct Use {
 };
 
 struct KernelUses {
-  // By Declare or DeclareArray statement; a statement object that occurs twice has the sum of both.
+  // Uses of each Declare or DeclareArray statement; a statement object that occurs twice has the
+  // sum of both.
   std::unordered_map<const Stmt*, Use> of;
   // The number of declarations of each name as a variable, array, loop or parameter.
   std::unordered_map<std::string, int> declarations;
@@ -26,8 +27,8 @@ struct KernelUses {
 
 KernelUses FindUses(const Kernel& kernel);
 
-// Whether the value can be computed anywhere in its variables' scope: it has no loads and reads no
-// variable of `mutable_names`.
+// Returns whether the value can be computed anywhere in its variables' scope: it has no loads and
+// reads no variable of `mutable_names`.
 bool IsMovable(const ExprPtr& expr, const std::unordered_set<std::string>& mutable_names);
 
 // Renames declarations in `stmt`'s own scope (not inner ones) whose names are declared elsewhere,

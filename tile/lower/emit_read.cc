@@ -19,7 +19,7 @@ bool ExprEmitter::IsAligned(const math::Affine& flat) const {
 }
 
 bool ExprEmitter::IsSliding(int access) {
-  // With other strides, other positions share an element.
+  // Positions that share an element depend on the strides, which differ at other sizes.
   if (indices_.has_size_arguments()) return false;
   if (auto it = sliding_.find(access); it != sliding_.end()) return it->second;
   const poly::TensorAccess& read = flat_.accesses[access];

@@ -86,9 +86,9 @@ class ExprEmitter {
   Dependence DependenceOf(const std::vector<math::RangeConstraint>& constraints) const;
   Dependence DependenceOf(const poly::ExprPtr& expr);
   bool VariesByLane(Dependence dependence) const;
-  // Whether some constraint may hold in some lanes of a vector and not in others.
+  // Returns whether some constraint may hold in some lanes of a vector and not in others.
   bool VaryByLane(const std::vector<math::RangeConstraint>& constraints) const;
-  // Whether several positions of the tile have the same value.
+  // Returns whether several positions of the tile have the same value.
   bool IsShared(Dependence dependence) const;
 
   loop::ExprPtr EmitNew(const poly::ExprPtr& expr);
@@ -104,9 +104,9 @@ class ExprEmitter {
   loop::ExprPtr EmitStaged(const StagedRead& read) const;
   loop::ExprPtr EmitChoice(const poly::Choice& choice);
   loop::ExprPtr EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read);
-  // Whether a whole vector can be loaded wherever the read is.
+  // Returns whether a whole vector can be loaded wherever the read is.
   bool HasVector(int tensor, const std::vector<math::RangeConstraint>& guard) const;
-  // Whether the lanes of a read at computed coordinates are adjacent in memory.
+  // Returns whether the lanes of a read at computed coordinates are adjacent in memory.
   bool IsContiguous(const poly::ReadAt& read);
   loop::ExprPtr Load(int tensor, loop::ExprPtr index, int lanes,
                      const std::vector<math::RangeConstraint>& guard, bool is_aligned = false);
@@ -115,7 +115,7 @@ class ExprEmitter {
                       const poly::TensorAccess& access);
   // The vector at the current position, from a square block of the tile that is loaded along `row`.
   loop::ExprPtr EmitTransposed(const poly::ExprPtr& expr, const math::Affine& flat, int row);
-  // Whether vectors at this address are aligned.
+  // Returns whether vectors at this address are aligned.
   bool IsAligned(const math::Affine& flat) const;
   // For a stride-2 read: whether it reads the first (0) or second (1) element of each pair. Nothing
   // if unknown, or if the last pair is incomplete.

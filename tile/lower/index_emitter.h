@@ -19,8 +19,8 @@ using Position = std::vector<int64_t>;
 // Emits affine functions of the index variables of one kernel.
 class IndexEmitter {
  public:
-  // With `sizes`, which outlives the object, ranges, strides and offsets are kernel arguments.
-  // Constants are then only what the tile decides: its sizes, positions in it, and strides of 1.
+  // `sizes`, if given, outlives the object; ranges, strides and offsets are then kernel arguments.
+  // Only the tile's own numbers are constants: its sizes, positions in it, and strides of 1.
   IndexEmitter(const poly::FlatContraction& flat, DataType index_type,
                SizeArguments* sizes = nullptr)
       : flat_(flat),
@@ -45,8 +45,8 @@ class IndexEmitter {
   // Sets the expression for the current value of an index.
   void Set(int index, loop::ExprPtr value) { values_[index] = std::move(value); }
   const loop::ExprPtr& value(int index) const { return values_[index]; }
-  // With size arguments: positions along the index are `step` values apart, which is an argument,
-  // too. Constraints must not depend on the index.
+  // Sets the distance of positions along the index, in values, for kernels with size arguments; the
+  // distance is an argument, too. Constraints must not depend on the index.
   void SetStep(int index, int64_t step) { steps_[index] = step; }
 
   // The affine function at a position of the tile (default: its first), plus `offset`.
@@ -75,7 +75,7 @@ class IndexEmitter {
 // The change of the polynomial from the tile's first position to `position`.
 int64_t ShiftAt(const math::Affine& poly, const Position& position);
 
-// Whether some tensor is too large for 32-bit index arithmetic.
+// Returns whether some tensor is too large for 32-bit index arithmetic.
 bool NeedsWideIndices(const poly::FlatContraction& flat);
 
 }  // namespace tartan::lower

@@ -40,8 +40,8 @@ class SizeArguments {
 // The role of an index's range.
 std::string RangeRole(int index);
 
-// Whether kernels of other sizes may have another value for this constant operand. 0 and 1 are
-// simplified away, so they count only if they are known to be sizes.
+// Returns whether kernels of other sizes may have another value for this constant operand. 0 and 1
+// are simplified away, so they count only if they are known to be sizes.
 bool MayFollowFromSizes(ScalarOp op, const poly::Expr& operand, DataType index_type);
 
 }  // namespace tartan::lower

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Computes a contraction on the host as a loop nest over its index space. Results equal those of
-// the naive evaluator (tile/ir/naive_evaluator.h); it takes about 1 ns per point.
+// Computes a contraction on the host as a loop nest over its index space. It gives the naive
+// evaluator's results (tile/ir/naive_evaluator.h) and takes about 1 ns per point.
 #pragma once
 
 #include <array>

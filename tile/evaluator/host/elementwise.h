@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Computes elementwise operations on the host. Results equal those of the naive evaluator; it takes
-// a few ns per element.
+// Computes elementwise operations on the host. It gives the naive evaluator's results and takes a
+// few ns per element.
 #pragma once
 
 #include "absl/types/span.h"

@@ -155,7 +155,7 @@ absl::StatusOr<HostProgram::Known> HostProgram::Load(absl::Span<const HostTensor
     if (!is_constant_[id]) continue;
     values[id] = std::make_shared<const NaiveTensor>(Widen(known.constants[i]));
   }
-  // Which values executions read.
+  // The values that executions read.
   std::vector<bool> is_read(values.size());
   for (const ValueId id : program_.outputs) is_read[id] = true;
   for (size_t v = 0; v < values.size(); ++v) {

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 // A program that the host computes without kernels, for work so small that compiling kernels would
-// take longer. Results equal those of the naive evaluator (tile/ir/naive_evaluator.h), which also
+// take longer. It gives the naive evaluator's results (tile/ir/naive_evaluator.h), which also
 // computes the operations without fast loops here.
 #pragma once
 
@@ -26,8 +25,8 @@ class HostProgram {
   // Estimated time of one execution on one core. It depends on sizes only, so that all machines
   // agree.
   double milliseconds() const { return milliseconds_; }
-  // Whether `times` executions take at most `most_ms`, and less than compiling the kernels that a
-  // device would need.
+  // Returns whether `times` executions take at most `most_ms`, and less than compiling the kernels
+  // that a device would need.
   bool IsSoonerThanKernels(double most_ms, int64_t times) const;
   const TensorShape& output_shape(size_t output) const {
     return program_.values[program_.outputs[output]].shape;

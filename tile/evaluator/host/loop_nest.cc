@@ -46,7 +46,7 @@ LoopNest::Bounds LoopNest::BoundsAt(size_t depth, const std::vector<int64_t>& po
   for (const HostCondition& condition : by_depth_[depth]) {
     int64_t least = -condition.constant;
     for (size_t l = 0; l < depth; ++l) least -= condition.coefficients[l] * point[l];
-    // The condition is least <= own * x <= most.
+    // The bounds of own * x, inclusive.
     const int64_t most = least + condition.range - 1;
     const int64_t own = condition.coefficients[depth];
     if (own > 0) {

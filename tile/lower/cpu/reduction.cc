@@ -90,8 +90,8 @@ Reduction::Reduction(const poly::FlatContraction& flat, const plan::CpuPlan& pla
 
 bool Reduction::VectorIsReduced() const { return plan_.vector_index >= flat_.output_index_count; }
 
-// Whether elements along a reduced vector index are left that fill no tile; they are aggregated
-// singly.
+// Returns whether elements along a reduced vector index are left that fill no tile; they are
+// aggregated singly.
 bool Reduction::HasTail() const {
   return VectorIsReduced() &&
          (indices_.has_size_arguments() ||
@@ -335,7 +335,7 @@ std::vector<StmtPtr> Reduction::EndRun(bool with_tails) {
   return statements;
 }
 
-// Whether chunks of `length` values of the index divide its loop evenly.
+// Returns whether chunks of `length` values of the index divide its loop evenly.
 bool Reduction::RunsDivide(int i, int64_t length) const {
   const bool is_block_run = plan_.block && plan_.block->run_index == i;
   const int64_t range = flat_.indices[i].range;

@@ -20,7 +20,7 @@ void CollectFactors(const BodyPtr& expr, std::vector<BodyPtr>* factors) {
   for (const BodyPtr& operand : apply->operands) CollectFactors(operand, factors);
 }
 
-// Whether the expression depends on no reduced index except `run`.
+// Returns whether the expression depends on no reduced index except `run`.
 bool IsSteady(const poly::FlatContraction& flat, int run, const BodyPtr& expr) {
   if (expr->type != DataType::kFloat32) return false;
   if (std::holds_alternative<poly::Literal>(expr->node)) return true;
@@ -40,7 +40,7 @@ bool IsSteady(const poly::FlatContraction& flat, int run, const BodyPtr& expr) {
   return access.guard.empty();
 }
 
-// Whether reads of the steady expression depend on the index.
+// Returns whether reads of the steady expression depend on the index.
 bool Follows(const poly::FlatContraction& flat, int index, const BodyPtr& expr) {
   if (const auto* apply = std::get_if<poly::Apply>(&expr->node)) {
     return std::any_of(apply->operands.begin(), apply->operands.end(),

@@ -62,7 +62,7 @@ class SizedLowerer {
   int64_t Range(int i) const { return flat_.indices[i].range; }
   ExprPtr RangeOf(int i) const { return indices_.Size(RangeRole(i), Range(i)); }
   loop::Type IndexType() const { return {indices_.type(), 1}; }
-  // Whether the tile covers the whole range of the index, at every size of the program.
+  // Returns whether the tile covers the whole range of the index, at every size of the program.
   bool IsWhole(int i) const {
     return (flat_.indices[i].is_lane || chosen_.count(i) > 0) && plan_.unroll[i] >= Range(i);
   }
@@ -118,7 +118,7 @@ class SizedLowerer {
   ExprPtr Work(int dimension) const {
     return loop::Work(loop::WorkId::kGlobal, dimension, indices_.type());
   }
-  // Whether tiles along the index may have more rows than exist; they then repeat one row.
+  // Returns whether tiles along the index may have more rows than exist; they then repeat one row.
   bool RepeatsRows(int i) const { return !IsWhole(i) && plan::HasFreeRows(flat_, plan_, i); }
   // The distance between consecutive tiles.
   int64_t Advance(int i) const {
@@ -186,7 +186,7 @@ class SizedLowerer {
 
 loop::Kernel LowerSizedKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                               const std::string& name, const LowerOptions& options) {
-  // On CPUs 64-bit addresses serve all sizes; on GPUs 64-bit arithmetic is slow.
+  // 64-bit addresses serve all sizes on CPUs; 64-bit arithmetic is slow on GPUs.
   const bool is_wide = plan.threads == 1 || options.force_64bit_indices || NeedsWideIndices(flat);
   return SizedLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);
 }

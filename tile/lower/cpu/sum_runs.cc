@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kFineRun = 16;
 // Terms per chunk of sums shorter than kLongSum.
 constexpr int64_t kShortRun = 64;
-// Terms per chunk of sums of at least kLongSum terms.
+// Terms per chunk of sums of kLongSum terms or more.
 constexpr int64_t kLongRun = 128;
 constexpr int64_t kLongSum = 4 * kLongRun;
 // terms per chunk that is one loop step: a block of weights with one scale
@@ -46,8 +46,8 @@ bool HasFewAccumulators(const poly::FlatContraction& flat, const plan::CpuPlan& 
   return count <= kFewAccumulators * plan.lanes;
 }
 
-// Whether adjacent outputs read the same elements at other values of the reduced index, as windows
-// do.
+// Returns whether adjacent outputs read the same elements at other values of the reduced index, as
+// windows do.
 bool IsWindow(const poly::FlatContraction& flat, int reduced) {
   const int count = static_cast<int>(flat.indices.size());
   return std::any_of(
@@ -89,8 +89,7 @@ SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan) 
     if (plan::IsUnrolled(flat, plan, i)) continue;
     const bool is_block_run = plan.block && plan.block->run_index == i;
     const int64_t steps = StepsOf(plan, i, is_block_run ? plan.block->run : flat.indices[i].range);
-    // If each step of the outermost loop has a factor of its own, what is inside the step is a
-    // chunk.
+    // If each step of the outermost loop has a factor of its own, each step is a chunk.
     if (is_step && level == 0 && inside >= kFineRun) return {.level = 0, .steps = 1};
     // Chunks of the cache block, if not too long. Many short chunks make a longer sum of partial
     // results, which is still shorter than one sum of all terms.

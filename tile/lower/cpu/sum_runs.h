@@ -20,8 +20,8 @@ struct SumRuns {
   int64_t fine_steps = 0;  // iterations per sub-chunk of a chunk; 0: chunks are not divided
 };
 
-// Divides float32 sums whose accumulators take at least 64 terms: into two chunks below 128 terms,
-// chunks of at most 64 below 512, and chunks of at most 128 above. A chunk costs a load, an
+// Divides float32 sums of 64 or more terms per accumulator: into two chunks below 128 terms, chunks
+// of at most 64 terms below 512, and chunks of at most 128 terms above. A chunk costs a load, an
 // addition and a store per accumulator: 1 to 3 % of its time. A tile with few accumulators keeps
 // the chunk accumulators in registers, and uses chunks of 16 from 32 terms on, also within longer
 // chunks.

@@ -262,8 +262,8 @@ class TaskLowerer {
 
 loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                              const std::string& name, const LowerOptions& options) {
-  // In loops over part of an index, or with many loads per step, LLVM extends every 32-bit address
-  // inside the loop. 64-bit indices are faster there.
+  // LLVM extends every 32-bit address inside loops over part of an index and in loops with many
+  // loads per step. 64-bit indices are faster there.
   const bool extends = plan.block || plan::HasWindow(flat, plan);
   const bool is_wide = options.force_64bit_indices || extends || NeedsWideIndices(flat);
   return TaskLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);

@@ -20,7 +20,7 @@ class TileStore {
   TileStore(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
             const IndexEmitter& indices);
 
-  // From here on all positions of the tile are stored into one block, so that vectors with stride 2
+  // Begins a block into which all positions of the tile are stored, so that vectors with stride 2
   // can wait for the elements between and be interleaved.
   void BeginTile();
   // Stores `lanes` elements of one output at a position. Declarations are appended to `before`.
@@ -50,8 +50,9 @@ class TileStore {
   // The last tile along the vector index is complete, or the overlapping last tile begins on a
   // cache line.
   bool EndsWithLine(DataType stored) const;
-  // Whether vectors at this address use non-temporal stores: the kernel is memory-bound, the output
-  // is larger than the caches, whole lines are written in order, and vectors are aligned.
+  // Returns whether vectors at this address use non-temporal stores: the kernel is memory-bound,
+  // the output is larger than the caches, whole lines are written in order, and vectors are
+  // aligned.
   bool IsStreamed(size_t output, const math::Affine& poly) const;
 
   const poly::FlatContraction& flat_;

@@ -19,7 +19,7 @@ struct LaneRange {
   bool empty() const { return begin >= end; }
 };
 
-// Whether every index that the constraint depends on has a constant value.
+// Returns whether every index that the constraint depends on has a constant value.
 bool IsDecided(const IndexEmitter& indices, const math::RangeConstraint& constraint);
 
 // The lanes of the vector at `position` for which all constraints hold. Requires IsDecided of each.

@@ -92,10 +92,11 @@ class GroupLowerer {
     return statements;
   }
 
-  // Whether the operands of the epilogue are loaded before the reduction: after the barriers that
-  // combine the partial sums, the work-group would wait for memory again. Requires one element per
-  // work-item; all work-items that share it load its operands. If the result may overwrite its
-  // operands (copied_bytes), only the storing work-item may read them, so the answer is false.
+  // Returns whether the operands of the epilogue are loaded before the reduction: after the
+  // barriers that combine the partial sums, the work-group would wait for memory again. Requires
+  // one element per work-item; all work-items that share it load its operands. If the result may
+  // overwrite its operands (copied_bytes), only the storing work-item may read them, so the answer
+  // is false.
   bool ReadsAhead() const {
     if (flat_.joined_index < 0 || plan_.partial_threads(flat_) == 1 || flat_.copied_bytes > 0 ||
         !flat_.store_guard.empty() || !context_.OutputRanges().empty()) {

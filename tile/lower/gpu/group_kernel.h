@@ -40,14 +40,14 @@ struct GroupTurns {
   std::vector<loop::StmtPtr> store;  // at each position, or once
 };
 
-// How to rescale the running sums before each further position, as online softmax needs: `array` in
-// local memory has a factor per value of the output index `row`; -1: one factor.
+// Factors by which the running sums are rescaled before each further position, as online softmax
+// needs. `array` in local memory has a factor per value of the output index `row`; -1: one factor.
 struct Rescaling {
   std::string array;
   int row = -1;
 };
 
-// As LowerGroupPart. `rescaling`: null if each position has its own sums.
+// Like LowerGroupPart. `rescaling`: null if each position has its own sums.
 GroupTurns LowerGroupTurns(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                            DataType index_type, const GroupOrigins& origins, bool loads_first,
                            const Rescaling* rescaling);

@@ -98,7 +98,8 @@ void KeptWeights::ReadVector(int64_t deep, int64_t sum, std::vector<StmtPtr>* bo
   }
 }
 
-// Whether each vector along K is contiguous, aligned, and completely inside or completely past K.
+// Returns whether each vector along K is contiguous, aligned, and completely inside or completely
+// past K.
 bool KeptWeights::LieInVectors() const {
   const poly::FlatAccess access = poly::Flatten(flat_, plan_.weights_access);
   bool lie = access.strides[plan_.depth] == 1 && access.offset % kWeightLanes == 0 &&

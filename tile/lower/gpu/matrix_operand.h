@@ -50,7 +50,7 @@ class MatrixOperandLoader {
     loop::ExprPtr place;       // offset from the beginning of the first tile
     loop::ExprPtr exists;      // null: always
   };
-  // Where an element is read from.
+  // The address from which an element is read.
   struct Source {
     loop::ExprPtr from;   // address; the tensor's first element if not valid
     loop::ExprPtr valid;  // null: always
@@ -64,7 +64,8 @@ class MatrixOperandLoader {
   // The offset of the first slice's tile of a stage.
   loop::ExprPtr Begin(const loop::ExprPtr& stage) const;
   Vector VectorOf(int64_t round) const;
-  // Whether all rounds have the same K position, so that what follows from it is declared once.
+  // Returns whether all rounds have the same K position, so that what follows from it is declared
+  // once.
   bool DepthIsShared() const;
   // The terms of an affine function that belong to the indices of a list.
   loop::ExprPtr Part(const math::Affine& poly, const std::vector<int>& indices,

@@ -12,9 +12,9 @@
 namespace tartan::lower {
 
 // Sums go from "total" to local memory, over "tiles", from where work-items load contiguous vectors
-// to store. Alternatively results stay in registers, in the array `held`: pairs of columns, those
-// of a work-item's first row before those of its second row, 8 rows further. The four work-items of
-// a row have adjacent pairs. `batch_values` are the values of plan.batch. Expects "item",
+// to store. Alternatively results stay in registers, in the array `held`: pairs of columns, first
+// for a work-item's first row, then for its second row, 8 rows further. The four work-items of a
+// row have adjacent pairs. `batch_values` are the values of plan.batch. Expects "item",
 // "warp_group", "slice", "row_base" and "column_base" in scope.
 std::vector<loop::StmtPtr> StoreMatrixResults(const poly::FlatContraction& flat,
                                               const plan::MatrixPlan& plan,

@@ -227,7 +227,7 @@ class PersistentLowerer {
   }
 
   // Loads the operands of the epilogue before the matmul, for the work-item's only element.
-  // Work-items without an element load those of the last one.
+  // Work-items without an element load the last element's operands.
   void ReadAhead(std::vector<StmtPtr>* body) {
     ExprPtr element = Var("item");
     if (ElementCount() < plan_.threads()) element = loop::Min(element, Number(ElementCount() - 1));

@@ -108,7 +108,7 @@ std::vector<StmtPtr> LowerStages(const RowStages& stages, const plan::RowGroupPl
     if (stage.product.has_value()) {
       Append(std::move(products[s]), &statements);
     } else {
-      // The tiles share memory with those of an earlier matmul.
+      // The tiles share memory with an earlier matmul's tiles.
       if (stage.result_tile) statements.push_back(loop::MakeBarrier());
       const bool odd = is_odd[stage.block.flat.accumulator_type];
       if (stage.block.flat.is_reduction()) is_odd[stage.block.flat.accumulator_type] = !odd;

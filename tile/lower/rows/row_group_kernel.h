@@ -11,7 +11,7 @@
 
 namespace tartan::lower {
 
-// As LowerRowChain; intermediate values of a block are in local memory.
+// Like LowerRowChain; intermediate values of a block are in local memory.
 RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
                               const std::vector<poly::RowTensor>& tensors,
                               const plan::RowGroupPlan& plan, const std::string& name,

@@ -303,7 +303,7 @@ class StageLowerer {
     return PlaceInTiles(stages_, *stage_.result_tile, stage_.lanes, plan_.row_threads, iteration_);
   }
 
-  // Whether the expression is one value in a register for the whole row.
+  // Returns whether the expression is one value in a register for the whole row.
   bool IsOfRow(const poly::ExprPtr& expr) const {
     const auto* read = std::get_if<poly::Read>(&expr->node);
     const int held = read == nullptr ? -1 : stage_.held_reads[read->access];

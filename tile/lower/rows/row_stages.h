@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// What the stages of a row fusion share, on any device: parameters, arrays for intermediate values
-// of a block of rows, and the names of both.
+// The parameters, intermediate arrays and names that the stages of a row fusion share, on any
+// device.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +50,8 @@ class RowStages {
 
   // The name of a tensor that a stage reads.
   std::string NameOf(size_t stage, size_t tensor) const;
-  // Renames a kernel's statements from the parameter names of LowerKernel to those of the fused
-  // kernel.
+  // Renames the parameters in a kernel's statements from LowerKernel's names to the fused kernel's
+  // names.
   loop::StmtPtr Named(size_t stage, const loop::StmtPtr& statement) const;
   VectorLoop Named(size_t stage, const VectorLoop& loop) const;
   // The same for statements in one scope.
@@ -62,10 +61,10 @@ class RowStages {
   // earlier stage has just computed.
   loop::StmtPtr WithoutReloads(const loop::StmtPtr& statements) const;
 
-  // Whether the stage reads buffers that other stages write. Elements outside its rows there belong
-  // to another work-group.
+  // Returns whether the stage reads buffers that other stages write. Elements outside its rows
+  // there belong to another work-group.
   bool ReadsWhatIsWritten(size_t stage) const;
-  // Whether the stage stores to buffers that a later stage reads.
+  // Returns whether the stage stores to buffers that a later stage reads.
   bool IsReadFromBuffers(size_t stage) const;
 
   loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }

@@ -52,8 +52,8 @@ class DigitSorter {
         lines_(context->shape(task.keys).element_count() / task.size) {}
 
   void Sort() {
-    // A heap reads most elements once, but inserting one takes several dependent steps. It is used
-    // for lines of at least kFewest elements per wanted one (empirical).
+    // A heap reads most elements once, but inserting one takes several dependent steps. The heap is
+    // used if lines have kFewest or more elements per wanted one (empirical).
     constexpr int64_t kFewest = 8;
     task_.count* kFewest <= task_.size ? ByHeap() : ByDigits();
   }
@@ -229,7 +229,7 @@ class DigitSorter {
   // Max-heap of the wanted elements so far: the last in sorting order is at the root. The
   // children of i are 2 i + 1 and 2 i + 2; a child never comes after its parent.
 
-  // Whether heap element a (key, position) comes after b (other_key, other_position).
+  // Returns whether heap element a (key, position) comes after b (other_key, other_position).
   ExprPtr IsAfter(const ExprPtr& key, const ExprPtr& position, const ExprPtr& other_key,
                   const ExprPtr& other_position) const {
     return loop::Or(loop::Less(other_key, key),

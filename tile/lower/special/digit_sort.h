@@ -8,7 +8,7 @@
 
 namespace tartan::lower {
 
-// As AddSort, for CPUs.
+// Like AddSort, for CPUs.
 void AddDigitSort(const SortTask& task, SpecialContext* context);
 
 }  // namespace tartan::lower

@@ -378,7 +378,7 @@ class Scatterer {
                       all)});
   }
 
-  // Stores the target of each update; the number of targets stands for updates out of range.
+  // Stores the target of each update; for updates out of range, the number of targets.
   void FindTargets(int keys) {
     Target target = TargetOf(Index("item"));
     std::vector<StmtPtr> statements = std::move(target.statements);

@@ -75,7 +75,7 @@ class Sorter {
     return loop::Cast(loop::LoadFrom(buffer, stored_, std::move(index)), compared_);
   }
 
-  // Whether key `a` comes before key `b`, regardless of their positions.
+  // Returns whether key `a` comes before key `b`, regardless of their positions.
   ExprPtr Before(const ExprPtr& a, const ExprPtr& b) const {
     ExprPtr less = task_.descending ? loop::Less(b, a) : loop::Less(a, b);
     if (!IsFloat(compared_)) return less;

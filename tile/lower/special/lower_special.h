@@ -21,8 +21,8 @@ struct SpecialKernels {
 
 // The operand whose elements initialize the result; -1: none.
 int CopiedOperand(ir::SpecialKind kind);
-// Whether the result is initialized with zeros. Otherwise, without a CopiedOperand, the kernels
-// write every element.
+// Returns whether the result is initialized with zeros. Otherwise, without a CopiedOperand, the
+// kernels write every element.
 bool StartsAsZeros(ir::SpecialKind kind);
 
 // `operands` and `result` are the shapes of the special operation's operands and value.

@@ -44,7 +44,7 @@ class SpecialContext {
   const TensorShape& result() const { return shapes_[0]; }
   const TensorShape& shape(int buffer) const { return shapes_[buffer]; }
   const HardwareSettings& settings() const { return settings_; }
-  // Whether each work-item runs as a task on one thread.
+  // Returns whether each work-item runs as a task on one thread.
   bool is_cpu() const { return settings_.threads == 1; }
   DataType index_type() const { return index_type_; }
   bool takes_sizes() const { return takes_sizes_; }
