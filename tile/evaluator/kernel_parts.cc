@@ -129,7 +129,7 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
     if (!here.empty()) wait = processes->start(part);
     (wait ? waiting.push_back(std::move(wait)) : here.push_back(p));
   }
-  // The results of other processes are available only after `waiting`.
+  // Errors are returned only after `waiting`: until then other processes use their parts.
   absl::Status status;
   std::vector<hal::ExecutablePtr> compiled(divided.size());
   for (size_t p : here) {

@@ -20,7 +20,7 @@ namespace {
 
 // Bytes that are repacked or copied at a time.
 constexpr int64_t kPortionBytes = int64_t{1} << 23;
-// One part in kCopiedShare of the device's memory may hold copies of constants that could stay in
+// At most 1 / kCopiedShare of the device's memory holds copies of constants that could stay in
 // files.
 constexpr int64_t kCopiedShare = 8;
 

@@ -14,7 +14,7 @@ using NaiveOperands = absl::Span<const NaiveTensor* const>;
 NaiveTensor EvaluateSpecial(const Special& special, const TensorShape& shape,
                             NaiveOperands operands);
 
-// The two parts of EvaluateSpecial with files of their own.
+// Parts of EvaluateSpecial, in naive_gather.cc.
 NaiveTensor EvaluateGather(const Special& special, const TensorShape& shape,
                            NaiveOperands operands);
 NaiveTensor EvaluateScatter(const Special& special, const TensorShape& shape,

@@ -78,7 +78,8 @@ Folded FoldIntegers(ScalarOp op, DataType type, int64_t a, int64_t b) {
   return type == DataType::kBool ? Bool(result != 0) : Integer(result);
 }
 
-// All operations except those on pairs of numbers and most real functions.
+// True for all operations except casts, dots on packed integers, tests for NaN and infinity, and
+// most real functions.
 bool IsFoldedHere(ScalarOp op) {
   switch (op) {
     case ScalarOp::kSqrt:

@@ -420,4 +420,3 @@ Range ExprRewriter::ComputeApplyRange(const Apply& apply, const Type& type) {
 }
 
 }  // namespace tartan::loop
-// <= j < 8. kMod becomes kFmod, which is an operator in C.

@@ -127,8 +127,8 @@ class StmtRewriter {
     return Make(Declare{declare.type, declare.name, std::move(value), declare.is_mutable});
   }
 
-  // Always propagates constants and plain variables. Propagates integer expressions with a single
-  // read that is not in a loop inside the declaration's scope.
+  // Always propagates constants and plain variables. Propagates an integer expression if it is read
+  // once, and no loop inside the declaration's scope encloses the read.
   bool ShouldPropagate(const ExprPtr& value, const Use& use) const {
     if (IsLiteral(value)) return true;
     const bool is_index = value->type.lanes == 1 && IsInteger(value->type.element);

@@ -58,9 +58,9 @@ class ExprEmitter {
   void AssumeWholeTile(std::vector<int64_t> sizes) { tile_sizes_ = std::move(sizes); }
   // Conditions that differ between lanes become vector masks where possible.
   void MaskLanes() { masks_lanes_ = true; }
-  // Loads the operands of a select unconditionally. `is_chosen`: the block itself selects between
-  // its values, so that all its loads are unconditional. Otherwise a GPU compiler puts the load
-  // into a branch and waits there before it starts the next one.
+  // Loads the operands of a select unconditionally. A GPU compiler would put a conditional load
+  // into a branch, and wait there before it starts the next load. `is_chosen`: the block itself
+  // selects between its values, so that all its loads are meant.
   void LoadBeforeChoices(bool is_chosen = false) {
     loads_before_choices_ = true;
     choices_ = is_chosen ? 1 : 0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer division with a known rounding direction, and the GCD.
 #pragma once
 

@@ -269,7 +269,7 @@ void HostContraction::Combine(absl::Span<const NaiveTensor* const> inputs,
       return wrap(static_cast<uint64_t>(value));
     }
   };
-  // Calls body(…) with two operands that are compared as numbers of their own kind.
+  // Calls body(…) with the elements of both operands, as reals or as integers.
   const auto compared = [&](const auto& body) {
     if (inputs[0]->is_real())
       return body(ElementsOf<double>(*inputs[0]), ElementsOf<double>(*inputs[1]));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes a contraction on the host as a loop nest over its index space. It gives the naive
 // evaluator's results (tile/ir/naive_evaluator.h) and takes about 1 ns per point.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes elementwise operations on the host. It gives the naive evaluator's results and takes a
 // few ns per element.
 #pragma once

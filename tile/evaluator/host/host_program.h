@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that the host computes without kernels, for work so small that compiling kernels would
 // take longer. It gives the naive evaluator's results (tile/ir/naive_evaluator.h), which also
 // computes the operations without fast loops here.

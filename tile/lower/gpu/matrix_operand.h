@@ -16,8 +16,8 @@
 
 namespace tartan::lower {
 
-// Splits `number` into the values of the indices, the last varying fastest. Requires that the
-// number is below the total of their ranges multiplied.
+// Splits `number` into the values of the indices, the last varying fastest. Requires a number below
+// the count of index combinations.
 std::vector<loop::ExprPtr> Digits(const poly::FlatContraction& flat,
                                   const std::vector<int>& indices, const loop::ExprPtr& number,
                                   DataType index_type);

@@ -16,7 +16,7 @@ struct StageOfRows {
   const plan::RowGroupStage& stage;
 };
 
-// The variable of a value that stays in registers.
+// The name of the variable or array of a value that stays in registers.
 std::string HeldName(int number);
 
 // The stage for work-item "lane" of the row "row" of the block. `is_odd`: see PartialResults.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parameters, intermediate arrays and names that the stages of a row fusion share, on any
 // device.
 #pragma once

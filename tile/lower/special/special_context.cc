@@ -59,7 +59,7 @@ void SpecialContext::Launch(int64_t items, const std::vector<Argument>& argument
                             std::vector<StmtPtr> body) {
   loop::Kernel kernel;
   kernel.name = launches_.empty() ? name_ : absl::StrCat(name_, "_", launches_.size());
-  // The text of a kernel for all sizes, its comments too, is the same for all of them.
+  // The text of a dynamic-shape kernel, including comments, must not depend on the sizes.
   kernel.comments = {takes_sizes_
                          ? std::string(ir::Name(special_.kind))
                          : absl::StrCat(ir::Name(special_.kind), " ", result().ToString())};
