@@ -22,9 +22,9 @@ inline constexpr int64_t kMostSequenceFillingBytes = 192 << 10;
 // instead of 0.99 ms with separate launches; 128 keys (196 words) fit.
 inline constexpr int64_t kMostSequenceWords = 200;
 
-// Predicted microseconds per launch; longer launches stay outside batches. A batch saves about 3 us
-// per launch by overlap. Long launches are faster with more work-items per compute unit than a
-// batch has.
+// Predicted microseconds per launch, including a launch overhead of 3 us. Longer launches stay
+// outside batches: a GPU driver starts a launch while the previous one executes, and long launches
+// are faster with more work-items per compute unit than a batch has.
 inline constexpr double kLongestInSequenceUs = 12;
 // Predicted microseconds for kernels that fill a compute unit. Longer launches gain little in a
 // batch and need most registers. Measured on an H200 in tf32: with LLaMA's logits (30 us) the batch

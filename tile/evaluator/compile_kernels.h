@@ -10,10 +10,10 @@
 
 namespace tartan::evaluator {
 
-// Launches the kernels of setup and steps on temporary memory: zeros for constants, arbitrary
-// values otherwise, with at most the memory of one launch at a time. `go_on`, if given, is called
-// before each launch and may block; if it returns false, the result is Cancelled and compiled
-// kernels are kept.
+// Launches the kernels of setup and steps on temporary buffers, with the memory of one launch at a
+// time. Buffers are zero. For kernels with sizes they are uninitialized, and the sizes are zero.
+// `go_on`, if given, is called before each launch and may block; if it returns false, the result is
+// Cancelled and compiled kernels are kept.
 absl::Status CompileKernels(const CompiledProgram& program,
                             const std::function<bool()>& go_on = {});
 

@@ -64,7 +64,7 @@ class ProgramCache {
       const compiler::CompileHooks& hooks, double most_ms, int64_t times);
 
   // The kernel sources of the program, in parts for several processes. Taken from the store, or
-  // generated and stored; FailedPrecondition if there is no store.
+  // generated and stored; FailedPrecondition if the store does not keep them.
   absl::StatusOr<std::vector<ProgramSource>> GetParts(const proto::Program& program,
                                                       compiler::CompileOptions options,
                                                       const compiler::CompileHooks& hooks);

@@ -27,9 +27,10 @@ struct SumRuns {
 // chunks.
 SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
-// The same for kernels whose sizes are arguments. Every sum is chunked along the innermost loop,
-// with chunk lengths near the square root of the term count. Windows of fewer than 32 terms, which
-// no size changes, are not chunked. If weights have a scale per block, each block is a chunk.
+// The same for kernels whose sizes are arguments. Every sum is chunked along the innermost loop;
+// the chunk length is near the square root of the term count, from 16 to 128. Windows of fewer than
+// 32 terms are not chunked, because no size changes them. If weights have a scale per block, each
+// block is a chunk.
 SumRuns DivideAnySum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
 }  // namespace tartan::lower
