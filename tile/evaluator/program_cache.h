@@ -49,9 +49,9 @@ class ProgramCache {
       const proto::Program& program, compiler::CompileOptions options = {},
       const compiler::CompileHooks& hooks = {});
 
-  // As Get, but never compiles and never waits for a compilation. Returns the program if it is
-  // cached with all its kernels, or if it is in the store and `is_compiled` confirms that the
-  // driver need not compile its source; null otherwise.
+  // Like Get, but never compiles and never waits for a compilation. Returns the program if it is
+  // cached with all its kernels. Also returns it if it is in the store, and `is_compiled` confirms
+  // that the driver need not compile its source. Null otherwise.
   std::shared_ptr<const CompiledProgram> GetIfCompiled(
       const proto::Program& program, compiler::CompileOptions options,
       const compiler::CompileHooks& hooks,

@@ -27,7 +27,7 @@ constexpr int kScreeningRounds = 3;
 constexpr double kHopeless = 1.4;  // a plan this many times slower than the fastest is dropped
 constexpr size_t kFinalists = 3;   // beside the cost model's choice
 constexpr int64_t kLeastRounds = 7;
-// A winner's median time is at most kGain times that of the cost model's choice, and it is faster
+// A winner's median time is at most kGain times that of the cost model's choice. It is also faster
 // in a share of kMostRounds or more of the rounds.
 constexpr double kGain = 0.97;
 constexpr double kMostRounds = 0.8;

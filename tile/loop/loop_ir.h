@@ -138,9 +138,9 @@ struct Early {
 struct Once {
   StmtPtr body;
 };
-// Loads elements of an input into local memory. If the input is the buffer that the previous launch
-// of the batch had as `output`, the launch skips the body, because the work-group left the elements
-// there. `input` and `output` are Loads of the buffers' first elements.
+// Loads elements of an input into local memory. A launch skips the body if the input is the buffer
+// that the previous launch of the batch had as `output`: the work-group left the elements in local
+// memory. `input` and `output` are Loads of the buffers' first elements.
 struct Fetch {
   ExprPtr input, output;
   StmtPtr body;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two-level summation for accuracy. The rounding error of a sum grows with the number of terms that
 // one accumulator takes. A long sum is split into chunks with accumulators of their own; the tile's
-// accumulators then take one value per chunk. For n terms of random sign in chunks of r, the error
-// falls from sqrt(n / 2) units in the last place to sqrt(r / 2 + n / 2r).
+// accumulators then take one value per chunk. For n terms of random sign, the error is about
+// sqrt(n / 2) units in the last place; chunks of r terms reduce it to sqrt(r / 2 + n / 2r).
 #pragma once
 
 #include <cstdint>

@@ -27,9 +27,9 @@ LaneRange ValidLanes(const IndexEmitter& indices,
                      const std::vector<math::RangeConstraint>& constraints,
                      const VectorShape& vector, const Position& position);
 
-// The distance, in values of its index, to move a vector so that all its lanes are valid points of
-// the kernel and include the valid lanes at `position`. Nothing if there is no such distance.
-// Requires IsDecided of each constraint, and that some but not all lanes are valid.
+// The distance, in values of its index, by which a vector must move. All its lanes are then valid
+// points of the kernel, and include the valid lanes at `position`. Nothing if there is no such
+// distance. Requires IsDecided of each constraint, and that some but not all lanes are valid.
 std::optional<int> DistanceToValid(const poly::FlatContraction& flat, const IndexEmitter& indices,
                                    const std::vector<math::RangeConstraint>& constraints,
                                    const VectorShape& vector, const Position& position);
