@@ -15,13 +15,14 @@ namespace {
 
 constexpr int64_t kBlocks[] = {8, 16};
 
-// A convolution on blocks: its filter, and how many of its output channels are meant; -1: unknown.
+// The filter of a convolution on blocked channels, and its number of output channels without
+// padding (-1: unknown).
 struct BlockedConv {
   const HostTensor* filter = nullptr;
   int64_t channels = -1;
 };
 
-// The convolutions of a graph and of those in it.
+// Collects the blocked convolutions of a graph and its nested graphs.
 class ConvFinder {
  public:
   // False where a filter is computed at run time.
@@ -58,7 +59,8 @@ class ConvFinder {
     return -1;
   }
 
-  // The convolution whose channels a node has: pools keep them. Null where there is none.
+  // The convolution before a node, reached through pools, which keep the channels. Null if there is
+  // none.
   static const NodeProto* ConvBefore(
       const NodeProto& node, const std::unordered_map<std::string, const NodeProto*>& makers) {
     const NodeProto* at = &node;
@@ -79,7 +81,7 @@ bool IsZero(absl::Span<const uint8_t> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
 }
 
-// Output channels beyond those meant fill up the last block and are zeros.
+// Zeros must fill the last block after the convolution's output channels.
 bool Fits(const BlockedConv& conv, int64_t block) {
   if (conv.filter == nullptr || !IsBlockedFilter(conv.filter->shape(), block)) return false;
   const int64_t outputs = conv.filter->shape().dims[0];

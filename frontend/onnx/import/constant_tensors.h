@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small constant operands that handlers give to their Tile functions.
+// Small constant operands that handlers pass to their Tile functions.
 #pragma once
 
 #include <vector>
@@ -10,19 +10,19 @@
 
 namespace tartan::onnx {
 
-// ResourceExhausted where the product of `sizes` is more than such an operand should have: a few
-// numbers of a model can make shapes as large as they like.
+// ResourceExhausted when a tensor of these sizes has more elements than a small operand should
+// have: a few attributes of a model can demand shapes of any size.
 absl::Status CheckTable(absl::Span<const int64_t> sizes);
 
-// The values in row-major order, rounded to `type`; their number is the product of `dims`.
+// The values in row-major order, rounded to `type`. Requires one value per element of `dims`.
 api::Tensor ConstantOf(DataType type, absl::Span<const double> values, std::vector<int64_t> dims);
 
-// n, n - 1, … 1 in row-major order, int32: marks positions so that the first one has the greatest
-// mark. n is the product of `dims`.
+// n, n - 1, … 1 in row-major order, int32, for the n elements of `dims`. A maximum over these marks
+// finds the first position.
 api::Tensor Countdown(std::vector<int64_t> dims);
-// 1, 2, … n: the last one has the greatest mark.
+// 1, 2, … n in row-major order, int32. A maximum over these marks finds the last position.
 api::Tensor CountUp(std::vector<int64_t> dims);
-// 0, 1, … n - 1.
+// The positions 0, 1, … n - 1.
 api::Tensor Positions(DataType type, int64_t n);
 
 // An int64 tensor on the host.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a decoder is imported whose cache has room for more than is there: what is appended is
-// written into memory of the caller's, and what is not there yet counts for nothing.
+// Import settings for a decoder with a preallocated key/value cache. New elements are written into
+// the caller's memory, and elements past the current length are masked.
 #pragma once
 
 #include <vector>
@@ -9,28 +9,32 @@
 
 namespace tartan::onnx {
 
-// The model takes a cache of `capacity` - `step` elements along some axis, which it gets as `past`
-// and of which only the sizes are looked at, and appends `step` elements: they are written into
-// `memory` behind the elements that are there, and the result is the memory. Softmax over
-// `capacity` elements leaves out those that are not there; a range of the numbers from `capacity` -
-// `step` to `capacity`, which are positions, begins with the number of elements that are there. No
-// other size of the model may be `capacity`.
+// Describes the caches of one decoder step.
+// - `past` is the cache that the model takes: `capacity` - `step` elements along some axis. Only
+//   its sizes matter.
+// - The model appends `step` elements. The importer writes them into `memory` after the `length`
+//   elements that are there, and the result is `memory`.
+// - Softmax over `capacity` elements leaves out those at or past the new length.
+// - A Range from `capacity` - `step` to `capacity` computes positions. The importer makes it begin
+//   at `length`.
+//
+// No other size of the model may equal `capacity`.
 struct DecodingMode {
   struct Cache {
     api::Tensor past;
     api::Tensor memory;
-    // Set while the model is imported, where something is appended: the memory with that.
+    // Set by the importer when it meets the append: `memory` with the new elements.
     mutable api::Tensor appended = {};
   };
   std::vector<Cache> caches;
-  // Keys and values in one tensor, one behind the other along its first axis: the parts that are
-  // taken out of it are those of two caches, from `first` on.
+  // Keys and values in one tensor, stacked along its first axis. Part i of `past` is the cache at
+  // `first` + i.
   struct Joint {
     api::Tensor past;
     size_t first = 0;
   };
   std::vector<Joint> joints;
-  api::Tensor length;  // int32[1]: elements that are there before the run
+  api::Tensor length;  // int32[1]: elements in each cache before the run
   int64_t capacity = 0;
   int64_t step = 1;
 };

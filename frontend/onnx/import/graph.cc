@@ -18,14 +18,14 @@ namespace {
 
 using NodeList = google::protobuf::RepeatedPtrField<NodeProto>;
 
-// Graphs deep in each other put one place in front of another.
+// Maximum length of an error message in bytes (empirical). Each enclosing graph adds a prefix.
 constexpr size_t kLongestMessage = 3000;
 
 absl::Status InPlace(absl::string_view prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
 }
 
-// Fills a Graph from its parts: definitions first, then the order of the nodes.
+// Builds a Graph from its parts: definitions first, then the order of the nodes.
 class GraphBuilder {
  public:
   explicit GraphBuilder(const TensorSource& source)
@@ -121,8 +121,9 @@ class GraphBuilder {
     return absl::OkStatus();
   }
 
-  // True when the node was a Constant with its own tensor. What the importer cannot represent, or
-  // what takes its value from a function's attribute, stays a node.
+  // Adds the constant of a Constant node and returns true. Returns false for other nodes, for
+  // constants that the importer cannot represent, and for those that refer to a function's
+  // attribute.
   absl::StatusOr<bool> AddConstantNode(const NodeProto& node) {
     const bool is_constant = node.op_type() == "Constant" && NormalDomain(node.domain()).empty() &&
                              node.attribute_size() == 1 && node.output_size() == 1 &&
@@ -152,7 +153,7 @@ class GraphBuilder {
     return absl::OkStatus();
   }
 
-  // Every name the node reads, those its nested graphs read from here included.
+  // Every name that the node reads, including reads by its nested graphs.
   std::set<std::string> NamesRead(const NodeProto& node) const {
     std::set<std::string> names;
     for (const std::string& input : node.input()) {
@@ -168,7 +169,7 @@ class GraphBuilder {
     return names;
   }
 
-  // Kahn's algorithm; of the nodes that are ready, the first in the file goes first.
+  // Kahn's algorithm. Among the nodes that are ready, the first in the file goes first.
   absl::Status SortNodes() {
     const size_t count = nodes_.size();
     std::vector<std::vector<int>> users(count);
@@ -202,7 +203,7 @@ class GraphBuilder {
     return CycleError(operands, missing);
   }
 
-  // Walks from an unsorted node to an unsorted operand until a node is met again.
+  // Walks from an unsorted node to an unsorted operand until a node repeats.
   absl::Status CycleError(const std::vector<std::vector<int>>& operands,
                           const std::vector<int>& missing) const {
     const auto unsorted = [&](int i) { return missing[static_cast<size_t>(i)] > 0; };
@@ -299,7 +300,7 @@ absl::Status Within(absl::string_view where, const absl::Status& status) {
   if (message.size() <= kLongestMessage) {
     return absl::Status(status.code(), absl::StrCat(where, ": ", message));
   }
-  // The outermost places and the innermost ones, with what is wrong at the end.
+  // Keeps the outermost places and the innermost ones, which the cause follows.
   return absl::Status(status.code(),
                       absl::StrCat(where, ": ", message.substr(0, kLongestMessage / 3), " ... ",
                                    message.substr(message.size() - kLongestMessage / 2)));

@@ -20,16 +20,20 @@ namespace {
 using api::Tensor;
 using api::Value;
 
-// Results of constants up to this size are computed at once: the arithmetic of sizes.
+// Limits of constant folding, chosen for arithmetic on sizes (empirical).
+// - kMaxFoldedElements: elements of the result.
+// - kMaxFoldedOperand: elements of an operand. Larger ones are weights, which the device processes.
+// - kMaxFoldedPoints: index points of the computation.
 constexpr int64_t kMaxFoldedElements = 4096;
-// Operands beyond this size mark work on weights, which belongs to the device.
 constexpr int64_t kMaxFoldedOperand = 1 << 16;
 constexpr int64_t kMaxFoldedPoints = 1 << 18;
-// What importing may cost, as an honest model never does: seconds.
-constexpr int64_t kMaxRepeatedNodes = 1 << 15;  // besides so many times the model's own
+// Limits on the cost of an import, about seconds of work, which no well-formed model reaches
+// (empirical).
+constexpr int64_t kMaxRepeatedNodes = 1 << 15;  // imported nodes, added to the terms below
 constexpr int64_t kMaxRepetition = 128;
-constexpr int64_t kMaxRepetitionOfFunctions = 8;  // those that call them count themselves
-constexpr int64_t kCostOfCall = 4;  // a node: calls grow exponentially, iterations do not
+constexpr int64_t kMaxRepetitionOfFunctions = 8;  // times the nodes of each function
+// Cost per node of a called function: nested calls grow exponentially, iterations do not.
+constexpr int64_t kCostOfCall = 4;
 constexpr int64_t kMaxHostPoints = 1 << 25;
 constexpr int64_t kMaxHostIterations = 1 << 14;
 
@@ -57,12 +61,13 @@ std::string WhatWeHave(const NodeProto& node) {
 }
 
 absl::Status CheckArity(const OperatorRow& row, absl::Span<const Value> inputs) {
-  // Those of an operator that takes any number have no meaning by position: none is left out.
+  // The operands of an operator with any number of them have no positional meaning, so none may be
+  // left out.
   const int least = row.arity.most == kAnyNumber
                         ? std::max(row.arity.least, static_cast<int>(inputs.size()))
                         : row.arity.least;
   for (int i = 0; i < least; ++i) {
-    // An empty optional is an operand too, for those who know optionals.
+    // An empty optional is an operand for handlers of values.
     if (i >= static_cast<int>(inputs.size()) ||
         (inputs[i].is_nothing() && row.value_handler == nullptr)) {
       return Invalid("operand ", i, " is missing");
@@ -107,10 +112,10 @@ std::vector<Slot> SlotsOf(absl::Span<const Value> values) {
 
 }  // namespace
 
-// What holds for all nodes of one function body, or of the model's graph.
+// The settings shared by all nodes of one function body, or of the model's graph.
 struct Importer::Frame {
   const Opsets* opsets = nullptr;
-  // Of the call; null in the model's graph.
+  // Attributes of the call; null in the model's graph.
   const AttributeMap* attributes = nullptr;
 };
 
@@ -218,7 +223,7 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
   path_.pop_back();
   current_scope_ = outer;
   current_frame_ = caller;
-  // A check that failed while a graph break was resolved tells its own place.
+  // A check that failed while a graph break was resolved reports its own place.
   if (absl::IsOutOfRange(outputs.status())) return outputs.status();
   if (!outputs.ok()) {
     return Within(NodeName(node, OpsetOf(*frame.opsets, node.domain())), outputs.status());
@@ -263,14 +268,14 @@ absl::StatusOr<std::vector<Value>> Importer::ImportOperator(const NodeProto& nod
   const OperatorRow* row = FindOperator(NormalDomain(node.domain()), node.op_type(), opset);
   if (row == nullptr) return absl::UnimplementedError(WhatWeHave(node));
   opset = std::max<int64_t>(opset, row->since_version);
-  // Handlers of values tell an operand left out at the end from an empty optional.
+  // Handlers of values distinguish an operand left out at the end from an empty optional.
   while (!inputs.empty() && inputs.back().is_nothing() &&
          (row->value_handler == nullptr || node.input(inputs.size() - 1).empty())) {
     inputs.pop_back();
   }
   TARTAN_RETURN_IF_ERROR(CheckArity(*row, inputs));
   NodeContext context(node, opset, inputs, frame.attributes, this);
-  // All at once, so that one more Bind suffices.
+  // All operands are resolved before the first error returns, so that one more Bind is enough.
   absl::Status host_status;
   for (int i = 0; i < context.input_count() && i < 32; ++i) {
     if ((row->host_operands >> i & 1) == 0 || !context.value(i).is_tensor()) continue;

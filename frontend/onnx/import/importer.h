@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a graph and makes the lazy tensors of its outputs. One Importer serves one Bind.
+// Converts a graph into the lazy tensors of its outputs. One Importer serves one Bind.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ class NodeProto;
 
 using Opsets = std::map<std::string, int64_t, std::less<>>;  // by normal domain
 
-// A function that came with the model.
+// A function defined in the model file.
 struct LocalFunction {
   const FunctionProto* proto = nullptr;
   std::unique_ptr<const Graph> body;
@@ -38,50 +38,51 @@ struct LocalFunction {
 // Domain, name, overload.
 using FunctionKey = std::tuple<std::string, std::string, std::string>;
 
-// What a loaded model consists of; immutable after loading.
+// The parts of a loaded model; immutable after loading.
 struct ModelParts {
   std::unique_ptr<Graph> graph;
   Opsets opsets;
   std::map<FunctionKey, LocalFunction> functions;
   TensorSource source;
-  int64_t channel_block = 0;  // channel_blocks.h
+  int64_t channel_block = 0;  // as in channel_blocks.h
 };
 
 const LocalFunction* FindFunction(const ModelParts& model, const NodeProto& node);
 
-// "Foo, opset 11: we have it from 13 on" for each operator the nodes use and we lack, all in one
-// Unimplemented message that begins with the first node. Bodies of functions the nodes call count;
-// graphs in attributes do not, since they may never be taken.
+// Checks that every operator has a row. One Unimplemented message lists all that have none, such as
+// "foo1 (Foo, opset 11): supported from opset 13 on", each with its first node. The bodies of
+// called functions are checked; graphs in attributes are not, since they may never be executed.
 absl::Status CheckOperators(const ModelParts& model);
 
 class Importer : private NodeServices {
  public:
-  // The pointers may be null: there is no resolver, the model is not to be trained, it has no cache
-  // with room.
+  // Null pointers are allowed: without `resolver` the graph cannot break, without `training` the
+  // model is not trained, without `decoding` there is no preallocated cache.
   Importer(const ModelParts& model, api::Resolver* resolver, const TrainingMode* training = nullptr,
            const DecodingMode* decoding = nullptr);
 
-  // `inputs` by position; nothing for one that takes the graph's constant of that name. When
-  // needed_values() is not empty afterwards the outputs mean nothing.
+  // `inputs` by position. An empty value selects the graph's constant of that name. The outputs are
+  // meaningless if needed_values() is not empty afterwards.
   absl::StatusOr<std::vector<api::Value>> Import(absl::Span<const api::Value> inputs);
 
-  // Inputs whose values decided something.
+  // Inputs whose values the import needs.
   const std::vector<api::Tensor>& needed_values() const { return needed_; }
-  // As in api::BoundGraph.
+  // Both as in api::BoundGraph.
   const std::vector<std::pair<api::Tensor, api::Tensor>>& updates() const { return updates_; }
   const api::Tensor& random_seed() const { return random_seed_; }
 
  private:
   struct Frame;
 
-  // What crosses the border of a graph is slots: a value that waits goes on waiting beyond it.
+  // Graphs pass slots to each other, so that a value that waits in one graph waits in the other
+  // too.
   absl::StatusOr<std::vector<Slot>> ImportGraph(const Graph& graph, absl::Span<const Slot> inputs,
                                                 Scope& scope, const Frame& frame);
   absl::Status ImportNode(const NodeProto& node, const Frame& frame, Scope& scope);
   // InvalidArgument unless a node's result has the dimensions that the file declares.
   absl::Status CheckDeclared(const NodeProto& node, const std::string& name, const Slot& slot,
                              const Scope& scope) const;
-  // Of a value that is to have dropout (TrainingMode::dropout_of).
+  // Applies dropout to a value that TrainingMode::dropout_of names.
   absl::Status DropElements(const std::string& name, Slot* slot);
   // The slots of a node's outputs.
   absl::StatusOr<std::vector<Slot>> ImportCall(const NodeProto& node, absl::Span<const Slot> inputs,
@@ -92,15 +93,15 @@ class Importer : private NodeServices {
   absl::StatusOr<std::vector<Slot>> CallFunction(const LocalFunction& function,
                                                  const NodeProto& node,
                                                  absl::Span<const Slot> inputs, const Frame& frame);
-  // InvalidArgument where a nested graph gives a name of the graphs around it to another value. The
-  // standard forbids it, and engines differ in which value they take. Names of inputs may return.
+  // InvalidArgument when a nested graph defines a name that a graph around it defines. The standard
+  // forbids this, and engines differ in which value they take. Names of inputs may repeat.
   static absl::Status CheckNewNames(const Graph& graph, const Scope& outer);
   absl::StatusOr<std::vector<api::Value>> ImportNested(const GraphProto& graph,
                                                        absl::Span<const api::Value> inputs,
                                                        LoopBody* captures);
   api::Tensor Fold(api::Tensor tensor, absl::Span<const api::Value> inputs);
-  // Nodes that are imported because others call them, or once more. Functions that call functions
-  // grow exponentially, as do loops in loops and derivatives of derivatives.
+  // Counts nodes that are imported as part of a call or an iteration, or a second time. Functions
+  // that call functions grow exponentially, as do nested loops and higher derivatives.
   absl::Status CountRepeated(int64_t nodes);
 
   // --- importer_breaks.cc
@@ -130,14 +131,14 @@ class Importer : private NodeServices {
   int64_t NextCheck() override { return checks_++; }
 
   absl::Status Wait(absl::Span<const api::Tensor> placeholders);
-  // The values of slots for a handler, which knows nothing of waiting: where one waits, the
-  // handler's node does.
+  // The values of slots for a handler, which does not know slots. If a slot waits, the handler's
+  // node waits too.
   absl::StatusOr<std::vector<api::Value>> Known(absl::Span<const Slot> slots);
-  // On the host, with at most so many index points; ResourceExhausted also where all evaluations
-  // together have had their share.
+  // Computes a tensor on the host with at most `max_points` index points. ResourceExhausted also
+  // when all evaluations together exceed their limit.
   absl::StatusOr<HostTensor> Evaluate(const api::Tensor& tensor, int64_t max_points,
                                       bool* is_exact = nullptr);
-  // Whether what was too much for the host may be left to whoever resolves graph breaks.
+  // True if the resolver may compute a value that is too much work for the host.
   bool CanBeLeftToDevice(const absl::Status& status) const {
     return resolver_ != nullptr && absl::IsResourceExhausted(status);
   }
@@ -149,8 +150,8 @@ class Importer : private NodeServices {
   std::vector<api::Tensor> TensorsToKeep() const;
   void ReplaceKept(absl::Span<const api::Tensor> tensors, absl::Span<const api::Tensor> by);
 
-  // Whether the environment has TARTAN_CHECK_SHAPES=1, as for all tests. Files are not always
-  // right.
+  // True if the environment has TARTAN_CHECK_SHAPES=1, as in all tests. It is off elsewhere because
+  // files can declare wrong shapes.
   static bool ChecksShapes();
 
   const ModelParts& model_;
@@ -160,22 +161,22 @@ class Importer : private NodeServices {
   const DecodingMode* const decoding_;
   std::vector<api::Tensor> inputs_;  // placeholders among the inputs of Import
   std::vector<api::Tensor> needed_;
-  int unresolved_ = 0;  // values that were needed and are not known
+  int unresolved_ = 0;  // needed values that are not known
   int64_t repeated_nodes_left_;
   int64_t host_points_left_;
   int64_t host_iterations_left_;
   uint32_t streams_ = 0;
   api::Tensor random_seed_;
   std::vector<std::pair<api::Tensor, api::Tensor>> updates_;
-  std::unordered_set<const LocalFunction*> called_;  // whose bodies are being imported
+  std::unordered_set<const LocalFunction*> called_;  // functions whose bodies are being imported
   int64_t checks_ = 0;
   std::vector<std::vector<api::Value>*> held_;
-  int body_depth_ = 0;         // bodies of loops being imported, one in the other
-  bool body_is_open_ = false;  // the innermost one needs a value that is not known
-  // The nodes being imported, each within the one before it, and the operator sets of their
+  int body_depth_ = 0;         // nested loop bodies being imported
+  bool body_is_open_ = false;  // the innermost body needs a value that is not known
+  // The nodes being imported, each nested in the one before it, and the operator sets of their
   // domains.
   std::vector<std::pair<const NodeProto*, int64_t>> path_;
-  // The innermost one, for its subgraphs.
+  // The scope and the frame of the innermost node, for its subgraphs.
   Scope* current_scope_ = nullptr;
   const Frame* current_frame_ = nullptr;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph breaks: values that the import needs and does not know, and what is kept meanwhile.
+// Graph breaks: the resolution of values that the import needs, and the values kept across a break.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -16,11 +16,12 @@ namespace {
 using api::Tensor;
 using api::Value;
 
-// Inputs of at most as many integers or bools may be sizes: the model is bound to their values.
+// Maximum elements of an integer or bool input that can hold sizes: the model is bound to its
+// values.
 constexpr int64_t kMaxSizes = 64;
-// Index points of a value computed on the host: more is work for a device.
+// Maximum index points of a value computed on the host. Larger ones run on the device.
 constexpr int64_t kMaxPointsOfValue = 1 << 22;
-// As many are always allowed: arithmetic of sizes.
+// Index points that are always allowed, so that arithmetic on sizes never fails.
 constexpr int64_t kPointsOfSizes = 1 << 14;
 
 bool MayHoldSizes(const Tensor& input) {
@@ -55,7 +56,7 @@ Value ReplaceTensors(const Value& value, absl::Span<const Tensor> tensors,
 
 }  // namespace
 
-// Notes that the values of placeholders are needed.
+// Records the placeholders whose values are needed.
 absl::Status Importer::Wait(absl::Span<const Tensor> placeholders) {
   ++unresolved_;
   for (const Tensor& placeholder : placeholders) {
@@ -67,7 +68,7 @@ absl::Status Importer::Wait(absl::Span<const Tensor> placeholders) {
 absl::StatusOr<std::vector<Value>> Importer::Known(absl::Span<const Slot> slots) {
   std::vector<Value> values;
   for (const Slot& slot : slots) {
-    if (slot.waits) return Wait({});  // what for has been noted where it began to wait
+    if (slot.waits) return Wait({});  // the needed values were recorded where the wait began
     values.push_back(slot.value);
   }
   return values;
@@ -145,14 +146,15 @@ absl::StatusOr<std::vector<Tensor>> Importer::Run(const std::string& name,
 absl::StatusOr<std::vector<Tensor>> Importer::Break(const std::string& name,
                                                     std::vector<Tensor> operands,
                                                     std::shared_ptr<const api::Call> call) {
-  if (!needed_.empty()) return Wait({});  // the import begins again anyway
+  if (!needed_.empty()) return Wait({});  // the import starts again anyway
   api::GraphBreak graph_break{name, std::move(operands), std::move(call), TensorsToKeep()};
   TARTAN_ASSIGN_OR_RETURN(const api::BreakResult result, resolver_->Resolve(graph_break));
   ReplaceKept(graph_break.kept, result.kept);
   return result.results;
 }
 
-// What nodes after this one read and what handlers hold, if it is computed from placeholders.
+// The tensors that later nodes read and that handlers hold, as far as they are computed from
+// placeholders.
 std::vector<Tensor> Importer::TensorsToKeep() const {
   std::vector<Tensor> tensors;
   for (const Scope* scope = current_scope_; scope != nullptr; scope = scope->caller) {
@@ -218,7 +220,7 @@ absl::StatusOr<Value> Importer::Reimport(const std::string& name,
                                          const std::map<std::string, Value>& given) {
   const Graph& graph = *current_scope_->graph;
   std::set<std::string> wanted = {name};
-  std::vector<int> positions;  // of the nodes between, the last first
+  std::vector<int> positions;  // of the nodes in between, in descending order
   for (int i = current_scope_->position - 1; i >= 0; --i) {
     const NodeProto& node = *graph.nodes[static_cast<size_t>(i)];
     const bool is_between =

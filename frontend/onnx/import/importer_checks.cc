@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of a graph that is being imported: declared shapes, and names of nested graphs.
+// Checks of a graph during its import: declared shapes, and names of nested graphs.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +29,7 @@ absl::Status Importer::CheckDeclared(const NodeProto& node, const std::string& n
                                                  DimsToString(declared)));
 }
 
-// True where both are known constants of the same numbers in the same shape.
+// True if both are known constants of the same values and shape.
 static bool IsSameConstant(const api::Value& a, const api::Value& b) {
   for (const api::Value* value : {&a, &b}) {
     const bool is_plain = value->is_tensor() && value->element() == api::Element::kPlain;
@@ -40,9 +40,9 @@ static bool IsSameConstant(const api::Value& a, const api::Value& b) {
   return x.shape() == y.shape() && x.bytes() == y.bytes();
 }
 
-// onnxruntime writes files in which a body has a constant of an outer graph once more.
+// A body may repeat a constant of an outer graph, because onnxruntime writes such files.
 absl::Status Importer::CheckNewNames(const Graph& graph, const Scope& outer) {
-  // Nodes that are imported once more (Reimport) see later names, too.
+  // Reimported nodes also see names that are defined after them.
   if (outer.outer != nullptr && outer.outer->graph == outer.graph) return absl::OkStatus();
   const auto check = [&](const std::string& name, const api::Value* value, absl::string_view by) {
     const std::vector<std::string>& inputs = graph.inputs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an importer does besides where the model is to be trained.
+// The parts of the importer that only training uses.
 #include <algorithm>
 #include <utility>
 

@@ -70,7 +70,7 @@ absl::Status KToOperand(NodeContext& context) {
 }
 
 absl::Status TilesToRepeats(NodeContext& context) {
-  // They have the type of the operand.
+  // `tiles` and `axis` have the type of the first operand.
   TARTAN_ASSIGN_OR_RETURN(const double tiles, context.HostFloat(1));
   TARTAN_ASSIGN_OR_RETURN(const double given_axis, context.HostFloat(2));
   if (!(std::abs(tiles) < 1e9 && std::abs(given_axis) < 1e9)) {

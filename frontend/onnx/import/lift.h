@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lifts: rewrites of old forms of nodes into the newest form, so that a handler knows one form
-// only. Each is named in the row of the version it applies to.
+// Lifts: rewrites of a node's older forms into its newest form, so that a handler knows one form
+// only. The row of an older version names its lift.
 #pragma once
 
 #include "absl/status/status.h"
@@ -28,7 +28,7 @@ absl::Status TilesToRepeats(NodeContext& context);
 // broadcast and axis attributes -> an operand 1 that broadcasts as in NumPy: Add and the like
 // before 7.
 absl::Status AxisBroadcast(NodeContext& context);
-// A slope per channel [C] -> one that broadcasts against the operand: PRelu before 7.
+// One slope per channel [C] -> slopes that broadcast against the operand: PRelu before 7.
 absl::Status SlopePerChannel(NodeContext& context);
 
 }  // namespace tartan::onnx

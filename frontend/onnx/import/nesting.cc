@@ -13,13 +13,14 @@
 namespace tartan::onnx {
 namespace {
 
-// So deep every thread's stack reaches.
+// Nesting depth that the stack of any thread is enough for.
 constexpr int64_t kDepthOfAnyStack = 64;
-// A level takes 2 to 6 kB, more with sanitizers; pages that are not touched cost nothing.
+// Stack bytes per nesting level. A level takes 2 to 6 kB, more with sanitizers. Untouched pages
+// cost nothing.
 constexpr int64_t kStackPerLevel = 16 << 10;
 constexpr int64_t kStackOfLastLevel = 8 << 20;
 
-// Moves the graphs in attributes of the graph's nodes out of it.
+// Moves the graphs in attributes of the graph's nodes into `nested`.
 void TakeNested(GraphProto* graph, std::vector<std::unique_ptr<GraphProto>>* nested) {
   for (NodeProto& node : *graph->mutable_node()) {
     for (AttributeProto& attribute : *node.mutable_attribute()) {
@@ -46,7 +47,7 @@ void ReleaseModel(ModelProto* model) {
   delete model;
 }
 
-// Of the graphs in attributes of these nodes.
+// The nesting depth of the graphs in attributes of these nodes.
 int64_t DepthOf(const google::protobuf::RepeatedPtrField<NodeProto>& nodes) {
   using Open = std::pair<const google::protobuf::RepeatedPtrField<NodeProto>*, int64_t>;
   std::vector<Open> waiting = {{&nodes, 1}};

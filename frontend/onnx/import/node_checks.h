@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every node of a model must keep to, whatever its operator is.
+// Checks that apply to every node of a model, whatever its operator.
 #pragma once
 
 #include <string>
@@ -16,8 +16,9 @@ namespace tartan::onnx {
 
 class NodeProto;
 
-// InvalidArgument naming the node, graphs in attributes included: an attribute that is given twice,
-// and a domain of which no operator set is imported, which `is_imported` tells.
+// InvalidArgument naming the node if an attribute is given twice or `is_imported` is false, which
+// means that the model imports no operator set of the node's domain. Graphs in attributes are
+// checked too.
 absl::Status CheckNodes(const google::protobuf::RepeatedPtrField<NodeProto>& nodes,
                         absl::FunctionRef<bool(const NodeProto& node)> is_imported);
 

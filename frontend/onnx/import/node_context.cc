@@ -21,7 +21,7 @@ std::string KindName(int type) {
   return name;
 }
 
-// The kind of an attribute; where the file leaves it out, that of the field that is set.
+// The kind of an attribute. Files may leave it out; then the field that is set decides.
 int KindOf(const Attribute& a) {
   if (a.type() != Attribute::UNDEFINED) return a.type();
   if (a.has_f()) return Attribute::FLOAT;
@@ -48,7 +48,7 @@ absl::Status CheckKind(const Attribute& attribute, int expected) {
                  KindName(kind));
 }
 
-// The attribute `name` of a kind, read by `get`.
+// Reads the attribute `name` of a kind with `get`.
 template <class Get>
 auto ReadAttribute(const NodeContext& context, absl::string_view name, int kind, Get get)
     -> absl::StatusOr<decltype(get(std::declval<const Attribute&>()))> {
@@ -58,7 +58,7 @@ auto ReadAttribute(const NodeContext& context, absl::string_view name, int kind,
   return get(*attribute);
 }
 
-// A function of values on the host.
+// A call of a host function.
 class HostCall final : public api::Call {
  public:
   explicit HostCall(NodeContext::HostFunction function) : function_(std::move(function)) {}
@@ -71,7 +71,7 @@ class HostCall final : public api::Call {
   const NodeContext::HostFunction function_;
 };
 
-// Handlers of values may be given sequences and empty optionals.
+// Handlers of values may receive sequences and empty optionals.
 absl::Status CheckTensor(const api::Value& value, int i) {
   if (value.is_nothing()) return Invalid("operand ", i, " is missing");
   return value.is_tensor() ? absl::OkStatus() : Invalid("operand ", i, " is no tensor");
@@ -269,9 +269,10 @@ absl::StatusOr<api::Tensor> NodeContext::Checked(const api::Tensor& values,
                                                  std::optional<int64_t> exempt) const {
   if (!IsInteger(values.type())) return Invalid(noun, ": integers are expected");
   api::Check check{"", std::string(noun), std::move(bounds), exempt};
-  // What little follows from constants is known, too; an error says that there is no value yet.
+  // Evaluates small tensors that follow from constants. An error only means that the value is not
+  // known yet.
   api::EvaluateOnHost(values).status().IgnoreError();
-  // The importer puts the node in front.
+  // The importer adds the node to the message.
   const absl::Status known = api::CheckIfKnown(check, values);
   if (!known.ok()) return Invalid(known.message());
   check.node = services_->Place();

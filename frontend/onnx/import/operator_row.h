@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one form of an operator is imported.
+// Describes how one form of an operator is imported.
 #pragma once
 
 #include <cstdint>
@@ -11,38 +11,39 @@
 
 namespace tartan::onnx {
 
-// Makes the node's outputs, in order; may leave out trailing ones that nothing wants.
+// Computes the node's outputs, in order. Trailing outputs that nothing uses may be omitted.
 using Handler = absl::StatusOr<std::vector<api::Tensor>> (*)(NodeContext& context);
-// The same for operators of strings, sequences and optionals: they see and make values.
+// The same for operators of strings, sequences and optionals, which take and return values.
 using ValueHandler = absl::StatusOr<std::vector<api::Value>> (*)(NodeContext& context);
-// Rewrites an old form of the node into the one its handler knows.
+// Rewrites an older form of the node into the form that its handler knows.
 using Lift = absl::Status (*)(NodeContext& context);
 
-// How many operands a node may have. Operands [0, least) must be there; later ones may be left out.
+// The number of operands of a node. Operands [0, least) are required; later ones are optional.
 struct Arity {
   int least = 1;
   int most = 1;
 };
 inline constexpr int kAnyNumber = 1 << 30;
 
-// What an operator does with operands that are not plain numbers but represented by some
-// (api/element.h). Strings among its operands have one list of words when it sees them.
+// The use of operands whose elements are encoded in plain numbers (api/element.h). String operands
+// share one list of words when the operator sees them.
 enum class ElementUse : uint8_t {
   kRefused,
-  kMoved,  // it moves elements only: its outputs are such elements too
-  kRead,   // it looks at shapes, or compares elements for being equal or less: outputs are plain
+  kMoved,  // only moves elements: its outputs have the same element type
+  kRead,   // reads shapes or compares elements: its outputs are plain
 };
 
 struct OperatorRow {
   absl::string_view name;
-  // The operator set that introduced this form. It holds until the next row of the same name.
+  // The operator set that introduced this form. It is valid up to the next row of the same name.
   int since_version = 1;
   Arity arity;
-  // Exactly one of the three: a handler, a Tile function applied to the operands, value_handler.
+  // Exactly one is set: `handler`, `tile` (a Tile function applied to the operands) or
+  // `value_handler`.
   Handler handler = nullptr;
   const char* tile = nullptr;
   Lift lift = nullptr;
-  // Bit i: operand i decides shapes, so its value is asked for before the handler is called.
+  // Bit i: operand i decides shapes, so its value is resolved before the handler is called.
   uint32_t host_operands = 0;
   absl::string_view domain = "";
   ElementUse elements = ElementUse::kRefused;
@@ -64,7 +65,7 @@ constexpr OperatorRow ValueRow(absl::string_view name, int since_version, Arity 
   return row;
 }
 
-// The row of an operator that only moves elements, or only looks at them.
+// Marks the row of an operator that only moves elements (Moving) or only reads them (Reading).
 constexpr OperatorRow Moving(OperatorRow row) {
   row.elements = ElementUse::kMoved;
   return row;

@@ -77,7 +77,7 @@ constexpr Family kFamilies[] = {
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name
 
-// Rows by operator, ascending in since_version. Made at first use; never changes.
+// Rows by operator, ascending in since_version. Built at first use; never changes.
 const std::map<Key, std::vector<const OperatorRow*>>& Index() {
   static const auto* const index = [] {
     auto* map = new std::map<Key, std::vector<const OperatorRow*>>;

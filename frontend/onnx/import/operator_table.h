@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operators Tartan imports: the rows of all families (families/families.h).
+// Lookup of the operators that Tartan imports: the rows of all families (families/families.h).
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 
 namespace tartan::onnx {
 
-// The newest row up to `opset`, of ai.onnx else the first, used early; null when there is none.
+// The newest row up to `opset`; null if there is none. An operator of ai.onnx that is newer than
+// `opset` gets its first row.
 const OperatorRow* FindOperator(absl::string_view domain, absl::string_view name, int64_t opset);
 
-// Every since_version of an operator, ascending; empty for one we do not have.
+// Every since_version of an operator, ascending; empty for an unknown operator.
 std::vector<int> OperatorVersions(absl::string_view domain, absl::string_view name);
 
 // Every row of every family, for listings.

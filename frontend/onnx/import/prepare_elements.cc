@@ -12,7 +12,7 @@ namespace {
 using api::Tensor;
 using api::Value;
 
-// A tensor of strings over other words.
+// Maps a tensor of strings to another list of words.
 absl::StatusOr<Value> WithWords(NodeContext& context, const Value& value, const api::Words& words) {
   if (value.words() == words) return value;
   const std::vector<int64_t> positions = api::PositionsIn(words, value.words());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands whose elements are no plain numbers.
+// Preparation of operands whose elements are not plain numbers.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,8 +8,8 @@
 
 namespace tartan::onnx {
 
-// Checks operands that are not plain numbers and gives strings one list of words. Returns the
-// operand whose elements the outputs have, or -1 where all are plain.
+// Checks operands that are not plain numbers and gives all strings one list of words. Returns the
+// operand whose element type the outputs have, or -1 if all operands are plain.
 absl::StatusOr<int> PrepareElements(const OperatorRow& row, NodeContext& context);
 
 }  // namespace tartan::onnx

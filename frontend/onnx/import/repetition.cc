@@ -17,9 +17,9 @@ namespace {
 using api::Tensor;
 using api::Value;
 
-// Iterations whose graphs are joined into one program rather than run one after the other.
+// Up to this number of iterations, their graphs are joined into one program.
 constexpr int64_t kMaxJoinedIterations = 4;
-// Iterations imported one by one: more is a program that nobody waits for.
+// Limit of iterations imported one by one (empirical): a larger program takes too long to compile.
 constexpr int64_t kMaxImportedIterations = 20000;
 
 bool IsPlain(const Value& value) {
@@ -67,8 +67,8 @@ struct Trial {
   std::vector<Tensor> captured;
 };
 
-// Nothing where the body must know values, or its states change their shapes or are no tensors.
-// For no iteration at all the states after one may have any shape.
+// Returns nothing if the body needs values, or its states change shape or are not tensors. Without
+// iterations, the new states may have any shape.
 absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetition& repetition) {
   const bool is_for_shapes = repetition.iterations <= 0;
   Trial trial;
@@ -111,7 +111,7 @@ absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetit
   return std::optional<Trial>(std::move(trial));
 }
 
-// Whether the condition lets every iteration happen; sets `iterations` where it ends the first one.
+// Removes a condition that is known. A false one limits the loop to one iteration.
 void DropKnownCondition(api::RepeatBody* body) {
   if (!body->condition.defined() || body->condition.constant() == nullptr) return;
   if (body->condition.constant()->GetInt(0) == 0)
@@ -140,7 +140,7 @@ absl::StatusOr<RepetitionResult> RunBody(NodeContext& context, const Repetition&
   return result;
 }
 
-// The condition after an iteration; an error where it waits for values.
+// The condition after an iteration. Fails if its value is not known yet.
 absl::StatusOr<bool> IsTrue(NodeContext& context, const Value& condition) {
   TARTAN_RETURN_IF_ERROR(CheckCondition("the body's condition", condition));
   TARTAN_ASSIGN_OR_RETURN(const HostTensor value, context.services().HostValue(condition.tensor()));
@@ -149,7 +149,8 @@ absl::StatusOr<bool> IsTrue(NodeContext& context, const Value& condition) {
 
 absl::StatusOr<RepetitionResult> RunIterations(NodeContext& context, const Repetition& repetition,
                                                size_t rows_per_iteration) {
-  // States, and the rows of all iterations so far: graph breaks of an iteration may replace them.
+  // The states, and the rows of all iterations so far. Graph breaks of an iteration may replace
+  // their tensors.
   std::vector<Value> states = repetition.states;
   std::vector<Value> rows;
   context.services().Hold(&states);
@@ -196,7 +197,7 @@ absl::StatusOr<RepetitionResult> RunIterations(NodeContext& context, const Repet
   return result;
 }
 
-// The shape that the file declares for a row, with 0 for a size that it leaves open.
+// The shape that the file declares for a row, with 0 for an unspecified size.
 absl::StatusOr<TensorShape> DeclaredRow(const ValueInfoProto& row) {
   const TypeProto::Tensor& type = row.type().tensor_type();
   const absl::StatusOr<ElementType> element = ElementFromOnnx(type.elem_type());
@@ -211,15 +212,15 @@ absl::StatusOr<TensorShape> DeclaredRow(const ValueInfoProto& row) {
   return shape;
 }
 
-// The result of no iteration: rows have the shapes that one iteration would give them, or the
-// declared ones where values decide the shapes.
+// The result of zero iterations. Rows have the shapes that one iteration would give them, or the
+// declared shapes if values decide the shapes.
 absl::StatusOr<RepetitionResult> RunNoIteration(NodeContext& context, const Repetition& repetition,
                                                 size_t rows_per_iteration) {
   RepetitionResult result;
   result.states = repetition.states;
   if (rows_per_iteration == 0) return result;
   const absl::StatusOr<std::optional<Trial>> trial = TryBody(context, repetition);
-  // Values that are still to be asked for.
+  // The body needs values that Bind has yet to get.
   if (absl::IsFailedPrecondition(trial.status())) return trial.status();
   const GraphProto& graph = *repetition.graph;
   const int first = graph.output_size() - static_cast<int>(rows_per_iteration);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies that are run several times: what Loop, Scan and the recurrent operators have in common.
+// Bodies that run several times: the common part of Loop, Scan and the recurrent operators.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,17 @@
 
 namespace tartan::onnx {
 
-// A graph to be run for each iteration. Its inputs: the iteration and the condition (where
-// has_iteration), states, rows of `scanned`; its outputs: the condition (where has_iteration),
-// states, rows to be stacked.
+// A graph that runs once per iteration.
+// - Inputs: the iteration and the condition (if has_iteration), the states, one row of each of
+//   `scanned`.
+// - Outputs: the condition (if has_iteration), the states, the rows to stack.
 struct Repetition {
   const GraphProto* graph = nullptr;
   bool has_iteration = false;
-  std::vector<int64_t> condition_dims;  // of the one element that the condition is
+  std::vector<int64_t> condition_dims;  // of the condition, which has one element
   std::vector<api::Value> states;
-  std::vector<api::Tensor> scanned;  // along their first dimension
-  int64_t iterations = 0;            // at most
+  std::vector<api::Tensor> scanned;  // split along their first dimension
+  int64_t iterations = 0;            // upper limit
 };
 
 struct RepetitionResult {
@@ -28,14 +29,15 @@ struct RepetitionResult {
   std::vector<api::Tensor> stacked;  // along a new first dimension
 };
 
-// InvalidArgument, naming what the condition is of, where it is no single bool.
+// InvalidArgument unless `condition` is a single bool. `what` names the condition in the message.
 absl::Status CheckCondition(absl::string_view what, const api::Value& condition);
 
-// As one body that stays on the device where its shapes allow it, else iteration by iteration.
+// Runs the repetition as one body that stays on the device if its shapes allow it, else imports it
+// iteration by iteration.
 absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& repetition);
 
-// The rows of `x` along `axis`, in the order of reading, as the rows along the first dimension; and
-// back.
+// RowsFirst moves `axis` of `x` to the front and reverses its order if `reversed`. RowsBack is the
+// inverse.
 absl::StatusOr<api::Tensor> RowsFirst(const NodeContext& context, const api::Tensor& x,
                                       int64_t axis, bool reversed);
 absl::StatusOr<api::Tensor> RowsBack(const NodeContext& context, const api::Tensor& x, int64_t axis,

@@ -9,7 +9,7 @@ namespace {
 using api::Tensor;
 using api::Value;
 
-// The placeholder that stands for a tensor of an outer graph; constants are seen as they are.
+// The placeholder of a tensor of an outer graph; constants are returned unchanged.
 Tensor Captured(const Tensor& tensor, LoopBody* captures) {
   if (!tensor.depends_on_placeholder()) return tensor;
   for (size_t i = 0; i < captures->captured.size(); ++i) {
@@ -53,7 +53,8 @@ std::unique_ptr<Slot> Scope::Find(const std::string& name) const {
       found = std::make_unique<Slot>(Slot{constant->second});
     }
     if (found != nullptr) {
-      // From the outermost body inwards: each sees the placeholders of the one around it.
+      // From the outermost body inwards, because each body sees the placeholders of the enclosing
+      // one.
       for (auto body = crossed.rbegin(); body != crossed.rend(); ++body) {
         if (!found->waits) found->value = Captured(found->value, *body);
       }

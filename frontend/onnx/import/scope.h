@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names to values while a graph is imported. Internal to the importer.
+// Maps names to values while a graph is imported. Internal to the importer.
 #pragma once
 
 #include <map>
@@ -16,22 +16,22 @@ namespace tartan::onnx {
 
 struct Slot {
   api::Value value;
-  bool waits = false;  // for a value that Bind has yet to ask for
+  bool waits = false;  // depends on a value that Bind has yet to get
 };
 
 struct Scope {
-  const Scope* outer = nullptr;  // of the graph around this one; its names are visible here
-  Scope* caller = nullptr;       // the scope that is being imported meanwhile, outer or not
+  const Scope* outer = nullptr;  // scope of the enclosing graph; its names are visible here
+  Scope* caller = nullptr;       // scope whose import is suspended meanwhile, enclosing or not
   const Graph* graph = nullptr;
   int position = 0;  // of the node being imported
   std::unordered_map<std::string, Slot> slots;
-  // Of a loop's body: what its nodes read of outer scopes is replaced by placeholders.
+  // For a loop's body: tensors of outer scopes that its nodes read are replaced by placeholders.
   LoopBody* captures = nullptr;
 
-  // Null for a name that nothing defines.
+  // Null for an undefined name.
   std::unique_ptr<Slot> Find(const std::string& name) const;
-  // The value of that name that this graph or one around it has so far, as it is there; null where
-  // none has one.
+  // The current value of that name in this graph or an enclosing one, without replacement by
+  // placeholders; null if undefined.
   const api::Value* Defined(const std::string& name) const;
 };
 

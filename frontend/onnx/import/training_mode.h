@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a graph is imported that is to be trained: models are exported for inference, where some
-// operators do something else.
+// Import settings for training. Models are exported for inference, where some operators behave
+// differently.
 #pragma once
 
 #include <map>
@@ -11,16 +11,15 @@
 namespace tartan::onnx {
 
 struct TrainingMode {
-  // BatchNormalization takes the statistics of the batch, and its running ones follow them
-  // (BoundGraph::updates). Else it stays as it was exported.
+  // BatchNormalization uses the statistics of the batch and updates its running ones
+  // (BoundGraph::updates). Otherwise it is imported as exported.
   bool batch_norm = false;
-  // Dropout nodes drop elements, other ones in each run. Else they hand on what they get.
+  // Dropout nodes drop elements, different ones in each run. Otherwise they are the identity.
   bool dropout = false;
-  std::optional<double> dropout_ratio;  // of all Dropout nodes instead of their own; in [0, 1)
-  // Values of the graph of which elements are dropped where there is no node for it, with the
-  // ratio.
+  std::optional<double> dropout_ratio;  // in [0, 1): replaces the ratio of all Dropout nodes
+  // Values of the graph that get dropout although no Dropout node follows, with the ratio.
   std::map<std::string, double> dropout_of;
-  // Values of the graph that are outputs too, after the model's own and in this order.
+  // Values of the graph that become outputs, after the model's own and in this order.
   std::vector<std::string> outputs;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor data that lies in files beside the model.
+// Tensor data in files outside the model file.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@ namespace tartan::onnx {
 
 class TensorProto;
 
-// Maps each file once. Files must lie inside the model's folder, symbolic links followed: a model
-// from a stranger reads nothing else. Not thread-safe.
+// Maps each file into memory once. Files must be inside the model's folder after symbolic links are
+// resolved, so that an untrusted model reads nothing else. Not thread-safe.
 class ExternalData {
  public:
   struct Bytes {
@@ -23,7 +23,7 @@ class ExternalData {
     std::shared_ptr<const void> owner;
   };
 
-  // `folder` empty: there is none, every Read fails.
+  // Every Read fails if `folder` is empty.
   explicit ExternalData(std::string folder) : folder_(std::move(folder)) {}
 
   // The `size` bytes of a tensor whose data_location is EXTERNAL. Errors name tensor and file.

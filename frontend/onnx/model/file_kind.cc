@@ -10,7 +10,7 @@
 namespace tartan::onnx {
 namespace {
 
-// Bytes that a format has at a fixed place.
+// Bytes at a fixed offset that identify a format.
 struct Mark {
   size_t offset;
   absl::string_view bytes;
@@ -50,7 +50,7 @@ constexpr Mark kMarks[] = {
     {0, "\x80\5", kPickle},
 };
 
-// Text, recognised by its first words; spaces before them do not count.
+// Text formats, recognised by their first words after any spaces.
 constexpr Mark kTexts[] = {
     {0, "<!doctype html", kPage},
     {0, "<html", kPage},
@@ -64,7 +64,7 @@ absl::string_view StartOf(absl::Span<const uint8_t> bytes, size_t count) {
   return {reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), count)};
 }
 
-// A header of JSON after its length in eight bytes.
+// A safetensors file has a JSON header after its length in eight bytes.
 bool IsSafetensors(absl::Span<const uint8_t> bytes) {
   if (bytes.size() < 10 || bytes[8] != '{') return false;
   uint64_t length = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names what a file is that was given as a model and is none: a page of HTML, a zip archive, a
-// model of another runtime.
+// Identifies a file that was passed as a model and is not an ONNX model: a page of HTML, a zip
+// archive, a model of another runtime.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tartan::onnx {
 
-// A clause that follows "no ONNX model:" and says what to do where that is known, as "a zip
-// archive: …". Empty for bytes that no format is known for, and for ONNX models.
+// A clause for the message "no ONNX model: …", such as "a zip archive: …", with advice if there is
+// any. Empty for unknown formats and for ONNX models.
 std::string KindOfFile(absl::Span<const uint8_t> bytes);
 
 }  // namespace tartan::onnx

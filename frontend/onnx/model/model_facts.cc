@@ -17,7 +17,8 @@ bool HasDimension(const GraphProto& graph, int64_t size) {
 
 std::string DigestOf(const ModelProto& proto, const api::Model& model,
                      const std::unordered_map<std::string, api::Value>& constants) {
-  constexpr size_t kMostBytes = 1 << 16;  // of weights, which decide nothing, a part will do
+  // Bytes of each weight that enter the digest.
+  constexpr size_t kMostBytes = 1 << 16;
   std::string all;
   const GraphProto& graph = proto.graph();
   for (const NodeProto& node : graph.node()) all += node.SerializeAsString();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the file of a model. Internal to frontend/onnx.
+// Queries on the message of a model. Internal to frontend/onnx.
 #pragma once
 
 #include <string>
@@ -11,11 +11,12 @@
 
 namespace tartan::onnx {
 
-// Whether some initialiser has that dimension.
+// True if an initialiser has that dimension.
 bool HasDimension(const GraphProto& graph, int64_t size);
 
-// A name for what a model computes: differs where nodes, inputs or outputs do, or the begin of an
-// initialiser does. `proto` is that of `model`, `constants` have its initialisers.
+// A digest of the computation of a model. It covers nodes, functions, inputs, outputs and the first
+// 64 KiB of each initialiser. `proto` is the message of `model`; `constants` holds its
+// initialisers.
 std::string DigestOf(const ModelProto& proto, const api::Model& model,
                      const std::unordered_map<std::string, api::Value>& constants);
 

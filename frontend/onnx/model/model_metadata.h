@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metadata of a model's file. No field changes what the model computes.
+// The metadata of a model's file. No field changes the computation.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ModelMetadata {
   std::string description;  // of the model, for people
   std::string graph_name;
   std::string graph_description;
-  // `metadata_props`: what a producer adds under keys of its own, as lists of labels.
+  // `metadata_props`: additional entries of the producer, such as lists of labels.
   std::map<std::string, std::string> properties;
 
   std::string producer() const {  // "pytorch 2.1"

@@ -23,7 +23,7 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// What the bytes are instead, where that is known; else `why`.
+// An error that names the file's actual format if it is known, else `why`.
 absl::Status NotAModel(absl::string_view name, absl::Span<const uint8_t> bytes,
                        absl::string_view why) {
   const std::string kind = KindOfFile(bytes);
@@ -52,8 +52,8 @@ absl::Status CheckVersions(const ModelProto& model, absl::string_view name) {
   return absl::OkStatus();
 }
 
-// Protobuf refuses what lies deeper than 100 messages, which are 32 graphs in each other: where it
-// fails, it tries again with more and a stack for it.
+// Protobuf refuses messages nested deeper than 100, which are 32 nested graphs. After a failure,
+// this parses again with a larger limit and a larger stack.
 absl::StatusOr<bool> Parse(absl::Span<const uint8_t> bytes, ModelProto* model) {
   const int size = static_cast<int>(bytes.size());
   if (model->ParseFromArray(bytes.data(), size)) return true;

@@ -54,7 +54,7 @@ void AddParameters(const ModelProto& model, Graph* graph, Inputs* inputs) {
     spec.dim_names.resize(shape.dims.size());
     spec.is_optional = true;
     inputs->specs.push_back(std::move(spec));
-    // Models of IR versions before 4 list them.
+    // Models of IR versions before 4 list them already.
     const auto listed = std::find(graph->inputs.begin(), graph->inputs.end(), initializer.name());
     inputs->positions.push_back(static_cast<size_t>(listed - graph->inputs.begin()));
     if (listed == graph->inputs.end()) graph->inputs.push_back(initializer.name());

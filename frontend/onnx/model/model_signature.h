@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model takes and gives, as its file says. Internal to this folder.
+// The inputs and outputs of a model, as its file declares them. Internal to this folder.
 #pragma once
 
 #include <vector>
@@ -13,20 +13,20 @@ namespace tartan::onnx {
 class GraphProto;
 class ModelProto;
 
-// The inputs a caller may give, each with its position among the inputs of the graph.
+// The inputs that a caller may set, each with its position among the inputs of the graph.
 struct Inputs {
   std::vector<api::TensorSpec> specs;
   std::vector<size_t> positions;
 };
 
-// Before IR version 4 every initialiser had to be an input too; there such an input is a weight,
-// later it is a default value.
+// Before IR version 4 every initialiser had to be an input too; such an input is a weight. In later
+// versions the initialiser is the input's default value.
 absl::StatusOr<Inputs> ReadInputs(const ModelProto& model, const Graph& built);
 
-// Floats among the initialisers that are no inputs become optional ones, of the graph too.
+// Turns float initialisers that are not inputs into optional inputs, of the graph too.
 void AddParameters(const ModelProto& model, Graph* graph, Inputs* inputs);
 
-// What a file says of its outputs is for people; nothing is decided by it, so it may be missing.
+// The declared outputs are informative and decide nothing, so the declaration may be missing.
 absl::StatusOr<std::vector<api::TensorSpec>> ReadOutputs(const GraphProto& graph);
 
 }  // namespace tartan::onnx

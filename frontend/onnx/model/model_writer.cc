@@ -19,9 +19,9 @@
 namespace tartan::onnx {
 namespace {
 
-// Tensors in a file begin on pages.
+// Alignment of tensors in a data file, in bytes: the page size.
 constexpr size_t kAlignment = 4096;
-constexpr size_t kLargeTensor = 4096;  // bytes
+constexpr size_t kLargeTensor = 4096;  // bytes of raw data from which a tensor becomes external
 
 std::string FileName(const std::string& path) {
   const size_t slash = path.find_last_of('/');
@@ -86,7 +86,7 @@ class Writer {
     return absl::OkStatus();
   }
 
-  // Adds the bytes to the file of data, and tells the tensor where they are.
+  // Appends the bytes to the data file and records their place in the tensor.
   void Append(absl::Span<const uint8_t> bytes, TensorProto* tensor) {
     const size_t padding = (kAlignment - size_ % kAlignment) % kAlignment;
     static const auto& zeros = *new std::string(kAlignment, '\0');
@@ -105,7 +105,7 @@ class Writer {
     moved_.insert(tensor);
   }
 
-  // What else lies in other files, of this graph and those inside it.
+  // Copies the external data of this graph and its nested graphs.
   absl::Status MoveData(GraphProto* graph) {
     for (TensorProto& tensor : *graph->mutable_initializer()) {
       TARTAN_RETURN_IF_ERROR(MoveData(&tensor));
@@ -122,7 +122,7 @@ class Writer {
     return absl::OkStatus();
   }
 
-  // Large initialisers that are in the model itself.
+  // Moves large initialisers of the model file into the data file.
   void MoveLarge() {
     for (TensorProto& tensor : *proto_->mutable_graph()->mutable_initializer()) {
       if (IsExternal(tensor) || tensor.raw_data().size() < kLargeTensor) continue;
@@ -149,7 +149,7 @@ class Writer {
   std::string data_name_;
   std::set<std::string> set_;
   std::set<const TensorProto*> moved_;
-  std::vector<HostTensor> owners_;  // of what is in the pieces
+  std::vector<HostTensor> owners_;  // keep the data of `pieces_` alive
   std::vector<std::shared_ptr<const std::string>> texts_;
   std::vector<absl::string_view> pieces_;
   size_t size_ = 0;

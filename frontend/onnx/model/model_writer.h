@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a model again with other values of its initialisers.
+// Writes a copy of a model with other values for its initialisers.
 #pragma once
 
 #include <map>
@@ -12,17 +12,16 @@ namespace tartan::onnx {
 
 struct ModelFile;
 
-// The model of the file `from` as the file `to`, with `values` for the initialisers of those names,
-// of their types and sizes. Nodes, names, inputs, outputs and metadata stay as they are. Tensors
-// that lie in other files do so again, all in one file "<name of `to`>.data" beside it. Each
-// file appears whole or not at all, the model last. InvalidArgument for a name that is no
-// initialiser and a value of another type or other sizes; else as from ReadModelFile, ExternalData
-// and WriteFile.
+// Writes the model of the file `from` to the file `to`, with `values` for the initialisers of those
+// names, which keep their types and sizes. Everything else stays unchanged. External tensors are
+// collected in one file "<name of `to`>.data" in the folder of `to`. Files are written atomically,
+// the model last. InvalidArgument for a name that is not an initialiser and for a value of another
+// type or size. Other errors are those of ReadModelFile, ExternalData and WriteFile.
 absl::Status WriteModel(const std::string& from, const std::string& to,
                         const std::map<std::string, HostTensor>& values);
 
-// The model `model`, changed in memory, in the same way; where tensors lie in other files, so do
-// large ones that are in it. `model.folder` is where those files are.
+// Writes `model`, changed in memory, in the same way. If it has external tensors, its large tensors
+// become external too. `model.folder` is the folder of its external data.
 absl::Status WriteModel(const ModelFile& model, const std::string& to);
 
 }  // namespace tartan::onnx

@@ -41,8 +41,8 @@ Opsets ReadOpsets(const Imports& imports) {
   return opsets;
 }
 
-// Whether the operator set of a node is known. A function of the model has none. onnxruntime reads
-// models that use its own domain without importing it, and tools around it have written such.
+// True if the node's domain is imported or the node calls a function of the model. Nodes of
+// com.microsoft need no import, because onnxruntime accepts models without it and tools write them.
 bool IsImported(const ModelParts& model, const Opsets& opsets, const NodeProto& node) {
   const absl::string_view domain = NormalDomain(node.domain());
   return opsets.count(domain) > 0 || domain == kMicrosoft || FindFunction(model, node) != nullptr;
@@ -91,8 +91,8 @@ std::vector<OperatorCount> CountOperators(const GraphProto& graph, const ModelPa
   return sorted;
 }
 
-// Operators of later operator sets than the model's, which are taken as they came to be, and those
-// of a domain that is not imported.
+// Warnings for operators that are newer than the model's operator set, which get their first form,
+// and for operators of a domain that is not imported.
 std::vector<std::string> WarningsOf(const std::vector<OperatorCount>& operators,
                                     const ModelParts& parts) {
   std::vector<std::string> warnings;
@@ -121,7 +121,8 @@ absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& p
   ModelParts parts;
   parts.source = {proto, external};
   parts.opsets = ReadOpsets(proto->opset_import());
-  if (proto->ir_version() < 3) parts.opsets.try_emplace("", 1);  // there was one set then
+  // A single operator set existed before IR version 3.
+  if (proto->ir_version() < 3) parts.opsets.try_emplace("", 1);
   TARTAN_ASSIGN_OR_RETURN(parts.graph, BuildGraph(proto->graph(), parts.source));
   TARTAN_RETURN_IF_ERROR(CheckNothingCaptured(*parts.graph));
   TARTAN_ASSIGN_OR_RETURN(parts.channel_block, FindChannelBlock(*parts.graph));
@@ -139,7 +140,7 @@ absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& p
                      proto_function.overload()}] = std::move(function);
   }
   TARTAN_RETURN_IF_ERROR(CheckAllNodes(*proto, parts));
-  // Attributes are read at Bind, by many threads: what they hold must lie in the message.
+  // Many threads read attributes in Bind, so attributes may not refer to external data.
   parts.source.external = nullptr;
   return parts;
 }
@@ -170,7 +171,7 @@ absl::Status CheckBinding(const api::TensorSpec& spec, const api::InputBinding& 
   return CheckShape(binding.shape);
 }
 
-// The model with every value of its graph for an output.
+// A copy of the model in which every value of its graph is an output.
 std::shared_ptr<const ModelProto> WithAllValues(const ModelProto& model) {
   const std::shared_ptr<ModelProto> copy = NewModelProto();
   *copy = model;
@@ -208,7 +209,7 @@ struct OnnxModel::Impl {
   std::map<std::string, int64_t> opsets;
   ModelMetadata metadata;
   size_t own_input_count = 0;
-  int64_t depth = 0;  // of graphs open at once
+  int64_t depth = 0;  // maximum number of graphs open at once (nesting.h)
   int64_t parameter_count = 0;
   std::vector<OperatorCount> operators;
   std::vector<std::string> warnings;

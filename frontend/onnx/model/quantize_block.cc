@@ -7,8 +7,10 @@
 namespace tartan::onnx {
 namespace {
 
-// Scales that are tried: the one with which the greatest number just fits, and smaller ones, which
-// cut it off for the others' sake.
+// Candidate scales: the scale at which the largest value just fits, and smaller ones, which clip
+// that value and round the others more finely.
+// kSteps: relative distance between candidates (empirical).
+// kTried: number of candidates (empirical).
 constexpr double kSteps = 0.04;
 constexpr int kTried = 6;
 
@@ -31,8 +33,9 @@ double SquareError(const std::vector<float>& values, float scale, const BlockLim
   return sum;
 }
 
-// With 8 bits no number is off by more than half a step. With 4 the greatest number is at first the
-// least integer, of which there is one more on that side: the scale has the sign for that.
+// With 8 bits no value is off by more than half a step, so the first candidate is taken. With 4
+// bits the value of the largest magnitude maps to the minimum integer, since the range has one more
+// integer on that side. The sign of the scale follows from this.
 float BestScale(const std::vector<float>& values, int64_t bits, const BlockLimits& limits) {
   float extreme = 0;
   for (const float value : values) {

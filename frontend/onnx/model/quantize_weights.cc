@@ -21,7 +21,8 @@ namespace tartan::onnx {
 namespace {
 
 constexpr char kProductDomain[] = "com.microsoft";
-constexpr int64_t kLeastElements = 4096;  // of a factor that is worth it
+// Minimum elements of a weight that is quantized (empirical).
+constexpr int64_t kLeastElements = 4096;
 
 bool IsOnnx(const NodeProto& node) { return node.domain().empty() || node.domain() == "ai.onnx"; }
 
@@ -53,10 +54,10 @@ int64_t BytesOf(const GraphProto& graph) {
   return bytes;
 }
 
-// The second factor of a product: an initialiser, or the transpose of one.
+// The second factor of a matmul: an initialiser, or the transpose of one.
 struct WeightFactor {
   const TensorProto* tensor = nullptr;
-  bool is_transposed = false;  // [results, terms]
+  bool is_transposed = false;  // [N, K] instead of [K, N]
 };
 
 class Quantizer {
@@ -86,7 +87,7 @@ class Quantizer {
       initializers_[tensor.name()] = &tensor;
       names_.insert(tensor.name());
     }
-    // A caller may give those another value.
+    // Callers may set these inputs to another value.
     for (const ValueInfoProto& input : graph.input()) {
       initializers_.erase(input.name());
       names_.insert(input.name());
@@ -140,7 +141,7 @@ class Quantizer {
     return absl::OkStatus();
   }
 
-  // False where the values are no numbers.
+  // Replaces a matmul by MatMulNBits. Returns false if a weight is not finite.
   absl::StatusOr<bool> Replace(const WeightFactor& factor, double scale, NodeProto* node) {
     const std::string key =
         absl::StrCat(factor.tensor->name(), factor.is_transposed ? " transposed " : " ", scale);
@@ -219,7 +220,7 @@ class Quantizer {
     return name;
   }
 
-  // What Gemm adds, behind its product.
+  // Adds the bias of each replaced Gemm after its matmul.
   void AppendNodes(GraphProto* graph) {
     if (sums_.empty()) return;
     google::protobuf::RepeatedPtrField<NodeProto> nodes;
@@ -242,7 +243,8 @@ class Quantizer {
     }
   }
 
-  // The factors, and nodes that transposed them. What nothing read before stays.
+  // Removes the replaced weights and the nodes that transposed them. Initialisers that were already
+  // unread stay.
   void RemoveUnread(GraphProto* graph) {
     std::set<std::string> was_read;
     Reads(file_.proto->graph(), &was_read);
@@ -283,11 +285,12 @@ class Quantizer {
   const QuantizeOptions options_;
   ExternalData external_;
   const std::shared_ptr<ModelProto> proto_;
-  std::map<std::string, const TensorProto*> initializers_;  // that are always what they are
-  std::map<std::string, const TensorProto*> transposed_;    // by the transpose's name
+  // Initialisers that callers cannot override.
+  std::map<std::string, const TensorProto*> initializers_;
+  std::map<std::string, const TensorProto*> transposed_;  // by the name of the transpose
   std::set<std::string> names_;
   std::map<std::string, Stored> stored_;
-  std::map<std::string, NodeProto> sums_;  // by the name of the product
+  std::map<std::string, NodeProto> sums_;  // by the name of the matmul's result
   std::set<std::string> kept_;
   std::vector<TensorProto> made_;
   QuantizedModel result_;

@@ -15,7 +15,7 @@
 namespace tartan::onnx {
 namespace {
 
-// Models of one node that are kept.
+// Maximum number of cached one-node models (empirical).
 constexpr size_t kMostModels = 4096;
 
 struct SetAttribute {
@@ -90,7 +90,7 @@ using ModelPtr = std::shared_ptr<const OnnxModel>;
 
 absl::StatusOr<ModelPtr> FindModel(const SingleNode& call, absl::Span<const api::Tensor> inputs) {
   static auto& mutex = *new std::mutex;
-  static auto& models = *new std::map<std::string, ModelPtr>;  // by their bytes
+  static auto& models = *new std::map<std::string, ModelPtr>;  // by their serialised bytes
   const std::string bytes = ModelOf(call, inputs).SerializeAsString();
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -111,12 +111,12 @@ absl::Status IsNotKnown(const std::string& operand) {
       absl::StrCat("the value of ", operand, " decides the result's shape, and is not known"));
 }
 
-// Gives the bindings the values that decide the graph.
+// Fills the bindings with the values that the import needs.
 absl::Status AddValues(absl::Span<const int> needed, api::Resolver* resolver,
                        std::vector<api::InputBinding>* bindings,
                        std::vector<std::unique_ptr<api::HostValue>>* values) {
   for (int input : needed) {
-    // What an operand is computed from is no input of its own.
+    // Tensors from which an operand is computed have no input of their own.
     if (static_cast<size_t>(input) >= bindings->size()) return IsNotKnown("an operand");
     api::InputBinding& binding = (*bindings)[static_cast<size_t>(input)];
     api::Tensor known = binding.tensor;
@@ -143,7 +143,7 @@ absl::StatusOr<std::vector<api::Tensor>> Apply(const SingleNode& call,
   for (const api::Tensor& input : inputs) {
     if (input.defined()) bindings.push_back({input.shape(), nullptr, input});
   }
-  std::vector<std::unique_ptr<api::HostValue>> values;  // that bindings refer to
+  std::vector<std::unique_ptr<api::HostValue>> values;  // keeps the values of `bindings` alive
   api::BoundGraph bound;
   for (bool is_again = false;; is_again = true) {
     TARTAN_ASSIGN_OR_RETURN(bound, model->Bind(bindings, resolver));

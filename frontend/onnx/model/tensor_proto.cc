@@ -18,7 +18,7 @@ struct TypeRow {
   DataType type;
 };
 
-// By the numbers of TensorProto.DataType.
+// Indexed by the values of TensorProto.DataType.
 constexpr std::array<TypeRow, 27> kTypes = {{
     {"undefined", DataType::kInvalid},
     {"float", DataType::kFloat32},
@@ -66,8 +66,8 @@ absl::Status WrongLength(absl::string_view field, int64_t got, int64_t expected,
       absl::StrCat(field, " holds ", got, " where ", shape.ToString(), " takes ", expected));
 }
 
-// Elements of a typed field, each narrowed to the width of the tensor's type. For 16-bit floats the
-// field holds bit patterns.
+// Elements of a typed field, each narrowed to the width of the tensor's type. 16-bit floats are bit
+// patterns in the field.
 template <class Field>
 absl::StatusOr<HostTensor> FromField(absl::string_view name, const Field& field,
                                      const TensorShape& shape) {
@@ -103,7 +103,7 @@ absl::StatusOr<HostTensor> FromTypedFields(const TensorProto& proto, const Tenso
   }
 }
 
-// Shares `bytes` where their address suits the type, else copies.
+// Shares `bytes` if their address is aligned for the type, else copies them.
 HostTensor ShareBytes(const TensorShape& shape, absl::Span<const uint8_t> bytes,
                       std::shared_ptr<const void> owner) {
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());
@@ -163,7 +163,9 @@ absl::StatusOr<HostTensor> ToHostTensor(const SparseTensorProto& proto,
   TARTAN_ASSIGN_OR_RETURN(const HostTensor values, ToHostTensor(proto.values(), source));
   TARTAN_ASSIGN_OR_RETURN(const HostTensor indices, ToHostTensor(proto.indices(), source));
   TARTAN_ASSIGN_OR_RETURN(const TensorShape shape, ShapeOf(proto.dims(), values.type()));
-  // A small file must not become gigabytes.
+  // Limits on the dense size, so that a small file does not expand to gigabytes.
+  // kMaxBytes: dense bytes that are always allowed.
+  // kMaxGrowth: maximum ratio of dense to sparse bytes above that.
   constexpr int64_t kMaxBytes = int64_t{1} << 20;
   constexpr int64_t kMaxGrowth = 256;
   const int64_t given = values.shape().byte_size() + indices.shape().byte_size();
@@ -217,7 +219,8 @@ absl::StatusOr<HostTensor> ReadTensorFile(const std::string& path, std::string* 
       !proto->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return fail(absl::InvalidArgumentError("no serialised ONNX tensor, or it is cut off"));
   }
-  // The fields of SequenceProto and OptionalProto that hold values have the number of `segment`.
+  // The fields of SequenceProto and OptionalProto that hold values have the field number of
+  // `segment`.
   if (proto->has_segment() || proto->data_type() == 0) {
     return fail(absl::UnimplementedError("holds a sequence or an optional, not a tensor"));
   }

@@ -36,7 +36,7 @@ constexpr std::array<ElementRow, 13> kElements = {{
     {28, Element::kFloat6E3M2},
 }};
 
-// Sequences in sequences and optionals of optionals, deeper than any model has them.
+// Maximum nesting of sequences and optionals, beyond that of any real model.
 constexpr int kMaxDepth = 8;
 
 absl::StatusOr<HostValue> StringTensor(const TensorProto& proto) {
@@ -51,7 +51,7 @@ absl::StatusOr<HostValue> StringTensor(const TensorProto& proto) {
   return api::HostStrings(shape.dims, strings);
 }
 
-// The bytes of a packed tensor, wherever the message keeps them.
+// The bytes of a packed tensor: external, raw or in a typed field.
 absl::StatusOr<std::vector<uint8_t>> PackedBytes(const TensorProto& proto, int64_t size,
                                                  const TensorSource& source) {
   std::vector<uint8_t> bytes;
@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<uint8_t>> PackedBytes(const TensorProto& proto, int64
       absl::StrCat("the data holds ", bytes.size(), " bytes where ", size, " are declared"));
 }
 
-// Number `i` of a stream of numbers of `bits` bits, the lowest bits of each byte first.
+// Value `i` of a stream of `bits`-bit values, the lowest bits of each byte first.
 int NumberAt(absl::Span<const uint8_t> stream, int64_t i, int bits) {
   const size_t byte = static_cast<size_t>(i / 8 * bits + i % 8 * bits / 8);
   int value = stream[byte];
@@ -79,7 +79,7 @@ int NumberAt(absl::Span<const uint8_t> stream, int64_t i, int bits) {
   return value >> (i % 8 * bits % 8) & ((1 << bits) - 1);
 }
 
-// Numbers of 8 bits and less: one to a byte afterwards, those with a sign extended.
+// Unpacks values of 8 bits and fewer to one byte each, sign-extended if signed.
 absl::StatusOr<HostValue> NarrowTensor(const TensorProto& proto, Element element,
                                        const TensorSource& source) {
   const DataType type = api::StorageType(element);
@@ -87,7 +87,7 @@ absl::StatusOr<HostValue> NarrowTensor(const TensorProto& proto, Element element
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
   const int bits = api::PackedBits(element);
   const int64_t count = shape.element_count();
-  // Fields of integers hold bytes as packed, but a number of 6 bits each.
+  // Typed fields hold packed bytes, except for 6-bit values, which take one field element each.
   const bool is_packed =
       bits != 6 || proto.has_raw_data() || proto.data_location() == TensorProto::EXTERNAL;
   const int64_t size = is_packed ? count / 8 * bits + (count % 8 * bits + 7) / 8 : count;
@@ -104,7 +104,7 @@ absl::StatusOr<HostValue> NarrowTensor(const TensorProto& proto, Element element
 
 absl::StatusOr<HostValue> ToHostValue(const SequenceProto& proto, int depth);
 
-// Tensors of one element each, side by side under the sizes `dims`.
+// Concatenates tensors of one element each under the sizes `dims`.
 absl::StatusOr<HostValue> JoinScalars(absl::Span<const HostValue> scalars,
                                       std::vector<int64_t> dims) {
   if (scalars.empty()) return absl::InvalidArgumentError("a map without elements");
@@ -127,7 +127,7 @@ absl::StatusOr<HostValue> JoinScalars(absl::Span<const HostValue> scalars,
                    scalars[0].element());
 }
 
-// Values are written one tensor to a key, or as a single tensor of all.
+// Values are stored as one tensor per key, or as a single tensor of all.
 absl::StatusOr<HostValue> ToHostValue(const MapProto& proto, int depth) {
   const bool has_words = proto.string_keys_size() > 0;
   const int64_t count = has_words ? proto.string_keys_size() : proto.keys_size();
@@ -152,7 +152,7 @@ absl::StatusOr<HostValue> ToHostValue(const MapProto& proto, int depth) {
   return HostValue::Map(std::move(keys), std::move(joined));
 }
 
-// The maps of a sequence, one row each; all must have the keys of the first.
+// The maps of a sequence, one row each. All must have the keys of the first.
 absl::StatusOr<HostValue> JoinMaps(const SequenceProto& proto, int depth) {
   std::vector<uint8_t> bytes;
   std::vector<HostValue> maps;
