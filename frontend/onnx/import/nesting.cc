@@ -13,7 +13,7 @@
 namespace tartan::onnx {
 namespace {
 
-// Nesting depth that the stack of any thread is enough for.
+// Nesting levels for which the stack of any thread is enough.
 constexpr int64_t kDepthOfAnyStack = 64;
 // Stack bytes per nesting level. A level takes 2 to 6 kB, more with sanitizers. Untouched pages
 // cost nothing.
@@ -47,7 +47,7 @@ void ReleaseModel(ModelProto* model) {
   delete model;
 }
 
-// The nesting depth of the graphs in attributes of these nodes.
+// The maximum nesting level of the graphs in attributes of these nodes, which are level 1.
 int64_t DepthOf(const google::protobuf::RepeatedPtrField<NodeProto>& nodes) {
   using Open = std::pair<const google::protobuf::RepeatedPtrField<NodeProto>*, int64_t>;
   std::vector<Open> waiting = {{&nodes, 1}};

@@ -34,7 +34,7 @@ struct LoopBody {
   std::vector<api::Tensor> placeholders;  // one per captured tensor
 };
 
-// What a NodeContext needs from the importer.
+// The interface through which a NodeContext uses the importer.
 class NodeServices {
  public:
   virtual ~NodeServices() = default;
@@ -62,9 +62,9 @@ class NodeServices {
   virtual const TrainingMode* training() const = 0;
   // Null unless the model has a preallocated cache (decoding_mode.h).
   virtual const DecodingMode* decoding() const = 0;
-  // In training: the seed that differs from run to run (uint32[2]).
+  // Training only: the seed that differs from run to run (uint32[2]).
   virtual const api::Tensor& RandomSeed() = 0;
-  // In training: sets the value of `tensor` in the next run, if it is a placeholder.
+  // Training only: sets the value of `tensor` in the next run, if it is a placeholder.
   virtual void Update(const api::Tensor& tensor, api::Tensor next) = 0;
   // The tensor `name` of the node's graph, recomputed with other values for the tensors in `given`.
   // The nodes in between are imported again.

@@ -18,7 +18,7 @@ using ValueHandler = absl::StatusOr<std::vector<api::Value>> (*)(NodeContext& co
 // Rewrites an older form of the node into the form that its handler knows.
 using Lift = absl::Status (*)(NodeContext& context);
 
-// The number of operands of a node. Operands [0, least) are required; later ones are optional.
+// The number of operands of a node: the first `least` operands are required, the others optional.
 struct Arity {
   int least = 1;
   int most = 1;

@@ -53,8 +53,8 @@ std::unique_ptr<Slot> Scope::Find(const std::string& name) const {
       found = std::make_unique<Slot>(Slot{constant->second});
     }
     if (found != nullptr) {
-      // From the outermost body inwards, because each body sees the placeholders of the enclosing
-      // one.
+      // Captures the value body by body, outermost first: each body sees the placeholders of the
+      // enclosing one.
       for (auto body = crossed.rbegin(); body != crossed.rend(); ++body) {
         if (!found->waits) found->value = Captured(found->value, *body);
       }

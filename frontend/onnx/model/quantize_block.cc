@@ -33,9 +33,10 @@ double SquareError(const std::vector<float>& values, float scale, const BlockLim
   return sum;
 }
 
-// With 8 bits no value is off by more than half a step, so the first candidate is taken. With 4
-// bits the value of the largest magnitude maps to the minimum integer, since the range has one more
-// integer on that side. The sign of the scale follows from this.
+// The scale of a block.
+// - 8 bits: no value is off by more than half a step, so the first candidate is taken.
+// - 4 bits: the value of the largest magnitude maps to the minimum integer, since the range has one
+//   more integer on that side. The sign of the scale follows from this.
 float BestScale(const std::vector<float>& values, int64_t bits, const BlockLimits& limits) {
   float extreme = 0;
   for (const float value : values) {

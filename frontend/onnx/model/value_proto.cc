@@ -36,7 +36,7 @@ constexpr std::array<ElementRow, 13> kElements = {{
     {28, Element::kFloat6E3M2},
 }};
 
-// Maximum nesting of sequences and optionals, beyond that of any real model.
+// Maximum nesting of sequences and optionals, more than any real model has.
 constexpr int kMaxDepth = 8;
 
 absl::StatusOr<HostValue> StringTensor(const TensorProto& proto) {

@@ -27,7 +27,7 @@ struct ElementType {
 absl::StatusOr<ElementType> ElementFromOnnx(int32_t onnx_type);
 int32_t ElementToOnnx(const ElementType& type);
 
-// As ToHostTensor, for any element type; packed elements are unpacked.
+// Converts a message of any element type, like ToHostTensor. Packed elements are unpacked.
 absl::StatusOr<api::HostValue> ToHostValue(const TensorProto& proto, const TensorSource& source);
 
 // Fills all of `spec` except its name. Unimplemented for sparse tensors.

@@ -19,8 +19,8 @@ namespace {
 
 using api::Tensor;
 
-// Scores have the dimensions batch, key heads, query heads per key head (where there are several),
-// queries, keys.
+// Writes the Tile function. Scores have the dimensions batch, key heads, query heads per key head
+// (if more than one), queries, keys.
 class AttentionWriter {
  public:
   explicit AttentionWriter(const AttentionCall& call)
@@ -76,7 +76,7 @@ class AttentionWriter {
     operands_.push_back(tensor);
   }
 
-  // The same with the dimension of heads split in two where heads are grouped. Returns its name.
+  // Also splits the dimension of heads in two if heads are grouped. Returns the name of the result.
   std::string AddOperand(const std::string& name, const Tensor& tensor,
                          const std::vector<int64_t>& last, int64_t rows) {
     AddOperand(name, tensor);
@@ -103,11 +103,11 @@ class AttentionWriter {
   std::vector<int64_t> ScoreDims() const { return LeadDims({queries_, keys_}); }
   int64_t ScoreRank() const { return is_grouped() ? 5 : 4; }
 
-  // A step of the calculation.
+  // A step of the calculation, rounded to step_type.
   std::string Step(const std::string& expression) const {
     return call_.step_type ? Cast(expression, *call_.step_type) : expression;
   }
-  // One of the softmax, which may have a type of its own.
+  // A step of the softmax, which may have a type of its own.
   std::string SoftmaxStep(const std::string& expression) const {
     return call_.step_type ? Cast(expression, call_.softmax_type.value_or(*call_.step_type))
                            : expression;
@@ -142,8 +142,8 @@ class AttentionWriter {
     Add(absl::StrCat("CAPPED = ", Step(absl::StrCat("BENT * ", cap))));
   }
 
-  // A mask in the dimensions of the scores, its last one in full or 1. Keys behind a shorter mask
-  // are hidden by conditions_.
+  // Adds a mask in the dimensions of the scores. Its last dimension is complete or 1. Keys past the
+  // end of a shorter mask are hidden by conditions_.
   absl::StatusOr<std::string> AddMaskOperand(const std::string& name, const Tensor& mask) {
     const std::vector<int64_t> whole = {batch_, call_.heads(), queries_, keys_};
     std::vector<int64_t> dims(4 - std::min<size_t>(4, mask.dims().size()), 1);
@@ -170,7 +170,7 @@ class AttentionWriter {
     return name + "P";
   }
 
-  // `name`, a vector of one integer for each sample, ready to broadcast.
+  // Adds the operand `name`, a vector of one integer per sample, shaped to broadcast.
   absl::StatusOr<std::string> AddPerSample(const std::string& name, const Tensor& vector) {
     if (vector.shape().element_count() != batch_) {
       return Invalid("expected an integer for each of ", batch_, " samples, got ",
@@ -209,7 +209,7 @@ class AttentionWriter {
     std::string masked = "CAPPED";
     if (call_.bias.defined()) {
       TARTAN_ASSIGN_OR_RETURN(const std::string bias, AddMaskOperand("BIAS", call_.bias));
-      // A key that the bias hides is hidden whatever its score is, NaN too.
+      // A bias of -infinity hides the key for every score, even NaN.
       masked = absl::StrCat("(", bias, " == (-inf()) ? ", bias, " : CAPPED + ", bias, ")");
     }
     if (!conditions_.empty()) {
@@ -219,7 +219,7 @@ class AttentionWriter {
     return absl::OkStatus();
   }
 
-  // Whether a query may see no key. Causal attention alone shows everyone the first one.
+  // True if a query may see no key. Plain causal attention shows the first key to every query.
   bool MaySeeNothing() const {
     if (call_.sink.defined()) return false;
     const bool is_plainly_causal = call_.left < 0 && !call_.offsets.defined() && call_.offset >= 0;
@@ -227,7 +227,7 @@ class AttentionWriter {
            ((call_.left >= 0 || call_.right >= 0) && !is_plainly_causal);
   }
 
-  // Greatest score first, so that no exponential overflows.
+  // Subtracts the maximum score first, so that no exponential overflows.
   void AddSoftmax() {
     Add(absl::StrCat("X = ", call_.softmax_type ? Cast("MASKED", *call_.softmax_type) : "MASKED"));
     const std::vector<int64_t> axes = {ScoreRank() - 1};
@@ -280,7 +280,7 @@ class AttentionWriter {
     std::vector<int64_t> dims = LeadDims({queries_, value_size_});
     std::vector<int64_t> joined = {q[0], q[1], queries_, value_size_};
     if (call_.joins_heads) {
-      // The queries come right behind the batch.
+      // The dimension of queries moves directly after the batch.
       const auto move = [](auto& list) {
         std::rotate(list.begin() + 1, list.end() - 2, list.end() - 1);
       };
@@ -301,7 +301,7 @@ class AttentionWriter {
   const AttentionCall& call_;
   const int64_t batch_;
   const int64_t key_heads_;
-  const int64_t per_key_;  // heads of the query for each head of the key
+  const int64_t per_key_;  // query heads per key head
   const int64_t queries_;
   const int64_t keys_;
   const int64_t size_;
@@ -309,7 +309,7 @@ class AttentionWriter {
   std::vector<std::string> names_;
   std::vector<Tensor> operands_;
   std::vector<std::string> statements_;
-  std::vector<std::string> conditions_;  // all must hold for a key to be seen
+  std::vector<std::string> conditions_;  // a key is visible if all hold
 };
 
 absl::Status CheckSizes(const AttentionCall& call) {
@@ -334,8 +334,8 @@ absl::Status CheckSizes(const AttentionCall& call) {
 
 namespace {
 
-// Of a cache with room (decoding_mode.h): keys that are not there yet are hidden, and queries stand
-// behind those that are.
+// Adapts the call to a preallocated cache (decoding_mode.h): hides keys past the current length,
+// and shifts the query positions to follow the keys before this step.
 absl::StatusOr<AttentionCall> WithFreeRoom(const NodeContext& context, AttentionCall call) {
   const DecodingMode* mode = context.decoding();
   if (mode == nullptr || call.key.dims()[2] != mode->capacity ||

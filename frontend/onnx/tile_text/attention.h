@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention as one Tile function: what ONNX's and Microsoft's operators of
-// attention have in common once their operands are heads of positions.
+// Scaled dot-product attention as one Tile function, shared by the attention operators of ONNX and
+// Microsoft. Their handlers bring the operands into the form [batch, heads, positions, size].
 #pragma once
 
 #include <cstdint>
@@ -12,35 +12,35 @@
 
 namespace tartan::onnx {
 
-// A stage of the scores [batch, heads, queries, keys] that an operator may give out.
+// A stage of the scores [batch, heads, queries, keys] that an operator may output.
 enum class ScoreStage : uint8_t { kNone, kScaled, kCapped, kMasked, kProbabilities };
 
 struct AttentionCall {
-  // [batch, heads, positions, size]. The heads of key and value, equal in number, divide those of
-  // the query: each serves as many neighbouring heads of the query.
+  // [batch, heads, positions, size]. Key and value have the same number of heads, which divides the
+  // number of query heads. Each of their heads serves a group of consecutive query heads.
   api::Tensor query;
   api::Tensor key;
   api::Tensor value;
-  // Both broadcast to [batch, heads, queries, keys]. Where the last dimension is shorter, but not
-  // 1, the keys behind it are hidden. Undefined: none.
+  // Both broadcast to [batch, heads, queries, keys]. If the last dimension is shorter and not 1,
+  // the remaining keys are hidden. Undefined: no mask.
   api::Tensor visible;  // bool
   api::Tensor bias;     // added to the scores
   api::Tensor lengths;  // integers [batch]: keys from there on are hidden
   double scale = 1;
-  double softcap = 0;  // scores go through softcap * tanh(score / softcap); 0: they do not
+  double softcap = 0;  // scores become softcap * tanh(score / softcap); 0: no cap
 
-  // Query i stands at position i + offset among the keys. A key is seen from positions that are at
-  // most `left` behind it … `right` before it; -1 is no limit.
+  // Query i has position i + offset among the keys. It sees the keys from `left` positions before
+  // it to `right` positions after it; -1 is no limit.
   api::Tensor offsets;  // integers [batch]; undefined: `offset` for all
   int64_t offset = 0;
-  int64_t left = -1;   // how far back a query sees
-  int64_t right = -1;  // how far ahead; 0 is causal attention
+  int64_t left = -1;   // keys before the query that it sees
+  int64_t right = -1;  // keys after the query that it sees; 0 is causal attention
 
-  // One more key for each head of the query that no value belongs to: its score [heads].
+  // The score of an additional key without value, one per query head: [heads].
   api::Tensor sink;
   std::optional<DataType> softmax_type;  // the scores are rounded to it before the exponential
-  // Every step is rounded to it, query and key are scaled apart and each by the root of `scale`: as
-  // in the body that ONNX gives for its operator. Undefined: only the results are rounded.
+  // Every step is rounded to this type, and query and key are each multiplied by sqrt(scale), as in
+  // the function body of ONNX's Attention. Undefined: only the results are rounded.
   std::optional<DataType> step_type;
   bool joins_heads = false;  // the result is [batch, queries, heads * size]
   ScoreStage stage = ScoreStage::kNone;
@@ -53,21 +53,22 @@ struct AttentionResult {
   api::Tensor scores;  // at `stage`; undefined for kNone
 };
 
-// A query that sees no key gives zeros. InvalidArgument where the sizes do not fit.
+// A query that sees no key gives zeros. InvalidArgument if the sizes do not fit.
 absl::StatusOr<AttentionResult> Attend(const NodeContext& context, const AttentionCall& call);
 
-// The two products apart, for operators that put something of their own between them: query times
-// key times scale, in the softmax's type (float32 where it has none) [batch, heads, queries, keys];
-// and probabilities of that shape times value, in the query's type.
+// The two matmuls of attention as separate functions, for operators with their own softmax.
+// - Scores: query times key times scale, [batch, heads, queries, keys], in softmax_type or else
+//   float32.
+// - Weigh: `probabilities` of that shape times value, in the query's type.
 absl::StatusOr<api::Tensor> Scores(const NodeContext& context, const AttentionCall& call);
 absl::StatusOr<api::Tensor> Weigh(const NodeContext& context, const AttentionCall& call,
                                   const api::Tensor& probabilities);
 
-// [batch, positions, heads * size] as [batch, heads, positions, size]. InvalidArgument where the
-// last dimension is not a multiple of `heads`.
+// Reshapes [batch, positions, heads * size] to [batch, heads, positions, size]. InvalidArgument if
+// the last dimension is not a multiple of `heads`.
 absl::StatusOr<api::Tensor> SplitHeads(const NodeContext& context, const api::Tensor& x,
                                        int64_t heads);
-// And back.
+// The inverse of SplitHeads.
 absl::StatusOr<api::Tensor> JoinHeads(const NodeContext& context, const api::Tensor& x);
 
 }  // namespace tartan::onnx

@@ -14,16 +14,17 @@ namespace {
 
 using api::Tensor;
 
-// The numbers of bytes of sizes [rows, columns], the lowest bits of a byte first, as int32 in
-// another dimension behind these.
+// Unpacks bytes of sizes [rows, columns], lowest bits first, to int32 values in an additional last
+// dimension.
 std::string UnpackedText(const std::string& bytes, int64_t bits, int64_t rows, int64_t columns) {
   const std::string words = Cast(ReshapeCall(bytes, {rows, columns, 1}), DataType::kInt32);
   if (bits == 8) return words;
   return absl::StrCat("((", words, " >> (index(ZPARTS, 0) * ", bits, ")) & ", (1 << bits) - 1, ")");
 }
 
-// Adds `target`, int32 words [tiles, blocks, words of a block, width], from the bytes `x`, [N,
-// blocks, bytes of a block]. Numbers are signed about half of their range there.
+// Adds `target`, int32 words [tiles, blocks, words per block, width], from the bytes `x`, [N,
+// blocks, bytes per block]. The weights in the words are signed: the middle of their range becomes
+// 0.
 void AddWords(FunctionText& text, const BlockedWeights& weights, const std::string& target,
               const std::string& x) {
   const int64_t signs = weights.bits == 4 ? 0x88 : 0xaa;
@@ -38,7 +39,7 @@ void AddWords(FunctionText& text, const BlockedWeights& weights, const std::stri
                    " * ", Read("BPLACES", {"q"}), ")"));
 }
 
-// `x`, words of int32 of which each holds `parts` signed numbers, [tiles, blocks, words of a block,
+// Extracts the `parts` signed weights of each int32 word of `x`: [tiles, blocks, words per block,
 // parts, width].
 std::string SignedText(const BlockedWeights& weights, const std::string& x) {
   const std::vector<int64_t> dims = {weights.tiles(), weights.blocks(), weights.block_bytes() / 4,
@@ -64,15 +65,15 @@ void AddTiles(FunctionText& text, const BlockedWeights& weights, const std::stri
   text.Add(absl::StrCat(Write(target, written, dims), " = =(", Read(x, read), ")"));
 }
 
-// `name`, [tiles, blocks, width], for each number of the weights: that of its block, or of the
-// group that operand 4 gives its row.
+// Expands `name`, [tiles, blocks, width], to one value per weight: the value of its block, or of
+// the group that operand 4 gives for its row.
 std::string PerNumber(const NodeContext& context, const BlockedWeights& weights,
                       const std::string& name) {
   if (context.HasInput(4)) return absl::StrCat("gather(", name, ", GROUPS, 1)");
   return ReshapeCall(name, {weights.tiles(), weights.blocks(), 1, 1, weights.width()});
 }
 
-// Z: the numbers that the blocks' zero points stand for.
+// Adds Z, the unpacked zero points of the weights.
 absl::Status AddZeroPoints(FunctionText& text, const BlockedWeights& weights) {
   const NodeContext& context = text.context();
   const Tensor& zeros = context.input(3);
@@ -108,7 +109,7 @@ absl::Status AddBlockedWeights(FunctionText& text, const BlockedWeights& weights
   const std::vector<int64_t> inner = {weights.blocks(), weights.block / parts};
   std::string stored =
       ReshapeCall(text.Operand(1), {weights.outer, weights.blocks(), weights.block_bytes()});
-  // Signed numbers about 0 are less to decode.
+  // Signed weights, centered at 0, need fewer operations to decode.
   const bool is_signed = weights.has_words() || !has_zeros;
   if (weights.has_words()) {
     text.Add("PARTS", text.Operand(Positions(DataType::kInt32, parts)));
@@ -132,7 +133,7 @@ absl::Status AddBlockedWeights(FunctionText& text, const BlockedWeights& weights
   std::string difference = Cast("N", DataType::kFloat32);
   if (has_zeros) {
     TARTAN_RETURN_IF_ERROR(AddZeroPoints(text, weights));
-    // What is subtracted from words' numbers is the same all over a block.
+    // The value subtracted from weights in words is constant within a block.
     const bool is_integer = IsInteger(context.input(3).type());
     if (!weights.has_words()) {
       difference = Cast("(N - Z)", DataType::kFloat32);

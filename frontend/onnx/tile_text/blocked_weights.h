@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights in a few bits each, with a scale and a zero point for each block of them along a sum, as
-// MatMulNBits of com.microsoft has them.
+// Weights of few bits in blocks along the reduced dimension, each block with a scale and a zero
+// point, in the format of MatMulNBits (com.microsoft).
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tartan::onnx {
 
-// Weights [outer, inner].
+// The sizes of weights [outer, inner], and of the tiled layout that kernels read.
 struct BlockedWeights {
   int64_t inner = 0;  // K
   int64_t outer = 0;  // N
@@ -20,18 +20,20 @@ struct BlockedWeights {
 
   int64_t blocks() const { return (inner + block - 1) / block; }
   int64_t block_bytes() const { return block * bits / 8; }
-  // Smaller numbers than bytes lie in words of 32 bits, so that a vector of these holds as many
-  // vectors of numbers as there are numbers in a word.
+  // Weights of fewer than 8 bits are stored in 32-bit words, so that a vector of words holds one
+  // vector of weights per part.
   bool has_words() const { return bits < 8; }
   int64_t parts() const { return has_words() ? 32 / bits : 1; }
-  // Results whose weights lie side by side, so that a product reads one stream of memory.
+  // Outputs per tile. The weights of a tile are interleaved, so that a matmul reads one stream of
+  // memory.
   int64_t width() const { return std::min<int64_t>(64, outer); }
   int64_t tiles() const { return (outer + width() - 1) / width(); }
 };
 
-// Adds W, float32 [tiles, blocks, block / parts, parts, width], from operands 1 to 4 of the node:
-// numbers, scales, zero points, and the group of each row where those are not its block. What
-// kernels read are copies of the small numbers in that order.
+// Adds W, float32 [tiles, blocks, block / parts, parts, width], computed from operands 1 to 4 of
+// the node: weights, scales, zero points, and the group index of each row of the reduced dimension
+// if groups are not blocks. Kernels read a repacked copy of the low-precision weights in this
+// order.
 absl::Status AddBlockedWeights(FunctionText& text, const BlockedWeights& weights);
 
 }  // namespace tartan::onnx

@@ -11,7 +11,8 @@
 namespace tartan::onnx {
 namespace {
 
-// The second word of the keys of training, so that none is that of another generator.
+// The second key word of training's random numbers, which keeps them distinct from other
+// generators.
 constexpr uint32_t kTrainingStream = 0x7a7a2b00;
 
 }  // namespace
@@ -29,7 +30,7 @@ absl::StatusOr<api::Tensor> Dropped(const api::Tensor& x, double ratio, const ap
   if (ratio == 0 || count == 0) return x;
   const api::Tensor key = api::Tensor::Constant(HostTensor::FromVector(
       TensorShape{DataType::kUInt32, {2}}, std::vector<uint32_t>{stream, kTrainingStream}));
-  // The gradient goes through the factor alone.
+  // The gradient flows through the factor alone.
   return api::Apply(TileFunction("X, SEED, KEY", "Y",
                                  {"S = SEED + KEY", absl::StrCat("R = prng(S, 2, ", count, ")"),
                                   absl::StrCat("U[i : ", count, "] = =(R[0, i])"),

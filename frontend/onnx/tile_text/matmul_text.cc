@@ -11,7 +11,7 @@
 namespace tartan::onnx {
 namespace {
 
-// One operand: its leading dimensions apart, its last ones by role.
+// One operand: its leading dimensions, and its last ones by role.
 struct Factor {
   absl::Span<const int64_t> batch;
   std::vector<std::string> indices;  // of the last one or two dimensions
@@ -38,7 +38,7 @@ Factor MakeFactor(absl::Span<const int64_t> dims, bool is_left, bool is_transpos
   return factor;
 }
 
-// The indices of the whole operand: a size of 1 that broadcasts is read at 0.
+// The indices of the whole operand. A size of 1 that broadcasts is read at index 0.
 std::vector<std::string> AllIndices(const Factor& factor, absl::Span<const int64_t> batch) {
   std::vector<std::string> indices;
   const size_t lead = batch.size() - factor.batch.size();

@@ -20,7 +20,8 @@ function (S[N, K]) -> (Y) {
   Y = E / T;
 })";
 
-// Scores within 1e-7 of 0 keep their size beside the others'.
+// The softmax of SOFTMAX_ZERO: scores within 1e-7 of 0 contribute S * exp(-M) instead of exp(S -
+// M).
 constexpr char kSoftmaxZero[] = R"(
 function (S[N, K]) -> (Y) {
   M[n, z : N, 1] = >(S[n, k]), z < 1;

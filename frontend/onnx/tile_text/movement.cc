@@ -34,13 +34,16 @@ absl::StatusOr<Tensor> Move(const NodeContext& context, const Tensor& x,
   return context.ApplyOne(TileFunction("X", "O", {statement}), {x});
 }
 
-// Up to so many bytes are taken out of large constants at once. What is taken out of small ones is
-// the importer's folding.
+// Limits of takes from large constants on the host. Takes from smaller constants are left to the
+// importer's constant folding.
+// - kMaxTakenBytes: maximum bytes of the result (empirical).
+// - kLeastLargeElements: elements above which a constant is large, as kMaxFoldedOperand in
+//   importer.cc.
 constexpr int64_t kMaxTakenBytes = int64_t{1} << 26;
 constexpr int64_t kLeastLargeElements = int64_t{1} << 16;
 
-// The slices of a large constant that constant indices name: the constant, which may be a mapped
-// file, is neither read as a whole nor sent to the device. Nothing where that does not apply.
+// The slices of a large constant at constant indices. The constant, which may be a mapped file, is
+// neither read completely nor sent to the device. Returns nothing for other operands.
 std::optional<HostTensor> TakeOnHost(const Tensor& x, const Tensor& indices, int64_t axis) {
   if (x.constant() == nullptr || indices.constant() == nullptr) return std::nullopt;
   const HostTensor& from = *x.constant();
@@ -128,7 +131,7 @@ absl::StatusOr<Tensor> SliceOf(const NodeContext& context, const Tensor& x, cons
 
 namespace {
 
-// What the parts, joined along an axis, are the new contents of; null: of no cache with room.
+// The cache that the concatenation of `parts` along `axis` appends to; null if there is none.
 const DecodingMode::Cache* CacheOf(const NodeContext& context, absl::Span<const Tensor> parts,
                                    int64_t axis) {
   const DecodingMode* mode = context.decoding();
@@ -141,7 +144,7 @@ const DecodingMode::Cache* CacheOf(const NodeContext& context, absl::Span<const 
   return nullptr;
 }
 
-// The cache with `x` behind what is there.
+// The cache with `x` written after its current elements.
 absl::StatusOr<Tensor> AppendTo(const NodeContext& context, const DecodingMode::Cache& cache,
                                 const Tensor& x, int64_t axis) {
   const std::string ones = absl::StrJoin(std::vector<int>(x.dims().size(), 1), ", ");
@@ -186,7 +189,7 @@ absl::StatusOr<Tensor> ConcatOf(const NodeContext& context, absl::Span<const Ten
   }
   if (operands.empty()) return parts[0];
   if (operands.size() == 1) return operands[0];
-  // Each statement writes its part and keeps what the one before wrote.
+  // Each statement writes its part and keeps the result of the previous one.
   const std::vector<std::string> names = IndexNames(static_cast<int64_t>(dims.size()));
   std::vector<std::string> statements;
   for (size_t k = 0; k < operands.size(); ++k) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors from tensors by moving elements only: what several families need. Each is one Tile
-// function; the compiler folds it into whatever reads the result.
+// Operations that only move elements: reshape, transpose, broadcast, slice, concatenation, take.
+// Each is one Tile function, which the compiler fuses into its consumers.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace tartan::onnx {
 
-// The same elements in row-major order; the product of `dims` must equal the element count.
+// The same elements in row-major order. Requires `dims` with the same number of elements.
 absl::StatusOr<api::Tensor> Reshape(const NodeContext& context, const api::Tensor& x,
                                     const std::vector<int64_t>& dims);
 
@@ -19,42 +19,42 @@ absl::StatusOr<api::Tensor> Reshape(const NodeContext& context, const api::Tenso
 absl::StatusOr<api::Tensor> Transpose(const NodeContext& context, const api::Tensor& x,
                                       absl::Span<const int64_t> perm);
 
-// NumPy broadcasting to `dims`, to which the sizes of `x` must broadcast.
+// NumPy broadcasting to `dims`. Requires sizes of `x` that broadcast to it.
 absl::StatusOr<api::Tensor> BroadcastTo(const NodeContext& context, const api::Tensor& x,
                                         const std::vector<int64_t>& dims);
 
-// A tensor of `dims` full of the one element of `scalar` (rank 0).
+// A tensor of `dims` filled with the element of `scalar` (rank 0).
 absl::StatusOr<api::Tensor> Fill(const NodeContext& context, const api::Tensor& scalar,
                                  const std::vector<int64_t>& dims);
 
-// Element i of the result along dimension d is element start[d] + i * step[d] of `x`, which must
-// exist for all i below sizes[d].
+// A strided slice: element i of the result along dimension d is element start[d] + i * step[d] of
+// `x`. Requires that this element exists for all i below sizes[d].
 struct Window {
   std::vector<int64_t> start;
   std::vector<int64_t> step;
   std::vector<int64_t> sizes;
 };
-// The whole of `x`: starts 0, steps 1.
+// The slice of all of `x`: starts 0, steps 1.
 Window WholeOf(const api::Tensor& x);
 absl::StatusOr<api::Tensor> SliceOf(const NodeContext& context, const api::Tensor& x,
                                     const Window& window);
 
-// Joined along `axis` (normal); other sizes are equal.
+// Concatenation along `axis`, which is in [0, rank). Requires equal sizes in the other dimensions.
 absl::StatusOr<api::Tensor> ConcatOf(const NodeContext& context,
                                      absl::Span<const api::Tensor> parts, int64_t axis);
 
-// Of a decoder whose cache has room: the cache that is part `index` of `x` along `axis`; undefined
-// where it is none.
+// For a decoder with a preallocated cache (decoding_mode.h): the cache that is part `index` of `x`
+// along `axis`; undefined if `x` is not a stack of caches.
 api::Tensor PartOfCaches(const NodeContext& context, const api::Tensor& x, int64_t axis,
                          int64_t index);
 
-// The slices of `x` along `axis` that `indices` name, as numpy.take.
+// The slices of `x` along `axis` at `indices`, as in numpy.take.
 absl::StatusOr<api::Tensor> TakeOf(const NodeContext& context, const api::Tensor& x,
                                    const api::Tensor& indices, int64_t axis);
 
-// What indices along `axis` of `x` are held to: -size … size - 1.
+// The valid range of indices along `axis` of `x`: -size … size - 1.
 api::Bounds IndexBounds(const api::Tensor& x, int64_t axis);
-// The same where negative numbers do not count from the end.
+// The valid range 0 … size - 1, for operators without negative indices.
 api::Bounds PlainBounds(const api::Tensor& x, int64_t axis);
 
 }  // namespace tartan::onnx

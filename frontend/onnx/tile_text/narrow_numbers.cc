@@ -15,18 +15,18 @@ using api::Element;
 using api::Tensor;
 using api::Value;
 
-// A float of a sign, an exponent and a mantissa, as a pattern of bits in this order. Patterns whose
-// exponent is 0 hold mantissa * 2^(least_exponent - mantissa_bits), others
-// (1 + mantissa / 2^mantissa_bits) * 2^(least_exponent + exponent - 1).
+// A float format: bit patterns of a sign, an exponent and a mantissa in this order. The magnitude
+// is mantissa * 2^(least_exponent - mantissa_bits) if the exponent field is 0, otherwise (1 +
+// mantissa / 2^mantissa_bits) * 2^(least_exponent + exponent - 1).
 struct FloatFormat {
   int mantissa_bits;
   int least_exponent;
-  int greatest;  // the pattern of the greatest finite number
-  int beyond;    // of what is greater
+  int greatest;  // the pattern of the maximum finite value
+  int beyond;    // the pattern of larger values
   int nan;
-  int sign;          // the bit of the sign
-  bool signs_zero;   // there are zeros of both signs; else sign alone is NaN
-  int largest_step;  // a power of two: twice that exceeds the greatest exponent - least_exponent
+  int sign;          // the sign bit
+  bool signs_zero;   // both zeros exist; otherwise the sign bit alone is NaN
+  int largest_step;  // a power of two that is more than half of the exponent range
 
   int greatest_exponent() const { return (greatest >> mantissa_bits) - 1 + least_exponent; }
 };
@@ -41,7 +41,7 @@ FloatFormat FormatOf(Element element) {
       return {2, -14, 0x7B, 0x7C, 0x7E, 0x80, true, 16};
     case Element::kFloat8E5M2FNUZ:
       return {2, -15, 0x7F, 0x80, 0x80, 0x80, false, 16};
-    // The others have neither infinity nor NaN: NaN becomes a zero.
+    // The remaining formats have neither infinity nor NaN: NaN becomes a zero.
     case Element::kFloat6E2M3:
       return {3, 0, 0x1F, 0x1F, 0x20, 0x20, true, 2};
     case Element::kFloat6E3M2:
@@ -66,7 +66,7 @@ double ValueOf(const FloatFormat& format, int pattern) {
   return sign * std::ldexp(mantissa, shift - format.mantissa_bits);
 }
 
-// The numbers of all patterns of a narrow float.
+// The values of all patterns of a low-precision float.
 HostTensor Table(Element element) {
   std::vector<float> values;
   for (int pattern = 0; pattern < 256; ++pattern) {
@@ -85,8 +85,9 @@ bool IsNarrowFloat(Element element) {
 
 bool IsNarrowInteger(Element element) { return element >= Element::kInt4; }
 
-// Adds N = the greatest n with 2^n <= `b`, or 0, and `b` / 2^n: one comparison for each bit of n,
-// scaling by powers of two, which is exact. Returns the name of the latter.
+// Adds N and the quotient `b` / 2^N, where N is the maximum n >= 0 with 2^n <= `b`, or 0. It takes
+// one comparison per bit of N and exact scalings by powers of two. Returns the name of the
+// quotient.
 std::string AddExponent(std::string b, int largest_step, const std::string& first,
                         std::vector<std::string>* lines) {
   std::string sum = first;
@@ -103,8 +104,8 @@ std::string AddExponent(std::string b, int largest_step, const std::string& firs
   return b;
 }
 
-// Y = patterns of the numbers X, a float tensor. The mantissa is rounded as an integer; what it
-// carries into the exponent is right, for patterns are ordered as their numbers are.
+// Encodes a float tensor X as patterns Y. The mantissa is rounded as an integer. A carry into the
+// exponent gives the right pattern, because patterns are ordered like their values.
 std::string EncodeText(const FloatFormat& format, bool saturate) {
   std::vector<std::string> lines;
   const int most = format.greatest_exponent() + 1;
@@ -125,7 +126,7 @@ std::string EncodeText(const FloatFormat& format, bool saturate) {
   return TileFunction("X", "Y", lines);
 }
 
-// The same for float8e8m0: a pattern is an exponent plus 127, and 255 is NaN.
+// Encodes a float tensor X as float8e8m0: a pattern is an exponent plus 127, and 255 is NaN.
 std::string EncodePowerText(const Narrowing& how) {
   std::vector<std::string> lines;
   lines.push_back("IS_SMALL = X < 1");
@@ -137,7 +138,7 @@ std::string EncodePowerText(const Narrowing& how) {
   lines.push_back(how.powers == PowerRounding::kDown
                       ? "P = N"
                       : absl::StrCat("P = N + (", scaled, up, " ? 1.0 : 0.0)"));
-  // Only 2^-127 and what is greater comes out as 1 or more; infinity stays infinity.
+  // The scaled value is below 1 only for X below 2^-127; infinity stays infinity.
   const std::string outside = absl::StrCat(scaled, " < 1.0 || isinf(X) || P > 254.0 ? 255.0 : P");
   lines.push_back(absl::StrCat("R = isnan(X) || X < 0 ? 255.0 : (",
                                how.saturate ? "min(P, 254.0)" : outside, ")"));
@@ -145,7 +146,7 @@ std::string EncodePowerText(const Narrowing& how) {
   return TileFunction("X", "Y", lines);
 }
 
-// The lowest bits of the integers X as a number with or without a sign.
+// The lowest bits of the integers X, sign-extended for signed types.
 std::string WrapText(Element element, DataType from) {
   const int bits = api::PackedBits(element);
   const int mask = (1 << bits) - 1;

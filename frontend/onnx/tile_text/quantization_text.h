@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile functions of quantized operators, which have many operands: text that grows statement by
-// statement, and the arithmetic of scales and zero points.
+// Builds the Tile functions of quantized operators, which have many operands: text that grows
+// statement by statement, and the arithmetic of scales and zero points.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ class FunctionText {
 
   const NodeContext& context() const { return context_; }
 
-  // The name of operand `i` of the node; call it once for each operand.
+  // The name of operand `i` of the node. Call it once per operand.
   std::string Operand(int i);
-  // The name of a tensor that is no operand of the node.
+  // The name of a tensor that is not an operand of the node.
   std::string Operand(api::Tensor tensor);
   void Add(std::string statement) { statements_.push_back(std::move(statement)); }
   void Add(absl::string_view target, absl::string_view value);  // target = value
@@ -35,8 +35,8 @@ class FunctionText {
   std::vector<std::string> statements_;
 };
 
-// `expr`, a float32, rounded to the nearest integer (ties to even), shifted by the zero point
-// ("": none) and cut off at the ends of `type`, an integer, or at narrower limits.
+// `expr`, a float32, rounded to the nearest integer (ties to even), shifted by the zero point ("":
+// none) and clamped to the range of `type`, an integer, or to narrower limits.
 std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type);
 std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type,
                       const IntegerLimits& limits);
@@ -46,20 +46,20 @@ std::string Quantized(absl::string_view expr, absl::string_view zero_point, Data
 absl::StatusOr<std::string> AlongAxis(FunctionText& text, int i, const std::vector<int64_t>& dims,
                                       int64_t axis);
 
-// Adds `target` = operand `i` less operand `zero_point`, where there is one, in int32. A zero point
-// per element belongs to dimension `axis`.
+// Adds `target` = operand `i` minus operand `zero_point` (if present), in int32. A vector of zero
+// points belongs to dimension `axis`.
 absl::Status AddInteger(FunctionText& text, absl::string_view target, int i, int zero_point,
                         int64_t axis);
 
-// Adds QUANTIZED, SCALE and ZERO: operand `i` as uint8 with the range of its values, which is made
-// to contain 0.
+// Adds QUANTIZED, SCALE and ZERO: operand `i` as uint8, quantized over the range of its values
+// extended to contain 0.
 void AddDynamicQuantization(FunctionText& text, int i);
 
-// The same of the tensor `x` of `rank` dimensions, as statements.
+// The statements of AddDynamicQuantization for a tensor `x` of `rank` dimensions.
 std::vector<std::string> DynamicQuantizationStatements(absl::string_view x, int64_t rank);
 
-// Where the parameters of the left factor of a matrix product vary: along its rows. Those of the
-// right one vary along its columns, dimension -1.
+// The axis of scales and zero points of the left matmul operand: its rows. The axis for the right
+// operand is its columns, dimension -1.
 int64_t RowAxis(const api::Tensor& a);
 
 }  // namespace tartan::onnx

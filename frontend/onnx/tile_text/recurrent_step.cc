@@ -17,7 +17,7 @@ namespace {
 
 using api::Tensor;
 
-// So few steps are joined into one program.
+// Up to this number of steps, all steps are joined into one program.
 constexpr int64_t kMaxJoinedSteps = 4;
 
 constexpr ActivationForm kActivations[] = {
@@ -34,22 +34,24 @@ constexpr ActivationForm kActivations[] = {
     {"ThresholdedRelu", "($x > $a ? $x : 0)", 1, 0, true, false},
 };
 
-// So many gates need nothing but the state for their products.
+// The number of gates whose matmul reads only the hidden state.
 int64_t ProductGates(const RecurrentStep& step) {
   return step.cell == Cell::kGru && !step.linear_before_reset ? 2 : step.gates();
 }
 
-// Writes the statements of a step; every value is [batch, hidden] unless it says otherwise.
+// Writes the statements of a step; every value is [batch, hidden] unless stated otherwise.
 class StepWriter {
  public:
-  // With `given_products` the step is given products of the state H with the weights of
-  // ProductGates, and what is projected has the biases: then gradients by the weights are those of
-  // whole products, and of sums over all steps.
+  // With `given_products` the matmuls of the state H with the weights of ProductGates are operands
+  // of the step, and the projection includes the biases. The gradients of weights are then single
+  // matmuls over all steps, and the gradients of biases single sums.
   StepWriter(const RecurrentStep& step, int64_t batch, bool given_products)
       : step_(step), batch_(batch), given_products_(given_products) {}
 
-  // The step's Tile function of X (a row of the projection), Q (the products), H, C (LSTM), T (the
-  // iteration, for lengths), R, B, P, LENGTHS; of its results HN, CN and Y, which is HN or 0.
+  // The step's Tile function.
+  // - Operands: X (a row of the projection), Q (the state matmuls), H, C (LSTM), T (the iteration,
+  //   for lengths), R, B, P, LENGTHS.
+  // - Results: HN, CN and Y, which is HN or 0.
   std::string Write() {
     switch (step_.cell) {
       case Cell::kRnn:
@@ -85,7 +87,7 @@ class StepWriter {
     Add(absl::StrCat(onnx::Write(name, {"h"}, {step_.hidden}), " = =(", from, "[h + ",
                      part * step_.hidden, "])"));
   }
-  // A gate's product of `state` with its recurrent weights.
+  // The matmul of `state` with the recurrent weights of a gate.
   void Product(const std::string& name, const std::string& state, int64_t gate) {
     if (given_products_ && gate < ProductGates(step_)) {
       Columns(name, "Q", gate);
@@ -104,13 +106,13 @@ class StepWriter {
     Add(absl::StrCat(name, " = ",
                      absl::StrReplaceAll(step_.activations[activation], {{"$x", name + "In"}})));
   }
-  // Where projection and products have the same columns they are added up first, and have one
-  // gradient.
+  // If the projection and the state matmuls have the same columns, they are added first and share
+  // one gradient.
   void AddProducts() {
     has_sum_ = given_products_ && ProductGates(step_) == step_.gates();
     if (has_sum_) Add("Z = X + Q");
   }
-  // The whole of a gate but peepholes: projection, product, both biases.
+  // A gate without peepholes: projection, state matmul, both biases.
   void Gate(const std::string& name, int64_t gate, const std::string& state) {
     if (has_sum_) {
       Columns(name + "Sum", "Z", gate);
@@ -198,11 +200,11 @@ class StepWriter {
   const RecurrentStep& step_;
   const int64_t batch_;
   const bool given_products_;
-  bool has_sum_ = false;  // Z, of projection and products
+  bool has_sum_ = false;  // Z, the sum of projection and state matmuls
   std::vector<std::string> statements_;
 };
 
-// The results of one step: its output, then its states. `operands`: those before the states.
+// The results of one step: its output, then its states. `operands` come before the states.
 absl::StatusOr<std::vector<Tensor>> ApplyStep(const NodeContext& context, const RecurrentStep& step,
                                               const std::string& text, std::vector<Tensor> operands,
                                               absl::Span<const Tensor> states,
@@ -214,8 +216,8 @@ absl::StatusOr<std::vector<Tensor>> ApplyStep(const NodeContext& context, const 
   return context.Apply(text, operands);
 }
 
-// The projection with the biases that are added to it: all but that of the gate which a GRU may
-// reset after its product.
+// The projection plus the biases. The recurrent bias of a GRU's hidden gate is left out if the
+// reset gate applies to it.
 absl::StatusOr<Tensor> WithBiases(const NodeContext& context, const RecurrentStep& step,
                                   const StepOperands& operands) {
   const int64_t rows = step.gates() * step.hidden;
@@ -229,7 +231,7 @@ absl::StatusOr<Tensor> WithBiases(const NodeContext& context, const RecurrentSte
       {operands.projected, operands.weights[1]});
 }
 
-// The products of a state with the weights of ProductGates: one for all of them.
+// The matmul of a state with the weights of ProductGates.
 absl::StatusOr<Tensor> ProductsOf(const NodeContext& context, const RecurrentStep& step,
                                   const Tensor& state, const Tensor& weights) {
   const std::vector<int64_t> dims = {state.dims()[0], ProductGates(step) * step.hidden};
@@ -279,7 +281,7 @@ absl::StatusOr<std::vector<Tensor>> JoinSteps(NodeContext& context, const Recurr
   return states;
 }
 
-// Constants stay in the body; what is known at run time only goes into it.
+// The weights as the repeated body sees them: constants directly, others through placeholders.
 std::vector<Tensor> AsBodySees(const std::vector<Tensor>& weights, api::RepeatBody* body,
                                std::vector<Tensor>* operands) {
   std::vector<Tensor> seen;
@@ -357,7 +359,7 @@ absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const Recurre
   TARTAN_ASSIGN_OR_RETURN(
       std::vector<Tensor> results,
       context.Run(std::move(call_operands), std::make_shared<api::RepeatCall>(std::move(body))));
-  // States first, then rows: the other way round is what the operators give.
+  // RepeatCall returns states before rows; the operators return rows first.
   std::rotate(results.begin(), results.end() - 1, results.end());
   return results;
 }

@@ -17,8 +17,8 @@ struct WideFraction {
   Wide denominator;  // 0: infinity
 };
 
-// The fraction of the smallest denominator strictly between two positive ones; the parts in front
-// of the continued fractions of both are equal until one lies between.
+// The fraction of the smallest denominator strictly between two positive fractions. It follows
+// their continued fractions, whose terms are equal up to the first difference.
 WideFraction SimplestBetween(WideFraction low, WideFraction high) {
   const Wide whole = low.numerator / low.denominator;
   if (high.denominator == 0 || (whole + 1) * high.denominator < high.numerator) {
@@ -40,7 +40,7 @@ Rational SimplestFraction(float value) {
   constexpr int kMostBits = 62;  // of whole numbers
   int exponent = 0;
   const float mantissa = std::frexp(std::abs(value), &exponent);
-  // The number of bits after the binary point. Two more hold the halfway points.
+  // The number of bits after the binary point. Two more bits represent the halfway points.
   const int behind = kDigits - exponent;
   constexpr int kMostBehind = 90;
   if (!std::isfinite(value) || exponent > kMostBits || behind > kMostBehind) {
@@ -51,7 +51,7 @@ Rational SimplestFraction(float value) {
     const int64_t whole = digits * (int64_t{1} << -behind);
     return value < 0 ? -whole : whole;
   }
-  // The float below a power of two is only half as far away.
+  // The float below a power of two has half the distance.
   const bool is_power = digits == int64_t{1} << (kDigits - 1);
   const Wide unit = Wide{1} << (behind + 2);
   const WideFraction found =

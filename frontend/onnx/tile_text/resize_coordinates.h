@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the elements of a resized axis are on the old axis, in exact fractions: rounding to the
-// nearest element depends on whether a coordinate is whole or halfway. Internal to Resize.
+// Maps elements of a resized axis to coordinates on the old axis, in exact fractions: rounding to
+// the nearest element depends on whether a coordinate is whole or halfway. Internal to Resize.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,19 @@ struct ResizeAxis {
   int64_t size = 0;
   int64_t new_size = 0;
   math::Rational scale = 1;         // valid, positive
-  math::Rational region_start = 0;  // of tf_crop_and_resize, as fractions of the axis
+  math::Rational region_start = 0;  // for tf_crop_and_resize, as fractions of the axis
   math::Rational region_end = 1;
 
   static ResizeAxis Unchanged(int64_t size) { return {size, size}; }
   bool IsUnchanged() const {
     return size == new_size && scale == 1 && region_start == 0 && region_end == 1;
   }
-  // The standard's length_resized, which need not be whole. Invalid where it is too large.
+  // The standard's length_resized, which need not be an integer. Invalid if it is too large.
   math::Rational length() const { return math::Rational(size) * scale; }
 };
 
-// The simplest fraction that rounds to `value` in float32: what was meant by 0.3f is 3/10. Invalid
-// for infinities, NaN, and numbers with no such fraction of 64-bit integers.
+// The simplest fraction that rounds to `value` in float32: 3/10 for 0.3f. Invalid for infinities,
+// NaN, and numbers without such a fraction of 64-bit integers.
 math::Rational SimplestFraction(float value);
 
 // A coordinate: floor + rest / denominator, with 0 <= rest < denominator.
@@ -56,7 +56,7 @@ class ResizeLine {
  public:
   ResizeLine(const ResizeAxis& axis, Coordinates coordinates);
 
-  // False where the axis' fractions do not fit 64-bit integers: there is no place then.
+  // False if the axis' fractions do not fit 64-bit integers; At may not be called then.
   bool valid() const { return denominator_ != 0; }
   // Requires 0 <= i < 2^32.
   ResizePlace At(int64_t i) const;

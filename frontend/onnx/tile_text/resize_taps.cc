@@ -49,7 +49,7 @@ absl::Status Choose(const Rows& rows, absl::string_view attribute, absl::string_
       absl::StrCat("attribute '", attribute, "': expected one of ", all, ", got ", name));
 }
 
-// The element that a coordinate between two of them takes; `grows`: the axis does.
+// The element that a coordinate between two elements selects. `grows` is true if the axis grows.
 int64_t Round(const ResizePlace& place, Rounding rounding, bool grows) {
   const int64_t ceil = place.is_whole() ? place.floor : place.floor + 1;
   switch (rounding) {
@@ -102,7 +102,7 @@ absl::StatusOr<ResizeTaps> MakeTaps(const ResizeAxis& axis, const ResizeOptions&
   }
   const bool is_nearest = options.interpolation == Interpolation::kNearest;
   const bool is_cubic = options.interpolation == Interpolation::kCubic;
-  // Antialiasing stretches the kernel by as much as the axis shrinks.
+  // Antialiasing stretches the kernel by the factor by which the axis shrinks.
   const double scale =
       static_cast<double>(axis.scale.numerator()) / static_cast<double>(axis.scale.denominator());
   const double stretch = options.antialias ? std::min(scale, 1.0) : 1.0;

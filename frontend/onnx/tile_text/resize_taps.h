@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements of an axis, with which weights, make each element of a resized axis. Formulas are
-// those of the ONNX reference for Resize.
+// Computes the input elements and weights (taps) of each element of a resized axis. Formulas are
+// from the ONNX reference for Resize.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace tartan::onnx {
 
 enum class Interpolation { kNearest, kLinear, kCubic };
-// kFloorOrCeil: down where the axis grows, up where it shrinks; what the standard's cases of
-// operator set 10 expect, which has no attribute for it.
+// kFloorOrCeil rounds down if the axis grows and up if it shrinks. The standard's test cases of
+// operator set 10, which has no attribute for it, expect this.
 enum class Rounding { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil, kFloorOrCeil };
 
 struct ResizeOptions {
@@ -27,7 +27,7 @@ struct ResizeOptions {
   bool antialias = false;
   double extrapolation = 0;
 
-  // From the values of ONNX attributes; InvalidArgument lists what there is.
+  // Sets the modes from the values of ONNX attributes. InvalidArgument lists the valid values.
   absl::Status SetModes(absl::string_view mode, absl::string_view coordinate_mode,
                         absl::string_view nearest_mode);
 };
@@ -36,11 +36,11 @@ struct ResizeOptions {
 struct ResizeTaps {
   std::vector<std::vector<int64_t>> positions;
   std::vector<std::vector<double>> weights;
-  // 0 for elements that take the extrapolation value; empty when none does.
+  // 0 for elements that take the extrapolation value; empty if there are none.
   std::vector<double> inside;
 };
 
-// Requires axis.size > 0. Unimplemented where the coordinates are no fractions of 64-bit integers.
+// Requires axis.size > 0. Unimplemented if the coordinates are not fractions of 64-bit integers.
 absl::StatusOr<ResizeTaps> MakeTaps(const ResizeAxis& axis, const ResizeOptions& options);
 
 }  // namespace tartan::onnx

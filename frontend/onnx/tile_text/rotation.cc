@@ -13,7 +13,7 @@ namespace {
 
 using api::Tensor;
 
-// The parts of a pair in terms of its number i.
+// The indices of both elements of pair i.
 struct PairText {
   std::string first;
   std::string second;

@@ -10,16 +10,16 @@
 namespace tartan::onnx {
 
 struct Rotation {
-  int64_t size = 0;             // how many of a head's elements are rotated, the first ones; 0: all
-  bool is_interleaved = false;  // pairs are neighbours; otherwise halves of `size` apart
-  // With positions: [positions, size / 2], of which each picks a row. Without: [batch, positions,
-  // size / 2].
+  int64_t size = 0;             // number of leading elements of a head that are rotated; 0: all
+  bool is_interleaved = false;  // pairs are adjacent elements; otherwise size / 2 apart
+  // With positions: [positions, size / 2], of which each position selects a row. Without: [batch,
+  // positions, size / 2].
   api::Tensor cosines;
   api::Tensor sines;
   api::Tensor positions;  // integers [batch, positions], or undefined
 };
 
-// `x` is [batch, heads, positions, size]. InvalidArgument where the sizes do not fit.
+// `x` is [batch, heads, positions, size]. InvalidArgument if the sizes do not fit.
 absl::StatusOr<api::Tensor> Rotate(const NodeContext& context, const api::Tensor& x,
                                    const Rotation& rotation);
 

@@ -9,10 +9,10 @@
 namespace tartan::onnx {
 namespace {
 
-// Of the cubic convolution; as everywhere where it cannot be chosen.
+// Coefficient of the cubic convolution (GridSample has no attribute for it).
 constexpr double kCubicA = -0.75;
 
-// Where the axis ends for the purposes of reflection.
+// The ends of an axis for reflection.
 struct Ends {
   double low;
   double high;
@@ -24,7 +24,7 @@ Ends EndsOf(const Sampling& sampling, size_t axis) {
   return {-0.5, last + 0.5};
 }
 
-// target: `source` mirrored at both ends until it is between them.
+// Adds `target`: `source` reflected at both ends until it is between them.
 void AddReflection(const std::string& target, const std::string& source, const Ends& ends,
                    TileBuilder* text) {
   const double span = ends.high - ends.low;
@@ -41,8 +41,8 @@ void AddReflection(const std::string& target, const std::string& source, const E
             "_REST) : ", source);
 }
 
-// U: the coordinate V brought into the axis, as far as it is before taps are chosen. The four taps
-// of a cubic are chosen where the coordinate is, and brought into the axis each on its own.
+// Adds U, the coordinate V moved into the axis, unless taps do this later. The four taps of a cubic
+// kernel are chosen around the original coordinate and moved into the axis separately.
 void AddCoordinate(const Sampling& sampling, size_t axis, TileBuilder* text) {
   const bool is_nearest = sampling.interpolation == Interpolation::kNearest;
   const bool is_cubic = sampling.interpolation == Interpolation::kCubic;
@@ -61,7 +61,7 @@ void AddCoordinate(const Sampling& sampling, size_t axis, TileBuilder* text) {
   }
 }
 
-// F: the coordinates of the taps. W: what they count.
+// Adds F, the coordinates of the taps, and W, their weights.
 void AddTaps(const Sampling& sampling, size_t axis, TileBuilder* text) {
   const std::string f = absl::StrCat("F", axis);
   const std::string u = absl::StrCat("U", axis);
@@ -83,7 +83,8 @@ void AddTaps(const Sampling& sampling, size_t axis, TileBuilder* text) {
             d, " + ", number(8 * a), ") * ", d, " - ", number(4 * a), ")");
 }
 
-// P: the taps as places of the axis, those outside by the rule for them. IN: which are inside.
+// Adds P, the positions of the taps on the axis after the rule for outside elements, and IN, which
+// is true for taps inside the axis.
 void AddPlaces(const Sampling& sampling, size_t axis, DataType type, TileBuilder* text) {
   const std::string last = Literal(static_cast<double>(sampling.sizes[axis] - 1));
   std::string f = absl::StrCat("F", axis);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile text for reading tensors at positions that are computed: a coordinate along each axis
-// becomes taps, the elements around it and how much each counts; taps become rows of one gather.
+// Tile text for reading tensors at computed coordinates. A coordinate along each axis becomes taps,
+// which are the adjacent elements and their weights. All taps are read by one gather of rows.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace tartan::onnx {
 
-// A Tile function in the making, and what it is applied to.
+// A Tile function under construction, and its operands.
 struct TileBuilder {
   std::string names;
   std::vector<api::Tensor> operands;
@@ -25,41 +25,45 @@ struct TileBuilder {
   void Add(const Parts&... parts) {
     statements.push_back(absl::StrCat(parts...));
   }
-  // For a function with the output Y.
+  // Applies the function, whose output is Y.
   absl::StatusOr<std::vector<api::Tensor>> Apply(const NodeContext& context) const;
 };
 
-// What an element outside a tensor is.
+// The value of an element outside a tensor.
 enum class Outside { kZeros, kBorder, kReflection };
 
 struct Sampling {
   int64_t batch = 0;
   int64_t channels = 0;
   std::vector<int64_t> sizes;  // spatial, each at least 1
-  int64_t points = 0;          // in each batch
+  int64_t points = 0;          // per batch
   Interpolation interpolation = Interpolation::kLinear;
   Outside outside = Outside::kZeros;
-  // The mirrors, and where kBorder begins: at the first and last element (align_corners), or half
-  // an element behind them.
+  // The ends of an axis, for kReflection and kBorder. True: the centers of the first and last
+  // element (align_corners). False: half an element outside them.
   bool ends_at_centers = false;
 
   int64_t places() const;         // elements of one channel
   int64_t taps_per_axis() const;  // 1, 2 or 4
-  int64_t taps() const;           // of a point
+  int64_t taps() const;           // taps per point
 };
 
-// "target[9*n + s, c : 19, 4] = =(source[n, c, s])": each place of a [batch, channels, places]
-// tensor as a row of channels, and a row of zeros behind them.
+// "target[9*n + s, c : 19, 4] = =(source[n, c, s])": each position of a [batch, channels, places]
+// tensor as a row of channels, followed by a row of zeros.
 std::string RowsStatement(absl::string_view target, absl::string_view source, int64_t batch,
                           int64_t channels, int64_t places);
 
-// int32, or int64 where there are so many rows.
+// int32, or int64 if int32 cannot index the rows.
 DataType PositionType(int64_t rows);
 
-// From X [batch, channels, sizes …], of floats unless interpolation is kNearest, and coordinates
-// V0, V1 … [batch * points, 1 for each axis], one for each axis, makes TAPS [batch, points, taps,
-// channels] and, but for kNearest, WEIGHTS [batch, points, taps]. Coordinates count elements. Their
-// gradients are those of the weights.
+// Adds the statements that sample a tensor.
+// - Inputs: X [batch, channels, sizes …], of floats unless interpolation is kNearest, and one
+//   tensor of coordinates per axis, V0, V1 …, of shape [batch * points, 1, 1 …] with a 1 per axis.
+//   Coordinates count elements.
+// - Results: TAPS [batch, points, taps, channels] and, except for kNearest, WEIGHTS [batch, points,
+//   taps].
+//
+// The gradient by a coordinate flows through the weights.
 void AddSampling(const Sampling& sampling, TileBuilder* text);
 
 }  // namespace tartan::onnx

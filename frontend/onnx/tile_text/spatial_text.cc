@@ -29,8 +29,8 @@ absl::StatusOr<Sizes> ReadSizes(const NodeContext& context, absl::string_view na
   return values;
 }
 
-// SAME: as many outputs as strides fit, the padding split evenly; the odd element goes behind for
-// SAME_UPPER.
+// SAME padding: ceil(input / stride) outputs, with the padding split evenly. The odd element goes
+// after the input for SAME_UPPER, before it otherwise.
 void PadToSame(absl::Span<const int64_t> input, bool is_upper, SamePadding same,
                SlidingWindow* window) {
   const int64_t least = same == SamePadding::kMayCrop ? -kMaxAttribute : 0;
@@ -47,14 +47,14 @@ absl::Status SetOutputs(absl::Span<const int64_t> input, bool ceil, SlidingWindo
   for (size_t d = 0; d < window->rank(); ++d) {
     const int64_t room = input[d] + window->before[d] + window->after[d] - window->extent(d);
     const int64_t stride = window->strides[d];
-    // Rounded up, part of a window is enough.
+    // With ceil_mode, part of a window is enough.
     if (ceil ? room <= -stride : room < 0) {
       return Invalid("a window of ", window->extent(d), " does not fit into spatial dimension ", d,
                      " of size ", input[d], " with pads ", window->before[d], " and ",
                      window->after[d]);
     }
     int64_t count = (ceil ? math::CeilDiv(room, stride) : room / stride) + 1;
-    // A window that begins in the padding behind counts for nothing.
+    // A window that starts in the trailing padding is dropped.
     if (ceil && (count - 1) * stride >= input[d] + window->before[d]) --count;
     window->output.push_back(count);
   }
@@ -110,7 +110,7 @@ absl::StatusOr<SlidingWindow> ReadSlidingWindow(const NodeContext& context,
     return Invalid("attribute 'auto_pad': expected NOTSET, SAME_UPPER, SAME_LOWER or VALID, got ",
                    auto_pad);
   }
-  // Without explicit padding the windows that fit are the same either way.
+  // Without explicit padding, floor and ceil give the same windows.
   const bool is_explicit = auto_pad == "NOTSET" || auto_pad.empty();
   TARTAN_RETURN_IF_ERROR(SetOutputs(input, is_explicit && ceil != 0, &window));
   return window;
@@ -180,7 +180,7 @@ absl::StatusOr<Convolution> ReadConvolution(const NodeContext& context, const ap
 std::string ConvolutionStatement(const Convolution& c, absl::string_view target,
                                  absl::string_view x, absl::string_view weights) {
   const bool is_grouped = c.groups > 1;
-  // With one channel of a kind per group, the group itself is that channel.
+  // With one channel per group, the group index is the channel index.
   std::string output_channel = "co";
   std::string constraint;
   if (is_grouped && c.group_outputs == 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows that slide over the spatial dimensions of [batch, channels, spatial …] tensors: their
-// sizes, and the Tile text of convolutions and pools. Reads outside a tensor count for nothing in
-// Tile, so padding needs no text of its own.
+// Sliding windows over the spatial dimensions of [batch, channels, spatial …] tensors: their sizes,
+// and the Tile text of convolutions and pools. Tile ignores reads outside a tensor, so padding
+// needs no text of its own.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@
 
 namespace tartan::onnx {
 
-// Numbers of attributes beyond this are refused.
+// Larger values of attributes are refused.
 inline constexpr int64_t kMaxAttribute = int64_t{1} << 31;
 
-// One entry per spatial dimension.
+// The sizes of a sliding window, one entry per spatial dimension.
 struct SlidingWindow {
   std::vector<int64_t> kernel;
   std::vector<int64_t> strides;
@@ -27,32 +27,33 @@ struct SlidingWindow {
   std::vector<int64_t> output;
 
   size_t rank() const { return kernel.size(); }
-  // The distance from the first element of a window to behind its last one.
+  // The elements that a window spans, including the gaps of its dilation.
   int64_t extent(size_t d) const { return (kernel[d] - 1) * dilations[d] + 1; }
 };
 
-// strides, dilations and pads by their attributes, checked; no output sizes yet.
+// Reads and checks strides, dilations and pads. The output sizes are not set.
 absl::StatusOr<SlidingWindow> ReadWindowAttributes(const NodeContext& context,
                                                    std::vector<int64_t> kernel);
 
-// What auto_pad SAME means where strides leave more of the input than windows cover. The standard's
-// formula for pools gives negative padding, which crops; convolutions pad.
+// The meaning of auto_pad SAME when strides skip part of the input. The standard's formula for
+// pools gives negative padding, which crops; convolutions pad.
 enum class SamePadding { kNeverCrops, kMayCrop };
 
-// The same with auto_pad and ceil_mode applied to an input of the spatial sizes `input`.
+// Also applies auto_pad and ceil_mode to an input of the spatial sizes `input`, and sets the output
+// sizes.
 absl::StatusOr<SlidingWindow> ReadSlidingWindow(const NodeContext& context,
                                                 absl::Span<const int64_t> input,
                                                 std::vector<int64_t> kernel,
                                                 SamePadding same = SamePadding::kNeverCrops);
 
-// The sizes behind batch and channels; InvalidArgument where there are none.
+// The sizes after batch and channels; InvalidArgument if there are none.
 absl::StatusOr<std::vector<int64_t>> SpatialDims(const api::Tensor& x);
 
-// {"n", "c", "2*y0 + 3*k0 - 1", …}: where window position y, kernel position k reads the input.
+// {"n", "c", "2*y0 + 3*k0 - 1", …}: the indices that window position y, kernel position k reads.
 std::vector<std::string> WindowIndices(const SlidingWindow& window, absl::string_view channel);
 // {"n", "c", "y0", …}.
 std::vector<std::string> OutputIndices(const SlidingWindow& window, absl::string_view channel);
-// ", k0 < 3, k1 < 3": for contractions where nothing else bounds the kernel positions.
+// ", k0 < 3, k1 < 3": for contractions that bound the kernel positions in no other way.
 std::string WindowConstraints(const SlidingWindow& window);
 
 struct Convolution {

@@ -12,10 +12,10 @@ namespace {
 
 struct Character {
   uint32_t code = 0;
-  size_t bytes = 0;  // 0: no UTF-8
+  size_t bytes = 0;  // 0: not UTF-8
 };
 
-// The character in UTF-8 at the front of `text`, which is not empty.
+// The UTF-8 character at the front of `text`, which is not empty.
 Character FirstOf(absl::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t head = byte(0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upper and lower case of text in UTF-8 by the C library's tables, without the process's locale.
+// Upper and lower case of UTF-8 text by the C library's tables, independent of the process's
+// locale.
 #pragma once
 
 #include <locale.h>
@@ -12,14 +13,14 @@ namespace tartan::onnx {
 
 class TextCase {
  public:
-  // `locale`: "en_US" and the like, for languages with rules of their own. Where the system does
-  // not have it the tables of Unicode alone decide, and without those only ASCII has cases.
+  // `locale` is a name such as "en_US", for languages with rules of their own. If the system lacks
+  // it, the tables of Unicode decide; without those only ASCII letters have cases.
   explicit TextCase(const std::string& locale);
   ~TextCase();
   TextCase(const TextCase&) = delete;
   TextCase& operator=(const TextCase&) = delete;
 
-  // Each character on its own; bytes that are no UTF-8 stay as they are.
+  // Convert each character separately; bytes that are not UTF-8 stay unchanged.
   std::string Lower(absl::string_view text) const;
   std::string Upper(absl::string_view text) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of Tile text with the sizes of one application written into them.
+// Helpers that write pieces of Tile text with concrete sizes.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace tartan::onnx {
 
-// A literal that reads back to the same value: "0.25", "(-1.0)", "inf()". Of float form even for
-// whole numbers.
+// A literal that reads back as the same value: "0.25", "(-1.0)", "inf()". Whole numbers have float
+// form too.
 std::string Literal(double value);
 std::string Literal(int64_t value);
 
@@ -32,11 +32,11 @@ std::string Write(absl::string_view tensor, absl::Span<const std::string> indice
 // "reshape(X, 3, 4)".
 std::string ReshapeCall(absl::string_view tensor, absl::Span<const int64_t> dims);
 
-// "function (A, B) -> (Y) {\n  …\n}\n": one statement a line, without their semicolons.
+// "function (A, B) -> (Y) {\n  …\n}\n": one statement per line, given without its semicolon.
 std::string TileFunction(absl::string_view inputs, absl::string_view outputs,
                          absl::Span<const std::string> statements);
 
-// "X0, X1, …": a header's list.
+// "X0, X1, …": the operand list of a function.
 std::string NameList(absl::string_view prefix, int64_t count);
 
 }  // namespace tartan::onnx

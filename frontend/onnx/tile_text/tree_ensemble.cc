@@ -16,9 +16,9 @@ namespace {
 
 using api::Tensor;
 
-// Deeper trees are walked by one body repeated.
+// Levels of a walk that are unrolled in one program; higher trees use a repeated body (empirical).
 constexpr int64_t kMaxStepsInProgram = 12;
-// Of tables of sets and votes, which have one row per node.
+// Maximum elements of the tables of sets and votes, which have one row per node.
 constexpr int64_t kMaxTable = int64_t{1} << 24;
 
 bool IsLeaf(const TreeEnsemble& trees, int64_t i) {
@@ -50,10 +50,11 @@ absl::Status CheckNodes(const TreeEnsemble& trees, int64_t features) {
   return absl::OkStatus();
 }
 
-// Steps to the farthest leaf: the longest way through a graph that must have no circles.
+// The number of steps to the farthest leaf: the longest path through an acyclic graph.
+// InvalidArgument for a cycle.
 absl::StatusOr<int64_t> DepthOf(const TreeEnsemble& trees) {
   const int64_t count = static_cast<int64_t>(trees.nodes.size());
-  std::vector<int64_t> parents(trees.nodes.size());  // that have not been visited
+  std::vector<int64_t> parents(trees.nodes.size());  // parents not yet visited
   std::vector<int64_t> depths(trees.nodes.size());
   const auto children = [&](int64_t i) {
     const TreeNode& node = trees.nodes[static_cast<size_t>(i)];
@@ -83,7 +84,7 @@ absl::StatusOr<int64_t> DepthOf(const TreeEnsemble& trees) {
   return depth;
 }
 
-// One row or element per node, made by `value`.
+// One row or element per node, computed by `value`.
 template <class Value>
 Tensor IntTable(const TreeEnsemble& trees, Value value) {
   std::vector<int32_t> values;
@@ -92,14 +93,14 @@ Tensor IntTable(const TreeEnsemble& trees, Value value) {
   return Tensor::Constant(HostTensor::FromVector(shape, values));
 }
 
-// The step from nodes [N, T] to their children: text, and its tables. Operands of the text are the
+// The step from nodes [N, T] to their children: text, and its tables. The text's operands are the
 // nodes, the features and the tables.
 struct Step {
   std::string text;
   std::vector<Tensor> tables;
 };
 
-// Sets of all nodes side by side, filled up with NaN, which nothing equals.
+// The sets of all nodes as a table, padded with NaN, which equals nothing.
 absl::StatusOr<Tensor> SetTable(const TreeEnsemble& trees, DataType type) {
   size_t width = 1;
   for (const TreeNode& node : trees.nodes) width = std::max(width, node.members.size());
@@ -212,7 +213,7 @@ absl::StatusOr<Tensor> Walk(NodeContext& context, const TreeEnsemble& trees, con
   return ends[0];
 }
 
-// The votes of all nodes side by side: targets, -1 where there is none, and weights.
+// The votes of all nodes as tables: targets (-1 for no vote) and weights.
 absl::StatusOr<std::vector<Tensor>> VoteTables(const TreeEnsemble& trees, DataType type) {
   size_t width = 1;
   for (const TreeNode& node : trees.nodes) width = std::max(width, node.votes.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ensembles of decision trees as tables, and what they give: a walk from the roots to the leaves,
-// one step of Tile for each level, and a contraction over the votes of the leaves reached.
+// Ensembles of decision trees as tables, and their evaluation. A walk from the roots to the leaves
+// has one Tile step per level; a contraction adds up the votes of the leaves reached.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ struct Vote {
   double weight = 0;
 };
 
-// A leaf's branches lead to itself.
+// Both branches of a leaf lead to the leaf.
 struct TreeNode {
   Branch branch = Branch::kLessEqual;
   int64_t feature = 0;
   double split = 0;
   std::vector<double> members;
-  bool missing_is_true = false;  // where NaN goes
+  bool missing_is_true = false;  // NaN takes the true branch
   int64_t on_true = 0;
   int64_t on_false = 0;
   std::vector<Vote> votes;
@@ -47,9 +47,9 @@ struct TreeEnsemble {
   Aggregate aggregate = Aggregate::kSum;
 };
 
-// Operand 0, [N, F], to the aggregated votes [N, targets] in float32, or float64 for a float64
-// operand. Targets without votes get 0. InvalidArgument for positions that do not exist and for
-// trees that are none.
+// Maps operand 0, [N, F], to the aggregated votes [N, targets], in float64 for a float64 operand,
+// else in float32. Targets without votes get 0. InvalidArgument for undefined node positions and
+// for graphs that are not trees.
 absl::StatusOr<api::Tensor> RunTrees(NodeContext& context, const TreeEnsemble& trees);
 
 }  // namespace tartan::onnx

@@ -15,7 +15,7 @@ absl::Status ExpectStrings(const NodeContext& context, int i) {
 
 absl::StatusOr<Tensor> LookUp(const NodeContext& context, const Value& strings,
                               const HostTensor& per_word) {
-  if (per_word.element_count() == 0) {  // no words, so there are no elements either
+  if (per_word.element_count() == 0) {  // without words there are no elements either
     std::vector<int64_t> dims = strings.tensor().dims();
     dims.insert(dims.end(), per_word.shape().dims.begin() + 1, per_word.shape().dims.end());
     return Tensor::Constant(HostTensor::Zeros(TensorShape{per_word.type(), dims}));

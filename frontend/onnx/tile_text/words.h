@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings as operators see them: positions in a list of words that is known while a model is
-// imported (api/value.h). What depends on a word alone is a table; the rest needs the positions.
+// String tensors inside operators: positions in a list of words that is known at import
+// (api/value.h). Functions of a single word become tables over the list.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ namespace tartan::onnx {
 // InvalidArgument unless operand `i` is a tensor of strings.
 absl::Status ExpectStrings(const NodeContext& context, int i);
 
-// For each string what `per_word`, of shape [words, …], holds for its word.
+// Maps each string to its word's row of `per_word`, which has the shape [words, …].
 absl::StatusOr<api::Tensor> LookUp(const NodeContext& context, const api::Value& strings,
                                    const HostTensor& per_word);
 
-// The strings of operand `i`, row-major. Where they are known at run time only, fails and asks as
-// NodeContext::HostValue does: return the error as it is.
+// The strings of operand `i`, row-major. If they are only known at run time, fails as
+// NodeContext::HostValue does: return the error unchanged.
 absl::StatusOr<std::vector<std::string>> StringsOf(NodeContext& context, int i);
 
 // A constant tensor of strings.
