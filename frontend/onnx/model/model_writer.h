@@ -16,7 +16,7 @@ struct ModelFile;
 // names, which keep their types and sizes. Everything else stays unchanged. External tensors are
 // collected in one file "<name of `to`>.data" in the folder of `to`. Files are written atomically,
 // the model last. InvalidArgument for a name that is not an initialiser and for a value of another
-// type or size. Other errors are those of ReadModelFile, ExternalData and WriteFile.
+// type or size. Fails otherwise as ReadModelFile, ExternalData and WriteFile do.
 absl::Status WriteModel(const std::string& from, const std::string& to,
                         const std::map<std::string, HostTensor>& values);
 

@@ -37,7 +37,7 @@ struct QuantizedModel {
 // 4 and 8 bits in whole bytes in every operator set, and runtimes compute it without a float copy
 // of the weights. Each scale has the minimum mean square error among several candidates.
 //
-// Initialisers that nothing reads any more are removed. Errors are those of WriteModel.
+// Initialisers that nothing reads any more are removed. Fails otherwise as WriteModel does.
 absl::StatusOr<QuantizedModel> QuantizeWeights(const std::string& from, const std::string& to,
                                                const QuantizeOptions& options);
 

@@ -27,9 +27,9 @@ struct SingleNode {
   int outputs = 1;
 };
 
-// Undefined inputs are left out; outputs past those of the operator are undefined. Values that
-// decide shapes must be constants, or `resolver` supplies them. Without a resolver such an operand
-// is a FailedPrecondition that names it. Other errors are those of importing the node.
+// Undefined inputs are left out. Extra outputs, which the operator lacks, are undefined. Values
+// that decide shapes must be constants, or `resolver` supplies them. Without a resolver such an
+// operand is a FailedPrecondition that names it. Fails otherwise as the import of the node does.
 absl::StatusOr<std::vector<api::Tensor>> Apply(const SingleNode& call,
                                                absl::Span<const api::Tensor> inputs,
                                                api::Resolver* resolver = nullptr);

@@ -12,8 +12,8 @@ namespace tartan::onnx {
 struct Rotation {
   int64_t size = 0;             // number of leading elements of a head that are rotated; 0: all
   bool is_interleaved = false;  // pairs are adjacent elements; otherwise size / 2 apart
-  // With positions: [positions, size / 2], of which each position selects a row. Without: [batch,
-  // positions, size / 2].
+  // Tables of [positions, size / 2] if `positions` selects their rows, else [batch, positions, size
+  // / 2].
   api::Tensor cosines;
   api::Tensor sines;
   api::Tensor positions;  // integers [batch, positions], or undefined

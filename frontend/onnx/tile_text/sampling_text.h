@@ -35,7 +35,7 @@ enum class Outside { kZeros, kBorder, kReflection };
 struct Sampling {
   int64_t batch = 0;
   int64_t channels = 0;
-  std::vector<int64_t> sizes;  // spatial, each at least 1
+  std::vector<int64_t> sizes;  // spatial, each positive
   int64_t points = 0;          // per batch
   Interpolation interpolation = Interpolation::kLinear;
   Outside outside = Outside::kZeros;
@@ -56,12 +56,14 @@ std::string RowsStatement(absl::string_view target, absl::string_view source, in
 // int32, or int64 if int32 cannot index the rows.
 DataType PositionType(int64_t rows);
 
-// Adds the statements that sample a tensor.
-// - Inputs: X [batch, channels, sizes …], of floats unless interpolation is kNearest, and one
-//   tensor of coordinates per axis, V0, V1 …, of shape [batch * points, 1, 1 …] with a 1 per axis.
-//   Coordinates count elements.
-// - Results: TAPS [batch, points, taps, channels] and, except for kNearest, WEIGHTS [batch, points,
-//   taps].
+// Adds the statements that sample a tensor. Inputs:
+// - X [batch, channels, sizes …], of floats unless interpolation is kNearest.
+// - V0, V1 …, one per axis, of shape [batch * points, 1, 1 …] with a 1 per axis: coordinates that
+//   count elements.
+//
+// Results:
+// - TAPS [batch, points, taps, channels].
+// - WEIGHTS [batch, points, taps], except for kNearest.
 //
 // The gradient by a coordinate flows through the weights.
 void AddSampling(const Sampling& sampling, TileBuilder* text);

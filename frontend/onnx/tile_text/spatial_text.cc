@@ -47,7 +47,7 @@ absl::Status SetOutputs(absl::Span<const int64_t> input, bool ceil, SlidingWindo
   for (size_t d = 0; d < window->rank(); ++d) {
     const int64_t room = input[d] + window->before[d] + window->after[d] - window->extent(d);
     const int64_t stride = window->strides[d];
-    // With ceil_mode, part of a window is enough.
+    // Part of a window is enough with ceil_mode.
     if (ceil ? room <= -stride : room < 0) {
       return Invalid("a window of ", window->extent(d), " does not fit into spatial dimension ", d,
                      " of size ", input[d], " with pads ", window->before[d], " and ",
@@ -180,7 +180,7 @@ absl::StatusOr<Convolution> ReadConvolution(const NodeContext& context, const ap
 std::string ConvolutionStatement(const Convolution& c, absl::string_view target,
                                  absl::string_view x, absl::string_view weights) {
   const bool is_grouped = c.groups > 1;
-  // With one channel per group, the group index is the channel index.
+  // The group index is the channel index if a group has one channel.
   std::string output_channel = "co";
   std::string constraint;
   if (is_grouped && c.group_outputs == 1) {

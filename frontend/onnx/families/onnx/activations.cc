@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activation functions. Formulas are those of the ONNX operator reference, in forms that do not
+// Activation functions. The formulas follow the ONNX operator reference, in forms that do not
 // overflow.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
@@ -23,8 +23,8 @@ Outputs Map(NodeContext& context, const std::string& value) {
                        {context.input(0)});
 }
 
-// The same with its derivative, the expression `derivative` in X after `statements`: one tensor
-// that training keeps, where the terms of the chain rule are several.
+// Applies `value` with a custom gradient: the expression `derivative` in X after `statements`.
+// Training then keeps one tensor instead of one per term of the chain rule.
 Outputs MapWithDerivative(NodeContext& context, const std::string& value,
                           const std::string& statements, const std::string& derivative) {
   return context.Apply(absl::StrCat("function (X) -> (Y) { Y = custom_gradient(", value,

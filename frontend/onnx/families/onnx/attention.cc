@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX's operators of attention, and what surrounds them in transformers: rotary positions and the
-// cache of keys and values.
+// ONNX's attention operators and related ones of transformers: rotary position embedding and the
+// key/value cache.
 #include "frontend/onnx/tile_text/attention.h"
 
 #include <cmath>
@@ -19,13 +19,13 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// Operands: Q, K, V, mask, past key, past value, lengths.
+// Positions of the operands: Q, K, V, mask, past key, past value, lengths.
 constexpr int kMask = 3;
 constexpr int kPastKey = 4;
 constexpr int kPastValue = 5;
 constexpr int kLengths = 6;
 
-// `past`, where there is one, before `x`, both [batch, heads, positions, size].
+// Concatenates the operand `past`, if present, and `x`, both [batch, heads, positions, size].
 absl::StatusOr<Tensor> Continue(const NodeContext& context, int past, const Tensor& x) {
   if (!context.HasInput(past)) return x;
   const Tensor& before = context.input(past);
@@ -127,7 +127,8 @@ Outputs Attention(NodeContext& context) {
   return outputs;
 }
 
-// What the subgraph in an attribute makes of `x`, which keeps its shape; `x` where there is none.
+// Applies the subgraph in an attribute to `x`, which keeps its shape. Without the attribute it
+// returns `x`.
 absl::StatusOr<Tensor> Modify(NodeContext& context, const char* attribute, const Tensor& x) {
   if (!context.HasAttribute(attribute)) return x;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::Value> made,
@@ -138,7 +139,7 @@ absl::StatusOr<Tensor> Modify(NodeContext& context, const char* attribute, const
   return made[0].tensor();
 }
 
-// Attention whose scores and probabilities go through graphs of the model's own.
+// Attention whose scores and probabilities are modified by subgraphs of the node.
 Outputs FlexAttention(NodeContext& context) {
   AttentionCall call;
   call.query = context.input(0);
@@ -192,8 +193,7 @@ Outputs RotaryEmbedding(NodeContext& context) {
   return outputs;
 }
 
-// The rows of the update are put into the cache one behind the other, from an index on that each
-// sample has of its own.
+// Writes consecutive rows of the update into the cache, from a start index per sample.
 Outputs TensorScatter(NodeContext& context) {
   const Tensor& cache = context.input(0);
   const Tensor& update = context.input(1);
@@ -222,7 +222,7 @@ Outputs TensorScatter(NodeContext& context) {
     }
     if (mode == "linear") {
       api::Bounds bounds = PlainBounds(cache, axis);
-      bounds.greatest = length - update.dims()[along];  // the update fits behind it
+      bounds.greatest = length - update.dims()[along];  // the whole update must fit
       TARTAN_RETURN_IF_ERROR(context.CheckInput(2, {bounds}));
     }
     operands.push_back(context.input(2));

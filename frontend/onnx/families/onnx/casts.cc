@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of element types: numbers of all widths, strings, patterns of bits.
+// Conversion of element types: numbers of all widths, strings, bit patterns.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -24,10 +24,10 @@ using Values = absl::StatusOr<std::vector<Value>>;
 
 // --- Strings
 
-// The number a word names; false for none.
+// The number that a word represents; false if it represents none.
 bool ParseFloat(const std::string& word, double* number) { return absl::SimpleAtod(word, number); }
 
-// Integers exactly; others lose their fraction.
+// Integers are exact; other numbers lose their fraction.
 bool ParseInteger(const std::string& word, int64_t* number) {
   if (absl::SimpleAtoi(word, number)) return true;
   uint64_t large = 0;
@@ -42,7 +42,7 @@ bool ParseInteger(const std::string& word, int64_t* number) {
   return true;
 }
 
-// What each word is as a number of `type`; words that name none are NaN, or 0, and listed.
+// Each word as a number of `type`. Words without a number become NaN or 0, and are listed.
 HostTensor NumbersOfWords(const std::vector<std::string>& words, DataType type,
                           std::vector<int64_t>* no_numbers) {
   const TensorShape shape{type, {static_cast<int64_t>(words.size())}};
@@ -65,8 +65,8 @@ HostTensor NumbersOfWords(const std::vector<std::string>& words, DataType type,
   return HostTensor(shape, bytes);
 }
 
-// The specification leaves open what a word becomes that names no number. Where it is known to be
-// among the elements it is an error.
+// The standard does not define the result for a word that is not a number. It is an error if the
+// elements are known to contain such a word.
 absl::StatusOr<Tensor> ParseStrings(const NodeContext& context, const Value& strings,
                                     DataType type) {
   std::vector<int64_t> no_numbers;
@@ -81,7 +81,7 @@ absl::StatusOr<Tensor> ParseStrings(const NodeContext& context, const Value& str
   return LookUp(context, strings, numbers);
 }
 
-// The shortest text that reads back to the same number, with a point if it is a float.
+// The shortest text that reads back to the same number, with a decimal point for floats.
 template <class T>
 std::string ShortestText(T number) {
   char buffer[64];
@@ -130,7 +130,7 @@ Values CastTo(NodeContext& context, const ElementType& to) {
   return std::vector<Value>{*std::move(y)};
 }
 
-// The first form names the type: "FLOAT".
+// The first form gives the type by name: "FLOAT".
 Values CastByName(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string name, context.String("to"));
   const std::string lower = absl::AsciiStrToLower(name);
@@ -164,8 +164,8 @@ int BitsOf(const ElementType& type) {
                                          : api::PackedBits(type.element);
 }
 
-// Integers of one width are patterns of each other; only floats that Tile computes with hide
-// theirs.
+// Integer types of one width share their bit patterns. Only the patterns of floats that Tile
+// computes with are not accessible.
 Values BitCast(NodeContext& context) {
   const Value x = context.value(0);
   TARTAN_ASSIGN_OR_RETURN(const ElementType to, TargetType(context));

@@ -18,11 +18,11 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// Larger results are made by the device.
+// Maximum bytes of a constant made on the host; larger results are an error.
 constexpr int64_t kMaxHostBytes = int64_t{1} << 24;
 
-// Constants with a value of their own never come here: the graph holds them. What does takes its
-// value from a function's attribute.
+// Constants with a value of their own are in the graph already. This handler serves those that
+// refer to a function's attribute.
 absl::StatusOr<std::vector<api::Value>> Constant(NodeContext& context) {
   for (const AttributeProto& attribute : context.node().attribute()) {
     const AttributeProto* value = context.Find(attribute.name());
@@ -57,7 +57,7 @@ Outputs EyeLike(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const DataType type, context.Type("dtype", x.type()));
   TARTAN_ASSIGN_OR_RETURN(int64_t k, context.Int("k", 0));
   if (x.rank() != 2) return Invalid("a matrix is expected, got ", x.shape().ToString());
-  // Beyond the corners all k are alike; within the sizes they fit the coordinates' type.
+  // Past the corners all k give the same result; within the sizes k fits the type of coordinates.
   k = std::min(std::max(k, -x.dims()[0]), x.dims()[1]);
   const std::string value = Cast(absl::StrCat("index(X, 1) - index(X, 0) == ", Literal(k)), type);
   return context.Apply(absl::StrCat("function (X) -> (Y) { Y = ", value, "; }"));
@@ -71,7 +71,7 @@ Outputs RangeOf(DataType type, int64_t count, Element element) {
   return std::vector<Tensor>{Tensor::Constant(HostTensor(TensorShape{type, {count}}, bytes))};
 }
 
-// Whether a range is that of the positions that a decoder with room in its cache is given.
+// True if a range is the positions of a decoder step with a preallocated cache (decoding_mode.h).
 bool IsOfPositions(const NodeContext& context, double start, double limit, double delta) {
   const DecodingMode* mode = context.decoding();
   return mode != nullptr && delta == 1 && limit == static_cast<double>(mode->capacity) &&
@@ -103,7 +103,7 @@ Outputs Range(NodeContext& context) {
   }
   TARTAN_ASSIGN_OR_RETURN(const int64_t from, context.HostInt(0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t by, context.HostInt(2));
-  // The product may be beyond int64 where the sum is not.
+  // Unsigned arithmetic, because the multiplication may overflow int64 although the sum does not.
   return RangeOf(type, static_cast<int64_t>(count), [&](int64_t i) {
     return static_cast<int64_t>(static_cast<uint64_t>(from) +
                                 static_cast<uint64_t>(i) * static_cast<uint64_t>(by));

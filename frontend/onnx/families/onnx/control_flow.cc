@@ -16,7 +16,7 @@ using api::Tensor;
 using api::Value;
 using Values = absl::StatusOr<std::vector<Value>>;
 
-// Only the branch taken is imported.
+// Only the selected branch is imported.
 Values If(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckCondition("operand 0", context.value(0)));
   TARTAN_ASSIGN_OR_RETURN(const int64_t condition, context.HostInt(0));
@@ -29,7 +29,7 @@ std::vector<Value> Joined(RepetitionResult result) {
   return outputs;
 }
 
-// Greatest number of iterations, first condition, states.
+// Operands: maximum number of iterations, first condition, states.
 Values Loop(NodeContext& context) {
   Repetition repetition;
   repetition.has_iteration = true;
@@ -49,7 +49,7 @@ Values Loop(NodeContext& context) {
   return Joined(std::move(result));
 }
 
-// One number for each of `count` tensors; 0 where the attribute is not there.
+// One number per tensor; 0 without the attribute.
 absl::StatusOr<std::vector<int64_t>> PerTensor(const NodeContext& context, absl::string_view name,
                                                size_t count) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> values,
@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<int64_t>> PerTensor(const NodeContext& context, absl:
   return Invalid("attribute '", name, "' has ", values.size(), " numbers, expected ", count);
 }
 
-// States, then tensors that are scanned along an axis each.
+// Operands: states, then tensors that are each scanned along an axis.
 Values Scan(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t scanned, context.Int("num_scan_inputs"));
   if (scanned < 1 || scanned > context.input_count()) {
@@ -96,7 +96,7 @@ Values Scan(NodeContext& context) {
   return Joined(std::move(result));
 }
 
-// Element `b` along the first dimension, without it.
+// Element `b` along the first dimension, which is dropped.
 absl::StatusOr<Tensor> OfBatch(const NodeContext& context, const Tensor& x, int64_t b) {
   Window window = WholeOf(x);
   window.start[0] = b;
@@ -105,7 +105,8 @@ absl::StatusOr<Tensor> OfBatch(const NodeContext& context, const Tensor& x, int6
   return Reshape(context, slice, {x.dims().begin() + 1, x.dims().end()});
 }
 
-// Operator set 8: lengths of the sequences, then states and scanned tensors with a batch first.
+// Scan of operator set 8. Operands: lengths of the sequences, then states and scanned tensors, with
+// the batch as first dimension.
 Values Scan8(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t scanned, context.Int("num_scan_inputs"));
   if (scanned < 1 || scanned >= context.input_count()) {
@@ -127,7 +128,7 @@ Values Scan8(NodeContext& context) {
     TARTAN_ASSIGN_OR_RETURN(lengths, context.HostInts(0));
     if (static_cast<int64_t>(lengths.size()) != batch) return Invalid("a length for each sequence");
   }
-  std::vector<std::vector<Tensor>> outputs;  // per output, per element of the batch
+  std::vector<std::vector<Tensor>> outputs;  // per output, per batch element
   for (int64_t b = 0; b < batch; ++b) {
     Repetition repetition;
     TARTAN_ASSIGN_OR_RETURN(repetition.graph, context.Graph("body"));

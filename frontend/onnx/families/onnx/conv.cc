@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions, transposed convolutions and blocks put back into an image, each one contraction.
+// Convolutions, transposed convolutions and Col2Im, each one contraction.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +14,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using Sizes = std::vector<int64_t>;
 
-// Operand 2, where it is there: one value per output channel.
+// Checks operand 2, if present: one value per output channel.
 absl::Status CheckBias(const NodeContext& context, int64_t channels) {
   if (!context.HasInput(2) || context.input(2).shape().element_count() == channels) {
     return absl::OkStatus();
@@ -23,7 +23,7 @@ absl::Status CheckBias(const NodeContext& context, int64_t channels) {
                  " channels");
 }
 
-// `statement` makes O; the bias comes on top.
+// Adds the bias to O, the result of `statement`.
 Outputs WithBias(const NodeContext& context, const std::string& statement, int64_t channels) {
   TARTAN_RETURN_IF_ERROR(CheckBias(context, channels));
   const api::Tensor& x = context.input(0);
@@ -42,7 +42,8 @@ Outputs Conv(NodeContext& context) {
   return WithBias(context, ConvolutionStatement(convolution, "O", "X", "W"), convolution.outputs());
 }
 
-// Sets the pads and output sizes: output_shape gives the pads, the pads give the output.
+// Sets the pads and output sizes: output_shape determines the pads, otherwise the pads determine
+// the output.
 absl::Status SetTransposedSizes(const NodeContext& context, const Sizes& input,
                                 SlidingWindow* window) {
   const size_t rank = window->rank();
@@ -50,7 +51,7 @@ absl::Status SetTransposedSizes(const NodeContext& context, const Sizes& input,
   TARTAN_ASSIGN_OR_RETURN(Sizes extra, context.Ints("output_padding", Sizes(rank, 0)));
   if (extra.empty()) extra.assign(rank, 0);
   TARTAN_ASSIGN_OR_RETURN(Sizes wanted, context.Ints("output_shape", Sizes()));
-  // Some exporters write batch and channels, too.
+  // Some exporters include batch and channels.
   if (wanted.size() == rank + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
   if (extra.size() != rank || (!wanted.empty() && wanted.size() != rank)) {
     return Invalid("attributes 'output_padding' and 'output_shape' have ", extra.size(), " and ",
@@ -82,8 +83,8 @@ absl::Status SetTransposedSizes(const NodeContext& context, const Sizes& input,
   return absl::OkStatus();
 }
 
-// Every input element adds its kernel to the output: the accesses of Conv with the roles of input
-// and output exchanged.
+// Each input element adds its kernel to the output: the accesses of Conv with input and output
+// exchanged.
 Outputs ConvTranspose(NodeContext& context) {
   const api::Tensor& x = context.input(0);
   const Sizes& w = context.input(1).dims();
@@ -110,8 +111,8 @@ Outputs ConvTranspose(NodeContext& context) {
   return WithBias(context, statement, groups * w[1]);
 }
 
-// Blocks [batch, channels * kernel, positions] added up where a window at each position lies in the
-// image: operands 1 and 2 are the sizes of the image and of a block.
+// Adds blocks [batch, channels * kernel, positions] into an image, each at the window of its
+// position. Operands 1 and 2 are the sizes of the image and of a block.
 Outputs Col2Im(NodeContext& context) {
   const api::Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Sizes image, context.HostInts(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose results' sizes depend on values: done on the host, between two programs.
+// Operators whose result sizes depend on values. They run on the host, between two programs.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -28,7 +28,7 @@ struct Box {
   double Area() const { return (y2 - y1) * (x2 - x1); }
 };
 
-// Four numbers: two opposite corners (y, x, y, x), or centre and size (x, y, width, height).
+// Reads four numbers: two opposite corners (y, x, y, x), or center and size (x, y, width, height).
 Box ReadBox(const double* v, bool is_centre) {
   if (is_centre) {
     return {v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
@@ -36,7 +36,7 @@ Box ReadBox(const double* v, bool is_centre) {
   return {std::min(v[0], v[2]), std::min(v[1], v[3]), std::max(v[0], v[2]), std::max(v[1], v[3])};
 }
 
-// Boxes that are taken, as arrays, so that one box is compared with several at once.
+// The selected boxes as arrays, so that one box is compared with several at once.
 class TakenBoxes {
  public:
   explicit TakenBoxes(double threshold) : threshold_(threshold) {}
@@ -82,14 +82,14 @@ struct Suppression {
   double score_threshold = -std::numeric_limits<double>::infinity();
 };
 
-// Boxes [batch, boxes, 4] and scores [batch, classes, boxes]: of each class the boxes by falling
-// score, but those that overlap one taken before.
+// Boxes are [batch, boxes, 4], scores [batch, classes, boxes]. Selects per class the boxes in
+// descending order of score, except for boxes that overlap one selected earlier.
 HostTensor Suppress(const HostTensor& boxes, const HostTensor& scores, const Suppression& how) {
   const std::vector<int64_t>& dims = scores.shape().dims;
   const std::vector<double> corners = boxes.ToDoubles();
   const std::vector<double> all_scores = scores.ToDoubles();
   std::vector<int64_t> selected;
-  using Candidate = std::pair<double, int64_t>;  // falling score, then position
+  using Candidate = std::pair<double, int64_t>;  // descending score, then position
   std::vector<Candidate> candidates;
   for (int64_t batch = 0; batch < dims[0]; ++batch) {
     std::vector<Box> all;
@@ -104,7 +104,7 @@ HostTensor Suppress(const HostTensor& boxes, const HostTensor& scores, const Sup
         const double score = all_scores[static_cast<size_t>(first + i)];
         if (score > how.score_threshold) candidates.emplace_back(-score, i);
       }
-      // A heap with the best on top: often few of many are wanted.
+      // A heap with the best on top, because often few of many boxes are needed.
       std::make_heap(candidates.begin(), candidates.end(), std::greater<>());
       TakenBoxes taken(how.iou_threshold);
       while (!candidates.empty() && static_cast<int64_t>(taken.size()) < how.most_per_class) {
@@ -150,7 +150,7 @@ Outputs NonMaxSuppression(NodeContext& context) {
 
 // --- Unique
 
-// A tensor as slices along an axis: what is compared.
+// A tensor as slices along an axis, which are the units of comparison.
 struct Slices {
   int64_t count = 0;
   int64_t outer = 1;
@@ -161,7 +161,7 @@ struct Slices {
   int64_t elements() const { return outer * inner; }
 };
 
-// Below, equal or above 0. NaN comes last and equals itself.
+// Returns a number below, equal to or above 0. NaN comes last and equals itself.
 int CompareElements(const HostTensor& x, int64_t a, int64_t b) {
   if (!IsFloat(x.type())) {
     const int64_t u = x.GetInt(a);
@@ -185,15 +185,15 @@ int CompareSlices(const HostTensor& x, const Slices& slices, int64_t a, int64_t 
   return 0;
 }
 
-// Results: the slices that differ (in the shape `dims` along `axis`), where each is first, which of
-// them each slice is, how often each is there.
+// Results: the unique slices (in the shape `dims` along `axis`), the first position of each, the
+// unique slice of every slice, and the counts.
 std::vector<HostTensor> FindUnique(const HostTensor& x, const Slices& slices, int64_t axis,
                                    bool sorted) {
   std::vector<int64_t> order(static_cast<size_t>(slices.count));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return CompareSlices(x, slices, a, b) < 0; });
-  std::vector<std::vector<int64_t>> groups;  // slices that are equal, ascending
+  std::vector<std::vector<int64_t>> groups;  // equal slices, ascending
   for (int64_t s : order) {
     if (groups.empty() || CompareSlices(x, slices, groups.back()[0], s) != 0) groups.push_back({});
     groups.back().push_back(s);

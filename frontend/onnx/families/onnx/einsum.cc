@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: its equation is a contraction already.
+// Einsum, whose equation is a contraction.
 #include <algorithm>
 #include <map>
 
@@ -15,8 +15,8 @@ namespace {
 
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 
-// A dimension's name: a letter, or a dimension of the ellipsis counted from its end (0 is the last
-// one), which is how they broadcast.
+// A dimension's name: a letter, or a dimension of the ellipsis counted from its end. 0 is the last
+// one, because ellipses broadcast from the end.
 struct Label {
   char letter = 0;  // 0: of the ellipsis
   int64_t from_end = 0;
@@ -30,7 +30,7 @@ std::string IndexName(const Label& label) {
                            : absl::StrCat("x", static_cast<int>(label.letter));
 }
 
-// "ab...c" for a tensor of `rank`; the ellipsis stands for what the letters leave.
+// Parses "ab...c" for a tensor of `rank`; the ellipsis covers the dimensions without letters.
 absl::StatusOr<Labels> ParseTerm(absl::string_view term, int64_t rank) {
   const size_t dots = term.find("...");
   const int64_t letters =
@@ -73,7 +73,8 @@ absl::Status ReadSizes(const NodeContext& context, Equation* equation) {
   return absl::OkStatus();
 }
 
-// Without "->": the ellipsis, then every letter that occurs once, in alphabetical order.
+// Without "->" the output is the ellipsis, then every letter that occurs once, in alphabetical
+// order.
 Labels ImplicitOutput(const Equation& equation) {
   std::map<Label, int> counts;
   for (const Labels& term : equation.terms) {
@@ -123,13 +124,13 @@ absl::StatusOr<Equation> ReadEquation(const NodeContext& context) {
   return equation;
 }
 
-// A tensor inside the chain of products.
+// A tensor inside the chain of contractions.
 struct Operand {
   std::string name;
   Labels labels;
   std::vector<int64_t> dims;
 
-  // Whether the operand varies along the label; a size of 1 may broadcast instead.
+  // True if the operand varies along the label; a size of 1 may broadcast instead.
   bool Has(const Label& label, const Equation& equation) const {
     for (size_t d = 0; d < labels.size(); ++d) {
       if (labels[d] == label && dims[d] == equation.sizes.at(label)) return true;
@@ -162,8 +163,8 @@ Operand MakeResult(const Equation& equation, std::string name, Labels labels) {
   return result;
 }
 
-// Operands are multiplied one after the other; what no later one and no output needs is summed as
-// soon as possible.
+// Multiplies the operands from left to right. A label is summed as soon as no later operand and no
+// output needs it.
 Outputs Einsum(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Equation equation, ReadEquation(context));
   std::vector<Operand> operands;

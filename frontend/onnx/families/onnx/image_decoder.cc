@@ -16,7 +16,7 @@
 namespace tartan::onnx {
 namespace {
 
-// Leptonica's interface, as far as it is used: the same since its version 1.74.
+// The used part of Leptonica's interface, which is stable since version 1.74.
 struct Pix;
 struct Leptonica {
   int (*find_format)(const uint8_t* data, int* format) = nullptr;  // reads 12 bytes
@@ -33,7 +33,7 @@ struct Leptonica {
 };
 constexpr int kSilent = 6;  // L_SEVERITY_NONE
 
-// Leptonica's numbers of formats; those of kinds of TIFF lie between kTiff and kLastTiff.
+// Leptonica's numbers of formats; the kinds of TIFF are between kTiff and kLastTiff.
 enum Format : int {
   kBmp = 1,
   kJpeg = 2,
@@ -86,7 +86,7 @@ const Leptonica& TheLeptonica() {
 struct Sizes {
   int64_t width = 0;
   int64_t height = 0;
-  int64_t samples = 1;  // of a pixel
+  int64_t samples = 1;  // per pixel
 };
 
 absl::Status CheckSizes(const Sizes& sizes) {
@@ -105,8 +105,8 @@ int64_t BigEndian(absl::Span<const uint8_t> bytes, size_t at, size_t width) {
   return value;
 }
 
-// The sizes of JPEG 2000 stand in the container, where Leptonica looks them up, and again in each
-// stream of code, where its decoder does.
+// Checks the sizes in each JPEG 2000 code stream, which the decoder uses. Leptonica reports only
+// those of the container.
 absl::Status CheckStreamSizes(absl::Span<const uint8_t> file) {
   constexpr std::array<uint8_t, 4> kStart = {0xff, 0x4f, 0xff, 0x51};  // SOC, SIZ
   constexpr size_t kLength = 42;                                       // up to the samples
@@ -154,7 +154,8 @@ absl::StatusOr<std::optional<Picture>> DecodePicture(absl::Span<const uint8_t> f
       !IsStandard(format)) {
     return std::nullopt;
   }
-  // Of a BMP the header cannot be read alone; its pixels are never more than the file's bits.
+  // The header of a BMP cannot be read separately; it has at most as many pixels as the file has
+  // bits.
   if (format != kBmp) {
     int width = 0;
     int height = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures in their files' formats (BMP, JPEG, JPEG 2000, TIFF, PNG, WebP, PNM) to pixels, by the
-// library Leptonica. It is opened when a picture is first decoded: with the libraries it needs it
-// would double the time a program takes to start.
+// Decodes image files (BMP, JPEG, JPEG 2000, TIFF, PNG, WebP, PNM) to pixels with the library
+// Leptonica. The library is opened when the first picture is decoded, because loading it and its
+// dependencies would double the start time of a program.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct Picture {
 
 inline constexpr int64_t kMaxPicturePixels = int64_t{1} << 27;
 
-// Nothing for what is no picture in one of the formats, or damaged. Transparency is dropped, 16
-// bits become 8. ResourceExhausted for more than kMaxPicturePixels, which is found out before
-// anything is decoded; Unimplemented where there is no Leptonica. Threads: any number.
+// Returns nothing for damaged data and other formats. Drops transparency and reduces 16 bits to 8.
+// ResourceExhausted above kMaxPicturePixels, checked before decoding. Unimplemented without
+// Leptonica. Thread-safe.
 absl::StatusOr<std::optional<Picture>> DecodePicture(absl::Span<const uint8_t> file);
 
 }  // namespace tartan::onnx

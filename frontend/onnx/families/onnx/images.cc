@@ -23,7 +23,7 @@ absl::StatusOr<PixelFormat> ReadFormat(const NodeContext& context) {
   return Invalid("attribute 'pixel_format' is '", name, "', not RGB, BGR or Grayscale");
 }
 
-// Luma as in ITU-R BT.601, in 16 bits behind the point, rounded half up.
+// Luma as in ITU-R BT.601, in 16-bit fixed point, rounded half up.
 std::vector<uint8_t> LumaOf(const Picture& picture) {
   constexpr std::array<uint32_t, 3> kWeights = {19595, 38470, 7471};
   std::vector<uint8_t> luma;
@@ -36,7 +36,7 @@ std::vector<uint8_t> LumaOf(const Picture& picture) {
   return luma;
 }
 
-// [height, width, channels]; [0, 0, channels] for what cannot be decoded.
+// [height, width, channels]; [0, 0, channels] for data that cannot be decoded.
 absl::StatusOr<HostTensor> Decode(const HostTensor& file, PixelFormat format) {
   TARTAN_ASSIGN_OR_RETURN(std::optional<Picture> picture, DecodePicture(file.bytes()));
   if (!picture.has_value()) picture.emplace();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing at positions that are data: the gather and scatter operators beside Gather.
+// Gather and scatter operators other than Gather, and ReverseSequence.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/tile_text/movement.h"
@@ -17,12 +17,13 @@ absl::StatusOr<int64_t> AxisOf(NodeContext& context) {
   return NormalAxis(axis, context.input(0).rank());
 }
 
-// Operand 1 holds places along `axis` of operand 0.
+// Checks operand 1: positions along `axis` of operand 0.
 absl::Status CheckIndicesAlong(NodeContext& context, int64_t axis) {
   return context.CheckInput(1, {IndexBounds(context.input(0), axis)});
 }
 
-// The last dimension of operand 1 holds a place for each axis of operand 0 from `first` on.
+// Checks operand 1, whose last dimension holds one position per axis of operand 0, starting at axis
+// `first`.
 absl::Status CheckPlaces(NodeContext& context, int64_t first) {
   const api::Tensor& x = context.input(0);
   const api::Tensor& places = context.input(1);
@@ -34,7 +35,7 @@ absl::Status CheckPlaces(NodeContext& context, int64_t first) {
   return context.CheckInput(1, std::move(bounds));
 }
 
-// How a written element meets what is there: the number Tile's scatters take.
+// The reduction with the existing element, as the number that Tile's scatters take.
 absl::StatusOr<int64_t> ScatterModeOf(NodeContext& context) {
   const absl::StatusOr<std::string> reduction = context.String("reduction", "none");
   if (!reduction.ok()) return reduction.status();
@@ -75,7 +76,7 @@ Outputs ScatterNd(NodeContext& context) {
       absl::StrCat("function (X, I, U) -> (Y) { Y = scatter_nd(X, I, U, ", mode, "); }"));
 }
 
-// Along the time axis, the first sequence_lens[b] elements of batch b are reversed.
+// Reverses the first sequence_lens[b] elements of batch b along the time axis.
 Outputs ReverseSequence(NodeContext& context) {
   const api::Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const int64_t time, context.Int("time_axis", 0));

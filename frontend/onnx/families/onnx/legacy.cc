@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of ONNX's first years that models still use: those that were experimental and never
-// became part of the standard, and forms that later operator sets do not have.
+// Operators of early operator sets that models still use: experimental ones that never became part
+// of the standard, and forms without a newer counterpart.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "frontend/onnx/families/families.h"
@@ -17,7 +17,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// Y = `value`, of X and the attributes alpha ($0) and beta ($1).
+// Y = `value`, in terms of X and the attributes alpha ($0) and beta ($1).
 Outputs OfAlphaAndBeta(NodeContext& context, absl::string_view value, float alpha, float beta) {
   TARTAN_ASSIGN_OR_RETURN(alpha, context.Float("alpha", alpha));
   TARTAN_ASSIGN_OR_RETURN(beta, context.Float("beta", beta));
@@ -27,7 +27,7 @@ Outputs OfAlphaAndBeta(NodeContext& context, absl::string_view value, float alph
 
 Outputs Affine(NodeContext& context) { return OfAlphaAndBeta(context, "Y = $0 * X + $1;", 1, 0); }
 
-// Without overflow where beta * X is large.
+// A form without overflow for large beta * X.
 Outputs ParametricSoftplus(NodeContext& context) {
   return OfAlphaAndBeta(context, "Z = $1 * X; Y = $0 * (max(Z, 0) + log1p(exp(-abs(Z))));", 1, 1);
 }
@@ -46,7 +46,7 @@ absl::Status CheckImage(const Tensor& x) {
   return Invalid("expected [batch, channels, rows, columns], got ", x.shape().ToString());
 }
 
-// A picture times a number, plus one number for each channel.
+// Multiplies a picture by a number and adds one number per channel.
 Outputs ImageScaler(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_RETURN_IF_ERROR(CheckImage(x));
@@ -61,8 +61,8 @@ Outputs ImageScaler(NodeContext& context) {
                        {x, ConstantOf(ComputeType(x.type()), values, {channels, 1, 1})});
 }
 
-// 'border' is left, top, right, bottom; with 'scale', rows and columns of the result, which begins
-// behind left and top.
+// 'border' is left, top, right, bottom. 'scale' gives the rows and columns of the result, which
+// starts after left and top.
 Outputs Crop(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_RETURN_IF_ERROR(CheckImage(x));
@@ -91,7 +91,7 @@ Outputs Crop(NodeContext& context) {
   return std::vector<Tensor>{std::move(y)};
 }
 
-// The attribute 'values' in a shape: that of the operand, or its elements, or an attribute.
+// The attribute 'values' in a shape: the operand's shape, the operand's elements, or an attribute.
 Outputs GivenTensorFill(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> values, context.Floats("values"));
   TARTAN_ASSIGN_OR_RETURN(const int64_t as_shape, context.Int("input_as_shape", 0));
@@ -116,7 +116,8 @@ Outputs GivenTensorFill(NodeContext& context) {
   return std::vector<Tensor>{ConstantOf(DataType::kFloat32, all, dims)};
 }
 
-// Before operator set 9: over the batch and space, over channels too with 'across_channels'.
+// The form before operator set 9 normalizes over batch and space, and with 'across_channels' over
+// channels too.
 Outputs MeanVarianceNormalization(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_RETURN_IF_ERROR(CheckImage(x));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices, and determinants.
+// Matmuls and determinants.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -30,7 +30,7 @@ std::string Times(float factor) {
   return factor == 1.0f ? "" : absl::StrCat(" * ", Literal(factor));
 }
 
-// Microsoft's MatMul with a factor and operands transposed in their last two dimensions.
+// Microsoft's MatMul with a scalar factor and optional transposition of the last two dimensions.
 Outputs FusedMatMul(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const float alpha, context.Float("alpha", 1.0f));
   TARTAN_ASSIGN_OR_RETURN(const int64_t transpose_a, context.Int("transA", 0));
@@ -54,8 +54,8 @@ Outputs Gemm(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t transpose_a, context.Int("transA", 0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t transpose_b, context.Int("transB", 0));
   const api::Tensor& b = context.input(1);
-  // Exporters of fused graphs write products of rows in more dimensions, as MatMul has them; those
-  // of training graphs products of many matrices.
+  // Exporters of fused graphs write Gemm with more than two dimensions of rows, as in MatMul.
+  // Training graphs contain batched Gemms.
   const bool has_rows = context.input(0).rank() > 2 && b.rank() == 2 && transpose_a == 0;
   api::Tensor a = context.input(0);
   std::vector<int64_t> whole = a.dims();
@@ -90,15 +90,15 @@ Outputs Gemm(NodeContext& context) {
     names += ", C";
     operands.push_back(c);
   }
-  // The factors are floats, whatever the operands are.
+  // The factors alpha and beta are floats for all operand types.
   if (!IsFloat(a.type())) value = Cast(value, a.type());
   return context.Apply(TileFunction(names, "Y", {product.statement, absl::StrCat("Y = ", value)}),
                        operands);
 }
 
-// One step of elimination with the greatest element of the first column as pivot: of A<step>
-// [batch, m, m] makes PIVOT<step> [batch], its sign turned where rows were exchanged, and A<step +
-// 1>, the rest, one smaller.
+// One step of Gaussian elimination with partial pivoting. From A<step> [batch, m, m] it computes
+// PIVOT<step> [batch], negated if rows were exchanged, and A<step + 1>, the remaining matrix with m
+// - 1 rows and columns.
 void AddElimination(int64_t step, int64_t batch, int64_t m, std::vector<std::string>* text) {
   const auto add = [&](absl::string_view statement) {
     text->push_back(absl::StrReplaceAll(statement, {{"$$", absl::StrCat(step + 1)},
@@ -128,7 +128,7 @@ void AddElimination(int64_t step, int64_t batch, int64_t m, std::vector<std::str
   add("A$$ = REST$ - FACTOR$ * RIGHT$");
 }
 
-// By the same elimination, of the n x n matrix `a`.
+// The determinant of the n x n matrix `a` by the same elimination.
 double Determinant(std::vector<double> a, size_t n) {
   double product = 1;
   for (size_t k = 0; k < n; ++k) {
@@ -148,7 +148,7 @@ double Determinant(std::vector<double> a, size_t n) {
   return product;
 }
 
-// Matrices whose elimination would be too long a program.
+// For matrices whose elimination would be too long a program.
 Outputs DeterminantsOnHost(NodeContext& context, std::vector<int64_t> dims, int64_t n) {
   const auto compute =
       [=](absl::Span<const HostTensor> operands) -> absl::StatusOr<std::vector<HostTensor>> {
@@ -163,7 +163,7 @@ Outputs DeterminantsOnHost(NodeContext& context, std::vector<int64_t> dims, int6
   return context.RunOnHost({context.input(0)}, compute);
 }
 
-// Of square matrices in the last two dimensions.
+// Determinants of square matrices in the last two dimensions.
 Outputs Det(NodeContext& context) {
   const api::Tensor& x = context.input(0);
   if (x.rank() < 2 || x.dims()[x.rank() - 1] != x.dims()[x.rank() - 2]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of networks that carry a state along their sequence: attention whose memory is a
-// matrix, and causal convolutions that remember the last elements.
+// Operators with a state along the sequence: linear attention, whose state is a matrix, and causal
+// convolutions, which keep the last elements.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -24,7 +24,7 @@ using api::Tensor;
 // Sequences of up to this many steps become one program.
 constexpr int64_t kMaxJoinedSteps = 4;
 
-// Operands by position: query, key, value, state, decay, beta.
+// The sizes of the operands: query, key, value, state, decay, beta.
 struct LinearAttentionLayer {
   int64_t batch = 0;
   int64_t steps = 0;
@@ -50,7 +50,7 @@ absl::Status CheckSequence(const NodeContext& context, int i, const LinearAttent
                  layer.steps, " rows of ", absl::StrJoin(widths, " or "));
 }
 
-// Which of decay and beta the rule has must be there, the others must not.
+// Decay and beta must be present if the rule uses them, and absent otherwise.
 absl::Status CheckRule(const NodeContext& context, const std::string& rule, int operand,
                        bool is_used) {
   if (context.HasInput(operand) == is_used) return absl::OkStatus();
@@ -101,7 +101,7 @@ absl::StatusOr<LinearAttentionLayer> ReadLinearAttention(const NodeContext& cont
   return layer;
 }
 
-// One step in float32: rows of query, key, value, decay and beta, and the state. With the state S,
+// One step in float32: rows of query, key, value, decay and beta, and the state S.
 // S = exp(decay) S; v = beta (value - S' key); S = S + key v'; output = scale S' query.
 std::string StepText(const LinearAttentionLayer& layer, int64_t decay_width, int64_t beta_width) {
   const int64_t batch = layer.batch;
@@ -139,7 +139,7 @@ std::string StepText(const LinearAttentionLayer& layer, int64_t decay_width, int
   return TileFunction(names, "N, Y", statements);
 }
 
-// The state after the last step, then the outputs [steps, batch, …].
+// The final state, then the outputs [steps, batch, …].
 Outputs JoinSteps(const NodeContext& context, const LinearAttentionLayer& layer,
                   const std::string& text, Tensor state, const std::vector<Tensor>& sequences) {
   std::vector<Tensor> rows;
@@ -220,8 +220,8 @@ Outputs LinearAttention(NodeContext& context) {
   return outputs;
 }
 
-// Operands: input [batch, channels, length], weights [channels, 1, k], bias [channels], the k - 1
-// elements before the input.
+// Operands: input [batch, channels, length], weights [channels, 1, k], bias [channels], and the k -
+// 1 elements before the input.
 Outputs CausalConvWithState(NodeContext& context) {
   const Tensor& x = context.input(0);
   const Tensor& weights = context.input(1);

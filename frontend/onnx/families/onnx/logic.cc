@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons, logic, bits and selection.
+// Comparisons, logic, bitwise operators and selection.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/import/lift.h"

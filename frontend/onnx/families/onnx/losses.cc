@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of classification, for training.
+// Classification losses for training.
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +16,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// The class that does not count: an attribute, or operand 3 of onnxruntime's operators.
+// The class that is ignored: an attribute, or operand 3 of onnxruntime's operators.
 absl::StatusOr<std::optional<int64_t>> IgnoredClass(NodeContext& context) {
   std::optional<int64_t> ignored;
   if (context.HasInput(3)) {
@@ -27,8 +27,8 @@ absl::StatusOr<std::optional<int64_t>> IgnoredClass(NodeContext& context) {
   return ignored;
 }
 
-// X holds scores [batch, classes, …], operand 1 (T) the classes [batch, …], operand 2 (W), where
-// it is there, a weight per class.
+// X holds scores [batch, classes, …], operand 1 (T) the classes [batch, …], and the optional
+// operand 2 (W) one weight per class.
 absl::Status CheckOperands(NodeContext& context) {
   const Tensor& x = context.input(0);
   const Tensor& target = context.input(1);
@@ -44,8 +44,8 @@ absl::Status CheckOperands(NodeContext& context) {
   return context.CheckInput(1, {PlainBounds(x, 1)}, "class", ignored);
 }
 
-// Appends the statements that make LOSS of LOGP, the logarithms of probabilities. CLASSES counts
-// from 0, so that comparing it with T picks the element of the class.
+// Appends the statements that compute LOSS from LOGP, the log probabilities. CLASSES counts from 0,
+// so that comparing it with T selects the element of the class.
 absl::Status AppendLoss(NodeContext& context, std::vector<std::string>* statements) {
   const Tensor& x = context.input(0);
   const std::vector<std::string> names = IndexNames(x.rank());
@@ -115,7 +115,7 @@ Outputs NegativeLogLikelihoodLoss(NodeContext& context) {
   return ApplyLoss(context, "LOSS", statements);
 }
 
-// Of scores that are no logarithms of probabilities yet; the second output is what they become.
+// The loss of unnormalized scores; the second output is their log probabilities.
 Outputs SoftmaxCrossEntropyLoss(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckOperands(context));
   const std::vector<int64_t>& dims = context.input(0).dims();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic and functions of single elements, and sums, means and extremes of several tensors.
+// Arithmetic and elementwise functions, and sums, means, minima and maxima of several tensors.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/import/lift.h"
@@ -26,8 +26,7 @@ Outputs Pow(NodeContext& context) {
   return context.Apply(absl::StrCat("function (A, B) -> (C) { C = ", value, "; }"));
 }
 
-// The remainder of a floored quotient from that of a truncated one, a zero and an infinite divisor
-// included.
+// The floored modulus in terms of fmod, valid for zero and infinite divisors too.
 std::string FlooredModulus(DataType type) {
   return TileFunction(
       "A, B", "C",
@@ -35,7 +34,7 @@ std::string FlooredModulus(DataType type) {
        absl::StrCat("C = ", Cast("F", type))});
 }
 
-// fmod 0: the result has the sign of the divisor; 1: that of the dividend.
+// The result has the divisor's sign if 'fmod' is 0, and the dividend's sign if it is 1.
 Outputs Mod(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t fmod, context.Int("fmod", 0));
   if (fmod == 0 && IsFloat(context.input(0).type())) {
@@ -46,10 +45,10 @@ Outputs Mod(NodeContext& context) {
                                  : "function (A, B) -> (C) { C = fmod(A, B); }");
 }
 
-// Operands of one expression; more take several statements.
+// Maximum operands of one expression; more are split into several statements.
 constexpr int kMaxOperandsOfExpression = 64;
 
-// X0 op X1 op …, written by `join`.
+// X0 op X1 op …, with `join` writing one operation.
 Outputs Fold(NodeContext& context, std::string (*join)(const std::string&, const std::string&),
              bool is_mean = false) {
   const int count = context.input_count();
@@ -92,7 +91,7 @@ Outputs Min(NodeContext& context) {
   });
 }
 
-// Operands 1 and 2, the bounds, may be missing.
+// The bounds, operands 1 and 2, may be missing.
 Outputs Clip(NodeContext& context) {
   std::vector<api::Tensor> operands = {context.input(0)};
   std::string names = "X";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements without computing: transposition, slices, joins, repeats.
+// Operators that only move elements: transposition, slices, concatenation, repetition.
 #include "frontend/onnx/tile_text/movement.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Outputs One(absl::StatusOr<Tensor> tensor) {
   return std::vector<Tensor>{*std::move(tensor)};
 }
 
-// perm defaults to the reverse order.
+// `perm` defaults to the reverse order.
 Outputs TransposeOperator(NodeContext& context) {
   const Tensor& x = context.input(0);
   std::vector<int64_t> perm(static_cast<size_t>(x.rank()));
@@ -54,8 +54,9 @@ Outputs Concat(NodeContext& context) {
   return One(ConcatOf(context, context.inputs(), *axis));
 }
 
-// One dimension of a slice: negative positions count from the end, those outside are clamped.
-// Unlike Python's, a slice backwards from before the first element begins at the first.
+// One dimension of a slice. Negative positions count from the end, and positions outside are
+// clamped. A backward slice that starts before the first element begins at the first element,
+// unlike in Python.
 void SetWindow(int64_t start, int64_t end, int64_t step, int64_t dim, size_t axis, Window* window) {
   const auto clamp = [&](int64_t i, int64_t low, int64_t high) {
     if (i < 0) i = i < -dim ? low : i + dim;
@@ -71,7 +72,7 @@ void SetWindow(int64_t start, int64_t end, int64_t step, int64_t dim, size_t axi
     end = clamp(end, -1, dim - 1);
     count = start > end ? (start - end - 1) / -std::max(step, -dim - 1) + 1 : 0;
   }
-  // A step beyond the dimension is taken never.
+  // Slices of fewer than two elements ignore the step, which may exceed the dimension.
   window->start[axis] = count > 0 ? start : 0;
   window->step[axis] = count > 1 ? step : 1;
   window->sizes[axis] = count;
@@ -106,7 +107,7 @@ Outputs Slice(NodeContext& context) {
   return One(SliceOf(context, x, window));
 }
 
-// Sizes from operand 1, else equal parts: of which the last is smaller from opset 18 on.
+// Sizes from operand 1, or else equal parts. From opset 18 on the last part may be smaller.
 absl::StatusOr<std::vector<int64_t>> SplitSizes(NodeContext& context, int64_t dim) {
   if (context.HasInput(1)) return context.HostInts(1);
   TARTAN_ASSIGN_OR_RETURN(const int64_t parts, context.Int("num_outputs", context.output_count()));
@@ -160,7 +161,7 @@ Outputs Expand(NodeContext& context) {
   return One(BroadcastTo(context, x, dims));
 }
 
-// Repeats become dimensions of their own, in front of those they repeat.
+// Each repetition becomes a dimension of its own, before the dimension that it repeats.
 Outputs TileOperator(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> repeats, context.HostInts(1));
@@ -186,7 +187,7 @@ Outputs TileOperator(NodeContext& context) {
   return One(Reshape(context, repeated, dims));
 }
 
-// Slices along `axis`, as numpy.take; negative indices count from the end.
+// Slices along `axis`, as in numpy.take; negative indices count from the end.
 Outputs Gather(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 0));

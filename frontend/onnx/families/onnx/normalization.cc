@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations: by statistics given, and by those of the operand itself.
+// Normalizations by given statistics, and by statistics of the operand.
 #include <algorithm>
 #include <numeric>
 
@@ -23,7 +23,7 @@ absl::Status CheckRank(const Tensor& x, int64_t least) {
   return Invalid("operand 0: expected rank ", least, " or more, got ", x.shape().ToString());
 }
 
-// Operands `first` to `last` are vectors of `count` elements.
+// Checks that operands `first` to `last` are vectors of `count` elements.
 absl::Status CheckVectors(const NodeContext& context, int first, int last, int64_t count) {
   for (int i = first; i <= last; ++i) {
     if (!context.HasInput(i) || context.input(i).shape().element_count() == count) continue;
@@ -35,7 +35,8 @@ absl::Status CheckVectors(const NodeContext& context, int first, int last, int64
 
 size_t SpatialRank(const Tensor& x) { return static_cast<size_t>(x.rank() - 2); }
 
-// Statistics of the operand over everything but the channels; the running ones move towards them.
+// Uses the operand's statistics over all dimensions but the channels, and updates the running
+// statistics.
 Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const float momentum, context.Float("momentum", 0.9f));
@@ -55,7 +56,8 @@ Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
   return context.Apply(TileFunction("X, A, B, M, V", "Y, NEWMEAN, NEWVAR", statements));
 }
 
-// The statistics become one factor and one summand per channel, which depend on weights alone.
+// Combines the statistics into one factor and one summand per channel, which depend on weights
+// alone.
 Outputs BatchNormalization(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_RETURN_IF_ERROR(CheckRank(x, 1));
@@ -63,7 +65,7 @@ Outputs BatchNormalization(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t training, context.Int("training_mode", 0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t spatial, context.Int("spatial", 1));
   if (spatial == 0 && context.input(1).rank() > 1) {
-    // Statistics per element: they broadcast over the batch as they are.
+    // Statistics per element broadcast over the batch unchanged.
     return context.Apply(
         TileFunction("X, A, B, M, V", "Y",
                      {absl::StrCat("Y = (X - M) / sqrt(V + ", Literal(epsilon), ") * A + B")}));
@@ -104,7 +106,7 @@ Outputs InstanceNormalization(NodeContext& context) {
   return context.Apply(TileFunction("X, A, B", "Y", statements));
 }
 
-// Scale and bias are given per group before opset 21, per channel from then on.
+// Scale and bias are per group before opset 21, and per channel from then on.
 Outputs GroupNormalization(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_RETURN_IF_ERROR(CheckRank(x, 2));
@@ -135,7 +137,7 @@ Outputs GroupNormalization(NodeContext& context) {
   return context.Apply(TileFunction("X, A, B", "Y", statements));
 }
 
-// Normalizes operand 0 from `axis` on; operand 1 scales, operand 2, where there is one, adds.
+// Normalizes operand 0 from `axis` on; operand 1 is the scale, the optional operand 2 the bias.
 Outputs NormalizeLayer(NodeContext& context, bool is_centered) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
@@ -147,7 +149,7 @@ Outputs NormalizeLayer(NodeContext& context, bool is_centered) {
   const DataType scale_type = context.input(1).type();
   const std::string value = absl::StrCat("NORM * A", has_bias ? " + B" : "");
   statements.push_back(absl::StrCat("Y = ", Cast(value, scale_type)));
-  // The statistics are float32 however wide the operand is.
+  // The statistics are float32 for every operand type.
   std::string outputs = "Y";
   if (is_centered && (context.WantsOutput(1) || context.WantsOutput(2))) {
     statements.push_back(absl::StrCat("MEANOUT = ", Cast("MEAN", DataType::kFloat32)));
@@ -164,8 +166,8 @@ Outputs LayerNormalization(NodeContext& context) { return NormalizeLayer(context
 
 Outputs RmsNormalization(NodeContext& context) { return NormalizeLayer(context, false); }
 
-// Microsoft's: LayerNormalization of input + skip + bias, over the last axis. Operands after skip
-// are gamma, beta (centred form only) and bias.
+// Microsoft's LayerNormalization of input + skip + bias, over the last axis. The operands after
+// skip are gamma, beta (centered form only) and bias.
 Outputs NormalizeSkipLayer(NodeContext& context, bool is_centered) {
   const Tensor& x = context.input(0);
   TARTAN_RETURN_IF_ERROR(CheckRank(x, 1));
@@ -223,7 +225,7 @@ Outputs LpNormalization(NodeContext& context) {
                                      p == 1 ? "L = S" : "L = sqrt(S)", "Y = L == 0 ? 0 : X / L"}));
 }
 
-// Each element is divided by a power of the squares of its neighbours in the channel dimension.
+// Divides each element by a power of the sum of squares of the adjacent channels.
 Outputs Lrn(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_RETURN_IF_ERROR(CheckRank(x, 2));

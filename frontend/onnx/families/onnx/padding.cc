@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pad in all its modes, CenterCropPad, and the rearrangements between depth and space.
+// Pad in all its modes, CenterCropPad, DepthToSpace and SpaceToDepth.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +15,11 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// Where elements come from, other than a constant, is listed on the host.
+// Maximum size of an axis that is padded in a mode other than constant, since the host lists source
+// positions.
 constexpr int64_t kMaxAxis = int64_t{1} << 24;
 
-// What is added in front of and behind each dimension; negative: taken away.
+// Elements added before and after each dimension; negative: removed.
 struct Pads {
   std::vector<int64_t> before;
   std::vector<int64_t> after;
@@ -57,7 +58,7 @@ absl::StatusOr<Pads> ReadPads(NodeContext& context) {
   return pads;
 }
 
-// The value around is 0 unless operand 2 says otherwise.
+// The padding value is 0 unless operand 2 gives another.
 Outputs PadConstant(NodeContext& context, const Pads& pads) {
   const Tensor& x = context.input(0);
   const std::vector<std::string> names = IndexNames(x.rank());
@@ -84,7 +85,7 @@ Outputs PadConstant(NodeContext& context, const Pads& pads) {
                        {x, scalar});
 }
 
-// The position in a dimension of `size` that a position outside it stands for.
+// The source position, in a dimension of `size`, of a position outside it.
 int64_t Source(int64_t i, int64_t size, absl::string_view mode) {
   if (mode == "edge" || size == 1) {
     if (mode != "wrap") return std::min(std::max<int64_t>(i, 0), size - 1);
@@ -124,7 +125,7 @@ Outputs Pad(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.String("mode", "constant"));
   TARTAN_ASSIGN_OR_RETURN(const Pads pads, ReadPads(context));
   if (mode == "constant") {
-    // All narrow numbers keep 0 as 0; the position 0 is some word.
+    // Low-precision types represent 0 as 0, but position 0 of the word list is an arbitrary word.
     if (context.value(0).is_strings() && !context.HasInput(2)) {
       return Unsupported("padding strings without a string to pad with");
     }
@@ -136,8 +137,8 @@ Outputs Pad(NodeContext& context) {
   return Invalid("attribute 'mode': expected constant, reflect, edge or wrap, got ", mode);
 }
 
-// Operand 1: the new sizes of the axes. What is cut off or added is split evenly; the odd element
-// is the last.
+// Operand 1 holds the new sizes of the axes. Cropping or padding is split evenly, with the odd
+// element at the end.
 Outputs CenterCropPad(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, context.HostInts(1));
@@ -162,8 +163,7 @@ Outputs CenterCropPad(NodeContext& context) {
   return PadConstant(context, pads);
 }
 
-// `apart`: the sizes of the operand with block dimensions of their own; then transposed, then
-// merged again.
+// Reshapes to `apart`, in which blocks are separate dimensions, then transposes and merges them.
 Outputs Rearrange(NodeContext& context, const std::vector<int64_t>& apart,
                   const std::vector<int64_t>& perm, const std::vector<int64_t>& dims) {
   TARTAN_ASSIGN_OR_RETURN(const Tensor blocks, Reshape(context, context.input(0), apart));

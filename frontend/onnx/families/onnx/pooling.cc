@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools over windows and over all of space, and the way back from a maximum.
+// Pools over windows, global pools and MaxUnpool.
 #include <algorithm>
 #include <numeric>
 
@@ -54,8 +54,7 @@ std::string FlatPosition(const Tensor& x) {
   return absl::StrJoin(terms, " + ");
 }
 
-// The flat position that is called `name` as one where the spatial dimensions are counted the other
-// way round.
+// Converts the row-major flat position `name` to the position with column-major spatial dimensions.
 std::string ColumnMajorPosition(const Tensor& x, absl::string_view name) {
   const std::vector<int64_t> strides = RowMajorStrides(x.dims());
   std::vector<std::string> terms;
@@ -69,9 +68,9 @@ std::string ColumnMajorPosition(const Tensor& x, absl::string_view name) {
   return absl::StrJoin(terms, " + ");
 }
 
-// The second output: where each maximum lies in the operand. Of equal ones, and of NaN, the first
-// in row-major order counts: MARK is greatest there, and always greater than the 0 of elements that
-// are no maximum.
+// The second output is the position of each maximum in the operand. Among equal ones, and for NaN,
+// it is the first in row-major order. MARK is maximal there, and always greater than 0, the mark of
+// other elements.
 Outputs MaxPool(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const SlidingWindow window, ReadPool(context));
@@ -95,8 +94,8 @@ Outputs MaxPool(NodeContext& context) {
     statements.push_back(first_of("FIRST_NAN", Read("NAN_MARK", inside)));
     first = "(isnan(Y) ? FIRST_NAN : FIRST)";
   }
-  // A maximum has a mark of at least 1, so the minimum changes nothing: it lets the check of
-  // whoever takes the indices be proven.
+  // The minimum never takes effect, because a maximum has a mark of 1 or more. It lets the compiler
+  // prove that the indices are in range.
   statements.push_back(absl::StrCat("ROW_MAJOR = min(", count, " - ", first, ", ", count - 1, ")"));
   statements.push_back(absl::StrCat("INDICES = ", storage_order != 0
                                                       ? ColumnMajorPosition(x, "ROW_MAJOR")
@@ -104,8 +103,8 @@ Outputs MaxPool(NodeContext& context) {
   return context.Apply(TileFunction("X", "Y, INDICES", statements));
 }
 
-// How many elements of dimension `d` the window at each output position covers: those of the
-// tensor, or of the tensor and its padding.
+// The number of elements of dimension `d` that the window at each output position covers. With
+// `with_padding` the padding counts too.
 std::vector<double> WindowCounts(const SlidingWindow& window, size_t d, int64_t input,
                                  bool with_padding) {
   const int64_t low = with_padding ? 0 : window.before[d];
@@ -122,14 +121,16 @@ std::vector<double> WindowCounts(const SlidingWindow& window, size_t d, int64_t 
   return counts;
 }
 
-// Sums of integers would overflow, and the standard has these pools of floats only.
+// Integers are refused: their sums would overflow, and the standard defines these pools for floats
+// only.
 absl::Status CheckFloats(const NodeContext& context) {
   const TensorShape& shape = context.input(0).shape();
   if (IsFloat(shape.type)) return absl::OkStatus();
   return Unsupported("operand 0 is ", shape.ToString(), ", but the operator takes floats only");
 }
 
-// The counts of all dimensions are multiplied: into one number where they are the same everywhere.
+// Divides by the number of elements: one constant if it is equal for all windows, else one table
+// per dimension.
 Outputs AveragePool(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckFloats(context));
   const Tensor& x = context.input(0);
@@ -155,7 +156,7 @@ Outputs AveragePool(NodeContext& context) {
   }
   factors.push_back(Literal(count));
   std::string mean = absl::StrCat("S / (", absl::StrJoin(factors, " * "), ")");
-  if (x.type() != type) mean = Cast(mean, x.type());  // counts are of the type computed with
+  if (x.type() != type) mean = Cast(mean, x.type());  // counts have the compute type
   return context.Apply(
       TileFunction(names, "Y",
                    {PoolStatement("S", '+', "X", x, window), absl::StrCat("Y = ", mean)}),
@@ -173,7 +174,7 @@ absl::StatusOr<double> ReadNorm(const NodeContext& context) {
   return static_cast<double>(p);
 }
 
-// The sum of |x|^p under a root: what goes into the sum and what comes out of it.
+// The norm is (sum of |x|^p)^(1/p): NormTerm is the summand, NormRoot the root.
 std::string NormTerm(double p, DataType type) {
   const std::string wide = "X";
   if (p == 1) return absl::StrCat("abs(", wide, ")");
@@ -199,7 +200,7 @@ Outputs LpPool(NodeContext& context) {
        absl::StrCat("Y = ", NormRoot(p, x.type()))}));
 }
 
-// A reduction over all of space: of `term`, an expression of X, to `result`, one of S.
+// A reduction over all spatial dimensions. `term` is an expression of X, `result` one of S.
 Outputs GlobalPool(NodeContext& context, const std::string& term, char aggregation,
                    const std::string& result) {
   const Tensor& x = context.input(0);
@@ -228,8 +229,8 @@ Outputs GlobalLpPool(NodeContext& context) {
   return GlobalPool(context, NormTerm(p, type), '+', NormRoot(p, type));
 }
 
-// Puts each element where `indices`, positions in the flattened result, say. They count in the
-// result as the window gives it; a larger output_shape adds zeros behind.
+// Writes each element to its position in `indices`. Positions count in the flattened result of the
+// window's size; a larger output_shape appends zeros.
 Outputs MaxUnpool(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Sizes input, SpatialDims(x));

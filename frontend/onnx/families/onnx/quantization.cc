@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integers that stand for real numbers, value = (integer - zero point) * scale: conversions, and
-// products and convolutions of integers, which are exact sums in int32.
+// Quantized operators, where value = (integer - zero point) * scale: conversions, and matmuls and
+// convolutions of integers, which are exact sums in int32.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/tile_text/matmul_text.h"
@@ -18,16 +18,16 @@ using Sizes = std::vector<int64_t>;
 using api::Tensor;
 using api::Value;
 
-// Scale and zero point of QuantizeLinear and DequantizeLinear, and the sizes between which they
-// broadcast: with blocks, the axis may fall into blocks and positions in them.
+// Scale and zero point of QuantizeLinear and DequantizeLinear, and the sizes in which they
+// broadcast. With blocks, the axis may be split into blocks and positions within them.
 struct Parameters {
   std::string scale;
   std::string zero_point;  // empty: none
   Sizes dims;
 };
 
-// `name`, of sizes `blocks`, with each element repeated for its block along `axis` of `dims`; adds
-// `target`. The last block may be cut off.
+// Adds `target`: `name`, of sizes `blocks`, with each element repeated for its block along `axis`
+// of `dims`. The last block may be incomplete.
 std::string AddRepeated(FunctionText& text, absl::string_view target, const std::string& name,
                         size_t axis, int64_t block, const Sizes& dims) {
   const std::vector<std::string> written = IndexNames(static_cast<int64_t>(dims.size()));
@@ -87,7 +87,7 @@ absl::StatusOr<Parameters> ReadParameters(FunctionText& text) {
   return parameters;
 }
 
-// An attribute that names an element type, where 0 stands for `otherwise`.
+// An attribute that names an element type, where 0 means `otherwise`.
 absl::StatusOr<ElementType> TypeAttribute(const NodeContext& context, absl::string_view name,
                                           const ElementType& otherwise) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t number, context.Int(name, 0));
@@ -95,7 +95,7 @@ absl::StatusOr<ElementType> TypeAttribute(const NodeContext& context, absl::stri
   return ElementFromOnnx(static_cast<int32_t>(number));
 }
 
-// Narrow floats among the operands as float32, for FunctionText reads tensors.
+// Converts low-precision floats among the operands to float32, since FunctionText reads tensors.
 absl::Status MakeOperandsPlain(NodeContext& context) {
   for (int i = 0; i < context.input_count(); ++i) {
     if (i >= 2 && !context.HasInput(i)) continue;
@@ -105,7 +105,7 @@ absl::Status MakeOperandsPlain(NodeContext& context) {
   return absl::OkStatus();
 }
 
-// The type of the zero point, else that of the attribute, else uint8.
+// The type of the zero point, else the type of the attribute, else uint8.
 absl::StatusOr<ElementType> QuantizedType(const NodeContext& context) {
   const bool has_zero_point = context.HasInput(2);
   const ElementType natural =
@@ -120,7 +120,7 @@ absl::StatusOr<ElementType> QuantizedType(const NodeContext& context) {
   return type;
 }
 
-// The division is one of the scale's type, unless an attribute names another.
+// The division uses the scale's type, unless an attribute names another.
 absl::StatusOr<DataType> DivisionType(const NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const ElementType type,
                           TypeAttribute(context, "precision", TypeOf(context.value(1))));
@@ -151,7 +151,7 @@ absl::StatusOr<std::vector<Value>> QuantizeLinear(NodeContext& context) {
   return std::vector<Value>{std::move(narrow)};
 }
 
-// The result has the type of the scale unless an attribute says otherwise.
+// The result has the type of the scale unless an attribute names another.
 absl::StatusOr<std::vector<Value>> DequantizeLinear(NodeContext& context) {
   ElementType natural = TypeOf(context.value(1));
   if (natural.element != api::Element::kPlain) natural = {DataType::kFloat32};
@@ -175,8 +175,8 @@ absl::StatusOr<std::vector<Value>> DequantizeLinear(NodeContext& context) {
   return std::vector<Value>{Value(std::move(y[0]))};
 }
 
-// uint8 with the range of the operand, which is made to contain 0; outputs are the integers, the
-// scale and the zero point.
+// Quantizes to uint8 over the operand's range extended to contain 0. The outputs are the integers,
+// the scale and the zero point.
 Outputs DynamicQuantizeLinear(NodeContext& context) {
   FunctionText text(context);
   AddDynamicQuantization(text, 0);
@@ -204,8 +204,8 @@ Outputs ConvInteger(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// Y from the int32 SUM and the scales and zero point of the result (operands 6 and 7), which have
-// one element.
+// Computes Y from the int32 SUM and the scale and zero point of the result (operands 6 and 7),
+// which have one element each.
 Outputs Requantize(FunctionText& text, absl::string_view a_scale, absl::string_view b_scale) {
   const DataType type = text.context().input(7).type();
   text.Add("REAL",
@@ -232,7 +232,7 @@ Outputs QLinearMatMul(NodeContext& context) {
   return Requantize(text, a_scale, b_scale);
 }
 
-// Operand 8 is an int32 bias in units of the product of the scales.
+// Operand 8 is an int32 bias with scale a_scale * b_scale.
 Outputs QLinearConv(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Convolution convolution,
                           ReadConvolution(context, context.input(0), context.input(3)));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers. A node with a seed has the numbers that NumPy's legacy generator
-// (numpy.random.RandomState) makes of it, as those of ONNX's reference evaluator; they are made
-// on the host. A node without one has a stream of its own, made on the device: the same on every
-// device and in every run.
+// Random number operators.
+// - A node with a seed gives the numbers of NumPy's legacy generator (numpy.random.RandomState), as
+//   ONNX's reference evaluator does. They are computed on the host.
+// - A node without a seed has its own stream, computed on the device. It is the same on every
+//   device and in every run.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -24,9 +25,10 @@ namespace {
 using api::Tensor;
 using Outputs = absl::StatusOr<std::vector<Tensor>>;
 
-// Beyond this many elements those of a seed are made on the device too, by its own generator.
+// Maximum elements computed on the host (empirical). Larger results of a seed come from the
+// device's own generator.
 constexpr int64_t kMaxHostElements = int64_t{1} << 24;
-// The second word of the keys of nodes without a seed; it is 0 in those of a seed.
+// The second key word of nodes without a seed. Nodes with a seed have 0.
 constexpr uint32_t kOwnStream = 0x7a7a2a01;
 
 // --- NumPy's legacy generator
@@ -38,7 +40,7 @@ double NextUniform(std::mt19937& words) {
   return static_cast<double>(high << 26 | low) * 0x1p-53;
 }
 
-// Marsaglia's polar method, two numbers at a time: the one of the second coordinate comes first.
+// Marsaglia's polar method, two numbers at a time, the second coordinate first.
 std::vector<double> NormalNumbers(uint32_t seed, int64_t count) {
   std::mt19937 words(seed);
   std::vector<double> numbers;
@@ -55,8 +57,8 @@ std::vector<double> NormalNumbers(uint32_t seed, int64_t count) {
   return numbers;
 }
 
-// Those of float32 are rounded down, so that they stay below 1 and compare with any float32 number
-// as the exact ones do.
+// Uniform numbers in [0, 1). float32 numbers are rounded down, so that they stay below 1 and
+// compare with any float32 number as the exact numbers do.
 HostTensor UniformNumbers(uint32_t seed, const TensorShape& shape) {
   std::mt19937 words(seed);
   std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
@@ -70,7 +72,7 @@ HostTensor UniformNumbers(uint32_t seed, const TensorShape& shape) {
 
 // --- Numbers for a node
 
-// Whole numbers seed as in NumPy; others by their bits.
+// Non-negative whole numbers seed as in NumPy; others by their bit pattern.
 absl::StatusOr<std::optional<uint32_t>> FloatSeed(const NodeContext& context) {
   if (!context.HasAttribute("seed")) return std::optional<uint32_t>();
   TARTAN_ASSIGN_OR_RETURN(const float seed, context.Float("seed"));
@@ -89,7 +91,7 @@ absl::StatusOr<Tensor> DeviceUniform(NodeContext& context, std::optional<uint32_
   }
   const int64_t count = shape.element_count();
   std::vector<std::string> statements = {absl::StrCat("R = prng(S, 2, ", count, ")")};
-  // Two words where one has too few bits.
+  // float64 needs two words.
   const std::string row = absl::StrCat("[i : ", count, "] = =(R[");
   statements.push_back(absl::StrCat("A", row, "0, i])"));
   if (shape.type == DataType::kFloat64) {
@@ -104,7 +106,7 @@ absl::StatusOr<Tensor> DeviceUniform(NodeContext& context, std::optional<uint32_
       {Tensor::Constant(HostTensor::FromVector(TensorShape{DataType::kUInt32, {2}}, key))});
 }
 
-// In [0, 1), independent. `shape` is of float32 or float64.
+// Independent uniform numbers in [0, 1). `shape` is of float32 or float64.
 absl::StatusOr<Tensor> Uniform(NodeContext& context, std::optional<uint32_t> seed,
                                const TensorShape& shape) {
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
@@ -114,7 +116,7 @@ absl::StatusOr<Tensor> Uniform(NodeContext& context, std::optional<uint32_t> see
   return Tensor::Constant(UniformNumbers(*seed, shape));
 }
 
-// Of mean 0 and variance 1; likewise.
+// Independent normal numbers of mean 0 and variance 1. `shape` is of float32 or float64.
 absl::StatusOr<Tensor> Normal(NodeContext& context, std::optional<uint32_t> seed,
                               const TensorShape& shape) {
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
@@ -130,7 +132,7 @@ absl::StatusOr<Tensor> Normal(NodeContext& context, std::optional<uint32_t> seed
   const TensorShape pairs{shape.type, {2, count}};
   TARTAN_RETURN_IF_ERROR(CheckShape(pairs));
   TARTAN_ASSIGN_OR_RETURN(const Tensor uniform, DeviceUniform(context, seed, pairs));
-  // Box and Muller: the radius of one, the angle of the other.
+  // Box-Muller transform: the radius from one number, the angle from the other.
   const std::string row = absl::StrCat("[i : ", count, "] = =(U[");
   return context.ApplyOne(
       TileFunction("U", "Y",
@@ -140,14 +142,14 @@ absl::StatusOr<Tensor> Normal(NodeContext& context, std::optional<uint32_t> seed
       {uniform});
 }
 
-// The type numbers are made in before they are rounded to `type`.
+// The type in which numbers are computed before they are rounded to `type`.
 DataType WorkingType(DataType type) {
   return type == DataType::kFloat64 ? type : DataType::kFloat32;
 }
 
 // --- Operators
 
-// What a distribution's node makes: the shape in an attribute, or that of its operand.
+// The result shape of a distribution's node: the operand's shape, or else an attribute.
 absl::StatusOr<TensorShape> ShapeToMake(const NodeContext& context) {
   TensorShape shape{DataType::kFloat32, {}};
   if (context.input_count() > 0) {
@@ -188,7 +190,7 @@ Outputs RandomNormal(NodeContext& context) {
   return Scaled(context, numbers, scale, mean, type);
 }
 
-// 1 with the probability that the operand's element gives, else 0.
+// 1 with the probability in the operand's element, else 0.
 Outputs Bernoulli(NodeContext& context) {
   const Tensor& x = context.input(0);
   if (!IsFloat(x.type())) return Invalid("probabilities of type ", Name(x.type()));
@@ -199,7 +201,8 @@ Outputs Bernoulli(NodeContext& context) {
   return context.Apply(TileFunction("X, U", "Y", {"Y = " + Cast("U < X", type)}), {x, numbers});
 }
 
-// Operand: logarithms of the classes' weights, a row each; result: samples of classes, a row each.
+// Operand: log weights of the classes, one row per sample of the batch. Result: sampled classes in
+// the same rows.
 Outputs Multinomial(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const DataType type, context.Type("dtype", DataType::kInt32));
@@ -216,8 +219,8 @@ Outputs Multinomial(NodeContext& context) {
   const int64_t classes = x.dims()[1];
   const DataType working = WorkingType(x.type());
   TARTAN_ASSIGN_OR_RETURN(const Tensor numbers, Uniform(context, seed, {working, {rows, samples}}));
-  // The class is the number of running sums up to a random part of the total; the total itself
-  // does not count, so that none without weight is taken at the end.
+  // The class is the number of running sums up to a random part of the total. Sums equal to the
+  // total are not counted, so that trailing classes of weight 0 are never chosen.
   return context.Apply(
       TileFunction(
           "X, U", "Y",
@@ -231,7 +234,7 @@ Outputs Multinomial(NodeContext& context) {
       {x, numbers});
 }
 
-// The operand itself and a mask that drops nothing.
+// Dropout without dropping: the operand, and a mask of ones.
 Outputs KeepAll(const NodeContext& context) {
   const Tensor& x = context.input(0);
   std::vector<Tensor> outputs = {x};
@@ -258,7 +261,7 @@ absl::StatusOr<double> RatioOf(NodeContext& context) {
   return static_cast<double>(ratio);
 }
 
-// A model that is to be trained was exported for inference, most times.
+// Dropout when the caller trains the model, which is usually exported for inference.
 Outputs DropoutInTraining(NodeContext& context, const TrainingMode& training) {
   double ratio = training.dropout_ratio.value_or(0);
   if (!training.dropout_ratio.has_value()) {
@@ -273,7 +276,7 @@ Outputs DropoutInTraining(NodeContext& context, const TrainingMode& training) {
   return std::vector<Tensor>{std::move(kept)};
 }
 
-// In training each element is dropped with probability `ratio`, the others are scaled up.
+// In training mode, drops each element with probability `ratio` and scales the others up.
 Outputs Dropout(NodeContext& context) {
   const Tensor& x = context.input(0);
   int64_t is_training = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent networks: RNN, GRU, LSTM. What one step takes from the input is one product for all
-// steps; the step itself is a body that is repeated.
+// Recurrent networks: RNN, GRU, LSTM. The input's projection is one matmul for all steps; the step
+// is a repeated body.
 #include <algorithm>
 #include <optional>
 
@@ -21,7 +21,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// Operands by position: X, W, R, B, sequence_lens, initial_h, initial_c, P.
+// The layer's sizes and attributes. Operands: X, W, R, B, sequence_lens, initial_h, initial_c, P.
 struct Layer {
   RecurrentStep step;
   bool batch_first = false;
@@ -54,7 +54,7 @@ absl::Status CheckOperands(const NodeContext& context, const Layer& layer) {
   return CheckOperand(context, 7, {layer.directions, 3 * hidden});
 }
 
-// Texts of the activations, each with its alpha and beta, for all directions.
+// Texts of the activations for all directions, each with its alpha and beta.
 absl::StatusOr<std::vector<std::string>> Activations(const NodeContext& context,
                                                      const Layer& layer) {
   const std::vector<std::string> defaults = DefaultActivations(layer.step.cell);
@@ -133,7 +133,7 @@ absl::StatusOr<Layer> ReadLayer(NodeContext& context, Cell cell) {
   return layer;
 }
 
-// Part `at` of a tensor along `axis`, without that axis.
+// Part `at` of a tensor along `axis`, which is dropped.
 absl::StatusOr<Tensor> Pick(const NodeContext& context, const Tensor& x, int64_t axis, int64_t at) {
   Window window = WholeOf(x);
   window.start[static_cast<size_t>(axis)] = at;
@@ -144,7 +144,8 @@ absl::StatusOr<Tensor> Pick(const NodeContext& context, const Tensor& x, int64_t
   return Reshape(context, slice, dims);
 }
 
-// The steps of [T, B, …] in the order of a direction: backwards, each sequence from its own end.
+// The steps of [T, B, …] in the order of a direction. The reverse order starts at each sequence's
+// own end.
 absl::StatusOr<Tensor> InOrder(NodeContext& context, const Tensor& x, bool reversed) {
   if (!reversed) return x;
   if (!context.HasInput(4)) return RowsFirst(context, x, 0, true);
@@ -165,7 +166,7 @@ absl::StatusOr<Tensor> InitialState(const NodeContext& context, const Layer& lay
               {layer.batch, layer.step.hidden});
 }
 
-// What one direction is computed from. Each tensor of weights is as RecurrentStep names it.
+// The operands of one direction. The weights are in the order of StepOperands.
 absl::StatusOr<StepOperands> OperandsOf(NodeContext& context, const Layer& layer, int64_t direction,
                                         bool reversed) {
   StepOperands operands;
@@ -203,7 +204,7 @@ absl::StatusOr<StepOperands> OperandsOf(NodeContext& context, const Layer& layer
   return operands;
 }
 
-// Steps, then a batch, put where the layout wants them: [T, D, B, H] or [B, T, D, H].
+// Stacks the directions in the requested layout: [T, D, B, H] or [B, T, D, H].
 absl::StatusOr<Tensor> WithDirections(const NodeContext& context, const Layer& layer,
                                       const std::vector<Tensor>& parts) {
   std::vector<Tensor> placed;
@@ -253,8 +254,8 @@ Outputs Rnn(NodeContext& context) { return RunLayer(context, Cell::kRnn); }
 Outputs Gru(NodeContext& context) { return RunLayer(context, Cell::kGru); }
 Outputs Lstm(NodeContext& context) { return RunLayer(context, Cell::kLstm); }
 
-// Weights [directions, inputs, gates * hidden] of 8 bits, their scales and zero points in operands
-// behind, as LSTM has them.
+// Dequantizes 8-bit weights [directions, inputs, gates * hidden] and transposes them to LSTM's
+// layout. Operands `scale` and `scale` + 1 are their scales and zero points.
 absl::StatusOr<Tensor> RealWeights(const NodeContext& context, int weights, int scale) {
   const Tensor& w = context.input(weights);
   const std::vector<int64_t>& dims = w.dims();
@@ -281,8 +282,8 @@ absl::StatusOr<Tensor> RealWeights(const NodeContext& context, int weights, int 
       {w, context.input(scale), context.input(scale + 1)});
 }
 
-// Operands: those of LSTM, with weights of 8 bits the other way round, then the scale and the zero
-// point of W and of R. The input and the states are rounded to 8 bits by the range of their values.
+// The operands are LSTM's, with transposed 8-bit weights, then scale and zero point of W and of R.
+// The input and the states are quantized to 8 bits over the range of their values.
 Outputs DynamicQuantizeLstm(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(Tensor w, RealWeights(context, 1, 8));
   TARTAN_ASSIGN_OR_RETURN(Tensor r, RealWeights(context, 2, 10));
@@ -290,7 +291,7 @@ Outputs DynamicQuantizeLstm(NodeContext& context) {
   const std::string given = text.Operand(0);
   std::string counted = given;
   if (context.HasInput(4)) {
-    // What lies behind the longest sequence is no value.
+    // Elements past the longest sequence do not count for the range.
     text.Add("LONGEST[]", absl::StrCat(">(", text.Operand(4), "[b])"));
     text.Add("COUNTED", absl::StrCat("index(", given, ", 0) < LONGEST ? ", given, " : 0"));
     counted = "COUNTED";

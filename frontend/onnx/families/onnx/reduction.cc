@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions over axes, positions of extremes, and running sums and products.
+// Reductions over axes, ArgMax and ArgMin, CumSum and CumProd.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -23,7 +23,8 @@ struct ReducedAxes {
   bool keep = true;
 };
 
-// Axes are operand 1; without any, all of them, or none at all where the attribute says so.
+// The axes are operand 1. Without any, all axes are reduced, or none if noop_with_empty_axes is
+// set.
 absl::StatusOr<ReducedAxes> ReadAxes(NodeContext& context) {
   const int64_t rank = context.input(0).rank();
   TARTAN_ASSIGN_OR_RETURN(const int64_t keep, context.Int("keepdims", 1));
@@ -37,7 +38,7 @@ absl::StatusOr<ReducedAxes> ReadAxes(NodeContext& context) {
   return result;
 }
 
-// What a reduction of no elements at all gives.
+// The result of a reduction over no elements.
 enum class OfNothing { kZero, kOne, kLowest, kGreatest, kNan };
 
 Tensor ValueOfNothing(OfNothing value, DataType type) {
@@ -66,9 +67,9 @@ Tensor ValueOfNothing(OfNothing value, DataType type) {
 }
 
 struct Reduction {
-  const char* term;  // of X, or of D = X - M, where M is the greatest element
+  const char* term;  // in terms of X, or of D = X - M, where M is the maximum
   char aggregation;
-  const char* result;  // of S; "$" stands for the number of elements reduced
+  const char* result;  // in terms of S; "$" is replaced by the number of elements reduced
   OfNothing of_nothing;
   bool in_float = false;  // integers are converted
   bool from_greatest = false;
@@ -85,11 +86,11 @@ constexpr Reduction kSumSquare = {"X * X", '+', "S", OfNothing::kZero};
 constexpr Reduction kLogSum = {"X", '+', "log(S)", OfNothing::kLowest, true};
 constexpr Reduction kLogSumExp = {"exp(D)", '+', "log(S) + M", OfNothing::kLowest, true, true};
 
-// The operand in the type the aggregation is made in: a number.
+// The operand in the type of the aggregation, which is numeric.
 std::string Operand(const Reduction& reduction, DataType type) {
   if (type == DataType::kBool) return Cast("IN", DataType::kUInt8);
   if (!reduction.in_float || IsFloat(type)) return "IN";
-  // float32 does not hold every integer of 32 bits.
+  // float32 cannot represent every 32-bit integer.
   return Cast("IN", ByteWidth(type) < 4 ? DataType::kFloat32 : DataType::kFloat64);
 }
 
@@ -99,12 +100,12 @@ std::vector<std::string> ReductionStatements(const Reduction& reduction, const T
   std::vector<std::string> statements = {absl::StrCat("X = ", operand)};
   if (reduction.from_greatest) {
     statements.push_back(ReduceStatement("TOP", '>', "X", x.dims(), reduced.axes));
-    // Infinity minus itself would be no number.
+    // Infinity minus itself would be NaN.
     statements.push_back("M = stop_gradient(isinf(TOP) ? 0 : TOP)");
     statements.push_back("D = X - M");
   }
   statements.push_back(absl::StrCat("TERM = ", reduction.term));
-  // D broadcasts against sizes of 1, so these go last.
+  // D broadcasts against sizes of 1, so these dimensions are dropped last.
   const bool drops_late = !reduced.keep && reduction.from_greatest;
   const auto reduce = reduced.keep || drops_late ? &ReduceStatement : &DropStatement;
   statements.push_back(reduce("S", reduction.aggregation, "TERM", x.dims(), reduced.axes));
@@ -119,8 +120,8 @@ std::vector<std::string> ReductionStatements(const Reduction& reduction, const T
   return statements;
 }
 
-// The mean of integers from an exact sum, rounded towards zero. Numbers of 64 bits are split into
-// quotients and remainders of the count, whose sums do not overflow.
+// The mean of integers from an exact sum, rounded towards zero. 64-bit integers are split into
+// quotients and remainders by the count, whose sums do not overflow.
 Outputs MeanOfIntegers(const NodeContext& context, const Tensor& x, const ReducedAxes& reduced) {
   const int64_t count = ReducedCount(x.dims(), reduced.axes);
   constexpr int64_t kMaxCount = int64_t{1} << 30;  // its square fits 64 bits
@@ -172,8 +173,9 @@ Outputs ReduceBy(NodeContext& context) {
   return Reduce(context, kReduction);
 }
 
-// The position of the greatest (or least) element along an axis: the first one, or the last. A NaN
-// counts as an extreme. MARKS grow towards the element that is wanted among equal ones.
+// The position of the maximum or minimum along an axis: the first one, or the last one with
+// select_last_index. NaN counts as an extreme. MARKS increases towards the selected one among equal
+// elements.
 Outputs ArgExtreme(NodeContext& context, char aggregation) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 0));
@@ -194,7 +196,8 @@ Outputs ArgExtreme(NodeContext& context, char aggregation) {
                    {ReduceStatement("M", aggregation, "X", x.dims(), axes),
                     absl::StrCat("HIT = (", is_extreme, ") ? MARKS : 0"),
                     reduce("BEST", '>', "HIT", x.dims(), axes),
-                    // There is a hit; the minimum tells those who look for ranges.
+                    // BEST is at least 1, so the minimum never takes effect. It lets the compiler
+                    // prove that the position is in range.
                     absl::StrCat("Y = ", Cast(last != 0 ? "BEST - 1"
                                                         : absl::StrCat("min(", size, " - BEST, ",
                                                                        size - 1, ")"),
@@ -206,7 +209,7 @@ Outputs ArgMax(NodeContext& context) { return ArgExtreme(context, '>'); }
 
 Outputs ArgMin(NodeContext& context) { return ArgExtreme(context, '<'); }
 
-// Operand 1 is the axis.
+// A running sum or product along the axis in operand 1.
 Outputs Running(NodeContext& context, absl::string_view function) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.HostInt(1));
@@ -223,7 +226,7 @@ Outputs CumSum(NodeContext& context) { return Running(context, "cumsum"); }
 
 Outputs CumProd(NodeContext& context) { return Running(context, "cumprod"); }
 
-// Axes were an attribute first.
+// Older forms have the axes as an attribute.
 constexpr OperatorRow ByAttribute(absl::string_view name, Handler handler) {
   return {name, 1, {1, 1}, handler, nullptr, AxesToOperand};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over regions of images that are data: RoiAlign and MaxRoiPool.
+// Pooling over image regions that are operands: RoiAlign and MaxRoiPool.
 #include <algorithm>
 #include <cmath>
 
@@ -19,19 +19,19 @@ using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
 using Sizes = std::vector<int64_t>;
 using api::Tensor;
 
-// Elements or samples of a bin along one axis; more are refused.
+// Maximum elements or samples of a bin along one axis.
 constexpr int64_t kMaxBin = int64_t{1} << 16;
 
 struct Bins {
-  int64_t height = 0;  // how many
+  int64_t height = 0;  // number of bins
   int64_t width = 0;
   float scale = 1;  // from the regions' coordinates to elements
 
   Sizes Dims(int64_t regions, int64_t channels) const { return {regions, channels, height, width}; }
 };
 
-// X [batch, channels, height, width] and regions [regions, columns]: the dims of the result, which
-// may be empty.
+// The dims of the result for X [batch, channels, height, width] and regions [regions, columns]. The
+// result may be empty.
 absl::StatusOr<Sizes> ResultDims(const NodeContext& context, const Bins& bins, int64_t columns) {
   const Tensor& x = context.input(0);
   const Tensor& regions = context.input(1);
@@ -57,9 +57,9 @@ Outputs Zeros(const NodeContext& context, DataType type, const Sizes& dims) {
   return std::vector<Tensor>{std::move(zeros)};
 }
 
-// READ [regions, height, width, rows, columns, channels]: for each bin the elements at PY [regions,
-// height, 1, rows, 1] and PX [regions, 1, width, 1, columns] of the image IMAGE [regions, 1, 1, 1,
-// 1]; zeros where INSIDE is false.
+// Adds READ [regions, height, width, rows, columns, channels], the elements of each bin, or zeros
+// where INSIDE is false. PY [regions, height, 1, rows, 1] and PX [regions, 1, width, 1, columns]
+// are their positions in the image IMAGE [regions, 1, 1, 1, 1].
 void AddBinElements(const Tensor& x, TileBuilder* text) {
   const Sizes& d = x.dims();
   const int64_t places = d[2] * d[3];
@@ -73,7 +73,7 @@ void AddBinElements(const Tensor& x, TileBuilder* text) {
 
 struct Alignment {
   Bins bins;
-  int64_t sampling_ratio = 0;  // samples of a bin along each axis; 0: as many as it has elements
+  int64_t sampling_ratio = 0;  // samples of a bin along each axis; 0: one per element
   bool is_half_pixel = true;
   bool is_max = false;
 
@@ -107,8 +107,8 @@ absl::StatusOr<Alignment> ReadAlignment(NodeContext& context) {
   return a;
 }
 
-// How many samples the bins of each region have along an axis, in the precision of T as they are
-// specified; not positive for regions turned inside out.
+// The number of samples in the bins of each region along an axis, computed in the precision of T as
+// the standard specifies. Not positive for regions with exchanged corners.
 template <class T>
 std::vector<double> SampleCounts(const HostTensor& regions, const Alignment& a, int64_t axis) {
   std::vector<double> counts;
@@ -126,11 +126,11 @@ std::vector<double> SampleCounts(const HostTensor& regions, const Alignment& a, 
 }
 
 struct Samples {
-  Tensor numbers[2];  // 0, 1, 2 … up to the most any bin has along y, along x
-  Tensor counts[2];   // of each region [regions]
+  Tensor numbers[2];  // 0, 1, 2 … up to the maximum count of any bin along y, along x
+  Tensor counts[2];   // per region [regions]
 };
 
-// The regions decide how many samples there are, and so the sizes of what is computed.
+// Sample counts from the regions. They decide the sizes of the following tensors.
 absl::StatusOr<Samples> AdaptiveSamples(NodeContext& context, const Alignment& a) {
   const auto count = [a](absl::Span<const HostTensor> operands) -> HostTensors {
     std::vector<HostTensor> results;
@@ -164,9 +164,10 @@ Samples FixedSamples(int64_t regions, int64_t ratio) {
   return {{numbers, numbers}, {count, count}};
 }
 
-// Along one axis, for the two neighbours of each sample of bins p of regions r: PLACE, WEIGHT and
-// INSIDE [r, p, 2 * samples]; INSIDE is false and the weight 0 for samples more than one element
-// outside. THERE [r, 1, 2 * samples]: whether the region has that many samples.
+// Adds values along one axis for the two elements adjacent to each sample, for bins p of regions r.
+// - PLACE, WEIGHT and INSIDE are [r, p, 2 * samples]. Samples more than one element outside have
+//   weight 0 and INSIDE false.
+// - THERE [r, 1, 2 * samples] is true if the region has that sample.
 void AddSamplesAlong(const char* a, const Alignment& how, int64_t size, int64_t bins, int64_t low,
                      const Samples& samples, TileBuilder* text) {
   const size_t axis = low == 1 ? 0 : 1;
@@ -214,8 +215,8 @@ void AddSamplesAlong(const char* a, const Alignment& how, int64_t size, int64_t 
   text->Add("THERE", a, " = ", ReshapeCall(absl::StrCat("SIDES", a), {regions, 1, 2 * count}));
 }
 
-// O from READ and WEIGHTS [regions, height, width, a, b]: the mean over samples, or the greatest
-// weighed neighbour.
+// Adds O, computed from READ and WEIGHTS [regions, height, width, a, b]: the mean over samples, or
+// the maximum of the weighted elements.
 void AddPooling(const Alignment& how, const Sizes& dims, int64_t a, int64_t b, TileBuilder* text) {
   const std::string target = Write("POOLED", {"r", "c", "p", "q"}, dims);
   const std::string rows = ReshapeCall("COUNTSY", {dims[0], 1, 1, 1});
@@ -232,7 +233,7 @@ void AddPooling(const Alignment& how, const Sizes& dims, int64_t a, int64_t b, T
   text->Add("O = (", rows, " > 0 && ", columns, " > 0) ? POOLED : 0.0");
 }
 
-// X, regions [regions, 4] as x1, y1, x2, y2, and the image of each.
+// Operands: X, regions [regions, 4] as x1, y1, x2, y2, and the image of each region.
 Outputs RoiAlign(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Alignment how, ReadAlignment(context));
@@ -275,12 +276,12 @@ Outputs RoiAlign(NodeContext& context) {
 
 // --- MaxRoiPool
 
-// The elements of the bins along one axis: [first, last) of each.
+// The elements [first, last) of each bin along one axis.
 struct Spans {
   std::vector<std::pair<int64_t, int64_t>> bins;  // of all regions
   int64_t longest = 1;
 
-  // The elements of each bin in a row, -1 behind them.
+  // The elements of each bin in a row, padded with -1.
   absl::StatusOr<HostTensor> Table(int64_t regions, int64_t count) const {
     TARTAN_RETURN_IF_ERROR(CheckTable({regions, count, longest}));
     std::vector<int32_t> places;
@@ -293,8 +294,8 @@ struct Spans {
   }
 };
 
-// Regions [regions, 5] as image, x1, y1, x2, y2: corners are rounded and belong to the region; bins
-// overlap where they do not divide it.
+// Regions are [regions, 5]: image, x1, y1, x2, y2. Corners are rounded and belong to the region.
+// Bins overlap if they do not divide it evenly.
 Spans BinSpans(const HostTensor& regions, int64_t low, int64_t count, float scale, int64_t size) {
   Spans spans;
   // A region that is no number has no elements.
@@ -319,7 +320,7 @@ Spans BinSpans(const HostTensor& regions, int64_t low, int64_t count, float scal
   return spans;
 }
 
-// Which elements are in a bin is decided on the host: the operator has no gradient towards regions.
+// The host decides which elements are in a bin: the operator has no gradient by the regions.
 Outputs MaxRoiPool(NodeContext& context) {
   const Tensor& x = context.input(0);
   Bins bins;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize and Upsample: interpolation along one axis after the other. Coordinates and weights are
-// computed here, from the sizes; the device gathers and weighs.
+// computed at import from the sizes; the device gathers elements and applies the weights.
 #include <algorithm>
 #include <cmath>
 
@@ -18,10 +18,10 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// The weights of an axis are made on the host.
+// Maximum size of an axis, whose weights are computed on the host.
 constexpr int64_t kMaxAxis = int64_t{1} << 22;
 
-// What happens to each axis of the operand.
+// The resizing of each axis of the operand.
 struct Plan {
   ResizeOptions options;
   std::vector<ResizeAxis> axes;
@@ -49,7 +49,7 @@ absl::StatusOr<ResizeOptions> ReadOptions(NodeContext& context) {
   return options;
 }
 
-// Which axes operands and attributes speak of, in their order.
+// The axes to which operands and attributes refer, in their order.
 absl::StatusOr<std::vector<int64_t>> NamedAxes(NodeContext& context) {
   const int64_t rank = context.input(0).rank();
   std::vector<int64_t> axes;
@@ -65,7 +65,8 @@ absl::Status CheckCount(absl::string_view what, size_t got, size_t expected) {
   return Invalid(got, " ", what, " for ", expected, " axes");
 }
 
-// Far beyond all sizes; positions on a longer axis would be no whole numbers.
+// Maximum length_resized of an axis: far larger than any size. Positions on a longer axis would not
+// be exact integers.
 constexpr int64_t kMaxLength = 1'000'000'000'000;
 
 absl::Status SetScale(const math::Rational& scale, ResizeAxis* axis) {
@@ -77,12 +78,13 @@ absl::Status SetScale(const math::Rational& scale, ResizeAxis* axis) {
 
 absl::Status ApplyScale(float scale, ResizeAxis* axis) {
   if (!(scale > 0) || !std::isfinite(scale)) return Invalid("a scale is ", scale);
-  // Far beyond all sizes, and far below what leaves an element.
+  // kMaxScale: far larger than any size; its inverse is far smaller than any scale that leaves an
+  // element.
   constexpr float kMaxScale = 1e12F;
   if (scale > kMaxScale) return Invalid("scale ", scale, " is too large");
   const math::Rational fraction = SimplestFraction(std::max(scale, 1 / kMaxScale));
   TARTAN_RETURN_IF_ERROR(SetScale(fraction, axis));
-  // The standard's shape inference multiplies in float32: 0.7 of 10 elements are 7.
+  // The standard's shape inference multiplies in float32: 0.7 times 10 elements gives 7.
   constexpr int64_t kExactInFloat = int64_t{1} << 24;
   const bool is_exact = axis->size < kExactInFloat && axis->length() < kExactInFloat;
   axis->new_size = is_exact ? static_cast<int64_t>(static_cast<float>(axis->size) * scale)
@@ -99,7 +101,8 @@ absl::Status ApplyScales(const std::vector<float>& scales, const std::vector<int
   return absl::OkStatus();
 }
 
-// With a policy other than stretch all axes get one scale, the least or greatest of those wanted.
+// With a policy other than stretch all axes get one scale, the minimum or maximum of the requested
+// scales.
 absl::Status ApplySizes(const std::vector<int64_t>& sizes, const std::vector<int64_t>& axes,
                         const std::string& policy, Plan* plan) {
   TARTAN_RETURN_IF_ERROR(CheckCount("sizes", sizes.size(), axes.size()));
@@ -141,7 +144,7 @@ absl::Status ReadRegion(NodeContext& context, const std::vector<int64_t>& axes, 
   std::vector<math::Rational> region;
   for (const double bound : value.ToDoubles()) {
     if (!(std::abs(bound) <= kMaxLength)) return Invalid("a bound of the region is ", bound);
-    // Nothing can be seen of parts so small.
+    // Smaller bounds have no visible effect.
     constexpr double kSmallest = 1e-15;
     const bool is_none = std::abs(bound) < kSmallest;
     region.push_back(is_none ? math::Rational(0) : SimplestFraction(static_cast<float>(bound)));
@@ -178,7 +181,7 @@ absl::StatusOr<Plan> ReadPlan(NodeContext& context, int scales, int sizes) {
   return plan;
 }
 
-// Whole-number enlargement repeats elements, which costs nothing as a view.
+// An integer scale repeats elements, as a view without a copy.
 absl::StatusOr<Tensor> Repeat(const NodeContext& context, const Tensor& x, size_t axis,
                               int64_t times) {
   std::vector<int64_t> narrow = x.dims();
@@ -231,7 +234,7 @@ absl::StatusOr<Tensor> Interpolate(const NodeContext& context, const Tensor& x, 
   return context.ApplyOne(TileFunction(names, "Y", {absl::StrCat("Y = ", sum)}), operands);
 }
 
-// Puts the extrapolation value where `inside` is 0.
+// Writes the extrapolation value where `inside` is 0.
 absl::StatusOr<Tensor> Extrapolate(const NodeContext& context, const Tensor& x, size_t axis,
                                    const std::vector<double>& inside, double value) {
   const Tensor mask = AlongAxis(DataType::kBool, inside, axis, x.rank());
@@ -257,7 +260,7 @@ Outputs ResizeBy(NodeContext& context, const Plan& plan) {
     if (axis.new_size > kMaxAxis) {
       return absl::ResourceExhaustedError(absl::StrCat("an axis of ", axis.new_size, " elements"));
     }
-    // Antialiasing reads as many elements as the axis shrinks by, and more.
+    // Antialiasing reads more elements than the factor by which the axis shrinks.
     constexpr int64_t kMaxShrinking = 1000;
     if (plan.options.antialias && axis.scale < math::Rational(1, kMaxShrinking)) {
       return absl::ResourceExhaustedError(absl::StrCat("antialiasing where an axis shrinks to ",
@@ -274,13 +277,13 @@ Outputs ResizeBy(NodeContext& context, const Plan& plan) {
   return std::vector<Tensor>{x};
 }
 
-// X, region, scales, sizes.
+// Operands: X, region, scales, sizes.
 Outputs Resize(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(context, 2, 3));
   return ResizeBy(context, plan);
 }
 
-// X, scales: Upsample, and Resize of opset 10.
+// Operands: X, scales. For Upsample, and Resize of opset 10.
 Outputs Upsample(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(context, 1, -1));
   return ResizeBy(context, plan);

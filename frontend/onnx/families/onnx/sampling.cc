@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling images at positions that are data: GridSample, the grids it takes, and convolutions
-// whose windows are deformed.
+// Sampling of images at computed positions: GridSample, AffineGrid and DeformConv.
 #include <functional>
 #include <numeric>
 
@@ -24,7 +23,7 @@ int64_t Product(absl::Span<const int64_t> dims) {
   return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
 }
 
-// {a, b, c …} for "a batch, b channels and these sizes".
+// Concatenates sizes, such as {batch, channels} and spatial sizes.
 Sizes Joined(Sizes front, absl::Span<const int64_t> back) {
   front.insert(front.end(), back.begin(), back.end());
   return front;
@@ -53,14 +52,14 @@ absl::StatusOr<Outside> ReadOutside(NodeContext& context) {
   return Invalid("attribute 'padding_mode': expected zeros, border or reflection, got ", mode);
 }
 
-// Integers are interpolated as floats that hold them.
+// Integers are interpolated in a float type that represents them exactly.
 DataType InterpolationType(DataType type) {
   if (IsFloat(type)) return type;
   return ByteWidth(type) > 2 ? DataType::kFloat64 : DataType::kFloat32;
 }
 
-// X [batch, channels, sizes …], grid [batch, points …, axes]: coordinates from -1 to 1, the last
-// axis first.
+// X is [batch, channels, sizes …], the grid [batch, points …, axes]: coordinates from -1 to 1, the
+// last axis first.
 Outputs GridSample(NodeContext& context) {
   const Tensor& x = context.input(0);
   const Tensor& grid = context.input(1);
@@ -111,7 +110,7 @@ Outputs GridSample(NodeContext& context) {
 
 // --- AffineGrid
 
-// The coordinates from -1 to 1 of the elements of an axis; the middle for a single one.
+// The coordinates from -1 to 1 of the elements of an axis; 0 for a single one.
 std::vector<double> AxisCoordinates(int64_t size, bool ends_at_centers) {
   std::vector<double> coordinates;
   for (int64_t i = 0; i < size; ++i) {
@@ -123,7 +122,8 @@ std::vector<double> AxisCoordinates(int64_t size, bool ends_at_centers) {
   return coordinates;
 }
 
-// theta [batch, axes, axes + 1] times (…, y, x, 1) for each place of an image of the given size.
+// Multiplies theta [batch, axes, axes + 1] by (…, y, x, 1) for each position of an image of the
+// given size.
 Outputs AffineGrid(NodeContext& context) {
   const Tensor& theta = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Sizes size, context.HostInts(1));
@@ -148,7 +148,7 @@ Outputs AffineGrid(NodeContext& context) {
       absl::StrAppend(&sum, factor);
       break;
     }
-    // Column 0 goes with the last axis.
+    // Column 0 belongs to the last axis.
     const size_t axis = static_cast<size_t>(axes - 1 - j);
     Sizes along(static_cast<size_t>(j) + 2, 1);
     along[0] = places[axis];
@@ -167,7 +167,7 @@ Outputs AffineGrid(NodeContext& context) {
 struct Deformed {
   Convolution convolution;
   int64_t offset_groups = 1;
-  int64_t kernel = 0;  // elements of one
+  int64_t kernel = 0;  // elements of one kernel
   int64_t points = 0;  // outputs of one channel
 
   const SlidingWindow& window() const { return convolution.window; }
@@ -204,8 +204,7 @@ absl::StatusOr<Deformed> ReadDeformed(NodeContext& context) {
   return d;
 }
 
-// Where kernel element k reads for output p along `axis` when nothing is deformed: [kernel,
-// points].
+// The undeformed position that kernel element k reads for output p along `axis`: [kernel, points].
 Tensor WindowPositions(const Deformed& d, size_t axis, DataType type) {
   const SlidingWindow& window = d.window();
   const Sizes kernel_strides = RowMajorStrides(window.kernel);
@@ -223,7 +222,8 @@ Tensor WindowPositions(const Deformed& d, size_t axis, DataType type) {
   return ConstantOf(type, positions, {d.kernel, d.points});
 }
 
-// Y from SAMPLES [batch, channels, kernel, points], what the deformed windows read.
+// Adds Y, the convolution of SAMPLES [batch, channels, kernel, points], which are the elements at
+// the deformed positions.
 void AddConvolution(const NodeContext& context, const Deformed& d, TileBuilder* text) {
   const Convolution& c = d.convolution;
   const int64_t batch = c.batch;
@@ -246,10 +246,10 @@ void AddConvolution(const NodeContext& context, const Deformed& d, TileBuilder* 
     text->AddOperand("B", context.input(3));
     absl::StrAppend(&sum, " + ", PerChannel("B", c.outputs(), d.window().rank()));
   }
-  text->Add("Y = ", Cast(sum, context.input(0).type()));  // positions are of wider floats
+  text->Add("Y = ", Cast(sum, context.input(0).type()));  // positions have a wider float type
 }
 
-// X, weights, offsets [batch, offset groups * kernel * axes, points …], bias, mask.
+// Operands: X, weights, offsets [batch, offset groups * kernel * axes, points …], bias, mask.
 Outputs DeformConv(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Deformed d, ReadDeformed(context));

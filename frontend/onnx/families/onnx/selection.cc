@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picking elements by rank, by mask or by position, and the masks themselves.
+// Selection of elements by rank, mask or position, and mask operators: TopK, Compress, NonZero,
+// OneHot, Trilu.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -16,8 +17,8 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// The k first of a sorted axis and their positions; of equal elements the earlier comes first. NaN
-// is the greatest, as for ArgMax.
+// The first k elements in sorted order along an axis, and their positions. Equal elements keep
+// their order. NaN ranks above all numbers, as for ArgMax.
 Outputs TopK(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
@@ -29,7 +30,7 @@ Outputs TopK(NodeContext& context) {
     return Invalid("k ", k, " is not between 0 and the size of axis ", axis, " of ",
                    x.shape().ToString());
   }
-  // All of them where k is 0: a count of 0 says so.
+  // A count of 0 means all elements, so k = 0 takes an empty slice afterwards.
   const std::string order = absl::StrCat("function (X) -> (I) { I = argsort(X, ", axis, ", ",
                                          largest != 0 ? 1 : 0, ", ", k, "); }");
   TARTAN_ASSIGN_OR_RETURN(Tensor positions, context.ApplyOne(order, {x}));
@@ -48,7 +49,7 @@ Outputs TopK(NodeContext& context) {
 
 using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
 
-// Positions of elements that are not 0, flat.
+// Flat positions of elements that are not 0.
 std::vector<int64_t> FindNonZero(const HostTensor& x) {
   std::vector<int64_t> found;
   for (int64_t i = 0; i < x.element_count(); ++i) {
@@ -57,7 +58,7 @@ std::vector<int64_t> FindNonZero(const HostTensor& x) {
   return found;
 }
 
-// How many elements are left depends on the condition. Without an axis the operand is flat.
+// The condition decides the number of elements. Without an axis the operand is flattened.
 Outputs Compress(NodeContext& context) {
   Tensor x = context.input(0);
   int64_t axis = 0;
@@ -96,7 +97,8 @@ Outputs NonZero(NodeContext& context) {
   return context.RunOnHost({context.input(0)}, find);
 }
 
-// Indices, depth, values (off, on): a new axis of size depth that is on where the index says.
+// Operands: indices, depth, values (off, on). The result has a new axis of size depth, with the on
+// value at the index.
 Outputs OneHot(NodeContext& context) {
   const Tensor& indices = context.input(0);
   const Tensor& values = context.input(2);
@@ -132,7 +134,7 @@ Outputs Trilu(NodeContext& context) {
   if (context.HasInput(1)) {
     TARTAN_ASSIGN_OR_RETURN(k, context.HostInt(1));
   }
-  // Beyond the corners all k are alike; within 32 bits, as the coordinates are.
+  // Past the corners all k give the same result; k stays within 32 bits, as coordinates do.
   const int64_t most = int64_t{1} << 30;
   k = std::min(std::max(k, -most), most);
   const std::string value =

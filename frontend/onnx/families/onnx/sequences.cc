@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences and optionals: lists of values while a model is imported; nothing of them reaches a
-// device.
+// Operators of sequences and optionals. Both exist only during import, as lists of values; devices
+// see their tensors.
 #include <algorithm>
 #include <optional>
 
@@ -25,14 +25,14 @@ absl::StatusOr<std::vector<Value>> SequenceOperand(const NodeContext& context, i
   return Invalid("operand ", i, " is no sequence");
 }
 
-// Sequences hold tensors; those of sequences would double with each node.
+// Sequences must hold tensors: nested sequences could double in size with each node.
 absl::Status CheckElements(absl::Span<const Value> elements) {
   const bool fits = std::all_of(elements.begin(), elements.end(),
                                 [](const Value& element) { return element.is_tensor(); });
   return fits ? absl::OkStatus() : Invalid("an element of a sequence is no tensor");
 }
 
-// The position in operand `i`, from 0; those below 0 count from the end.
+// The position in operand `i`, counted from 0; negative ones count from the end.
 absl::StatusOr<size_t> Position(NodeContext& context, int i, size_t size, size_t end) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t position, context.HostInt(i));
   const int64_t count = static_cast<int64_t>(size);
@@ -55,7 +55,7 @@ Values SequenceAt(NodeContext& context) {
   return One(elements[position]);
 }
 
-// The operand that is absent means the end.
+// Without operand 2 the element is appended.
 Values SequenceInsert(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(std::vector<Value> elements, SequenceOperand(context, 0));
   size_t position = elements.size();
@@ -89,8 +89,8 @@ absl::StatusOr<Tensor> WithAxis(const NodeContext& context, const Tensor& x, int
   return Reshape(context, x, dims);
 }
 
-// All elements have one type, one rank and, but along `joined` where that is no new axis, one
-// size along each axis.
+// Elements must have the same type, rank and sizes, except along `joined`, which is absent for a
+// new axis.
 absl::Status CheckJoined(absl::Span<const Tensor> elements, std::optional<size_t> joined) {
   for (const Tensor& element : elements) {
     const std::vector<int64_t>& expected = elements[0].dims();
@@ -104,7 +104,7 @@ absl::Status CheckJoined(absl::Span<const Tensor> elements, std::optional<size_t
   return absl::OkStatus();
 }
 
-// Joins the elements along an axis, which is new where new_axis is 1.
+// Concatenates the elements along an axis, or stacks them along a new one with new_axis = 1.
 Values ConcatFromSequence(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> elements, SequenceOperand(context, 0));
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis"));
@@ -135,7 +135,7 @@ Values ConcatFromSequence(NodeContext& context) {
   return One(elements[0].With(std::move(joined)));
 }
 
-// Sizes of the parts along an axis of `size`: operand 1 is one size for all, or one for each.
+// Sizes of the parts along an axis of `size`: operand 1 is one size for all, or one per part.
 absl::StatusOr<std::vector<int64_t>> PartSizes(NodeContext& context, int64_t size) {
   constexpr int64_t kMaxParts = 1 << 14;
   const auto too_many = [](int64_t parts) {
@@ -188,7 +188,7 @@ Values SplitToSequence(NodeContext& context) {
   return One(Value::Sequence(std::move(parts)));
 }
 
-// The body for each element; operands that are no sequences are the same for all.
+// Imports the body once per element; operands that are not sequences are passed to every call.
 Values SequenceMap(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> first, SequenceOperand(context, 0));
   TARTAN_ASSIGN_OR_RETURN(const GraphProto* body, context.Graph("body"));
@@ -213,7 +213,7 @@ Values SequenceMap(NodeContext& context) {
   return sequences;
 }
 
-// An optional is what it holds, or nothing.
+// An optional is represented by its value, or by Nothing.
 Values Optional(NodeContext& context) { return One(context.value(0)); }
 
 Values OptionalGetElement(NodeContext& context) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that leave the elements in their order: other sizes, or nothing at all.
+// Operators that keep the elements and their order: Reshape, Flatten, Squeeze, Unsqueeze and the
+// like.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -25,7 +26,7 @@ int64_t Product(absl::Span<const int64_t> dims) {
   return product;
 }
 
-// In `dims` 0 copies the size of the operand (unless allowzero) and one -1 stands for what is left.
+// A 0 in `dims` copies the size of the operand (unless allowzero), and one -1 is inferred.
 Outputs ReshapeOperator(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, context.HostInts(1));
@@ -57,7 +58,7 @@ Outputs ReshapeOperator(NodeContext& context) {
   return One(Reshape(context, x, dims));
 }
 
-// A matrix of everything before `axis` by everything from it on.
+// A matrix: the dimensions before `axis` become rows, the others columns.
 Outputs Flatten(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 1));
@@ -71,7 +72,7 @@ Outputs Flatten(NodeContext& context) {
                       Product(dims.subspan(static_cast<size_t>(axis)))}));
 }
 
-// Without axes every size of 1 goes.
+// Without axes every size of 1 is dropped.
 Outputs Squeeze(NodeContext& context) {
   const Tensor& x = context.input(0);
   std::vector<int64_t> axes;
@@ -89,7 +90,7 @@ Outputs Squeeze(NodeContext& context) {
   return One(Reshape(context, x, dims));
 }
 
-// Axes are those of the result.
+// The axes are those of the result.
 Outputs Unsqueeze(NodeContext& context) {
   if (!context.HasInput(1)) return Invalid("the axes are missing");
   const Tensor& x = context.input(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and its relatives.
+// Softmax, LogSoftmax and Hardmax.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +17,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using Axes = std::vector<int64_t>;
 
-// From opset 13 on one axis; before, all axes from the given one on together.
+// From opset 13 on there is one axis. Before, all axes from the given one on are reduced together.
 absl::StatusOr<Axes> ReadAxes(const NodeContext& context) {
   const bool is_one = context.opset() >= 13;
   const int64_t rank = context.input(0).rank();
@@ -27,14 +27,14 @@ absl::StatusOr<Axes> ReadAxes(const NodeContext& context) {
   return is_one ? Axes{axis} : AxesFrom(axis, rank);
 }
 
-// Greatest element first, so that no exponential overflows.
+// Subtracts the maximum first, so that no exponential overflows.
 std::vector<std::string> ExponentialStatements(const api::Tensor& x, const Axes& axes) {
   return {ReduceStatement("M", '>', "X", x.dims(), axes), "D = X - M", "E = exp(D)",
           ReduceStatement("S", '+', "E", x.dims(), axes)};
 }
 
-// The derivative by `rule` is one of the result: nothing else need be kept, and no gradient goes by
-// way of the greatest element, which does not matter.
+// Applies `result` with the derivative `rule`, a function of the result: training keeps no other
+// tensor. The gradient ignores the maximum, which does not change the result.
 Outputs WithDerivative(NodeContext& context, const Axes& axes, absl::string_view result,
                        const std::vector<std::string>& rule) {
   std::vector<std::string> statements = ExponentialStatements(context.input(0), axes);
@@ -44,7 +44,7 @@ Outputs WithDerivative(NodeContext& context, const Axes& axes, absl::string_view
                                     absl::StrJoin(rule, ";\n  "), ";\n}\n"));
 }
 
-// Elements of a cache that are not there yet get no weight.
+// Masks cache positions past the current length with -infinity (decoding_mode.h).
 absl::Status LeaveOutFreeRoom(const Axes& axes, NodeContext* context) {
   const DecodingMode* mode = context->decoding();
   const api::Tensor& x = context->input(0);
@@ -82,8 +82,8 @@ Outputs LogSoftmax(NodeContext& context) {
       {ReduceStatement("T", '+', "DY", context.input(0).dims(), axes), "DX = DY - exp(Y) * T"});
 }
 
-// 1 at the first maximum, 0 elsewhere. MARKS falls along the axes, so that the first maximum
-// carries the greatest mark.
+// 1 at the first maximum, 0 elsewhere. MARKS decreases along the axes, so that the first maximum
+// has the largest mark.
 Outputs Hardmax(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
   const api::Tensor& x = context.input(0);

@@ -18,19 +18,19 @@ using Sizes = std::vector<int64_t>;
 using api::Tensor;
 
 constexpr double kTau = 6.283185307179586476925;
-// Up to here a transform is one contraction.
+// Maximum length of a transform that is one contraction (empirical).
 constexpr int64_t kDense = 512;
 constexpr int64_t kMaxLength = int64_t{1} << 22;
 
-// A complex number as the 2 x 2 matrix that multiplies by it: element [p, q] is what part p of the
-// other factor adds to part q of the product.
+// A complex factor as a 2 x 2 matrix: element [p, q] maps part p of the other factor to part q of
+// the result.
 double PartOf(double real, double imaginary, int64_t p, int64_t q) {
   if (p == q) return real;
   return p == 0 ? imaginary : -imaginary;
 }
 
-// The twiddle factor exp(sign * 2 pi i * index / period) times `scale`, its products as in PartOf,
-// appended for p < parts_in, q < parts_out.
+// Appends the matrix of PartOf for the twiddle factor exp(sign * 2 pi i * index / period) * scale,
+// for p < parts_in, q < parts_out.
 void AppendTwiddle(double sign, int64_t index, int64_t period, double scale, int64_t parts_in,
                    int64_t parts_out, std::vector<double>* values) {
   const double angle = kTau * static_cast<double>(index % period) / static_cast<double>(period);
@@ -41,10 +41,11 @@ void AppendTwiddle(double sign, int64_t index, int64_t period, double scale, int
   }
 }
 
-// Tensors here are [outer, elements, inner, parts]: parts 1 for real, 2 for complex numbers.
+// The parameters of a transform of tensors [outer, elements, inner, parts], with 1 part for real
+// and 2 for complex numbers.
 struct Transform {
   int64_t length = 0;
-  double sign = -1;  // 1 backwards
+  double sign = -1;  // 1 for the inverse transform
   double scale = 1;
   DataType type = DataType::kFloat32;  // of tables
 };
@@ -58,8 +59,8 @@ absl::StatusOr<Tensor> Contract(const NodeContext& context, const Tensor& x, con
       {x, table});
 }
 
-// Each element times a complex number of its own, T [elements, parts, 2]; elements of the result
-// without one are 0.
+// Multiplies each element by its complex number in T [elements, parts, 2]. Result elements without
+// one are 0.
 absl::StatusOr<Tensor> Multiply(const NodeContext& context, const Tensor& x, const Tensor& table,
                                 int64_t elements) {
   return context.ApplyOne(
@@ -68,7 +69,7 @@ absl::StatusOr<Tensor> Multiply(const NodeContext& context, const Tensor& x, con
       {x, table});
 }
 
-// The first `elements`, zeros behind the last one, with `parts` parts.
+// The first `elements` elements, padded with zeros, with `parts` parts.
 absl::StatusOr<Tensor> Fit(const NodeContext& context, const Tensor& x, int64_t elements,
                            int64_t parts) {
   if (x.dims()[1] == elements && x.dims()[3] == parts) return x;
@@ -94,8 +95,8 @@ absl::StatusOr<Tensor> DenseTransform(const NodeContext& context, const Tensor& 
 absl::StatusOr<Tensor> FullTransform(const NodeContext& context, const Tensor& x,
                                      const Transform& how);
 
-// length = a * b. With n = b * n1 + n2 and k = k1 + a * k2 (Cooley and Tukey): transforms of length
-// a over n1, twiddle factors of n2 * k1, transforms of length b over n2.
+// Cooley-Tukey for length = a * b. With n = b * n1 + n2 and k = k1 + a * k2: transforms of length a
+// over n1, twiddle factors of n2 * k1, transforms of length b over n2.
 absl::StatusOr<Tensor> SplitTransform(const NodeContext& context, const Tensor& x,
                                       const Transform& how, int64_t a) {
   const int64_t b = how.length / a;
@@ -134,8 +135,8 @@ Tensor Chirp(const Transform& how, double scale) {
   return ConstantOf(how.type, table, {how.length, 2, 2});
 }
 
-// A prime length. As 2nk = n^2 + k^2 - (k - n)^2, the transform is a convolution with a chirp
-// (Bluestein), which transforms of a power of two do.
+// Bluestein's algorithm for a prime length. As 2nk = n^2 + k^2 - (k - n)^2, the transform is a
+// convolution with a chirp, which is computed by transforms of a power of two.
 absl::StatusOr<Tensor> ChirpTransform(const NodeContext& context, const Tensor& x,
                                       const Transform& how) {
   int64_t size = 1;
@@ -152,7 +153,7 @@ absl::StatusOr<Tensor> ChirpTransform(const NodeContext& context, const Tensor& 
   TARTAN_ASSIGN_OR_RETURN(
       const Tensor kernel,
       FullTransform(context, ConstantOf(how.type, chirp, {1, size, 1, 2}), power));
-  // The kernel's numbers as matrices that multiply by them.
+  // The kernel's numbers as 2 x 2 matrices.
   const std::vector<double> matrix = {1, 0, 0, 1, 0, 1, -1, 0};
   TARTAN_ASSIGN_OR_RETURN(
       const Tensor factors,
@@ -168,7 +169,7 @@ absl::StatusOr<Tensor> ChirpTransform(const NodeContext& context, const Tensor& 
   return Multiply(context, convolved, Chirp(how, scale), how.length);
 }
 
-// Of complex `x` with how.length elements, every bin.
+// All bins of the transform of complex `x` with how.length elements.
 absl::StatusOr<Tensor> FullTransform(const NodeContext& context, const Tensor& x,
                                      const Transform& how) {
   if (how.length <= kDense) return DenseTransform(context, x, how, how.length);
@@ -189,7 +190,7 @@ absl::StatusOr<Tensor> Spectrum(const NodeContext& context, const Tensor& x, con
   return Fit(context, full, bins, 2);
 }
 
-// The real signal whose spectrum begins with `x`: the other bins are conjugates of these.
+// The real signal whose spectrum begins with `x`; the other bins are the complex conjugates.
 absl::StatusOr<Tensor> RealSignal(const NodeContext& context, const Tensor& x,
                                   const Transform& how) {
   const int64_t bins = how.length / 2 + 1;
@@ -221,7 +222,7 @@ absl::StatusOr<Tensor> RealSignal(const NodeContext& context, const Tensor& x,
 
 // --- DFT
 
-// `x` as [outer, elements, inner, parts] by `axis`.
+// `x` as [outer, elements, inner, parts] around `axis`.
 absl::StatusOr<Tensor> AroundAxis(const NodeContext& context, const Tensor& x, int64_t axis) {
   Sizes dims = {1, x.dims()[static_cast<size_t>(axis)], 1, x.dims().back()};
   for (int64_t d = 0; d < x.rank() - 1; ++d) {
@@ -243,7 +244,7 @@ absl::Status CheckLength(int64_t length) {
   return absl::ResourceExhaustedError(absl::StrCat("a transform of length ", length));
 }
 
-// An attribute before opset 20, then operand 2.
+// The axis is an attribute before opset 20, then operand 2.
 absl::StatusOr<int64_t> TransformAxis(NodeContext& context) {
   const Tensor& x = context.input(0);
   int64_t axis = -2;
@@ -257,7 +258,7 @@ absl::StatusOr<int64_t> TransformAxis(NodeContext& context) {
   return axis;
 }
 
-// The result in the type of the operand, or zeros where there is nothing to compute.
+// Reshapes the result and converts it to the operand's type.
 Outputs Finish(const NodeContext& context, const absl::StatusOr<Tensor>& result, const Sizes& dims,
                DataType type) {
   if (!result.ok()) return result.status();
@@ -266,7 +267,7 @@ Outputs Finish(const NodeContext& context, const absl::StatusOr<Tensor>& result,
                        {shaped});
 }
 
-// Signal, length, axis.
+// Operands: signal, length, axis.
 Outputs Dft(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_RETURN_IF_ERROR(CheckSignal(x, 2));
@@ -305,7 +306,7 @@ struct Frames {
   int64_t count = 0;
 };
 
-// Signal [batch, elements, parts], step, window, length of a frame.
+// Operands: signal [batch, elements, parts], step, window, length of a frame.
 absl::StatusOr<Frames> ReadFrames(NodeContext& context, const Tensor& x) {
   Frames frames;
   TARTAN_ASSIGN_OR_RETURN(frames.step, context.HostInt(1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of strings. What is said of a string alone becomes a table over the words; operators
-// that make new strings need to know theirs.
+// String operators. Functions of a single string become tables over the list of words. Operators
+// that compute new strings need the values at import.
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using api::Tensor;
 using api::Value;
 using Values = absl::StatusOr<std::vector<Value>>;
 
-// RE2 takes time linear in the text, whatever the pattern.
+// RE2 takes time linear in the text for every pattern.
 Values RegexFullMatch(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ExpectStrings(context, 0));
   TARTAN_ASSIGN_OR_RETURN(const std::string pattern, context.String("pattern"));
@@ -36,11 +36,12 @@ Values RegexFullMatch(NodeContext& context) {
   return std::vector<Value>{Value(std::move(y))};
 }
 
-// Results beyond this are a mistake of the model, or meant to be one.
+// Limits on results; a larger one is an error in the model or an attack.
 constexpr int64_t kMaxStrings = 1 << 22;
 constexpr size_t kMaxCharacters = size_t{1} << 28;
 
-// Position in a tensor of `dims` of element `i` of one of `wide`, to which it broadcasts.
+// The position, in a tensor of `dims`, of element `i` of a tensor of `wide`, to which `dims`
+// broadcasts.
 int64_t BroadcastPosition(int64_t i, const std::vector<int64_t>& wide,
                           const std::vector<int64_t>& dims) {
   int64_t position = 0;
@@ -86,8 +87,8 @@ Values StringConcat(NodeContext& context) {
 
 constexpr absl::string_view kSpaces = " \t\n\v\f\r";
 
-// The parts between runs of white space, which may also stand before and after them. After
-// `most` parts the rest is one more.
+// Splits at white space; leading and trailing white space is ignored. After `most` parts the rest
+// is one more part.
 std::vector<std::string> SplitAtSpaces(absl::string_view text, size_t most) {
   std::vector<std::string> parts;
   for (;;) {
@@ -104,7 +105,7 @@ std::vector<std::string> SplitAtSpaces(absl::string_view text, size_t most) {
   }
 }
 
-// The parts between one delimiter and the next.
+// Splits at each delimiter. After `most` parts the rest is one more part.
 std::vector<std::string> SplitAt(absl::string_view text, const std::string& delimiter,
                                  size_t most) {
   std::vector<std::string> parts;
@@ -119,8 +120,7 @@ std::vector<std::string> SplitAt(absl::string_view text, const std::string& deli
   }
 }
 
-// The parts of each string along a new last dimension, filled up with empty strings, and how many
-// they are.
+// The parts of each string along a new last dimension, padded with empty strings, and their counts.
 Values StringSplit(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string delimiter, context.String("delimiter", ""));
   TARTAN_ASSIGN_OR_RETURN(const int64_t maxsplit, context.Int("maxsplit", -1));
@@ -152,7 +152,7 @@ Values StringSplit(NodeContext& context) {
 
 // --- StringNormalizer
 
-// Strings [C] or [1, C] without the stop words, in upper or lower case; where none is left, one
+// Strings [C] or [1, C] without the stop words, in upper or lower case. An empty result becomes one
 // empty string.
 Values StringNormalizer(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ExpectStrings(context, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TfIdfVectorizer: how often the n-grams of a pool occur in rows of tokens. On the host, where one
-// look into a map per position and length does; a contraction would compare with all of the pool.
+// TfIdfVectorizer counts the n-grams of a pool in rows of tokens. It runs on the host with one map
+// lookup per position and length; a contraction would compare each with the whole pool.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -17,7 +17,7 @@ using api::Tensor;
 using api::Value;
 using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
 
-// Results beyond this size are a mistake of the model.
+// Maximum elements of the result; a larger one is an error in the model.
 constexpr int64_t kMaxResult = int64_t{1} << 26;
 
 using Gram = std::vector<int64_t>;
@@ -29,10 +29,10 @@ struct Counting {
   int64_t longest = 1;
   int64_t most_skipped = 0;
   std::vector<float> weights;  // by coordinate; empty: all are 1
-  bool is_counted = true;      // false: an n-gram is there or not
+  bool is_counted = true;      // false: an n-gram is present or absent
 };
 
-// The tokens of the pool as integers: themselves, or for strings positions in `words`.
+// The tokens of the pool as integers: unchanged, or positions in `words` for strings.
 absl::StatusOr<std::vector<int64_t>> ReadPool(const NodeContext& context,
                                               std::vector<std::string>* words) {
   const bool is_text = context.HasAttribute("pool_strings");
@@ -94,7 +94,7 @@ absl::StatusOr<Counting> ReadCounting(const NodeContext& context,
   }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, context.Ints("ngram_counts"));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> indexes, context.Ints("ngram_indexes"));
-  // No n-gram is longer than those of the pool.
+  // No n-gram is longer than the longest of the pool.
   counting.longest = std::min(counting.longest, static_cast<int64_t>(counts.size()));
   for (int64_t index : indexes) {
     if (index < 0 || index >= kMaxResult) return Invalid("attribute 'ngram_indexes': ", index);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of ai.onnx.preview.training: steps of optimisers, and derivatives of a part of the
-// graph.
+// The operators of ai.onnx.preview.training: optimizer steps and Gradient.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "frontend/api/composer.h"
@@ -19,9 +18,10 @@ using Outputs = absl::StatusOr<std::vector<Tensor>>;
 
 constexpr char kDomain[] = "ai.onnx.preview.training";
 
-// Operands: rate, count of updates, then `kinds` groups of as many tensors each: what is optimised,
-// its gradients, its states. `text` is a Tile function of a rate, a count (both of the tensor's
-// type) and one tensor of each group, whose outputs are the new tensor and its new states.
+// Applies an optimizer to each tensor. The operands are the learning rate, the update count, then
+// `kinds` groups with one tensor each: parameters, gradients, states. `text` is a Tile function of
+// the rate and the count (both of the tensor's type) and one tensor of each group. Its outputs are
+// the new parameter and its new states.
 Outputs ForEach(const NodeContext& context, int kinds, const std::string& text) {
   const int tensors = context.input_count() - 2;
   const int count = tensors / kinds;
@@ -121,7 +121,7 @@ Outputs Momentum(NodeContext& context) {
                                   norm, alpha, beta, step));
 }
 
-// `tensors` as they are when the placeholders have the values of `by`.
+// `tensors` recomputed with the values `by` for the placeholders.
 Outputs WithValues(const NodeContext& context, absl::Span<const Tensor> tensors,
                    absl::Span<const Tensor> placeholders, absl::Span<const Tensor> by) {
   TARTAN_ASSIGN_OR_RETURN(const api::ComposedProgram composed, api::Compose(placeholders, tensors));
@@ -130,8 +130,8 @@ Outputs WithValues(const NodeContext& context, absl::Span<const Tensor> tensors,
   return context.Apply(composed.program.code(), operands);
 }
 
-// The sum of y's elements, as a function of the tensors named in xs and zs, derived by each of xs
-// where they have the values of the operands.
+// The derivatives of the sum of y's elements by each tensor of xs. y is a function of the tensors
+// in xs and zs, which have the values of the operands.
 Outputs Gradient(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(std::vector<std::string> names, context.Strings("xs"));
   const size_t count = names.size();

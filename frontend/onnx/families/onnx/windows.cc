@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of signal processing, constants once their sizes are known: window functions, and the
-// matrix that turns spectra into mel bands.
+// Signal processing tables, which are constants once their sizes are known: window functions, and
+// the mel weight matrix.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 
 constexpr double kTau = 6.283185307179586;
 
-// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), n the length of a period.
+// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), with period n.
 Outputs CosineWindow(NodeContext& context, double a0, double a1, double a2) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t size, context.HostInt(0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t periodic, context.Int("periodic", 1));
@@ -42,7 +42,7 @@ Outputs HammingWindow(NodeContext& context) {
 
 Outputs HannWindow(NodeContext& context) { return CosineWindow(context, 0.5, 0.5, 0); }
 
-// The spectrum bins where the mel bands begin, peak and end: band i has edges i, i + 1, i + 2.
+// The spectrum bins of the mel bands: band i begins, peaks and ends at edges i, i + 1, i + 2.
 std::vector<int64_t> BandEdges(int64_t bands, int64_t length, double rate, double low,
                                double high) {
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
@@ -57,7 +57,7 @@ std::vector<int64_t> BandEdges(int64_t bands, int64_t length, double rate, doubl
   return edges;
 }
 
-// How much spectrum bin `bin` counts in a band: a triangle, or 1 at the peak of one without width.
+// The weight of spectrum bin `bin` in a band: a triangle, or 1 at the peak of a band without width.
 double BandWeight(int64_t bin, int64_t start, int64_t peak, int64_t end) {
   if (start == peak && bin == peak && peak == end) return 1;
   if (bin >= peak && bin < end) {
@@ -68,7 +68,7 @@ double BandWeight(int64_t bin, int64_t start, int64_t peak, int64_t end) {
   return static_cast<double>(bin - start) / static_cast<double>(peak - start);
 }
 
-// Bands, length of the transform, sample rate, lowest and highest frequency.
+// Operands: bands, length of the transform, sample rate, lowest and highest frequency.
 Outputs MelWeightMatrix(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t bands, context.HostInt(0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t length, context.HostInt(1));
