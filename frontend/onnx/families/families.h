@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of each family: one file of this folder's folders each. README.md shows how to add one.
+// Declares the operator rows of each family. Each function is defined in one file below this
+// folder. frontend/onnx/README.md describes how to add one.
 #pragma once
 
 #include "absl/types/span.h"
@@ -61,7 +62,7 @@ absl::Span<const OperatorRow> LegacyOperators();
 absl::Span<const OperatorRow> MicrosoftElementOperators();
 absl::Span<const OperatorRow> MicrosoftExpertOperators();
 absl::Span<const OperatorRow> MicrosoftGateOperators();
-// onnxruntime-training's nodes of training graphs, in Microsoft's domain and in ONNX's.
+// Nodes of training graphs from onnxruntime-training, in Microsoft's domain and in ONNX's.
 absl::Span<const OperatorRow> GradientOperators();
 absl::Span<const OperatorRow> LayerGradientOperators();
 absl::Span<const OperatorRow> UpdateOperators();

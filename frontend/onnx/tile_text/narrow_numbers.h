@@ -11,7 +11,7 @@ namespace tartan::onnx {
 
 // Options for encoding.
 // PowerRounding: rounding to float8e8m0, which has powers of two only. kNearest rounds ties up.
-enum class PowerRounding : uint8_t { kUp, kDown, kNearest };  // nearest: halves up
+enum class PowerRounding : uint8_t { kUp, kDown, kNearest };
 struct Narrowing {
   bool saturate = true;  // false: overflow gives infinity, or NaN in formats without infinity
   PowerRounding powers = PowerRounding::kUp;

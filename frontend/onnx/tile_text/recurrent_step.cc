@@ -42,9 +42,9 @@ int64_t ProductGates(const RecurrentStep& step) {
 // Writes the statements of a step; every value is [batch, hidden] unless stated otherwise.
 class StepWriter {
  public:
-  // With `given_products` the matmuls of the state H with the weights of ProductGates are operands
-  // of the step, and the projection includes the biases. The gradients of weights are then single
-  // matmuls over all steps, and the gradients of biases single sums.
+  // If `given_products` is true, the matmuls of the state H with the weights of ProductGates are
+  // operands of the step, and the projection includes the biases. The gradients of weights are then
+  // single matmuls over all steps, and the gradients of biases single sums.
   StepWriter(const RecurrentStep& step, int64_t batch, bool given_products)
       : step_(step), batch_(batch), given_products_(given_products) {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's operators of attention: heads, masks and caches in their forms, on the attention of
-// attention.h.
+// Microsoft's attention operators. They convert their forms of heads, masks and caches to
+// AttentionCall (attention.h).
 #include "frontend/onnx/tile_text/attention.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// Entry `at` along `axis`, without that axis.
+// Entry `at` along `axis`, which is dropped.
 absl::StatusOr<Tensor> Entry(const NodeContext& context, const Tensor& x, int64_t axis,
                              int64_t at) {
   TARTAN_ASSIGN_OR_RETURN(const Tensor slice, PartOf(context, x, axis, at, 1));
@@ -35,9 +35,12 @@ absl::StatusOr<Tensor> Sum(const NodeContext& context, const Tensor& a, const Te
 
 // --- Masks
 
-// What a mask adds to scores [batch, 1, queries, keys]: nothing, or `filter` where it hides a key.
-// It says for keys, or for queries and keys, whether they are seen (not 0); or for each sample
-// where its keys end; or, behind all ends, where they begin. Queries stand at the end of the keys.
+// The bias from a mask for scores [batch, 1, queries, keys]: 0, or `filter` for a hidden key. Forms
+// of the mask:
+// - [batch, keys], [batch, queries, keys] or [batch, 1, size, size]: positive if the key is
+//   visible. The queries are the last rows of the keys.
+// - [batch]: the number of keys of each sample.
+// - [2 * batch]: the end of each sample's keys, then the start of each sample's keys.
 absl::StatusOr<Tensor> MaskBias(const NodeContext& context, const Tensor& mask,
                                 const AttentionCall& call, float filter) {
   const std::vector<int64_t>& dims = mask.dims();
@@ -80,7 +83,7 @@ absl::StatusOr<Tensor> MaskBias(const NodeContext& context, const Tensor& mask,
                      " queries and ", keys, " keys");
 }
 
-// Sets scale, masks and direction. `mask` and `bias` are operands, which may be left out.
+// Sets scale, masks and direction. `mask` and `bias` are optional operands.
 absl::Status ReadScores(const NodeContext& context, int mask, int bias, AttentionCall* call) {
   TARTAN_ASSIGN_OR_RETURN(call->scale, ScoreScale(context, *call));
   TARTAN_ASSIGN_OR_RETURN(const float filter, context.Float("mask_filter_value", -10000.0f));
@@ -97,9 +100,9 @@ absl::Status ReadScores(const NodeContext& context, int mask, int bias, Attentio
 
 // --- Attention
 
-// Heads of query, key and value in `projected` [batch, positions, query | key | value], behind the
-// past that operand `past` [2, batch, heads, positions, size] holds; then the attention, and key
-// and value as such a past.
+// Attention of `projected` [batch, positions, query | key | value] with the optional past, operand
+// `past` [2, batch, heads, positions, size]. Outputs: the attention, and key and value in the form
+// of a past.
 Outputs AttendProjected(NodeContext& context, const Tensor& projected, int mask, int past,
                         int bias) {
   TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"do_rotary", "past_present_share_buffer"}));
@@ -239,7 +242,7 @@ absl::Status ReadHeads(const NodeContext& context, int64_t heads, AttentionCall*
   return absl::OkStatus();
 }
 
-// Adds part of the bias, from `*start` on, to heads [batch, heads, positions, size].
+// Adds the part of the bias from `*start` on to heads [batch, heads, positions, size].
 absl::Status AddHeadBias(const NodeContext& context, const Tensor& bias, int64_t* start,
                          Tensor* heads) {
   const std::vector<int64_t>& dims = heads->dims();
@@ -261,14 +264,14 @@ absl::Status AddBiases(const NodeContext& context, AttentionCall* call) {
   }
   int64_t start = 0;
   TARTAN_RETURN_IF_ERROR(AddHeadBias(context, bias, &start, &call->query));
-  // Keys and values that come as heads have theirs already.
+  // The bias of keys and values in the form of heads is already added.
   if (context.HasInput(1) && context.input(1).rank() == 4) return absl::OkStatus();
   TARTAN_RETURN_IF_ERROR(AddHeadBias(context, bias, &start, &call->key));
   return AddHeadBias(context, bias, &start, &call->value);
 }
 
-// Places of `past` [batch * beams, heads, positions, size], each of the beam that `beams` [batch,
-// beams, places] says.
+// Reorders positions of `past` [batch * beams, heads, positions, size] by the beam indices `beams`
+// [batch, beams, positions].
 absl::StatusOr<Tensor> ByBeams(const NodeContext& context, const Tensor& past,
                                const Tensor& beams) {
   const std::vector<int64_t>& dims = past.dims();
@@ -291,7 +294,8 @@ absl::StatusOr<Tensor> ByBeams(const NodeContext& context, const Tensor& past,
       {past, beams});
 }
 
-// Puts the past before key and value. Operand 8 is how many places of the past's buffer are filled.
+// Concatenates the past with key and value. Operand 8 is the number of valid positions in the
+// past's buffer.
 absl::Status AddPast(NodeContext& context, AttentionCall* call) {
   call->offset = context.input(6).rank() == 4 ? context.input(6).dims()[2] : 0;
   if (context.HasInput(8)) {
@@ -334,7 +338,7 @@ Outputs MultiHeadAttention(NodeContext& context) {
   }
   if (context.HasInput(6)) TARTAN_RETURN_IF_ERROR(AddPast(context, &call));
   if (call.key.rank() != 4) return Invalid("a key of ", call.key.shape().ToString());
-  // The queries stand at the end of the keys, as far as these reach.
+  // The queries have the last positions of the keys.
   call.offset = std::max(call.offset, call.key.dims()[2] - call.query.dims()[2]);
   TARTAN_RETURN_IF_ERROR(ReadScores(context, 4, 5, &call));
   if (context.WantsOutput(3)) call.stage = ScoreStage::kMasked;
@@ -342,7 +346,7 @@ Outputs MultiHeadAttention(NodeContext& context) {
   std::vector<Tensor> outputs = {result.output, call.key, call.value};
   for (int i : {6, 7}) {
     if (!context.HasInput(8)) break;
-    // What is given is a buffer, of which the last places stay as they are.
+    // The past is a buffer whose remaining positions stay unchanged.
     const Tensor& buffer = context.input(i);
     const int64_t used = call.key.dims()[2];
     TARTAN_ASSIGN_OR_RETURN(const Tensor rest,

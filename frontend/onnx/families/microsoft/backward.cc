@@ -14,7 +14,7 @@ using api::Tensor;
 
 absl::StatusOr<std::vector<Tensor>> Backward(const NodeContext& context, const Tensor& seed,
                                              absl::Span<const Tensor> at, const Forward& forward) {
-  // Placeholders, so that neither a constant is folded nor a path outside of `forward` counts.
+  // Placeholders prevent constant folding, and restrict the derivative to paths inside `forward`.
   std::vector<Tensor> placeholders;
   for (const Tensor& operand : at) {
     placeholders.push_back(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes of training graphs that are gradients have in common: most are the derivative of an
-// operator that is imported anyway.
+// Helpers for gradient nodes of training graphs. Most are the derivative of an operator that the
+// importer supports.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace tartan::onnx {
 
-// A result as a function of the tensors by which it is derived.
+// An operator's result as a function of the tensors by which it is differentiated.
 using Forward = std::function<absl::StatusOr<api::Tensor>(absl::Span<const api::Tensor>)>;
 
-// The derivatives of the sum of `forward` times `seed` by each of its operands, where these have
-// the values of `at`. InvalidArgument where the seed has not the result's sizes.
+// The derivatives of the sum of `forward` * `seed` by each operand, at the operand values `at`.
+// InvalidArgument if the seed does not have the result's sizes.
 absl::StatusOr<std::vector<api::Tensor>> Backward(const NodeContext& context,
                                                   const api::Tensor& seed,
                                                   absl::Span<const api::Tensor> at,
@@ -28,12 +28,13 @@ absl::StatusOr<api::Tensor> ForwardOf(const NodeContext& context, absl::string_v
                                       absl::string_view name, int opset,
                                       absl::Span<const api::Tensor> operands);
 
-// A tensor of zeros: where an operator is linear, its derivative is the same anywhere.
+// A tensor of zeros: the point at which a linear operator is differentiated, since its derivative
+// is constant.
 absl::StatusOr<api::Tensor> Zeros(const NodeContext& context, DataType type,
                                   const std::vector<int64_t>& dims);
 
-// Rows of Microsoft's domain, and the same in that of ONNX: onnxruntime registers these operators
-// in the one or the other, and tools that write training graphs use both.
+// Rows for both Microsoft's and ONNX's domain. onnxruntime registers these operators in one of
+// them, and tools that write training graphs use both.
 template <size_t N>
 constexpr std::array<OperatorRow, 2 * N> InBothDomains(const OperatorRow (&rows)[N]) {
   std::array<OperatorRow, 2 * N> both{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft.nchwc: what onnxruntime makes of convolutions when it saves a model. A tensor with
-// channels in blocks is here one in the standard's order whose channels are filled up with zeros to
-// whole blocks (import/channel_blocks.h), so most operators are those of the standard.
+// The domain com.microsoft.nchwc, which onnxruntime writes when it saves optimized convolutions. A
+// tensor with blocked channels is represented in the standard's order, with channels padded with
+// zeros to whole blocks (import/channel_blocks.h). Most operators are therefore the standard's.
 #include "frontend/onnx/import/channel_blocks.h"
 
 #include "absl/strings/str_cat.h"
@@ -54,7 +54,7 @@ Outputs ReorderOutput(NodeContext& context) {
   return std::vector<Tensor>{x};
 }
 
-// X, filter, bias, what is added before the activation.
+// Operands: X, filter, bias, and a summand before the activation.
 Outputs Conv(NodeContext& context) {
   const int64_t block = context.services().channel_block();
   TARTAN_ASSIGN_OR_RETURN(const HostTensor filter, context.HostValue(1));

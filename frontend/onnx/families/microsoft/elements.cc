@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's operators on elements and rows that ONNX lacks, or has in another layout: complex
-// arithmetic, tables of 4-bit floats, crops, windows, words that repeat.
+// Microsoft's elementwise and row operators that ONNX lacks, or has in another layout: complex
+// arithmetic, 4-bit float tables, crops, windows, n-gram blocking.
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -21,7 +21,7 @@ using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using Sizes = std::vector<int64_t>;
 using api::Tensor;
 
-// Whether no element is NaN or infinite.
+// True if no element is NaN or infinite.
 Outputs IsAllFinite(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t nan_only, context.Int("isnan_only", 0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t infinity_only, context.Int("isinf_only", 0));
@@ -29,7 +29,7 @@ Outputs IsAllFinite(NodeContext& context) {
   std::string all;
   for (int i = 0; i < context.input_count(); ++i) {
     const std::string x = text.Operand(i);
-    // The difference of an infinity and itself is NaN.
+    // Infinity minus itself is NaN.
     const std::string odd = nan_only != 0 ? absl::StrCat("isnan(", x, ")")
                             : infinity_only != 0
                                 ? absl::StrCat("isnan(", x, " - ", x, ") && !isnan(", x, ")")
@@ -43,7 +43,7 @@ Outputs IsAllFinite(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// Pairs of a real and an imaginary part along the last dimension.
+// Multiplies pairs of a real and an imaginary part along the last dimension.
 Outputs ComplexMul(NodeContext& context) {
   Sizes dims;
   std::vector<std::string> statements;
@@ -75,7 +75,7 @@ Outputs ComplexMul(NodeContext& context) {
 
 // --- MatMulBnb4
 
-// What the 16 codes stand for: FP4 of bitsandbytes; NF4 of Dettmers et al., "QLoRA", 2023.
+// The values of the 16 codes: FP4 of bitsandbytes, then NF4 of Dettmers et al., "QLoRA", 2023.
 constexpr double kFloat4[] = {0,
                               0.0052083333488553762,
                               0.66666668653488159,
@@ -109,8 +109,8 @@ constexpr double kNormalFloat4[] = {-1,
                                     0.72295683622360229,
                                     1};
 
-// Operands: A, codes of the weights [N * K / 2], the greatest size in each block of them. The first
-// of two codes is the higher half of its byte.
+// Operands: A, codes of the weights [N * K / 2], the maximum magnitude of each block. The first of
+// two codes is in the high four bits of its byte.
 Outputs MatMulBnb4(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t inner, context.Int("K"));
   TARTAN_ASSIGN_OR_RETURN(const int64_t outer, context.Int("N"));
@@ -177,8 +177,8 @@ Outputs UnfoldTensor(NodeContext& context) {
       "X", "Y", {absl::StrCat(Write("Y", write, dims), " = =(", Read("X", read), ")")}));
 }
 
-// Weights [regions, places, size] with which the elements of an axis make the places of a crop
-// along it, and which places lie inside. Columns `first` and `last` of R hold its ends from 0 to 1.
+// Adds interpolation weights [regions, places, size] for one axis of a crop, and the mask of places
+// inside the picture. Columns `first` and `first` + 2 of R hold the ends of the crop, from 0 to 1.
 void AddCropAxis(FunctionText& text, const std::string& name, const std::string& regions,
                  const Sizes& dims, int first, bool is_nearest) {
   const int64_t count = dims[0];
@@ -207,7 +207,7 @@ void AddCropAxis(FunctionText& text, const std::string& name, const std::string&
                                    : absl::StrCat("max(0, 1 - ", distance, ")"));
 }
 
-// Operands: pictures, regions [y1, x1, y2, x2] from 0 to 1, which picture each is of, the crop's
+// Operands: pictures, regions [y1, x1, y2, x2] from 0 to 1, the picture of each region, the crop's
 // size.
 Outputs CropAndResize(NodeContext& context) {
   const Tensor& x = context.input(0);
@@ -270,7 +270,7 @@ Outputs NhwcMaxPool(NodeContext& context) {
 
 // --- Words
 
-// Operands: table, positions; what the others say concerns training.
+// Operands: table, positions. The other operands concern training only.
 Outputs TorchEmbedding(NodeContext& context) {
   const Tensor& table = context.input(0);
   if (table.rank() < 1) return Invalid("operand 0 is ", table.shape().ToString());
@@ -279,7 +279,7 @@ Outputs TorchEmbedding(NodeContext& context) {
   return std::vector<Tensor>{std::move(rows)};
 }
 
-// Scores of words that would repeat a sequence of 'ngram_size' words become the least there are.
+// Sets scores to the minimum for words that would repeat an n-gram of 'ngram_size' words.
 Outputs NGramRepeatBlock(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t size, context.Int("ngram_size"));
   const Tensor& words = context.input(0);
@@ -312,7 +312,8 @@ Outputs NGramRepeatBlock(NodeContext& context) {
                        {words, scores, Positions(DataType::kInt64, scores.dims()[1])});
 }
 
-// The values in the order they come in, which of them each element is, and how many each is.
+// Outputs: the unique values in order of appearance, the unique value's index of each element, and
+// the counts.
 Outputs Unique(NodeContext& context) {
   if (context.input(0).rank() != 1) {
     return Invalid("operand 0 is ", context.input(0).shape().ToString());

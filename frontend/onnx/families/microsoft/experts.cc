@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's mixtures of experts: for each token a router chooses some of many small networks,
-// whose results are weighed and added.
+// Microsoft's mixture-of-experts operators. A router chooses some of many small networks for each
+// token, and their results are added with weights.
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -19,7 +19,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// A layer of every expert: weights [experts, outputs, inputs], bias [experts, outputs] or
+// One layer of all experts: weights [experts, outputs, inputs], bias [experts, outputs] or
 // undefined.
 struct ExpertLayer {
   Tensor weights;
@@ -27,14 +27,15 @@ struct ExpertLayer {
 };
 
 struct Experts {
-  ExpertLayer first;   // from hidden to inner; with fused gates to twice as many
+  ExpertLayer first;   // from hidden to inner; 2 * inner outputs with fused gates
   ExpertLayer second;  // from inner to hidden
-  ExpertLayer third;   // what the first one gates; undefined: none, or fused with the first
-  Tensor mix;          // [tokens, experts] to weigh results by; undefined: the router's
-  int64_t chosen = 1;  // experts of each token
+  ExpertLayer third;   // gated by the first layer; undefined: absent or fused with the first
+  Tensor mix;          // result weights [tokens, experts]; undefined: from the router
+  int64_t chosen = 1;  // experts per token
   bool normalizes = false;
   std::string activation;
-  int64_t fusion = 0;  // of gates and what they gate: 0 none, 1 interleaved, 2 one after the other
+  // Gate and linear part in one layer: 0 separate, 1 interleaved, 2 concatenated.
+  int64_t fusion = 0;
   float alpha = 1;
   float beta = 0;
   std::optional<float> limit;
@@ -113,7 +114,7 @@ class ExpertWriter {
   ExpertWriter(const Experts& experts, int64_t tokens)
       : experts_(experts),
         tokens_(tokens),
-        // Few tokens read the weights of their experts alone.
+        // With few tokens, only the weights of the chosen experts are read.
         gathers_(tokens * experts.chosen < experts.count()),
         width_(gathers_ ? experts.chosen : experts.count()) {}
 
@@ -133,7 +134,8 @@ class ExpertWriter {
   }
 
  private:
-  // MIX [tokens, width]: what each expert counts. PICK [tokens, width]: which, where not all are.
+  // Adds MIX [tokens, width], the weight of each expert, and PICK [tokens, width], the chosen
+  // experts if not all are computed.
   void AddRouting(const Tensor& router) {
     const auto rows = [&](const char* name) { return Write(name, {"t", "0"}, {tokens_, 1}); };
     text_.AddOperand("ROUTER", router);
@@ -160,7 +162,7 @@ class ExpertWriter {
     text_.Add("MIX = CHOSEN / ALL");
   }
 
-  // `name` [tokens, width, outputs]: the layer of each expert.
+  // Adds `name` [tokens, width, outputs], the layer of each expert.
   void AddLayer(const std::string& name, const ExpertLayer& layer, absl::string_view input) {
     const int64_t outputs = layer.weights.dims()[1];
     text_.AddOperand(name + "_W", layer.weights);
@@ -174,7 +176,7 @@ class ExpertWriter {
                        : ReshapeCall(name + "_B", {1, width_, outputs}));
   }
 
-  // A [tokens, width, inner].
+  // Adds A [tokens, width, inner].
   absl::Status AddActivation() {
     if (experts_.activation == "swiglu") {
       AddSwiGlu();
@@ -248,13 +250,13 @@ Outputs MoE(NodeContext& context) {
 
 // --- QMoE
 
-// How the weights of one layer are written.
+// The encoding of one layer's weights.
 struct Packing {
   int64_t bits = 4;
-  int64_t block = 0;  // along the inputs; 0: one scale for each output
+  int64_t block = 0;  // along the inputs; 0: one scale per output
 };
 
-// Numbers in bytes, the lowest bits first, along the last dimension of [experts, rows, …].
+// Unpacks values from bytes, lowest bits first, along the last dimension of [experts, rows, …].
 std::vector<std::string> UnpackStatements(const std::string& name, const Tensor& x, int64_t bits) {
   std::vector<int64_t> dims = x.dims();
   std::vector<int64_t> apart = dims;
@@ -265,8 +267,7 @@ std::vector<std::string> UnpackStatements(const std::string& name, const Tensor&
           absl::StrCat(name, "_N = ", ReshapeCall(name + "_E", dims))};
 }
 
-// The numbers that packed weights [experts, outputs, bytes] stand for, by the scales and zero
-// points that are operands.
+// Dequantizes packed weights [experts, outputs, bytes] with the operands `scales` and `zeros`.
 absl::StatusOr<Tensor> Unpacked(const NodeContext& context, int weights, int scales, int zeros,
                                 const Packing& packing) {
   if (!context.HasInput(weights)) return Invalid("operand ", weights, ", weights, is missing");
@@ -324,7 +325,7 @@ absl::StatusOr<Packing> ReadPacking(const NodeContext& context, int layer) {
 }
 
 // Operands: input, router, then weights, scales and bias of fc1, fc2 and fc3, their zero points,
-// and what to mix the results by.
+// and the result weights.
 Outputs QMoE(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string kind, context.String("quant_type", "int"));
   if (kind != "int") return Unsupported("attribute 'quant_type' is ", kind);

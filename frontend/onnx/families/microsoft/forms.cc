@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's operators that are ONNX's of the same form, some under another name; group
+// Microsoft's operators with the form of an ONNX operator, some under another name; also group
 // normalization in Microsoft's form, distances and inverses.
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// The same operator of ONNX.
+// ONNX's operator of the same name.
 template <int opset>
 Outputs Same(NodeContext& context) {
   return ApplyOnnx(context, context.op_type(), opset);
@@ -42,7 +42,7 @@ Outputs LinearAttention(NodeContext& context) {
 }
 
 // Operands: X [batch, spatial …, channels], or channels before the spatial dimensions; gamma and
-// beta, one for each channel.
+// beta, one element per channel.
 Outputs GroupNorm(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
@@ -84,7 +84,7 @@ Outputs GroupNorm(NodeContext& context) {
                        {x, context.input(1), context.input(2)});
 }
 
-// Operands: X, gamma, beta, what is added to X (for each channel or each element), a bias.
+// Operands: X, gamma, beta, a summand of X (per channel or per element), a bias.
 Outputs SkipGroupNorm(NodeContext& context) {
   const Tensor& x = context.input(0);
   const Tensor& skip = context.input(3);
@@ -136,8 +136,8 @@ Outputs CDist(NodeContext& context) {
       metric == "euclidean" ? "sqrt(S)" : "S", "; }"));
 }
 
-// The inverse of the n x n matrix `a`, by Gauss and Jordan's elimination with the greatest pivots
-// of columns. Infinities and NaN where there is none.
+// The inverse of the n x n matrix `a`, by Gauss-Jordan elimination with partial pivoting.
+// Infinities and NaN for a singular matrix.
 std::vector<double> InverseOf(std::vector<double> a, size_t n) {
   std::vector<double> inverse(n * n);
   for (size_t i = 0; i < n; ++i) inverse[i * n + i] = 1;
@@ -165,7 +165,7 @@ std::vector<double> InverseOf(std::vector<double> a, size_t n) {
   return inverse;
 }
 
-// Of square matrices in the last two dimensions.
+// Inverses of square matrices in the last two dimensions.
 Outputs Inverse(NodeContext& context) {
   const Tensor& x = context.input(0);
   const int64_t n = x.rank() < 2 ? 0 : x.dims().back();

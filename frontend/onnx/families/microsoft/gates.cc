@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's small operators of recent transformers: gates, normalizations of branches, streams
-// that are mixed, biases that depend on distances.
+// Microsoft's operators of recent transformers: gates, branch normalization, hyper-connections
+// (mixed residual streams), position biases.
 #include <algorithm>
 #include <cmath>
 
@@ -29,8 +29,8 @@ absl::Status CheckDims(const NodeContext& context, int i, const Sizes& expected)
                  DimsToString(expected));
 }
 
-// target = `source` [rows, columns], or more dimensions that end with columns, over the root of the
-// mean of its squares along the last one.
+// target = `source` / sqrt(mean of squares + epsilon) along the last dimension. `source` has sizes
+// `dims`.
 void AddRmsNorm(FunctionText& text, const std::string& target, const std::string& source,
                 const Sizes& dims, float epsilon) {
   std::vector<std::string> read = IndexNames(static_cast<int64_t>(dims.size()));
@@ -89,7 +89,7 @@ Outputs BranchwiseRmsNorm(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// Operands: X, what is added, its gate. The product is rounded first.
+// Operands: X, a summand, its gate. The gated summand is rounded first.
 Outputs GatedAdd(NodeContext& context) {
   const DataType type = context.input(0).type();
   return context.Apply(
@@ -121,7 +121,7 @@ Outputs GatedRmsNorm(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// X * sigmoid(X) of X times a scale, rounded at each step. Operands: X, scale.
+// silu(X * scale), rounded after each step. Operands: X, scale.
 Outputs ScaledSilu(NodeContext& context) {
   const DataType type = context.input(0).type();
   TARTAN_ASSIGN_OR_RETURN(const float alpha, context.Float("alpha", 1.0f));
@@ -136,7 +136,7 @@ Outputs ScaledSilu(NodeContext& context) {
 }
 
 // Operands: keys and queries [batch, positions, branches, size], values [batch, positions, size],
-// scales of the norms of keys, queries and results, each [branches, size].
+// norm scales of keys, queries and results, each [branches, size].
 Outputs EngramGate(NodeContext& context) {
   const Tensor& key = context.input(0);
   if (key.rank() != 4) return Invalid("operand 0 is ", key.shape().ToString());
@@ -170,8 +170,8 @@ Outputs EngramGate(NodeContext& context) {
   return text.Apply("Y, NORMED");
 }
 
-// Operand `i`, a gate for each branch or for each element of one, as float32 text that broadcasts
-// to [rows, branches, columns].
+// Operand `i`, a gate per branch or per element, as float32 text that broadcasts to [rows,
+// branches, columns].
 absl::StatusOr<std::string> BranchGate(FunctionText& text, int i, const Sizes& dims) {
   const Tensor& gate = text.context().input(i);
   const int64_t rows = dims[0] * dims[1];
@@ -182,7 +182,7 @@ absl::StatusOr<std::string> BranchGate(FunctionText& text, int i, const Sizes& d
   return ReshapeCall(Cast(text.Operand(i), kFloat), {dims[0], dims[1], has_columns ? dims[2] : 1});
 }
 
-// Branches weighed by their gates and added. Operands: streams, gates.
+// The sum of the branches, weighted by their gates. Operands: streams, gates.
 Outputs HyperConnectionPreMix(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Sizes dims, ReadBranches(context));
@@ -200,7 +200,7 @@ Outputs HyperConnectionPreMix(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// Operands: streams, what a block made of them, its gates, how streams are mixed.
+// Operands: streams, the block's result, its gates, the mixing matrix of the streams.
 Outputs HyperConnectionPostMix(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Sizes dims, ReadBranches(context));
@@ -229,8 +229,7 @@ Outputs HyperConnectionPostMix(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// Operands: decay gates [batch, positions, heads], their bias and scale for each head, update
-// rates.
+// Operands: decay gates [batch, positions, heads], their bias and scale per head, update rates.
 Outputs LinearAttentionGate(NodeContext& context) {
   const DataType type = context.input(0).type();
   FunctionText text(context);
@@ -244,8 +243,8 @@ Outputs LinearAttentionGate(NodeContext& context) {
   return text.Apply("D, B");
 }
 
-// Operands: query [batch, positions, heads * size], its bias, the positions' bias [1, heads,
-// queries, keys], weights [size, gates], their bias, a number for each head.
+// Operands: query [batch, positions, heads * size], its bias, the position bias [1, heads, queries,
+// keys], weights [size, gates], their bias, one number per head.
 Outputs GatedRelativePositionBias(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(RefuseOperands(context, {6}));
   TARTAN_ASSIGN_OR_RETURN(const int64_t heads, context.Int("num_heads"));
@@ -274,8 +273,7 @@ Outputs GatedRelativePositionBias(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// Operands: angles [batch, positions, size], query, query with its halves rotated, key, key
-// likewise.
+// Operands: angles [batch, positions, size], query, half-rotated query, key, half-rotated key.
 constexpr char kGemmaRotation[] = R"(
 function (E[B, S, D], Q, QR, K, KR) -> (QY, KY) {
   SINE = as_float(sin(E), 16);
@@ -287,7 +285,7 @@ function (E[B, S, D], Q, QR, K, KR) -> (QY, KY) {
 }
 )";
 
-// Softmax of data plus bias, over the dimensions from 'axis' on taken as one.
+// Softmax of data plus bias, over all dimensions from 'axis' on.
 Outputs BiasSoftmax(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 1));

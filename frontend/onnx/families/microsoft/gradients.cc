@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of activations, of softmax and of losses, as nodes of training graphs. Operand 0 is the
+// Gradients of activations, softmax and losses, as nodes of training graphs. Operand 0 is the
 // gradient of the result.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
@@ -16,7 +16,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// `value`, of the gradient DY and of what operand 1 holds, V.
+// Applies `value`, in terms of the gradient DY and operand 1, V.
 Outputs Gradient(NodeContext& context, const std::string& value) {
   if (context.input(0).dims() != context.input(1).dims()) {
     return Invalid("operands ", context.input(0).shape().ToString(), " and ",
@@ -39,7 +39,7 @@ Outputs EluGrad(NodeContext& context) {
   return Gradient(context, absl::StrCat("(V > 0 ? DY : (V + ", Literal(alpha), ") * DY)"));
 }
 
-// Of Microsoft's `name` by operand 1; operand 2, where it is there, is a bias that counts in.
+// The gradient of Microsoft's `name` by operand 1; the optional operand 2 is a bias.
 Outputs GeluGradient(NodeContext& context, absl::string_view name) {
   return Backward(context, context.input(0), {context.input(1)},
                   [&](absl::Span<const Tensor> at) -> absl::StatusOr<Tensor> {
@@ -59,7 +59,7 @@ Outputs GeluGrad(NodeContext& context) {
 Outputs FastGeluGrad(NodeContext& context) { return GeluGradient(context, "FastGelu"); }
 Outputs QuickGeluGrad(NodeContext& context) { return GeluGradient(context, "QuickGelu"); }
 
-// Old forms take all axes from `axis` on as one, those of operator set 13 one axis.
+// Forms before operator set 13 reduce all axes from `axis` on, later ones a single axis.
 Outputs SoftmaxGradient(NodeContext& context, bool is_one, bool is_log) {
   const Tensor& y = context.input(1);
   if (context.input(0).dims() != y.dims()) {
@@ -80,8 +80,9 @@ Outputs SoftmaxGrad13(NodeContext& context) { return SoftmaxGradient(context, tr
 Outputs LogSoftmaxGrad(NodeContext& context) { return SoftmaxGradient(context, false, true); }
 Outputs LogSoftmaxGrad13(NodeContext& context) { return SoftmaxGradient(context, true, true); }
 
-// By scores, where the logarithms of probabilities are `log_prob`. They are scores with the same
-// loss themselves, and the derivative by both is the same. `rest`: classes, weights, ignored class.
+// The gradient of the cross entropy by the scores, from the log probabilities `log_prob`. Log
+// probabilities are scores with the same loss, and the derivative by both is equal. `rest`:
+// classes, weights, ignored class.
 Outputs CrossEntropyGradient(NodeContext& context, const Tensor& seed, const Tensor& log_prob,
                              absl::Span<const Tensor> rest) {
   return Backward(context, seed, {log_prob},
@@ -92,9 +93,9 @@ Outputs CrossEntropyGradient(NodeContext& context, const Tensor& seed, const Ten
                   });
 }
 
-// Operands: gradient of the loss, logarithms of probabilities, classes, weights, ignored class.
-// Some tools leave out the gradient, which is then 1, and read the loss for the logarithms: what
-// the loss was made of serves as well.
+// Operands: gradient of the loss, log probabilities, classes, weights, ignored class. Some tools
+// omit the gradient, which is then 1, and pass the loss instead of the log probabilities. The
+// scores of that loss are used then.
 Outputs SoftmaxCrossEntropyLossGrad(NodeContext& context) {
   if (context.input_count() > 2) {
     return CrossEntropyGradient(context, context.input(0), context.input(1),
@@ -114,7 +115,7 @@ Outputs SoftmaxCrossEntropyLossInternal(NodeContext& context) {
   return ApplyOnnx(context, "SoftmaxCrossEntropyLoss", 13);
 }
 
-// Rows of scores: the last dimension is that of the classes.
+// Scores as rows, with the classes along the last dimension.
 absl::StatusOr<Tensor> Rows(const NodeContext& context, const Tensor& x) {
   if (x.rank() < 1) return Invalid("scores are a scalar");
   const int64_t classes = x.dims().back();
@@ -135,7 +136,7 @@ absl::StatusOr<std::vector<Tensor>> FlatOperands(const NodeContext& context, int
   return Unsupported("operand ", first + 2, ", weights");
 }
 
-// The older form: classes along the last dimension.
+// The older form, with the classes along the last dimension.
 Outputs SparseSoftmaxCrossEntropy(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> operands, FlatOperands(context, 0));
   NodeContext forward = context.With(13, operands);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's GroupQueryAttention, whose cache has places for the keys to come, and its rotary
-// positions.
+// Microsoft's GroupQueryAttention, whose cache may have room for further keys, and its rotary
+// position embedding.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -19,15 +19,15 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// Operands: query (or all three), key, value, past key, past value, lengths less one, greatest
+// Operands: query (or all three), key, value, past key, past value, lengths minus 1, maximum
 // length, cosines, sines, positions, bias of the scores, sinks.
 struct GroupedLayer {
   int64_t heads = 0;
   int64_t key_heads = 0;
   int64_t total = 0;      // keys of the longest sample
-  int64_t past = 0;       // positions of the cache that is given
-  bool is_plain = false;  // one sample whose keys follow its past without a gap
-  Tensor starts;          // int32 [batch]: where each sample's new keys go
+  int64_t past = 0;       // positions of the given cache
+  bool is_plain = false;  // a single sample whose keys directly follow its past
+  Tensor starts;          // int32 [batch]: position of each sample's first new key
 };
 
 absl::Status ReadGroupedHeads(const NodeContext& context, GroupedLayer* layer,
@@ -81,7 +81,7 @@ absl::Status RotateHeads(NodeContext& context, const GroupedLayer& layer, Attent
   return absl::OkStatus();
 }
 
-// The cache in operand `past` with `x` written to where each sample's keys start.
+// The cache in operand `past` with `x` written at each sample's first new position.
 absl::StatusOr<Tensor> Cached(const NodeContext& context, const GroupedLayer& layer, int past,
                               const Tensor& x) {
   std::vector<int64_t> dims = x.dims();
@@ -100,7 +100,7 @@ absl::StatusOr<Tensor> Cached(const NodeContext& context, const GroupedLayer& la
   std::vector<Tensor> operands = {x, layer.starts};
   std::string names = "X, STARTS";
   const std::vector<std::string> indices = IndexNames(4);
-  // Positions of no key are 0, whatever a shorter sample's past holds there.
+  // Positions without a key are 0, whatever a shorter sample's past holds there.
   std::vector<std::string> statements = {"START = " + ReshapeCall("STARTS", {dims[0], 1, 1, 1})};
   if (context.HasInput(past)) {
     operands.push_back(context.input(past));
@@ -124,7 +124,7 @@ absl::Status ReadGroupedScores(const NodeContext& context, const GroupedLayer& l
   TARTAN_ASSIGN_OR_RETURN(const int64_t window, context.Int("local_window_size", -1));
   TARTAN_ASSIGN_OR_RETURN(const int64_t smooth, context.Int("smooth_softmax", 0));
   if (causal != 0) call->right = 0;
-  if (window > 0) call->left = window - 1;  // the query's own position is one of them
+  if (window > 0) call->left = window - 1;  // including the query's own position
   if (layer.is_plain) {
     call->offset = layer.past;
   } else {
@@ -153,7 +153,7 @@ Outputs GroupQueryAttention(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ReadGroupedHeads(context, &layer, &call));
   const int64_t queries = call.query.dims()[2];
   if (context.HasInput(3) && context.input(3).rank() == 4) layer.past = context.input(3).dims()[2];
-  // Some exporters give them a second dimension.
+  // Some exporters give the lengths a second dimension.
   if (context.input(5).shape().element_count() != call.query.dims()[0]) {
     return Invalid("lengths ", context.input(5).shape().ToString(), " for ", call.query.dims()[0],
                    " samples");
@@ -161,7 +161,7 @@ Outputs GroupQueryAttention(NodeContext& context) {
   const int64_t last = std::max(layer.past, layer.total) - 1;
   TARTAN_RETURN_IF_ERROR(context.CheckInput(5, {{0, last, "the keys"}}, "length less one"));
   layer.is_plain = call.query.dims()[0] == 1 && layer.past + queries == layer.total;
-  // The first call starts everywhere at 0: shorter samples are filled up behind their keys.
+  // All samples of the first call start at 0; shorter ones have padding after their keys.
   const std::string lengths =
       context.input(5).rank() == 1 ? "N" : ReshapeCall("N", {call.query.dims()[0]});
   const std::string starts = queries == layer.total
@@ -182,7 +182,7 @@ Outputs GroupQueryAttention(NodeContext& context) {
   return std::vector<Tensor>{result.output, call.key, call.value};
 }
 
-// The attributes of rotations, and `x` as heads.
+// Reads the attributes of rotations, and splits `x` into heads.
 absl::StatusOr<Tensor> ReadRotation(const NodeContext& context, const Tensor& x,
                                     Rotation* rotation) {
   TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"is_packed_batching"}));
@@ -242,7 +242,7 @@ Outputs RotaryEmbedding(NodeContext& context) {
   return Rotated(context, x, split, rotation);
 }
 
-// Which of three positions (in time, row, column) each pair of a head is rotated by.
+// The index of the position (time, row or column) that rotates each pair of a head.
 absl::StatusOr<std::vector<double>> ReadSections(const NodeContext& context, int64_t pairs) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> sections, context.Ints("mrope_section"));
   TARTAN_ASSIGN_OR_RETURN(const int64_t layout, context.Int("mrope_layout", 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of normalizations, convolutions, pools and of operators that move elements, as nodes of
+// Gradients of normalizations, convolutions, pools and operators that move elements, as nodes of
 // training graphs.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
@@ -34,8 +34,8 @@ Sizes OtherAxes(const Sizes& axes, int64_t rank) {
   return others;
 }
 
-// Of NORM, the operand less its mean over `axes` times INV: DX, DA and DB of DY, the gradient of
-// NORM * SCALE + bias. DA and DB are summed over what `scale` does not have.
+// Adds DX, DA and DB, computed from DY, the gradient of NORM * SCALE + bias. NORM is (X - mean over
+// `axes`) * INV. DA and DB are summed over `summed`, the dimensions that `scale` lacks.
 Outputs NormalizationGradient(FunctionText& text, const Tensor& x, const Tensor& scale,
                               const Sizes& axes, const Sizes& summed, bool is_centered) {
   const int64_t count = ReducedCount(x.dims(), axes);
@@ -57,9 +57,9 @@ Outputs NormalizationGradient(FunctionText& text, const Tensor& x, const Tensor&
   return text.Apply(is_centered ? "DX, DA, DB" : "DX, DA");
 }
 
-// Which of the operands behind gradient, operand and scale hold what; -1: none does.
+// Positions of the optional operands after gradient, operand and scale; -1: absent.
 struct LayerForm {
-  int bias = -1;  // there: operand 1 is the result, not the operand
+  int bias = -1;  // if present, operand 1 is the layer's result instead of its operand
   int mean = -1;
   int inverse = -1;  // 1 / standard deviation
   bool is_centered = true;
@@ -109,7 +109,7 @@ Outputs LayerGradient(NodeContext& context, const LayerForm& form) {
   return NormalizationGradient(text, x, scale, axes, OtherAxes(axes, x.rank()), form.is_centered);
 }
 
-// With four operands the last one is the bias, and the statistics are computed again.
+// With four operands the last one is the bias, and the statistics are recomputed.
 Outputs LayerNormalizationGrad(NodeContext& context) {
   if (context.input_count() < 5) return LayerGradient(context, {});
   return LayerGradient(context, {.mean = 3, .inverse = 4});
@@ -142,7 +142,7 @@ Outputs BatchNormalizationGrad(NodeContext& context) {
   return NormalizationGradient(text, x, context.input(2), axes, axes, true);
 }
 
-// By X, by W and by a bias. Operands: gradient, X, W.
+// Gradients by X, W and a bias. Operands: gradient, X, W.
 Outputs ConvolutionGradient(NodeContext& context, absl::string_view name) {
   const Tensor& seed = context.input(0);
   std::vector<Tensor> at = {context.input(1), context.input(2)};
@@ -160,8 +160,8 @@ Outputs ConvTransposeGrad(NodeContext& context) {
   return ConvolutionGradient(context, "ConvTranspose");
 }
 
-// The sizes of a pool's operand: those that the file gives for the result, batch and channels of
-// the gradient. Strides leave others open than a guess would hit.
+// The sizes of a pool's operand: the file's sizes for the result, with batch and channels of the
+// gradient. Strides leave several sizes possible, so they cannot be inferred.
 absl::StatusOr<Sizes> PooledFrom(NodeContext& context) {
   const Tensor& seed = context.input(0);
   const std::string& name = context.node().output(0);
@@ -182,7 +182,7 @@ absl::StatusOr<Sizes> PooledFrom(NodeContext& context) {
   return dims;
 }
 
-// Operands: gradient, where in the pool's operand each maximum lies.
+// Operands: gradient, position of each maximum in the pool's operand.
 Outputs MaxPoolGrad(NodeContext& context) {
   const Tensor& seed = context.input(0);
   if (context.input(1).dims() != seed.dims()) {
@@ -203,7 +203,7 @@ Outputs MaxPoolGrad(NodeContext& context) {
       {seed, context.input(1), zeros});
 }
 
-// By operand 0 of an operator that is linear in it, of sizes `dims`.
+// The gradient by operand 0, of sizes `dims`, of an operator that is linear in it.
 Outputs LinearGradient(NodeContext& context, const Tensor& seed, const Sizes& dims,
                        absl::string_view name, int opset, absl::Span<const Tensor> rest) {
   TARTAN_ASSIGN_OR_RETURN(const Tensor zeros, Zeros(context, seed.type(), dims));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the families of Microsoft's operators have in common.
+// Helpers shared by the families of Microsoft's operators.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ constexpr OperatorRow MicrosoftRow(absl::string_view name, Arity arity, Handler 
           .domain = kMicrosoftDomain};
 }
 
-// Unimplemented for an attribute that is not 0, or an operand that is there.
+// Unimplemented for a nonzero attribute, or for an operand that is present.
 absl::Status RefuseAttributes(const NodeContext& context, std::initializer_list<const char*> names);
 absl::Status RefuseOperands(const NodeContext& context, std::initializer_list<int> operands);
 
-// What ONNX's operator of that name, in the form of operator set `opset`, makes of the node.
+// Applies ONNX's operator `name`, in the form of operator set `opset`, to the node.
 absl::StatusOr<std::vector<api::Tensor>> ApplyOnnx(NodeContext& context, absl::string_view name,
                                                    int opset);
 
-// Channels from behind the spatial dimensions to before them, and back. InvalidArgument below
-// rank 3.
+// ChannelsFirst moves the channels from the last dimension to dimension 1; ChannelsLast is the
+// inverse. InvalidArgument below rank 3.
 absl::StatusOr<api::Tensor> ChannelsFirst(const NodeContext& context, const api::Tensor& x);
 absl::StatusOr<api::Tensor> ChannelsLast(const NodeContext& context, const api::Tensor& x);
 

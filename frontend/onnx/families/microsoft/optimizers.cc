@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers of training graphs with one node for a weight or a group of them, and the scaling of
-// mixed precision. onnxruntime writes results over operands; here they are new values.
+// Optimizers of training graphs with one node per weight or group of weights, and mixed precision
+// scaling. onnxruntime writes results into operands; here they are new values.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -18,7 +18,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// Operand `i` as a scalar; `otherwise` where it is left out.
+// Operand `i` as a scalar; `otherwise` if it is left out.
 absl::StatusOr<Tensor> ScalarAt(const NodeContext& context, int i, absl::string_view what,
                                 const Tensor& otherwise) {
   if (!context.HasInput(i)) return otherwise;
@@ -30,7 +30,7 @@ absl::StatusOr<Tensor> ScalarAt(const NodeContext& context, int i, absl::string_
 
 Tensor Real(double value) { return ConstantScalar(DataType::kFloat32, value); }
 
-// What is common to the weights of a node.
+// The operands shared by all weights of a node.
 struct Update {
   Tensor rate, count, scale, norm, flag;
 
@@ -41,18 +41,19 @@ struct Update {
 };
 
 struct Rule {
-  double alpha = 0.9;  // averages of the gradient, of its squares
+  double alpha = 0.9;  // decay of the averages of the gradient (alpha) and of its squares (beta)
   double beta = 0.999;
   double lambda = 0;
   double epsilon = 1e-6;
-  double clip = 1;       // the greatest norm of all gradients, where that is an operand
+  double clip = 1;       // the maximum norm of all gradients, if that norm is an operand
   double ratio_min = 0;  // of LAMB
   double ratio_max = INFINITY;
   bool corrects = true;
 };
 
-// A function of the scalars of Update and a weight with its gradient and averages. `step` makes
-// DELTA of the averages MS and VS, corrected by CM and CV. Results: averages, weight, its change.
+// A function of the scalars of Update and a weight with its gradient and averages. `step` computes
+// DELTA from the averages MS and VS, with the corrections CM and CV. Results: averages, weight, its
+// change.
 std::string UpdateText(const Rule& rule, absl::string_view step) {
   const auto correction = [&](double average) {
     return rule.corrects ? absl::StrCat("1 - pow(", Literal(average), ", T)") : "T * 0 + 1";
@@ -77,7 +78,7 @@ std::string UpdateText(const Rule& rule, absl::string_view step) {
       Literal(1 - rule.beta), correction(rule.alpha), correction(rule.beta), step);
 }
 
-// The scalars; a norm that is not there is never too great.
+// Reads the scalars; an absent norm is 0 and never clips.
 absl::StatusOr<Update> UpdateOf(const NodeContext& context, int rate, int count, int scale,
                                 int norm, int flag) {
   Update update;
@@ -120,9 +121,9 @@ absl::Status CheckWeight(const NodeContext& context, int weight) {
   return absl::OkStatus();
 }
 
-// Operands: rate, count of updates, weight, gradient, both averages, the weight in 16 bits, loss
-// scale, norm of all gradients, update signal. Results: count, averages, weight, its change, the
-// weight in 16 bits. Mode 1 decays after the step, and adds epsilon before the correction.
+// Operands: rate, update count, weight, gradient, both averages, the 16-bit weight, loss scale,
+// norm of all gradients, update signal. Results: count, averages, weight, its change, the 16-bit
+// weight. Mode 1 decays after the step, and adds epsilon before the correction.
 Outputs AdamOptimizer(NodeContext& context) {
   Rule rule;
   TARTAN_ASSIGN_OR_RETURN(rule.alpha, context.Float("alpha", 0.9f));
@@ -161,7 +162,7 @@ Outputs AdamOptimizer(NodeContext& context) {
   return outputs;
 }
 
-// Element `group` of an attribute, a list.
+// Element `group` of a list attribute.
 absl::StatusOr<double> ForGroup(const NodeContext& context, absl::string_view name, int group,
                                 double otherwise) {
   if (!context.HasAttribute(name)) return otherwise;
@@ -170,9 +171,9 @@ absl::StatusOr<double> ForGroup(const NodeContext& context, absl::string_view na
   return Invalid("attribute '", name, "' has ", values.size(), " values, none for weight ", group);
 }
 
-// Operands: update signal, loss scale, norm of all gradients, rate, count of updates; then for each
-// weight itself, its gradient, both averages, the weight in 16 bits. Results: count; for each
-// weight itself, its change, averages, the weight in 16 bits.
+// Operands: update signal, loss scale, norm of all gradients, rate, update count; then per weight:
+// the weight, its gradient, both averages, the 16-bit weight. Results: count; per weight: the
+// weight, its change, averages, the 16-bit weight.
 Outputs LambOptimizer(NodeContext& context) {
   constexpr int kFirst = 5;
   constexpr int kOfEach = 5;
@@ -222,8 +223,8 @@ Outputs LambOptimizer(NodeContext& context) {
   return outputs;
 }
 
-// Operands: a scale, then tensors. Each times the scale in the type `to`; `fuse_outputs`: all of
-// them one after the other as one vector.
+// Multiplies each tensor by operand 0, a scale, and converts it to the type `to`. With
+// `fuse_outputs` the results are concatenated to one vector.
 Outputs MixedPrecisionScale(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t to, context.Int("to"));
   TARTAN_ASSIGN_OR_RETURN(const int64_t fuses, context.Int("fuse_outputs", 0));
@@ -266,7 +267,7 @@ Outputs MixedPrecisionScale(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     MicrosoftRow("AdamOptimizer", {6, 10}, AdamOptimizer),
-    // Of up to 1024 weights; operands may be left out anywhere.
+    // Up to 1024 weights; all operands are optional.
     MicrosoftRow("LambOptimizer", {0, 5 + 5 * 1024}, LambOptimizer),
     MicrosoftRow("MixedPrecisionScale", {2, kAnyNumber}, MixedPrecisionScale),
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's operators on quantized tensors. Products are exact sums in int32; the others compute
-// with the real numbers that their operands stand for and round once, at the end.
+// Microsoft's operators on quantized tensors. Matmuls are exact sums in int32. The others
+// dequantize their operands and round once, at the end.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
@@ -17,7 +17,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// Operand `i`, with its scale and zero point right behind it, as float32.
+// Operand `i` as float32; the next two operands are its scale and zero point.
 std::string Real(FunctionText& text, int i) {
   const std::string x = Cast(text.Operand(i), DataType::kInt32);
   const std::string scale = ReshapeCall(text.Operand(i + 1), {});
@@ -28,8 +28,8 @@ std::string Real(FunctionText& text, int i) {
   return absl::StrCat(Cast(absl::StrCat(x, " - ", zero), DataType::kFloat32), " * ", scale);
 }
 
-// Y: `value`, a float32, by the scale that is operand `i` and the zero point behind it, in the type
-// of operand 0.
+// Y: `value`, a float32, quantized to the type of operand 0. Operand `i` is the scale and the next
+// one the zero point.
 Outputs QuantizeResult(FunctionText& text, absl::string_view value, int i) {
   const std::string scale = ReshapeCall(text.Operand(i), {});
   const bool has_zero = text.context().HasInput(i + 1);
@@ -39,7 +39,7 @@ Outputs QuantizeResult(FunctionText& text, absl::string_view value, int i) {
   return text.Apply("Y");
 }
 
-// Scales have one element, and the operand is of integers.
+// Checks that scales have one element and operand 0 has integers.
 absl::Status CheckOperands(const NodeContext& context, std::initializer_list<int> scales) {
   if (!IsInteger(context.input(0).type())) {
     return Invalid("operand 0: expected integers, got ", context.input(0).shape().ToString());
@@ -66,7 +66,8 @@ Outputs QLinearAdd(NodeContext& context) { return Binary(context, "A + B"); }
 
 Outputs QLinearMul(NodeContext& context) { return Binary(context, "A * B"); }
 
-// Operands of all that follow: X, its scale and zero point, scale and zero point of the result.
+// Operands of the following operators: X, its scale and zero point, scale and zero point of the
+// result.
 Outputs Unary(NodeContext& context, absl::string_view value) {
   TARTAN_RETURN_IF_ERROR(CheckOperands(context, {1, 3}));
   FunctionText text(context);
@@ -81,7 +82,7 @@ Outputs QLinearLeakyRelu(NodeContext& context) {
   return Unary(context, absl::StrCat("X < 0 ? ", Literal(alpha), " * X : X"));
 }
 
-// `opset` is that of the Softmax it stands for.
+// `opset` is the operator set of the Softmax that it replaces.
 Outputs QLinearSoftmax(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckOperands(context, {1, 3}));
   const Tensor& x = context.input(0);
@@ -98,7 +99,7 @@ Outputs QLinearSoftmax(NodeContext& context) {
   return QuantizeResult(text, "E / S", 3);
 }
 
-// The pool `name` of ONNX on the real numbers. Its attributes are the node's.
+// ONNX's pool `name` on the dequantized values, with the node's attributes.
 Outputs Pool(NodeContext& context, absl::string_view name) {
   TARTAN_RETURN_IF_ERROR(CheckOperands(context, {1, 3}));
   TARTAN_ASSIGN_OR_RETURN(const int64_t channels_last, context.Int("channels_last", 0));
@@ -132,7 +133,8 @@ Outputs QLinearGlobalAveragePool(NodeContext& context) {
   return Pool(context, "GlobalAveragePool");
 }
 
-// A and B to SUM, an int32; then Y from the scales and operand `bias`, where it is there.
+// Computes SUM, the int32 matmul of A and B, then Y from the scales and the optional operand
+// `bias`.
 Outputs ScaledProduct(FunctionText& text, absl::string_view a_scale, absl::string_view b_scale,
                       int bias) {
   const NodeContext& context = text.context();

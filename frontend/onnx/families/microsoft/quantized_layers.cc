@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's layers on quantized tensors that ONNX has in another form or not at all: products and
-// convolutions whose layouts are attributes, pieces of different scales joined, rows of packed
-// tables, arithmetic and sums of integers.
+// Microsoft's layers on quantized tensors that ONNX lacks or has in another form: matmuls and
+// convolutions with layout attributes, concatenation of tensors with different scales, gathers from
+// packed tables, integer arithmetic and reductions.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
@@ -21,8 +21,8 @@ using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using Values = absl::StatusOr<std::vector<api::Value>>;
 using api::Tensor;
 
-// Operands: A, its scale and zero point, B, its scale and zero point, C (int32, in units of the
-// product's scale), scale and zero point of the result, which is float32 without them.
+// Operands: A, its scale and zero point, B, its scale and zero point, C (int32, with the scale of A
+// * B), scale and zero point of the result. Without these the result is float32.
 Outputs QGemm(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const float alpha, context.Float("alpha", 1.0f));
   for (const auto& [operand, attribute] : {std::pair{0, "transA"}, std::pair{3, "transB"}}) {
@@ -58,8 +58,8 @@ Outputs QGemm(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// Operand `i`, with its scale and zero point right behind it, in units of the scale that is operand
-// `scale`, whose zero point is right behind it.
+// Operand `i`, with scale and zero point in the next two operands, requantized to the scale in
+// operand `scale` and the zero point after it.
 absl::StatusOr<Tensor> Rescaled(const NodeContext& context, int i, int scale) {
   const DataType type = context.input(scale + 1).type();
   for (int s : {i + 1, i + 2, scale, scale + 1}) {
@@ -108,7 +108,7 @@ Outputs QLinearWhere(NodeContext& context) {
   return context.Apply("function (C, X, Y) -> (Z) { Z = C ? X : Y; }", {context.input(0), x, y});
 }
 
-// The convolution `name` of ONNX, whose operand 0 may have its channels last.
+// ONNX's convolution `name`, optionally with channels last in operand 0.
 Outputs Convolve(NodeContext& context, absl::string_view name, bool channels_last) {
   constexpr int kOpset = 11;
   const Handler convolve = FindOperator("", name, kOpset)->handler;
@@ -129,7 +129,7 @@ Outputs NhwcConv(NodeContext& context) { return Convolve(context, "Conv", true);
 
 // --- GatherBlockQuantized
 
-// Two numbers of 4 bits in each byte, the lower first, along the last dimension.
+// Unpacks two 4-bit values per byte, the lower first, along the last dimension.
 absl::StatusOr<Tensor> Halves(const NodeContext& context, const Tensor& x) {
   std::vector<int64_t> dims = x.dims();
   std::vector<int64_t> apart = dims;
@@ -143,7 +143,7 @@ absl::StatusOr<Tensor> Halves(const NodeContext& context, const Tensor& x) {
 }
 
 // Operands: table, positions, scales and zero points of blocks along 'quantize_axis'. Rows are
-// taken before they are unpacked, so the table stays packed.
+// gathered before they are unpacked, so the table stays packed.
 Values GatherBlockQuantized(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t block, context.Int("block_size", 128));
   TARTAN_ASSIGN_OR_RETURN(const int64_t bits, context.Int("bits", 4));
@@ -179,7 +179,8 @@ Values GatherBlockQuantized(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(positions, context.Checked(positions, {IndexBounds(table, gathered)}));
   TARTAN_ASSIGN_OR_RETURN(const Tensor numbers, take(table, is_packed));
   TARTAN_ASSIGN_OR_RETURN(const Tensor scales, take(context.input(2), false));
-  // Where the quantized dimension is once those of the positions stand for the gathered one.
+  // The position of the quantized dimension after the positions' dimensions replace the gathered
+  // one.
   const size_t along = static_cast<size_t>(axis > gathered ? axis - 1 + positions.rank() : axis);
   const std::vector<int64_t>& dims = numbers.dims();
   std::vector<int64_t> blocks = dims;
@@ -273,7 +274,7 @@ Outputs QLinearReduceMean(NodeContext& context) {
   FunctionText text(context);
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "X", 0, 2, -1));
   const int64_t elements = ReducedCount(x.dims(), reduction.axes);
-  // A term has 9 bits; a sum of more terms needs 64 bits.
+  // A term has 9 bits; a sum of more than 2^22 terms needs 64 bits.
   constexpr int64_t kMostInInt32 = int64_t{1} << 22;
   text.Add("WIDE", elements > kMostInInt32 ? Cast("X", DataType::kInt64) : "X");
   text.Add(ReduceStatement("SUM", '+', "WIDE", x.dims(), reduction.axes));
@@ -289,7 +290,7 @@ Outputs QLinearReduceMean(NodeContext& context) {
 
 // --- QEmbedLayerNormalization
 
-// Operand `i` in real numbers, by operands `scale` and `zero`.
+// Dequantizes operand `from` with operands `scale` and `zero`, and sets operand `i`.
 absl::Status Dequantize(NodeContext& context, int i, int from, int scale, int zero) {
   for (int operand : {from, scale, zero}) {
     if (!context.HasInput(operand)) return Invalid("operand ", operand, " is missing");
@@ -303,7 +304,7 @@ absl::Status Dequantize(NodeContext& context, int i, int from, int scale, int ze
   return absl::OkStatus();
 }
 
-// Operands: those of EmbedLayerNormalization up to the mask, then scales of the five tables, then
+// Operands: like EmbedLayerNormalization's up to the mask, then scales of the five tables, then
 // their zero points.
 Outputs QEmbedLayerNormalization(NodeContext& context) {
   const bool has_segments = context.HasInput(4);

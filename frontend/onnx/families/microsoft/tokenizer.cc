@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft's Tokenizer: strings to tokens by regular expressions, as exporters of
+// com.microsoft's Tokenizer splits strings into tokens by regular expressions. Exporters of
 // scikit-learn's vectorizers write it.
 #include <re2/re2.h>
 
@@ -18,10 +18,10 @@ namespace {
 using Values = absl::StatusOr<std::vector<api::Value>>;
 using Tokens = std::vector<absl::string_view>;
 
-// Results beyond this are a mistake of the model, or meant to be one.
+// Maximum tokens of the result; more are an error in the model or an attack.
 constexpr size_t kMaxTokens = size_t{1} << 22;
 
-// Bytes of the character of UTF-8 at `position`; 1 where there is none.
+// The bytes of the UTF-8 character at `position`; 1 for invalid UTF-8.
 size_t CharacterBytes(absl::string_view text, size_t position) {
   const auto is_following = [&](size_t i) {
     return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80;
@@ -49,8 +49,8 @@ Tokens Characters(absl::string_view text) {
 
 using Expression = std::unique_ptr<const RE2>;
 
-// RE2 takes time linear in the text, whatever the pattern. Of several matches at one place the
-// longest is taken.
+// Compiles with RE2, whose time is linear in the text for every pattern. Among several matches at
+// one position the longest is taken.
 absl::StatusOr<Expression> Compile(absl::string_view attribute, const std::string& pattern) {
   RE2::Options options;
   options.set_log_errors(false);
@@ -60,8 +60,8 @@ absl::StatusOr<Expression> Compile(absl::string_view attribute, const std::strin
   return Invalid("attribute '", attribute, "': ", expression->error(), " in '", pattern, "'");
 }
 
-// Calls `found` with the begin and end of each match, from left to right; after an empty one the
-// search goes on behind the next character.
+// Calls `found` with the begin and end of each match, from left to right. After an empty match the
+// search continues after the next character.
 template <class Found>
 void ForEachMatch(const RE2& expression, absl::string_view text, const Found& found) {
   size_t from = 0;
@@ -77,7 +77,7 @@ void ForEachMatch(const RE2& expression, absl::string_view text, const Found& fo
   }
 }
 
-// What is left of `text` without the separators; a character after an empty match is dropped too.
+// The parts of `text` between separators. A character after an empty match is dropped too.
 void SplitAtMatches(const RE2& separator, absl::string_view text, Tokens* tokens) {
   size_t from = 0;
   ForEachMatch(separator, text, [&](size_t begin, size_t end) {
@@ -88,8 +88,8 @@ void SplitAtMatches(const RE2& separator, absl::string_view text, Tokens* tokens
   if (from < text.size()) tokens->push_back(text.substr(from));
 }
 
-// How a text becomes tokens: the characters, what is between separators, or what an expression
-// matches.
+// Splits a text into tokens: its characters, the parts between separators, or the matches of an
+// expression.
 struct Splitter {
   bool takes_characters = false;
   std::vector<Expression> separators;
@@ -117,7 +117,7 @@ struct Splitter {
   }
 };
 
-// "." is any character, ends of lines too, which the expression would not match.
+// The token expression "." is any character, including line ends, which RE2 would not match.
 absl::StatusOr<Splitter> ReadSplitter(const NodeContext& context) {
   Splitter splitter;
   TARTAN_ASSIGN_OR_RETURN(splitter.least_characters, context.Int("mincharnum"));
@@ -145,8 +145,8 @@ absl::StatusOr<Splitter> ReadSplitter(const NodeContext& context) {
   return splitter;
 }
 
-// Strings [C] or [N, C] to [C, D] or [N, C, D], filled up with `pad_value`; between the marks of a
-// text's begin and end where `mark` is set, unless there is no token at all.
+// Maps strings [C] or [N, C] to tokens [C, D] or [N, C, D], padded with `pad_value`. With `mark`,
+// begin and end marks enclose each text's tokens, unless no text has tokens.
 Values Tokenizer(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ExpectStrings(context, 0));
   TARTAN_ASSIGN_OR_RETURN(const Splitter splitter, ReadSplitter(context));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout of training graphs: after a bias, and with masks of a bit for each element. Element i is
-// bit i % 32, counted from the least, of the mask's word i / 32.
+// Dropout of training graphs: after a bias, and with masks of one bit per element. Element i is bit
+// i % 32 of the mask's word i / 32, counted from the lowest bit.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
@@ -32,21 +32,21 @@ absl::StatusOr<Tensor> Packed(const NodeContext& context, const Tensor& mask) {
   return words[0];
 }
 
-// Statements that make M, bool of `dims`, of the words W.
+// Statements that compute M, bool of `dims`, from the words W.
 std::vector<std::string> UnpackStatements(const std::vector<int64_t>& dims, int64_t count) {
   return {absl::StrCat("E[32 * w + b : ", count, "] = +(W[w]), b < 32"),
           "B = as_uint(index(E, 0) % 32, 32)", "F = (E >> B) % 2 == 1",
           absl::StrCat("M = ", ReshapeCall("F", dims))};
 }
 
-// Dropout as ONNX has it of `x`, with operands `ratio` and `ratio` + 1 of the node. Results: what
-// is left, the mask.
+// ONNX's Dropout of `x`, with operands `ratio` and `ratio` + 1 of the node. Results: the remaining
+// elements, the mask.
 Outputs DropoutOf(NodeContext& context, const Tensor& x, int ratio) {
   std::vector<Tensor> operands = {x};
   for (const int i : {ratio, ratio + 1})
     operands.push_back(context.HasInput(i) ? context.input(i) : Tensor());
   if (context.HasInput(ratio + 1)) {
-    // What decides the graph must be known.
+    // The training flag decides the graph, so it must be known.
     TARTAN_RETURN_IF_ERROR(context.HostInt(ratio + 1).status());
   }
   NodeContext newer = context.With(13, operands);
@@ -59,8 +59,7 @@ Outputs WithBits(const NodeContext& context, std::vector<Tensor> outputs) {
   return outputs;
 }
 
-// Operands: data, bias, residual, ratio, whether it trains. What is dropped is the sum of the first
-// two.
+// Operands: data, bias, residual, ratio, training flag. Dropout applies to data + bias.
 Outputs BiasDropout(NodeContext& context) {
   const DataType type = context.input(0).type();
   TARTAN_ASSIGN_OR_RETURN(
@@ -87,7 +86,7 @@ Outputs BitmaskDropout(NodeContext& context) {
   return WithBits(context, std::move(outputs));
 }
 
-// Operands: gradient, mask, ratio, whether in training.
+// Operands: gradient, mask, ratio, training flag.
 Outputs BitmaskDropoutGrad(NodeContext& context) {
   const Tensor& seed = context.input(0);
   const int64_t count = seed.shape().element_count();

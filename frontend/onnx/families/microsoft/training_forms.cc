@@ -34,7 +34,7 @@ Outputs ConcatTraining(NodeContext& context) {
   return made;
 }
 
-// Operands: gradient, mask, ratio, whether in training.
+// Operands: gradient, mask, ratio, training flag.
 Outputs DropoutGrad(NodeContext& context) {
   const Tensor& seed = context.input(0);
   if (context.input(1).dims() != seed.dims()) {
@@ -52,7 +52,7 @@ Outputs DropoutGrad(NodeContext& context) {
       {seed, context.input(1)});
 }
 
-// Whether `name` is a number the node looks for: any that is not finite, or infinities or NaN only.
+// A condition on `name`: not finite, or infinite only, or NaN only, depending on the attributes.
 absl::StatusOr<std::string> Wrong(const NodeContext& context, absl::string_view name) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t infinities, context.Int("isinf_only", 0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t nans, context.Int("isnan_only", 0));
@@ -74,8 +74,8 @@ Outputs PassThrough(NodeContext& context) {
   return std::vector<Tensor>(context.inputs().begin(), context.inputs().end());
 }
 
-// BatchNormalization of opset 14 in training with the batch's mean and 1 / sqrt(variance + epsilon)
-// besides: what its gradient reads.
+// BatchNormalization of opset 14 in training mode. It also returns the batch's mean and 1 /
+// sqrt(variance + epsilon) for its gradient.
 Outputs BatchNormInternal(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t training, context.Int("training_mode", 1));
   if (training == 0) return Unsupported("BatchNormInternal that does not train");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's operators of transformers around the attention: embeddings, activations with a bias,
-// products with quantized weights, and ONNX's operators with an activation behind them.
+// Microsoft's transformer operators apart from attention: embeddings, activations with a bias,
+// matmuls with quantized weights, and ONNX's operators with a fused activation.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -33,7 +33,7 @@ constexpr int kOnnxForm = 13;
 constexpr char kGelu[] = "0.5 * Z * (1 + erf(Z * 0.70710678118654752))";  // 1/sqrt(2)
 constexpr char kFastGelu[] = "0.5 * Z * (1 + tanh(Z * (0.7978845608 + 0.035677408 * Z * Z)))";
 
-// `value` in Z, which is operand 0 plus operand 1 where that is there.
+// `value` in terms of Z, which is operand 0 plus the optional operand 1.
 Outputs MapSum(NodeContext& context, absl::string_view value) {
   FunctionText text(context);
   std::string sum = text.Operand(0);
@@ -51,7 +51,7 @@ Outputs QuickGelu(NodeContext& context) {
   return MapSum(context, absl::Substitute("Z * sigmoid($0 * Z)", Literal(alpha)));
 }
 
-// Halves of the last dimension: the first times the Gelu of the second.
+// The first half of the last dimension times the Gelu of the second half.
 Outputs BiasSplitGelu(NodeContext& context) {
   const Tensor& x = context.input(0);
   if (x.rank() < 1 || x.dims().back() % 2 != 0) {
@@ -71,7 +71,7 @@ Outputs BiasSplitGelu(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// Operands: X [batch, positions, channels], bias [channels], what is added besides.
+// Operands: X [batch, positions, channels], bias [channels], a second summand.
 constexpr char kBiasAdd[] = "function (X, B, SKIP) -> (Y) { Y = X + B + SKIP; }";
 
 Outputs GemmFastGelu(NodeContext& context) {
@@ -87,11 +87,11 @@ Outputs GemmFastGelu(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// The text in Z of an activation that follows another operator, $0 and $1 for its parameters.
+// The text in terms of Z of a fused activation, with parameters $0 and $1.
 struct FollowingActivation {
   const char* name;
   const char* text;
-  double first = 0;  // of the parameters, where they are not given
+  double first = 0;  // default of the first parameter
   double second = 0;
 };
 
@@ -110,7 +110,7 @@ constexpr FollowingActivation kFollowing[] = {
     {"ThresholdedRelu", "Z > $0 ? Z : 0", 1},
 };
 
-// `x`, plus `added` where that is defined, through an activation. "": none.
+// Applies an activation to `x` plus `added` (if defined). An empty name means no activation.
 Outputs Follow(const NodeContext& context, const Tensor& x, const Tensor& added,
                const std::string& name, const std::vector<float>& parameters) {
   std::string value = "Z";
@@ -166,7 +166,7 @@ Outputs FusedMatMulActivation(NodeContext& context) {
 
 // --- Embedding
 
-// Each number of words, segments and positions is a row of its table.
+// Checks that the ids of words, segments and positions are rows of their tables.
 absl::Status CheckEmbedded(NodeContext& context) {
   for (const auto& [numbers, table] : {std::pair(0, 2), std::pair(1, 4), std::pair(8, 3)}) {
     if (!context.HasInput(numbers)) continue;
@@ -199,7 +199,7 @@ Outputs EmbedLayerNormalization(NodeContext& context) {
   text.Add("WORDS", text.Operand(0));
   text.Add("SUMWORDS", absl::StrCat("gather(", text.Operand(2), ", WORDS, 0)"));
   const std::string positions = text.Operand(3);
-  // Positions are those in the sequence where they are not given.
+  // Positions default to those in the sequence.
   text.Add("AT", context.HasInput(8) ? text.Operand(8) : "index(WORDS, 1)");
   text.Add("SUMPOSITIONS", absl::StrCat("SUMWORDS + gather(", positions, ", AT, 0)"));
   std::string sum = "SUMPOSITIONS";
@@ -212,7 +212,7 @@ Outputs EmbedLayerNormalization(NodeContext& context) {
   }
   text.Add("Y",
            Cast(absl::StrCat("NORM * ", text.Operand(5), " + ", text.Operand(6)), table.type()));
-  // How many words of each sample count.
+  // The number of words per sample that the mask includes.
   text.Add("COUNTED", context.HasInput(7)
                           ? Cast(absl::StrCat(text.Operand(7), " == 1"), DataType::kInt32)
                           : "WORDS * 0");
@@ -223,7 +223,7 @@ Outputs EmbedLayerNormalization(NodeContext& context) {
 
 // --- Quantized weights
 
-// Operands: A, B, scales, zero points, positions of groups, bias.
+// Operands: A, B, scales, zero points, group indices, bias.
 absl::StatusOr<BlockedWeights> ReadBlockedWeights(const NodeContext& context) {
   BlockedWeights weights;
   TARTAN_ASSIGN_OR_RETURN(weights.inner, context.Int("K"));
@@ -259,8 +259,8 @@ absl::StatusOr<BlockedWeights> ReadBlockedWeights(const NodeContext& context) {
   return weights;
 }
 
-// A times the transposed weights, of which each block along the rows has a scale and a zero point.
-// What kernels read are copies of the small numbers in the order in which they read them.
+// A times the transposed weights, which have one scale and one zero point per block along the rows.
+// Kernels read a repacked copy of the low-precision weights in streaming order.
 Outputs MatMulNBits(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const BlockedWeights weights, ReadBlockedWeights(context));
   const Tensor& a = context.input(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of parameters and what goes with them, as nodes of training graphs. onnxruntime writes
-// many of their results over the operands; here results are new values.
+// Parameter updates and related nodes of training graphs. onnxruntime writes many results into
+// operands; here they are new values.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -34,7 +34,7 @@ absl::StatusOr<Tensor> ScalarOf(const NodeContext& context, const Tensor& value,
   return Reshape(context, value, {});
 }
 
-// A tool's own: operands weights and gradient, the rate an attribute.
+// An operator of external tools. Operands: weights, gradient. The rate is an attribute.
 Outputs Sgd(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckSame(context, 0, 1));
   TARTAN_ASSIGN_OR_RETURN(const float rate, context.Float("lr"));
@@ -50,8 +50,8 @@ Outputs SgdOptimizer(NodeContext& context) {
                        {rate, context.input(1), context.input(2)});
 }
 
-// Operands: sum, what is added, whether to. The second form starts anew instead where the operand
-// says so, and tells first that it is done.
+// Operands: sum, summand, and a flag. Here the flag enables the addition. In InPlaceAccumulatorV2
+// it overwrites the sum instead, and result 0 is a constant true.
 Outputs InPlaceAccumulator(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckSame(context, 0, 1));
   const std::string type = Cast("S + V", context.input(0).type());
@@ -80,7 +80,7 @@ Outputs InPlaceAccumulatorV2(NodeContext& context) {
   return std::vector<Tensor>{done, made[0]};
 }
 
-// Zeros, whatever the signal.
+// Zeros, independent of the signal operand.
 Outputs ZeroGradient(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(Tensor zeros,
                           Zeros(context, context.input(0).type(), context.input(0).dims()));
@@ -120,7 +120,7 @@ constexpr OperatorRow kRows[] = {
     MicrosoftRow("ZeroGradient", {2, 2}, ZeroGradient),
 };
 
-// The tensors of operand `i`, a sequence; `count` of them where that is not 0.
+// The tensors of operand `i`, a sequence; `count` of them unless that is 0.
 absl::StatusOr<std::vector<Tensor>> ListOf(const NodeContext& context, int i, size_t count) {
   if (!context.value(i).is_sequence()) return Invalid("operand ", i, " is no sequence");
   std::vector<Tensor> tensors;
@@ -131,9 +131,10 @@ absl::StatusOr<std::vector<Tensor>> ListOf(const NodeContext& context, int i, si
   return tensors;
 }
 
-// Optimizers of sequences: `text` is a Tile function of `scalars`, F (whether to update) and one
-// tensor of each list (weights, gradients, states), whose results are the new weights and states.
-// Lists begin at operand `first`; results: whether it was done, then a list of each kind.
+// Applies an optimizer to sequences. The lists of weights, gradients and states begin at operand
+// `first`. `text` is a Tile function of `scalars`, F (the update flag) and one tensor of each list.
+// Its results are the new weight and states. Results of the node: an update flag, then one list per
+// kind.
 Values ForEachWeight(const NodeContext& context, int first, int kinds, std::vector<Tensor> scalars,
                      const std::string& text) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> weights, ListOf(context, first, 0));
@@ -171,8 +172,8 @@ Values SgdOptimizerV2(NodeContext& context) {
                        "function (R, F, W, G) -> (NEW) { NEW = F ? W - R * G : W; }");
 }
 
-// Operands: rate, count of updates, weights, gradients, moments, squares, update signal. Mode 0 is
-// PyTorch's AdamW, 1 Hugging Face's, which decays after the step.
+// Operands: rate, update count, weights, gradients, moments, squares, update signal. Mode 0 is
+// PyTorch's AdamW; mode 1 is Hugging Face's, which decays after the step.
 Values AdamWOptimizer(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const float alpha, context.Float("alpha", 0.9f));
   TARTAN_ASSIGN_OR_RETURN(const float beta, context.Float("beta", 0.999f));
@@ -210,14 +211,14 @@ Values AdamWOptimizer(NodeContext& context) {
 
 constexpr auto kPlain = InBothDomains(kRows);
 
-// Those rows, and what Microsoft's domain alone has.
+// The rows above, and those of Microsoft's domain alone.
 constexpr auto AllRows() {
   std::array<OperatorRow, kPlain.size() + 3> all{};
   for (size_t i = 0; i < kPlain.size(); ++i) all[i] = kPlain[i];
   all[kPlain.size()] = ValueRow("SGDOptimizerV2", 1, {3, 4}, SgdOptimizerV2, 0, kMicrosoftDomain);
   all[kPlain.size() + 1] =
       ValueRow("AdamWOptimizer", 1, {6, 7}, AdamWOptimizer, 0, kMicrosoftDomain);
-  all[kPlain.size() + 2] = MicrosoftRow("Scale", {2, 2}, Scale);  // ONNX had another one
+  all[kPlain.size() + 2] = MicrosoftRow("Scale", {2, 2}, Scale);  // ONNX has a different Scale
   return all;
 }
 constexpr auto kOperators = AllRows();

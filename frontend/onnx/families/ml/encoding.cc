@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: elements replaced by what a map says, integers, floats and strings on both sides.
+// Operators of ai.onnx.ml that map elements through tables: integers, floats and strings as keys
+// and values.
 #include <algorithm>
 #include <cmath>
 
@@ -33,14 +34,14 @@ HostValue HostWords(const std::vector<std::string>& values) {
   return api::HostStrings({static_cast<int64_t>(values.size())}, values);
 }
 
-// Keys and values one to one; `otherwise` is one element, for what is no key.
+// A table with one value per key. `otherwise` is the value for elements that are not keys.
 struct Mapping {
   HostValue keys;
   HostValue values;
   HostValue otherwise;
 };
 
-// The result for what is no key, then the values.
+// The table as a list: the default value, then the values.
 HostValue TableOf(const Mapping& mapping) {
   if (mapping.values.is_strings()) {
     std::vector<std::string> all = api::StringsOf(mapping.otherwise);
@@ -56,7 +57,7 @@ HostValue TableOf(const Mapping& mapping) {
   return HostValue(HostTensor(TensorShape{mapping.values.tensor().type(), {count}}, bytes));
 }
 
-// For each string 1 + the position of the last key it is, or 0.
+// For each string 1 + the position of the last equal key, or 0.
 absl::StatusOr<Tensor> FindStrings(const NodeContext& context, const Value& x,
                                    const std::vector<std::string>& keys) {
   std::vector<int64_t> positions(x.words()->size());
@@ -69,7 +70,7 @@ absl::StatusOr<Tensor> FindStrings(const NodeContext& context, const Value& x,
   return LookUp(context, x, HostTensor::FromVector(shape, positions));
 }
 
-// The same for numbers: the greatest position among the keys that are equal. NaN is NaN.
+// For each number 1 + the position of the last equal key, or 0. NaN equals NaN.
 absl::StatusOr<Tensor> FindNumbers(const NodeContext& context, const Tensor& x,
                                    const HostTensor& keys) {
   const int64_t count = keys.element_count();
@@ -132,7 +133,7 @@ absl::StatusOr<HostValue> ReadList(const NodeContext& context, absl::string_view
   return context.ConstantValue(name("tensor"));
 }
 
-// What stands for elements that are no keys, of the type of `values`.
+// The value for elements that are not keys, in the type of `values`.
 absl::StatusOr<HostValue> ReadDefault(const NodeContext& context, const HostValue& values) {
   if (context.HasAttribute("default_tensor")) return context.ConstantValue("default_tensor");
   if (values.is_strings()) {
@@ -158,7 +159,7 @@ Values LabelEncoder(NodeContext& context) {
   return MapElements(context, context.value(0), mapping);
 }
 
-// Strings to integers or back, whichever the operand is not.
+// Maps strings to integers, or integers to strings for an operand of integers.
 Values MapBetween(const NodeContext& context, const std::vector<std::string>& words,
                   const std::vector<int64_t>& integers) {
   const bool from_strings = context.value(0).is_strings();
@@ -169,7 +170,7 @@ Values MapBetween(const NodeContext& context, const std::vector<std::string>& wo
   return MapElements(context, context.value(0), mapping);
 }
 
-// The first form: strings to their positions in a list, and back.
+// The first form maps strings to their positions in a list, and back.
 Values LabelEncoderOfClasses(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> words, context.Strings("classes_strings"));
   std::vector<int64_t> integers;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: columns of numbers chosen, filled in, scaled and normalised.
+// Feature operators of ai.onnx.ml: selection, imputation, scaling and normalization of columns.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +17,7 @@ using api::Tensor;
 
 constexpr absl::string_view kDomain = "ai.onnx.ml";
 
-// Columns of the last dimension at the positions of operand 1; a vector counts as one row.
+// Columns of the last dimension at the positions in operand 1; a vector is one row.
 Outputs ArrayFeatureExtractor(NodeContext& context) {
   const Tensor& x = context.input(0);
   if (x.rank() == 0) return Invalid("operand 0 is a scalar");
@@ -40,7 +40,7 @@ Outputs Binarizer(NodeContext& context) {
       {absl::StrCat("Y = ", Cast(absl::StrCat(x, " > ", Literal(double{threshold})), type))}));
 }
 
-// A list of numbers for all features, or one for each: as a constant that broadcasts.
+// A constant that broadcasts, from one number for all features or one per feature.
 absl::StatusOr<Tensor> PerFeature(const NodeContext& context, absl::string_view name, DataType type,
                                   const std::vector<double>& values) {
   const Tensor& x = context.input(0);
@@ -97,8 +97,7 @@ Outputs Imputer(NodeContext& context) {
                        {x, ConstantInts(values)});
 }
 
-// Rows divided by their greatest element, the sum of their sizes or their length; rows where that
-// is 0 stay.
+// Divides rows by their maximum, L1 norm or L2 norm; rows whose divisor is 0 stay unchanged.
 Outputs Normalizer(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string norm, context.String("norm", "MAX"));
   TARTAN_ASSIGN_OR_RETURN(const Tensor x, AsReal(context, context.input(0)));
@@ -125,7 +124,7 @@ Outputs Normalizer(NodeContext& context) {
   return context.Apply(TileFunction("X", "Y", lines), {x});
 }
 
-// Operands [N, C_i], or [C_i], side by side as float32.
+// Concatenates operands [N, C_i], or [C_i], as float32.
 Outputs FeatureVectorizer(NodeContext& context) {
   std::vector<Tensor> parts;
   for (const Tensor& input : context.inputs()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: linear models.
+// Linear models of ai.onnx.ml.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/tile_text/ml_scores.h"
@@ -50,8 +50,9 @@ Outputs LinearRegressor(NodeContext& context) {
   return std::vector<Tensor>{std::move(scores)};
 }
 
-// One score for two classes is that of the second, and its opposite that of the first. One score
-// for one class has its label from 0 on, or from 0.5 on if it is transformed; else label 0.
+// A single score for two classes is the second class's score; the first class gets its negative or
+// complement. A single score for one class selects its label from 0 on, or from 0.5 on if
+// transformed, otherwise label 0.
 Values LinearClassifier(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(Tensor numbers, PlainNumbers(context, context.value(0)));
   context.SetInput(0, Value(std::move(numbers)));

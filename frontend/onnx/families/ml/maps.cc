@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: maps to tensors and back.
+// Conversion between maps and tensors for ai.onnx.ml.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -22,7 +22,7 @@ using Values = absl::StatusOr<std::vector<Value>>;
 
 constexpr absl::string_view kDomain = "ai.onnx.ml";
 
-// The columns under one key each; a vector is one row.
+// A map with the columns as values, one key each; a vector is one row.
 Values ZipMap(NodeContext& context) {
   if (!context.value(0).is_tensor() || context.value(0).element() != api::Element::kPlain) {
     return Invalid("operand 0: a tensor of numbers is expected");
@@ -37,7 +37,7 @@ Values ZipMap(NodeContext& context) {
   return std::vector<Value>{Value::Map(api::ToLazy(keys), Value(std::move(rows)))};
 }
 
-// A single map. Its keys are known: inputs that are maps are bound by value.
+// A single map. Its keys are known, because map inputs are bound by value.
 struct OneMap {
   HostValue keys;
   Value values;  // a vector
@@ -53,12 +53,12 @@ absl::StatusOr<OneMap> ReadMap(const NodeContext& context) {
   return OneMap{HostValue(*keys, map.keys().element(), map.keys().words()), map.values()};
 }
 
-// Row y: element i is the map's value at position places[i], or 0 (the empty string) for -1.
+// A row whose element i is the map's value at position places[i], or 0 (the empty string) for -1.
 absl::StatusOr<Value> Arrange(const NodeContext& context, const OneMap& map,
                               const std::vector<int64_t>& places) {
   Value values = map.values;
   const int64_t count = values.tensor().dims()[0];
-  // One more element behind the others, which is what -1 takes.
+  // An additional last element is the value for -1.
   if (values.is_strings()) {
     const HostTensor* positions = values.tensor().constant();
     if (positions == nullptr) return Unsupported("a map of strings that are not known");
@@ -94,7 +94,7 @@ std::vector<int64_t> PlacesOf(const std::vector<T>& keys, const std::vector<T>& 
   return places;
 }
 
-// The values of the vocabulary's keys, [1, size of the vocabulary]; 0 for those that are not there.
+// The values of the vocabulary's keys, [1, size of the vocabulary]; 0 for absent keys.
 Values DictVectorizer(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const OneMap map, ReadMap(context));
   TARTAN_ASSIGN_OR_RETURN(const HostValue vocabulary,
@@ -109,7 +109,7 @@ Values DictVectorizer(NodeContext& context) {
   return std::vector<Value>{std::move(y)};
 }
 
-// What DENSE and SPARSE make of the keys: the position of each element's value among the map's.
+// The position of each result element's value in the map, for the map_form DENSE or SPARSE.
 absl::StatusOr<std::vector<int64_t>> PlacesOfForm(const NodeContext& context,
                                                   const std::vector<int64_t>& keys) {
   TARTAN_ASSIGN_OR_RETURN(const std::string form, context.String("map_form", "DENSE"));
@@ -135,7 +135,7 @@ absl::StatusOr<std::vector<int64_t>> PlacesOfForm(const NodeContext& context,
   return places;
 }
 
-// Strings and numbers in each other's form; numbers are written and read as in Cast.
+// Converts between strings and numbers. Numbers are written with up to six significant digits.
 absl::StatusOr<Value> CastElements(NodeContext& context, const Value& x, const std::string& to) {
   if (to == "TO_STRING" && x.is_strings()) return x;
   if (to != "TO_FLOAT" && to != "TO_INT64" && to != "TO_STRING") {

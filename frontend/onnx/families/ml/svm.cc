@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: support vectors.
+// Support vector machines of ai.onnx.ml.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,7 @@ using Values = absl::StatusOr<std::vector<Value>>;
 
 constexpr absl::string_view kDomain = "ai.onnx.ml";
 
-// Kernels of the rows X [N, F] with the vectors V [M, F] as P [N, M].
+// Statements for P [N, M], the kernel values of the rows X [N, F] and the vectors V [M, F].
 absl::StatusOr<std::vector<std::string>> KernelLines(const NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string kind, context.String("kernel_type", "LINEAR"));
   TARTAN_ASSIGN_OR_RETURN(std::vector<double> numbers, Reals(context, "kernel_params"));
@@ -58,7 +58,7 @@ Outputs SvmRegressor(NodeContext& context) {
                      supports, " vectors of ", features);
     }
     lines.push_back("S[n, z : N, 1] = +(P[n, m] * C[m, z])");
-  } else {  // the coefficients are those of the features
+  } else {  // without vectors the coefficients belong to the features
     if (count != features) return Invalid(count, " coefficients for ", features, " features");
     vectors.assign(static_cast<size_t>(features), 0);
     lines = {"S[n, z : N, 1] = +(X[n, f] * C[f, z])"};
@@ -85,8 +85,8 @@ struct Classifier {
   std::vector<double> coefficients;
   std::vector<double> support;
   std::vector<double> rho;
-  std::vector<double> slopes;   // of the probability that one of two classes beats the other
-  std::vector<double> offsets;  // of the same
+  std::vector<double> slopes;   // logistic slopes of the pairwise probabilities
+  std::vector<double> offsets;  // logistic offsets of the pairwise probabilities
   std::string transform;
 
   int64_t pairs() const { return classes * (classes - 1) / 2; }
@@ -150,7 +150,7 @@ absl::StatusOr<Classifier> ReadClassifier(const NodeContext& context) {
   return model;
 }
 
-// Each pair of classes i < j, in order, as fn(number of the pair, i, j).
+// Calls fn(index of the pair, i, j) for each pair of classes i < j, in order.
 template <class Fn>
 void ForEachPair(int64_t classes, const Fn& fn) {
   int64_t pair = 0;
@@ -159,8 +159,8 @@ void ForEachPair(int64_t classes, const Fn& fn) {
   }
 }
 
-// What each vector counts in the decision of each pair, [vectors, pairs]. A vector has a
-// coefficient for each class that is not its own.
+// The weight of each vector in each pair's decision, [vectors, pairs]. A vector has one coefficient
+// for each class other than its own.
 std::vector<double> PairWeights(const Classifier& model) {
   std::vector<int64_t> first(1, 0);
   for (const int64_t vectors : model.vectors_per_class) first.push_back(first.back() + vectors);
@@ -178,7 +178,7 @@ std::vector<double> PairWeights(const Classifier& model) {
   return weights;
 }
 
-// The decisions of the pairs, [N, pairs]: positive where the first class wins.
+// The decisions of the pairs, [N, pairs]: positive if the first class wins.
 absl::StatusOr<Tensor> PairScores(const NodeContext& context, const Classifier& model,
                                   const Tensor& x) {
   TARTAN_ASSIGN_OR_RETURN(std::vector<std::string> lines, KernelLines(context));
@@ -191,7 +191,7 @@ absl::StatusOr<Tensor> PairScores(const NodeContext& context, const Classifier& 
        ConstantReals(x.type(), {model.pairs()}, model.rho)});
 }
 
-// How many pairs each class wins, [N, K].
+// The number of pairs that each class wins, [N, K].
 absl::StatusOr<Tensor> Votes(const NodeContext& context, const Classifier& model,
                              const Tensor& scores) {
   std::vector<double> first(static_cast<size_t>(model.pairs() * model.classes));
@@ -213,9 +213,9 @@ function (S[N, E], A[E, K], B[E, K]) -> (Y) {
                            ConstantReals(scores.type(), dims, second)});
 }
 
-// Probabilities of classes from those of pairs, by the second method of T.-F. Wu, C.-J. Lin and
-// R. C. Weng, "Probability estimates for multi-class classification by pairwise coupling" (2004).
-// `r` [K, K]: r(i, j) is the probability of i where it is i or j.
+// Probabilities of classes from probabilities of pairs, by the second method of T.-F. Wu, C.-J. Lin
+// and R. C. Weng, "Probability estimates for multi-class classification by pairwise coupling"
+// (2004). `r` is [K, K]: r(i, j) is the probability of class i given class i or j.
 std::vector<double> CouplePairs(int64_t classes, const std::vector<double>& r) {
   const size_t k = static_cast<size_t>(classes);
   std::vector<double> q(k * k);
@@ -252,7 +252,7 @@ std::vector<double> CouplePairs(int64_t classes, const std::vector<double>& r) {
   return p;
 }
 
-// Of each row of decisions, [N, K].
+// Applies CouplePairs to each row of decisions, [N, K].
 HostTensor CoupleRows(int64_t classes, const std::vector<double>& slopes,
                       const std::vector<double>& offsets, const HostTensor& scores) {
   const int64_t rows = scores.shape().dims[0];
@@ -273,7 +273,7 @@ HostTensor CoupleRows(int64_t classes, const std::vector<double>& slopes,
   return HostTensor::FromVector({DataType::kFloat32, {rows, classes}}, all);
 }
 
-// Iterated until they settle, so on the host.
+// Runs on the host, because it iterates until convergence.
 absl::StatusOr<Tensor> Probabilities(NodeContext& context, const Classifier& model,
                                      const Tensor& scores) {
   const auto couple =
@@ -285,8 +285,8 @@ absl::StatusOr<Tensor> Probabilities(NodeContext& context, const Classifier& mod
   return made[0];
 }
 
-// `won` is what the classes are chosen by. Of two classes of a linear model the second is taken
-// wherever no coefficient is negative and a score comes to half.
+// Chooses labels by the largest element of `won`. For a linear model of two classes without
+// negative coefficients, the second class is chosen if the maximum is at least 0.5.
 absl::StatusOr<Value> ChooseLabels(const NodeContext& context, const Classifier& model,
                                    const Tensor& won) {
   TARTAN_ASSIGN_OR_RETURN(Tensor best, GreatestOf(context, won));
@@ -295,7 +295,7 @@ absl::StatusOr<Value> ChooseLabels(const NodeContext& context, const Classifier&
 function (W[N, K], B) -> (Y) { M[n : N] = >(W[n, k]); Y = M >= 0.5 ? 1 : B; })",
                                                    {won, best}));
   }
-  if (model.rho.size() == 1 && model.classes != 2) {  // in or out
+  if (model.rho.size() == 1 && model.classes != 2) {  // one-class decision
     TARTAN_ASSIGN_OR_RETURN(Tensor in, context.ApplyOne(R"(
 function (W[N, K]) -> (Y) { M[n : N] = >(W[n, k]); Y = as_int(M > 0 ? 1 : 0, 64); })",
                                                         {won}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: the three encodings of tree ensembles.
+// The three encodings of tree ensembles in ai.onnx.ml.
 #include <cmath>
 #include <map>
 #include <set>
@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<int64_t>> IntsOf(const NodeContext& context, absl::st
   return Invalid("attribute '", name, "' has ", values.size(), " elements, expected ", count);
 }
 
-// Integers that may be left out: all 0.
+// An optional list of integers; the default is all 0.
 absl::StatusOr<std::vector<int64_t>> OptionalInts(const NodeContext& context,
                                                   absl::string_view name, size_t count) {
   TARTAN_ASSIGN_OR_RETURN(std::vector<int64_t> values, context.Ints(name, {}));
@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<int64_t>> OptionalInts(const NodeContext& context,
   return IntsOf(context, name, count);
 }
 
-// Floats of an attribute, or doubles of the tensor NAME_as_tensor; empty where neither is there.
+// Floats of an attribute, or doubles of the tensor NAME_as_tensor; empty without both.
 absl::StatusOr<std::vector<double>> RealsOf(const NodeContext& context, absl::string_view name) {
   const std::string as_tensor = absl::StrCat(name, "_as_tensor");
   if (context.HasAttribute(as_tensor)) {
@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<double>> RealsOf(const NodeContext& context, absl::st
 
 // --- TreeEnsemble
 
-// The sets of nodes that test for members, which NaN ends, in the order of the nodes.
+// Reads the sets of membership nodes, each terminated by NaN, in the order of the nodes.
 absl::Status ReadMembers(const NodeContext& context, size_t inner, TreeEnsemble* trees) {
   std::vector<double> values;
   if (context.HasAttribute("membership_values")) {
@@ -72,7 +72,7 @@ absl::Status ReadMembers(const NodeContext& context, size_t inner, TreeEnsemble*
   return absl::OkStatus();
 }
 
-// The nodes, then the leaves.
+// Reads the inner nodes, then the leaves.
 absl::StatusOr<TreeEnsemble> ReadTreeEnsemble(const NodeContext& context) {
   TreeEnsemble trees;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> features, context.Ints("nodes_featureids"));
@@ -159,7 +159,7 @@ absl::StatusOr<Branch> BranchOf(const std::string& mode) {
 
 using NodeKey = std::pair<int64_t, int64_t>;  // tree, node
 
-// Nodes by their tree and id; the first of a tree is its root.
+// Reads nodes by their tree and id; the first node of a tree is its root.
 absl::StatusOr<TreeEnsemble> ReadNodes(const NodeContext& context,
                                        std::map<NodeKey, int64_t>* places) {
   TreeEnsemble trees;
@@ -206,7 +206,7 @@ absl::StatusOr<TreeEnsemble> ReadNodes(const NodeContext& context,
   return trees;
 }
 
-// Votes PREFIX_treeids, _nodeids, _ids and _weights.
+// Reads the votes PREFIX_treeids, _nodeids, _ids and _weights.
 absl::StatusOr<TreeEnsemble> ReadVotingTrees(const NodeContext& context, absl::string_view prefix) {
   std::map<NodeKey, int64_t> places;
   TARTAN_ASSIGN_OR_RETURN(TreeEnsemble trees, ReadNodes(context, &places));
@@ -260,8 +260,8 @@ Outputs TreeEnsembleRegressor(NodeContext& context) {
   return std::vector<Tensor>{std::move(scores)};
 }
 
-// Two classes of which the trees vote for one alone: its score S decides, against 1 - S where all
-// votes are positive and against -S else.
+// The scores of two classes if the trees vote for only one of them. Its score S is compared with 1
+// - S if all votes are positive, and with -S otherwise.
 absl::StatusOr<Tensor> BothScores(const NodeContext& context, const Tensor& scores, int64_t voted,
                                   bool is_positive, bool is_odds) {
   const std::string other = is_positive && !is_odds ? "1.0 - S" : "-S";

@@ -106,7 +106,7 @@ int64_t BigEndian(absl::Span<const uint8_t> bytes, size_t at, size_t width) {
 }
 
 // Checks the sizes in each JPEG 2000 code stream, which the decoder uses. Leptonica reports only
-// those of the container.
+// the sizes in the container.
 absl::Status CheckStreamSizes(absl::Span<const uint8_t> file) {
   constexpr std::array<uint8_t, 4> kStart = {0xff, 0x4f, 0xff, 0x51};  // SOC, SIZ
   constexpr size_t kLength = 42;                                       // up to the samples

@@ -276,7 +276,7 @@ Outputs DropoutInTraining(NodeContext& context, const TrainingMode& training) {
   return std::vector<Tensor>{std::move(kept)};
 }
 
-// In training mode, drops each element with probability `ratio` and scales the others up.
+// Drops each element with probability `ratio` and scales the others up, in training mode.
 Outputs Dropout(NodeContext& context) {
   const Tensor& x = context.input(0);
   int64_t is_training = 0;

@@ -196,7 +196,7 @@ Outputs ArgExtreme(NodeContext& context, char aggregation) {
                    {ReduceStatement("M", aggregation, "X", x.dims(), axes),
                     absl::StrCat("HIT = (", is_extreme, ") ? MARKS : 0"),
                     reduce("BEST", '>', "HIT", x.dims(), axes),
-                    // BEST is at least 1, so the minimum never takes effect. It lets the compiler
+                    // BEST is 1 or more, so the minimum never takes effect. It lets the compiler
                     // prove that the position is in range.
                     absl::StrCat("Y = ", Cast(last != 0 ? "BEST - 1"
                                                         : absl::StrCat("min(", size, " - BEST, ",
@@ -209,7 +209,7 @@ Outputs ArgMax(NodeContext& context) { return ArgExtreme(context, '>'); }
 
 Outputs ArgMin(NodeContext& context) { return ArgExtreme(context, '<'); }
 
-// A running sum or product along the axis in operand 1.
+// CumSum or CumProd along the axis in operand 1.
 Outputs Running(NodeContext& context, absl::string_view function) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.HostInt(1));

@@ -298,7 +298,7 @@ struct Spans {
 // Bins overlap if they do not divide it evenly.
 Spans BinSpans(const HostTensor& regions, int64_t low, int64_t count, float scale, int64_t size) {
   Spans spans;
-  // A region that is no number has no elements.
+  // A region with NaN corners has no elements.
   const auto bounded = [](double v, double most) { return v > 0 ? std::min(v, most) : 0.0; };
   for (int64_t r = 0; r < regions.shape().dims[0]; ++r) {
     const auto edge = [&](int64_t column) {

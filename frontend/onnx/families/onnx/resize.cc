@@ -101,7 +101,7 @@ absl::Status ApplyScales(const std::vector<float>& scales, const std::vector<int
   return absl::OkStatus();
 }
 
-// With a policy other than stretch all axes get one scale, the minimum or maximum of the requested
+// All axes get one scale unless the policy is stretch: the minimum or maximum of the requested
 // scales.
 absl::Status ApplySizes(const std::vector<int64_t>& sizes, const std::vector<int64_t>& axes,
                         const std::string& policy, Plan* plan) {

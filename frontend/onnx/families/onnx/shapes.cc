@@ -90,7 +90,7 @@ Outputs Squeeze(NodeContext& context) {
   return One(Reshape(context, x, dims));
 }
 
-// The axes are those of the result.
+// The axes refer to the result.
 Outputs Unsqueeze(NodeContext& context) {
   if (!context.HasInput(1)) return Invalid("the axes are missing");
   const Tensor& x = context.input(0);

@@ -17,7 +17,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using Axes = std::vector<int64_t>;
 
-// From opset 13 on there is one axis. Before, all axes from the given one on are reduced together.
+// One axis from opset 13 on. Before, all axes from the given one on are reduced together.
 absl::StatusOr<Axes> ReadAxes(const NodeContext& context) {
   const bool is_one = context.opset() >= 13;
   const int64_t rank = context.input(0).rank();
