@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures a loop of runs while the background compiles exact kernels, against a loop of ready kernels.
+"""Compares run times while exact kernels compile in the background with run times of ready kernels.
 
     PYTHONPATH=build/python scripts/background_runs.py MODEL [--size width=320]... [--seconds 60] [--pause 0.05]
 
-Each loop is a process with a cache of its own, which is empty at first. The processes take turns of a second, in which
-the other one is stopped, so that a busy machine slows both alike. Of each part of the time the medians and means of
-both loops' runs are written, and what the default tier's are of those with ready kernels. The target is a mean of 1.15
-until exact kernels arrive. --seconds: of each loop; --pause: seconds between two runs."""
+A ready kernel takes dynamic shapes, an exact kernel is specialised for one shape. Each loop of
+runs is a process with its own cache, which is empty at first. The processes run alternately for
+a second each while the other one is stopped, so that other load on the machine slows both alike.
+For each part of the time the script prints the medians and means of both loops, and their ratio.
+The target is a ratio of means of 1.15 until exact kernels arrive. --seconds: duration of each
+loop; --pause: seconds between two runs."""
 
 import argparse
 import json
@@ -23,7 +25,7 @@ import time
 import numpy as np
 
 _TURN = 1.0
-_STOPPED = 500 * _TURN  # milliseconds: a run in which the process was stopped takes longer
+_STOPPED = 500 * _TURN  # milliseconds: a longer run contains a stop of the process
 _NUMBERS = {"float": "float32", "double": "float64"}
 
 
@@ -39,7 +41,7 @@ def arguments():
 
 
 def loop(options):
-    """Prints a line after the first run, and at the end how many milliseconds each run took."""
+    """Prints a line after the first run, and at the end the milliseconds of each run."""
     import tartan
 
     session = tartan.InferenceSession(options.model, tier=options.loop)
@@ -63,7 +65,7 @@ def loop(options):
 
 
 def start(tier, cache):
-    """The process of a loop, after its first run."""
+    """Starts the process of a loop and returns it, stopped after its first run."""
     places = {"TARTAN_CACHE_DIR": cache, "POCL_CACHE_DIR": os.path.join(cache, "driver")}
     process = subprocess.Popen([sys.executable, *sys.argv, "--loop", tier], env={**os.environ, **places},
                                stdout=subprocess.PIPE, stderr=open(os.path.join(cache, "runs"), "w"), text=True,
@@ -75,7 +77,7 @@ def start(tier, cache):
 
 
 def run_in_turns(loops):
-    """Lets the loops take turns until one has ended, and the others then go on alone."""
+    """Runs the loops alternately until one of them ends; the others then continue alone."""
     while all(loop.poll() is None for loop in loops):
         for loop in loops:
             os.killpg(loop.pid, signal.SIGCONT)
@@ -90,7 +92,7 @@ def run_in_turns(loops):
 
 
 def part(runs, number, count):
-    """The runs of a part of the time."""
+    """The runs in part `number` of `count` equal parts of the time."""
     found, passed, total = [], 0, sum(runs)
     for ms in runs:
         if number <= count * passed / total < number + 1:

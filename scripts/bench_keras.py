@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times Keras on several backends, in turns and in one run: the first step of a model with nothing on disk, steps of
-`fit` with AdamW, and `predict`. Float32, stock Keras, its defaults.
+"""Times Keras on several backends in one run: the first step of a model without cached kernels,
+steps of `fit` with AdamW, and `predict`. Float32, stock Keras, its defaults.
 
     scripts/bench_keras.py --backend tartan=PYTHON --backend torch=PYTHON --backend jax=PYTHON … [--network NAME …]
 
-PYTHON is the interpreter of an environment that has the backend. Each backend has a process of its own for each
-network; rounds go from one to the next. Prints medians of milliseconds and the share of the quickest other."""
+PYTHON is the interpreter of an environment with the backend. Each pair of backend and network
+has its own process, and the backends alternate in each round. Prints
+median milliseconds per backend, and the time of the fastest other backend divided by them."""
 
 import argparse
 import json
@@ -17,11 +18,11 @@ import sys
 import tempfile
 import time
 
-STEPS = {"mlp": 64, "cnn": 24, "resnet": 8, "transformer": 8, "lstm": 24}  # of an epoch that is timed
+STEPS = {"mlp": 64, "cnn": 24, "resnet": 8, "transformer": 8, "lstm": 24}  # timed steps of an epoch
 
 
 def networks():
-    """Builders of the networks: a model and the shape of a batch, with 10 classes."""
+    """Builders of the networks. Each returns a model with 10 classes and the shape of a batch."""
     import keras
     from keras import layers
 
@@ -68,7 +69,7 @@ def networks():
 
 
 def settle():
-    """Waits for what compiles in the background."""
+    """Waits for compilation in the background."""
     if os.environ["KERAS_BACKEND"] == "tartan":
         from tartan import _function
 
@@ -77,7 +78,8 @@ def settle():
 
 
 def serve(name):
-    """The process of a backend: builds the network, times the first step, then what it is asked for by lines."""
+    """The process of a backend: builds the network, times the first step, then executes requests
+    line by line."""
     if os.environ["KERAS_BACKEND"] == "tartan":
         import keras_tartan  # noqa: F401
     elif os.environ["KERAS_BACKEND"] == "tinygrad":
@@ -110,7 +112,7 @@ def serve(name):
 
 
 class Server:
-    """A process that serves a network on a backend; nothing on disk comes from earlier runs."""
+    """A process that serves a network on a backend, with empty caches."""
 
     def __init__(self, backend, python, network, scratch):
         environment = dict(os.environ, KERAS_BACKEND=backend, TARTAN_CACHE_DIR=scratch, POCL_CACHE_DIR=scratch,
@@ -127,7 +129,7 @@ class Server:
         raise RuntimeError("it ended")
 
     def measure(self, what, keep=True):
-        time.sleep(0.3)  # threads of the one before spin no longer
+        time.sleep(0.3)  # the threads of the previous process must stop spinning
         self.process.stdin.write(what + "\n")
         self.process.stdin.flush()
         took = float(self._line())
@@ -140,7 +142,8 @@ class Server:
 
 
 def compare(network, backends, rounds):
-    """Rows of medians for a network, by backend; what fails or takes too long for its first step is left out."""
+    """Rows of medians for a network, by backend. A backend that fails or takes too long for its
+    first step is left out."""
     servers = {}
     for backend, python in backends.items():
         try:
@@ -149,7 +152,7 @@ def compare(network, backends, rounds):
             print(f"{network}: {backend}: {error}", file=sys.stderr)
     for what in ("fit", "predict"):
         for server in servers.values():
-            for _ in range(3):  # compilation of exact kernels begins
+            for _ in range(3):  # starts the compilation of exact kernels
                 server.measure(what, keep=False)
             server.measure("settle", keep=False)
         for server in servers.values():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times steps of training by `tartan train` and by PyTorch in turns: AdamW, float32, batch
+"""Times training steps by `tartan train` and by PyTorch alternately: AdamW, float32, batch
 statistics, the loss read after each step.
 
     pip install torch numpy onnx
@@ -8,10 +8,11 @@ statistics, the loss read after each step.
         [--torch-device cuda] [--compile]
     scripts/bench_training.py --memory [--only NAME]
 
-Prints the median over all rounds of a step's milliseconds in each, and the quicker one of PyTorch's
-by Tartan's. With --memory the most bytes that are on the device during a step, parameters and the
-optimizer's averages with them, and the most that the processes hold: Tartan's as it reports them,
-PyTorch's tensors on a CPU as its profiler sees them allocated and freed."""
+Prints the median milliseconds of a step over all rounds for both, and the ratio of PyTorch's
+faster mode to Tartan. With --memory it prints two maxima. The first is the device memory during
+a step, with parameters and the optimizer's averages. The second is the memory of the process.
+Tartan's figures are those it reports; PyTorch's are the tensors on a CPU that its profiler sees
+allocated and freed."""
 
 import argparse
 import json
@@ -51,7 +52,7 @@ def data_of(network):
 
 
 def write(network, folder):
-    """The model and one batch of data as files."""
+    """Writes the model and one batch of data as files."""
     model = network.graph.model()
     values = networks.start(network)
     for tensor in model.graph.initializer:
@@ -77,14 +78,15 @@ def time_tartan(program, folder, batch, steps):
 
 
 def torch_step(network, device="cpu", compiled=False):
-    """A function that takes a step, and one that lists the tensors that are there between steps."""
+    """Returns a function that executes a step, and one that lists the tensors that exist between
+    steps."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     networks.start(network)
     module = network.module.train().to(device)
     columns, target = data_of(network)
     inputs = [torch.from_numpy(c).to(device) for c in columns.values()]
     target = torch.from_numpy(target).to(device)
-    # The quickest of its forms.
+    # The fastest form of PyTorch's AdamW.
     optimizer = torch.optim.AdamW(module.parameters(), RATE, weight_decay=0,
                                   fused=device == "cuda")
 
@@ -121,28 +123,29 @@ def time_torch(network, steps, threads, device, compiled):
 
 
 def time_compiled(network, arguments):
-    """Nothing where this PyTorch cannot compile."""
+    """Returns nothing if this PyTorch cannot compile."""
     try:
         return time_torch(network, arguments.steps, arguments.threads, arguments.torch_device, True)
-    except Exception as error:  # whatever its compilers raise
+    except Exception as error:  # any exception of its compilers
         print(f"torch.compile: {str(error).strip().splitlines()[0][:100]}", file=sys.stderr)
         return []
 
 
 def memory_of_tartan(program, folder, batch):
-    """Bytes on the device by what they are for, and of the process."""
+    """Bytes on the device by use, and bytes of the process."""
     report = run_tartan(program, folder, batch, 3)[-1]
     parts = {n: int(report[f"{n}_bytes"]) for n in ("parameter", "state", "kept", "scratch", "batch", "constant")}
     return int(report["peak_device_bytes"]), parts, int(report["peak_host_bytes"])
 
 
 def peak_of_torch(name):
-    """Of tensors during one step: those that are there before it, and what the profiler sees."""
+    """Peak bytes of tensors during one step: those that exist before it, and those that the
+    profiler sees."""
     step, tensors = torch_step(NETWORKS[name]())
     for _ in range(2):
         step()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-        step()  # what it allocates and the next one frees is known from here on
+        step()  # after this step, its allocations that the next one frees are known
         with torch.profiler.record_function("measured"):
             step()
     events = profile.profiler.kineto_results.events()
@@ -157,7 +160,8 @@ def peak_of_torch(name):
 
 
 def memory_of_torch(name):
-    """In a process of its own, whose memory is that of this network alone."""
+    """Runs peak_of_torch in a separate process, so that the memory belongs to this network
+    alone."""
     command = [sys.executable, __file__, "--memory-of-torch", name]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(result.stdout)
@@ -191,7 +195,7 @@ def main():
     parser.add_argument("--memory", action="store_true", help="bytes instead of milliseconds")
     parser.add_argument("--memory-of-torch", metavar="NAME", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):  # of both
+    if hasattr(os, "sched_setaffinity"):  # for both
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:arguments.threads])
     if arguments.memory_of_torch:
         peak = peak_of_torch(arguments.memory_of_torch)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What checking indices costs: runs with and without checks in turns, in one process each model.
+"""Measures the cost of index checks: runs with and without checks alternate in one process per
+model.
 
     scripts/check_costs.py [--tartan build/tartan] [--match RE] [--time S] [--threads N] [--limit PERCENT]
 
-Writes small models of operators that take indices, as inputs and computed on the way, and measures
-each by `tartan bench --check-cost`. Times are those of whole runs, inputs to outputs on the host.
-Ends with 1 where a cost is above --limit. Needs onnx and numpy.
+Writes small models of operators with indices, both given as inputs and computed, and measures each
+by `tartan bench --check-cost`. Times are of whole runs, from inputs to outputs on the host. Exits
+with 1 if a cost is above --limit. Needs onnx and numpy.
 """
 import argparse
 import json
@@ -24,7 +25,7 @@ MILLION = 1_000_000
 
 
 class Model:
-    """A model in the making: its inputs with the values that are measured."""
+    """A model under construction: its inputs with the measured values."""
 
     def __init__(self, seed=1):
         self.random = np.random.default_rng(seed)
@@ -54,7 +55,7 @@ class Model:
         return self.random.integers(0, bound, shape)
 
     def computed(self, bound, *shape):
-        """Indices that come from a kernel, of whose range nothing is known."""
+        """Indices computed by a kernel, whose range is unknown."""
         return self.node("Cast", self.input(self.indices(bound, *shape).astype(np.float32)),
                          to=TensorProto.INT64)
 
@@ -89,7 +90,7 @@ def gather_computed(m):
 
 
 def gather_summed(m):
-    """Little is read and written besides the indices: the hardest case for a check."""
+    """Little memory traffic besides the indices: the hardest case for a check."""
     return m.node("ReduceSum", m.node("Gather", m.constant(m.floats(1024)),
                                       m.input(m.indices(1024, MILLION))), keepdims=0)
 
@@ -134,7 +135,7 @@ def scatter_elements_computed(m):
 
 
 def embedding(tokens):
-    """The front of BERT: words, positions and segments, normalised."""
+    """The embedding of BERT: words, positions and segments, normalised."""
     def build(m):
         words = m.node("Gather", m.constant(m.floats(30522, 768)),
                        m.input(m.indices(30522, 1, tokens)))
@@ -149,7 +150,7 @@ def embedding(tokens):
 
 
 def small_input(m):
-    """Two small products on a few rows that indices choose."""
+    """Two small matmuls on a few rows selected by indices."""
     rows = m.node("Gather", m.constant(m.floats(100, 64)), m.input(m.indices(100, 16)))
     return small_layers(m, rows)
 
@@ -165,7 +166,7 @@ def small_layers(m, rows):
 
 
 def tiny_computed(m):
-    """Nothing but a Gather of a few computed indices: what one more kernel would cost at most."""
+    """Only a Gather of a few computed indices: the maximum relative cost of one more kernel."""
     return m.node("Gather", m.constant(m.floats(100)), m.computed(100, 16))
 
 

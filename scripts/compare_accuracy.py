@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of Tartan and of onnxruntime side by side, both against a run in float64.
+"""Compares the errors of Tartan and onnxruntime, both against a run in float64.
 
     scripts/compare_accuracy.py [--tartan build/tartan] [--match RE] [--nodes RE] [--draws N]
                                 [--json FILE] PATH...
 
 Each PATH is a model folder (model.onnx, test_data_set_*/input_*.pb) or a tree of them. For every
-data set onnxruntime (one thread, default options) answers first; `tartan verify --reference float64`
-then measures its answers beside Tartan's. Errors are in units in the last place at the exact value or,
-nearer to 0, at the output's scale; RMS is relative to the scale (docs/CLI.md). Ends with 1 where
-Tartan's RMS error exceeds onnxruntime's by more than --factor. With --nodes the values of those nodes
-are outputs too, in the graph's order: where an error begins. An output of few numbers has an error of
-chance: --draws adds data sets with float inputs a little off, and a line with what all of them give.
-Needs onnx, onnxruntime and numpy.
+data set onnxruntime (one thread, default options) computes its outputs first; then `tartan verify
+--reference float64` measures both. Errors are in units in the last place at the exact value or,
+nearer to 0, at the output's scale; RMS is relative to the scale (docs/CLI.md). Exits with 1 if
+Tartan's RMS error exceeds onnxruntime's by more than --factor.
+
+--nodes makes the values of those nodes outputs too, in the graph's order, to find where an error
+begins. The error of an output of few elements is a matter of chance: --draws adds data sets with
+slightly different float inputs, and a line for all of them together. Needs onnx, onnxruntime and
+numpy.
 """
 import argparse
 import json
@@ -53,7 +55,7 @@ def read_tensor(path):
 
 
 def read_feeds(session, folder):
-    """Inputs by name where each file bears the name of another one, else by order."""
+    """Inputs by name if each file has the name of a different input, else by order."""
     names = [spec.name for spec in session.get_inputs()]
     tensors = [read_tensor(path) for path in numbered(folder, "input")]
     given = [tensor.name for tensor in tensors]
@@ -63,7 +65,8 @@ def read_feeds(session, folder):
 
 
 def link_or_copy(path, to):
-    """External data must not be a symbolic link out of the model's folder."""
+    """Links a file, or copies it: external data may not be a symbolic link out of the model's
+    folder."""
     try:
         os.link(path, to)
     except OSError:
@@ -71,7 +74,7 @@ def link_or_copy(path, to):
 
 
 def add_outputs(path, match):
-    """Makes values in float32 of nodes whose operator and outputs hold a match outputs of the model."""
+    """Makes float32 values outputs of the model if their node's operator and output names match."""
     model = onnx.load(path, load_external_data=False)
     inferred = onnx.shape_inference.infer_shapes(model)
     values = {value.name: value for value in inferred.graph.value_info}
@@ -91,7 +94,7 @@ def add_outputs(path, match):
 
 
 def write_draws(data, to, draws):
-    """Copies a data set's inputs, and writes as many more sets beside it with other floats."""
+    """Copies a data set's inputs, and writes `draws` additional sets with other floats."""
     random = np.random.default_rng(1)
     for draw in range(draws + 1):
         folder = to.with_name(f"{to.name}_draw_{draw}") if draw else to
@@ -107,7 +110,7 @@ def write_draws(data, to, draws):
 
 
 def answer_with_onnxruntime(model, copy, nodes, draws):
-    """A folder with the model's files, its inputs and onnxruntime's outputs."""
+    """Creates a folder with the model's files, its inputs and onnxruntime's outputs."""
     copy.mkdir(parents=True)
     for path in model.iterdir():
         if path.is_file():
@@ -156,7 +159,8 @@ def show(name, row):
 
 
 def join(rows):
-    """One row for the data sets of an output: RMS errors relative to their scales, the greatest others."""
+    """One row for all data sets of an output: RMS errors relative to their scales, and the
+    maxima of the others."""
     joined = {"output": f"{rows[0]['output'][:16]} of {len(rows)}"}
     for who in ("actual", "published"):
         figures = [row[who] for row in rows]
@@ -170,10 +174,10 @@ def join(rows):
 
 
 def show_all(name, rows):
-    """The greatest ratio; of outputs with several data sets that of all together."""
+    """The maximum error ratio over the outputs. All data sets of an output count as one."""
     sets = {}
     for row in rows:
-        if row.get("published") is not None:  # else an element of a sequence
+        if row.get("published") is not None:  # otherwise an element of a sequence
             sets.setdefault(row["output"], []).append(row)
     worst = 0
     for rows in sets.values():
@@ -206,7 +210,7 @@ def main():
             try:
                 answer_with_onnxruntime(model, copy, args.nodes, args.draws)
                 figures[name] = measure(args.tartan, copy)
-            except Exception as error:  # one model that cannot be compared is no reason to stop
+            except Exception as error:  # continue with the next model
                 print(f"{name:34.34} {str(error).splitlines()[0][:120]}", flush=True)
                 worst = float("inf")
                 continue

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times whole models in Tartan and in PyTorch on a GPU, in one run.
+"""Times whole models in Tartan and PyTorch on a GPU, in one run.
 
     scripts/compare_gpu_models.py FOLDER [--tartan build/tartan] [--model NAME …] [--precision tf32] [--seconds X]
 
-FOLDER has NAME/model.onnx with NAME/test_data_set_0/input_*.pb, as for compare_models.py. PyTorch runs the same network
-from torchvision or transformers, with weights of its own: eagerly and as a CUDA graph, in strict float32, with TF32
-and, for 16 bits, with the whole network in that type; its inputs and outputs stay on the device. Tartan's medians are of
-`tartan bench --on-device`, beside them the sum of its kernels' times."""
+FOLDER has NAME/model.onnx with NAME/test_data_set_0/input_*.pb, as for compare_models.py.
+PyTorch runs the same network from torchvision or transformers with its own weights, eagerly and
+as a CUDA graph. Its types are strict float32, TF32 and, for 16 bits, the whole network in that
+type. Its inputs and outputs stay on the device. Tartan's medians are from `tartan bench
+--on-device`, with the sum of its kernel times."""
 
 import argparse
 import json
@@ -40,7 +41,7 @@ def torch_network(name, batch):
 
 
 def time_torch(name, batch, seconds):
-    """Milliseconds by way of running it."""
+    """Milliseconds per kind of execution."""
     import torch
 
     network = torch_network(name, batch)

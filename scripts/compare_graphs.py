@@ -8,16 +8,16 @@
     scripts/compare_graphs.py FOLDER --device build/tartan [--share 300]
     scripts/compare_graphs.py FOLDER --pack FILE [--share 50]   # for tests/frontend/onnx
 
-A graph has 3 to 15 nodes; shapes hold zeros, ones and primes; the branches and bodies of If, Loop,
-Scan and SequenceMap capture what is around them; shapes, axes, pads, k and the like are inputs,
+A graph has 3 to 15 nodes. Shapes contain zeros, ones and primes. The branches and bodies of If,
+Loop, Scan and SequenceMap capture outer values. Shapes, axes, pads, k and the like are inputs,
 constants or computed. Case N of a seed is the same on every run. Folders are
-FOLDER/graph_N_TYPE/model.onnx and test_data_set_0 beside it; TYPE is the coarsest type of floats.
+FOLDER/graph_N_TYPE/model.onnx with test_data_set_0; TYPE is the float type of the lowest precision.
 
-Every node is evaluated by the reference evaluator of its operator set, bodies turn by turn. Where
-onnxruntime runs the model too, both must agree; where they do not, the case is printed and not
-written: find out who is right (the rule is in frontend/onnx/README.md) and let the node's function in
-graph_recipes/ say so, as for Slice and Erf. A graph whose results change when its inputs do by a
-rounding or two is not written: its results hang on how sums are rounded.
+The reference evaluator of a node's operator set evaluates every node, and bodies iteration by
+iteration. If onnxruntime runs the model too, both must agree. Otherwise the case is printed and not
+written: decide which is right (frontend/onnx/README.md has the rule) and adapt the node's function
+in graph_recipes/, as for Slice and Erf. A graph whose results change when its inputs change by one
+or two roundings is not written, since its results depend on the rounding of sums.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from compare_operators import count_cases, run_onnxruntime
 from graph_recipes import COARSENESS, Graph, Model, Refused, add_node, coarsest, flattened
 from operator_recipes.draw import BFLOAT16, between, is_float, pick
 
-# Relative and absolute, by the type of an output, as tests/frontend/onnx/node_case.h has them.
+# Relative and absolute tolerance by the type of an output, as in tests/frontend/onnx/node_case.h.
 TOLERANCES = {
     np.dtype(np.float64): (1e-9, 1e-12),
     np.dtype(np.float32): (2e-5, 1e-6),
@@ -73,7 +73,8 @@ def draw(rng):
 
 
 def outputs_of(graph):
-    """What nothing reads, no finer than the types it was computed from."""
+    """Selects outputs among the values that nothing reads, and casts them to the lowest
+    precision they were computed from."""
     made = [o for s in graph.steps for o in s.proto.output]
     ends = [n for n in made if n not in graph.used][-3:]
     ends += [n for n in (pick(graph.rng, made),) if n not in ends]
@@ -92,7 +93,8 @@ def outputs_of(graph):
 
 
 def difference(actual, expected, share=1.0):
-    """What is different, or nothing; `share` of what the types allow."""
+    """Describes the difference between the values, or returns None. `share` scales the
+    tolerances of the types."""
     if isinstance(expected, list):
         if not isinstance(actual, list) or len(actual) != len(expected):
             return "another sequence"
@@ -114,7 +116,7 @@ def difference(actual, expected, share=1.0):
 
 
 def check_condition(graph, outputs, expected):
-    """Refuses a graph whose results hang on rounding."""
+    """Refuses a graph whose results depend on rounding."""
     given = {**graph.model.inputs, **graph.model.initializers}
     for _ in range(3):
         moved = {}
@@ -130,7 +132,7 @@ def check_condition(graph, outputs, expected):
 
 
 def reference(graph, outputs, model, where):
-    """The results, and what onnxruntime says to them."""
+    """The results, and onnxruntime's verdict on them."""
     expected = [graph.find(n) for n in outputs]
     try:
         actual = run_onnxruntime(model, dict(graph.model.inputs))
@@ -198,7 +200,7 @@ def write_some(numbers, arguments):
 
 
 def in_a_child(work):
-    """What `work` gives, computed in a process of its own, since onnxruntime may end it."""
+    """The result of `work`, computed in a child process, because onnxruntime may terminate it."""
     sys.stdout.flush()
     reader, writer = os.pipe()
     child = os.fork()
@@ -239,7 +241,8 @@ def cases_in(folder, share):
 
 
 def run_on_device(arguments):
-    """In processes of 25 cases, so that a crash ends few; tolerances by type."""
+    """Runs the cases in processes of 25, so that a crash affects few. Tolerances depend on the
+    type."""
     names = collections.defaultdict(list)
     for case in cases_in(arguments.folder, arguments.share):
         names[case.name.rpartition("_")[2]].append(case.name)
@@ -256,8 +259,8 @@ def run_on_device(arguments):
 
 
 def pack(arguments):
-    """All cases in one file: for each its name, model, inputs and outputs, and before each of these
-    its size in 4 bytes; before inputs and outputs how many there are."""
+    """Writes all cases to one file: for each its name, model, inputs and outputs. A size in 4
+    bytes precedes each item, and a count precedes the inputs and the outputs."""
     packed, number = b"", 0
 
     def sized(data):

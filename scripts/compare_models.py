@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times whole models in Tartan and in other runtimes on the processor, in turns and in one run, and tells how much
-memory each process needs at most.
+"""Times whole models in Tartan and other runtimes on the processor, alternating in one run, and
+reports the peak memory of each process.
 
     pip install numpy onnx onnxruntime openvino
     scripts/compare_models.py FOLDER [--tartan build/tartan] [--model NAME …] [--peer onnxruntime --peer openvino]
         [--threads N] [--rounds N] [--seconds X]
 
-FOLDER has a folder for each model: NAME/model.onnx with NAME/test_data_set_0/input_*.pb. Every engine has float32 and
-N threads, each engine and round a process of its own on N processors. Milliseconds are medians over the rounds of the
-medians of a process; memory is the greatest of the rounds but the first, in which kernels may have been compiled."""
+FOLDER has a folder for each model: NAME/model.onnx with NAME/test_data_set_0/input_*.pb. Every
+engine runs in float32 with N threads. Each engine and round has its own process on N processors.
+Milliseconds are medians over the rounds of the medians of a process. Memory is the maximum of
+all rounds but the first, which may compile kernels."""
 
 import argparse
 import json
@@ -53,7 +54,7 @@ PEERS = {"onnxruntime": onnxruntime_runner, "openvino": openvino_runner}
 
 
 def time_peer(peer, folder, threads, seconds):
-    """In a process of its own: prints the median of a run in milliseconds."""
+    """Prints the median milliseconds of a run; called in a separate process."""
     inputs, _ = inputs_of(folder)
     run = PEERS[peer](folder / "model.onnx", inputs, threads)
     for _ in range(3):
@@ -68,7 +69,7 @@ def time_peer(peer, folder, threads, seconds):
 
 
 def measure(command, processors):
-    """The JSON that a process prints, and the most memory it had in MB."""
+    """The JSON that a process prints, and its peak memory in MB."""
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(command, stdout=output, preexec_fn=lambda: os.sched_setaffinity(0, processors))
         _, status, usage = os.wait4(child.pid, 0)
@@ -97,7 +98,7 @@ def compare(folder, engines, options):
         for engine in engines:
             found, peak = measure(command_of(engine, folder, options), processors)
             if turn == 0:
-                continue  # kernels are compiled, files come from the disk
+                continue  # the first round compiles kernels and reads files from disk
             times[engine].append(found["median_ms"])
             memory[engine].append(peak)
     return {e: (statistics.median(times[e]), max(memory[e])) for e in engines}

@@ -9,23 +9,22 @@
     scripts/compare_operators.py FOLDER --device build/tartan --share 12
     scripts/compare_operators.py FOLDER --against onnxruntime    # its results instead
 
-Attributes, shapes (zeros and ones among them), element types and operator sets (the newest, and at
-times an older form) are random; the same seed gives the same cases. Folders are
+Attributes, shapes (zeros and ones among them), element types and operator sets (the newest, and
+sometimes an older form) are random; the same seed gives the same cases. Folders are
 FOLDER/OPERATOR_N/model.onnx and FOLDER/OPERATOR_N/test_data_set_0/{input,output}_N.pb.
 
-A case that the reference evaluator refuses, or whose answer ONNX's own shape inference contradicts,
-is not written; others are drawn in its place. 16-bit floats are computed in float32 and rounded at
-the end. A case whose results hang on how float32 rounds is not written either. Where the evaluator
-lacks something or errs, onnxruntime says what an operator means: recipes name the reason.
-operator_recipes/ says what is random of each operator, and its exceptions.py which operators are
-not compared, and why.
+A case is replaced by another one if the reference evaluator refuses it, if ONNX's shape inference
+contradicts the result, or if the result depends on float32 rounding. 16-bit floats are computed in
+float32 and rounded at the end. If the evaluator lacks a form or is wrong, onnxruntime's results are
+used: recipes name the reason. operator_recipes/ has the random attributes and operands of each
+operator, and its exceptions.py the operators that are not compared, and why.
 
-With --against onnxruntime all results are its own, and cases that it does not run are not written.
-Where it and ONNX's evaluator differ, frontend/onnx/README.md has the rule, and docs/operators.md
-what was decided of each operator.
+With --against onnxruntime all results are onnxruntime's, and cases that it does not run are not
+written. frontend/onnx/README.md has the rule for differences between it and ONNX's evaluator, and
+docs/operators.md the decision for each operator.
 
-With --device nothing is written: the first SHARE cases of each operator in FOLDER are run by that
-program, one process for each operator, and what fails is printed.
+With --device nothing is written: that program runs the first SHARE cases of each operator in
+FOLDER, one process per operator, and failures are printed.
 """
 
 import argparse
@@ -59,7 +58,7 @@ from operator_recipes import (
 
 HALVES = (np.dtype(np.float16), np.dtype(BFLOAT16))
 BESIDE_OTHER_DOMAINS = 17  # the operator set of ai.onnx in models of other domains
-ONNXRUNTIME_NEWEST = 26  # the operator set of ai.onnx that it takes
+ONNXRUNTIME_NEWEST = 26  # the newest operator set of ai.onnx that onnxruntime supports
 KEEP_TYPE = ("Cast", "CastLike", "BitCast", "QuantizeLinear", "DequantizeLinear")
 
 
@@ -68,7 +67,7 @@ def is_half(value):
 
 
 def cast_all(values, condition, dtype):
-    """The values, sequences too, of which those that meet the condition have another type."""
+    """The values, including sequences, cast to `dtype` if they meet the condition."""
     cast = []
     for value in values:
         if isinstance(value, list):
@@ -149,8 +148,8 @@ def tidy(value):
 
 
 def reference(key, case, opset):
-    """The results of a case by its oracle."""
-    if key[0] == ML:  # floats are float32 at the end whatever the operands are
+    """The results of a case from its oracle."""
+    if key[0] == ML:  # its float results are float32 for all operand types
         kinds = [o.type_str for o in onnx.defs.get_schema(key[1], opset, ML).outputs]
         results = evaluate(key, case, case.operands, opset)
         return [r.astype(np.float32) if k == "tensor(float)" else r for r, k in zip(results, kinds)]
@@ -163,7 +162,7 @@ def reference(key, case, opset):
 
 
 def check_condition(key, case, results, opset):
-    """Refuses a case whose results hang on how float32 rounds, or that leaves all measure."""
+    """Refuses a case whose results depend on float32 rounding, or are too large."""
     for value in flattened(results):
         if not is_float(value) or value.size == 0:
             continue
@@ -172,7 +171,7 @@ def check_condition(key, case, results, opset):
             raise ValueError("results beyond all measure")
         size = np.abs(value.astype(np.float64))
         if case.oracle != "onnx" and np.any((size > 0) & (size < 2e-4 * size.max())):
-            raise ValueError("results hang on rounding")  # what is left of sums of greater terms
+            raise ValueError("results hang on rounding")  # the remainders of sums of larger terms
     if key[1] in KEEP_TYPE or case.oracle != "onnx":
         return
     singles = (np.dtype(np.float32), *HALVES)
@@ -190,7 +189,7 @@ def check_condition(key, case, results, opset):
     for value, better in zip(flattened(results), precise):
         if value.dtype == object or value.shape != better.shape:
             continue
-        if is_half(value):  # must round to the same from both sides
+        if is_half(value):  # must round to the same value from both sides
             ends = [(better * (1 + e)).astype(value.dtype) for e in (-4e-6, 4e-6)]
             if (
                 value.dtype == np.dtype(BFLOAT16)
@@ -233,7 +232,7 @@ def versions_of(key):
 
 
 def draw(key, make, rng, versions, against):
-    """A case and its operator set: mostly the newest, at times one of an older form."""
+    """A case and its operator set: mostly the newest, sometimes one of an older form."""
     case = make(rng)
     case = case if isinstance(case, Case) else Case(*case)
     newest = DOMAINS[key[0]]
@@ -264,12 +263,13 @@ def write_one(key, make, rng, versions, folder, against):
     check_condition(key, case, results, opset)
     model = make_model(key, case, case.operands, results, opset, constants)
     if key[0] != MICROSOFT and case.oracle == "onnx":
-        onnx.checker.check_model(model, full_check=True)  # results of a wrong shape or type too
+        # Also refuses results of a wrong shape or type.
+        onnx.checker.check_model(model, full_check=True)
     save(folder, model, case, results, constants)
 
 
 def compare(key, make, arguments):
-    """Writes the cases of one operator and prints how many."""
+    """Writes the cases of one operator and prints their number."""
     refused = collections.Counter()
     written = 0
     versions = versions_of(key)
@@ -279,7 +279,7 @@ def compare(key, make, arguments):
         try:
             write_one(key, make, np.random.default_rng(seed), versions, folder, arguments.against)
             written += 1
-        except Exception as error:  # whatever the evaluator stumbles over
+        except Exception as error:  # any failure of the evaluator
             words = str(error).strip().splitlines() or [type(error).__name__]
             refused[f"{type(error).__name__}: {words[-1][:120]}"] += 1
         if written == arguments.cases:
@@ -292,7 +292,8 @@ def compare(key, make, arguments):
 
 
 def count_cases(name, command, totals):
-    """Runs `tartan --format json verify`, adds its cases to totals by status, prints what fails."""
+    """Runs `tartan --format json verify`, adds its cases to totals by status, and prints
+    failures."""
     done = subprocess.run(command, capture_output=True, text=True)
     try:
         report = json.loads(done.stdout)
@@ -308,7 +309,8 @@ def count_cases(name, command, totals):
 
 
 def run_on_device(arguments):
-    """The first cases of each operator, one process an operator: a crash ends that one only."""
+    """Runs the first cases of each operator, one process per operator, so that a crash affects
+    only that one."""
     operators = collections.defaultdict(int)
     for folder in arguments.folder.iterdir():
         operators[folder.name.rpartition("_")[0]] += 1

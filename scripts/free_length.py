@@ -15,7 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 LENGTH = 64
-# Where the length stands in the shapes that the trace has made constants of.
+# Dimension of the length in each shape that the trace made constant.
 PLACES = {(1, 64, -1, 64): 1, (1, 3, 3, 64, 64): 3, (1, 9, 64, 64): 2, (1, 64, -1): 1}
 
 
@@ -48,7 +48,7 @@ def main():
     renamed = {}
     for initializer in list(graph.initializer):
         dims = list(initializer.dims)
-        if dims == [1, 1, LENGTH, LENGTH]:  # a mask, or angles of positions
+        if dims == [1, 1, LENGTH, LENGTH]:  # a mask, or position angles
             name = initializer.name
             cut = node("Slice", [name, "begin_0", "length_1", "axis_2"], name + "_cut")
             if name == "where":

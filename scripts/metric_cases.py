@@ -29,14 +29,15 @@ DEFAULT = pathlib.Path(__file__).parent.parent / "tests/frontend/train/metric_ca
 
 
 def mean_area(labels, scores):
-    """NaN where a label is always the same, as scikit-learn has it from version 1.6 on."""
+    """The macro AUC; NaN if a label is constant, as in scikit-learn from version 1.6 on."""
     if any(len(np.unique(column)) < 2 for column in labels.T):
         return float("nan")
     return metrics.roc_auc_score(labels, scores, average="macro")
 
 
 def of_labels(scores, labels, limit):
-    """[N] and more dimensions than two have one label for each element."""
+    """Metrics of labels. Shapes [N], and shapes of more than two dimensions, have one label per
+    element."""
     if scores.ndim != 2 or scores.shape[1] == 1:
         scores, labels = scores.reshape(-1), labels.reshape(-1)
     found = (scores > limit).astype(int)
@@ -46,7 +47,7 @@ def of_labels(scores, labels, limit):
     values["f1"] = metrics.f1_score(truth, found, average="binary" if truth.ndim == 1 else "macro")
     values["f1_macro"] = metrics.f1_score(truth, found, average="macro")
     if truth.ndim == 1:
-        # Both classes are counted; scikit-learn's default counts those that occur.
+        # Both classes count; scikit-learn's default counts only those that occur.
         values["f1_micro"] = metrics.f1_score(truth, found, average="micro", labels=[0, 1])
         values["auc"] = mean_area(truth[:, None], scores[:, None])
     else:
@@ -65,7 +66,7 @@ def of_classes(scores, target):
     scores, target = scores[counts], target[counts]
     found = scores.argmax(1)
     values = {"accuracy": metrics.accuracy_score(target, found)}
-    # The first class is the better one where scores are equal.
+    # Among equal scores the first class ranks higher.
     ranked = scores - 1e-6 * np.arange(classes)
     if classes > 2:
         values["top2"] = metrics.top_k_accuracy_score(target, ranked, k=2, labels=range(classes))
@@ -84,7 +85,7 @@ def of_values(output, target):
 
 
 def draw(rng, number):
-    """Loss, threshold, output and target; the kinds of cases follow one another."""
+    """Loss, threshold, output and target; the kinds of cases alternate."""
     kind = number % 8
     n = int(rng.integers(1, 14))
     sizes = [(n,), (n, 1), (n, int(rng.integers(2, 5))), (n, 1, 2, 3)][number // 8 % 4]
@@ -135,7 +136,7 @@ def text_of(rng, number):
 
 
 def differs(written, expected):
-    """Compares texts; numbers may differ by their rounding."""
+    """Compares texts; numbers may differ by rounding."""
     written, expected = written.split(), expected.split()
     if len(written) != len(expected):
         return True

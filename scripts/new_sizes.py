@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures sizes that a session has not seen before.
+"""Measures runs with sizes that a session has not seen before.
 
     PYTHONPATH=build/python scripts/new_sizes.py MODEL --size width=96:800:8 [--size nodes=500:900] [--fix height=48]
         [--below ids=nodes] [--count 30] [--tier ready] [--exact 3]
 
-Every named dimension of the model's inputs has a range of --size, or a number of --fix. One fresh session runs --count
-random sizes one after the other; of each the first call and the median of the next ones are timed. --below bounds the
-elements of an integer input by a number or by a dimension's size. Sessions of exact kernels then run --exact of those
-sizes, spread over all, for comparison: the target is a first call of 1.5 times their median, and 20 ms more."""
+Every named dimension of the model's inputs has a range in --size, or a number in --fix. One new
+session runs --count random sizes in sequence. For each size the first call and the median of the
+next ones are timed. --below limits the elements of an integer input by a number or by a
+dimension's size. For comparison, sessions with exact kernels run --exact of those sizes, spread
+over the range. The target for a first call is 1.5 times their median plus 20 ms."""
 
 import argparse
 import random

@@ -18,7 +18,7 @@ import sys
 
 
 def _shown(value):
-    """What Jupyter keeps of the last value of a cell."""
+    """The representations that Jupyter stores for the last value of a cell."""
     data = {"text/plain": repr(value).splitlines(keepends=True)}
     if hasattr(value, "_repr_html_"):
         data["text/html"] = value._repr_html_().splitlines(keepends=True)
@@ -30,7 +30,7 @@ def _shown(value):
 
 
 def _run_cell(source, names, number):
-    """Its outputs, as a notebook has them."""
+    """The outputs of a cell in notebook form."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed = io.StringIO()
@@ -50,7 +50,8 @@ def _run_cell(source, names, number):
 
 
 def run(notebook):
-    """Runs the code of a notebook (a dictionary) in order, keeps the outputs in it, and gives its names."""
+    """Runs the code of a notebook (a dictionary) in order, stores the outputs in it, and returns
+    its names."""
     names = {"__name__": "__main__"}
     number = 0
     for cell in notebook["cells"]:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The most memory that a process takes that loads a model and runs it, beside onnxruntime's.
+"""Measures the peak memory of a process that loads a model and runs it, compared with onnxruntime.
 
     scripts/peak_memory.py [--tartan PROGRAM]... [--tier ready] [--no-peer] MODEL.onnx...
 
-Each model is loaded and run in a process of its own, twice, of which the second finds compiled
-kernels in the cache; told is the high-water mark of the resident memory in MB, files that are
-mapped included. Inputs are random, open sizes 1.
+Each model is loaded and run twice, each time in its own process; the second one finds compiled
+kernels in the cache. The figures are the peak resident memory in MB, including mapped files. Inputs
+are random, and unspecified sizes are 1.
 """
 import argparse
 import os
@@ -27,7 +27,7 @@ for _ in range(3):
 
 
 def peak_mb(command):
-    """The high-water mark of one process; None where it fails."""
+    """The peak memory of one process; None if it fails."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes models of one node of training graphs with the results of onnxruntime-training.
+"""Writes models of single nodes of training graphs with the results of onnxruntime-training.
 
     pip install onnx numpy onnxruntime-training
     scripts/training_cases.py FOLDER [BEGINNING OF A NAME…]
     build/tests/onnx_node_cases FOLDER
     scripts/compare_graphs.py FOLDER --pack tests/frontend/onnx/training_cases.bin --share 300
 
-Sizes are odd. A case that onnxruntime does not run has the results of formulas in float64, written
-here beside the node; where it does run, it is the one that counts.
+Sizes are odd. A case that onnxruntime does not run has the results of float64 formulas next to the
+node; otherwise onnxruntime's results count.
 """
 
 import copy
@@ -57,7 +57,7 @@ def fast_gelu_grad(dy, x):
 
 
 def layer_grad(dy, x, scale, axes, others, centered=True, epsilon=1e-5):
-    """And the statistics: mean and 1 / standard deviation."""
+    """The gradients, and the statistics: mean and 1 / standard deviation."""
     x, dy, scale = (a.astype(np.float64) for a in (x, dy, scale))
     mean = x.mean(axes, keepdims=True) * centered
     inv = 1 / np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True) + epsilon)
@@ -277,14 +277,14 @@ def forms():
 
 
 def packed(mask):
-    """A bit for each element, from the least of the first word on."""
+    """One bit per element, from the lowest bit of the first word on."""
     bits = np.zeros(-(-mask.size // 32) * 32, np.uint32)
     bits[: mask.size] = mask.ravel()
     return (bits.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(1).astype(np.uint32)
 
 
 def dropouts():
-    """Of what is random only what does not depend on it."""
+    """Cases of dropout whose results do not depend on the random numbers."""
     for dims in ((7,), (3, 5, 7), (4, 16)):
         x, bias, residual = real(*dims), real(dims[-1]), real(*dims)
         mask = RNG.random(dims) < 0.7
@@ -318,7 +318,7 @@ def batch_norms():
 
 
 def averaged(g, m, v, alpha, beta, count, scale, norm, clip, corrects):
-    """Averages and what corrects them; gradients are divided by the scale, or clipped."""
+    """Averages and their corrections; gradients are divided by the scale, or clipped."""
     g = g.astype(np.float64) / (norm / clip if norm > scale * clip else scale)
     m, v = alpha * m + (1 - alpha) * g, beta * v + (1 - beta) * g * g
     return m, v, 1 - alpha**count if corrects else 1, 1 - beta**count if corrects else 1
@@ -362,7 +362,7 @@ def optimizers():
             results += [w + step, step, nm, nv] if flag else [w, 0 * w, m, v]
             inputs.append(None)
             results.append(None)
-        # Results of 16 bits, which there are none of, are left out.
+        # Optional results of 16 bits, which these cases lack, are left out.
         case(f"lamb_{scale}_{norm}_{flag}", "LambOptimizer", inputs[:-1],
              {"alpha": [0.8, 0.7], "beta": [beta, beta], "lambda": [0.03, 0.0],
               "epsilon": [1e-3, 1e-3], "ratio_min": 0.5, "ratio_max": 1.5},
@@ -414,7 +414,7 @@ def write(folder, name, op, inputs, attributes, formula, outputs, domain):
     graph = helper.make_graph([node], name, [info(n, v) for n, v in named.items()], shapes)
     model = helper.make_model(graph, opset_imports=OPSETS, ir_version=8)
     try:
-        # Copies, because it updates operands in place.
+        # Copies, because onnxruntime updates operands in place.
         expected, source = results_of(model, copy.deepcopy(named)), "onnxruntime"
     except Exception as error:
         expected, source = formula, "formula"

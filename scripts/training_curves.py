@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains small networks in PyTorch and writes graphs and losses that curves_test.cc compares with.
+"""Trains small networks in PyTorch and writes graphs and losses for comparison in curves_test.cc.
 
     pip install torch numpy onnx
     scripts/training_curves.py [FOLDER] [--only NAME] [--check]
 
-FOLDER/NAME.graph.txt is the model as text without its parameters' values (doc_string says what
-generates them), FOLDER/NAME.curves.txt the losses of each step. --check trains in float64 too, and in
-float32 from weights that are off by a rounding, and says how far the losses are then from those that
-are written: a curve is worth comparing where that is far less than the test's 1e-3. Sums in another
-order send a value near 0 to the other side of a Relu, or choose another of two equal maxima; deep
-networks and high rates make much of that, so rates are low."""
+FOLDER/NAME.graph.txt is the model as text without its parameters' values (doc_string describes
+their generation), FOLDER/NAME.curves.txt has the loss of each step. --check also trains in
+float64, and in float32 from weights that differ by a rounding, and prints the distance of these
+losses from the written ones. A curve is usable if the distance is far below the test's 1e-3.
+Another order of a sum can move a value near 0 to the other side of a Relu, or select another of
+two equal maxima. Deep networks and high rates amplify this, so rates are low."""
 
 import argparse
 import pathlib
@@ -23,11 +23,11 @@ from torch.nn import functional as F
 import training_networks as networks
 
 STEPS = 100
-BATCHES = 5  # taken in turn
+BATCHES = 5  # used cyclically
 CLIP = 1.0
 DECAY = 0.01
 
-# Network, the rate of momentum, that of AdamW.
+# Network, learning rate of momentum, learning rate of AdamW.
 TASKS = [
     (lambda: networks.mlp(32, [20, 48, 48, 10]), 0.05, 0.003),
     (lambda: networks.cnn(32, [1, 8, 16, 16], 12, 32, 10), 0.002, 0.0005),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of training_curves.py and bench_training.py: each as a module of PyTorch and as the same
-graph in ONNX, whose initialisers are named like the module's parameters."""
+"""Networks of training_curves.py and bench_training.py: each as a PyTorch module and as the same
+graph in ONNX, whose initialisers have the names of the module's parameters."""
 
 import dataclasses
 import math
@@ -16,8 +16,8 @@ MASK = (1 << 64) - 1
 
 
 def generated(name, shape, scale=1.0, center=0.0):
-    """Numbers in [center - scale, center + scale): splitmix64 from a hash (FNV-1a) of the name, its
-    upper 24 bits. tests/frontend/train/curves_test.cc makes the same."""
+    """Numbers in [center - scale, center + scale): the upper 24 bits of splitmix64, seeded with
+    an FNV-1a hash of the name. tests/frontend/train/curves_test.cc computes the same numbers."""
     seed = 0xCBF29CE484222325
     for byte in name.encode():
         seed = (seed ^ byte) * 0x100000001B3 & MASK
@@ -33,8 +33,8 @@ def generated(name, shape, scale=1.0, center=0.0):
 
 @dataclasses.dataclass
 class Source:
-    """What a tensor is made of: floats around a center, whole numbers below a limit, or a mask that
-    keeps a share of what it is multiplied to."""
+    """The generator of a tensor: floats around a center, integers below a limit, or a dropout
+    mask that keeps a share of the elements."""
 
     kind: str  # "float", "below", "keep"
     values: tuple
@@ -62,7 +62,7 @@ class Network:
 
 
 class Graph:
-    """Collects the graph. Initialisers have no data: doc_string says what they are made of."""
+    """Collects the graph. Initialisers have no data: doc_string describes their generation."""
 
     def __init__(self, name):
         self.name, self.nodes, self.inputs, self.initializers = name, [], {}, []
@@ -141,7 +141,7 @@ def mlp(batch, sizes):
     return Network("mlp", Mlp(sizes), graph, (batch,), sizes[-1])
 
 
-# --- CNN with BatchNorm, and Dropout whose masks are given ---
+# --- CNN with BatchNorm, and Dropout with given masks ---
 
 
 class Cnn(nn.Module):
@@ -227,7 +227,8 @@ def resnet18(batch, width, side, classes):
     for i, (a, b, stride) in enumerate(resnet_plan(width)):
         name = f"blocks.{i}"
         y = graph.node("Relu", [graph.conv_bn(x, f"{name}.conv1", f"{name}.bn1", a, b, 3, stride)])
-        # Small at first, as is usual: else float32 alone parts two runs within 100 steps.
+        # Small initial values, as usual; otherwise float32 rounding separates two runs within 100
+        # steps.
         y = graph.conv_bn(y, f"{name}.conv2", f"{name}.bn2", b, b, 3, share=0.25)
         if a != b:
             x = graph.conv_bn(x, f"{name}.conv3", f"{name}.bn3", a, b, 1, stride)
@@ -250,7 +251,7 @@ class Lstm(nn.Module):
         return self.fc(self.lstm(x)[1][0][0])
 
     def set_onnx(self, values):
-        """W, R and B as ONNX orders them: gates i, o, f, c; PyTorch's are i, f, c, o."""
+        """Converts W, R and B from ONNX's gate order i, o, f, c to PyTorch's i, f, c, o."""
 
         def gates(array):
             i, o, f, c = np.split(array, 4)
@@ -352,7 +353,7 @@ def transformer(batch, steps, words, width, heads, layers):
 
 
 def start(network):
-    """Gives the module the values that the graph's initialisers are made of."""
+    """Sets the module's parameters to the values of the graph's initialisers."""
     values = {n: source.make(n, shape) for n, (shape, source) in network.graph.parameters.items()}
     state = network.module.state_dict()
     for name, value in values.items():

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes copies of Python packages that find no AVX-512, AMX or AVX-VNNI on a processor that has them, to be compared
-with Tartan as on a processor with AVX2.
+"""Patches copies of Python packages so that they detect no AVX-512, AMX or AVX-VNNI. Other runtimes
+can then be compared with Tartan as on a processor with AVX2.
 
     scripts/without_avx512.py FOLDER…
 
-Each folder is one of a copy of an environment, as of `cp -a`: every `cpuid` instruction in its shared libraries becomes
-a breakpoint, which tests/pretend/pretend_cpuid.cc answers. Then, in a build with TARTAN_BUILD_TESTS=ON:
+Each folder is a copy of an environment, as by `cp -a`: every `cpuid` instruction in its shared
+libraries becomes a breakpoint, which tests/pretend/pretend_cpuid.cc answers. Then, in a build with
+TARTAN_BUILD_TESTS=ON:
 
     LD_PRELOAD=build/tests/pretend_cpuid.so:build/tests/pretend_processor.so TARTAN_PRETEND=avx512,avxvnni \\
         COPY/bin/python scripts/compare_models.py …"""
@@ -18,14 +19,15 @@ import sys
 
 
 def segments(library):
-    """Of the code: (address, offset in the file, size)."""
+    """The segments of code: (address, offset in the file, size)."""
     headers = subprocess.run(["readelf", "-lW", library], capture_output=True, text=True, check=True).stdout
     pattern = r"LOAD\s+0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x\w+ R E"
     return [(int(a, 16), int(o, 16), int(s, 16)) for o, a, s in re.findall(pattern, headers)]
 
 
 def addresses(library):
-    """Of each cpuid instruction, as a disassembler finds them: the two bytes stand in other instructions, too."""
+    """The address of each cpuid instruction, found by a disassembler, because its two bytes also
+    occur inside other instructions."""
     with subprocess.Popen(["objdump", "-dw", library], stdout=subprocess.PIPE, text=True) as listing:
         for line in listing.stdout:
             if match := re.match(r"\s*([0-9a-f]+):\s+0f a2\s+cpuid", line):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/frontend/generate/data/NAME.onnx: tiny decoders with random weights, in the forms in
-which they are exported, and NAME.tokens: a prompt, a line with the tokens that onnxruntime then
-chooses, greedily, and a line with its scores after the last of them. Needs onnx and onnxruntime.
+"""Writes tests/frontend/generate/data/NAME.onnx and NAME.tokens. The models are tiny decoders with
+random weights, in the forms in which decoders are exported. A .tokens file has a prompt, a line
+with the tokens that onnxruntime chooses greedily, and a line with its scores after the last one.
+Needs onnx and onnxruntime.
 
-With --large FOLDER: decoders as large as GPT-2 (124 M parameters), to be measured."""
+With --large FOLDER: decoders as large as GPT-2 (124 M parameters), for measurements."""
 import argparse
 import itertools
 import pathlib
@@ -79,7 +80,7 @@ class Builder:
                        self.op("Add", self.op("Mul", b, cos), self.op("Mul", a, sin)), axis=-1)
 
     def attend(self, form, y, past, total):
-        """An operator that has the cache in it; gives what it makes and the cache."""
+        """An attention operator with a built-in cache; returns its result and the cache."""
         project = lambda n: self.op("MatMul", y, self.weight(self.width, n * self.size))
         query, key, value = (project(n) for n in (self.heads, self.kv_heads, self.kv_heads))
         if form == "attention":
@@ -97,7 +98,8 @@ class Builder:
         return made[0], made[1:]
 
     def block(self, x, mask, past, rotary):
-        """past: names of the key and the value that were; gives x and those that are."""
+        """`past` has the names of the past key and value; returns x and the present key and
+        value."""
         y = self.norm(x)
         if mask[0] == "operator":
             joined, present = self.attend(mask[1], y, past, mask[2])
@@ -132,7 +134,7 @@ class Builder:
         return self.op("Add", x, self.op("MatMul", gelu, self.weight(4 * self.width, self.width)))
 
     def causal(self, before, now):
-        """[S, P + S]: which tokens each token sees; with their positions."""
+        """[S, P + S]: the tokens that each token sees; and the positions."""
         total = self.op("Add", before, now)
         one = self.const(1)
         rows = self.op("Range", self.scalar(before), self.scalar(total), one)
@@ -152,10 +154,11 @@ class Builder:
 
 
 def decoder(form, seed, **sizes):
-    """Forms: masked (attention_mask, position_ids), rotary (the same, with fewer key heads), plain (positions
-    from the cache's length), sliced (those positions by Slice), joint (key and value in one), whole (no cache);
-    operators with the cache in them: attention (ai.onnx), multihead, grouped and window (com.microsoft). in_half makes
-    one of float16 of them."""
+    """Forms with separate cache operations: masked (attention_mask, position_ids), rotary (the
+    same, with fewer key heads), plain (positions from the cache's length), sliced (those
+    positions by Slice), joint (key and value in one), whole (no cache). Forms with cache
+    operators: attention (ai.onnx), multihead, grouped and window (com.microsoft). in_half
+    converts one of these to float16."""
     b = Builder(seed, kv_heads=1 if form in ("rotary", "grouped", "window") else sizes.get("heads", 2),
                 **{k: v for k, v in sizes.items()})
     ids = b.input("input_ids", INT, ["batch", "length"])
@@ -214,7 +217,7 @@ def decoder(form, seed, **sizes):
 
 
 def recurrent(seed):
-    """One token at a time, with a state h."""
+    """Processes one token at a time, with a state h."""
     b = Builder(seed)
     b.input("input_ids", INT, [1, 1])
     b.input("h_in", FLOAT, [1, b.width])
@@ -228,7 +231,7 @@ def recurrent(seed):
 
 
 def in_half(model):
-    """The same in float16."""
+    """The model in float16."""
     for tensor in model.graph.initializer:
         if tensor.data_type == FLOAT:
             value = np.clip(numpy_helper.to_array(tensor), -6e4, 6e4).astype(np.float16)
@@ -244,7 +247,8 @@ def in_half(model):
 
 
 def quantized(model):
-    """The same with products of int8, whose other operand is quantised by the range of its values."""
+    """The model with int8 matmuls, whose activations are quantized over the range of their
+    values."""
     import tempfile
     from onnxruntime.quantization import quantize_dynamic
     with tempfile.TemporaryDirectory() as folder:
@@ -295,14 +299,15 @@ def generate(model, prompt, count):
         states = {past_of(n): v for n, v in results.items() if n != "logits"}
         order = np.sort(scores)
         if order[-1] - order[-2] < (0.05 if scores.dtype == np.float16 else 1e-3):
-            return None  # too close to tell
+            return None  # scores too close for a stable choice
         tokens.append(int(scores.argmax()))
         if not has_cache:
             read = 0
 
 
 FORMS = ["masked", "rotary", "plain", "sliced", "joint", "whole", "attention", "multihead", "grouped", "window", "half", "quantized"]
-SIZES = {form: {"width": 32, "layers": 1} for form in ("grouped", "window")}  # heads of 16, as onnxruntime wants
+# Heads of 16, as onnxruntime requires.
+SIZES = {form: {"width": 32, "layers": 1} for form in ("grouped", "window")}
 
 
 def main():

@@ -17,7 +17,7 @@ from onnx.backend.test.case.node import collect_testcases
 
 
 def save(value, declared, path):
-    """One input or output as the message its declared type asks for."""
+    """Writes one input or output as a message of its declared type."""
     kind = declared.WhichOneof("value")
     if hasattr(value, "SerializeToString"):
         message = value
@@ -63,7 +63,7 @@ def main():
         try:
             write(case, arguments.folder / case.name)
             written += 1
-        except Exception as error:  # one odd case must not lose the others
+        except Exception as error:  # one failing case does not stop the others
             failed.append(f"{case.name}: {error}")
     for line in failed:
         print("not written:", line)

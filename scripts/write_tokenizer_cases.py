@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/frontend/generate/data/NAME.json: small tokenizers, texts, and what the package
-tokenizers makes of them. Needs tokenizers (PyPI); the same version gives the same files."""
+"""Writes tests/frontend/generate/data/NAME.json: small tokenizers, texts, and the encodings that
+the package tokenizers computes. Needs tokenizers (PyPI); the same version gives the same files."""
 import json
 import pathlib
 import random
@@ -50,7 +50,7 @@ def train(tokenizer, size, special, alphabet):
 
 
 def with_bytes(tokenizer):
-    """The same with a token for each byte."""
+    """The tokenizer with an additional token for each byte."""
     data = json.loads(tokenizer.to_str())
     for byte in range(256):
         data["model"]["vocab"].setdefault(f"<0x{byte:02X}>", len(data["model"]["vocab"]))

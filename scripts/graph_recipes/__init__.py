@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is random of graphs, for compare_graphs.py."""
+"""Random graphs for compare_graphs.py."""
 
 from .builder import COARSENESS, Graph, Model, Refused, coarsest, flattened, shape  # noqa: F401
 from .nodes import add_node  # noqa: F401

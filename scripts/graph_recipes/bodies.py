@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes with graphs in them. The reference evaluator's Loop and Scan lack much, so these are
-evaluated here, turn by turn, from the nodes of their bodies."""
+"""Nodes with subgraphs. The reference evaluator's Loop and Scan lack many features, so these
+nodes are evaluated here, iteration by iteration, from the nodes of their bodies."""
 
 import numpy as np
 from onnx import helper
@@ -13,7 +13,7 @@ DEEPEST = 3
 
 
 def grow(graph, add_node, least, most):
-    """Adds some nodes; those that nothing fits to are left out."""
+    """Adds between `least` and `most` nodes. Attempts that do not fit are skipped."""
     wanted, before = between(graph.rng, least, most), len(graph.steps)
     for _ in range(20):
         if len(graph.steps) - before >= wanted:
@@ -28,19 +28,20 @@ def grain_of(graph):
 
 
 def handed_on(graph, name):
-    """What a body gives is made by a node of its own."""
+    """Returns a name that a node of this graph computes, with an Identity if needed: outputs of
+    a body must be computed in it."""
     if any(name in s.proto.output for s in graph.steps):
         return name
     return graph.add("Identity", [name])[0]
 
 
 def distinct(graph, names):
-    """Each name once: no two outputs of a graph may have one name."""
+    """Each name once, since two outputs of a graph may not have the same name."""
     return [n if n not in names[:i] else graph.add("Identity", [n])[0] for i, n in enumerate(names)]
 
 
 def some_of(graph, dtype=None):
-    """A value made in the body, or one around it; mostly the last."""
+    """A value computed in the body, or an outer one; mostly the most recent."""
     names = [o for s in graph.steps for o in s.proto.output]
     names = [
         n
@@ -53,7 +54,7 @@ def some_of(graph, dtype=None):
 
 
 def view_of(graph, name):
-    """The same elements in another shape: what compilers make no kernel for."""
+    """The same elements in another shape, for which compilers emit no kernel."""
     rng, value = graph.rng, graph.find(name)
     ones = [d for d, size in enumerate(value.shape) if size == 1]
     forms = ["Unsqueeze", "Reshape", "Identity"] + ["Gather", "Squeeze"] * (2 * bool(ones))
@@ -71,14 +72,14 @@ def view_of(graph, name):
 
 
 def perhaps_view(graph, name):
-    """Half of the time a view, of a view at times."""
+    """The value, or a view of it with probability 1/2, or a view of that view, and so on."""
     while flip(graph.rng) and graph.find(name).size > 0:
         name = view_of(graph, name)
     return name
 
 
 def with_ones(graph, fits):
-    """An array that fits; at times a new one of any rank whose axes often have the size 1."""
+    """An array that fits; sometimes a new one of any rank with many axes of size 1."""
     if graph.rng.random() < 0.6:
         return graph.choose_array(fits)
     dims = [1 if flip(graph.rng) else between(graph.rng, 2, 5) for _ in range(between(graph.rng, 0, 4))]
@@ -86,7 +87,7 @@ def with_ones(graph, fits):
 
 
 def condition(graph):
-    """A bool that is known, given, or computed."""
+    """A bool that is a constant, an input, or computed."""
     rng = graph.rng
     chance = rng.random()
     if chance < 0.6:
@@ -143,7 +144,7 @@ def take(inner, prefix, value, grain):
 
 
 def next_state(inner, state):
-    """Something of the state's type and shape."""
+    """A value of the state's type and shape."""
     value = inner.find(state)
 
     def fits(v):
@@ -184,7 +185,7 @@ def loop(graph, add_node):
     seen = [pick(rng, after) if rng.random() < 0.4 else some_of(inner) for _ in range(between(rng, 0, 2))]
     rows = [perhaps_view(inner, n) for n in seen]
     if graph.find(turns).item() == 0 or (first and not graph.find(first).item()):
-        rows = []  # the sizes of rows of no turn are anybody's guess
+        rows = []  # the sizes of rows without iterations are undefined
     made = distinct(inner, after + rows)
     after, rows = made[: len(after)], made[len(after) :]
     body = inner.body("body", [turn, going, *inside], [still, *after, *rows])

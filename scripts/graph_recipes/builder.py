@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph that grows node by node. Every node is evaluated as soon as it is added, by ONNX's
-reference evaluator, so that what comes next knows the types, shapes and values it may read."""
+"""A graph that grows node by node. ONNX's reference evaluator evaluates every node when it is
+added, so that the types, shapes and values available to the next node are known."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ LARGEST = {np.dtype(np.float16): 2e3, np.dtype(BFLOAT16): 2e3}
 
 
 class Refused(Exception):
-    """What was drawn is no model, or one whose results say nothing."""
+    """The random choice gives no valid model, or one whose results test nothing."""
 
 
 def flattened(value):
@@ -27,7 +27,7 @@ def flattened(value):
 
 
 def moderate(value):
-    """No integers that sums of them overflow."""
+    """True unless the value has integers so large that their sums would overflow."""
     if isinstance(value, list) or value.dtype.kind != "i" or value.size == 0 or value.itemsize < 4:
         return True
     return np.abs(value.astype(np.float64)).max() < 1e6
@@ -63,15 +63,16 @@ def ir_version(opset):
 
 @dataclasses.dataclass
 class Step:
-    """A node, and how it is evaluated: `run` takes the values around it and gives its outputs."""
+    """A node and its evaluation: `run` takes a lookup function for outer values and returns the
+    outputs."""
 
     proto: onnx.NodeProto
     run: object
-    grain: object  # coarsest type of floats on the way
+    grain: object  # float type of the lowest precision in the computation
 
 
 class Model:
-    """What all graphs of a model share."""
+    """The state shared by all graphs of a model."""
 
     def __init__(self, rng, opset, floats, integers):
         self.rng, self.opset = rng, opset
@@ -91,11 +92,12 @@ class Graph:
     def __init__(self, model, outer=None):
         self.model, self.rng, self.opset, self.outer = model, model.rng, model.opset, outer
         self.depth = 0 if outer is None else outer.depth + 1
-        self.values, self.grains = {}, {}  # of the names made here
+        self.values, self.grains = {}, {}  # of the names defined here
         self.steps, self.used = [], set()
-        self.repeated = outer is not None and outer.repeated  # is a loop's body, or in one
+        # True for a loop's body and graphs in it.
+        self.repeated = outer is not None and outer.repeated
 
-    # --- What is there
+    # --- Visible values
 
     def find(self, name):
         return self.values[name] if name in self.values else self.outer.find(name)
@@ -107,7 +109,7 @@ class Graph:
         return (self.outer.visible() if self.outer else []) + list(self.values)
 
     def choose(self, condition=lambda v: True):
-        """A name whose value meets the condition, rather a new one; an array, if not said else."""
+        """A name whose value meets the condition, preferably a recent one; an array by default."""
         names = [n for n in self.visible() if moderate(self.find(n)) and condition(self.find(n))]
         if not names:
             raise Refused("nothing of that kind")
@@ -116,7 +118,7 @@ class Graph:
     def choose_array(self, condition=lambda v: True):
         return self.choose(lambda v: isinstance(v, np.ndarray) and condition(v))
 
-    # --- What is added
+    # --- Additions
 
     def add_input(self, value, as_constant=False):
         model, value = self.model, np.asarray(value)
@@ -138,7 +140,7 @@ class Graph:
         return self.add_input(value, self.rng.random() < 0.2)
 
     def operand(self, value):
-        """A value that decides something: an input, a constant, or computed from an input."""
+        """A value that decides shapes: an input, a constant, or computed from an input."""
         chance = self.rng.random()
         if chance < 0.25:
             return self.add_input(value, as_constant=True)
@@ -152,7 +154,7 @@ class Graph:
         return self.add_input(value)
 
     def add(self, operator, operands, outputs=1, run=None, grain=None, **attributes):
-        """Adds the node and evaluates it; the names of its outputs."""
+        """Adds the node and evaluates it; returns the names of its outputs."""
         names = [self.model.name("v") for _ in range(outputs)]
         proto = helper.make_node(operator, operands, names, **attributes)
         step = Step(proto, run or self.evaluator(proto), grain)
@@ -168,7 +170,7 @@ class Graph:
         return names
 
     def mark(self):
-        """What is there now, in this graph and those around it, for return_to."""
+        """The current state of this graph and its outer graphs, for return_to."""
         model, outer = self.model, self.outer.mark() if self.outer else None
         there = [dict(d) for d in (model.inputs, model.initializers, self.values, self.grains)]
         return there, len(self.steps), set(self.used), outer
@@ -197,7 +199,7 @@ class Graph:
                 raise Refused("beyond all measure")
 
     def evaluator(self, proto):
-        """Evaluates one node without graphs in it."""
+        """Evaluates one node without subgraphs."""
         names = [n for n in dict.fromkeys(proto.input) if n]
         infos = [declare(n, self.find(n)) for n in names]
         outputs = [helper.make_value_info(n, onnx.TypeProto()) for n in proto.output]
@@ -211,7 +213,7 @@ class Graph:
         known = {v.name: v.type for v in infer_shapes(model, check_type=True, strict_mode=True).graph.output}
         kinds = [known[n].tensor_type.elem_type for n in proto.output]
 
-        def tidy(result, kind):  # numpy's sums of int32 are int64, the standard's are not
+        def tidy(result, kind):  # numpy's sums of int32 are int64, unlike the standard's
             if isinstance(result, list):
                 return result
             result = np.asarray(result)
@@ -223,10 +225,10 @@ class Graph:
 
         return run
 
-    # --- What becomes of it
+    # --- Results
 
     def run(self, inputs, find_outer=None):
-        """The values of all names made here, for these inputs."""
+        """The values of all names defined here, for these inputs."""
         values = dict(inputs)
 
         def find(name):
@@ -245,7 +247,8 @@ class Graph:
         return helper.make_graph([s.proto for s in self.steps], name, infos, made, value_info=self.shapes(outputs))
 
     def shapes(self, outputs):
-        """The shapes that the nodes made, to compare with. Branches of If may differ, so it has none."""
+        """The shapes of the nodes' results, for comparison. Branches of If may differ, so it has
+        none."""
         steps = [s for s in self.steps if s.proto.op_type != "If"]
         names = [n for s in steps for n in s.proto.output if n not in outputs]
         return [declare(n, self.values[n]) for n in names if isinstance(self.values[n], np.ndarray)]
@@ -254,7 +257,8 @@ class Graph:
         rng, model = self.rng, self.model
         inputs = [declare(n, v, rng.random() < 0.3) for n, v in model.inputs.items()]
         fixed = [numpy_helper.from_array(v, n) for n, v in model.initializers.items()]
-        branches = any(s.proto.op_type == "If" for s in self.steps)  # may be of several ranks
+        # Their results may have several ranks.
+        branches = any(s.proto.op_type == "If" for s in self.steps)
         made = [declare(n, self.values[n], any_rank=branches or flip(rng)) for n in outputs]
         steps = [s.proto for s in self.steps]
         graph = helper.make_graph(steps, "random", inputs, made, fixed, value_info=self.shapes(outputs))

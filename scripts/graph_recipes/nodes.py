@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes random graphs consist of. Each function adds one (and what decides its shape), or
-refuses where nothing that is there fits."""
+"""The nodes of random graphs. Each function adds one node and the operands that decide its
+shape, or refuses if no existing value fits."""
 
 import math
 
@@ -27,7 +27,7 @@ FLOAT_FUNCTIONS = (
     "Exp", "Sqrt", "Ceil", "Floor", "Round", "Reciprocal", "Selu", "Log", "Cos", "Sin", "Atan",
 )  # fmt: skip
 NUMBER_FUNCTIONS = ("Abs", "Neg", "Sign", "Identity")
-INTEGERS_BELOW_14 = (np.int32, np.int64)  # of Add, Sub, Mul, Div, and of Relu and others
+INTEGERS_BELOW_14 = (np.int32, np.int64)  # integer types of Add, Sub, Mul, Div, Relu and others
 
 
 def floats(v):
@@ -39,7 +39,7 @@ def numbers(v):
 
 
 def arithmetic(graph):
-    """What Add and the like take: fewer types before operator set 14."""
+    """The types that Add and similar operators accept: fewer before operator set 14."""
     if graph.opset >= 14:
         return numbers
     return lambda v: (is_float(v) and v.dtype != BFLOAT16) or v.dtype in INTEGERS_BELOW_14
@@ -50,7 +50,7 @@ def finite(value):
 
 
 def fits(value):
-    """Values of the type that broadcast with this one."""
+    """A condition for values of the same type that broadcast with this one."""
 
     def condition(other):
         if other.dtype != value.dtype:
@@ -61,7 +61,7 @@ def fits(value):
 
 
 def partner(graph, name):
-    """Something to combine a value with: from the graph, or a new operand that broadcasts."""
+    """A second operand for a value: from the graph, or a new one that broadcasts."""
     value = graph.find(name)
     if graph.rng.random() < 0.7:
         return graph.choose_array(fits(value))
@@ -71,7 +71,7 @@ def partner(graph, name):
 
 
 def erf(x):
-    """The evaluator rounds it to float32."""
+    """Evaluates Erf, which the reference evaluator rounds to float32."""
 
     def run(find):
         value = find(x)
@@ -212,10 +212,12 @@ def slices(graph):
     axes = sorted({a % rank for a in some_axes(graph.rng, rank)} or {0})
     starts = [between(graph.rng, -4, 4) for _ in axes]
     steps = [int(graph.rng.choice([-2, -1, 1, 1, 1, 2, 3])) for _ in axes]
-    # onnxruntime takes the greatest integer for "all" backwards too, where the standard clamps it.
+    # onnxruntime accepts the maximum integer as an open end of backward slices, where the standard
+    # clamps it.
     most = [2**31 - 1 if graph.opset < 10 or s > 0 else -(2**31) for s in steps]
     ends = [int(graph.rng.choice([between(graph.rng, -5, 9), m])) for m in most]
-    # Backwards the standard clamps starts to the first element; numpy has nothing there.
+    # The standard clamps the starts of backward slices to the first element; numpy returns no
+    # elements.
     sizes = [graph.find(x).shape[a] for a in axes]
     starts = [b if s > 0 else max(b, -max(d, 1)) for b, s, d in zip(starts, steps, sizes)]
     if graph.opset < 10:
@@ -319,14 +321,14 @@ def one_hot(graph):
 def resize(graph):
     if graph.opset < 13:
         raise Refused("other forms")
-    # The evaluator multiplies by 0 what is not taken.
+    # The evaluator multiplies elements that are not selected by 0, so they must be finite.
     x = graph.choose_array(lambda v: v.ndim > 0 and v.size and v.dtype == np.float32 and finite(v))
     sizes = [d * between(graph.rng, 1, 2) for d in graph.find(x).shape]
     how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return graph.add("Resize", [x, "", "", graph.operand(ints(sizes))], **how)
 
 
-# --- Reductions and products
+# --- Reductions and matmuls
 
 
 def reduce(graph):
@@ -390,7 +392,7 @@ def cumulative(graph):
 
 def product(graph):
     types = (np.float32, np.float64, np.float16)
-    # numpy's product may leave out 0 * infinity.
+    # numpy's matmul may skip 0 * infinity.
     x = graph.choose_array(lambda v: v.dtype in types and v.ndim > 0 and finite(v))
     value = graph.find(x)
     inner = value.shape[-1]
@@ -407,7 +409,7 @@ def conv(graph):
     x = graph.choose_array(lambda v: v.dtype == np.float32 and v.ndim == 4 and v.size > 0)
     channels = graph.find(x).shape[1]
     kernel = [between(graph.rng, 1, 3) for _ in range(2)]
-    # Whether padding is multiplied by an infinite weight is left open.
+    # The standard does not define padding times an infinite weight.
     weights = graph.add_input(array(graph.rng, [between(graph.rng, 1, 5), channels, *kernel]))
     padded = [k // 2 for k in kernel] * 2
     return graph.add("Conv", [x, weights], pads=padded, kernel_shape=kernel)
@@ -456,7 +458,7 @@ NODES = (
 
 
 def add_node(graph):
-    """Adds a node where one fits; says whether it did."""
+    """Tries to add a random node, and returns whether it succeeded."""
     mark = graph.mark()
     try:
         if graph.rng.random() < 0.15:
@@ -464,6 +466,6 @@ def add_node(graph):
         else:
             pick(graph.rng, NODES)(graph)
         return True
-    except Exception:  # the evaluator's refusals too: something else is drawn
+    except Exception:  # includes refusals of the evaluator: another node is drawn
         graph.return_to(mark)
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is random of each operator, for compare_operators.py, by family."""
+"""Random attributes and operands of each operator, by family, for compare_operators.py."""
 
 # Importing a family registers its recipes.
 from . import attention, boxes, casts, control_flow, elementwise, indexing  # noqa: F401

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention in its forms, and what goes with it: rotations, caches, causal convolutions."""
+"""Attention operators and related ones: rotary embeddings, caches, causal convolutions."""
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -23,7 +23,7 @@ from .draw import (
     trimmed,
 )
 
-ACTIVATIONS = (np.float32, np.float32, np.float16, BFLOAT16)  # of operators without float64
+ACTIVATIONS = (np.float32, np.float32, np.float16, BFLOAT16)  # for operators without float64
 
 
 def heads_as_columns(values):
@@ -68,7 +68,7 @@ def attention(rng, _):
         attributes.update(q_num_heads=heads * group, kv_num_heads=heads)
         q, k, v = (heads_as_columns(x) for x in (q, k, v))
     outputs = pick(rng, (3, 4)) if past is not None else pick(rng, (1, 4))
-    if outputs == 4 and "softcap" in attributes:  # mode 0 is "raw", not the evaluator's
+    if outputs == 4 and "softcap" in attributes:  # mode 0 is "raw", unlike in the evaluator
         attributes["qk_matmul_output_mode"] = between(rng, 1, 3)
     left_out = () if past is not None or outputs == 1 else (1, 2)
     return Case(trimmed(q, k, v, mask, *cache), attributes, outputs, left_out=left_out)
@@ -154,7 +154,7 @@ def rotary(rng, _):
     rotated = 2 * half
     size = rotated
     attributes = given(interleaved=maybe(rng, flip(rng)))
-    if rng.random() < 0.4:  # only a part of each head turns
+    if rng.random() < 0.4:  # only a part of each head is rotated
         size = rotated + between(rng, 0, 3)
         attributes["rotary_embedding_dim"] = rotated
     x = array(rng, [batch, heads, length, size], dtype)
@@ -174,7 +174,7 @@ def rotary(rng, _):
 
 
 def score_function(rng, name, dtype, dims, low, high):
-    """A graph of one number each, of rank 4."""
+    """A subgraph that combines each score, of rank 4, with one number."""
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     factor = helper.make_tensor(
         "factor", kind, [], np.asarray([real(rng, low, high)]).astype(dtype)

@@ -21,7 +21,7 @@ from .draw import (
 
 
 def corners(rng, count, width, height):
-    """Boxes x1, y1, x2, y2 with room between the corners."""
+    """Boxes x1, y1, x2, y2 with distinct corners."""
     first = np.stack([rng.uniform(0, width - 1, count), rng.uniform(0, height - 1, count)], -1)
     size = np.stack([rng.uniform(0.5, width, count), rng.uniform(0.5, height, count)], -1)
     return np.concatenate([first, first + size], -1).astype(np.float32)
@@ -32,7 +32,7 @@ def non_max_suppression(rng, _):
     batch, classes, count = dims(rng, 3)
     boxes = np.stack([corners(rng, count, 6, 6) for _ in range(batch)])
     attributes = given(center_point_box=maybe(rng, flip(rng)))
-    order = rng.permutation(batch * classes * count)  # no ties: their order is free
+    order = rng.permutation(batch * classes * count)  # no ties, whose order is undefined
     scores = (order.reshape(batch, classes, count) / (order.size + 1)).astype(np.float32)
     most = maybe(rng, ints([between(rng, 0, count + 1)]), 0.85)
     overlap = maybe(rng, np.array([real(rng, 0, 1)], np.float32))
@@ -65,7 +65,7 @@ def roi_align(rng, _):
 def max_roi_pool(rng, _):
     n, c, h, w = dims(rng, 4)
     count = dim(rng, False)
-    # Corners are rounded: keep them away from halves.
+    # Corners are rounded, so their fractions stay away from 0.5.
     boxes = np.round(corners(rng, count, w, h)) + rng.uniform(-0.3, 0.3, [count, 4])
     rois = np.concatenate([rng.integers(0, n, [count, 1]), np.abs(boxes)], -1).astype(np.float32)
     return Case(

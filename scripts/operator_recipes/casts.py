@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversions among all element types."""
+"""Conversions between all element types."""
 
 import ml_dtypes
 import numpy as np
@@ -43,7 +43,7 @@ def code(dtype):
 
 
 def range_of(dtype):
-    """Integers that every value of a type reaches."""
+    """Integers in the range of every value of a type."""
     if dtype in SMALL:
         info = ml_dtypes.iinfo(dtype)
         return int(info.min), int(info.max)
@@ -58,7 +58,7 @@ def words_of_numbers(rng, dims):
 
 
 def source_for(rng, source, target):
-    """Elements of one type that another holds, so that the result is defined."""
+    """Elements of one type that the other can represent, so that the result is defined."""
     low, high = range_of(source)
     floor, ceiling = range_of(target)
     x = array(rng, shape(rng), np.float64, max(low, floor), min(high, ceiling))
@@ -77,7 +77,7 @@ def source_for(rng, source, target):
 def cast(rng, name):
     types = list(EVERYTHING) + NARROW
     source, target = pick(rng, types), pick(rng, types)
-    if source in NARROW and target in NARROW:  # those have wide types at one end
+    if source in NARROW and target in NARROW:  # these types need a wide type at the other end
         target = pick(rng, (np.float32, np.float16, np.int32))
     attributes = {}
     if target in FLOAT8:

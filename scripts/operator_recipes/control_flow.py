@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """If, Loop and Scan with small bodies.
 
-The evaluator's Loop makes no turn without a condition and concatenates what it should stack, and its
-Scan knows the first axis forwards alone: onnxruntime says what these mean.
+The evaluator's Loop runs no iteration without a condition and concatenates values that it should
+stack. Its Scan supports only the first axis in forward direction. The expected results are
+onnxruntime's.
 """
 
 import numpy as np
@@ -22,7 +23,7 @@ def info(name, dtype, dims=None):
 
 @recipe("If")
 def branches(rng, _):
-    """Branches of one or two nodes that read x1 and x2 of the graph around them."""
+    """Branches of one or two nodes that read the outer values x1 and x2."""
     dtype = pick(rng, TYPES)
     dims = shape(rng)
     graphs = []
@@ -39,7 +40,8 @@ def branches(rng, _):
 
 @recipe("Loop")
 def loop(rng, _):
-    """One state, one value each turn; ends by the count or when the state's sum is great enough."""
+    """One state and one value per iteration. The loop ends by its count or when the state's sum
+    exceeds a limit."""
     dtype = pick(rng, (np.float32, np.float64, np.int32, np.int64))
     dims = shape(rng, 0, 3)
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))

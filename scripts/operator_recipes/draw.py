@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recipes draw from: sizes, elements, shapes that fit, and the registry they are put into.
+"""Random primitives for recipes: sizes, elements, shapes that fit, and the registry of recipes.
 
-A recipe is a function of a random generator and the operator's name that gives a `Case`, or the
+A recipe is a function of a random generator and the operator's name. It returns a `Case`, or a
 tuple of its first three fields.
 """
 
@@ -23,18 +23,18 @@ MICROSOFT = "com.microsoft"
 
 @dataclasses.dataclass
 class Case:
-    """Operands x0, x1 … of a node and what it computes from them, y0, y1 …"""
+    """Operands x0, x1 … of a node and its results y0, y1 …"""
 
     operands: list  # arrays (strings have type object), lists of arrays; None: left out
     attributes: dict = dataclasses.field(default_factory=dict)
     outputs: int = 1
-    opset: int | None = None  # only this operator set will do
+    opset: int | None = None  # the only valid operator set
     exact: bool = False  # 16-bit floats are not widened for the reference
-    nodes: list | None = None  # instead of one node, these
+    nodes: list | None = None  # several nodes instead of one
     oracle: str = "onnx"  # or onnxruntime
-    oracle_attributes: dict | None = None  # what the oracle is given instead
-    finish: object = None  # a function of the oracle's results that does what it leaves out
-    left_out: tuple = ()  # outputs that are not asked for
+    oracle_attributes: dict | None = None  # attributes for the oracle instead
+    finish: object = None  # a function of the oracle's results that completes them
+    left_out: tuple = ()  # omitted outputs
 
 
 RECIPES = {}  # (domain, operator) -> function of a generator
@@ -98,12 +98,12 @@ def flip(rng):
 
 
 def between(rng, low, high):
-    """Both may come."""
+    """An integer in [low, high], both included."""
     return int(rng.integers(low, high + 1))
 
 
 def real(rng, low, high):
-    """A number that float32 holds exactly."""
+    """A number that float32 represents exactly."""
     return float(np.float32(rng.uniform(low, high)))
 
 
@@ -116,12 +116,12 @@ def maybe(rng, value, chance=0.5):
 
 
 def given(**attributes):
-    """Those that are not None."""
+    """The attributes that are not None."""
     return {name: value for name, value in attributes.items() if value is not None}
 
 
 def trimmed(*operands):
-    """Without the operands left out at the end."""
+    """The operands without trailing None."""
     operands = list(operands)
     while operands and operands[-1] is None:
         operands.pop()
@@ -147,7 +147,7 @@ def is_float(values):
 
 
 def strange(rng, values):
-    """Now and then some elements are NaN, infinite or zero."""
+    """Sometimes replaces some elements by NaN, infinities or zeros."""
     if values.size and is_float(values) and rng.random() < 0.2:
         places = rng.random(values.shape) < 0.3
         odd = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0], values.shape).astype(values.dtype)
@@ -186,7 +186,7 @@ def strings(rng, dims, words=WORDS):
 
 
 def anything(rng, dims):
-    """Elements of any type, strings too."""
+    """Elements of any type, including strings."""
     return (
         strings(rng, dims) if rng.random() < 0.1 else array(rng, dims, pick(rng, EVERYTHING), -9, 9)
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that work element by element."""
+"""Elementwise operators."""
 
 import numpy as np
 
@@ -156,7 +156,7 @@ def binary(rng, name):
     attributes = {}
     if name in ("Div", "Mod") and not is_float(b):
         b = np.where(b == 0, 3, b).astype(dtype)
-        if name == "Div":  # the specification truncates, the evaluator floors
+        if name == "Div":  # the standard truncates, the evaluator floors
             a, b = np.abs(a).astype(dtype), np.abs(b).astype(dtype)
     if name == "Mod" and (is_float(b) or rng.random() < 0.3):
         attributes["fmod"] = 1

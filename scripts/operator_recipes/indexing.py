@@ -33,7 +33,7 @@ def gather(rng, _):
 def gather_elements(rng, _):
     dims = shape(rng, 1, 4, zero=False)
     axis = axis_of(rng, len(dims))
-    taken = list(dims)  # the evaluator takes no smaller ones
+    taken = list(dims)  # the evaluator requires equal sizes in the other dimensions
     taken[axis] = dim(rng)
     return [anything(rng, dims), positions(rng, taken, dims[axis])], {"axis": axis}, 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ai.onnx.ml but for trees, and the optimizers of ai.onnx.preview.training."""
+"""Operators of ai.onnx.ml except trees, and the optimizers of ai.onnx.preview.training."""
 
 import numpy as np
 
@@ -160,7 +160,7 @@ def linear_classifier(rng, _):
 @recipe("Normalizer", domain=ML)
 def normalizer(rng, _):
     norm = pick(rng, ("MAX", "L1", "L2"))
-    # "Max: Y = X / max(X)"; the evaluator takes the greatest magnitude.
+    # "Max: Y = X / max(X)"; the evaluator divides by the maximum magnitude.
     return [table(rng, low=0.1 if norm == "MAX" else -3)], {"norm": norm}, 1
 
 

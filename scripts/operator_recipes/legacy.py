@@ -7,7 +7,7 @@ from .draw import Case, array, between, dim, flip, given, maybe, pick, real, rea
 
 
 def old(operands, attributes):
-    """As onnxruntime has it, in an operator set where such models were written."""
+    """A case in an early operator set, with onnxruntime's results."""
     return Case(operands, attributes, opset=7, oracle="onnxruntime")
 
 

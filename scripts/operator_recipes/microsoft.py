@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of Microsoft's domain; onnxruntime says what they mean."""
+"""Operators of Microsoft's domain, with onnxruntime's results."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from .windows import window
 
 
 def recipe(*names):
-    """The cases of a recipe, with onnxruntime's results."""
+    """Registers a recipe whose cases have onnxruntime's results."""
 
     def register(function):
         def made(rng, name):
@@ -45,7 +45,7 @@ def recipe(*names):
 @recipe("Gelu", "QuickGelu", "FastGelu", "BiasGelu")
 def gelus(rng, name):
     sizes = shape(rng, 1, 4, zero=False)
-    # Near 0 the formulas of onnxruntime lose digits.
+    # Near 0 onnxruntime's formulas lose digits.
     x = array(rng, sizes, low=-1 if name == "FastGelu" else -4, high=4)
     bias = array(rng, sizes[-1:], low=-1)
     if name == "QuickGelu":
@@ -55,7 +55,7 @@ def gelus(rng, name):
     return [x, bias] if name == "BiasGelu" or flip(rng) else [x], {}, 1
 
 
-# --- Products
+# --- Matmuls
 
 
 @recipe("FusedMatMul")
@@ -142,7 +142,7 @@ def to_float(rng, name):
     kind = pick(rng, (np.uint8, np.int8))
     b = array(
         rng, [k, n], kind, -60, 60
-    )  # pairs of products beyond 16 bits saturate in onnxruntime
+    )  # sums of two terms that exceed 16 bits saturate in onnxruntime
     each = [n] if flip(rng) else []
     scale, zero = array(rng, each, low=0.02, high=0.2), array(rng, each, kind, 0, 9)
     bias = maybe(rng, array(rng, [n]))
@@ -156,7 +156,7 @@ def to_float(rng, name):
     )
 
 
-# --- Quantised numbers
+# --- Quantized tensors
 
 
 @recipe("QLinearAdd", "QLinearMul")
@@ -176,7 +176,7 @@ def quantized_unary(rng, name):
         "QLinearLeakyRelu": {"alpha": real(rng, 0.05, 0.5)},
         "QLinearSoftmax": {"axis": axis_of(rng, len(sizes)), "opset": 13},
     }.get(name, {})
-    # 1 is beyond the greatest number in 256ths, and onnxruntime makes 0 of it.
+    # 1 exceeds the maximum of 255/256, and onnxruntime converts it to 0.
     ends = (np.array(1 / 128, np.float32), np.array(0 if kind == np.uint8 else -128, kind))
     return (
         [*quantized(rng, sizes, kind), *(one(rng, kind) if name == "QLinearLeakyRelu" else ends)],
@@ -261,7 +261,7 @@ def attention(rng, _):
     weights = array(rng, [hidden, 3 * heads * size], low=-0.7, high=0.7)
     mask = maybe(rng, array(rng, [batch, length], np.int32, 0, 1))
     if mask is not None:
-        mask[:, 0] = 1  # some key for every row
+        mask[:, 0] = 1  # one visible key per row
     return (
         trimmed(array(rng, [batch, length, hidden]), weights, array(rng, [3 * heads * size]), mask),
         {

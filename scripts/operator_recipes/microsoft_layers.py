@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More operators of Microsoft's domain: experts, gates, caches, layers in 8 and 4 bits."""
+"""More operators of Microsoft's domain: mixtures of experts, gates, caches, quantized layers."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from .windows import window
 
 
 def layers(rng, tokens, hidden, inner, count):
-    """Router and sizes of a mixture, its activation among the attributes."""
+    """Router and sizes of a mixture of experts, with its activation in the attributes."""
     activation = pick(rng, ("relu", "gelu", "silu", "identity", "swiglu"))
     attributes = {"k": between(rng, 1, count), "activation_type": activation}
     attributes.update(given(normalize_routing_weights=maybe(rng, flip(rng))))
@@ -73,7 +73,7 @@ def quantized_mixture(rng, _):
     if block:
         attributes["block_size"] = block
     if bits == 8 and block:
-        attributes.pop("block_size")  # onnxruntime rounds activations to 8 bits with blocks of them
+        attributes.pop("block_size")  # with blocks, onnxruntime rounds activations to 8 bits
         block = 0
     with_zeros = flip(rng)
 
@@ -92,7 +92,7 @@ def quantized_mixture(rng, _):
     if flip(rng):
         tail = (tail + [None] * 6)[:6] if tail else [None] * 6
         tail.append(array(rng, router.shape, low=0.1, high=1))
-    else:  # onnxruntime does not look at it here; for MoE it does
+    else:  # onnxruntime ignores this attribute here, but not for MoE
         attributes["normalize_routing_weights"] = 1
     return trimmed(x, router, *first, *second, *tail), attributes, 1
 
@@ -125,7 +125,7 @@ def multi_head_attention(rng, _):
         mask[:, 0] = 1
     elif rng.random() < 0.2 and past[0] is None:
         mask = rng.integers(1, total + 1, [batch]).astype(np.int32)  # lengths
-    if keys != queries:  # onnxruntime's results fit no place of several queries among more keys
+    if keys != queries:  # onnxruntime's results fit no alignment of several queries with more keys
         attributes.pop("unidirectional", None)
     extra = maybe(
         rng, array(rng, [pick(rng, (1, batch)), pick(rng, (1, heads)), queries, total]), 0.4
@@ -169,7 +169,7 @@ def quantized_lstm(rng, _):
     w, r = weights(inputs), weights(hidden)
     bias = maybe(rng, array(rng, [count, 8 * hidden], low=-0.5, high=0.5))
     lengths = None
-    if direction == "forward":  # backwards, rows that have ended count for the range of 8 bits
+    if direction == "forward":  # in reverse, ended rows count for the 8-bit range
         lengths = maybe(rng, rng.integers(1, steps + 1, [batch]).astype(np.int32), 0.3)
     states = [maybe(rng, array(rng, [count, batch, hidden], low=-1, high=1), 0.4) for _ in range(2)]
     x = array(rng, [steps, batch, inputs], low=-1, high=1)

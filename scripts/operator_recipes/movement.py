@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that move elements or look at shapes."""
+"""Operators that move elements or read shapes."""
 
 import numpy as np
 from onnx import numpy_helper
@@ -115,7 +115,7 @@ def pad(rng, _):
     value = maybe(rng, typed(2, x))
     oracle = (
         "onnxruntime" if min(pads, default=0) < 0 else "onnx"
-    )  # the evaluator takes nothing away
+    )  # the evaluator does not crop
     operands = [x, ints(pads), value] + ([] if axes is None else [ints(axes)])
     while operands[-1] is None:
         operands.pop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalisations."""
+"""Normalizations."""
 
 from .draw import Case, array, axis_of, dim, given, maybe, recipe, shape
 
@@ -50,7 +50,8 @@ def mean_variance(rng, _):
 
 @recipe("SimplifiedLayerNormalization")
 def simplified(rng, _):
-    """Not of the standard, but onnxruntime writes it into its default domain."""
+    """An operator that onnxruntime writes into its default domain although the standard lacks
+    it."""
     sizes = shape(rng, 2, 4, zero=False)
     return Case(
         [array(rng, sizes), array(rng, sizes[-1:])],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases in another form: of another element type, or as older operator sets write them, with
-operands that were attributes."""
+"""Variants of a case: with another element type, or in the form of an older operator set, where
+some operands were attributes."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ import onnx
 
 from .draw import BFLOAT16, ML
 
-# Operator: operands that were attributes before the operator set given.
+# Operands that were attributes before the given operator set, by operator.
 MOVED = {
     "Clip": (11, {1: "min", 2: "max"}),
     "Pad": (11, {1: "pads", 2: "value"}),
@@ -25,17 +25,17 @@ MOVED = {
     },
 }
 
-# Operators whose results are whole for whole operands, in the evaluator too.
+# Operators whose results are integers for integer operands, also in the evaluator.
 TAKES_INTEGERS = {
     "CenterCropPad", "DepthToSpace", "Einsum", "Flatten", "Gemm", "MaxPool", "ReverseSequence", "SpaceToDepth"
 }  # fmt: skip
 
-# Before that operator set the evaluator computes what a newer one means.
+# Before the given operator set the evaluator computes the meaning of a newer one.
 EVALUATED_SINCE = {
     "Softmax": 13,
     "LogSoftmax": 13,
     "Hardmax": 13,  # "coerced into 2-dimensional"
-    "BatchNormalization": 14,  # trains, whatever the outputs are
+    "BatchNormalization": 14,  # always in training mode, whatever the outputs are
     "RoiAlign": 16,  # half_pixel is new, and default
     "Resize": 13,  # 10: one operand less; 11: other modes
 }
@@ -51,13 +51,14 @@ RETYPED = {
 
 
 def type_names(schema, count):
-    """The type parameter of each operand; the last of the schema may be variadic."""
+    """The type parameter of each operand; the last one of the schema may be variadic."""
     last = len(schema.inputs) - 1
     return [schema.inputs[min(i, last)].type_str for i in range(count)]
 
 
 def with_other_type(key, case, opset, rng):
-    """A case of float32 in another type that the operator takes, where one parameter names it."""
+    """A float32 case in another type that the operator accepts, if a single type parameter is
+    concerned."""
     domain, name = key
     single = [getattr(v, "dtype", None) == np.float32 for v in case.operands]
     if case.nodes or case.finish or case.oracle != "onnx" or domain == ML or not any(single):
@@ -83,7 +84,7 @@ def as_attribute(value):
 
 
 def at_version(key, case, opset):
-    """The case for an older operator set; None where it cannot say it."""
+    """The case in the form of an older operator set; None if that form cannot express it."""
     domain, name = key
     if domain == "" and opset < EVALUATED_SINCE.get(name, 0):
         return None

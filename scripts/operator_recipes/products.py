@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices and tensors."""
+"""Matmuls and tensor contractions."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised numbers and their products."""
+"""Quantized operators: conversions, matmuls and convolutions."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ KINDS = (np.uint8, np.int8, np.uint8, np.int8, np.uint16, np.int16, *SMALL)
 
 
 def scale_shape(rng, sizes, axis):
-    """One scale, one for each place of an axis, or one for a block; and the block's size."""
+    """One scale, one per position of an axis, or one per block; and the block's size."""
     form = rng.random()
     if form < 0.4:
         return [], 0
@@ -106,7 +106,7 @@ def qlinear_matmul(rng, _):
         rng, batch_b + [k, n], second, -99, 99
     )
     right = one(rng, second)
-    if not batch_b and rng.random() < 0.3:  # a scale for each column
+    if not batch_b and rng.random() < 0.3:  # a scale per column
         right = array(rng, [n], np.float32, 0.01, 0.2), array(rng, [n], second, 0, 9)
     return [a, *one(rng, first), b, *right, *one(rng, third)], {}, 1
 

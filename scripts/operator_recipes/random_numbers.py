@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of a seed, which are NumPy's in the evaluator and here; without one they are free."""
+"""Random numbers from a seed. The evaluator and Tartan give NumPy's numbers; without a seed they
+are undefined."""
 
 import numpy as np
 from onnx import TensorProto

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recurrent operators with all their attributes.
 
-The evaluator leaves lengths, clipping, activations and coupled gates out ("TODO: support overridden
-attributes"), so onnxruntime says what half of the cases mean; it has no batch-first layout.
+The evaluator ignores lengths, clipping, activations and coupled gates ("TODO: support overridden
+attributes"), so half of the cases have onnxruntime's results. onnxruntime has no batch-first
+layout.
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ WITH_PARAMETERS = {
 
 
 def activations(rng, count):
-    """Names, and the parameters of those that have some: all or none of one kind."""
+    """Activation names and their parameters: either all activations have parameters or none."""
     if rng.random() < 0.6:
         return {"activations": [pick(rng, PLAIN) for _ in range(count)]}
     names = [pick(rng, tuple(WITH_PARAMETERS)) for _ in range(count)]

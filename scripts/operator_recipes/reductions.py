@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions, scans and orders along axes."""
+"""Reductions, scans and sorting along axes."""
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def topk(rng, _):
     dims = shape(rng, 1, 4, zero=False)
     axis = axis_of(rng, len(dims))
     x = array(rng, dims, pick(rng, (np.float32, np.float64, np.int64, np.int32)), -50, 50)
-    x = rng.permutation(x.size).reshape(dims).astype(x.dtype)  # no ties: their order is free
+    x = rng.permutation(x.size).reshape(dims).astype(x.dtype)  # no ties, whose order is undefined
     k = ints([rng.integers(1, dims[axis] + 1)])
     return [x, k], given(axis=axis, largest=maybe(rng, int(rng.integers(2)))), 2
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of pictures at computed places."""
+"""Samples of pictures at computed positions."""
 
 import numpy as np
 
@@ -16,7 +16,8 @@ def grid_sample(rng, _):
         padding_mode=maybe(rng, pick(rng, ("zeros", "border", "reflection"))),
         align_corners=maybe(rng, int(rng.integers(2))),
     )
-    # The evaluator moves the coordinate of a cubic, where PyTorch and onnxruntime move its taps.
+    # For cubic interpolation the evaluator moves the coordinate into the axis, while PyTorch and
+    # onnxruntime move its taps.
     moves = attributes.get("mode") == "cubic" and attributes.get("padding_mode", "zeros") != "zeros"
     if moves:
         return Case([x, grid], attributes, opset=22, oracle="onnxruntime")
@@ -44,11 +45,11 @@ def resize(rng, _):
     for d in spatial:
         scales[d] = rng.choice([0.5, 0.75, 1, 1.5, 2, 2.6, 3])
     transformations = ["half_pixel", "asymmetric", "align_corners", "half_pixel_symmetric"]
-    if all(int(d * s) > 1 for d, s in zip(dims, scales)):  # for 1 the evaluator has no 0
+    if all(int(d * s) > 1 for d, s in zip(dims, scales)):  # the evaluator lacks the 0 for size 1
         transformations.append("pytorch_half_pixel")
     attributes = {"mode": mode, "coordinate_transformation_mode": pick(rng, transformations)}
     if mode == "nearest":
-        # Symmetric positions are whole but for the last bit, which floor and ceil see.
+        # Symmetric positions are integers up to the last bit, which floor and ceil would expose.
         symmetric = attributes["coordinate_transformation_mode"] == "half_pixel_symmetric"
         modes = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
         attributes["nearest_mode"] = pick(rng, modes[:2] if symmetric else modes)
@@ -58,7 +59,7 @@ def resize(rng, _):
         attributes.update(
             given(cubic_coeff_a=maybe(rng, -0.5), exclude_outside=maybe(rng, int(rng.integers(2))))
         )
-    x = array(rng, dims, np.float32, 2, 3)  # no sums near 0, whose relative errors are great
+    x = array(rng, dims, np.float32, 2, 3)  # avoids sums near 0, whose relative errors are large
     if rng.random() < 0.5:
         return [x, None, scales], attributes, 1
     sizes = ints([max(int(d * s), 1) for d, s in zip(dims, scales)])
@@ -81,7 +82,7 @@ def upsample(rng, _):
 
 @recipe("MaxUnpool")
 def max_unpool(rng, _):
-    """What a pool without overlap has picked, put back."""
+    """Elements selected by a pool without overlap, written back to their positions."""
     kernel = [between(rng, 1, 3), between(rng, 1, 3)]
     n, c, h, w = dims(rng, 4)
     x = array(rng, [n, c, h, w])

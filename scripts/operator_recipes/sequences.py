@@ -58,14 +58,14 @@ def erase(rng, _):
 def insert(rng, _):
     dtype = pick(rng, TYPES)
     values = tensors(rng, dtype=dtype)
-    # At the position of the length the evaluator inserts in front.
+    # If the position equals the length, the evaluator inserts at the front.
     where = np.array(between(rng, -len(values), len(values) - 1), np.int64)
     return trimmed(values, array(rng, shape(rng, 0, 3), dtype), maybe(rng, where, 0.8)), {}, 1
 
 
 @recipe("SequenceEmpty")
 def empty(rng, _):
-    """An empty sequence, and what is put into it."""
+    """An empty sequence, and an element inserted into it."""
     dtype = pick(rng, TYPES)
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     values = tensors(rng, 1, 3, dtype)
@@ -138,11 +138,11 @@ def concat_from_sequence(rng, _):
 
 @recipe("Optional", "OptionalGetElement", "OptionalHasElement")
 def optional(rng, name):
-    """An optional is made, and looked into: graphs cannot end with one in the evaluator."""
+    """Creates an optional and reads it: in the evaluator graphs cannot end with one."""
     if name == "OptionalHasElement" and rng.random() < 0.2:
         return Case([], nodes=[helper.make_node(name, [], ["y0"])])
     value = tensors(rng) if rng.random() < 0.5 else array(rng, shape(rng), pick(rng, TYPES))
-    if name != "Optional" and rng.random() < 0.5:  # since 18 of the value itself
+    if name != "Optional" and rng.random() < 0.5:  # since 18 also for the value without an optional
         return [value], {}, 1
     last = pick(rng, ("OptionalGetElement", "OptionalHasElement")) if name == "Optional" else name
     return Case(

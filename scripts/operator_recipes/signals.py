@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals: windows, spectra, columns to pictures."""
+"""Signal processing: windows, spectra, Col2Im."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from .draw import (
 
 @recipe("HannWindow", "HammingWindow", "BlackmanWindow")
 def signal_window(rng, _):
-    # A symmetric window of 1 is 0 / 0 in the evaluator.
+    # A symmetric window of size 1 is 0 / 0 in the evaluator.
     return (
         [np.array(rng.integers(2, 20), np.int32)],
         given(periodic=maybe(rng, int(rng.integers(2)))),

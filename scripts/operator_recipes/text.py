@@ -27,8 +27,8 @@ def concat(rng, _):
 
 @recipe("StringNormalizer")
 def normalizer(rng, _):
-    # The evaluator removes accents, stop words within strings and empty strings, and tells cases apart
-    # where it should not; the standard does not.
+    # The evaluator removes accents, stop words within strings and empty strings, and is
+    # case-sensitive where it should not be. The standard does none of this.
     words = [w for w in WORDS if w.isascii() and w and " " not in w and w != "THE"]
     dims = [dim(rng, False)] if flip(rng) else [1, dim(rng, False)]
     stop = [str(w) for w in rng.choice(words, between(rng, 0, 3))]
@@ -92,7 +92,7 @@ def regex(rng, _):
 
 @recipe("TfIdfVectorizer")
 def tf_idf(rng, _):
-    """Pools of one, two and three words; counts where each begins."""
+    """Pools of one, two and three words; counts give the start of each part."""
     sizes = [between(rng, 0, 3) for _ in range(3)]
     sizes[0] += sum(sizes) == 0
     words = np.arange(5) if rng.random() < 0.6 else np.array(["a", "b", "c", "d", "e"], object)

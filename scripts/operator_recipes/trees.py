@@ -28,7 +28,7 @@ def forest(rng):
 
 
 def old_form(rng, prefix, features, targets):
-    """Attributes of TreeEnsembleClassifier and -Regressor, but for labels and transforms."""
+    """Attributes of TreeEnsembleClassifier and -Regressor without labels and transforms."""
     nodes = forest(rng)
     one_mode = pick(rng, MODES) if rng.random() < 0.5 else None
     leaves = [
@@ -57,7 +57,7 @@ TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")
 
 
 def transformed(scores, transform):
-    """Scores by row as "the transform to apply to the score" says."""
+    """Applies "the transform to apply to the score" to scores by row."""
     if transform == "LOGISTIC":
         return 1 / (1 + np.exp(-scores))
     if transform == "NONE":
@@ -68,7 +68,8 @@ def transformed(scores, transform):
 
 
 def finished(x, attributes, transform, opset=None):
-    """The evaluator has no transforms, and leaves targets without a leaf at the greatest float."""
+    """Completes the evaluator's results: it has no transforms, and gives targets without a leaf
+    the maximum float."""
     base = attributes.pop("base_values", None)
     if base is not None and attributes.get("aggregate_function", "SUM") in ("SUM", "AVERAGE"):
         attributes["base_values"] = base
@@ -83,7 +84,7 @@ def finished(x, attributes, transform, opset=None):
 
 
 def samples(rng, types=(np.float32, np.float32, np.float64, np.int32, np.int64)):
-    """Whole and half numbers, so that equal values come up."""
+    """Multiples of 0.5, so that equal values occur."""
     x = array(rng, [dim(rng, False), between(rng, 1, 4)], np.int64, -6, 6) / 2
     return x.astype(pick(rng, types))
 
@@ -106,7 +107,7 @@ def regressor(rng, _):
 @recipe("TreeEnsembleClassifier", domain=ML)
 def classifier(rng, _):
     x = samples(rng)
-    # Two classes, or weights of one alone, have rules of their own, which evaluators see differently.
+    # Two classes, or weights of only one class, have special rules, on which evaluators differ.
     classes = between(rng, 3, 4)
     attributes = old_form(rng, "class", x.shape[1], classes)
     while len(set(attributes["class_ids"])) < 2:
@@ -115,8 +116,8 @@ def classifier(rng, _):
         attributes["classlabels_strings"] = ["no", "yes", "maybe", "never"][:classes]
     else:
         attributes["classlabels_int64s"] = [int(n) for n in rng.permutation(9)[:classes]]
-    # SOFTMAX_ZERO changes the order of scores: the evaluator takes the label afterwards, onnxruntime
-    # and we before.
+    # SOFTMAX_ZERO changes the order of scores: the evaluator chooses the label afterwards,
+    # onnxruntime and Tartan before.
     attributes.update(given(post_transform=maybe(rng, pick(rng, TRANSFORMS[:3]), 0.4)))
     return Case([x], attributes, outputs=2, opset=3)
 

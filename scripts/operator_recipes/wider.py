@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms that ONNX's evaluator lacks or errs at, or where the standard is silent: ties, ends of
-windows, padding that follows from others. Not NaN: what onnxruntime makes of it hangs on where it
-stands. For --against onnxruntime; frontend/onnx/README.md has the rule, and docs/operators.md what
-was decided where engines differ."""
+"""Forms that ONNX's evaluator lacks or computes wrongly, or that the standard leaves open: ties,
+ends of windows, inferred padding. NaN is excluded, because onnxruntime's result depends on its
+position. For --against onnxruntime; frontend/onnx/README.md has the rule, and docs/operators.md
+the decisions where engines differ."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from .draw import (
     trimmed,
 )
 
-WIDER = {}  # (domain, operator) -> function of a generator, instead of that of RECIPES
+WIDER = {}  # (domain, operator) -> function of a generator, replaces the recipe in RECIPES
 
 
 def wider(*names):
@@ -48,7 +48,8 @@ def resize(rng, _):
         scales = np.maximum(scales, 1)
     if mode != "cubic" and flip(rng):
         return Case([x, scales], {"mode": mode}, opset=10)
-    # With align_corners onnxruntime counts whole elements of the result, see docs/operators.md.
+    # onnxruntime counts whole elements of the result if align_corners is set, see
+    # docs/operators.md.
     coordinates = ("half_pixel", "asymmetric", "pytorch_half_pixel")
     attributes = {"mode": mode, "coordinate_transformation_mode": pick(rng, coordinates)}
     if mode == "nearest":
@@ -79,7 +80,8 @@ def roi_align(rng, _):
     n, c, h, w = dims(rng, 4)
     count = dim(rng)
     rois = corners(rng, count, w + 1, h + 1)
-    rois += rng.uniform(-2, 2, rois.shape).astype(np.float32)  # outside, and turned round
+    # Outside the picture, and with exchanged corners.
+    rois += rng.uniform(-2, 2, rois.shape).astype(np.float32)
     operands = [array(rng, [n, c, h, w]), rois, array(rng, [count], np.int64, 0, n - 1)]
     attributes = given(
         output_height=maybe(rng, between(rng, 1, 4)),
@@ -126,7 +128,7 @@ def conv_transpose(rng, _):
     choice = rng.random()
     if choice < 0.4:
         attributes["auto_pad"] = pick(rng, ("SAME_UPPER", "SAME_LOWER", "VALID"))
-        # onnxruntime's result is smaller than the standard says where strides leave gaps.
+        # If strides leave gaps, onnxruntime's result is smaller than the standard's.
         attributes["strides"] = [min(s, k) for s, k in zip(strides, kernel)]
     elif choice < 0.6:
         attributes["pads"] = [between(rng, 0, k - 1) for k in kernel * 2]
@@ -150,8 +152,8 @@ def pool(rng, name):
     attributes.update(given(dilations=maybe(rng, dilations), ceil_mode=maybe(rng, flip(rng), 0.7)))
     if rng.random() < 0.3:
         attributes["auto_pad"] = pick(rng, ("SAME_UPPER", "SAME_LOWER", "VALID"))
-        # onnxruntime pads for SAME as if nothing were dilated, rounds VALID up against the
-        # formula, and crops for SAME_LOWER at the end alone.
+        # onnxruntime ignores dilations for SAME, rounds VALID up against the formula, and crops for
+        # SAME_LOWER at the end only.
         attributes.pop("dilations" if attributes["auto_pad"] != "VALID" else "ceil_mode", None)
         if attributes["auto_pad"] == "SAME_LOWER":
             attributes["strides"] = [min(s, k) for s, k in zip(attributes["strides"], kernel)]
@@ -192,7 +194,7 @@ def extreme(rng, name):
 
 @wider("QuantizeLinear")
 def quantize(rng, _):
-    """Quotients that lie between two whole numbers, and beyond the ends."""
+    """Quotients halfway between two integers, and outside the range."""
     sizes = shape(rng, 1, 4, zero=False)
     kind = pick(rng, (np.uint8, np.int8, np.uint16, np.int16))
     x = array(rng, sizes, np.int32, -700, 700).astype(np.float32) / 2

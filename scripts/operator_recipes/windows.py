@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions, pools and other windows."""
+"""Convolutions, pools and other window operators."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from .draw import FLOATS, Case, array, dim, given, maybe, pick, recipe, shape
 
 
 def window(rng, spatial, sizes, kernel, most_pad=True):
-    """Strides, dilations and pads with which the kernel fits."""
+    """Strides, dilations and pads for which the kernel fits."""
     attributes = {}
     dilations = [int(rng.integers(1, 3)) if (k - 1) * 2 < s else 1 for k, s in zip(kernel, sizes)]
     if rng.random() < 0.6:
@@ -43,7 +43,7 @@ def conv_transpose(rng, _):
     spatial = int(rng.integers(1, 3))
     group = int(rng.choice([1, 1, 2]))
     n, c, o = dim(rng, False), group * int(rng.integers(1, 3)), int(rng.integers(1, 3))
-    if group > 1:  # all the evaluator can do
+    if group > 1:  # the evaluator supports only this
         c, o = group, 1
     sizes = [int(v) for v in rng.integers(2, 6, spatial)]
     kernel = [int(v) for v in rng.integers(1, 4, spatial)]
@@ -54,7 +54,7 @@ def conv_transpose(rng, _):
         attributes["pads"] = [int(rng.integers(0, k)) for k in kernel * 2]
     x = array(rng, [n, c] + sizes, np.float32)
     w = array(rng, [c, o] + kernel, np.float32)
-    # The evaluator gives every group the bias of the first.
+    # The evaluator uses the first group's bias for every group.
     bias = [array(rng, [o], np.float32)] if group == 1 and rng.random() < 0.5 else []
     return [x, w] + bias, attributes, 1
 
@@ -66,10 +66,10 @@ def pool(rng, name):
     kernel = [int(v) for v in rng.integers(1, 4, spatial)]
     attributes = window(rng, spatial, sizes, kernel)
     attributes["kernel_shape"] = kernel
-    # The evaluator errs where the last window reaches over the end and is dilated or at an edge made
-    # by auto_pad, and where strides leave gaps there.
+    # The evaluator is wrong if the last window extends past the end and is dilated or at an edge
+    # from auto_pad, or if strides leave gaps there.
     plain = "dilations" not in attributes and "auto_pad" not in attributes
-    # Its LpPool divides by the elements there and multiplies by the whole window.
+    # Its LpPool divides by the number of existing elements and multiplies by the window size.
     if plain and "strides" in attributes and name != "LpPool":
         attributes.update(given(ceil_mode=maybe(rng, int(rng.integers(2)))))
     if "auto_pad" in attributes and "strides" in attributes:
@@ -83,7 +83,7 @@ def pool(rng, name):
 
 @recipe("GlobalAveragePool", "GlobalMaxPool")
 def global_pool(rng, name):
-    # The evaluator's maximum has a wrong shape for other ranks than 4.
+    # The evaluator's maximum has a wrong shape for ranks other than 4.
     most = 4 if name == "GlobalMaxPool" else 5
     return (
         [array(rng, shape(rng, 4 if most == 4 else 3, most, zero=False), pick(rng, FLOATS))],
@@ -95,7 +95,7 @@ def global_pool(rng, name):
 @recipe("LRN")
 def lrn(rng, _):
     dims = shape(rng, 4, 4, zero=False)
-    dims[0] = dims[1]  # the evaluator takes the batch for the channels
+    dims[0] = dims[1]  # the evaluator uses the batch size as the number of channels
     return (
         [array(rng, dims)],
         given(
