@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the array API's own tests (github.com/data-apis/array-api-tests) with the package of the build. What may fail is in
-# python/tests/array_api_xfails.txt, with the reason; anything else that fails ends the script with status 1.
+# Runs the test suite of the array API standard (github.com/data-apis/array-api-tests) on the Python
+# package of the build.
+#
+# Expected failures are in python/tests/array_api_xfails.txt with the reason. Any other failure ends
+# the script with status 1.
 # Usage: scripts/array_api_tests.sh [FOLDER [EXAMPLES [PYTEST OPTION]...]]
-#   FOLDER of the suite with its submodule (build/array-api-tests, cloned there if it is missing); EXAMPLES of each test (100).
+#   FOLDER: the suite with its submodule (build/array-api-tests, cloned if missing)
+#   EXAMPLES: number per test (100)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/packages.sh

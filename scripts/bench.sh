@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds Tartan and the libraries to measure beside in build-bench/, and prints bench/report's
-# document for the options given: scripts/bench.sh --filter=^matmul --against=onednn --threads=1
+# Builds Tartan and the libraries to compare with in build-bench/, and prints the report of the
+# program bench/report with the given options: scripts/bench.sh --filter=^matmul --against=onednn
+# --threads=1
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/packages.sh

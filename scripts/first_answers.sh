@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a user waits for: first_answers.sh FOLDER [TURNS]
+# Measures the times that a user waits for: first_answers.sh FOLDER [TURNS]
 #
-# FOLDER holds models as materialize.py writes them (NAME/model.onnx). Of each, medians of TURNS (3)
-# runs with nothing on disk: the first answer of `tartan run` by a clock on the wall (auto, ready,
-# exact), that of a second process, and how quick the kernels of each tier are afterwards.
-# TARTAN names the program (build/tartan).
+# FOLDER holds models as materialize.py writes them (NAME/model.onnx). The script prints medians of
+# TURNS (3) runs with empty caches for each model: the wall-clock time of the first `tartan run`
+# (auto, ready, exact), the time of a second process, and the speed of each tier's kernels
+# afterwards. TARTAN names the program (build/tartan).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tartan=${TARTAN:-build/tartan}
@@ -16,10 +16,10 @@ trap 'rm -rf "$cache"' EXIT
 
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-# The value of a field of a report.
+# Prints the value of a field of a report.
 field() { grep -oE "\"$1\": *[0-9.e+-]+" | head -1 | sed 's/.*: *//'; }
 
-# Milliseconds of the whole process with nothing on disk.
+# Prints the milliseconds of the whole process with empty caches.
 cold() {
   for ((turn = 0; turn < turns; ++turn)); do
     rm -rf "${cache:?}"/*

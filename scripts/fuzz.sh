@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes under address and undefined-behaviour sanitizers.
+# Fuzzes with the address and undefined-behaviour sanitizers.
 # Usage: scripts/fuzz.sh [SECONDS] [SEED] [WHAT] [CASES...]     (600 seconds, seed 1, tile)
-#   tile:    the parser, the binder and the printers of Tile, beginning with the examples and the
+#   tile:    the parser, the binder and the printers of Tile, starting from the examples and the
 #            programs that must fail
-#   models:  loading, binding and naive evaluation of ONNX models, beginning with the official cases
+#   models:  loading, binding and naive evaluation of ONNX models, starting from the official cases
 #            and those in the folders CASES (scripts/write_onnx_cases.py writes the newest)
 #   npy, png, pb, cache, program: files of that kind (tests/frontend/cli/file_damage.h)
-# The build is in build-fuzz (build-fuzz-libfuzzer where Clang has that engine, for tile). What fails
-# is left in its crashes/, and the script says where.
+# The build is in build-fuzz (build-fuzz-libfuzzer for tile if Clang has libFuzzer). Failing inputs
+# are stored in its crashes/, and the script prints their place.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -44,7 +44,7 @@ target=$(find "$build" -name "fuzz_$program" -type f -perm -u+x | head -1)
 mkdir -p "$build/corpus" "$build/crashes"
 export UBSAN_OPTIONS=print_stacktrace=1
 if [[ $what != tile ]]; then
-  # Gigabytes are a failure too.
+  # Allocations of gigabytes are failures too.
   ASAN_OPTIONS=max_allocation_size_mb=1024:hard_rss_limit_mb=3072:allocator_may_return_null=0
   export ASAN_OPTIONS+=:quarantine_size_mb=64:handle_abort=1:malloc_context_size=4
 fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks the gradients of every model below a folder. Prints a line for each, with its status
-# (pass, fail, or what the program ended with), seconds and the last thing it said; details lie in
-# build/grad_check. Ends with 1 where one failed.
+# Checks the gradients of every model below a folder. Prints a line for each with its status (pass,
+# fail, or the program's exit status), seconds and the last line of output. Details are in
+# build/grad_check. Exits with 1 if a model fails.
 # Usage: scripts/grad_check_models.sh FOLDER [options of tartan grad-check]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

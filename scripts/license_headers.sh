@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Gives each source file that lacks it the line of its license, behind a "#!" line where there is
-# one. Usage: scripts/license_headers.sh
+# Adds the license line to each source file without it, after a "#!" line if there is one.
+# Usage: scripts/license_headers.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

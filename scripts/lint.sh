@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles the sources of the library and the program by Clang with warnings as errors and without precompiled headers, so
-# that each source is seen to include what it uses; with --tidy, by clang-tidy with the checks of .clang-tidy, which takes
-# four times as long. Usage: scripts/lint.sh [--tidy] [BUILD_FOLDER [SHARE]]; a SHARE of n takes every n-th source, of
-# which another n-th each day.
+# Compiles the sources of the library and the program by Clang with warnings as errors. It uses no
+# precompiled headers, so that each source must include what it uses. With --tidy, runs clang-tidy
+# with the checks of .clang-tidy instead, which takes four times as long.
+# Usage: scripts/lint.sh [--tidy] [BUILD_FOLDER [SHARE]]; a SHARE of n takes every n-th source,
+# starting at another one each day.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/packages.sh
@@ -19,7 +20,7 @@ share=${2:-1}
 folder=$build/lint/$tool
 mkdir -p "$folder"
 
-# Where several sources are compiled as one, the commands for each are those of another folder.
+# In a unity build, the commands of single sources come from another folder.
 commands=$build/compile_commands.json
 if grep -q 'CMAKE_UNITY_BUILD:.*=ON' "$build/CMakeCache.txt"; then
   mapfile -t options < <(sed -nE 's/^((TARTAN_(BUILD|FUZZ|STATIC)[A-Z_]*|CMAKE_BUILD_TYPE|Python_EXECUTABLE):.*)/-D\1/p' "$build/CMakeCache.txt")
@@ -30,7 +31,7 @@ if grep -q 'CMAKE_UNITY_BUILD:.*=ON' "$build/CMakeCache.txt"; then
   sed "s#$absolute/lint/$tool/apart#$absolute#g" "$folder/apart/compile_commands.json" >"$commands"
 fi
 
-# GCC's precompiled headers and the warnings that it alone knows are of no use here.
+# GCC's precompiled headers and the warnings that only GCC knows are removed.
 sed -E -e 's/ -include [^ ]*cmake_pch\.hxx//; s/ -Winvalid-pch//; s/ -Wno-(maybe-uninitialized|dangling-reference)//' \
   -e 's/("command": ").*ccache /\1/' "$commands" >"$folder/compile_commands.json"
 awk -v root="$PWD/" -v share="$share" -v turn="$(($(date +%s) / 86400 % share))" '

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and runs what is too long for every change: the random tests at full length (100,000
-# contractions against enumeration and against isl, 2,000 gradients against central differences, 300
-# plans for every test program, 10,000 chains of operations on 16-bit floats, 20,000 programs with
-# gradients in both tiers), and curves of training by exact kernels. Then arrays, Keras and ONNX's node
-# cases with kernels for every operation (TARTAN_HOST=off) in both tiers; then the whole suite and all
-# models on every OpenCL driver beside PoCL: Intel's for CPUs, which is installed for it, and NVIDIA's
-# where it is; then clang-tidy over all sources.
+# Builds and runs the tests that take too long for every change:
+# - random: the random tests at full length (100,000 contractions against enumeration and against
+#   isl, 2,000 gradients against central differences, 300 plans for every test program, 10,000
+#   chains of operations on 16-bit floats, 20,000 programs with gradients in both tiers), and
+#   training curves with exact kernels.
+# - kernels: arrays, Keras and ONNX's node cases with kernels for every operation (TARTAN_HOST=off)
+#   in both tiers.
+# - intel, nvidia: the whole suite and all models on other OpenCL drivers than PoCL: Intel's for
+#   CPUs, which is installed for it, and NVIDIA's if present.
+# - lint: clang-tidy over all sources.
 # Usage: scripts/long_tests.sh [SEED] [random|kernels|intel|nvidia|lint]...     (seed 1, all)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,7 +21,7 @@ parts=("${@:2}")
 [ ${#parts[@]} -gt 0 ] || parts=(random kernels intel nvidia lint)
 
 random_tests() {
-  # program : test : how many
+  # program : test : number of cases
   local runs=(
     "poly_test:*Random*:100000"
     "poly_isl_test:*:100000"
@@ -39,7 +42,7 @@ random_tests() {
   done
 }
 
-# Kernels for what the host computes otherwise, of both tiers.
+# Runs kernels of both tiers for operations that the host computes otherwise.
 kernels_for_everything() {
   make_python_environment "$build/venv"
   cmake --build "$build"
@@ -58,7 +61,8 @@ kernels_for_everything() {
   [ "$failed" = 0 ] || fail "kernels differ from the host"
 }
 
-# suite_on NAME VENDORS: with the drivers alone that VENDORS names, a folder of .icd files or one.
+# suite_on NAME VENDORS: runs the suite with only the drivers in VENDORS, a folder of .icd files or
+# one file.
 suite_on() {
   cmake --build "$build"
   echo "the whole suite on $1: $(OCL_ICD_VENDORS=$2 "$build/tartan" devices | head -n 1)"

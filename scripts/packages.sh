@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the other scripts: which distribution packages Tartan needs, and how to install those
-# that are missing (Debian 12, Ubuntu 24.04).
+# Sourced by the other scripts. Lists the distribution packages that Tartan needs, and installs
+# those that are missing (Debian 12, Ubuntu 24.04).
 
 build_packages=(
   cmake ninja-build g++ pkg-config flex libfl-dev bison
@@ -10,15 +10,16 @@ build_packages=(
   liblept5
 )
 test_packages=(libgtest-dev libgmock-dev libonnx-testdata clang clang-format-14)
-# The package of Python, and what its tests take from PyPI.
+# The packages for Python, and the requirements of its tests from PyPI.
 python_packages=(python3-dev python3-venv)
-# array-api-strict is the array API standard as its authors implement it on NumPy: what tests compare with.
+# array-api-strict is the array API standard as its authors implement it on NumPy: the reference of
+# the tests.
 python_requirements=(nanobind numpy ml_dtypes pytest onnx "keras>=3.15,<3.16" array-api-strict einops)
-# What is measured beside is optional: what is not there is left out.
+# Libraries to compare with are optional; missing ones are left out.
 bench_packages=(libbenchmark-dev libdnnl-dev libopenblas-dev libclblast-dev)
 
-# A build of everything takes a third of the time where several sources are compiled as one; one that
-# goes on from the last takes longer, so that it is no default.
+# A unity build takes a third of the time for a complete build. An incremental unity build takes
+# longer, so it is not the default.
 build_from_nothing=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=8)
 
 fail() {
@@ -26,19 +27,20 @@ fail() {
   exit 1
 }
 
-# is_installed PACKAGE: known to dpkg as installed, under whatever architecture.
+# is_installed PACKAGE: true if dpkg has it as installed, for any architecture.
 is_installed() {
   [ "$(dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | head -n 1)" = installed ]
 }
 
-# make_python_environment FOLDER: a virtual environment with what the package's tests need.
+# make_python_environment FOLDER: creates a virtual environment with the requirements of the
+# package's tests.
 make_python_environment() {
   [ -x "$1/bin/python" ] || python3 -m venv "$1" || fail "python3 -m venv failed"
   "$1/bin/python" -m pip install --quiet --disable-pip-version-check "${python_requirements[@]}" ||
     fail "pip could not install: ${python_requirements[*]}"
 }
 
-# install_packages PACKAGE...: installs those that are missing, and says which.
+# install_packages PACKAGE...: installs the missing ones, and prints their names.
 install_packages() {
   local missing=() package
   command -v dpkg-query >/dev/null ||
@@ -61,7 +63,7 @@ install_packages() {
     fail "could not install: ${missing[*]}"
 }
 
-# As a program of its own: all that a build with the package of Python needs.
+# When run directly, installs all that a build with the Python package needs.
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
   install_packages "${build_packages[@]}" "${python_packages[@]}"
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# From a fresh checkout to an answer: installs what is missing, builds a Release tree in build/ and
-# lets the digit model look at a picture. Usage: scripts/quickstart.sh
+# Goes from a fresh checkout to a first result: installs missing packages, builds a Release tree in
+# build/ and classifies a picture with the digit model. Usage: scripts/quickstart.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/packages.sh

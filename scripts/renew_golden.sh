@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes tests/golden/expected anew; `git diff tests/golden/expected` then shows what a change did to
-# generated kernels. With --write FOLDER it writes there all texts in full instead, for comparing
+# Rewrites tests/golden/expected; `git diff tests/golden/expected` then shows the effect of a change
+# on generated kernels. With --write FOLDER it writes all texts in full there instead, to compare
 # two commits: scripts/renew_golden.sh --write /tmp/before
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The objects of a build that took longest: slowest_objects.sh [BUILD [COUNT]]
+# Lists the objects that took longest in a build: slowest_objects.sh [BUILD [COUNT]]
 #
-# Reads what Ninja notes of its last builds; seconds on the clock, with as many jobs as there were.
+# Reads Ninja's log of its last builds. Seconds are wall-clock time with all jobs running.
 set -euo pipefail
 log=${1:-build}/.ninja_log
 count=${2:-10}

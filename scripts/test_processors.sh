@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests of kernels, and models given as arguments, as on older processors than this one:
-# PoCL is made to compile for AVX2, AVX without fused multiply-adds, and SSE (tests/pretend).
+# Runs the kernel tests, and models given as arguments, as on older processors than this one. PoCL
+# compiles for AVX2, AVX without fused multiply-adds, and SSE (tests/pretend).
 # Usage: scripts/test_processors.sh [--all] [MODEL FOLDER…]
-# --all: every test, as on the newest of them alone (what scripts/test.sh does on AVX2).
+# --all: every test, as on the newest of these processors only (scripts/test.sh on AVX2).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/packages.sh
@@ -15,7 +15,7 @@ if [ "${1:-}" = --all ]; then
   shift
 fi
 programs=(opencl_scalar_ops_test opencl_vector_functions_test evaluator_test)
-# What its device is called by PoCL : what LLVM is made to miss
+# PoCL's name of the device : features that are hidden from LLVM
 processors=(
   "haswell:avx512,avxvnni"
   "ivybridge:avx512,avxvnni,avx2,fma,vaes,vpclmul"
@@ -44,7 +44,7 @@ for processor in "${processors[@]}"; do
   pretend "$build/tartan" devices | grep -q "$name" ||
     fail "PoCL does not take this processor for $name: $(pretend "$build/tartan" devices | head -n 1)"
   if [ "$all" = yes ]; then
-    # Its tests set the folders of their caches; what is kept there names the processor.
+    # The tests set their cache folders; cached files contain the processor's name.
     pretend ctest --test-dir "$build" --output-on-failure || failures+=("$name: the suite")
   else
     for program in "${programs[@]}"; do

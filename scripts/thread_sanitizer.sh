@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests that use sessions, functions and the evaluator from several threads under the thread
-# sanitizer. PoCL and LLVM are not instrumented: what they do with memory of their own is left out,
-# their mutexes are seen. The build is in build-tsan/. Usage: scripts/thread_sanitizer.sh [TIMES]   (5)
+# Runs the tests that use sessions, functions and the evaluator from several threads under the
+# thread sanitizer. PoCL and LLVM are not instrumented: the sanitizer ignores their memory accesses
+# and sees their mutexes. The build is in build-tsan/. Usage: scripts/thread_sanitizer.sh [TIMES]
+# (5)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,7 +21,7 @@ done >"$build/suppressions"
 export TSAN_OPTIONS="suppressions=$PWD/$build/suppressions halt_on_error=1"
 export TARTAN_CACHE_DIR=$PWD/$build/test-cache/tartan POCL_CACHE_DIR=$PWD/$build/test-cache/pocl
 for program in "${programs[@]}"; do
-  # At fixed addresses: the sanitizer's memory map knows no others.
+  # Without address randomization, because the sanitizer's memory map requires fixed addresses.
   setarch -R "$build/tests/$program" --gtest_filter='*Thread*:*AtOnce*:SessionTiers.*:Background.*' --gtest_repeat="$times" \
     --gtest_brief=1
 done

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Damages the disk cache, gives it to other users, kills runs, fills disks, takes homes and memory
-# away: each run of the digit model must then give the right answer, or end with the right code and a
-# true message, in time.
+# Tests the disk cache under adverse conditions: damaged files, other owners, killed runs, full
+# disks, missing homes, limited memory. Each run of the digit model must give the right answer, or
+# end in time with the right exit code and a true message.
 # Usage: scripts/torture_cache.sh [SEED] [DAMAGES] [KILLS] [DISKS] [LIMITS]   (1 200 50 20 40)
-# TARTAN_PROGRAM is what is run (build/tartan), TARTAN_TORTURE_DIR where (build/). Full disks and users
-# without rights need root or user namespaces; the script says where it does without.
+# TARTAN_PROGRAM is the program (build/tartan), TARTAN_TORTURE_DIR the working folder (build/). Full
+# disks and users without rights need root or user namespaces; the script prints which tests it
+# skips.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,7 +15,7 @@ program=$(realpath "${TARTAN_PROGRAM:-build/tartan}")
 model=$PWD/examples/digits/digits.onnx picture=$PWD/examples/digits/seven.png
 RANDOM=$seed
 ulimit -c 0
-ulimit -t 300 # seconds of the processor: what runs as long will not end
+ulimit -t 300 # processor seconds: the limit for runs that would not end
 
 work=$(realpath "$(mktemp -d -p "${TARTAN_TORTURE_DIR:-build}" torture.XXXXXX)")
 trap 'chmod -R u+rwx "$work" 2>/dev/null; rm -rf "$work"' EXIT
@@ -27,13 +28,13 @@ unset POCL_CACHE_DIR XDG_CACHE_HOME TARTAN_DEVICE POCL_KERNEL_CACHE
 runs=0 answers=0 failures=0
 declare -A ended
 
-# random BELOW
+# random BELOW: prints a random number.
 random() { echo $(((RANDOM * 32768 + RANDOM) % $1)); }
 
-# ticks PID: how much of the processor it and what it started have had.
+# ticks PID: prints the processor time of a process and its children.
 ticks() { awk '{ print $14 + $15 + $16 + $17 }' "/proc/$1/stat" 2>/dev/null; }
 
-# in_time COMMAND...: its exit code; 137 where it did nothing for a minute, however busy the machine.
+# in_time COMMAND...: returns its exit code, or 137 if it used no processor time for a minute.
 in_time() {
   "$@" >"$work/out" 2>"$work/err" &
   local pid=$! before="" now
@@ -46,7 +47,7 @@ in_time() {
 }
 
 # attempt WHAT CODES PATTERN COMMAND...: COMMAND runs the model and writes $work/answer.npy. It must
-# write the right answer, or end with one of CODES and say what matches PATTERN.
+# write the right answer, or end with one of CODES and print a message that matches PATTERN.
 attempt() {
   local what=$1 codes=$2 pattern=$3
   shift 3
@@ -75,7 +76,7 @@ report() {
   runs=0 answers=0 ended=()
 }
 
-# damage FILE: one of ten kinds.
+# damage FILE: applies one of ten kinds of damage.
 damage() {
   local file=$1 size kind
   size=$(stat -c %s "$file")
@@ -147,7 +148,7 @@ if "${namespace[@]}" mount -t tmpfs tmpfs /mnt 2>/dev/null; then
   for ((i = 0; i < disks; ++i)); do
     size=$((4 + (i / 2) * (i / 2) * 1600 / (disks + 1) + $(random 16)))k
     mkdir -p "$work/full"
-    # Even: the cache alone is on it. Odd: so is every other place.
+    # Even: only the cache is on the full disk. Odd: every other place is, too.
     everywhere=$((i % 2))
     attempt "a disk of $size, everywhere: $everywhere" "$([[ $everywhere == 1 ]] && echo 6)" "$space" \
       "${namespace[@]}" bash -c '
@@ -180,10 +181,10 @@ elif $nobody test -x "$program" -a -r "$model"; then
 else
   echo "other users: left out, they may not read $program"
 fi
-((limits > 10)) || homes=("${homes[@]:0:1}") users=("${users[@]: -1}") # the quick share
+((limits > 10)) || homes=("${homes[@]:0:1}") users=("${users[@]: -1}") # the reduced set
 for user in "${users[@]}"; do
   for home in "${homes[@]}"; do
-    # As root / and read-only folders are not what they are to others.
+    # For root, / and read-only folders are writable.
     [[ -n $user || $home != HOME=/ ]] || continue
     attempt "$user $home" "" . $user env $home "${run[@]}"
     rm -rf "$work/read-only/.cache" "$work/read-only/kernels"
@@ -191,7 +192,8 @@ for user in "${users[@]}"; do
 done
 report homes
 
-# refused WHAT USER: the cache in $work/foreign is told, left as it is, and the answer is right.
+# refused WHAT USER: the cache in $work/foreign is reported and left unchanged, and the answer is
+# right.
 refused() {
   local before after
   before=$(cd "$work/foreign" && find . -printf '%p %u %m %s %T@\n' | sort | sha256sum)
@@ -203,17 +205,18 @@ refused() {
   fi
 }
 
-# Each user with caches that others may write, and as root with those of other users.
+# Tests each user with caches that others may write, and root also with caches of other users.
 env TARTAN_CACHE_DIR="$work/filled" "${run[@]}" --tier ready >/dev/null
-mv "$work/answer.npy" "$work/right.npy" # of ready kernels: the last bits differ from the host's
+# Answer of ready kernels: the last bits differ from the host's.
+mv "$work/answer.npy" "$work/right.npy"
 owners=("") modes=(700 755 777) folders=("" /kernels)
 [[ $(id -u) != 0 ]] || owners+=(65534 12345)
-((limits > 10)) || owners=("${owners[@]: -1}") modes=(777) # the quick share
+((limits > 10)) || owners=("${owners[@]: -1}") modes=(777) # the reduced set
 for user in "${users[@]}"; do
   for owner in "${owners[@]}"; do
     for mode in "${modes[@]}"; do
       for folder in "${folders[@]}"; do
-        # What is the user's own, and root's, is trusted unless others may write it.
+        # Folders of the user and of root are trusted unless others may write them.
         is_own=$([[ -z $owner || ($owner == 65534 && -n $user) ]] && echo 1)
         [[ -z $is_own || $mode == 777 ]] || continue
         [[ $mode != 700 || -z $user ]] || continue

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Kills runs of training with SIGKILL at random moments and takes them up again: each resumes from a
-# whole checkpoint, and in the end the model is, bit for bit, that of a run that nobody killed. Then a
-# full disk, and two processes with one folder.
+# Kills training runs with SIGKILL at random moments and resumes them. Each must resume from a
+# complete checkpoint, and the final model must be bit for bit the model of an undisturbed run. Then
+# tests a full disk, and two processes with one folder.
 #
 #   scripts/torture_training.sh [SEED [KILLS]]      by default 1 50
 
@@ -23,10 +23,10 @@ fail() {
   exit 1
 }
 
-# 64 rows of numbers, and which of the two kinds each is.
+# 64 rows of numbers with the class of each.
 awk 'BEGIN { for (i = 0; i < 64; ++i) { for (k = 0; k < 784; ++k) printf "%.3f,", ((i * 37 + k * 11) % 97) / 97 * (k % 2 == i % 2);
              print i % 2 } }' > "$work/data.csv"
-# In the place of the shell that calls it, so that a signal reaches the program.
+# Replaces the calling shell, so that a signal reaches the program.
 become() { # FOLDER EPOCHS MORE...
   local folder=$1 epochs=$2
   shift 2
