@@ -179,8 +179,7 @@ Values GatherBlockQuantized(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(positions, context.Checked(positions, {IndexBounds(table, gathered)}));
   TARTAN_ASSIGN_OR_RETURN(const Tensor numbers, take(table, is_packed));
   TARTAN_ASSIGN_OR_RETURN(const Tensor scales, take(context.input(2), false));
-  // The position of the quantized dimension after the positions' dimensions replace the gathered
-  // one.
+  // The quantized dimension in the result, where operand 1's dimensions replace the gathered one.
   const size_t along = static_cast<size_t>(axis > gathered ? axis - 1 + positions.rank() : axis);
   const std::vector<int64_t>& dims = numbers.dims();
   std::vector<int64_t> blocks = dims;
