@@ -74,8 +74,8 @@ class Importer : private NodeServices {
  private:
   struct Frame;
 
-  // Graphs pass slots to each other, so that a value that waits in one graph waits in the other
-  // too.
+  // The inputs and outputs of a graph are slots, so that a value that waits in one graph waits in
+  // the other too.
   absl::StatusOr<std::vector<Slot>> ImportGraph(const Graph& graph, absl::Span<const Slot> inputs,
                                                 Scope& scope, const Frame& frame);
   absl::Status ImportNode(const NodeProto& node, const Frame& frame, Scope& scope);
@@ -94,7 +94,8 @@ class Importer : private NodeServices {
                                                  const NodeProto& node,
                                                  absl::Span<const Slot> inputs, const Frame& frame);
   // InvalidArgument when a nested graph defines a name that a graph around it defines. The standard
-  // forbids this, and engines differ in which value they take. Names of inputs may repeat.
+  // forbids this, and engines differ in which value they take. Names of inputs may repeat, and so
+  // may equal constants.
   static absl::Status CheckNewNames(const Graph& graph, const Scope& outer);
   absl::StatusOr<std::vector<api::Value>> ImportNested(const GraphProto& graph,
                                                        absl::Span<const api::Value> inputs,

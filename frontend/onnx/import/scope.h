@@ -14,11 +14,13 @@
 
 namespace tartan::onnx {
 
+// The value of a name, or a mark that the value is not known yet.
 struct Slot {
   api::Value value;
   bool waits = false;  // depends on a value that Bind has yet to get
 };
 
+// The names of one graph during its import.
 struct Scope {
   const Scope* outer = nullptr;  // scope of the enclosing graph; its names are visible here
   Scope* caller = nullptr;       // scope whose import is suspended meanwhile, enclosing or not

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused attention, softmax(query * key) * value, as one Tile function, shared by the attention
-// operators of ONNX and Microsoft. Their handlers bring the operands into the form [batch, heads,
-// positions, size].
+// Attention, softmax(query * key) * value, as one Tile function, shared by the attention operators
+// of ONNX and Microsoft. Their handlers bring the operands into the form [batch, heads, positions,
+// size].
 #pragma once
 
 #include <cstdint>

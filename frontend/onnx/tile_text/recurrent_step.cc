@@ -17,7 +17,7 @@ namespace {
 
 using api::Tensor;
 
-// Up to this number of steps, all steps are joined into one program.
+// Sequences of up to this many steps become one program (empirical).
 constexpr int64_t kMaxJoinedSteps = 4;
 
 constexpr ActivationForm kActivations[] = {

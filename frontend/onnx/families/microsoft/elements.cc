@@ -279,7 +279,7 @@ Outputs TorchEmbedding(NodeContext& context) {
   return std::vector<Tensor>{std::move(rows)};
 }
 
-// Sets scores to the minimum for words that would repeat an n-gram of 'ngram_size' words.
+// Sets scores to -infinity for words that would repeat an n-gram of 'ngram_size' words.
 Outputs NGramRepeatBlock(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t size, context.Int("ngram_size"));
   const Tensor& words = context.input(0);

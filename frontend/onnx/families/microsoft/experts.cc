@@ -114,7 +114,7 @@ class ExpertWriter {
   ExpertWriter(const Experts& experts, int64_t tokens)
       : experts_(experts),
         tokens_(tokens),
-        // With few tokens, only the weights of the chosen experts are read.
+        // Only the weights of the chosen experts are read for few tokens.
         gathers_(tokens * experts.chosen < experts.count()),
         width_(gathers_ ? experts.chosen : experts.count()) {}
 

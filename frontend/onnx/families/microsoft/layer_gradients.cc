@@ -109,7 +109,7 @@ Outputs LayerGradient(NodeContext& context, const LayerForm& form) {
   return NormalizationGradient(text, x, scale, axes, OtherAxes(axes, x.rank()), form.is_centered);
 }
 
-// With four operands the last one is the bias, and the statistics are recomputed.
+// The last of four operands is the bias, and the statistics are recomputed then.
 Outputs LayerNormalizationGrad(NodeContext& context) {
   if (context.input_count() < 5) return LayerGradient(context, {});
   return LayerGradient(context, {.mean = 3, .inverse = 4});
@@ -160,8 +160,9 @@ Outputs ConvTransposeGrad(NodeContext& context) {
   return ConvolutionGradient(context, "ConvTranspose");
 }
 
-// The sizes of a pool's operand: the file's sizes for the result, with batch and channels of the
-// gradient. Strides leave several sizes possible, so they cannot be inferred.
+// The sizes of a pool's operand, as the file declares them for the result; open batch and channel
+// sizes come from the gradient. They cannot be inferred, because with strides several sizes give
+// the same result.
 absl::StatusOr<Sizes> PooledFrom(NodeContext& context) {
   const Tensor& seed = context.input(0);
   const std::string& name = context.node().output(0);

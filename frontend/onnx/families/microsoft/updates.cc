@@ -211,7 +211,7 @@ Values AdamWOptimizer(NodeContext& context) {
 
 constexpr auto kPlain = InBothDomains(kRows);
 
-// The rows above, and those of Microsoft's domain alone.
+// The rows above, and the operators that only Microsoft's domain has.
 constexpr auto AllRows() {
   std::array<OperatorRow, kPlain.size() + 3> all{};
   for (size_t i = 0; i < kPlain.size(); ++i) all[i] = kPlain[i];

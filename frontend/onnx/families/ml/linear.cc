@@ -50,8 +50,8 @@ Outputs LinearRegressor(NodeContext& context) {
   return std::vector<Tensor>{std::move(scores)};
 }
 
-// A single score for two classes is the second class's score; the first class gets its negative or
-// complement. A single score for one class selects its label from 0 on, or from 0.5 on if
+// A single score for two classes is the second class's score, and the first class gets its
+// negative. A single score for one class selects its label from 0 on, or from 0.5 on if
 // transformed, otherwise label 0.
 Values LinearClassifier(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(Tensor numbers, PlainNumbers(context, context.value(0)));

@@ -286,7 +286,7 @@ absl::StatusOr<Tensor> Probabilities(NodeContext& context, const Classifier& mod
 }
 
 // Chooses labels by the largest element of `won`. For a linear model of two classes without
-// negative coefficients, the second class is chosen if the maximum is at least 0.5.
+// negative coefficients, the second class is chosen if the maximum is 0.5 or more.
 absl::StatusOr<Value> ChooseLabels(const NodeContext& context, const Classifier& model,
                                    const Tensor& won) {
   TARTAN_ASSIGN_OR_RETURN(Tensor best, GreatestOf(context, won));

@@ -21,7 +21,7 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// Sequences of up to this many steps become one program.
+// Sequences of up to this many steps become one program (empirical).
 constexpr int64_t kMaxJoinedSteps = 4;
 
 // The sizes of the operands: query, key, value, state, decay, beta.
@@ -220,8 +220,8 @@ Outputs LinearAttention(NodeContext& context) {
   return outputs;
 }
 
-// Operands: input [batch, channels, length], weights [channels, 1, k], bias [channels], and the k -
-// 1 elements before the input.
+// Operands: input [batch, channels, length], weights [channels, 1, k], bias [channels], and the
+// preceding k - 1 elements of the input.
 Outputs CausalConvWithState(NodeContext& context) {
   const Tensor& x = context.input(0);
   const Tensor& weights = context.input(1);

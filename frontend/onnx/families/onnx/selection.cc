@@ -97,8 +97,8 @@ Outputs NonZero(NodeContext& context) {
   return context.RunOnHost({context.input(0)}, find);
 }
 
-// Operands: indices, depth, values (off, on). The result has a new axis of size depth, with the on
-// value at the index.
+// Operands: `indices`, `depth`, `values` (off, on). The result has a new axis of `depth` elements,
+// with the on value at the index.
 Outputs OneHot(NodeContext& context) {
   const Tensor& indices = context.input(0);
   const Tensor& values = context.input(2);
