@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Frees the length of an exported LLaMA: free_length.py MODEL OUT.
+"""Makes the length of an exported LLaMA dynamic: free_length.py MODEL OUT.
 
-MODEL is the 135M parameter LLaMA of the models for measuring speed, traced for 64 tokens. In OUT
-(beside MODEL, whose weights it shares) the length is taken from the input and may be 1 to 64, so
-that bench/lengths can run many lengths in turn.
+MODEL is the benchmark LLaMA of 135M parameters, traced for 64 tokens. OUT must be in the same
+folder, because it shares the weights of MODEL. Its length comes from the input and may be 1 to
+64, so that bench/lengths can run many lengths.
 """
 
 import os
