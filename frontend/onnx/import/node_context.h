@@ -38,8 +38,9 @@ struct LoopBody {
 class NodeServices {
  public:
   virtual ~NodeServices() = default;
-  // The value of a tensor, resolved at a graph break if it depends on placeholders. Without a
-  // resolver it fails, and the import reports which inputs' values Bind must be called with.
+  // The value of a tensor. If it depends on placeholders, it is resolved at a graph break. Small
+  // inputs of integers, and all values without a resolver, are requested from the next Bind
+  // instead: the call fails, and the import reports which inputs it needs.
   virtual absl::StatusOr<HostTensor> HostValue(const api::Tensor& tensor) = 0;
   // Applies `call` to the operands: at once if they are known, else at a graph break as in
   // HostValue.
