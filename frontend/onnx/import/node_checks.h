@@ -16,8 +16,8 @@ namespace tartan::onnx {
 
 class NodeProto;
 
-// InvalidArgument naming the node if an attribute is given twice or `is_imported` is false, which
-// means that the model imports no operator set of the node's domain. Graphs in attributes are
+// InvalidArgument naming the node in two cases: an attribute is given twice, or `is_imported` is
+// false because the model imports no operator set of the node's domain. Graphs in attributes are
 // checked too.
 absl::Status CheckNodes(const google::protobuf::RepeatedPtrField<NodeProto>& nodes,
                         absl::FunctionRef<bool(const NodeProto& node)> is_imported);

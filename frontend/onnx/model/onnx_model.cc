@@ -91,8 +91,8 @@ std::vector<OperatorCount> CountOperators(const GraphProto& graph, const ModelPa
   return sorted;
 }
 
-// Warnings for operators that are newer than the model's operator set, which get their first form,
-// and for operators of a domain that is not imported.
+// Warnings for operators newer than the model's operator set, which are imported in their first
+// form. Operators of a domain that is not imported get a warning too.
 std::vector<std::string> WarningsOf(const std::vector<OperatorCount>& operators,
                                     const ModelParts& parts) {
   std::vector<std::string> warnings;

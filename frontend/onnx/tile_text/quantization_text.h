@@ -35,8 +35,9 @@ class FunctionText {
   std::vector<std::string> statements_;
 };
 
-// `expr`, a float32, rounded to the nearest integer (ties to even), shifted by the zero point ("":
-// none) and clamped to the range of `type`, an integer, or to narrower limits.
+// The quantized value of `expr`, a float32: rounded to the nearest integer (ties to even), plus the
+// zero point ("": none). It is clamped to the range of the integer type `type`, or to narrower
+// limits.
 std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type);
 std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type,
                       const IntegerLimits& limits);

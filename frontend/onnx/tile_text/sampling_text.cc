@@ -83,8 +83,8 @@ void AddTaps(const Sampling& sampling, size_t axis, TileBuilder* text) {
             d, " + ", number(8 * a), ") * ", d, " - ", number(4 * a), ")");
 }
 
-// Adds P, the positions of the taps on the axis after the rule for outside elements, and IN, which
-// is true for taps inside the axis.
+// Adds P, the positions of the taps on the axis, with outside taps moved by the rule for them. Adds
+// IN, which is true for taps inside the axis.
 void AddPlaces(const Sampling& sampling, size_t axis, DataType type, TileBuilder* text) {
   const std::string last = Literal(static_cast<double>(sampling.sizes[axis] - 1));
   std::string f = absl::StrCat("F", axis);
