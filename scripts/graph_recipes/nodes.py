@@ -212,7 +212,7 @@ def slices(graph):
     axes = sorted({a % rank for a in some_axes(graph.rng, rank)} or {0})
     starts = [between(graph.rng, -4, 4) for _ in axes]
     steps = [int(graph.rng.choice([-2, -1, 1, 1, 1, 2, 3])) for _ in axes]
-    # In backward slices onnxruntime treats the maximum integer as open; the standard clamps it.
+    # onnxruntime treats the maximum integer as open in backward slices; the standard clamps it.
     most = [2**31 - 1 if graph.opset < 10 or s > 0 else -(2**31) for s in steps]
     ends = [int(graph.rng.choice([between(graph.rng, -5, 9), m])) for m in most]
     # The standard clamps starts of backward slices to the first element; numpy returns nothing.
