@@ -154,11 +154,10 @@ class Builder:
 
 
 def decoder(form, seed, **sizes):
-    """Forms with separate cache operations: masked (attention_mask, position_ids), rotary (the
-    same, with fewer key heads), plain (positions from the cache's length), sliced (those
-    positions by Slice), joint (key and value in one), whole (no cache). Forms with cache
-    operators: attention (ai.onnx), multihead, grouped and window (com.microsoft). in_half
-    converts one of these to float16."""
+    """Forms: masked (attention_mask, position_ids), rotary (the same, with fewer key heads), plain (positions
+    from the cache's length), sliced (those positions by Slice), joint (key and value in one), whole (no cache).
+    Operators with the cache in them: attention (ai.onnx), multihead, grouped and window (com.microsoft).
+    in_half converts a form to float16."""
     b = Builder(seed, kv_heads=1 if form in ("rotary", "grouped", "window") else sizes.get("heads", 2),
                 **{k: v for k, v in sizes.items()})
     ids = b.input("input_ids", INT, ["batch", "length"])
