@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns lazy tensors into one Tile program.
+// Composes lazy tensors into one Tile program.
 #pragma once
 
 #include <vector>
@@ -14,57 +14,58 @@ namespace tartan::api {
 
 struct ComposedProgram {
   proto::Program program;
-  // Where each program input comes from, in order: a placeholder or a constant.
+  // The program's inputs in order: placeholders and constants.
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
 };
 
-// Inlines every application the outputs need, each once, into one Tile function; names of sizes
-// become numbers, names of tensors are made unique. Placeholders in `placeholders` come first, in
-// that order, whether used or not. Scalar constants (rank 0) become literals of their type.
+// Inlines every application that the outputs need, each once, into one Tile function. Size names
+// become numbers; tensor names are made unique. `placeholders` become the first inputs, in that
+// order, whether used or not. Scalar constants (rank 0) become constants of their type in the text.
 absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
                                         absl::Span<const Tensor> outputs,
                                         absl::string_view name = "program");
 
-// What lazy tensors are by the definition of Tile: a program for the naive evaluator on the host,
-// slow.
+// Reference semantics of lazy tensors: a program for the naive evaluator on the host. Slow.
 class Definition {
  public:
-  // FailedPrecondition where `outputs` depend on a placeholder that is none of `placeholders`.
+  // FailedPrecondition if `outputs` depend on a placeholder that is not in `placeholders`.
   static absl::StatusOr<Definition> Make(absl::Span<const Tensor> placeholders,
                                          absl::Span<const Tensor> outputs);
-  // The values of the outputs; `values` are those of the placeholders. Visits at most `*points`
-  // index points and takes them off it; ResourceExhausted, and 0 there, where they do not suffice.
-  // OutOfRange where a check (checks/check.h) of what the outputs need fails.
+  // Evaluates the outputs; `values` has one value per placeholder. The evaluation visits at most
+  // `*points` index points and subtracts them from it. Returns ResourceExhausted, with `*points` =
+  // 0, if the budget is too small. Returns OutOfRange if a check (checks/check.h) that the outputs
+  // need fails.
   absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const HostTensor> values,
                                                    int64_t* points) const;
-  // From now on outputs of 16-bit floats are given as the float32 values that they are rounded
-  // from.
+  // From the next evaluation on, 16-bit float outputs are returned as the float32 values before
+  // rounding.
   void WidenOutputs();
 
  private:
   ir::Program program_;
   size_t placeholders_ = 0;
   std::vector<HostTensor> constants_;  // the inputs after the placeholders
-  std::vector<CheckedTensor> checks_;  // their values are the outputs after those wanted
+  std::vector<CheckedTensor> checks_;  // their values are the last outputs of `program_`
 };
 
-// The same at once.
+// Makes a Definition and evaluates it once.
 absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Tensor> placeholders,
                                                              absl::Span<const HostTensor> values,
                                                              absl::Span<const Tensor> outputs,
                                                              int64_t max_points);
 
-// The value of a tensor that depends on no placeholder, computed on the host by the naive
-// evaluator: for size arithmetic. FailedPrecondition naming the placeholder it depends on;
-// ResourceExhausted when it is no small computation: more than `*points` index points, as above.
-// `is_exact`, where given, tells whether the value may stand for the tensor in what is computed
-// from it: 16-bit floats are float32 until they are outputs, so a rounded one may not.
+// Evaluates a tensor that depends on no placeholder with the naive evaluator on the host, for size
+// arithmetic. Returns FailedPrecondition naming the placeholder if there is one. Returns
+// ResourceExhausted if the computation visits more than `*points` index points.
+//
+// Sets `*is_exact`, if given, to whether the value may replace the tensor in later computations. A
+// rounded value may not: 16-bit floats are computed in float32 and rounded only as outputs.
 absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points,
                                           bool* is_exact = nullptr);
 absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor);
 
-// Every placeholder the tensor depends on.
+// All placeholders that the tensor depends on.
 std::vector<Tensor> PlaceholdersOf(const Tensor& tensor);
 
 }  // namespace tartan::api

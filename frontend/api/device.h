@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device opened for use: the HAL device and the cache of programs compiled for it.
+// An opened device: the HAL device and the cache of programs compiled for it.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ enum class Winograd : uint8_t;  // tile/plan/select_winograd.h
 
 namespace tartan::api {
 
-// The device of `devices` that Device::Open takes for `selector`.
+// The device of `devices` that Device::Open opens for `selector`.
 absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>& devices,
                                              absl::string_view selector);
 
@@ -45,108 +45,108 @@ class DeviceQueue;
 
 struct DeviceOptions {
   bool use_disk_cache = true;
-  bool verbose = false;  // tells on stderr why the disk cache is not used where it cannot be
-  bool quiet = false;    // leaves out warnings of the driver's compiler on stderr
-  int64_t memory_limit_bytes = 0;  // the most that is taken of the device's memory; 0: all
-  // Open measures what the device reaches, even if that is known. Else it is measured when kernels
-  // for exact sizes are first compiled, once for every device, and kept in the disk cache.
+  bool verbose = false;            // reports on stderr why the disk cache cannot be used
+  bool quiet = false;              // suppresses warnings of the driver's compiler on stderr
+  int64_t memory_limit_bytes = 0;  // limit on device memory in bytes; 0: no limit
+  // If set, Open measures the device's speed even if it is known. Otherwise it is measured once per
+  // device, when shape-specialised kernels are first compiled, and stored in the disk cache.
   bool calibrate_again = false;
 };
 
-// Every device of every driver. Unavailable with the remedy when there is no OpenCL platform.
+// All devices of all drivers. Returns Unavailable with a remedy if there is no OpenCL platform.
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& options = {});
 
-// Of the proto::CompileRequest that Device::MakeCompileRequests gives.
+// Version of the proto::CompileRequest messages that Device::MakeCompileRequests returns.
 inline constexpr int kCompileRequestVersion = 1;
 
-// With TARTAN_DUMP_DIR in the environment, everything a device compiles is written there, stage by
-// stage (tile/compiler/dump_files.h). TARTAN_WINOGRAD=0 there keeps Winograd's algorithm for 3x3
-// convolutions out; 1 lets it use larger tiles, which are faster but less exact than direct sums
-// (by 1e-4 of the output's range at most); Open refuses any other value. TARTAN_LEAVE_OUT names
-// passes that are left out (CompileOptions::disabled_passes), with commas between them. With
-// TARTAN_CHECK_BOUNDS=1 kernels check every access to memory, and a run that would leave its memory
-// fails (compiler/check_bounds.h).
+// Environment variables that a device reads:
+// - TARTAN_DUMP_DIR: a folder for the dumps of every compiler stage (tile/compiler/dump_files.h).
+// - TARTAN_WINOGRAD=0: disables Winograd's algorithm for 3x3 convolutions.
+// - TARTAN_WINOGRAD=1: allows larger Winograd tiles. They are faster but less exact than direct
+//   sums, by at most 1e-4 of the output's range. Open refuses other values.
+// - TARTAN_LEAVE_OUT: comma-separated passes to skip (CompileOptions::disabled_passes).
+// - TARTAN_CHECK_BOUNDS=1: kernels check every memory access; an access out of bounds fails the run
+//   (compiler/check_bounds.h).
 class Device {
  public:
-  // `selector`: an index, or a case-insensitive part of the platform or device name; empty: the
-  // environment's TARTAN_DEVICE, else a GPU if there is one, else the CPU. NotFound lists what
-  // there is when nothing matches.
+  // `selector` is an index or a case-insensitive part of the platform or device name. If it is
+  // empty, the environment's TARTAN_DEVICE is used, then a GPU if there is one, then the CPU.
+  // NotFound lists the available devices if none matches.
   static absl::StatusOr<std::shared_ptr<Device>> Open(absl::string_view selector = "",
                                                       const DeviceOptions& options = {});
   ~Device();
 
-  // The same device, but what is run through it is compiled with these options and seen by these
-  // hooks. The options' settings are the device's own. Compiled programs are shared.
+  // Returns the same device with other compile options and hooks. The options' settings are
+  // replaced by the device's own. Both devices share compiled programs.
   std::shared_ptr<Device> With(compiler::CompileOptions options,
                                compiler::CompileHooks hooks) const;
   std::shared_ptr<Device> With(compiler::CompileHooks hooks) const;
-  // What With changes, and what tuning kept.
+  // The options given to With, and the plans that tuning stored.
   compiler::CompileOptions options() const;
 
-  // The same device, but what is run through it uses Winograd's algorithm as told here and not by
-  // the environment.
+  // Returns the same device with this use of Winograd's algorithm instead of the environment's.
   std::shared_ptr<Device> WithWinograd(plan::Winograd use) const;
-  // The same device, but models and functions run through it compute all floats in float64
-  // (ir::InFloat64) and give float64: what errors are measured against. Unimplemented where it has
-  // no float64.
+  // Returns the same device computing models and functions entirely in float64 (ir::InFloat64),
+  // with float64 results: a reference for error measurements. Returns Unimplemented if the device
+  // has no float64.
   absl::StatusOr<std::shared_ptr<Device>> InFloat64() const;
   bool in_float64() const;
-  // The same device, but what is run through it has kernels of this tier.
+  // Returns the same device compiling kernels of this tier.
   std::shared_ptr<Device> WithTier(compiler::Tier tier) const;
   compiler::Tier tier() const;
-  // The same device, but products of what is run through it may be computed with a GPU's matrix
-  // unit, in so much precision, where that is quicker, or with kBFloat16 on a CPU. With kInt8 exact
-  // kernels take products by constants with factors of 8 bits, on CPUs and where those are large on
-  // GPUs (graph/products/quantize_products.h has the bound of their errors). Other devices compute
-  // in float32 as ever.
+  // Returns the same device with matmuls allowed in reduced precision where that is faster.
+  // - On GPUs with tensor cores: any reduced precision.
+  // - On CPUs: kBFloat16 and kInt8.
+  // - kInt8: exact (shape-specialised) kernels compute matmuls by constants with 8-bit factors; on
+  //   GPUs only large ones (graph/products/quantize_products.h has the error bound).
+  //
+  // Other devices compute in float32.
   std::shared_ptr<Device> WithPrecision(Precision precision) const;
   Precision precision() const;
-  // The same device, but programs compiled through it make values again where they need more bytes,
-  // their states among them, as far as that helps.
+  // Returns the same device with a memory budget: programs that exceed it recompute values to save
+  // memory, as far as possible. The budget includes states.
   std::shared_ptr<Device> WithMemoryBudget(int64_t bytes) const;
-  // Something sees or steers what is compiled through it.
+  // True if hooks observe or change the compilation.
   bool has_hooks() const;
   bool quiet() const { return quiet_; }
 
   const hal::DeviceInfo& info() const { return hal_->info(); }
   const hal::DevicePtr& hal() const { return hal_; }
-  // The order of everything that reads or writes device tensors (device_tensor.h).
+  // Orders all reads and writes of device tensors (device_tensor.h).
   const std::shared_ptr<DeviceQueue>& queue() const { return queue_; }
-  // info().settings, with what else is known once the device was measured; measures it where nobody
-  // has.
+  // info().settings with measured values added; measures the device if nobody has.
   absl::StatusOr<HardwareSettings> MeasuredSettings() const {
     return hal_->Settings(hal::Knowledge::kMeasured);
   }
 
-  // Compiled for this device with its options, or taken from what was compiled already.
+  // Compiles `program` with this device's options, or returns it from the cache.
   absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Compile(
       const proto::Program& program) const;
-  // The same if it and its kernels are compiled already, by this process or on disk; null
-  // otherwise.
+  // Returns the program if it and its kernels are already compiled, in this process or on disk;
+  // null otherwise.
   std::shared_ptr<const evaluator::CompiledProgram> FindCompiled(
       const proto::Program& program) const;
 
-  // What Compile makes of it, kernel by kernel for people to read; builds none of them.
+  // Returns the compiler's result, kernel by kernel, for people to read. Builds no kernel.
   absl::StatusOr<evaluator::PlannedProgram> Plan(const proto::Program& program) const;
 
-  // The same for the host to compute `times` times, where that takes it no longer than `most_ms`,
-  // nor than kernels to be compiled; null otherwise.
+  // Returns the program for evaluation on the host if computing it `times` times takes at most
+  // `most_ms` and less than compiling kernels; null otherwise.
   absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> OnHost(
       const proto::Program& program, double most_ms, int64_t times) const;
 
-  // What other processes need to compile the kernels of that program into the disk cache, from
-  // where Compile then takes them: proto::CompileRequests. FailedPrecondition without a disk
-  // cache.
+  // Returns the proto::CompileRequests with which other processes can compile the program's kernels
+  // into the disk cache, where Compile finds them. FailedPrecondition without a disk cache.
   absl::StatusOr<std::vector<std::string>> MakeCompileRequests(const proto::Program& program) const;
 
-  // What somebody found out about programs on this device, under a name of theirs: kept in the disk
-  // cache, for this build alone. Nothing where nothing is kept.
+  // Notes about programs on this device, stored by name in the disk cache for this build only.
+  // Without a cache Remember does nothing and Recall returns nullopt.
   std::optional<std::string> Recall(absl::string_view name) const;
   void Remember(absl::string_view name, absl::string_view note) const;
 
-  // Changes the plans that tuning keeps for this device (what another process kept meanwhile is
-  // there too), in the disk cache and for what is compiled from now on. PermissionDenied where the
-  // disk cache cannot be written; without one the change lasts as long as the device.
+  // Changes the tuned plans of this device, in the disk cache and for later compilations. Plans
+  // that another process stored meanwhile are loaded first. Returns PermissionDenied if the disk
+  // cache cannot be written. Without a disk cache, the change lasts as long as the device.
   absl::Status UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs calls on a device. Internal to frontend/api.
+// Runs calls (Call) on a device. Internal to frontend/api.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@
 
 namespace tartan::api {
 
-// Of one call, whose body it compiles once. Thread-safe.
+// Runs one call, whose body it compiles once. Thread-safe.
 class DeviceRunner {
  public:
-  // `is_checked` false: without the checks of the body. `shared` may be null.
+  // `is_checked` false: skips the body's checks. `shared` may be null.
   DeviceRunner(const Device& device, bool is_checked, LoadedPrograms* shared = nullptr)
       : device_(device), is_checked_(is_checked), shared_(shared) {}
 
-  // Adds to `statistics` what compiling the body took, if this run did it. OutOfRange where a check
-  // of the body fails in some iteration; a condition then ends the iterations.
+  // Adds to `statistics` the compile time of the body if this run compiled it. Returns OutOfRange
+  // if a check of the body fails in any iteration; the loop condition ends early in that case.
   absl::StatusOr<std::vector<HostTensor>> Run(const Call& call,
                                               absl::Span<const HostTensor> operands,
                                               RunStatistics* statistics);
@@ -35,9 +35,9 @@ class DeviceRunner {
   };
   struct Loaded {
     std::shared_ptr<TieredProgram> program;
-    // Of operands that the body reads as they are, made before the first iteration.
+    // Checks of operands that the body reads unchanged; run before the first iteration.
     std::vector<OperandCheck> operand_checks;
-    // Of others: what their statuses came to, one after the other, is one more state.
+    // All other checks. Their statuses, concatenated, form one more loop state.
     std::vector<std::shared_ptr<const Check>> state_checks;
     int64_t statuses = 0;
   };
@@ -46,7 +46,7 @@ class DeviceRunner {
                                                  absl::Span<const HostTensor> operands,
                                                  RunStatistics* statistics);
   absl::StatusOr<const Loaded*> Load(const RepeatBody& body, RunStatistics* statistics);
-  // The checks whose values the iterations make, as one more state of the body.
+  // Adds the checks whose values change per iteration to the body, as one more state.
   static absl::Status AddState(const std::vector<CheckedTensor>& checks, RepeatBody* body);
   absl::StatusOr<Loaded> Compile(const RepeatBody& body, RunStatistics* statistics) const;
 
@@ -54,7 +54,7 @@ class DeviceRunner {
   const bool is_checked_;
   LoadedPrograms* const shared_;
   std::mutex mutex_;
-  std::unique_ptr<const Loaded> loaded_;  // guarded by mutex_ until it is there; not changed then
+  std::unique_ptr<const Loaded> loaded_;  // guarded by mutex_ until set, then constant
 };
 
 }  // namespace tartan::api

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that Tile does not compute with, each kept in tensors of a type it does: strings and the
-// narrow numbers of quantised models. Operators that only move elements need not know.
+// Element types that Tile does not compute with: strings and the low-precision types of quantised
+// models. Each is stored in a tensor of a type that Tile supports, so operators that only move
+// elements need no special case.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 namespace tartan::api {
 
 enum class Element : uint8_t {
-  kPlain,         // what the tensor's own type says
-  kString,        // int64: positions in a sorted list of words
+  kPlain,         // the tensor's own type
+  kString,        // int64: indices into a sorted list of words
   kFloat8E4M3FN,  // uint8: bit patterns, as for all floats below
   kFloat8E4M3FNUZ,
   kFloat8E5M2,
@@ -33,7 +34,7 @@ DataType StorageType(Element element);
 // "string", "float8e4m3fn" …; empty for kPlain.
 absl::string_view Name(Element element);
 
-// Bits of an element in a file where they are packed, or 8; 0 for kPlain and kString.
+// Bits per element where a file packs them, otherwise 8; 0 for kPlain and kString.
 int PackedBits(Element element);
 
 }  // namespace tartan::api

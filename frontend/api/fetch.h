@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors computed from placeholders by one program on a device. Internal to frontend/api.
+// One program on a device that computes given tensors from placeholders. Internal to frontend/api.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,21 @@ namespace tartan::api {
 
 class Fetch {
  public:
-  // `placeholders` with undefined ones among them, for which there will be no value.
+  // `placeholders` may contain undefined ones, for which Run gets no value.
   static absl::StatusOr<Fetch> Make(const Device& device, absl::Span<const Tensor> placeholders,
                                     absl::Span<const Tensor> wanted, absl::string_view name,
                                     bool is_checked, RunStatistics* statistics,
                                     LoadedPrograms* shared);
 
-  // The wanted tensors, in order; `values` by placeholder. Adds kernels to `statistics`. Where the
-  // device computes in float64, all floats that come out are float64; those that go in may be.
+  // Returns the wanted tensors in order; `values` has one value per placeholder. Adds kernels to
+  // `statistics`. If the device computes in float64, all float results are float64 and float inputs
+  // may be.
   absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> values,
                                               RunStatistics* statistics,
                                               std::vector<KernelProfile>* profile) const;
 
  private:
-  // A constant, a placeholder's value, or the next output of the program.
+  // Source of a wanted tensor: a constant, a placeholder's value, or the next program output.
   enum class From : uint8_t { kConstant, kPlaceholder, kProgram };
   struct Source {
     From from = From::kConstant;
@@ -36,8 +37,8 @@ class Fetch {
   };
   std::vector<Source> sources_;  // per wanted tensor
   bool in_float64_ = false;
-  std::vector<int> inputs_;  // placeholders the program reads
-  CheckedProgram program_;   // not loaded when there is nothing to compute
+  std::vector<int> inputs_;  // indices of the placeholders that the program reads
+  CheckedProgram program_;   // not loaded if there is nothing to compute
 };
 
 }  // namespace tartan::api

@@ -12,7 +12,7 @@
 
 namespace tartan::api {
 
-// Shapes or values by the name of an input or output, as users know it ("x" for "#x").
+// Shapes or values by the name of an input or output, as users write it ("x" for "#x").
 using NamedShapes = std::map<std::string, TensorShape>;
 using NamedTensors = std::map<std::string, HostTensor>;
 
@@ -24,25 +24,24 @@ struct NamedTensor {
 
 class Function {
  public:
-  // Parses once; equal texts share the result (a bounded, thread-safe cache). InvalidArgument shows
-  // the position in `file`, the line and a caret.
+  // Parses the text. Equal texts share the result (a bounded, thread-safe cache). InvalidArgument
+  // shows the position in `file`, the line and a caret.
   static absl::StatusOr<Function> FromTile(absl::string_view text, absl::string_view file = "tile");
-  // The text of a file. NotFound, PermissionDenied or Unavailable when it cannot be read.
+  // Reads the text from a file. NotFound, PermissionDenied or Unavailable if it cannot be read.
   static absl::StatusOr<Function> FromFile(const std::string& path);
 
-  // In the order of the header.
+  // Names in header order.
   std::vector<std::string> input_names() const;
   std::vector<std::string> output_names() const;
 
-  // Applies the function: checks shapes and types and returns one tensor per output, in order of
-  // the header. `name` is that of the caller's node, for messages and kernels. An input that is a
-  // scalar integer with a known value may be used as a size. InvalidArgument shows the Tile
-  // position.
+  // Applies the function: checks shapes and types and returns one tensor per output, in header
+  // order. `name` is the caller's node name, for messages and kernels. A scalar integer input with
+  // a known value may be used as a size. InvalidArgument shows the Tile position.
   absl::StatusOr<std::vector<Tensor>> Apply(absl::Span<const Tensor> inputs,
                                             absl::string_view name = "") const;
 
-  // A placeholder per input, of the shape given for it. InvalidArgument for inputs that are missing
-  // and names that the function does not have.
+  // Returns a placeholder per input, of the given shape. InvalidArgument for missing inputs and
+  // unknown names.
   absl::StatusOr<std::vector<Tensor>> Placeholders(const NamedShapes& shapes) const;
 
   const lang::Function& ast() const { return *ast_; }
@@ -55,7 +54,7 @@ class Function {
   std::shared_ptr<const std::string> file_;
 };
 
-// Function::FromTile(text)->Apply(inputs) for functions of one output.
+// Function::FromTile(text)->Apply(inputs) for functions with one output.
 absl::StatusOr<Tensor> Apply(absl::string_view text, absl::Span<const Tensor> inputs,
                              absl::string_view name = "");
 

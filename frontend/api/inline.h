@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies the body of a Tile function into another, under other names. Internal to frontend/api.
+// Copies the body of a Tile function into another function under new names. Internal to
+// frontend/api.
 #pragma once
 
 #include <string>
@@ -14,19 +15,19 @@
 
 namespace tartan::api {
 
-// Names of tensors in one function, each given once.
+// Unique tensor names within one function.
 class NameScope {
  public:
-  // `wanted` as a Tile name, changed where that is taken or no name.
+  // Returns `wanted` as a valid and unused Tile name, changed if necessary.
   std::string Unique(absl::string_view wanted);
 
  private:
   std::unordered_set<std::string> taken_;
-  std::unordered_map<std::string, int> suffixes_;  // the last one tried, per name
+  std::unordered_map<std::string, int> suffixes_;  // the last suffix tried, per name
 };
 
 // Appends the statements of `callee`, called with the tensors `arguments` of the given shapes, to
-// `statements`; returns the names of its outputs. `prefix` begins the names of what it defines.
+// `statements`. Returns the names of its outputs. The names of its definitions begin with `prefix`.
 std::vector<std::string> InlineFunction(const lang::Function& callee,
                                         absl::Span<const std::string> arguments,
                                         absl::Span<const TensorShape> shapes,

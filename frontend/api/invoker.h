@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls a Tile function, or computes lazy tensors, on a device: values in and out by name.
+// Runs a Tile function or a set of lazy tensors on a device, with inputs and outputs by name.
 //
 //   TARTAN_ASSIGN_OR_RETURN(const Function matmul,
-//   Function::FromFile("examples/tile/matmul.tile")); TARTAN_ASSIGN_OR_RETURN(const auto device,
-//   Device::Open()); TARTAN_ASSIGN_OR_RETURN(const NamedTensors c, Invoke(device, matmul, {{"A",
-//   a}, {"B", b}})); c.at("C")  // a: float32[2, 3], b: float32[3, 4] → float32[2, 4]
+//                           Function::FromFile("examples/tile/matmul.tile"));
+//   TARTAN_ASSIGN_OR_RETURN(const auto device, Device::Open());
+//   // a: float32[2, 3], b: float32[3, 4]
+//   TARTAN_ASSIGN_OR_RETURN(const NamedTensors c,
+//                           Invoke(device, matmul, {{"A", a}, {"B", b}}));
+//   c.at("C");  // float32[2, 4]
 #pragma once
 
 #include <memory>
@@ -19,18 +22,19 @@
 
 namespace tartan::api {
 
-// Compiled for exact sizes; cheap to copy, immutable, and may be run from several threads at once.
+// A program compiled for exact sizes. Cheap to copy, immutable, and may run in several threads at
+// once.
 class Invoker {
  public:
-  // Compiles `function` for inputs of these shapes: all of them, by name. InvalidArgument as from
-  // Function::Placeholders and Function::Apply; else what the device says. Adds to `statistics`,
-  // which may be null, what compiling took.
+  // Compiles `function` for the shapes of all its inputs, by name. InvalidArgument as from
+  // Function::Placeholders and Function::Apply; other errors come from the device. Adds the compile
+  // time to `statistics`, which may be null.
   static absl::StatusOr<Invoker> Create(std::shared_ptr<const Device> device,
                                         const Function& function, const NamedShapes& shapes,
                                         RunStatistics* statistics = nullptr);
 
-  // Compiles one program for several lazy tensors. `inputs` are placeholders, and all that
-  // `outputs` depend on; names are distinct. `name` is for messages.
+  // Compiles one program for several lazy tensors. `inputs` are all placeholders that `outputs`
+  // depend on, with distinct names. `name` is for messages.
   static absl::StatusOr<Invoker> Create(std::shared_ptr<const Device> device,
                                         std::vector<NamedTensor> inputs,
                                         std::vector<NamedTensor> outputs, absl::string_view name,
@@ -39,9 +43,9 @@ class Invoker {
   const std::vector<NamedTensor>& inputs() const;
   const std::vector<NamedTensor>& outputs() const;
 
-  // One run: every input by name, of its type and exact shape, to every output by name.
-  // InvalidArgument for a missing or unknown name or another shape. Sets latency and number of
-  // kernels in `statistics`, which may be null.
+  // Runs the program once: takes every input by name, of its type and exact shape, and returns
+  // every output by name. InvalidArgument for a missing or unknown name or another shape. Sets
+  // latency and number of kernels in `statistics`, which may be null.
   absl::StatusOr<NamedTensors> Run(const NamedTensors& inputs,
                                    RunStatistics* statistics = nullptr) const;
 
@@ -51,8 +55,8 @@ class Invoker {
   std::shared_ptr<const Impl> impl_;
 };
 
-// Creates an Invoker for the shapes of `inputs` and runs it once. Compiled programs are kept by the
-// device.
+// Creates an Invoker for the shapes of `inputs` and runs it once. The device caches compiled
+// programs.
 absl::StatusOr<NamedTensors> Invoke(std::shared_ptr<const Device> device, const Function& function,
                                     const NamedTensors& inputs);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From lazy tensors to a program on a device. Internal to frontend/api.
+// Loads lazy tensors as a program onto a device. Internal to frontend/api.
 #pragma once
 
 #include <memory>
@@ -15,34 +15,37 @@
 
 namespace tartan::api {
 
-// What is loaded now: the same program with the same constants once (the iterations of a loop that
-// is imported iteration by iteration), and what different programs compute from the same constants.
-// Thread-safe.
+// The programs loaded now. The same program with the same constants is loaded once (iterations of a
+// loop that is imported iteration by iteration). Different programs share the values they compute
+// from equal constants. Thread-safe.
 class LoadedPrograms {
  public:
   LoadedPrograms() : LoadedPrograms(nullptr) {}
-  // Programs become exact as `exact` says, whose pool is set here.
-  // `pool`: what other programs have on the device; null: nothing.
+  // Programs become exact as `exact` says; its pool is set here. `pool` has the constants that
+  // other programs have on the device; null: none.
   explicit LoadedPrograms(std::shared_ptr<ExactPrograms> exact,
                           std::shared_ptr<evaluator::ResidentPool> pool = nullptr);
 
-  // `program`, whose kernels are ready ones or exact ones, on its device.
+  // Loads `program`, whose kernels are ready (dynamic-shape) or exact (shape-specialised), onto its
+  // device.
   absl::StatusOr<std::shared_ptr<TieredProgram>> Get(
       std::shared_ptr<const evaluator::CompiledProgram> program, bool is_ready,
       const proto::Program& source, const std::vector<HostTensor>& constants);
-  // Null where programs stay what they are.
+  // Null if programs keep their kernels.
   const ExactPrograms* exact() const { return exact_.get(); }
 
-  // What they are now, in the order in which they were loaded. `device` runs them.
+  // Reports of the loaded programs in the order of loading. `device` is the device that runs them.
   absl::StatusOr<std::vector<ProgramReport>> Explain(const Device& device);
-  // Gives back the memory that was kept for runs to come.
+  // Frees the memory kept for later runs.
   void ReleaseFreeFrames();
-  // Makes all exact that are to become so; the first failure, after all were tried.
+  // Makes every program exact that is due to become exact. Returns the first failure after trying
+  // all.
   absl::Status MakeExact();
 
  private:
   struct Entry {
-    std::vector<HostTensor> constants;  // keep the memory they are told by
+    // keep alive the memory whose addresses identify the program
+    std::vector<HostTensor> constants;
     std::weak_ptr<TieredProgram> program;
   };
   std::vector<std::shared_ptr<TieredProgram>> All();
@@ -50,22 +53,24 @@ class LoadedPrograms {
 
   const std::shared_ptr<ExactPrograms> exact_;
   const std::shared_ptr<evaluator::ResidentPool> pool_;
-  std::mutex mutex_;  // held while something is loaded: it is loaded once
+  std::mutex mutex_;  // held during a load, so that each program is loaded once
   std::vector<Entry> entries_;
 };
 
-// `result`, a failure for lack of memory counted in `statistics`.
+// Returns `result` and counts a failure for lack of memory in `statistics`.
 template <class Result>
 Result CountShortage(Result result, RunStatistics* statistics) {
   if (!result.ok() && absl::IsResourceExhausted(result.status())) ++statistics->memory_shortages;
   return result;
 }
 
-// Composes, compiles as the device's options say or, where `shared` tells of exact programs, takes
-// such a one that is compiled already; sends constants to the device. Its inputs are
-// `placeholders`, in that order. Adds to `statistics` what that took. `shared` may be null.
-// Where `times`, how often a run computes it at most, is not 0 and that is little work, the host is
-// what computes it as long as there are no exact kernels.
+// Composes and compiles a program and sends its constants to the device. Uses an exact program that
+// is already compiled if `shared` has exact programs; otherwise compiles with the device's options.
+// The program's inputs are `placeholders`, in that order. Adds the times to `statistics`. `shared`
+// may be null.
+//
+// `times` is the maximum number of times that a run computes the program. If it is not 0 and the
+// work is small, the host computes the program until exact kernels exist.
 absl::StatusOr<std::shared_ptr<TieredProgram>> Load(
     const Device& device, absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,
     absl::string_view name, RunStatistics* statistics, LoadedPrograms* shared = nullptr,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The derivative of one application of a Tile function, and which derivatives it has. Internal to
+// Differentiates one application of a Tile function, and says which derivatives exist. Internal to
 // frontend/api.
 #pragma once
 
@@ -13,24 +13,24 @@
 
 namespace tartan::api {
 
-// `node` is an application. `gradients` are the derivatives of a loss by its results, undefined for
-// 0 (at least one is not); `wanted` says by which inputs the derivative is asked for: one tensor
-// each, in order. Of `options` the ties, and whether gradients pass straight through. What the
-// application has computed is read again, not computed again.
+// `node` is an application. `gradients` are the derivatives of a loss by its results; undefined
+// means 0, and at least one is defined. `wanted` selects inputs; one derivative is returned for
+// each, in order. Uses from `options` the ties and the straight-through flag. Values that the
+// application computes are reused, not recomputed.
 absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorNode>& node,
                                              absl::Span<const Tensor> gradients,
                                              const std::vector<bool>& wanted,
                                              autodiff::GradientOptions options);
 
-// Which results of an application have derivatives by which of its inputs: by input and result.
+// Whether a derivative exists, by input and result of an application.
 using NodeDerivatives = std::vector<std::vector<bool>>;
 
 // Binds the function to the shapes of its inputs.
 absl::StatusOr<NodeDerivatives> DerivativesOf(const ApplicationNode& application,
                                               const autodiff::GradientOptions& options);
 
-// Whether the function stops derivatives by a stop_gradient in its text: then a result may have no
-// derivative by an input though it is computed from it.
+// Whether the function's text has a stop_gradient. If so, a result computed from an input may have
+// no derivative by it.
 bool StopsGradients(const lang::Function& function);
 
 }  // namespace tartan::api

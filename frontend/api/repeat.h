@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A body of lazy tensors to be run many times, as loops and recurrent networks have it.
+// A body of lazy tensors that runs repeatedly: loops and recurrent networks.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,28 @@
 
 namespace tartan::api {
 
-// Whoever runs a body gives up after so many iterations: a model that asks for more has no end.
+// Maximum number of iterations of a body. A model that needs more is considered endless.
 inline constexpr int64_t kMaxIterations = 10'000'000;
 absl::Status TooManyIterations(int64_t iterations);  // ResourceExhausted
 
-// All of the first group are placeholders; what the body computes depends on nothing else.
+// The first group has the placeholders, which are all that the body depends on.
 struct RepeatBody {
-  Tensor iteration;  // int64, a scalar: counts from 0; undefined where it is not read
+  Tensor iteration;  // int64 scalar, counts from 0; undefined if unused
   std::vector<Tensor> states;
-  std::vector<Tensor> slices;  // the iteration's row of an operand, along its first dimension
+  std::vector<Tensor> slices;  // row `iteration` of an operand, along its first dimension
   std::vector<Tensor> invariants;
 
-  Tensor condition;                 // bool, a scalar; undefined: for all iterations
+  Tensor condition;                 // bool scalar; undefined: true in all iterations
   std::vector<Tensor> next_states;  // of the states' shapes
   std::vector<Tensor> rows;         // stacked along a new first dimension
 
-  // At most; beyond kMaxIterations it is an error if the condition has not ended them before.
+  // Maximum number of iterations. Running kMaxIterations iterations without the condition ending
+  // the loop is an error.
   int64_t iterations = 0;
 };
 
-// Operands: the states before the first iteration, the tensors whose rows are slices, the
-// invariants. Results: the states after the last iteration, the stacked rows.
+// Operands: the initial states, the tensors whose rows are slices, the invariants. Results: the
+// final states, the stacked rows.
 class RepeatCall final : public Call {
  public:
   explicit RepeatCall(RepeatBody body) : body_(std::move(body)) {}
@@ -41,8 +42,8 @@ class RepeatCall final : public Call {
   const RepeatBody body_;
 };
 
-// Repeats by the definition of Tile, on the host: ResourceExhausted after so many iterations or
-// index points in all.
+// Runs bodies on the host with the naive evaluator. Returns ResourceExhausted after
+// `max_iterations` iterations or `max_points` index points in all.
 class NaiveRunner final : public CallRunner {
  public:
   explicit NaiveRunner(int64_t max_iterations = kMaxIterations,
@@ -51,7 +52,7 @@ class NaiveRunner final : public CallRunner {
   absl::StatusOr<std::vector<HostTensor>> Repeat(const RepeatBody& body,
                                                  absl::Span<const HostTensor> operands) override;
 
-  // What is left.
+  // The rest of the budget.
   int64_t iterations() const { return iterations_; }
   int64_t points() const { return points_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a model is bound whose graph depends on values that are known only while it runs: whoever
-// binds it resolves the graph breaks that the importer meets.
+// Interfaces for binding a model whose graph depends on values known only at run time. The caller
+// of Bind resolves the graph breaks that the importer meets.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,17 @@ namespace tartan::api {
 
 struct RepeatBody;
 
-// What a call may leave to whoever runs it.
+// Operations that a call delegates to its runner.
 class CallRunner {
  public:
   virtual ~CallRunner() = default;
-  // repeat.h says what the operands and results are.
+  // Operands and results as in repeat.h.
   virtual absl::StatusOr<std::vector<HostTensor>> Repeat(const RepeatBody& body,
                                                          absl::Span<const HostTensor> operands) = 0;
 };
 
-// Work between two programs that no single program can do: results whose sizes depend on values,
-// or a body repeated.
+// Work between two programs that no single program can do: results whose sizes depend on values, or
+// a repeated body.
 class Call {
  public:
   virtual ~Call() = default;
@@ -34,18 +34,18 @@ class Call {
                                                       CallRunner& runner) const = 0;
 };
 
-// A place where the graph goes on in a way that values decide.
+// A point where values decide how the graph continues.
 struct GraphBreak {
-  std::string name;  // the node that needs them, for messages
+  std::string name;  // the node that needs the values, for messages
   std::vector<Tensor> operands;
   // Applied to the operands; null: the operands' own values are wanted.
   std::shared_ptr<const Call> call;
-  // Computed by the same program because later nodes need them.
+  // Tensors that the same program also computes, because later nodes need them.
   std::vector<Tensor> kept;
 };
 
 struct BreakResult {
-  // Constants where the values were wanted, placeholders for the results of a call.
+  // Constants if values were wanted, placeholders for the results of a call.
   std::vector<Tensor> results;
   std::vector<Tensor> kept;  // placeholders
 };
@@ -53,8 +53,8 @@ struct BreakResult {
 class Resolver {
  public:
   virtual ~Resolver() = default;
-  // Called before the first break, with the placeholders of the model's inputs in order;
-  // undefined ones are bound by value or left out.
+  // Called before the first break with the placeholders of the model's inputs, in order.
+  // Placeholders of inputs bound by value or left out are undefined.
   virtual void Begin(absl::Span<const Tensor> placeholders) = 0;
   virtual absl::StatusOr<BreakResult> Resolve(const GraphBreak& graph_break) = 0;
 };

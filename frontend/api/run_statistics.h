@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run took.
+// Times and counts of a run.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@ namespace tartan::api {
 
 struct RunStatistics {
   double bind_ms = 0;  // import of the graph for these shapes
-  // Tile compiler and device compiler, kernels that a driver compiles when they first run included;
-  // nearly 0 when already compiled.
+  // Tile compiler and device compiler, including kernels that a driver compiles at their first
+  // launch; nearly 0 if already compiled.
   double compile_ms = 0;
-  double setup_ms = 0;    // weights to the device and work on constants
+  double setup_ms = 0;    // copying weights to the device, and work on constants
   double latency_ms = 0;  // inputs to the device, kernels, outputs back
-  int64_t kernels = 0;    // launched per run
-  // Programs of the run, by their kernels: for these sizes alone, or with sizes as arguments. A
-  // session that does not wait for exact kernels begins with ready ones.
+  int64_t kernels = 0;    // launches per run
+  // Programs of the run by kind of kernel: exact (shape-specialised), or ready (dynamic-shape, with
+  // sizes as arguments). A session that does not wait for exact kernels starts with ready ones.
   int64_t exact_programs = 0;
   int64_t ready_programs = 0;
-  int64_t host_programs = 0;  // of little work, which the host does without a kernel
+  int64_t host_programs = 0;  // small programs that the host computes without kernels
   int64_t cache_hits = 0;     // programs found compiled on disk
   int64_t cache_misses = 0;   // programs compiled
-  // Times that memory was exhausted. A session then gives up what was not used longest and tries
-  // again.
+  // Times that memory was exhausted. The session then releases its least recently used programs and
+  // retries.
   int64_t memory_shortages = 0;
 };
 

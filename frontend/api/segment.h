@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model bound to a signature: the programs its runs consist of, as a tree. Where a value decides
-// what comes next the graph breaks, and a segment has one successor for each value (the guard) that
-// it has met. Internal to frontend/api.
+// A model bound to a signature, as a tree of the programs that its runs execute. The graph breaks
+// where a value decides how it continues. A segment has one successor per value (the guard) met so
+// far. Internal to frontend/api.
 #pragma once
 
 #include <list>
@@ -17,56 +17,57 @@
 namespace tartan::api {
 
 struct Segment;
-// By guard, the most recently used first.
+// Successors by guard, the most recently used first.
 using SegmentList = std::list<std::pair<std::string, std::shared_ptr<Segment>>>;
 
 struct Segment {
   Segment() = default;
   Segment(const Segment&) = delete;
-  // One after the other, however long the chain that goes with it.
+  // Destroys the chain of successors iteratively, without recursion.
   ~Segment();
 
   Fetch fetch;
-  // Of the last segment of a run: what the fetched tensors are put into.
+  // Set for the last segment of a run: the outputs that receive the fetched tensors.
   bool is_last = false;
   std::vector<Value> outputs;
-  // Of others: the graph break behind it. The operands are fetched first, then what is kept.
+  // Set for other segments: the graph break that ends the segment. Operands are fetched first, then
+  // kept tensors.
   size_t operand_count = 0;
   std::shared_ptr<const Call> call;
-  std::unique_ptr<DeviceRunner> runner;  // of the call
+  std::unique_ptr<DeviceRunner> runner;  // runs `call`
   SegmentList next;                      // guarded by the session's mutex
 };
 
-// What one segment of a run has given.
+// Results of one segment of a run.
 struct SegmentResult {
   bool is_call = false;
   std::vector<HostTensor> results;
   std::vector<HostTensor> kept;
 
-  // The guard of what follows: the values that were wanted, or the shapes of a call's results.
+  // The guard of the next segment: the wanted values, or the shapes of a call's results.
   std::string Guard() const;
 };
 
-// Values while a run goes from segment to segment.
+// Values of a run between segments.
 struct RunState {
-  std::vector<HostTensor> values;    // by placeholder
-  std::vector<Tensor> placeholders;  // only while binding
+  std::vector<HostTensor> values;    // one per placeholder
+  std::vector<Tensor> placeholders;  // used only while binding
   std::vector<SegmentResult> results;
 };
 
-// Runs a segment that is not the last and adds what it gives to the state.
+// Runs a segment other than the last and adds its results to the state.
 absl::Status RunSegment(const Segment& segment, RunState* state, RunStatistics* statistics,
                         std::vector<KernelProfile>* profile);
-// Runs the last one.
+// Runs the last segment.
 absl::StatusOr<std::vector<HostValue>> RunLastSegment(const Segment& segment, const RunState& state,
                                                       RunStatistics* statistics,
                                                       std::vector<KernelProfile>* profile);
 
-// Resolves the importer's graph breaks: those met before in this run from its results, others by
-// making a segment and running it.
+// Resolves the importer's graph breaks. Breaks met earlier in this run are resolved from its
+// results; for a new break, a segment is made and run.
 class SegmentRecorder final : public Resolver {
  public:
-  // `last`: the segment whose result is the last of the state's; null at the beginning of a
+  // `last` is the segment that produced the last of the state's results; null at the beginning of a
   // run.
   SegmentRecorder(const Device& device, LoadedPrograms& programs, std::string name, RunState state,
                   std::shared_ptr<Segment> last, bool is_checked, RunStatistics* statistics)
@@ -83,12 +84,11 @@ class SegmentRecorder final : public Resolver {
     state_.placeholders.assign(placeholders.begin(), placeholders.end());
   }
   absl::StatusOr<BreakResult> Resolve(const GraphBreak& graph_break) override;
-  // Makes the segment of the outputs. Returns the first of the segments that were made: what comes
-  // after `last`.
+  // Makes the segment of the outputs. Returns the first segment made, the successor of `last`.
   absl::StatusOr<std::shared_ptr<Segment>> Finish(std::vector<Value> outputs);
 
   const RunState& state() const { return state_; }
-  // The segment that Finish has made.
+  // The segment made by Finish.
   const std::shared_ptr<Segment>& last() const { return last_; }
 
  private:
@@ -101,7 +101,7 @@ class SegmentRecorder final : public Resolver {
   LoadedPrograms& programs_;
   const std::string name_;
   RunState state_;
-  const size_t known_;  // results that the run began with
+  const size_t known_;  // number of results at the beginning
   size_t met_ = 0;
   std::shared_ptr<Segment> last_;
   std::shared_ptr<Segment> first_made_;

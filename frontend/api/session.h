@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a model on a device: binds it to the shapes it is given, compiles once per signature, keeps
-// weights on the device. A model whose graph depends on values computed on the way runs as several
-// programs, each compiled once for each way its run has taken.
+// Runs a model on a device: binds it to the shapes of its inputs, compiles once per signature,
+// keeps weights on the device. A model whose graph depends on computed values runs as several
+// programs. Each is compiled once per path of a run.
 #pragma once
 
 #include <cstdint>
@@ -30,45 +30,47 @@ enum class Winograd : uint8_t;  // tile/plan/select_winograd.h
 namespace tartan::api {
 
 struct SessionOptions {
-  // Compiled signatures kept, and ways on from any point where values decide; the least recently
-  // used goes.
+  // Maximum number of compiled signatures, and of successors of a point where values decide. The
+  // least recently used is dropped.
   int max_signatures = 16;
-  // Indices, lengths and labels that are out of range at run time (checks/check.h) are brought into
-  // range or left out instead of making the run fail. No other element is written either way.
+  // If set, indices, lengths and labels out of range at run time (checks/check.h) are clamped or
+  // skipped instead of failing the run. No other element is written either way.
   bool unchecked = false;
-  // Winograd's algorithm for this model's convolutions: kNever for inputs that may hold infinities
-  // or NaN, which it spreads over whole tiles. Not set: as the device does.
+  // Use of Winograd's algorithm for this model's convolutions. kNever is for inputs that may have
+  // infinities or NaN, which it spreads over whole tiles. Unset: as the device.
   std::optional<plan::Winograd> winograd;
-  // What products of this model may be computed with on a device with a matrix unit or with
-  // products of integers, or a CPU (Device::WithPrecision). Not set: as the device does.
+  // Precision of this model's matmuls on tensor cores, on a CPU, or in integers
+  // (Device::WithPrecision). Unset: as the device.
   std::optional<Precision> precision;
-  // With kAuto a signature begins with exact kernels where they are on disk or were compiled by
-  // this process, else with ready ones. A device that has hooks compiles exact ones at once.
+  // With kAuto a signature starts with exact (shape-specialised) kernels if they are on disk or
+  // this process has compiled them, otherwise with ready (dynamic-shape) ones. A device with hooks
+  // compiles exact kernels at once.
   Tier tier = Tier::kAuto;
-  // The minimum number of runs of a program before kAuto compiles its exact kernels; 0: it never
-  // does. A thread of the process compiles them in idle time (tiers/idle_time.h), those
-  // first without which runs have lost the most time, and they replace the others between two runs.
+  // Minimum number of runs of a program before kAuto compiles its exact kernels; 0: never. A
+  // background thread compiles them in idle time (tiers/idle_time.h), first where runs have lost
+  // the most time. The kernels are exchanged between two runs.
   int exact_after_runs = 2;
-  // Before that, runs must have lost this share of the delay that compiling is predicted to cause
+  // Share of the predicted delay by compilation that runs must have lost before
   // (tiers/repayment.h); 0: only the number of runs counts.
   double exact_lost_share = 1;
-  // With kAuto: a program that has no exact kernels yet is computed by the host where a run takes
-  // it at most so long, and less than compiling ready kernels would; 0: never.
+  // With kAuto: maximum time in ms for which the host computes a run of a program without exact
+  // kernels. It does so only if that is faster than compiling ready kernels. 0: never.
   double host_ms = 25;
-  // Sessions and other programs with the same pool have their weights on the device once; null: one
-  // of this session's own.
+  // Sessions and programs with the same pool share weights on the device; null: a pool of this
+  // session only.
   std::shared_ptr<evaluator::ResidentPool> pool;
-  // Called by whichever thread is about to compile the exact kernels of a program of kAuto; where
-  // it fails, they have failed. For tests.
+  // Called before exact kernels of a program are compiled with kAuto, by the compiling thread. A
+  // failure counts as a failure of the compilation. For tests.
   std::function<absl::Status()> before_exact;
 };
 
-// Thread-safe: runs of one signature share its compiled program, each with its own memory. A new
-// signature is compiled by the first run that brings it, while others with the same wait for it and
-// runs of known ones go on. Weights are on the device once for all signatures. Where its memory
-// ends, what is kept for runs to come is given back, then the signatures that were not used
-// longest, and the run is tried again; ResourceExhausted where that does not help. The end of a
-// session does not wait for what is compiled in its background.
+// Thread-safe: runs of one signature share its compiled program, each with its own memory. The
+// first run of a new signature compiles it. Other runs with that signature wait; runs with known
+// signatures continue. All signatures share the weights on the device.
+//
+// If device memory is exhausted, the session frees the memory kept for later runs, then the least
+// recently used signatures, and retries. ResourceExhausted if that does not help. Destroying a
+// session does not wait for background compilations.
 class Session {
  public:
   static absl::StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
@@ -79,32 +81,33 @@ class Session {
   const Model& model() const;
   Device& device() const;
 
-  // Inputs by name; those with a default may be left out. InvalidArgument for a name the model does
-  // not have (listing those it has), a missing input, a wrong type or a shape that contradicts the
-  // model's; OutOfRange for an index out of range, naming its node. Outputs in the order of
-  // model().outputs(). `statistics` and `profile` may be null;
-  // with `profile`, kernels are timed one by one.
+  // Takes inputs by name; inputs with a default may be left out. Returns outputs in the order of
+  // model().outputs(). `statistics` and `profile` may be null; with `profile`, kernels are timed
+  // one by one.
+  // - InvalidArgument: an unknown name (listing the model's names), a missing input, a wrong type,
+  //   or a shape that contradicts the model.
+  // - OutOfRange: an index out of range, naming its node.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               RunStatistics* statistics = nullptr,
                                               std::vector<KernelProfile>* profile = nullptr);
 
-  // The same by a thread of its own, while this one goes on; at once where the machine gives none.
-  // On GPUs copies of one run go on beside kernels of another. The future's end waits for the run,
-  // which must be over before the session ends.
+  // Runs in a separate thread; in this one if no thread can be started. On GPUs, copies of one run
+  // overlap with kernels of another. The future's destructor waits for the run, which must end
+  // before the session does.
   std::future<absl::StatusOr<std::vector<HostTensor>>> RunLater(
       std::map<std::string, HostTensor> inputs);
 
-  // The same as Run for models with inputs or outputs that are no tensors of plain numbers.
+  // Run for models with inputs or outputs that are not tensors of plain elements.
   absl::StatusOr<std::vector<HostValue>> RunValues(const std::map<std::string, HostValue>& inputs,
                                                    RunStatistics* statistics = nullptr,
                                                    std::vector<KernelProfile>* profile = nullptr);
 
-  // Returns once every program that has run has its exact kernels, however often it ran; compiles
-  // them in this thread. The first failure, where some could not be made: those stay as they are,
-  // as do all without kAuto.
+  // Compiles exact kernels in this thread for every program that has run, regardless of its number
+  // of runs. Returns the first failure; programs whose kernels failed stay as they are. Does
+  // nothing unless the tier is kAuto.
   absl::Status WaitForExact();
 
-  // The programs that runs were made of until now and that are kept, as they are now.
+  // Reports of the programs of past runs that are still loaded, in their current state.
   absl::StatusOr<std::vector<ProgramReport>> Explain();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lazy tensors: applications of Tile functions to inputs, constants and other tensors. Nothing is
-// computed until Compose (composer.h) makes one program of a set of results, for an Invoker or a
-// Session to run.
+// computed until Compose (composer.h) makes one program of a set of results, which an Invoker or a
+// Session runs.
 #pragma once
 
 #include <memory>
@@ -21,21 +21,21 @@ namespace tartan::api {
 struct NodeResult;
 struct TensorNode;
 
-// A handle to one result of a node; cheap to copy, immutable, safe to share between threads.
+// A handle to one result of a node. Cheap to copy, immutable, may be shared between threads.
 class Tensor {
  public:
   Tensor() = default;
-  // A result of a node; for this folder.
+  // A result of a node; for this folder only.
   Tensor(std::shared_ptr<const TensorNode> node, int result)
       : node_(std::move(node)), result_(result) {}
   Tensor(const NodeResult& result);
 
-  // A value given at run time.
+  // A tensor whose value is given at run time.
   static Tensor Placeholder(std::string name, TensorShape shape);
-  // A placeholder with a value at hand: an operand of what is computed as soon as somebody asks
-  // (eager/eager_runtime.h). To everything else it is a placeholder like others.
+  // A placeholder with a known value, for eager evaluation (eager/eager_runtime.h). Everything else
+  // treats it as an ordinary placeholder.
   static Tensor Leaf(HostTensor value, std::string name = "leaf");
-  // A value known now; kept on the device by whatever runs it. `name` is for messages.
+  // A tensor with a fixed value, which stays on the device that runs it. `name` is for messages.
   static Tensor Constant(HostTensor value, std::string name = "");
 
   bool defined() const { return node_ != nullptr; }
@@ -44,12 +44,12 @@ class Tensor {
   const std::vector<int64_t>& dims() const { return shape().dims; }
   int64_t rank() const { return shape().rank(); }
 
-  // The value, if it is a constant; null otherwise.
+  // The value of a constant; null otherwise.
   const HostTensor* constant() const;
   bool is_placeholder() const;
-  // The value of a leaf; null for everything else.
+  // The value of a leaf; null otherwise.
   const HostTensor* leaf_value() const;
-  // It is a placeholder or computed from one: its value is known at run time only.
+  // True for a placeholder and for tensors computed from one: the value is known only at run time.
   bool depends_on_placeholder() const;
 
   const std::shared_ptr<const TensorNode>& node() const { return node_; }
@@ -63,7 +63,7 @@ class Tensor {
 
 // --- For this folder.
 
-// The constant value, or one computed on the host before.
+// The value of a constant, or the value that RememberValue stored.
 std::optional<HostTensor> KnownValue(const Tensor& tensor);
 void RememberValue(const Tensor& tensor, HostTensor value);
 

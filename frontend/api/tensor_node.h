@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a lazy tensor refers to. Internal to frontend/api.
+// The graph node that a lazy tensor refers to. Internal to frontend/api.
 #pragma once
 
 #include <memory>
@@ -19,41 +19,41 @@ namespace tartan::api {
 
 struct TensorNode;
 
-// What a tensor is a handle to.
+// One result of a node: the target of a Tensor handle.
 struct NodeResult {
   std::shared_ptr<const TensorNode> node;
   int result = 0;
 };
 
 struct PlaceholderNode {
-  std::optional<HostTensor> value;  // of a leaf
+  std::optional<HostTensor> value;  // the value of a leaf
 };
 
 struct ConstantNode {
   HostTensor value;
 };
 
-// A Tile function applied to tensors; one result per output of the function.
+// A Tile function applied to tensors, with one result per output of the function.
 struct ApplicationNode {
   std::shared_ptr<const lang::Function> function;
   std::vector<NodeResult> inputs;
 };
 
 struct TensorNode {
-  // Chains of nodes may be long: releases what only this node holds without recursion.
+  // Releases the nodes that only this node owns iteratively, because chains of nodes may be long.
   ~TensorNode();
 
-  std::string name;  // of a placeholder or constant; of the caller's node for an application
-  std::vector<TensorShape> shapes;  // per result
+  std::string name;  // name of a placeholder or constant; the caller's node name for an application
+  std::vector<TensorShape> shapes;  // one per result
   std::variant<PlaceholderNode, ConstantNode, ApplicationNode> kind;
-  // One placeholder this node depends on, itself for a placeholder; null where there is none. The
+  // One placeholder that this node depends on; itself for a placeholder; null if there is none. The
   // inputs keep it alive.
   const TensorNode* placeholder = nullptr;
-  // What the input of this application, which hands it on as it is, is held to; null for
-  // others.
+  // The check of this application's input; null if there is none. An application with a check
+  // returns its input unchanged.
   std::shared_ptr<const Check> check;
 
-  // Values computed on the host so far, per result.
+  // Values computed on the host so far, one per result.
   mutable std::mutex host_mutex;
   mutable std::vector<std::optional<HostTensor>> host_values;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of text that a user names: functions in Tile, labels, lists.
+// Reads text files that a user names: Tile functions, labels, lists.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@ namespace tartan::api {
 
 inline constexpr int64_t kMaxTextBytes = int64_t{64} << 20;
 
-// The whole text of a regular file, a pipe or a terminal; devices that never end are refused, and
-// so is more than `max_bytes`. A named pipe without a writer is empty. Errors name the path:
-// NotFound, PermissionDenied, InvalidArgument for what holds no text or too much of it, Unavailable
-// for others of the system.
+// Reads the whole text of a regular file, a pipe or a terminal. A named pipe without a writer is
+// empty. Errors name the path:
+// - NotFound, PermissionDenied;
+// - InvalidArgument: an endless device, a file that is not text, more than `max_bytes`;
+// - Unavailable: other system errors.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path,
                                          int64_t max_bytes = kMaxTextBytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model takes and gives: a tensor (of numbers, strings or narrow numbers), a sequence of
-// values, maps, or nothing, which is also what an empty optional is.
+// Values that a model takes and returns: a tensor (of numbers, strings or low-precision elements),
+// a sequence, a map, or nothing, which also represents an empty optional.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@
 
 namespace tartan::api {
 
-// Sorted, each once.
+// Distinct words, sorted.
 using Words = std::shared_ptr<const std::vector<std::string>>;
 
-// T is Tensor while a model is imported and HostTensor when it runs. Cheap to copy.
+// T is Tensor during the import of a model and HostTensor at run time. Cheap to copy.
 template <class T>
 class ValueOf {
  public:
@@ -26,7 +26,7 @@ class ValueOf {
 
   ValueOf() = default;
   ValueOf(T tensor) : kind_(Kind::kTensor), tensor_(std::move(tensor)) {}
-  // `tensor` is of StorageType(element); `words` for strings.
+  // `tensor` has the type StorageType(element); `words` is set for strings.
   ValueOf(T tensor, Element element, Words words = nullptr)
       : kind_(Kind::kTensor),
         tensor_(std::move(tensor)),
@@ -38,8 +38,9 @@ class ValueOf {
     value.elements_ = std::make_shared<const std::vector<ValueOf>>(std::move(elements));
     return value;
   }
-  // `keys`: a vector of int64 or strings, each once. `values`: a vector beside it, or a row for
-  // each map of a sequence of maps with the same keys, which is how classifiers give their scores.
+  // `keys` is a vector of distinct int64 or strings. `values` is a vector of the same length, or a
+  // matrix with one row per map for a sequence of maps with the same keys: the scores of a
+  // classifier.
   static ValueOf Map(ValueOf keys, ValueOf values) {
     ValueOf value = Sequence({std::move(keys), std::move(values)});
     value.kind_ = Kind::kMap;
@@ -53,14 +54,14 @@ class ValueOf {
   bool is_map() const { return kind_ == Kind::kMap; }
   bool is_strings() const { return is_tensor() && element_ == Element::kString; }
 
-  // For a tensor; for strings and narrow numbers what represents them.
+  // For a tensor. For strings and low-precision elements, the tensor that stores them.
   const T& tensor() const { return tensor_; }
   Element element() const { return element_; }
   const Words& words() const { return words_; }
-  // The same elements, computed from this value's tensor by moving them about.
+  // A tensor with the same kind of elements, computed by moving this value's elements.
   ValueOf With(T tensor) const { return ValueOf(std::move(tensor), element_, words_); }
 
-  // For a sequence; for a map its keys and its values.
+  // For a sequence its elements; for a map its keys and its values.
   const std::vector<ValueOf>& elements() const { return *elements_; }
   const ValueOf& keys() const { return (*elements_)[0]; }
   const ValueOf& values() const { return (*elements_)[1]; }
@@ -76,29 +77,31 @@ class ValueOf {
 using Value = ValueOf<Tensor>;
 using HostValue = ValueOf<HostTensor>;
 
-// A tensor of strings, row-major.
+// Makes a tensor of strings, row-major.
 HostValue HostStrings(std::vector<int64_t> dims, absl::Span<const std::string> strings);
-// The strings of such a tensor, row-major.
+// The strings of a tensor of strings, row-major.
 std::vector<std::string> StringsOf(const HostValue& value);
 
 // "float32[2, 3]", "string[4]", "sequence of 3", "map of 2 from string to float32", "sequence of 4
 // maps of 2 from int64 to float32", "nothing".
 std::string Describe(const HostValue& value);
 
-// A known value as a lazy one.
+// A known value as a lazy value of constants.
 Value ToLazy(const HostValue& value, const std::string& name = "");
 
 // Every tensor in the value, in order.
 void AppendTensors(const Value& value, std::vector<Tensor>* tensors);
-// `value` with its tensors exchanged for the next of `tensors`, which are taken from its front.
+// Returns `value` with its tensors replaced by the first of `tensors`, which are removed from the
+// span.
 HostValue Replace(const Value& value, absl::Span<const HostTensor>* tensors);
 Value Replace(const Value& value, absl::Span<const Tensor>* tensors);
 
-// Two tensors of strings over one list of words: positions in `words` for those in `from`.
+// Helpers for two tensors of strings with one shared word list. Merge unites the lists; PositionsIn
+// returns the index in `words` of each word of `from`.
 Words Merge(const Words& a, const Words& b);
 std::vector<int64_t> PositionsIn(const Words& words, const Words& from);
 
-// Appends to `key` what tells the value from any other.
+// Appends to `key` a string that identifies the value.
 void AppendKey(const HostValue& value, std::string* key);
 
 }  // namespace tartan::api

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What integers that are known at run time only are held to.
+// Bounds for integers that are known only at run time.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 namespace tartan::api {
 
 struct Bounds {
-  int64_t least = 0;  // at most 0
+  int64_t least = 0;  // minimum; at most 0
   int64_t greatest = 0;
   std::string place;  // "axis 0"; may be empty
 };
 
-// What integers are held to. Errors read "gather_3 (Gather, opset 13): index 99 is out of range
-// [-10, 9] of axis 0".
+// A range check of a tensor of integers. Errors read "gather_3 (Gather, opset 13): index 99 is out
+// of range [-10, 9] of axis 0".
 struct Check {
   std::string node;
   std::string noun = "index";
-  // One for all elements, or one for each along the last dimension.
+  // One entry for all elements, or one per element of the last dimension.
   std::vector<Bounds> bounds;
-  std::optional<int64_t> exempt;  // allowed besides
-  // Of several checks that fail in one run, that of the least order is reported.
+  std::optional<int64_t> exempt;  // a value allowed outside the bounds
+  // If several checks fail in one run, the check with the minimum order is reported.
   int64_t order = 0;
 };
 

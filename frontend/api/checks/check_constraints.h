@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses texts of users whose constraints leave nothing of a contraction.
+// Rejects user texts whose constraints leave a contraction no index point.
 #pragma once
 
 #include "absl/status/status.h"
@@ -9,9 +9,8 @@
 
 namespace tartan::api {
 
-// InvalidArgument, with the place of the text, where no index satisfies a constraint of the
-// function applied to such inputs (tile/lang/binder.h). What Apply refuses is no error
-// here.
+// Returns InvalidArgument with the text position if no index satisfies a constraint of the function
+// applied to such inputs (tile/lang/binder.h). Functions that Apply rejects are not errors here.
 absl::Status CheckConstraints(const Function& function, absl::Span<const Tensor> inputs);
 
 }  // namespace tartan::api

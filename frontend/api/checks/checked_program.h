@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on a device together with the checks of what it computes. Internal to frontend/api.
+// A program on a device together with the checks of the values it computes. Internal to
+// frontend/api.
 #pragma once
 
 #include <limits>
@@ -13,13 +14,13 @@
 
 namespace tartan::api {
 
-// Checks of numbers, by order: those of inputs, and of what little arithmetic makes of them, are
-// made on the host, where their values are at hand, while the device works. Others are outputs of
-// the program: the numbers themselves where they are few, else what StatusOf makes of them.
+// Runs a program and its checks, in their order. Checks of inputs, and of values that little
+// arithmetic computes from them, run on the host while the device works. Other checks become
+// outputs of the program: the values themselves if they are few, otherwise their status (StatusOf).
 class CheckedProgram {
  public:
   CheckedProgram() = default;
-  // As Load; `is_checked` false: without checks.
+  // Like Load; `is_checked` false: without checks.
   static absl::StatusOr<CheckedProgram> Make(const Device& device,
                                              absl::Span<const Tensor> placeholders,
                                              absl::Span<const Tensor> outputs,
@@ -29,8 +30,8 @@ class CheckedProgram {
 
   bool is_loaded() const { return loaded_ != nullptr; }
 
-  // As LoadedProgram::Run; OutOfRange telling the first check that fails. Adds to `statistics` the
-  // program's kernels, and which they are.
+  // Like LoadedProgram::Run; OutOfRange reports the first check that fails. Adds the number and
+  // kind of the program's kernels to `statistics`.
   absl::StatusOr<std::vector<HostTensor>> Run(
       absl::Span<const HostTensor> inputs, RunStatistics* statistics,
       std::vector<evaluator::KernelTime>* profile = nullptr) const;
@@ -38,7 +39,7 @@ class CheckedProgram {
  private:
   struct OutputCheck {
     std::shared_ptr<const Check> check;
-    size_t output = 0;  // of the program
+    size_t output = 0;  // index of the program output
     bool is_status = false;
   };
   struct Failure {
@@ -49,13 +50,13 @@ class CheckedProgram {
   Failure CheckInputs(absl::Span<const HostTensor> inputs) const;
 
   std::shared_ptr<TieredProgram> loaded_;
-  double tolerance_ = 0;  // of exact kernels' results, where they are compared with ready ones'
-  size_t wanted_ = 0;     // outputs of the program that are asked for; those of checks follow
+  double tolerance_ = 0;  // for comparing exact and ready kernels
+  size_t wanted_ = 0;     // number of requested outputs; outputs for checks follow
   std::vector<InputCheck> input_checks_;
   std::vector<OutputCheck> output_checks_;
 };
 
-// The numbers of what StatusOf computes.
+// The elements of a status tensor that StatusOf computes.
 std::vector<uint64_t> StatusNumbers(const HostTensor& status);
 
 }  // namespace tartan::api

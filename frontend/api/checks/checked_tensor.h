@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of numbers that are known at run time only: indices, lengths, labels. Tile's gathers clamp
-// and its scatters leave out what is out of range; with a check the run fails and tells where.
+// Checks of integers known only at run time: indices, lengths, labels. Tile's gathers clamp and its
+// scatters skip elements that are out of range. With a check, the run fails and reports the place.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 
 namespace tartan::api {
 
-// OutOfRange telling the first element that is out of range.
+// Returns OutOfRange reporting the first element that is out of range.
 absl::Status CheckValues(const Check& check, const HostTensor& values);
 
-// The same for values that are known before anything runs; Ok for others. OutOfRange also where no
-// number is in range.
+// Runs the check if the values are known before a run; Ok otherwise. Returns OutOfRange also if the
+// check admits no value at all.
 absl::Status CheckIfKnown(const Check& check, const Tensor& values);
 
-// `values`, integers, as a tensor whose use includes the check: whatever runs something computed
-// from it fails where the check does, unless it is told not to check. Nothing is checked twice in a
-// run, and nothing that the results do not need. What is known already is checked now.
+// Returns integers `values` as a tensor with a check: a run that computes anything from it fails if
+// the check does, unless the run is unchecked. A run evaluates each check once, and only checks
+// that its results need. Values known already are checked at once.
 absl::StatusOr<Tensor> Checked(const Tensor& values, Check check);
 
-// --- For whoever runs lazy tensors.
+// --- For runners of lazy tensors.
 
 struct CheckedTensor {
   std::shared_ptr<const Check> check;
   Tensor values;
 };
 
-// The checks of everything `tensors` are computed from, by order; placeholders are the end.
+// All checks that `tensors` depend on, by order; the search stops at placeholders.
 std::vector<CheckedTensor> ChecksOf(absl::Span<const Tensor> tensors);
 
-// uint64, one number for each of the check's bounds: 0 where the values are in range. Of two such
-// results the elementwise maximum is that of both.
+// Returns one uint64 per bound of the check: 0 if all values are in range. The elementwise maximum
+// of two statuses is their combined status.
 absl::StatusOr<Tensor> StatusOf(const CheckedTensor& checked);
-// OutOfRange telling one value that is out of range, if there is one.
+// Returns OutOfRange reporting one value out of range, if there is one.
 absl::Status ReadStatus(const Check& check, absl::Span<const uint64_t> status);
 
 }  // namespace tartan::api

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A check of numbers that follow from a program's inputs by a little arithmetic, made on the host
-// where the inputs' values are. Internal to frontend/api.
+// A check of values that follow from a program's inputs by little arithmetic, evaluated on the
+// host, where the inputs are. Internal to frontend/api.
 #pragma once
 
 #include <memory>
@@ -16,24 +16,27 @@ namespace tartan::api {
 
 class InputCheck {
  public:
-  // Nothing where the values are no input and more than a little work, or floats have a part in
-  // them. `inputs` are placeholders.
+  // Returns nullopt if the values are neither an input nor cheap to compute from inputs, or if
+  // floats are involved. `inputs` are placeholders.
   static absl::StatusOr<std::optional<InputCheck>> Make(const CheckedTensor& checked,
                                                         absl::Span<const Tensor> inputs);
 
   const Check& check() const { return *check_; }
 
-  // `values` of the inputs, in order. OutOfRange telling the first number that is out of range.
+  // `values` has one value per input, in order. Returns OutOfRange reporting the first value out of
+  // range.
   absl::Status Run(absl::Span<const HostTensor> values) const;
 
  private:
-  // Whether the inputs' least and greatest elements alone leave nothing out of range.
+  // Whether the inputs' minimum and maximum elements suffice to prove that no value is out of
+  // range.
   bool IsProven(absl::Span<const HostTensor> inputs) const;
 
   std::shared_ptr<const Check> check_;
-  std::vector<size_t> inputs_;  // those that are read: of the program, or the numbers as they are
+  // indices of the inputs that the program reads, or of the checked input
+  std::vector<size_t> inputs_;
   std::vector<HostTensor> constants_;           // further inputs of the program
-  std::shared_ptr<const ir::Program> program_;  // null where the numbers are an input
+  std::shared_ptr<const ir::Program> program_;  // null if an input is checked directly
 };
 
 }  // namespace tartan::api

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What values the elements of a lazy tensor of integers may have, as far as a short look at how
-// they are computed tells. Internal to frontend/api.
+// Range analysis for the elements of a lazy tensor of integers, from a shallow look at its
+// computation. Internal to frontend/api.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct IntegerRange {
   int64_t greatest = 0;
 };
 
-// Every element is within it; that of the type where nothing more is known. Requires integers or
-// bools. Looks at a few applications at most.
+// A range that contains every element; the range of the type if nothing more is known. Requires
+// integers or bools. Looks at a few applications only.
 IntegerRange RangeOf(const Tensor& tensor);
 
-// Of the first output of a program whose inputs, integers and bools, are within `inputs`.
+// The range of the first output of a program whose integer and bool inputs are within `inputs`.
 IntegerRange OutputRange(const ir::Program& program, std::vector<IntegerRange> inputs);
 
-// From the least to the greatest element; that of the type where there is none.
+// The range from the minimum to the maximum element; the range of the type for an empty tensor.
 IntegerRange RangeOf(const HostTensor& values);
 
 }  // namespace tartan::api

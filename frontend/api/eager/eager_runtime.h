@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes lazy tensors whose operands have values (Tensor::Leaf) when somebody asks for theirs:
-// how a program that runs line by line uses lazy tensors. What was gathered since becomes one
-// program; graphs of the same form share it.
+// Eager evaluation: computes lazy tensors whose operands have values (Tensor::Leaf) when a value is
+// requested. All operations recorded since become one program, and graphs of the same form share
+// it.
 //
 //   EagerRuntime runtime(device);
 //   const Tensor x = Tensor::Leaf(value);
@@ -29,9 +29,10 @@ namespace tartan::api {
 class LoadedPrograms;
 
 struct EagerOptions {
-  // Programs that are kept; the least recently used goes.
+  // Maximum number of cached programs; the least recently used is dropped.
   size_t max_programs = 4096;
-  // As SessionOptions: little work is the host's, and programs that run often become exact.
+  // As in SessionOptions: the host computes small programs, and frequent programs get exact
+  // kernels.
   double host_ms = 25;
   int exact_after_runs = 8;
   double exact_lost_share = 1;
@@ -43,13 +44,12 @@ class EagerRuntime final {
   explicit EagerRuntime(std::shared_ptr<const Device> device, EagerOptions options = {});
   ~EagerRuntime();
 
-  // Their values, in order. FailedPrecondition where one depends on a placeholder that is no leaf,
-  // naming it; OutOfRange for an index out of range, naming its node. Adds to `statistics`, which
-  // may be null.
+  // Returns the values in order. FailedPrecondition naming a placeholder that is not a leaf;
+  // OutOfRange naming the node of an index out of range. Adds to `statistics`, which may be null.
   absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const Tensor> tensors,
                                                    RunStatistics* statistics = nullptr);
 
-  // What `call` gives for such operands, as leaves.
+  // Runs `call` on the operands and returns its results as leaves.
   absl::StatusOr<std::vector<Tensor>> Run(const Call& call, absl::Span<const Tensor> operands);
 
   const std::shared_ptr<const Device>& device() const { return device_; }
@@ -62,16 +62,17 @@ class EagerRuntime final {
                                   RunStatistics* statistics);
 
   const std::shared_ptr<const Device> device_;
-  const std::shared_ptr<const Device> compiling_;  // the same, with ready kernels
+  // the same device, with ready (dynamic-shape) kernels
+  const std::shared_ptr<const Device> compiling_;
   const EagerOptions options_;
   const std::unique_ptr<LoadedPrograms> loaded_;
   std::mutex mutex_;
-  std::list<ProgramPtr> programs_;  // guarded by mutex_, the most recently used first
+  std::list<ProgramPtr> programs_;  // guarded by mutex_; the most recently used first
   std::unordered_map<std::string, std::list<ProgramPtr>::iterator> by_key_;  // guarded by mutex_
 };
 
-// Resolves the breaks of a graph that is imported while its operands have values: by computing what
-// decides it.
+// Resolves graph breaks of an import whose operands have values, by computing the values that
+// decide the graph.
 class EagerResolver final : public Resolver {
  public:
   explicit EagerResolver(EagerRuntime& runtime) : runtime_(runtime) {}

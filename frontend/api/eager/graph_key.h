@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells graphs of lazy tensors apart whose programs differ. Internal to frontend/api.
+// A key for graphs of lazy tensors: graphs with equal keys have the same program. Internal to
+// frontend/api.
 #pragma once
 
 #include <memory>
@@ -12,12 +13,12 @@
 namespace tartan::api {
 
 struct GraphKey {
-  // Equal for graphs that are computed by the same program: the same functions applied in the same
-  // way to placeholders of the same shapes and to the same constants.
+  // Equal for graphs with the same functions applied in the same way to placeholders of the same
+  // shapes and to the same constants.
   std::string key;
-  // The placeholders that the graph depends on, in an order that equal keys share.
+  // The graph's placeholders, in an order that is the same for equal keys.
   std::vector<Tensor> placeholders;
-  // What the key tells by its address: whoever keeps the key keeps these.
+  // Objects that the key identifies by address. The owner of the key must keep them alive.
   std::vector<std::shared_ptr<const lang::Function>> functions;
   std::vector<HostTensor> constants;
 };

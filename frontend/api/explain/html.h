@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of HTML that need nothing beside them, and parts of them that a notebook shows.
+// Self-contained HTML pages, and parts of them that a notebook shows.
 #pragma once
 
 #include <string>
@@ -9,19 +9,18 @@
 
 namespace tartan::api {
 
-// As text between tags and in quoted attributes.
+// Escapes text for use between tags and in quoted attributes.
 std::string Escaped(absl::string_view text);
 
 struct HtmlCell {
   std::string html;
-  // What a column of numbers is sorted by, where the text is a number with its unit; below 0: the
-  // text.
+  // Sort key of a number with its unit; below 0: sort by the text.
   double value = -1;
 };
-// A number that is not known, "–", sorts after all others.
+// A cell with a number. Unknown numbers ("–") sort last.
 HtmlCell NumberCell(double value, std::string text);
 
-// A table whose columns are sorted by a click on their heads. Columns from `first_number` on hold
+// A table whose columns sort by a click on their heads. Columns from `first_number` on contain
 // numbers.
 class HtmlTable {
  public:
@@ -35,9 +34,9 @@ class HtmlTable {
   std::string rows_;
 };
 
-// A part with its style and its script, which touch nothing around it.
+// A fragment with its own style and script, which affect nothing else on the page.
 std::string HtmlPart(absl::string_view body);
-// A whole page of the same.
+// A whole page with `body`.
 std::string HtmlPage(absl::string_view title, absl::string_view body);
 
 }  // namespace tartan::api

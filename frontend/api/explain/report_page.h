@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of programs as HTML.
+// Renders program reports as HTML.
 #pragma once
 
 #include <string>
@@ -9,13 +9,12 @@
 
 namespace tartan::api {
 
-// A table of the kernels, those that take longest first where that is known, each with its plan and
-// its text.
+// A table of the kernels with plans and sources, sorted by time if it is known, longest first.
 std::string KernelsHtml(const ProgramReport& report);
-// Where values lie during a run: a drawing, and a table of them.
+// The memory layout during a run: a drawing and a table of the buffers.
 std::string MemoryHtml(const ProgramReport& report);
 
-// All of it under a head for each program: what HtmlPart and HtmlPage take.
+// All parts, under one heading per program; the body for HtmlPart or HtmlPage.
 std::string ReportsHtml(absl::Span<const ProgramReport> reports);
 
 }  // namespace tartan::api

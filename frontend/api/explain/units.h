@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers with their units, for people.
+// Formats numbers with units for people.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixed precision: what applications give each other is rounded to 16 bits, what they compute is
-// not. Gradients taken afterwards are rounded at the same places, by the chain rule.
+// Mixed precision: results passed between applications are rounded to 16 bits; each application
+// computes in float32. Gradients taken afterwards are rounded at the same places, by the chain
+// rule.
 #pragma once
 
 #include <vector>
@@ -11,19 +12,20 @@
 
 namespace tartan::api {
 
-// `tensor`, of float32 or a 16-bit float, with its elements rounded to numbers that `type`
-// (kFloat16 or kBFloat16) has; of its own type.
+// Returns `tensor`, of float32 or a 16-bit float, with each element rounded to a value of `type`
+// (kFloat16 or kBFloat16). The result has the tensor's own type.
 absl::StatusOr<Tensor> Rounded(const Tensor& tensor, DataType type);
 
-// The same tensors, computed from placeholders and from `given` with results rounded on the way:
-// float values lie in memory as `type` then, and are added up in float32. Not rounded are
-// - `given` and what they are made of, placeholders and what depends on none, float64, and values
-// of one element;
-// - results that are reductions of what they are made of (means, variances, sums of squares), that
-//   end in a root, a power, an exponential or a logarithm, or are squares;
-// - elementwise work on those, up to the next product of matrices or convolution, or operation that
-//   reduces and gives as many elements as it takes (softmax, a normalisation): within it all is
-//   float32, and what it gives is rounded.
+// Returns the same tensors, computed from placeholders and `given`, with intermediate results
+// rounded. Float values are then stored in memory as `type` and accumulated in float32. Not rounded
+// are:
+// - `given` and their inputs, placeholders, tensors that depend on no placeholder, float64, and
+//   one-element tensors;
+// - results of reductions (means, variances, sums of squares), of roots, powers, exponentials and
+//   logarithms, and squares;
+// - elementwise work on these, up to the next matmul, convolution, or operation that reduces but
+//   keeps the number of elements (softmax, a normalisation). Such an operation computes in float32
+//   and its result is rounded.
 absl::StatusOr<std::vector<Tensor>> RoundResults(absl::Span<const Tensor> tensors, DataType type,
                                                  absl::Span<const Tensor> given = {});
 

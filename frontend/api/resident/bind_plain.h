@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds a model that is to run as one program on tensors of numbers. Internal to frontend/api.
+// Binds a model that runs as one program on plain tensors. Internal to frontend/api.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace tartan::api {
 
-// `values`: of inputs that are known, else null. Those that decide the graph, where they are few
-// numbers, are marked in `by_value` and bound with their values. Nothing where other values decide
-// the graph, or an output is no tensor of numbers.
+// `values` has the known input values, null for others. Inputs with few elements that decide the
+// graph are marked in `by_value` and bound with their values. Returns nullopt if other values
+// decide the graph, or an output is not a plain tensor.
 absl::StatusOr<std::optional<BoundGraph>> BindPlain(const Model& model,
                                                     std::vector<InputBinding> bindings,
                                                     absl::Span<const HostTensor* const> values,
                                                     std::vector<bool>* by_value);
 
-// InvalidArgument where memory of that type and sizes is not what `spec` declares.
+// InvalidArgument if memory of that type and shape does not match `spec`.
 absl::Status CheckMemory(const TensorSpec& spec, const TensorShape& memory);
 
 }  // namespace tartan::api

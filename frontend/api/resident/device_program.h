@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose state stays on the device from run to run and changes in place: a training step,
+// A program whose state stays on the device between runs and is updated in place: a training step,
 // a decoder with its cache.
 //
 //   // p, v, x: placeholders; next_p, next_v, loss: lazy tensors computed from them
@@ -32,31 +32,31 @@ namespace tartan::api {
 
 struct ProgramState {
   Tensor input;  // a placeholder
-  Tensor next;   // of its type and sizes; undefined: it is only read
+  Tensor next;   // of the same type and sizes; undefined: the state is read-only
 };
 
 struct ProgramMemory {
-  int64_t states = 0;     // bytes of what it is bound to
-  int64_t constants = 0;  // and what is computed from them alone
-  int64_t scratch = 0;    // inputs, outputs and values on the way, which share memory
-  // Of scratch, where most is needed.
+  int64_t states = 0;     // bytes of the bound states
+  int64_t constants = 0;  // constants and values computed from constants only
+  int64_t scratch = 0;    // inputs, outputs and intermediate values, which share memory
+  // Parts of `scratch` at its peak.
   int64_t inputs = 0;
-  int64_t kept = 0;  // made on the way to a state's next value, and read once that is known
-  int64_t peak = 0;  // the most that is there at a time, states and constants with it
-  compiler::RecomputedSteps recomputed = {};  // for a memory budget
+  int64_t kept = 0;  // intermediate values that are read again after a state's next value is known
+  int64_t peak = 0;  // maximum at any time, including states and constants
+  compiler::RecomputedSteps recomputed = {};  // recomputed to meet a memory budget
 };
 
-// Memory that several programs use in turns, for what is there during a run alone.
+// Scratch memory that several programs use alternately.
 struct SharedScratch {
   std::vector<hal::BufferPtr> pieces;
 
   int64_t bytes() const;
 };
 
-// Outputs of a run that has been started. Thread-safe.
+// Outputs of a started run. Thread-safe.
 class ComingOutputs {
  public:
-  // Waits for the run and those before it. A failure of theirs is reported here.
+  // Waits for the run and all earlier runs, and reports their failures.
   absl::StatusOr<std::vector<HostTensor>> Wait() const;
 
  private:
@@ -67,21 +67,23 @@ class ComingOutputs {
 
 enum class CompileWhere {
   kHere,
-  kApart,    // beside runs, in processes of their own (tiers/compile_apart.h) where there is room
-  kNowhere,  // what is compiled already is taken; NotFound where it is not
+  // in separate processes (tiers/compile_apart.h), concurrently with runs, if there is memory for
+  // them
+  kApart,
+  kNowhere,  // only programs compiled already; NotFound otherwise
 };
 
-// On a device in float64 (Device::InFloat64) float states and outputs are float64; inputs are as
-// declared, or float64 already.
+// Compiled once for its sizes, then replayed. Used by one thread at a time.
 //
-// Compiled once for its sizes, and replayed. Used by one thread at a time. Indices and labels that
-// are out of range are found where they are inputs, or follow from them by little arithmetic.
+// On a device in float64 (Device::InFloat64), float states and outputs are float64; float inputs
+// may be. Indices and labels out of range are detected only in inputs and in values that little
+// arithmetic computes from inputs.
 class DeviceProgram {
  public:
-  // `inputs` are placeholders whose values each run is given; with the states they are all that
-  // `outputs` and the next states depend on. Kernels are those of the device's tier.
-  // InvalidArgument for what is no placeholder, and for a next state of another type or other
-  // sizes. Programs with the same `pool`, which may be null, have constants in common.
+  // `inputs` are placeholders that get a value in each run. Together with the states they are all
+  // that `outputs` and the next states depend on. Kernels have the device's tier. Programs with the
+  // same `pool`, which may be null, share constants. InvalidArgument if an input is no placeholder,
+  // or a next state has another type or shape.
   static absl::StatusOr<std::unique_ptr<DeviceProgram>> Create(
       std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
       std::vector<ProgramState> states, std::vector<Tensor> outputs, absl::string_view name,
@@ -89,49 +91,50 @@ class DeviceProgram {
       evaluator::ResidentPool* pool = nullptr);
   ~DeviceProgram();
 
-  // Compiles what Create makes of the same, as `where` says.
+  // Compiles the program that Create would make, as `where` says.
   static absl::Status Compile(std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
                               std::vector<ProgramState> states, std::vector<Tensor> outputs,
                               absl::string_view name, CompileWhere where);
 
-  // What Create makes of the same, for people to read: no kernel is built, nothing can be run.
+  // Returns the program that Create would make, for people to read. No kernel is built and nothing
+  // can be run.
   static absl::StatusOr<evaluator::PlannedProgram> Plan(const Device& device,
                                                         std::vector<Tensor> inputs,
                                                         std::vector<ProgramState> states,
                                                         std::vector<Tensor> outputs,
                                                         absl::string_view name);
 
-  // The states in their order. InvalidArgument for a tensor of another type or other sizes. Several
-  // programs may be bound to the same tensors: their runs change them in the order of Start. With
-  // `scratch`, outputs are to be read before a run of another program that has it is started; where
-  // it is too small, it grows for those that are bound from then on.
+  // Binds the states, in order. InvalidArgument for a tensor of another type or shape. Several
+  // programs may share tensors: their runs change them in the order of Start.
+  //
+  // With `scratch`, read the outputs before starting another program with the same scratch. If
+  // `scratch` is too small, it grows for programs bound later.
   absl::Status Bind(std::vector<DeviceTensor> states, SharedScratch* scratch = nullptr);
 
-  // Waits for all runs, and gives back the memory that is there during a run alone: Bind comes
-  // next.
+  // Waits for all runs and frees the memory used only during a run. Bind must follow.
   absl::Status Unbind();
 
-  // Puts one run into the device's queue, and returns. OutOfRange for an index or label that is out
-  // of range: nothing is run then. FailedPrecondition before Bind.
+  // Enqueues one run and returns. OutOfRange, without a run, for an index or label out of range.
+  // FailedPrecondition before Bind.
   absl::Status Start(absl::Span<const HostTensor> inputs);
-  // One run, kernel by kernel; waits for all runs before it, and for it.
+  // Runs once, kernel by kernel, after all earlier runs; waits for the end.
   absl::StatusOr<std::vector<KernelProfile>> Profile(absl::Span<const HostTensor> inputs);
-  // The outputs of the last run, which may be under way: nothing is waited for unless many runs
-  // are. Later runs do not change them.
+  // The outputs of the last run, which may still be active. Does not wait unless many runs are
+  // queued. Later runs do not change these outputs.
   absl::StatusOr<ComingOutputs> OutputsLater();
-  // Waits for all runs, and gives the outputs of the last one. Their failures are reported here.
+  // Waits for all runs and returns the outputs of the last one. Reports their failures.
   absl::StatusOr<std::vector<HostTensor>> Outputs();
   // Waits for all runs.
   absl::Status Finish();
 
-  // For debugging: does nothing unless ComparesKernels() (tiers/compare_kernels.h) says so. Runs
-  // this program and `ready`, the one that it replaces, from the present states, and gives the
-  // states back the values that they had. Internal where outputs or next states differ.
+  // For debugging: does nothing unless ComparesKernels() (tiers/compare_kernels.h). Runs this
+  // program and `ready`, which it replaces, from the current states, then restores the states.
+  // Internal if outputs or next states differ.
   absl::Status CheckSwap(DeviceProgram& ready, absl::Span<const HostTensor> inputs);
 
-  // `turn`: the position of the state of ProgramMemory::kept; none: nothing counts as kept.
+  // `turn`: index of the state that ProgramMemory::kept refers to; nullopt: `kept` is 0.
   ProgramMemory memory(std::optional<size_t> turn = std::nullopt) const;
-  int64_t kernels() const;  // launched in a run
+  int64_t kernels() const;  // launches per run
   const evaluator::CompiledProgram& compiled() const;
 
  private:

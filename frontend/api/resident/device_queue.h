@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of everything that reads or writes device tensors. Internal to frontend/api.
+// The queue that orders all reads and writes of device tensors. Internal to frontend/api.
 #pragma once
 
 #include <deque>
@@ -15,29 +15,29 @@
 
 namespace tartan::api {
 
-// One for each device that was opened. Thread-safe: what one thread puts in is not divided.
+// One queue per opened device. Thread-safe: the commands of one Enqueue stay together.
 class DeviceQueue {
  public:
   explicit DeviceQueue(hal::DevicePtr device) : device_(std::move(device)) {}
 
-  // Calls `work` with the queue. `kept`, which that may read later, lives until the queue is
-  // finished. A failure leaves what was put in before.
+  // Calls `work` with the queue. `kept` has memory that the commands read later; it lives until
+  // they have finished. After a failure, the commands enqueued before it remain.
   absl::Status Enqueue(const std::function<absl::Status(hal::Queue& queue)>& work,
                        std::vector<HostTensor> kept = {});
-  // Starts what was put in, and gives a point behind it. Where many points have not been reached,
-  // waits for the first: work cannot be put in without end.
+  // Starts the enqueued commands and returns an event after them. If too many events are pending,
+  // waits for the first, so that the queue stays bounded.
   absl::StatusOr<hal::EventPtr> Mark();
-  // Waits for everything that was put in; the first failure since the last Finish.
+  // Waits for all commands. Returns the first failure since the last Finish.
   absl::Status Finish();
 
  private:
   const hal::DevicePtr device_;
   std::mutex mutex_;
-  // Guarded by mutex_, and outlive the queue: what is kept for work since the last point, and for
-  // work before each point that may not have been reached.
+  // Guarded by mutex_; these outlive the queue. `kept_`: memory for commands since the last event.
+  // `points_`: memory for commands before each pending event.
   std::vector<HostTensor> kept_;
   std::deque<std::pair<hal::EventPtr, std::vector<HostTensor>>> points_;
-  std::unique_ptr<hal::Queue> queue_;  // guarded by mutex_; made when it is first needed
+  std::unique_ptr<hal::Queue> queue_;  // guarded by mutex_; created on first use
 };
 
 }  // namespace tartan::api

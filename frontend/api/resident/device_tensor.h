@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that stay on a device: parameters and optimiser state in training, the cache of a decoder,
-// batches that are used again. Device programs (device_program.h) read them and write them in
-// place.
+// Tensors in device memory: parameters and optimiser state in training, the cache of a decoder,
+// reused batches. Device programs (device_program.h) read them and update them in place.
 //
 //   TARTAN_ASSIGN_OR_RETURN(const auto weights, DeviceTensor::FromHost(*device, w));
 //   TARTAN_ASSIGN_OR_RETURN(const HostTensor now, weights.ToHost());
@@ -16,24 +15,23 @@
 
 namespace tartan::api {
 
-// A handle: copies refer to the same memory, which lives as long as one of them. Thread-safe; what
-// is asked of it happens in the order of the calls, after the runs that were started before.
+// A handle: copies share the same memory, which lives as long as one of them. Thread-safe;
+// operations execute in call order, after all runs started earlier.
 class DeviceTensor {
  public:
   DeviceTensor() = default;  // refers to nothing
 
-  // Memory for a tensor of a type and sizes, with these values. ResourceExhausted where there is no
-  // room for it.
+  // Allocates a tensor with these values, or zeros. ResourceExhausted if there is not enough
+  // memory.
   static absl::StatusOr<DeviceTensor> FromHost(const Device& device, const HostTensor& value);
   static absl::StatusOr<DeviceTensor> Zeros(const Device& device, const TensorShape& shape);
 
   bool defined() const { return memory_ != nullptr; }
   const TensorShape& shape() const;
 
-  // A copy of the values, once all runs that were started before are done; a failure of theirs is
-  // reported here.
+  // Copies the values to the host after all earlier runs, and reports their failures.
   absl::StatusOr<HostTensor> ToHost() const;
-  // Other values, of the same type and sizes: InvalidArgument for others, naming both.
+  // Overwrites the values. InvalidArgument, naming both, if type or shape differs.
   absl::Status Assign(const HostTensor& value);
 
   // --- For this folder.

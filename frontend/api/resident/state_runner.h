@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a model with states. Internal to frontend/api: see state_session.h for what it does.
+// Runs a model with states; the implementation of state_session.h. Internal to frontend/api.
 #pragma once
 
 #include <list>
@@ -18,28 +18,28 @@ namespace tartan::api {
 struct StateRunner {
   static constexpr size_t kNone = SIZE_MAX;
 
-  // Or memory of the caller's, of an input or an output alone: the other is kNone.
+  // A state, or memory of the caller for one input or output; the other index is then kNone.
   struct State {
     size_t output = kNone;
     size_t input = kNone;
-    std::optional<HostTensor> host;  // where it is newer than `device`, or there is none
+    std::optional<HostTensor> host;  // set if it is newer than `device`, or `device` is unset
     DeviceTensor device;
-    std::vector<int64_t> first_sizes = {};  // where it began with zeros
+    std::vector<int64_t> first_sizes = {};  // shape when it began with zeros
 
     bool is_callers() const { return input == kNone || output == kNone; }
   };
-  // A model bound to sizes; null where it cannot run with states on the device.
+  // A model bound to sizes; `program` is null if it cannot run with states on the device.
   struct Bound {
     std::string key;
     std::unique_ptr<StepProgram> program;
-    std::vector<size_t> fed;  // of all inputs, those it is given
-    bool is_bound = false;    // to the states' memory as it is now
+    std::vector<size_t> fed;  // indices of the inputs that the program is given
+    bool is_bound = false;    // to the current memory of the states
   };
 
   std::shared_ptr<const Model> model;
   std::shared_ptr<Device> device;
   SessionOptions options;
-  std::unique_ptr<Session> session;  // for what cannot stay on the device
+  std::unique_ptr<Session> session;  // for runs that cannot keep states on the device
   std::vector<State> states;
   std::vector<bool> is_state_input, is_state_output;
   std::vector<TensorSpec> inputs, outputs;
@@ -47,7 +47,7 @@ struct StateRunner {
   std::list<Bound> bound;  // the most recently used first
   bool stays = false;
 
-  using Values = std::vector<const HostTensor*>;  // of all inputs; null for what is left out
+  using Values = std::vector<const HostTensor*>;  // one per input; null if left out
 
   absl::Status Pair(const std::vector<StatePair>& pairs);
   void ListFree();
@@ -57,7 +57,7 @@ struct StateRunner {
   TensorShape ShapeOf(const State& state) const {
     return state.host ? state.host->shape() : state.device.shape();
   }
-  // Null where the input is no state.
+  // Null if the input is not a state.
   State* Find(absl::string_view past) {
     for (State& state : states) {
       if (!state.is_callers() && model->inputs()[state.input].name == past) return &state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session whose outputs are fed back as inputs: recurrent states, the cache of a decoder. The
-// caller neither feeds nor reads them.
+// A session that feeds outputs back as inputs: recurrent states, the cache of a decoder. The caller
+// neither feeds nor reads them.
 //
 //   TARTAN_ASSIGN_OR_RETURN(const auto session,
 //       StateSession::Create(model, device, {{"h_out", "h_in"}, {"c_out", "c_in"}}));
@@ -20,48 +20,47 @@
 
 namespace tartan::api {
 
-// Where a state has the same sizes before and after a run, it stays on the device and is written in
-// place; states of a model whose sizes change, or whose graph depends on values computed on the
-// way, go through the host. Used by one thread at a time. Numbers out of range are looked for as in
-// DeviceProgram where states stay on the device, as in Session elsewhere.
+// States whose shapes do not change stay on the device and are updated in place. If shapes change,
+// or the graph depends on computed values, states are copied through the host. Used by one thread
+// at a time. Values out of range are detected as in DeviceProgram if states stay on the device,
+// otherwise as in Session.
 class StateSession {
  public:
-  // The errors of FindStates.
+  // Errors as from FindStates.
   static absl::StatusOr<std::unique_ptr<StateSession>> Create(std::shared_ptr<const Model> model,
                                                               std::shared_ptr<Device> device,
                                                               std::vector<StatePair> states,
                                                               SessionOptions options = {});
   ~StateSession();
 
-  // What is left of the model's for the caller.
+  // The model's inputs and outputs that are not states.
   const std::vector<TensorSpec>& inputs() const;
   const std::vector<TensorSpec>& outputs() const;
 
-  // The value of a state, told by the input: that which the next run begins with. A state that was
-  // never set begins with zeros. Sizes that the model leaves open are then those that the run's
-  // inputs have under the same name, 1 for the first size of all and 0 for others: a cache that is
-  // empty.
+  // Sets the value of a state, named by its input, for the next run. A state never set begins with
+  // zeros. Its open dimensions have the size that the run's inputs have under the same name;
+  // otherwise 1 for the first dimension and 0 for others, an empty cache.
   absl::Status Set(const std::string& past, HostTensor value);
-  // FailedPrecondition before it has a value.
+  // FailedPrecondition if the state has no value yet.
   absl::StatusOr<HostTensor> Get(const std::string& past) const;
-  // The sizes it had when it began with zeros; none where it was set, or has not begun.
+  // The shape with which the state began as zeros; empty if it was set or has not begun.
   std::vector<int64_t> FirstSizes(const std::string& past) const;
-  // Memory of the caller's for an input or an output that is no state, which each run reads or
-  // writes: it is neither given nor among the results from then on. Binding it anew exchanges the
-  // memory. InvalidArgument for a name that is not there and memory that is not what the model
-  // declares; Run says so where an output has other sizes.
+  // Binds memory of the caller to an input or output that is not a state; each run reads or writes
+  // it. The input or output is then no longer passed to or returned by Run. A second call replaces
+  // the memory. InvalidArgument for an unknown name and for memory that does not match the
+  // declaration. Run reports an output of another shape.
   absl::Status Bind(const std::string& name, DeviceTensor memory);
-  // As if no state had ever been set.
+  // Resets all states to unset.
   void Reset();
 
-  // As Session::Run, for inputs() and outputs(). Bad inputs leave states as they are, a failure of
-  // the device leaves them as Reset does.
+  // Like Session::Run, for inputs() and outputs(). Invalid inputs leave the states unchanged; a
+  // device failure resets them.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               RunStatistics* statistics = nullptr,
                                               std::vector<KernelProfile>* profile = nullptr);
-  // Whether the last run's states were on the device alone.
+  // Whether the states of the last run were on the device only.
   bool stays() const;
-  // As Session::WaitForExact.
+  // Like Session::WaitForExact.
   absl::Status WaitForExact();
 
  private:

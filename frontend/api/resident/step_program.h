@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device program that begins with kernels that are soon compiled, and goes on with exact ones
-// once the background has made them. Internal to frontend/api.
+// A device program that starts with ready (dynamic-shape) kernels and switches to exact
+// (shape-specialised) ones once the background has compiled them. Internal to frontend/api.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace tartan::api {
 
-// What one is made of.
+// Arguments of StepProgram::Create.
 struct StepSource {
   std::shared_ptr<const Device> device;
   std::vector<Tensor> inputs;
@@ -35,16 +35,16 @@ class StepProgram {
   ~StepProgram();
 
   absl::Status Bind(std::vector<DeviceTensor> states);
-  // One run; returns the outputs. `profile` may be null.
+  // Runs once and returns the outputs. `profile` may be null.
   absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> inputs,
                                               RunStatistics* statistics,
                                               std::vector<KernelProfile>* profile);
-  // Returns once it has exact kernels, or why it has none.
+  // Waits until exact kernels are in use; returns the failure if they cannot be made.
   absl::Status MakeExact();
   ProgramMemory memory() const { return program_->memory(); }
 
  private:
-  struct Coming;  // what the background makes
+  struct Coming;  // result of the background compilation
   StepProgram(std::shared_ptr<const StepSource> source, std::unique_ptr<DeviceProgram> program,
               bool is_ready);
   void AskForExact();
@@ -59,8 +59,8 @@ class StepProgram {
   std::shared_ptr<Coming> coming_;
 };
 
-// Has the background compile the exact kernels of what `make` gives into the disk cache, and then
-// calls `then`. A failure is not told.
+// Compiles the exact kernels of the source that `make` returns, in the background, into the disk
+// cache. Then calls `then`. Failures are not reported.
 void CompileExactLater(std::function<absl::StatusOr<StepSource>()> make,
                        std::function<void()> then);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process that compiles for another one does (compiler_process.h).
+// Serves a compile request in a compiler process (compiler_process.h).
 #pragma once
 
 #include <functional>
@@ -9,9 +9,8 @@
 
 namespace tartan::api {
 
-// Loads the compiler of a device (hal::DeviceInfo::index), and does what the proto::CompileRequest
-// says that `read` then returns. Unimplemented where it is none that is known here, or none for
-// that device.
+// Loads the compiler of a device (hal::DeviceInfo::index), then executes the proto::CompileRequest
+// that `read` returns. Unimplemented if the request is unknown here or meant for another device.
 absl::Status AnswerCompileRequest(int device, const std::function<std::string()>& read);
 
 }  // namespace tartan::api

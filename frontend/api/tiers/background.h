@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that nobody waits for: one thread of the process, of low priority, does one task after the
-// other in idle time (idle_time.h). Internal to frontend/api.
+// Background work: one low-priority thread per process runs tasks one after the other in idle time
+// (idle_time.h). Internal to frontend/api.
 #pragma once
 
 #include <condition_variable>
@@ -16,25 +16,24 @@ namespace tartan::api {
 // Thread-safe.
 class Background {
  public:
-  // A task calls it often, where nothing is locked; it waits for idle time. False: the process
-  // ends, and so must the task.
+  // A task must call it often, without holding locks; it blocks until there is idle time. Returns
+  // false if the process is ending, and then the task must return.
   using GoOn = std::function<bool()>;
   struct Task {
-    // The greatest of those waiting is next; negative: nobody wants it any more.
+    // The waiting task with the maximum urgency runs next; negative: the task is no longer wanted.
     std::function<double()> urgency;
     std::function<void(const GoOn& go_on)> run;
   };
 
-  // That of the process. Its thread begins with the first task. When the process exits, that waits
-  // for the task under way to ask whether to go on: drivers must not be unloaded while they
-  // compile.
+  // The instance of this process. The first task starts its thread. Process exit waits until the
+  // running task calls GoOn, because drivers must not be unloaded during a compilation.
   static Background& OfProcess();
 
-  // False where the process ends or has no thread left: the task is not taken.
+  // Returns false, without taking the task, if the process is ending or no thread can be started.
   bool Add(Task task);
 
-  // As long as one lives, tasks wait where they ask whether to go on, and the background's
-  // processes are stopped, so that what somebody waits for is done first.
+  // While a Pause lives, tasks block in GoOn and background processes are stopped, so that work
+  // that somebody waits for gets the processors.
   using Pause = IdleTime::Hold;
 
  private:
@@ -42,16 +41,17 @@ class Background {
 
   Background() = default;
   void Work();
-  bool GoesOn();  // what tasks are given as `go_on`
-  // Waits for idle time, with the mutex held before and after it. False where the process ends.
+  bool GoesOn();  // passed to tasks as `go_on`
+  // Waits for idle time; the mutex is held before and after. Returns false if the process is
+  // ending.
   bool AwaitTurn(std::unique_lock<std::mutex>* lock);
   void End();
-  // The most urgent task; an empty one where there is none. With the mutex held.
+  // Removes and returns the most urgent task; empty if there is none. Requires the mutex.
   Task TakeNext();
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Task> tasks_;  // guarded by mutex_, as all below
+  std::vector<Task> tasks_;  // guarded by mutex_, as all members below
   bool ends_ = false;
   std::thread thread_;
 };

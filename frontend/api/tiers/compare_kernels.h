@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Debugging aid: compares what exact (shape-specialised) kernels compute with what ready
-// (dynamic-shape) ones compute from the same inputs.
+// Debugging aid: compares the results of exact (shape-specialised) kernels with those of ready
+// (dynamic-shape) kernels for the same inputs.
 #pragma once
 
 #include "absl/status/status.h"
@@ -10,19 +10,21 @@
 
 namespace tartan::api {
 
-// Whether TARTAN_CHECK_SWAP=1 is in the environment: the first run with exact kernels is then
-// repeated with the ready ones that they replaced, and fails where the results differ.
+// True if TARTAN_CHECK_SWAP=1 is in the environment. The first run with exact kernels is then
+// repeated with the ready kernels that they replaced, and fails if the results differ.
 bool ComparesKernels();
 
-// How much results may differ, as a share of the greatest magnitude of an output: sums are added in
-// another order, or from factors of 16 bits.
+// Tolerances, as a share of the maximum magnitude of an output.
+// - kSumTolerance: float32 sums in another order; empirical.
+// - kRoundedTolerance: sums of 16-bit factors; empirical.
 inline constexpr double kSumTolerance = 1e-2;
 inline constexpr double kRoundedTolerance = 1e-1;
 double SwapTolerance(const Device& device);
 
-// Internal, naming the output, the element and both values, where a float differs by more than
-// `tolerance` times the greatest magnitude of its output, or is NaN or infinite in one alone, and
-// where more than one in a hundred integers or bools differ.
+// Returns Internal, naming the output, the element and both values, in these cases:
+// - a float differs by more than `tolerance` times the maximum magnitude of its output;
+// - a float is NaN or infinite in only one result;
+// - more than 1 % of the integers or bools of an output differ.
 absl::Status CompareKernels(absl::Span<const HostTensor> ready, absl::Span<const HostTensor> exact,
                             double tolerance = kSumTolerance);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a program's kernels in idle time (idle_time.h): in processes of their own; with
-// few processors one after the other.
+// Compiles a program's kernels in separate processes in idle time (idle_time.h); one after the
+// other on machines with few processors.
 #pragma once
 
 #include "absl/status/status.h"
@@ -10,9 +10,9 @@
 
 namespace tartan::api {
 
-// Into the disk cache, from which Device::Compile takes them. Does nothing where there is no
-// program that compiles, or no disk cache: what is not there is compiled by who needs it. Cancelled
-// as soon as `go_on` says so; otherwise the first failure of a process.
+// Compiles kernels into the disk cache, where Device::Compile finds them. Does nothing without a
+// compiler executable or a disk cache; the kernels are then compiled where they are needed. Returns
+// Cancelled as soon as `go_on` returns false, otherwise the first failure of a process.
 absl::Status CompileApart(const Device& device, const proto::Program& program,
                           const Background::GoOn& go_on);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles kernels in a process of its own: a driver's compiler that crashes takes no run with it,
-// and holds no lock that runs need.
+// Compiles kernels in a separate process: a crash of the driver's compiler ends no run, and its
+// locks block none.
 #pragma once
 
 #include <sys/types.h>
@@ -16,30 +16,31 @@
 
 namespace tartan::api {
 
-// The command of `tartan`. Its argument is a device's index; it reads a request from stdin as soon
-// as the pipe at kAwaitedFile has ended.
+// Command of `tartan` for a compiler process. Its argument is a device index. It reads a request
+// from stdin as soon as the pipe at file descriptor kAwaitedFile is closed.
 inline constexpr absl::string_view kCompileCommand = "compile-kernels";
 inline constexpr int kAwaitedFile = 3;
-// The exit codes of that command that tell more than that it failed.
+// Exit codes of that command with a specific meaning.
 inline constexpr int kCompileDone = 0;
-inline constexpr int kCompileRefused = 2;  // it does not know such requests, or has no such device
+inline constexpr int kCompileRefused = 2;  // unknown kind of request or unknown device
 
-// The program that does it, a `tartan` of this version: $TARTAN_COMPILER, which `tartan` sets to
-// itself; empty where there is none.
+// The executable of the compiler process, a `tartan` of this version: $TARTAN_COMPILER, which
+// `tartan` sets to itself. Empty if there is none.
 std::string CompilerProgram();
 
 class CompilerProcess {
  public:
   // Starts `program`, which loads the compiler of a device (hal::DeviceInfo::index) while it waits
-  // for a request; null where it cannot be started. It ends with the thread that starts it.
-  // `is_idle`: it has the lowest priority that there is.
+  // for a request. Returns null if it cannot be started. The process ends with the thread that
+  // starts it. `is_idle` gives it the lowest priority.
   static std::unique_ptr<CompilerProcess> Start(const std::string& program, int device,
                                                 bool is_idle = false);
-  // Ends the process where it is not done.
+  // Kills the process if it is still running.
   ~CompilerProcess();
 
-  // Has it compile what a request says into the disk cache; once. Unimplemented where it refuses;
-  // Cancelled, with the process killed, as soon as `go_on` says so; Internal where it failed.
+  // Sends a request, at most once; the process compiles it into the disk cache. Returns
+  // Unimplemented if the process refuses, Internal if it fails, and Cancelled, after killing it, as
+  // soon as `go_on` returns false.
   absl::Status Compile(absl::string_view request, const Background::GoOn& go_on);
 
   // A file for signals to the process that can reach no other one; negative where there is none.
@@ -50,24 +51,24 @@ class CompilerProcess {
       : process_(process), request_(request), waiting_(waiting) {}
   void Kill();
 
-  pid_t process_;      // -1: it has ended
-  const int request_;  // a file; a pipe would raise SIGPIPE where the reader has died
-  int waiting_;        // the process waits until this is closed
+  pid_t process_;      // -1: the process has ended
+  const int request_;  // a file, because a pipe would raise SIGPIPE if the reader died
+  int waiting_;        // the process waits until this descriptor is closed
 };
 
-// Starts one for this request. Unimplemented where there is none to start, or no room for it.
+// Starts a process for this request. Unimplemented if there is no executable or no memory for it.
 absl::Status CompileInProcess(const std::string& program, int device, absl::string_view request,
                               const Background::GoOn& go_on);
 
-// The same in idle time alone: the process is stopped in between. `go_on` must look whether `time`
-// has come, as Background's does. Its priority is the lowest that there is (SCHED_IDLE); where that
-// is not enough to end within `patience`, another process of the thread's priority does the rest.
+// The same in idle time only: the process is stopped in between. `go_on` must check `time`, as
+// Background's does. The process has the lowest priority (SCHED_IDLE). If it does not end within
+// `patience`, a second process with the thread's own priority finishes the work.
 absl::Status CompileInIdleTime(const std::string& program, int device, absl::string_view request,
                                const Background::GoOn& go_on, IdleTime& time,
                                std::chrono::milliseconds patience = std::chrono::seconds(10));
 
-// What such a process does first, before it reads the request from stdin: Start's side of it.
-// Returns when the request is there.
+// The child's side of Start: call it first in the process. Returns when the request can be read
+// from stdin.
 void AwaitRequest();
 
 }  // namespace tartan::api

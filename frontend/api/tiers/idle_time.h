@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides when background work may use the processors that runs want too. Internal to
-// frontend/api.
+// Decides when background work may use processors that runs need too. Internal to frontend/api.
 #pragma once
 
 #include <chrono>
@@ -11,21 +10,22 @@
 
 namespace tartan::api {
 
-// The background works while no run is under way, on machines with few processors. A loop of runs
-// without a pause leaves no such time: the background then has a share of it (kShare), so that
-// kernels arrive all the same. Thread-safe.
+// On machines with few processors, background work proceeds only while no run is active. A loop of
+// runs without pauses leaves no idle time, so background work gets a share of it (kShare), and
+// exact kernels still arrive. Thread-safe.
 class IdleTime {
  public:
   using Duration = std::chrono::nanoseconds;
   using Now = std::function<Duration()>;
 
-  // A machine with more processors has one to spare for the background.
+  // Number of processors up to which background work must wait; more processors leave one to spare.
   static constexpr int kFewProcessors = 2;
-  // A run that begins sooner after another one belongs to the same loop of runs.
+  // Maximum gap between two runs of the same loop, in time; empirical.
   static constexpr Duration kPause = std::chrono::milliseconds(20);
-  // The background works at the beginning of each period of a loop of runs. Runs in that part of a
-  // period take up to half as long again (measured on two processors), so all runs together lose
-  // at most a twelfth.
+  // Background work proceeds at the beginning of each period of a loop of runs. Runs in that part
+  // take up to 50 % longer (measured on two processors), so all runs together lose at most 1/12.
+  // - kPeriod: length of a period.
+  // - kShare: the background's part of a period.
   static constexpr Duration kPeriod = std::chrono::milliseconds(120);
   static constexpr double kShare = 1.0 / 6;
 
@@ -33,8 +33,8 @@ class IdleTime {
   IdleTime(int processors, Now now) : processors_(processors), now_(std::move(now)) {}
   IdleTime(const IdleTime&) = delete;
 
-  // A run is under way as long as one lives. Programs with states (StepProgram) make none: many
-  // short processes of a decoder would otherwise never come to exact kernels.
+  // Marks a run as active for its lifetime. Programs with states (StepProgram) make none: many
+  // short decoder processes would otherwise never get exact kernels.
   class Run {
    public:
     explicit Run(IdleTime& time = OfProcess()) : time_(time) { time_.Begin(&time_.runs_); }
@@ -45,7 +45,8 @@ class IdleTime {
     IdleTime& time_;
   };
 
-  // Somebody waits for a compilation as long as one lives: the background stops, on any machine.
+  // Marks, for its lifetime, that somebody waits for a compilation: background work stops on any
+  // machine.
   class Hold {
    public:
     explicit Hold(IdleTime& time = OfProcess()) : time_(time) { time_.Begin(&time_.holds_); }
@@ -56,13 +57,13 @@ class IdleTime {
     IdleTime& time_;
   };
 
-  // A process of the background, which `set` stops and continues. It goes on at first. `set` is
-  // called with this object's mutex held, by the thread that begins a run too.
+  // A background process that `set` stops and continues; it starts running. `set` is called with
+  // this object's mutex held, also by threads that begin a run.
   class Worker {
    public:
     using Set = std::function<void(bool goes_on)>;
     Worker(IdleTime& time, Set set);
-    ~Worker();  // leaves the process as it is
+    ~Worker();  // leaves the process in its current state
     Worker(const Worker&) = delete;
 
    private:
@@ -72,8 +73,8 @@ class IdleTime {
     bool goes_on_ = true;
   };
 
-  // Returns whether the background may work now, and stops or continues all workers accordingly.
-  // The background calls it every few milliseconds.
+  // Returns whether background work may proceed now, and stops or continues all workers
+  // accordingly. The background calls it every few milliseconds.
   bool MayWork();
 
   bool has_few_processors() const { return processors_ <= kFewProcessors; }
@@ -82,12 +83,12 @@ class IdleTime {
  private:
   void Begin(int* count);
   void End(int* count);
-  bool Update();  // as MayWork, with the mutex held
+  bool Update();  // MayWork; requires the mutex
 
   const int processors_;
   const Now now_;
   std::mutex mutex_;
-  int runs_ = 0;  // guarded by mutex_, as all below
+  int runs_ = 0;  // guarded by mutex_, as all members below
   int holds_ = 0;
   Duration last_end_ = -kPause;
   std::vector<Worker*> workers_;

@@ -13,38 +13,39 @@ class CompiledProgram;
 
 namespace tartan::api {
 
-// A prediction about exact kernels, made before they are compiled.
+// A prediction about exact kernels, made before compiling them.
 struct ExactForecast {
-  double cost_ms = 0;      // by which their compilation delays runs
-  double saved_share = 0;  // of the time of a run
+  double cost_ms = 0;      // delay of runs caused by the compilation
+  double saved_share = 0;  // share of a run's time that exact kernels save
 };
 
-// The delay of runs by each millisecond of a compilation in the background. With few processors a
-// compilation has a sixth of one beside a loop of runs (idle_time.h) and slows those runs by up to
-// a twelfth: half of its own time. With more it takes one of the processors that a CPU device
-// wants; runs of another device wait for none.
+// Delay of runs per millisecond of background compilation. With few processors, a compilation gets
+// 1/6 of one processor during a loop of runs (idle_time.h) and slows those runs by up to 1/12: half
+// of its own time. With more processors, it occupies one of those that a CPU device uses; runs on
+// other devices are not delayed.
 double DelayOfRuns(int processors, bool runs_on_processors);
 
-// `program` has ready (dynamic-shape) kernels, or the host computes it.
+// `program` has ready (dynamic-shape) kernels or is computed by the host.
 ExactForecast ForecastExact(const evaluator::CompiledProgram& program,
                             const hal::DeviceInfo& device);
 
 struct RepaymentRule {
-  int after_runs = 2;  // the minimum number of runs; 0: exact kernels are never compiled
-  // Runs must have lost this share of the predicted cost before. 1 is the ski-rental rule: the user
-  // never pays more than twice what the better choice would have cost. 0: only `after_runs` counts.
+  int after_runs = 2;  // minimum number of runs; 0: exact kernels are never compiled
+  // Share of the predicted cost that runs must have lost before. 1 is the ski-rental rule: the user
+  // never pays more than twice the cost of the better choice. 0: only `after_runs` counts.
   double lost_share = 1;
 };
 
-// Adds up the time that the runs of one program lose by not having exact kernels.
+// Accumulates the time that runs of one program lose for lack of exact kernels.
 class Repayment {
  public:
   Repayment(const RepaymentRule& rule, const ExactForecast& forecast)
       : rule_(rule), forecast_(forecast) {}
 
-  // After a run that took `ms`. True once: now exact kernels are worth their compilation.
+  // Call it after a run that took `ms`. Returns true exactly once, when exact kernels repay their
+  // compilation.
   bool AddRun(double ms);
-  // The time lost by all runs until now.
+  // The time lost by all runs so far.
   double lost_ms() const { return lost_ms_; }
 
  private:

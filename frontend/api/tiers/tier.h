@@ -9,9 +9,9 @@
 namespace tartan::api {
 
 enum class Tier : uint8_t {
-  kAuto,   // exact kernels where they are compiled already, else ready ones until they are
-  kExact,  // those for one shape alone: the quickest to run, compiled before the first run
-  kReady,  // those whose sizes are arguments: soon compiled, and they stay
+  kAuto,   // exact kernels if they are compiled already, otherwise ready ones until they are
+  kExact,  // shape-specialised: the fastest, compiled before the first run
+  kReady,  // dynamic-shape: sizes are arguments; fast to compile, and they stay
 };
 
 constexpr absl::string_view Name(Tier tier) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on a device whose kernels are exchanged for exact ones between two runs. Internal to
-// frontend/api.
+// A program on a device whose ready (dynamic-shape) kernels are replaced by exact
+// (shape-specialised) ones between two runs. Internal to frontend/api.
 #pragma once
 
 #include <atomic>
@@ -24,19 +24,20 @@
 
 namespace tartan::api {
 
-// What the exact programs of a session have in common.
+// Settings shared by the exact programs of a session.
 struct ExactPrograms {
-  std::shared_ptr<const Device> device;  // that compiles exact kernels
+  std::shared_ptr<const Device> device;  // compiles exact kernels
   std::shared_ptr<evaluator::ResidentPool> pool;
   RepaymentRule rule;  // when the exact kernels of a program are requested
-  double host_ms = 0;  // that a run of a program may take the host until then
-  // Called before each is compiled, by whichever thread does it: a failure stands for its own.
+  double host_ms = 0;  // maximum time in ms that the host computes a run until then
+  // Called before each compilation, by the compiling thread; its failure counts as the
+  // compilation's.
   std::function<absl::Status()> before_compile;
   std::atomic<bool> has_told_failure{false};
   bool compares_kernels = ComparesKernels();
 };
 
-// What one is made of.
+// Inputs to the compilation of one exact program.
 struct ExactSource {
   std::shared_ptr<ExactPrograms> common;
   proto::Program program;
@@ -46,15 +47,15 @@ struct ExactSource {
 // Reports to the user, on stderr, why a program keeps its ready kernels.
 void ReportNoExactKernels(const absl::Status& status);
 
-// Thread-safe.
+// A program with its current kernels, and the way to exact ones. Thread-safe.
 class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
  public:
-  // Stays as it is where `exact` is null; it is exact or, as the options of the device were, ready.
-  // `source` is what it was compiled from.
+  // If `exact` is null, the program keeps its kernels, which are exact or, as the device's options
+  // say, ready. `source` is the program before compilation.
   TieredProgram(std::shared_ptr<evaluator::LoadedProgram> loaded, bool is_ready,
                 proto::Program source, std::shared_ptr<const ExactSource> exact = nullptr);
 
-  // A run of the program under way, as long as this lives; the program must live longer.
+  // An active run for its lifetime. The program must outlive it.
   class Running {
    public:
     Running(TieredProgram& program, std::shared_ptr<evaluator::LoadedProgram> loaded)
@@ -71,18 +72,18 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
     const std::shared_ptr<evaluator::LoadedProgram> loaded_;
     const Clock::time_point begin_;
   };
-  // Notes in `statistics` which kernels the run has. Exact ones are requested at the end of the run
-  // by which they repay their compilation.
+  // Records in `statistics` the kind of kernels the run uses. Exact kernels are requested at the
+  // end of the run at which they repay their compilation.
   Running Use(RunStatistics* statistics);
   // For debugging (ComparesKernels): the first run that used exact kernels gets the program with
-  // the ready ones that they replaced; every other run gets null.
+  // the ready kernels they replaced; every other run gets null.
   std::shared_ptr<evaluator::LoadedProgram> TakeReplaced(const evaluator::LoadedProgram& used);
   std::shared_ptr<evaluator::LoadedProgram> loaded() const;
-  bool is_ready() const;  // its kernels now are ready ones, or the host's
+  bool is_ready() const;  // the current kernels are ready ones, or the host's
   const proto::Program& source() const { return source_; }
 
-  // Exchanges the kernels now, in this thread, or waits for the thread that does. What failed once
-  // fails again.
+  // Replaces the kernels now, in this thread, or waits for the thread that is doing it. A failure
+  // is permanent.
   absl::Status MakeExact();
 
  private:
@@ -90,10 +91,10 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   using Making = absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>>;
 
   void EndRun(double ms);
-  // Null where there is nothing to be made, or somebody makes it.
+  // Null if there is nothing to compile or another thread is compiling it.
   std::shared_ptr<const ExactSource> BeginMaking();
   void EndMaking(Making made);
-  // In the background, which holds no program that nobody else does.
+  // Runs in the background, which does not keep the program alive.
   static void MakeInBackground(const std::weak_ptr<TieredProgram>& weak,
                                const Background::GoOn& go_on);
   void AskForExact();
@@ -102,8 +103,8 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   const proto::Program source_;
   mutable std::mutex mutex_;
   std::condition_variable settled_;
-  std::shared_ptr<evaluator::LoadedProgram> loaded_;    // guarded by mutex_, as all below
-  std::shared_ptr<evaluator::LoadedProgram> replaced_;  // to be compared with
+  std::shared_ptr<evaluator::LoadedProgram> loaded_;    // guarded by mutex_, as all members below
+  std::shared_ptr<evaluator::LoadedProgram> replaced_;  // for the comparison
   bool is_ready_;
   Repayment repayment_;
   State state_;
