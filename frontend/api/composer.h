@@ -38,8 +38,7 @@ class Definition {
   // need fails.
   absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const HostTensor> values,
                                                    int64_t* points) const;
-  // From the next evaluation on, 16-bit float outputs are returned as the float32 values before
-  // rounding.
+  // Makes later evaluations return 16-bit float outputs as the float32 values before rounding.
   void WidenOutputs();
 
  private:

@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<Tensor>> Gradient(absl::Span<const SeededTensor> loss
                                              absl::Span<const Tensor> wrt,
                                              const GradientOptions& options = {});
 
-// Of one tensor, whether outputs depend on it with a derivative.
+// The dependency of outputs on one tensor.
 struct GradientPath {
   bool depends = false;  // on any path
   bool exists = false;   // on a path where every operation has a derivative

@@ -13,24 +13,24 @@
 
 namespace tartan::api {
 
-// `node` is an application. `gradients` are the derivatives of a loss by its results; undefined
-// means 0, and at least one is defined. `wanted` selects inputs; one derivative is returned for
-// each, in order. Uses from `options` the ties and the straight-through flag. Values that the
-// application computes are reused, not recomputed.
+// `node` is an application. `gradients` are the derivatives of a loss by its results. Undefined
+// ones are 0; not all are undefined. `wanted` selects inputs; one derivative is returned for each,
+// in order. Uses from `options` the ties and the straight-through flag. Values that the application
+// computes are reused, not recomputed.
 absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorNode>& node,
                                              absl::Span<const Tensor> gradients,
                                              const std::vector<bool>& wanted,
                                              autodiff::GradientOptions options);
 
-// Whether a derivative exists, by input and result of an application.
+// True, by input and result of an application, if the result has a derivative by the input.
 using NodeDerivatives = std::vector<std::vector<bool>>;
 
 // Binds the function to the shapes of its inputs.
 absl::StatusOr<NodeDerivatives> DerivativesOf(const ApplicationNode& application,
                                               const autodiff::GradientOptions& options);
 
-// Whether the function's text has a stop_gradient. If so, a result computed from an input may have
-// no derivative by it.
+// Returns true if the function's text has a stop_gradient. Then a result computed from an input may
+// have no derivative by it.
 bool StopsGradients(const lang::Function& function);
 
 }  // namespace tartan::api

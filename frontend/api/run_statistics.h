@@ -22,8 +22,7 @@ struct RunStatistics {
   int64_t host_programs = 0;  // small programs that the host computes without kernels
   int64_t cache_hits = 0;     // programs found compiled on disk
   int64_t cache_misses = 0;   // programs compiled
-  // Times that memory was exhausted. The session then releases its least recently used programs and
-  // retries.
+  // Times that memory was exhausted. The session then evicts programs in LRU order and retries.
   int64_t memory_shortages = 0;
 };
 

@@ -30,8 +30,8 @@ enum class Winograd : uint8_t;  // tile/plan/select_winograd.h
 namespace tartan::api {
 
 struct SessionOptions {
-  // Maximum number of compiled signatures, and of successors of a point where values decide. The
-  // least recently used is dropped.
+  // Maximum number of compiled signatures, and of successors of a point where values decide; LRU
+  // eviction.
   int max_signatures = 16;
   // If set, indices, lengths and labels out of range at run time (checks/check.h) are clamped or
   // skipped instead of failing the run. No other element is written either way.
@@ -42,8 +42,8 @@ struct SessionOptions {
   // Precision of this model's matmuls on tensor cores, on a CPU, or in integers
   // (Device::WithPrecision). Unset: as the device.
   std::optional<Precision> precision;
-  // With kAuto a signature starts with exact (shape-specialised) kernels if they are on disk or
-  // this process has compiled them, otherwise with ready (dynamic-shape) ones. A device with hooks
+  // kAuto: a signature starts with exact (shape-specialised) kernels if they are on disk or this
+  // process has compiled them, otherwise with ready (dynamic-shape) ones. A device with hooks
   // compiles exact kernels at once.
   Tier tier = Tier::kAuto;
   // Minimum number of runs of a program before kAuto compiles its exact kernels; 0: never. A
@@ -53,8 +53,8 @@ struct SessionOptions {
   // Share of the predicted delay by compilation that runs must have lost before
   // (tiers/repayment.h); 0: only the number of runs counts.
   double exact_lost_share = 1;
-  // With kAuto: maximum time in ms for which the host computes a run of a program without exact
-  // kernels. It does so only if that is faster than compiling ready kernels. 0: never.
+  // Maximum time in ms for which the host computes a run of a program without exact kernels
+  // (kAuto). It does so only if that is faster than compiling ready kernels. 0: never.
   double host_ms = 25;
   // Sessions and programs with the same pool share weights on the device; null: a pool of this
   // session only.
@@ -68,9 +68,9 @@ struct SessionOptions {
 // first run of a new signature compiles it. Other runs with that signature wait; runs with known
 // signatures continue. All signatures share the weights on the device.
 //
-// If device memory is exhausted, the session frees the memory kept for later runs, then the least
-// recently used signatures, and retries. ResourceExhausted if that does not help. Destroying a
-// session does not wait for background compilations.
+// If device memory is exhausted, the session frees the memory kept for later runs, then signatures
+// in LRU order, and retries. ResourceExhausted if that does not help. Destroying a session does not
+// wait for background compilations.
 class Session {
  public:
   static absl::StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,

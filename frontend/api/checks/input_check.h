@@ -28,8 +28,7 @@ class InputCheck {
   absl::Status Run(absl::Span<const HostTensor> values) const;
 
  private:
-  // Whether the inputs' minimum and maximum elements suffice to prove that no value is out of
-  // range.
+  // Returns true if the inputs' minimum and maximum elements prove that no value is out of range.
   bool IsProven(absl::Span<const HostTensor> inputs) const;
 
   std::shared_ptr<const Check> check_;

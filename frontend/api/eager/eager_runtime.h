@@ -29,9 +29,9 @@ namespace tartan::api {
 class LoadedPrograms;
 
 struct EagerOptions {
-  // Maximum number of cached programs; the least recently used is dropped.
+  // Maximum number of cached programs, with LRU eviction.
   size_t max_programs = 4096;
-  // As in SessionOptions: the host computes small programs, and frequent programs get exact
+  // Same as in SessionOptions: the host computes small programs, and frequent programs get exact
   // kernels.
   double host_ms = 25;
   int exact_after_runs = 8;

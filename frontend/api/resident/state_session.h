@@ -58,7 +58,7 @@ class StateSession {
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               RunStatistics* statistics = nullptr,
                                               std::vector<KernelProfile>* profile = nullptr);
-  // Whether the states of the last run were on the device only.
+  // True if the states of the last run were on the device only.
   bool stays() const;
   // Like Session::WaitForExact.
   absl::Status WaitForExact();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Debugging aid: compares the results of exact (shape-specialised) kernels with those of ready
-// (dynamic-shape) kernels for the same inputs.
+// Debugging aid: compares the results of exact (shape-specialised) and ready (dynamic-shape)
+// kernels for the same inputs.
 #pragma once
 
 #include "absl/status/status.h"

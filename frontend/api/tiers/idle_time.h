@@ -10,7 +10,7 @@
 
 namespace tartan::api {
 
-// On machines with few processors, background work proceeds only while no run is active. A loop of
+// Background work on machines with few processors proceeds only while no run is active. A loop of
 // runs without pauses leaves no idle time, so background work gets a share of it (kShare), and
 // exact kernels still arrive. Thread-safe.
 class IdleTime {

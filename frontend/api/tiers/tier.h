@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels a session runs.
+// The kinds of kernels that a session runs.
 #pragma once
 
 #include <cstdint>
