@@ -30,7 +30,7 @@ lang::ExprPtr FloatExpr(double value) {
   return MakeExpr(lang::FloatLiteral{value});
 }
 
-// The value of a scalar, converted to its type; null where a literal cannot say it.
+// The value of a scalar as an expression of its type; null if no Tile constant can express it.
 lang::ExprPtr ScalarExpr(const HostTensor& scalar) {
   const DataType type = scalar.type();
   auto bits = [type] { return MakeExpr(lang::IntLiteral{8 * ByteWidth(type)}); };
@@ -45,7 +45,8 @@ lang::ExprPtr ScalarExpr(const HostTensor& scalar) {
   return MakeCall(IsSignedInteger(type) ? "as_int" : "as_uint", {literal, bits()});
 }
 
-// `value` in another type of floats, and whether that holds all of its elements but for NaN.
+// Returns `value` converted to another float type. Sets `*is_exact` to whether that represents all
+// of its elements exactly, except NaN.
 HostTensor Rounded(const HostTensor& value, DataType type, bool* is_exact) {
   if (value.type() == type) return value;
   const TensorShape shape{type, value.shape().dims};
@@ -61,7 +62,7 @@ HostTensor Rounded(const HostTensor& value, DataType type, bool* is_exact) {
   return rounded;
 }
 
-// Size arithmetic is small.
+// Index points allowed for size arithmetic on the host.
 constexpr int64_t kMaxHostPoints = int64_t{1} << 22;
 
 struct ComposedFunction {
@@ -78,7 +79,7 @@ class Composition {
   void AddOutputs(absl::Span<const Tensor> outputs) {
     for (const Tensor& output : outputs) Visit(output);
     for (const Tensor& output : outputs) {
-      // Every output is a statement of its own: it may be an input, or another output too.
+      // Each output gets its own statement, because it may also be an input or another output.
       const std::string name = scope_.Unique(absl::StrCat("Out_", output.node()->name));
       result_.function.statements.push_back(
           {{}, {}, lang::Assignment{name, MakeExpr(lang::Name{NameOf(output)})}});
@@ -104,7 +105,7 @@ class Composition {
     result_.inputs.push_back(tensor);
   }
 
-  // Inlines everything `root` depends on, operands first, without recursion.
+  // Inlines everything that `root` depends on, operands first, without recursion.
   void Visit(const Tensor& root) {
     std::vector<std::pair<Tensor, bool>> stack = {{root, false}};
     while (!stack.empty()) {
@@ -128,7 +129,7 @@ class Composition {
     return it != names_.end() && !it->second[tensor.result()].empty();
   }
 
-  // A value that is known is a literal or an input.
+  // Adds a known value as a constant in the text, or as an input.
   bool AddKnown(const Tensor& tensor) {
     const std::optional<HostTensor> value = KnownValue(tensor);
     if (!value.has_value()) return false;
@@ -170,7 +171,7 @@ class Composition {
 
   ComposedFunction result_;
   NameScope scope_;
-  // Names of a node's results; an empty one is not there yet.
+  // Names of a node's results; an empty name is not defined yet.
   std::unordered_map<const TensorNode*, std::vector<std::string>> names_;
 };
 

@@ -76,7 +76,7 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
   return options;
 }
 
-// TARTAN_HOST says whether the host may compute small programs.
+// Returns whether TARTAN_HOST allows the host to compute small programs.
 absl::StatusOr<bool> MayUseHost() {
   const absl::string_view host = EnvironmentValue("TARTAN_HOST");
   if (host.empty() || host == "on") return true;
@@ -90,9 +90,11 @@ std::string NoteKey(const hal::DeviceInfo& info, absl::string_view name) {
                       "\n", info.driver_version, "\n", name);
 }
 
-// As many as there are processors, and no more than are busy with a model's kernels.
+// Maximum number of compiler processes: no more than the kernels of a model keep busy. Also limited
+// by the number of processors.
 constexpr unsigned kMostProcesses = 8;
-// Loading a compiler takes all of a processor, and small programs need few.
+// Maximum number of prepared processes: loading a compiler occupies a processor, and small programs
+// need few.
 constexpr int kMostPrepared = 4;
 
 std::string RequestFor(const hal::DeviceInfo& info, const hal::ExecutableSource& source,
@@ -108,11 +110,12 @@ std::string RequestFor(const hal::DeviceInfo& info, const hal::ExecutableSource&
   return request.SerializeAsString();
 }
 
-// Processes that load their compilers while this one does, as long as somebody keeps the list.
+// Processes that load their compilers while this process does, for as long as somebody owns the
+// list.
 struct PreparedProcesses {
   using List = std::vector<std::unique_ptr<CompilerProcess>>;
   std::mutex mutex;
-  std::weak_ptr<List> list;  // guarded by mutex, as is what it holds
+  std::weak_ptr<List> list;  // guarded by mutex, including its elements
 
   std::unique_ptr<CompilerProcess> Take() {
     std::lock_guard<std::mutex> lock(mutex);
@@ -124,13 +127,13 @@ struct PreparedProcesses {
   }
 };
 
-// `program` is that of CompilerProgram, and may be empty.
+// `program` is the result of CompilerProgram and may be empty.
 evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
                                           const std::string& program) {
   evaluator::CompilerProcesses processes;
   processes.count =
       static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMostProcesses));
-  // The device has the cache that has this.
+  // The lambda may keep a raw pointer: the device owns the program cache that owns the lambda.
   processes.is_compiled = [device = device.get()](const hal::ExecutableSource& source) {
     return opencl::IsCompiledOnDisk(device->shared_from_this(), source);
   };
@@ -155,7 +158,7 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
     const std::shared_ptr<CompilerProcess> process = prepared->Take();
     auto thread = std::make_shared<std::thread>([program, request, process, index = info.index] {
       const auto go_on = [] { return true; };
-      // Where it fails, the driver of this process is asked.
+      // If it fails, this process's driver compiles the kernel.
       (process ? process->Compile(request, go_on)
                : CompileInProcess(program, index, request, go_on))
           .IgnoreError();
@@ -365,7 +368,7 @@ absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
     TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, SelectDevice(devices, selector));
     TARTAN_ASSIGN_OR_RETURN(hal::DevicePtr hal, driver->Open(info));
     std::shared_ptr<opencl::DiskCache> cache;
-    // The driver has told where it is not to be used.
+    // The driver has reported why the disk cache cannot be used, if so.
     const std::string directory = opencl::DefaultCacheDirectory();
     if (options.use_disk_cache && opencl::CheckCacheFolder(directory).ok()) {
       cache = std::make_shared<opencl::DiskCache>(

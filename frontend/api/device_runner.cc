@@ -26,8 +26,8 @@ std::vector<Tensor> MadeBy(const RepeatBody& body) {
   return made;
 }
 
-// Where among a call's operands the values of a body's placeholder are, all that its iterations see
-// of it; -1 where it is no operand, or its later rows may never be read.
+// The index of the call operand whose values are all that the iterations see of a body's
+// placeholder. Returns -1 if there is no such operand, or if its later rows may never be read.
 int64_t OperandOf(const Tensor& tensor, const RepeatBody& body) {
   const auto states = static_cast<int64_t>(body.states.size());
   const auto slice = std::find(body.slices.begin(), body.slices.end(), tensor);
@@ -39,7 +39,7 @@ int64_t OperandOf(const Tensor& tensor, const RepeatBody& body) {
   return states + static_cast<int64_t>(body.slices.size()) + (same - body.invariants.begin());
 }
 
-// Whether the number of the iteration can be no other than what the check allows.
+// Returns true if the check holds for every possible iteration number.
 bool HoldsForIterations(const CheckedTensor& checked, const RepeatBody& body) {
   const int64_t iterations = std::min(body.iterations, kMaxIterations);
   return checked.values == body.iteration && checked.check->bounds.size() == 1 &&
@@ -72,7 +72,8 @@ absl::Status DeviceRunner::AddState(const std::vector<CheckedTensor>& checks, Re
   body->states.push_back(inputs[0]);
   body->next_states.push_back(next);
   if (!body->condition.defined()) return absl::OkStatus();
-  // What is out of range may be what would have ended the iterations.
+  // An out-of-range value may be the one that should have ended the loop, so the condition includes
+  // the check.
   TARTAN_ASSIGN_OR_RETURN(body->condition,
                           Apply("function (G, N) -> (H) { M[] = >(N[i]); H = G && M == 0; }",
                                 {body->condition, next}, "condition"));
@@ -83,7 +84,7 @@ absl::StatusOr<DeviceRunner::Loaded> DeviceRunner::Compile(const RepeatBody& giv
                                                            RunStatistics* statistics) const {
   Loaded loaded;
   RepeatBody body = given;
-  std::vector<CheckedTensor> made;  // by the iterations
+  std::vector<CheckedTensor> made;  // computed by the iterations
   if (is_checked_) {
     for (const CheckedTensor& checked : ChecksOf(MadeBy(body))) {
       if (HoldsForIterations(checked, body)) continue;
@@ -104,7 +105,7 @@ absl::StatusOr<DeviceRunner::Loaded> DeviceRunner::Compile(const RepeatBody& giv
   Append(body.slices, &inputs);
   Append(body.invariants, &inputs);
   std::vector<Tensor> outputs = MadeBy(body);
-  // Handed out again, so that their memory serves for nothing else during an iteration.
+  // Returning them as outputs keeps their memory from being reused during an iteration.
   Append(body.states, &outputs);
   Append(body.invariants, &outputs);
   TARTAN_ASSIGN_OR_RETURN(loaded.program,
@@ -123,7 +124,7 @@ absl::StatusOr<const DeviceRunner::Loaded*> DeviceRunner::Load(const RepeatBody&
   return loaded_.get();
 }
 
-// What a call is given to run with: it may keep neither this nor the statistics.
+// The runner passed to a call, which must not keep it or the statistics.
 class DeviceRunner::OneRun final : public CallRunner {
  public:
   OneRun(DeviceRunner& runner, RunStatistics* statistics)

@@ -20,8 +20,8 @@
 namespace tartan::api {
 namespace {
 
-// Parsed functions by file and text. Bounded: emptied when full, since what is in use is held
-// elsewhere.
+// Parsed functions by file and text. The cache is emptied when full; functions in use are also
+// owned elsewhere.
 class FunctionCache {
  public:
   absl::StatusOr<Function> Get(absl::string_view text, absl::string_view file,
@@ -45,7 +45,7 @@ class FunctionCache {
   std::unordered_map<std::string, Function> functions_;
 };
 
-// The value of a scalar integer tensor; nullopt for other tensors, and before the value is known.
+// The value of a scalar integer tensor; nullopt for other tensors and for unknown values.
 std::optional<int64_t> NumberOf(const Tensor& tensor) {
   if (tensor.rank() != 0 || !IsInteger(tensor.type())) return std::nullopt;
   if (const HostTensor* leaf = tensor.leaf_value(); leaf != nullptr) return leaf->GetInt(0);
@@ -57,8 +57,8 @@ lang::ExprPtr LiteralExpr(decltype(lang::Expr::node) node) {
   return std::make_shared<const lang::Expr>(lang::Expr{{}, std::move(node)});
 }
 
-// The function with scalar integers that are known as constants of the text, where they may be
-// sizes; `left` are the other inputs.
+// Returns the function with known scalar integer inputs replaced by constants in the text, because
+// they may be sizes. `left` receives the other inputs.
 lang::Function WithNumbers(const lang::Function& function, absl::Span<const Tensor> inputs,
                            std::vector<Tensor>* left) {
   lang::Function changed = function;

@@ -40,7 +40,7 @@ absl::Status CheckSeed(const SeededTensor& loss) {
                    ", not one element: reduce it, or give a seed of that shape"));
 }
 
-// Goes over the applications between `wrt` and the losses, from the last to the first.
+// Visits the applications between `wrt` and the losses, from the last to the first.
 class Backward {
  public:
   explicit Backward(const GradientOptions& options) {
@@ -73,12 +73,12 @@ class Backward {
   }
 
  private:
-  // Of a node, per result.
+  // State of a node, with one entry per result.
   struct State {
-    std::vector<bool> depends;      // on one of `wrt`, by a path of floats with derivatives
+    std::vector<bool> depends;      // on one of `wrt`, through float operations with derivatives
     std::vector<Tensor> gradients;  // of the loss; undefined: 0
     bool is_visited = false;
-    NodeDerivatives derivatives;  // of a node that stops some; empty: all exist
+    NodeDerivatives derivatives;  // set for a node that stops some; empty: all exist
 
     bool HasDerivative(size_t result, size_t input) const {
       return derivatives.empty() || derivatives[input][result];
@@ -94,7 +94,7 @@ class Backward {
 
   bool Depends(const Tensor& tensor) { return StateOf(*tensor.node()).depends[tensor.result()]; }
 
-  // Finds what depends on `wrt` and the order of computation, without recursion.
+  // Finds the nodes that depend on `wrt` and their order of computation, without recursion.
   void Visit(const NodePtr& root) {
     std::vector<std::pair<NodePtr, bool>> stack = {{root, false}};
     while (!stack.empty()) {
@@ -118,7 +118,8 @@ class Backward {
     if (!any) return;
     State& state = StateOf(*node);
     const auto& application = std::get<ApplicationNode>(node->kind);
-    // No zeros go beyond a stop: times the infinity of a function before it they would be NaN.
+    // No zero gradients flow past a stop: times an infinite derivative before it, they would become
+    // NaN.
     if (StopsGradients(*application.function)) {
       absl::StatusOr<NodeDerivatives> found = DerivativesOf(application, options_);
       if (found.ok()) state.derivatives = *std::move(found);
@@ -174,7 +175,7 @@ class Backward {
   std::vector<NodePtr> order_;  // applications that depend on `wrt`, operands first
 };
 
-// The position of each name.
+// The index of each name.
 absl::StatusOr<std::vector<int>> PositionsOf(absl::Span<const std::string> wanted,
                                              const std::vector<std::string>& names,
                                              absl::string_view what) {
@@ -190,7 +191,8 @@ absl::StatusOr<std::vector<int>> PositionsOf(absl::Span<const std::string> wante
   return positions;
 }
 
-// The applications behind outputs, and which of their results have derivatives by which inputs.
+// Finds the applications that outputs depend on, and which of their results have derivatives by
+// which inputs.
 class PathFinder {
  public:
   explicit PathFinder(const GradientOptions& options) {
@@ -222,8 +224,8 @@ class PathFinder {
 
   GradientPath Follow(const Tensor& tensor) {
     GradientPath path;
-    Marks any;   // depends
-    Marks with;  // with a derivative
+    Marks any;   // depends on the tensor
+    Marks with;  // depends on it with a derivative
     const TensorNode* start = tensor.node().get();
     any[start].assign(start->shapes.size(), false);
     with[start] = any[start];
@@ -236,9 +238,9 @@ class PathFinder {
   }
 
  private:
-  using Marks = std::unordered_map<const TensorNode*, std::vector<bool>>;  // per result
+  using Marks = std::unordered_map<const TensorNode*, std::vector<bool>>;  // one per result
   struct Uses {
-    std::vector<bool> used;  // by an application, or as an output
+    std::vector<bool> used;  // by an application or as an output
     std::vector<bool> is_output;
   };
 
@@ -258,7 +260,7 @@ class PathFinder {
     return absl::OkStatus();
   }
 
-  // Outputs among a node's results.
+  // Records the outputs among a node's results.
   void Meet(const TensorNode& node, const std::vector<bool>& any, const std::vector<bool>& with,
             GradientPath* path) {
     const std::vector<bool>& outputs = uses_[&node].is_output;

@@ -12,8 +12,8 @@
 namespace tartan::api {
 namespace {
 
-// What the names of the callee stand for in the caller: sizes are numbers, tensors have new names.
-// Of a size and a tensor of one name, the size is meant where sizes are written.
+// Maps the callee's names to the caller: sizes become numbers, tensors get new names. If a size and
+// a tensor have the same name, the name means the size wherever a size is allowed.
 class Renamer {
  public:
   void SetSize(const std::string& name, int64_t size) {
@@ -25,7 +25,7 @@ class Renamer {
   }
 
   bool HasTensor(const std::string& name) const { return tensors_.count(name) > 0; }
-  // Requires SetSize of that name.
+  // Requires SetSize for that name.
   const lang::ExprPtr& Size(const std::string& name) const { return sizes_.at(name); }
 
   const std::string& Tensor(const std::string& name) const {
@@ -65,8 +65,8 @@ class Renamer {
           return expr;
         },
         [&](const lang::Call& call) {
-          // Gradients are taken of each function before it is inlined: what they are told is in the
-          // way here.
+          // Gradients are taken of each function before it is inlined, so gradient annotations are
+          // dropped here.
           if (call.function == "stop_gradient" || call.function == "custom_gradient") {
             return Rename(call.arguments[0], first, second);
           }
@@ -93,7 +93,7 @@ class Renamer {
     return {access.position, Tensor(access.tensor), RenameSizes(access.indices)};
   }
 
-  Names values_;  // tensors, and numbers that statements name
+  Names values_;  // tensors, and numbers defined by statements
   Names sizes_;
   std::map<std::string, std::string> tensors_;
 };
@@ -109,7 +109,7 @@ std::string NameScope::Unique(absl::string_view wanted) {
     name = absl::StrCat("T", name);
   }
   name[0] = absl::ascii_toupper(static_cast<unsigned char>(name[0]));
-  // A name may be wanted very often: go on counting where the last search ended.
+  // Continues counting where the last search ended, because a name may be requested very often.
   int& suffix = suffixes_[name];
   std::string unique = suffix == 0 ? name : absl::StrCat(name, "_", suffix);
   while (!taken_.insert(unique).second) unique = absl::StrCat(name, "_", ++suffix);
@@ -140,7 +140,7 @@ std::vector<std::string> InlineFunction(const lang::Function& callee,
     const std::string unique = scope->Unique(wanted);
     lang::Statement copy;
     copy.attributes = statement.attributes;
-    // The statement itself cannot read its target: there, the name still means a size.
+    // A statement cannot read its own target: within it, the name still means a size.
     copy.node = Match(
         statement.node,
         [&](const lang::Assignment& assignment) -> decltype(copy.node) {

@@ -66,12 +66,12 @@ std::vector<Tensor> TensorsOf(const std::vector<NamedTensor>& named) {
 }  // namespace
 
 struct Invoker::Impl {
-  std::shared_ptr<const Device> device;  // outlives what is loaded on it
+  std::shared_ptr<const Device> device;  // outlives the programs loaded on it
   std::vector<NamedTensor> inputs;
   std::vector<NamedTensor> outputs;
   CheckedProgram loaded;
 
-  // The values in the order of `inputs`.
+  // Returns the values in the order of `inputs`.
   absl::StatusOr<std::vector<HostTensor>> Arrange(const NamedTensors& values) const;
 };
 

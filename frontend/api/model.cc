@@ -7,7 +7,7 @@
 namespace tartan::api {
 namespace {
 
-// Whether a map, or several with the same keys, is what is declared.
+// Returns true if a map, or a sequence of maps with the same keys, is as declared.
 bool MapFits(const TensorSpec& spec, const HostValue& value, int sequence_depth) {
   const bool is_one = value.values().tensor().shape().rank() == 1;
   return is_one == (sequence_depth == 0) && sequence_depth <= 1 &&
@@ -15,7 +15,7 @@ bool MapFits(const TensorSpec& spec, const HostValue& value, int sequence_depth)
          value.values().tensor().type() == spec.type;
 }
 
-// Whether a tensor, or each element of a sequence, is what is declared.
+// Returns true if a tensor, or each element of a sequence, is as declared.
 bool Fits(const TensorSpec& spec, const HostValue& value, int sequence_depth) {
   if (value.is_nothing()) return spec.may_be_empty;
   if (value.is_map()) return spec.map_keys.has_value() && MapFits(spec, value, sequence_depth);

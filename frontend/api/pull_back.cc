@@ -15,14 +15,14 @@
 namespace tartan::api {
 namespace {
 
-// A program and the tensors its inputs stand for.
+// A program and the tensors passed as its inputs.
 struct AppliedCall {
   ir::Program program;
   std::vector<Tensor> arguments;
 };
 
-// What a value is converted from, where it is that rounded to another type and converted back; else
-// the value itself.
+// If `id` is a value rounded to another type and converted back, returns the rounded value;
+// otherwise `id`.
 ir::ValueId BeforeRounding(const ir::Program& program, ir::ValueId id) {
   const DataType type = program.values[id].shape.type;
   ir::ValueId before = id;
@@ -35,8 +35,9 @@ ir::ValueId BeforeRounding(const ir::Program& program, ir::ValueId id) {
   }
 }
 
-// The first `count` outputs, the results of `node`, become inputs: the others read them. Where one
-// is rounded, so is what its derivative is computed from: that is all that is kept.
+// Turns the first `count` outputs, the results of `node`, into inputs that the other outputs read.
+// A derivative is computed from the rounded form of a rounded result, because only that form is
+// stored.
 void ReadResults(const std::shared_ptr<const TensorNode>& node, size_t count, AppliedCall* call) {
   for (size_t result = 0; result < count; ++result) {
     const ir::ValueId id = BeforeRounding(call->program, call->program.outputs[result]);
@@ -59,7 +60,7 @@ absl::Status RemoveDeadValues(ir::Program* program) {
   return absl::OkStatus();
 }
 
-// Keeps what the outputs need, inputs included.
+// Removes values and inputs that the outputs do not need.
 absl::Status RemoveUnused(AppliedCall* call) {
   TARTAN_RETURN_IF_ERROR(RemoveDeadValues(&call->program));
   const std::vector<int> uses = ir::UseCounts(call->program);

@@ -24,7 +24,7 @@ HostTensor Stack(const std::vector<HostTensor>& rows, TensorShape shape) {
   return HostTensor(shape, bytes);
 }
 
-// Internal unless a runner's results have the shapes that the loop's body gives them.
+// Returns Internal unless a runner's results have the shapes that the loop's body defines.
 absl::Status CheckResults(const RepeatBody& body, absl::Span<const HostTensor> results) {
   if (results.size() != body.states.size() + body.rows.size()) {
     return absl::InternalError(absl::StrCat("a loop made ", results.size(), " results of ",

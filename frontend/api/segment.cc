@@ -7,7 +7,7 @@
 namespace tartan::api {
 namespace {
 
-// A value that decides what comes next does so as the type that the model gives it.
+// Converts a value that decides how the graph continues to the type that the model declares.
 HostTensor InType(DataType type, const HostTensor& value) {
   if (value.type() == type) return value;
   std::vector<uint8_t> bytes(static_cast<size_t>(value.element_count() * ByteWidth(type)));
@@ -20,7 +20,7 @@ HostTensor InType(DataType type, const HostTensor& value) {
 }  // namespace
 
 Segment::~Segment() {
-  // What the outermost of a thread's destructors has yet to release.
+  // Successors that the outermost destructor on this thread must still release.
   thread_local SegmentList* releasing = nullptr;
   if (releasing != nullptr) {
     releasing->splice(releasing->end(), next);
@@ -95,8 +95,8 @@ BreakResult SegmentRecorder::MakeResult(const SegmentResult& given, const GraphB
   return result;
 }
 
-// The type that a call's result has in the model: where the device computes in float64, that of the
-// first float it was given.
+// The type of a call's result in the model. If the device computes in float64, it is the type of
+// the first float operand.
 DataType SegmentRecorder::ResultType(DataType actual, const GraphBreak& graph_break) const {
   if (!device_.in_float64() || actual != DataType::kFloat64) return actual;
   for (const Tensor& operand : graph_break.operands) {

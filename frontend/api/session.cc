@@ -22,7 +22,8 @@
 namespace tartan::api {
 namespace {
 
-// More segments than this are of no use: a run's way depends on its values too much to come again.
+// Maximum number of segments. Beyond it, the path of a run depends too much on its values to
+// repeat.
 constexpr int kMaxStages = 1 << 13;
 
 int CountSegments(const Segment& root) {
@@ -39,7 +40,7 @@ int CountSegments(const Segment& root) {
 
 using SegmentPtr = std::shared_ptr<Segment>;
 
-// The segment under a key, which becomes the most recently used; null when there is none.
+// Returns the segment with this key and makes it the most recently used; null if there is none.
 SegmentPtr FindSegment(SegmentList& segments, const std::string& key) {
   for (auto it = segments.begin(); it != segments.end(); ++it) {
     if (it->first != key) continue;
@@ -49,12 +50,13 @@ SegmentPtr FindSegment(SegmentList& segments, const std::string& key) {
   return nullptr;
 }
 
-// Whoever sees or steers a compilation is not to be called from another thread.
+// Hooks must not be called from another thread, so a device with hooks compiles exact kernels at
+// once.
 bool IsExactAtOnce(const Device& device, const SessionOptions& options) {
   return options.tier == Tier::kExact || (options.tier == Tier::kAuto && device.has_hooks());
 }
 
-// Null where programs stay what they are.
+// Null if programs keep their kernels.
 std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const SessionOptions& options) {
   if (options.tier != Tier::kAuto || IsExactAtOnce(device, options)) return nullptr;
   auto exact = std::make_shared<ExactPrograms>();
@@ -70,31 +72,33 @@ std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const SessionOption
 struct Session::Impl {
   std::shared_ptr<const Model> model;
   std::shared_ptr<Device> device;
-  std::shared_ptr<const Device> compiling;  // the same, with the tier of what a run may wait for
+  // the same device, with the tier that a run may wait for
+  std::shared_ptr<const Device> compiling;
   SessionOptions options;
   LoadedPrograms programs;
 
   Impl(std::shared_ptr<const Model> model, std::shared_ptr<Device> device, SessionOptions options);
 
-  // Held to look something up and to note it, never while something is compiled or run.
+  // Held for lookups and updates, never during compilations or runs.
   std::mutex mutex;
-  // Model inputs whose values decide shapes: found while binding, or no tensors of plain numbers.
+  // Inputs bound by value: their values decide shapes (found while binding), or they are not plain
+  // tensors.
   std::vector<bool> by_value;
   SegmentList roots;  // by signature
-  // What a thread is binding now: the segment it comes after (null: none) and its key.
+  // Segments that threads are binding now, each identified by its predecessor (null: none) and key.
   using Place = std::pair<const Segment*, std::string>;
   std::set<Place> binding;
   std::condition_variable bound;
 
-  using Values = std::vector<const HostValue*>;  // by input; null for one left out
+  using Values = std::vector<const HostValue*>;  // one per input; null if left out
 
   absl::StatusOr<Values> Arrange(const std::map<std::string, HostValue>& inputs) const;
   std::string Signature(const Values& values) const;
   std::string KeyAfter(const SegmentPtr& last, const Values& values, const RunState& state) const;
   SegmentList& ListAfter(const SegmentPtr& last) { return last == nullptr ? roots : last->next; }
-  // The segment after `last` (the first one if null), bound if it is new; then the state is that of
-  // a run that has reached the last segment, which is returned. Null where the run has to begin
-  // again, because more values decide shapes than was known.
+  // Returns the successor of `last` (the first segment if null) and binds it if it is new. For a
+  // new segment, the state afterwards is that of a run at its last segment, which is returned.
+  // Returns null if the run must restart because more values decide shapes than known before.
   absl::StatusOr<SegmentPtr> Next(const Values& values, const SegmentPtr& last, RunState* state,
                                   RunStatistics* statistics);
   absl::StatusOr<SegmentPtr> Bind(const Values& values, const SegmentPtr& last,
@@ -104,11 +108,11 @@ struct Session::Impl {
             SegmentPtr segment);
   absl::StatusOr<std::vector<HostValue>> Run(const Values& values, RunStatistics* statistics,
                                              std::vector<KernelProfile>* profile);
-  // The same, with the memory that there is now.
+  // Runs once with the memory available now.
   absl::StatusOr<std::vector<HostValue>> TryRun(const Values& values, RunStatistics* statistics,
                                                 std::vector<KernelProfile>* profile);
-  // Drops the signature that was not used longest, but not that of `values`. False where there is
-  // no other.
+  // Drops the least recently used signature other than that for `values`. Returns false if there is
+  // none.
   bool DropSignature(const Values& values);
 };
 
@@ -230,10 +234,10 @@ absl::StatusOr<SegmentPtr> Session::Impl::Bind(const Values& values, const Segme
   return recorder.last();
 }
 
-// `state` is that of a run which has reached `last`.
+// `state` belongs to a run that has reached `last`.
 void Session::Impl::Keep(const Values& values, const SegmentPtr& last, const RunState& state,
                          SegmentPtr segment) {
-  SegmentList dropped;  // released after the mutex is
+  SegmentList dropped;  // released after unlocking
   std::lock_guard<std::mutex> lock(mutex);
   SegmentList& list = ListAfter(last);
   list.emplace_front(KeyAfter(last, values, state), std::move(segment));
@@ -246,7 +250,7 @@ void Session::Impl::Keep(const Values& values, const SegmentPtr& last, const Run
 }
 
 bool Session::Impl::DropSignature(const Values& values) {
-  SegmentList dropped;  // released after the mutex is
+  SegmentList dropped;  // released after unlocking
   std::lock_guard<std::mutex> lock(mutex);
   const std::string own = Signature(values);
   for (auto root = roots.end(); root != roots.begin();) {
@@ -263,14 +267,14 @@ absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const Values& values,
                                                           std::vector<KernelProfile>* profile) {
   const RunStatistics before = *statistics;
   const size_t profiled_before = profile == nullptr ? 0 : profile->size();
-  // Other runs may bring signatures meanwhile: this ends nevertheless.
+  // Bounded, because other runs may add signatures meanwhile.
   for (int tries = 0;; ++tries) {
     const int64_t shortages_before = statistics->memory_shortages;
     absl::StatusOr<std::vector<HostValue>> outputs =
         CatchOutOfMemory([&] { return TryRun(values, statistics, profile); });
     if (outputs.status() == OutOfMemory()) ++statistics->memory_shortages;
     if (outputs.ok() || statistics->memory_shortages == shortages_before) return outputs;
-    // First what costs little to make again.
+    // Frees first what is cheap to allocate again.
     programs.ReleaseFreeFrames();
     if (tries > options.max_signatures || (tries > 0 && !DropSignature(values))) return outputs;
     statistics->kernels = before.kernels;

@@ -6,7 +6,7 @@
 namespace tartan::api {
 namespace {
 
-// Takes the inputs of an application out of the node.
+// Moves the inputs of an application out of the node.
 std::vector<NodeResult> TakeInputs(TensorNode& node) {
   auto* application = std::get_if<ApplicationNode>(&node.kind);
   return application == nullptr ? std::vector<NodeResult>()
@@ -20,7 +20,7 @@ TensorNode::~TensorNode() {
   while (!pending.empty()) {
     const NodeResult last = std::move(pending.back());
     pending.pop_back();
-    // The last holder may empty the node; other threads have no way to reach it.
+    // Only the last owner may empty the node, which no other thread can reach.
     if (last.node == nullptr || last.node.use_count() != 1) continue;
     for (NodeResult& input : TakeInputs(const_cast<TensorNode&>(*last.node))) {
       pending.push_back(std::move(input));

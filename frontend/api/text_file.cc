@@ -36,7 +36,7 @@ bool MayHoldText(int fd, mode_t mode) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadTextFile(const std::string& path, int64_t max_bytes) {
-  // O_NONBLOCK: a named pipe that nobody writes to is not waited for.
+  // O_NONBLOCK: opening must not wait for a writer of a named pipe.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return SystemError(path, errno);
   const Descriptor closing(fd);
@@ -46,7 +46,7 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path, int64_t max_by
   if (!MayHoldText(fd, info.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is no file, pipe or terminal"));
   }
-  // One that somebody writes to is.
+  // Reading waits for a pipe that has a writer.
   if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) != 0) return SystemError(path, errno);
   std::string text;
   char buffer[1 << 16];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of checked_tensor.h that write Tile text.
+// The functions of checked_tensor.h that generate Tile text.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@
 namespace tartan::api {
 namespace {
 
-// A number as Tile writes it where it meets int64.
+// Formats a number as Tile text for use with int64 operands.
 std::string Number(int64_t value) {
   if (value >= 0) return absl::StrCat(value);
   return absl::StrCat("(", value, ")");
@@ -28,7 +28,7 @@ std::string IndexList(int64_t rank) {
   return absl::StrJoin(names, ", ");
 }
 
-// The bound of each element along the last dimension, or the one of all.
+// The bounds of all elements along the last dimension, or the single common bound.
 Tensor BoundsTensor(const Check& check, int64_t Bounds::*bound) {
   std::vector<int64_t> values;
   for (const Bounds& bounds : check.bounds) values.push_back(bounds.*bound);
@@ -36,7 +36,7 @@ Tensor BoundsTensor(const Check& check, int64_t Bounds::*bound) {
   return Tensor::Constant(HostTensor::FromVector(shape, values));
 }
 
-// No element can be out of range, by how the values are computed.
+// True if the computation of the values alone keeps every element in range.
 bool IsProven(const Check& check, const Tensor& values) {
   if (values.is_placeholder()) return false;
   const IntegerRange range = RangeOf(values);

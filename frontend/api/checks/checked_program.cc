@@ -11,7 +11,8 @@
 namespace tartan::api {
 namespace {
 
-// As many numbers are read with the results sooner than a kernel looks at them.
+// Maximum number of values to read back for a check; a status kernel pays off only beyond it.
+// Empirical.
 constexpr int64_t kMaxReadNumbers = int64_t{1} << 14;
 
 }  // namespace
@@ -69,7 +70,7 @@ absl::StatusOr<std::vector<HostTensor>> CheckedProgram::Run(
   }
   statistics->kernels += used->program().launches_per_run();
   for (const OutputCheck& output : output_checks_) {
-    // An input may be known to fail before.
+    // A check of an input with a lower order may have failed already.
     if (output.check->order >= failure.order) break;
     const HostTensor& result = results[output.output];
     TARTAN_RETURN_IF_ERROR(output.is_status ? ReadStatus(*output.check, StatusNumbers(result))

@@ -29,11 +29,10 @@ bool IsFine(const Check& check, const Bounds& bounds, int64_t value) {
   return (value >= bounds.least && value <= bounds.greatest) || value == check.exempt;
 }
 
-// Elements that are looked at between two decisions: a constant, so that the loop over them becomes
-// vectors.
+// Elements per decision. It is a constant so that the compiler vectorises the loop over them.
 constexpr size_t kBlock = 256;
 
-// The bounds of each element of as many blocks as make whole rows.
+// The bounds of each element in a number of blocks that together make whole rows.
 template <class Word>
 struct BoundsOfBlocks {
   explicit BoundsOfBlocks(const std::vector<Bounds>& bounds) : blocks(bounds.size()) {
@@ -47,18 +46,19 @@ struct BoundsOfBlocks {
   std::vector<Word> greatest;
 };
 
-// Whether all elements of a block, widened to words, are within their bounds or exempt.
+// Returns true if all elements of a block, converted to Word, are within their bounds or exempt.
 template <class T, class Word>
 bool IsBlockFine(const uint8_t* elements, const Word* least, const Word* greatest, Word exempt) {
-  // A difference is negative, its first bit set, for a value outside; bounds have 0 between them,
-  // so what wraps is outside as well. Processors without comparisons of 64 bits subtract vectors,
-  // too.
+  // For a value outside, one of the differences is negative: its top bit is set. The bounds include
+  // 0, so a difference that wraps is outside, too. The subtraction vectorises even on processors
+  // without 64-bit vector comparisons.
   Word outside = 0;
   for (size_t i = 0; i < kBlock; ++i) {
     T element;
     std::memcpy(&element, elements + i * sizeof(T), sizeof(T));
     const auto value = static_cast<Word>(static_cast<std::make_signed_t<Word>>(element));
-    const Word other = value ^ exempt;  // where it is not 0, it or its negative is negative
+    // if it is not 0, the top bit of it or of its negative is set
+    const Word other = value ^ exempt;
     outside |= ((value - least[i]) | (greatest[i] - value)) & (other | (0 - other));
   }
   return outside >> (8 * sizeof(Word) - 1) == 0;
@@ -81,7 +81,7 @@ int64_t CountFineIn(const Check& check, absl::Span<const uint8_t> bytes) {
 
 bool IsInt32(int64_t value) { return value >= INT32_MIN && value <= INT32_MAX; }
 
-// Whether bounds, and differences from them that do not wrap, are numbers of 32 bits.
+// Returns true if bounds, and differences from them that do not wrap, fit into 32 bits.
 bool HasShortBounds(const Check& check) {
   if (!IsInt32(check.exempt.value_or(0))) return false;
   return std::all_of(check.bounds.begin(), check.bounds.end(), [](const Bounds& bounds) {
@@ -90,8 +90,8 @@ bool HasShortBounds(const Check& check) {
   });
 }
 
-// How many elements at the front are found to be fine, in whole blocks, as quickly as memory is
-// read: widening elements of 32 bits to 64 would take as long as twice as many bytes.
+// Counts the elements at the front that are in range, in whole blocks. Works at the speed of
+// memory: converting 32-bit elements to 64 bits would take twice as long.
 template <class T>
 int64_t CountFine(const Check& check, absl::Span<const uint8_t> bytes) {
   if constexpr (std::numeric_limits<T>::max() <= INT32_MAX) {
@@ -121,8 +121,8 @@ int64_t CountFine(const Check& check, const HostTensor& values) {
   }
 }
 
-// StatusOf tells an element out of range by (value << 1) ^ (value >> 63): never 0, since 0 is in
-// range, and the greater the farther from 0.
+// StatusOf encodes an element out of range as (value << 1) ^ (value >> 63). The code is never 0,
+// since 0 is in range, and grows with the distance from 0.
 int64_t Decode(uint64_t code) {
   return static_cast<int64_t>(code >> 1) ^ -static_cast<int64_t>(code & 1);
 }
@@ -156,7 +156,7 @@ std::vector<CheckedTensor> ChecksOf(absl::Span<const Tensor> tensors) {
     const Tensor tensor = std::move(stack.back());
     stack.pop_back();
     const TensorNode& node = *tensor.node();
-    // A value that is known was checked when it was computed.
+    // Known values were checked when they were computed.
     if (KnownValue(tensor).has_value() || !seen.insert(&node).second) continue;
     const absl::Span<const NodeResult> inputs = InputsOf(node);
     if (node.check != nullptr) found.push_back({node.check, inputs[0]});

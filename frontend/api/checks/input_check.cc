@@ -16,7 +16,8 @@
 namespace tartan::api {
 namespace {
 
-// A little arithmetic: applications, and elements of each of their tensors.
+// Limits of "little arithmetic": the number of applications, and the elements of each of their
+// tensors.
 constexpr size_t kMaxNodes = 32;
 constexpr int64_t kMaxElements = 1 << 12;
 

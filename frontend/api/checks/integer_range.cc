@@ -17,9 +17,9 @@
 namespace tartan::api {
 namespace {
 
-// Applications that are looked at.
+// Maximum number of applications to analyse.
 constexpr int kMaxApplications = 16;
-// Elements of a known tensor that are.
+// Maximum number of elements of a known tensor to read.
 constexpr int64_t kMostElementsKnown = 1 << 16;
 
 using Range = IntegerRange;
@@ -31,14 +31,15 @@ Range Union(const Range& a, const Range& b) {
   return {std::min(a.least, b.least), std::max(a.greatest, b.greatest)};
 }
 
-// Of everything the type holds; 64 bits without a sign are taken as those of int64.
+// The range of the type; uint64 is treated as int64.
 Range OfType(DataType type) {
   if (type == DataType::kBool) return {0, 1};
   if (type == DataType::kUInt64) return {INT64_MIN, INT64_MAX};
   return {MinInteger(type), MaxInteger(type)};
 }
 
-// [least, greatest] where the type holds it, else any number of the type: arithmetic wraps.
+// Returns [least, greatest] if the type can represent it, otherwise the range of the type, because
+// arithmetic wraps.
 Range InType(Wide least, Wide greatest, DataType type) {
   const Range all = OfType(type);
   const bool fits =
@@ -62,7 +63,7 @@ Range OfElements(absl::Span<const uint8_t> bytes) {
 
 bool IsWhole(DataType type) { return IsInteger(type) || type == DataType::kBool; }
 
-// The values of one application, from what its inputs may be.
+// Computes the ranges of one application's values from the ranges of its inputs.
 class Ranges {
  public:
   Ranges(const ir::Program& program, std::vector<Range> inputs)
@@ -103,7 +104,7 @@ class Ranges {
     if (type == DataType::kBool || !AreWhole(x.operands)) return OfType(type);
     const Range a = ranges_[x.operands[0]];
     const Range b = x.operands.size() > 1 ? ranges_[x.operands[1]] : Range();
-    // Operands are converted to the type first, which may change them.
+    // The conversion of operands to the type may change their values.
     const auto changes = [&](const Range& range) {
       const Range all = OfType(type);
       return range.least < all.least || range.greatest > all.greatest;
@@ -145,7 +146,7 @@ class Ranges {
     }
   }
 
-  // Elements that nothing reaches are 0, or those of the default.
+  // Elements that no index point writes are 0, or the default's elements.
   Range OfContraction(const ir::Contraction& x, DataType type) const {
     const bool chooses = x.aggregation == Aggregation::kAssign ||
                          x.aggregation == Aggregation::kMax || x.aggregation == Aggregation::kMin;
@@ -215,7 +216,7 @@ class Search {
     const absl::StatusOr<ir::Program> program = lang::Bind(*application->function, shapes, {});
     if (!program.ok()) return OfType(tensor.type());
     Range range = Ranges(*program, std::move(inputs))[program->outputs[tensor.result()]];
-    // Others make the run fail.
+    // Values outside the check's bounds fail the run.
     if (node.check != nullptr && node.check->bounds.size() == 1 && !node.check->exempt) {
       range.least = std::max(range.least, node.check->bounds[0].least);
       range.greatest = std::min(range.greatest, node.check->bounds[0].greatest);

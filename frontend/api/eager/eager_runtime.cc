@@ -18,7 +18,7 @@
 namespace tartan::api {
 
 struct EagerRuntime::Program {
-  GraphKey key;  // without its placeholders
+  GraphKey key;  // without placeholders
   Fetch fetch;
 };
 
@@ -32,7 +32,7 @@ std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const EagerOptions&
   return exact;
 }
 
-// A result that is also an operand of another is computed besides, so its value is no leaf's.
+// Returns the values of `leaves`; fails if one of them has no value.
 absl::StatusOr<std::vector<HostTensor>> ValuesOf(absl::Span<const Tensor> leaves) {
   std::vector<HostTensor> values;
   for (const Tensor& leaf : leaves) {
@@ -50,8 +50,8 @@ absl::StatusOr<std::vector<HostTensor>> ValuesOf(absl::Span<const Tensor> leaves
 
 namespace {
 
-// TARTAN_TIER=exact in the environment waits for shape-specialised kernels, as captured functions
-// of Python do.
+// TARTAN_TIER=exact in the environment requests shape-specialised kernels from the first run, also
+// for captured Python functions.
 compiler::Tier FirstTier() {
   return EnvironmentValue("TARTAN_TIER") == "exact" ? compiler::Tier::kExact
                                                     : compiler::Tier::kReady;
@@ -79,11 +79,11 @@ absl::StatusOr<EagerRuntime::ProgramPtr> EagerRuntime::Find(absl::Span<const Ten
       return programs_.front();
     }
   }
-  // Two threads may compile the same graph at once; one of the programs stays.
+  // Two threads may compile the same graph at once; one of the programs is kept.
   TARTAN_ASSIGN_OR_RETURN(Fetch fetch, Fetch::Make(*compiling_, *leaves, tensors, "eager", true,
                                                    statistics, loaded_.get()));
   auto made = std::make_shared<const Program>(Program{std::move(key), std::move(fetch)});
-  ProgramPtr dropped;  // released after the mutex is
+  ProgramPtr dropped;  // released after unlocking
   std::lock_guard<std::mutex> lock(mutex_);
   programs_.push_front(made);
   if (!by_key_.emplace(made->key.key, programs_.begin()).second) {

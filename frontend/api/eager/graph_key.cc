@@ -10,7 +10,7 @@
 namespace tartan::api {
 namespace {
 
-// Constants up to this size are told by their bytes, others by their address.
+// Constants up to this number of bytes are identified by their bytes, larger ones by their address.
 constexpr size_t kMostBytes = 256;
 
 class KeyMaker {

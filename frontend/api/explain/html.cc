@@ -12,7 +12,7 @@ constexpr char kPageStyle[] = R"(
 body { margin: 2em auto; max-width: 80em; padding: 0 1em; }
 )";
 
-// Colours that are read on light and on dark alike, as a notebook has a background of its own.
+// Colours that are legible on light and dark backgrounds, because a notebook has its own.
 constexpr char kStyle[] = R"(
 .tartan { font: 14px/1.45 system-ui, sans-serif; }
 .tartan h1 { font-size: 1.5em; } .tartan h2 { font-size: 1.15em; margin-top: 2em; }
@@ -28,7 +28,7 @@ constexpr char kStyle[] = R"(
 .tartan svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 )";
 
-// Sorts by data-v where a cell has it, numbers downward at first.
+// Sorts by data-v if a cell has it; numbers descending at first.
 constexpr char kScript[] = R"(
 document.querySelectorAll(".tartan th[data-s]").forEach(th => { th.onclick = () => {
   const body = th.closest("table").tBodies[0], i = th.cellIndex, up = th.dataset.s == "down";

@@ -28,7 +28,8 @@ double Product(const std::array<int64_t, 3>& sizes) {
          static_cast<double>(sizes[2]);
 }
 
-// Kernels with sizes have their work-items from the launch.
+// Adds a launch to its kernel's report. The launch defines the work-items of kernels with size
+// arguments.
 void AddLaunch(const LaunchStep& launch, const loop::Kernel& kernel, bool is_setup,
                KernelReport* report) {
   ++(is_setup ? report->setup_launches : report->launches);
@@ -55,8 +56,8 @@ void AddLaunch(const LaunchStep& launch, const loop::Kernel& kernel, bool is_set
 void AddKernels(const CompiledProgram& program, absl::Span<const std::string> sources,
                 ProgramReport* report) {
   const compiler::KernelList& list = program.list();
-  std::vector<int> position(list.kernels.size(), -1);  // in the report
-  std::vector<int> kernel_of;                          // the other way
+  std::vector<int> position(list.kernels.size(), -1);  // index in the report
+  std::vector<int> kernel_of;                          // inverse of `position`
   const auto add = [&](const compiler::Step& step, bool is_setup) {
     const auto* launch = std::get_if<LaunchStep>(&step);
     if (launch == nullptr) return;
@@ -95,7 +96,7 @@ void AddBuffers(const CompiledProgram& program, ProgramReport* report) {
   for (size_t b = 0; b < list.buffers.size(); ++b) {
     const compiler::BufferInfo& info = list.buffers[b];
     const bool is_placed = frame.slot[b] >= 0;
-    if (is_placed && lifetimes[b].first > lifetimes[b].last) continue;  // nothing uses it
+    if (is_placed && lifetimes[b].first > lifetimes[b].last) continue;  // unused
     BufferReport& buffer = report->buffers.emplace_back();
     buffer.name = info.name;
     buffer.kind = info.kind;

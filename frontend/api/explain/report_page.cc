@@ -15,11 +15,12 @@ namespace {
 
 constexpr double kWidth = 900;
 constexpr double kHeight = 360;
-// More buffers than these, the largest, are drawn and listed; more neighbours are counted.
+// Maximum number of buffers in the drawing and the table, the largest first, and maximum number of
+// overlapping buffers listed by name.
 constexpr size_t kMostBuffers = 400;
 constexpr size_t kMostNeighbours = 6;
 
-// "8×4 of 16": work-groups, and work-items of each.
+// "8×4 of 16": work-groups, and work-items per group.
 std::string Sizes(const std::array<int64_t, 3>& sizes) {
   size_t count = 3;
   while (count > 1 && sizes[count - 1] == 1) --count;
@@ -66,7 +67,7 @@ absl::string_view KindOf(compiler::BufferKind kind) {
   return "temporary";
 }
 
-// The largest, in the order of the report.
+// The largest buffers, in report order.
 std::vector<size_t> ShownBuffers(const ProgramReport& report) {
   std::vector<size_t> shown;
   for (size_t b = 0; b < report.buffers.size(); ++b) shown.push_back(b);
@@ -80,7 +81,8 @@ std::vector<size_t> ShownBuffers(const ProgramReport& report) {
   return shown;
 }
 
-// Boxes from the first to the last step that needs a buffer, at its place in memory.
+// Draws each buffer as a box from the first to the last step that needs it, at its offset in
+// memory.
 std::string Drawing(const ProgramReport& report, const std::vector<size_t>& shown) {
   const double across = kWidth / std::max(1, report.steps);
   const double down = kHeight / static_cast<double>(std::max<int64_t>(1, report.scratch));

@@ -32,7 +32,8 @@ lang::ExprPtr Converted(const std::string& name, DataType type) {
   return MakeExpr(lang::Call{"as_float", std::move(arguments)});
 }
 
-// The function with outputs rounded: `own` is the type of each, kInvalid for those that stay.
+// Returns the function with rounded outputs. `own` has each output's type, kInvalid for outputs
+// that stay.
 lang::Function WithRoundedOutputs(lang::Function function, const std::vector<DataType>& own,
                                   DataType type) {
   NameScope names;
@@ -45,7 +46,7 @@ lang::Function WithRoundedOutputs(lang::Function function, const std::vector<Dat
     if (own[o] == DataType::kInvalid) continue;
     std::string last = function.outputs[o];
     std::vector<DataType> steps = {type};
-    // What is 16 bits wide by its type alone may lie in memory as float32: a conversion may not.
+    // A value with a 16-bit type may be stored as float32; only an explicit conversion rounds it.
     if (own[o] != DataType::kFloat32) steps.insert(steps.begin(), DataType::kFloat32);
     if (own[o] != type) steps.push_back(own[o]);
     for (const DataType next : steps) {
@@ -60,7 +61,7 @@ lang::Function WithRoundedOutputs(lang::Function function, const std::vector<Dat
   return function;
 }
 
-// Some index is none of the output's.
+// Returns true if some index does not occur in the output: the contraction reduces over it.
 bool AddsUp(const ir::Contraction& contraction) {
   const std::vector<math::Affine>& places = contraction.output.indices;
   for (size_t i = 0; i < contraction.index_names.size(); ++i) {
@@ -72,7 +73,7 @@ bool AddsUp(const ir::Contraction& contraction) {
   return false;
 }
 
-// What an application does, as far as it decides about rounding.
+// The properties of an application that decide about rounding.
 class Work {
  public:
   explicit Work(const ir::Program& program) : program_(program) {
@@ -96,7 +97,7 @@ class Work {
   bool is_product() const { return is_product_; }
   bool is_reduction() const { return is_reduction_; }
 
-  // The elements are those of an operand.
+  // Returns true if the application only moves elements of an operand.
   bool MovesOnly() const {
     return std::all_of(program_.values.begin(), program_.values.end(), [](const ir::Value& value) {
       const auto* special = std::get_if<ir::Special>(&value.op);
@@ -105,7 +106,7 @@ class Work {
     });
   }
 
-  // An output whose error or size grows with what it is made of.
+  // Returns true for an output whose error or magnitude grows with its operands.
   bool IsDelicate(size_t output) const {
     const ir::Value& value = program_.values[program_.outputs[output]];
     if (is_product_) return false;
@@ -130,7 +131,7 @@ class Work {
 
  private:
   const ir::Program& program_;
-  int64_t most_ = 0;  // elements of a float operand
+  int64_t most_ = 0;  // element count of the largest float operand
   bool is_product_ = false;
   bool is_reduction_ = false;
 };
@@ -160,8 +161,8 @@ class Rounder {
  private:
   struct Made {
     NodePtr node;
-    std::vector<bool> is_wide;  // per result: float32 that what is made of it is to be, too
-    NodePtr original;           // lives as long as it is looked up
+    std::vector<bool> is_wide;  // per result: a float32 value whose consumers also stay in float32
+    NodePtr original;           // keeps the key of the lookup alive
   };
 
   Made& Keep(const NodePtr& node) {

@@ -9,7 +9,7 @@
 namespace tartan::api {
 namespace {
 
-// Values of more elements do not decide shapes.
+// Maximum number of elements of an input whose values may decide shapes.
 constexpr int64_t kMostDeciding = 64;
 
 }  // namespace
@@ -27,7 +27,7 @@ absl::StatusOr<std::optional<BoundGraph>> BindPlain(const Model& model,
     }
     TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model.Bind(bindings));
     for (const int input : graph.needed_values) {
-      if (input < 0) return std::optional<BoundGraph>();  // what an input is computed from
+      if (input < 0) return std::optional<BoundGraph>();  // the value is computed from an input
       const auto i = static_cast<size_t>(input);
       const bool decides = values[i] != nullptr && !(*by_value)[i] &&
                            values[i]->shape().element_count() <= kMostDeciding;

@@ -61,7 +61,7 @@ absl::Status CheckTensors(absl::Span<const Tensor> inputs, absl::Span<const Prog
   return absl::OkStatus();
 }
 
-// The outputs, and behind them the next states.
+// The outputs, followed by the next states.
 std::vector<Tensor> ResultsOf(absl::Span<const Tensor> outputs,
                               absl::Span<const ProgramState> states) {
   std::vector<Tensor> results(outputs.begin(), outputs.end());
@@ -71,7 +71,7 @@ std::vector<Tensor> ResultsOf(absl::Span<const Tensor> outputs,
   return results;
 }
 
-// One program of all, whose states are inputs behind the others.
+// Composes one program whose last inputs are the states.
 absl::StatusOr<ComposedProgram> ComposeWithStates(absl::Span<const Tensor> inputs,
                                                   absl::Span<const ProgramState> states,
                                                   absl::Span<const Tensor> outputs,
@@ -104,7 +104,7 @@ struct DeviceProgram::Impl {
   std::vector<DeviceTensor> bound;
   std::unique_ptr<evaluator::BoundRun> run;
 
-  // What the device holds for a tensor: it may compute all floats in float64.
+  // The shape as stored on the device, which may compute all floats in float64.
   TensorShape Stored(const TensorShape& shape) const {
     const bool is_wide = device->in_float64() && IsFloat(shape.type);
     return {is_wide ? DataType::kFloat64 : shape.type, shape.dims};
@@ -112,12 +112,12 @@ struct DeviceProgram::Impl {
   HostTensor Stored(const HostTensor& value) const {
     return device->in_float64() ? ir::InFloat64(value) : value;
   }
-  // What a run is given, checked.
+  // Checks and converts the inputs of a run.
   absl::StatusOr<std::vector<HostTensor>> Prepared(absl::Span<const HostTensor> values) const;
-  // Composes and compiles, and puts constants on the device.
+  // Composes and compiles the program, and copies constants to the device.
   absl::Status Load(absl::Span<const Tensor> outputs, absl::string_view name,
                     RunStatistics* statistics, CompileWhere where, evaluator::ResidentPool* pool);
-  // What is compiled already; compiled as `where` says.
+  // Returns the compiled program from the cache, or compiles it as `where` says.
   absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Compile(
       const proto::Program& program, CompileWhere where) const;
 };
@@ -130,7 +130,8 @@ absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> DeviceProgram:
     return found;
   }
   if (where == CompileWhere::kApart) {
-    // A process that ends waits for it: those that are short would never come to exact kernels.
+    // A compilation that has started always completes: process exit waits for it. Otherwise short
+    // processes would never get exact kernels.
     TARTAN_RETURN_IF_ERROR(CompileApart(*device, program, [] {
       IdleTime::OfProcess().MayWork();  // stops and continues the compiler
       return true;
@@ -180,7 +181,7 @@ absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Impl::Prepared(
 
 DeviceProgram::DeviceProgram(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-// Nothing in the queue may need the memory of the last run.
+// Waits for the queue, because queued commands may need the memory of the last run.
 DeviceProgram::~DeviceProgram() { (void)impl_->queue->Finish(); }
 
 absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
@@ -253,7 +254,7 @@ absl::Status DeviceProgram::Bind(std::vector<DeviceTensor> states, SharedScratch
     buffers.push_back(states[s].buffer());
   }
   TARTAN_RETURN_IF_ERROR(impl_->queue->Finish());
-  impl_->run = nullptr;  // what it has may be needed
+  impl_->run = nullptr;  // frees memory that may be needed
   TARTAN_ASSIGN_OR_RETURN(
       impl_->run, evaluator::BoundRun::Create(impl_->loaded, buffers,
                                               scratch == nullptr ? nullptr : &scratch->pieces));
@@ -306,7 +307,7 @@ absl::StatusOr<ComingOutputs> DeviceProgram::OutputsLater() {
     return absl::OkStatus();
   });
   if (!status.ok()) {
-    // What is read goes to memory that this function has.
+    // Queued reads write to this function's local memory, so wait for them.
     TARTAN_RETURN_IF_ERROR(Finish());
     return status;
   }
@@ -318,7 +319,7 @@ absl::StatusOr<ComingOutputs> DeviceProgram::OutputsLater() {
 
 absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {
   absl::StatusOr<ComingOutputs> coming = OutputsLater();
-  // Also where they could not be read: a failure of the runs is what tells why.
+  // Finish also after a failed read: the failure of the runs is the more useful error.
   TARTAN_RETURN_IF_ERROR(Finish());
   TARTAN_RETURN_IF_ERROR(coming.status());
   return coming->Wait();

@@ -27,7 +27,7 @@ absl::StatusOr<hal::EventPtr> DeviceQueue::Mark() {
   TARTAN_ASSIGN_OR_RETURN(hal::EventPtr point, queue_->Mark());
   points_.emplace_back(point, std::exchange(kept_, {}));
   while (points_.size() > kMostUnderWay) {
-    // Whoever has the point is told of a failure, and whoever finishes the queue.
+    // Whoever waits for the event or finishes the queue gets the error.
     (void)points_.front().first->Wait();
     points_.pop_front();
   }

@@ -24,7 +24,7 @@ absl::StatusOr<size_t> FindNamed(const std::vector<TensorSpec>& specs, absl::str
       "the model has no ", what, " '", name, "'; it has: ", absl::StrJoin(specs, ", ", append)));
 }
 
-// What an input and the output that becomes it have in common.
+// The part of the name that a state's input and output have in common.
 std::string RestOf(absl::string_view name, absl::string_view prefix) {
   if (!absl::ConsumePrefix(&name, prefix)) return "";
   (void)absl::ConsumePrefix(&name, "_key_values");

@@ -68,7 +68,7 @@ absl::Status StateRunner::BindMemory(const std::string& name, DeviceTensor memor
   }
   (is_input ? is_state_input[bound_to.input] : is_state_output[bound_to.output]) = true;
   states.push_back(std::move(bound_to));
-  bound.clear();  // they have too few states
+  bound.clear();  // they were bound with fewer states
   ListFree();
   return absl::OkStatus();
 }
@@ -199,7 +199,7 @@ absl::StatusOr<StateRunner::Bound*> StateRunner::Get(const Values& values,
   } else if (!absl::IsUnimplemented(program.status())) {
     return program.status();
   }
-  made.key = KeyOf(values);  // more may be known to decide shapes
+  made.key = KeyOf(values);  // computed again: Make may have found more inputs that decide shapes
   bound.push_front(std::move(made));
   if (static_cast<int>(bound.size()) > options.max_signatures) bound.pop_back();
   return &bound.front();
@@ -278,7 +278,7 @@ absl::StatusOr<std::vector<HostTensor>> StateRunner::Run(
   stays = program->program != nullptr;
   auto results = stays ? RunOnDevice(*program, values, statistics, profile)
                        : RunThroughHost(values, statistics, profile);
-  // Numbers out of range are found before anything is run.
+  // Values out of range are detected before anything runs, so the states are still valid.
   if (!results.ok() && stays && !absl::IsOutOfRange(results.status())) Reset();
   return results;
 }

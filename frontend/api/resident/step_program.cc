@@ -88,7 +88,7 @@ void StepProgram::AskForExact() {
   Background::OfProcess().Add({urgency, make});
 }
 
-// Takes what the background has made. `inputs`: of the next run.
+// Switches to the program that the background has made. `inputs` are those of the next run.
 absl::Status StepProgram::TakeExact(absl::Span<const HostTensor> inputs) {
   if (!is_ready_ || coming_ == nullptr) return absl::OkStatus();
   absl::StatusOr<ProgramPtr> exact = absl::UnavailableError("");
@@ -99,7 +99,7 @@ absl::Status StepProgram::TakeExact(absl::Span<const HostTensor> inputs) {
   }
   is_ready_ = !exact.ok();
   if (!exact.ok()) {
-    // It stays as it is: nobody asks again.
+    // Keeps the ready kernels for good: nothing requests exact kernels again.
     if (!std::exchange(has_told_failure_, true) && !source_->device->quiet())
       ReportNoExactKernels(exact.status());
     coming_->program = exact.status();
@@ -132,7 +132,7 @@ absl::StatusOr<std::vector<HostTensor>> StepProgram::Run(absl::Span<const HostTe
 
 void CompileExactLater(std::function<absl::StatusOr<StepSource>()> make,
                        std::function<void()> then) {
-  // Behind the kernels that runs wait for.
+  // Lower than the urgency of kernels that runs are waiting for.
   const auto urgency = [] { return 0.5; };
   const auto run = [make = std::move(make), then = std::move(then)](const Background::GoOn&) {
     const absl::StatusOr<StepSource> source = make();

@@ -17,7 +17,8 @@ absl::Status AnswerCompileRequest(int index, const std::function<std::string()>&
   DeviceOptions options;
   options.quiet = true;
   TARTAN_ASSIGN_OR_RETURN(const auto device, Device::Open(absl::StrCat(index), options));
-  // A compiler that is unknown is asked; else nothing loads it but a program.
+  // Queries the compiler if it is unknown, which loads it; otherwise only compiling a program would
+  // load it.
   TARTAN_RETURN_IF_ERROR(device->hal()->Settings(hal::Knowledge::kCompiler).status());
   proto::CompileRequest parsed;
   if (!parsed.ParseFromString(read()) || parsed.version() != kCompileRequestVersion ||

@@ -14,10 +14,10 @@
 namespace tartan::api {
 namespace {
 
-// Compared with a thread of usual priority on the same processor: three tenths of its time. The
-// thread takes locks for moments that runs need too, which a thread of the lowest priority might
-// keep for long on a busy machine. What it compiles in other processes has that priority at first
-// (compiler_process.h).
+// Niceness of the background thread: it gets 30 % of a processor that it shares with a thread of
+// normal priority. The lowest priority is unsuitable: the thread briefly takes locks that runs
+// need, and might hold them for long on a busy machine. Processes in which it compiles start with
+// the lowest priority (compiler_process.h).
 constexpr int kNiceness = 4;
 constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
 
@@ -25,9 +25,9 @@ pid_t ThisThread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
 }  // namespace
 
-// Before exit calls any handler, it destroys what belongs to its thread. Compilers register
-// handlers while they compile: those run ahead of one that was registered before, and leave a
-// thread that still compiles without what it needs.
+// Ends the background before any exit handler runs: exit() first destroys the thread-local objects
+// of its thread. Compilers register exit handlers while they compile. Those would run before a
+// handler registered earlier, and destroy objects that a compiling thread still needs.
 struct Background::EndBeforeHandlers {
   ~EndBeforeHandlers() {
     if (ThisThread() == getpid()) Background::OfProcess().End();
@@ -35,7 +35,7 @@ struct Background::EndBeforeHandlers {
 };
 
 Background& Background::OfProcess() {
-  // Never destroyed: threads that outlive main may still use it.
+  // Never destroyed, because threads that outlive main may still use it.
   static Background& background = *new Background();
   return background;
 }
@@ -51,8 +51,8 @@ bool Background::Add(Task task) {
     } catch (const std::system_error&) {
       return false;
     }
-    // Where another thread exits: drivers are loaded, and most of what they do then comes after
-    // this.
+    // Handles exit() in another thread. Drivers are loaded already, so most of their handlers run
+    // after this one.
     std::atexit([] { OfProcess().End(); });
   }
   tasks_.push_back(std::move(task));
@@ -114,7 +114,7 @@ void Background::End() {
     ends_ = true;
   }
   changed_.notify_all();
-  // A compiler that gives up calls exit in the thread that compiles.
+  // A compiler that gives up calls exit in the compiling thread.
   if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
 }
 

@@ -33,7 +33,7 @@ absl::Status CompareOutput(size_t output, const HostTensor& ready, const HostTen
     const double value = std::abs(ready.GetDouble(i));
     if (std::isfinite(value)) greatest = std::max(greatest, value);
   }
-  constexpr int64_t kOneIn = 100;  // an integer may follow from a comparison of floats
+  constexpr int64_t kOneIn = 100;  // integers may follow from comparisons of floats
   int64_t different = 0;
   for (int64_t i = 0; i < ready.element_count(); ++i) {
     const double a = ready.GetDouble(i);

@@ -26,7 +26,7 @@ absl::Status CompileApart(const Device& device, const proto::Program& program,
                                       IdleTime::OfProcess());
     }
   };
-  std::vector<std::thread> others;  // each waits for a process
+  std::vector<std::thread> others;  // each waits for one process
   if (!IdleTime::OfProcess().has_few_processors()) {
     while (others.size() + 1 < requests->size()) others.emplace_back(compile);
   }

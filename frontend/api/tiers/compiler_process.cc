@@ -24,7 +24,7 @@
 namespace tartan::api {
 namespace {
 
-// All of the bytes, from the file's beginning on.
+// Writes all bytes and rewinds the file.
 bool WriteAll(int file, absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), bytes.size());
@@ -35,7 +35,8 @@ bool WriteAll(int file, absl::string_view bytes) {
   return lseek(file, 0, SEEK_SET) == 0;
 }
 
-// The process, or -1. It tells nothing: its reader would not know what of.
+// Starts the process; -1 on failure. Its output is discarded, because a reader would lack the
+// context.
 pid_t Spawn(const std::string& program, int device, bool is_idle, int request, int awaited) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -57,7 +58,8 @@ pid_t Spawn(const std::string& program, int device, bool is_idle, int request, i
   }
   posix_spawn_file_actions_adddup2(&actions, awaited, kAwaitedFile);
 #if defined(__GLIBC_PREREQ) && __GLIBC_PREREQ(2, 34)
-  // A file of the caller's would stay open, and locked, for as long as the process compiles.
+  // The child must not inherit descriptors: a file of the caller would stay open, and locked, while
+  // it compiles.
   posix_spawn_file_actions_addclosefrom_np(&actions, kAwaitedFile + 1);
 #endif
   std::string command(kCompileCommand);
@@ -71,7 +73,7 @@ pid_t Spawn(const std::string& program, int device, bool is_idle, int request, i
   return process;
 }
 
-// Where somebody else has waited for the process, what it did shows on the disk.
+// If the process was already reaped elsewhere, assumes success; the disk shows its results.
 absl::Status StatusOf(pid_t waited, int status) {
   if (waited < 0) return absl::OkStatus();
   if (WIFSIGNALED(status)) {
@@ -194,7 +196,7 @@ absl::Status CompileInIdleTime(const std::string& program, int device, absl::str
         return !is_late && go_on();
       });
   if (!absl::IsCancelled(status) || !is_late) return status;
-  // The kernels that are compiled already are on the disk.
+  // Kernels compiled before the timeout are in the disk cache.
   return CompileStoppable(program, device, /*is_idle=*/false, request, time, go_on);
 }
 

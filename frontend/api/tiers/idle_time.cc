@@ -9,7 +9,7 @@
 namespace tartan::api {
 
 IdleTime& IdleTime::OfProcess() {
-  // Never destroyed: threads that outlive main may still use it.
+  // Never destroyed, because threads that outlive main may still use it.
   static IdleTime& time = *new IdleTime(static_cast<int>(std::thread::hardware_concurrency()),
                                         [] { return Duration(Clock::now().time_since_epoch()); });
   return time;

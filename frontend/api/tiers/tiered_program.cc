@@ -120,7 +120,7 @@ std::shared_ptr<const ExactSource> TieredProgram::BeginMaking() {
 }
 
 void TieredProgram::EndMaking(Making made) {
-  LoadedPtr replaced;  // given back after the mutex is
+  LoadedPtr replaced;  // released after unlocking
   std::shared_ptr<const ExactSource> exact;
   {
     std::lock_guard<std::mutex> lock(mutex_);
