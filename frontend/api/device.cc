@@ -133,7 +133,8 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
   evaluator::CompilerProcesses processes;
   processes.count =
       static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMostProcesses));
-  // The lambda may keep a raw pointer: the device owns the program cache that owns the lambda.
+  // A raw pointer suffices: api::Device owns both the HAL device and the program cache that has
+  // this lambda.
   processes.is_compiled = [device = device.get()](const hal::ExecutableSource& source) {
     return opencl::IsCompiledOnDisk(device->shared_from_this(), source);
   };

@@ -21,8 +21,8 @@ struct AppliedCall {
   std::vector<Tensor> arguments;
 };
 
-// If `id` is a value rounded to another type and converted back, returns the rounded value;
-// otherwise `id`.
+// If `id` is another value rounded to a narrower type and converted back, returns that value before
+// rounding; otherwise `id`.
 ir::ValueId BeforeRounding(const ir::Program& program, ir::ValueId id) {
   const DataType type = program.values[id].shape.type;
   ir::ValueId before = id;
@@ -36,8 +36,8 @@ ir::ValueId BeforeRounding(const ir::Program& program, ir::ValueId id) {
 }
 
 // Turns the first `count` outputs, the results of `node`, into inputs that the other outputs read.
-// A derivative is computed from the rounded form of a rounded result, because only that form is
-// stored.
+// For a rounded result, the value before rounding is replaced by the result: derivatives use the
+// rounded value, and only that is stored.
 void ReadResults(const std::shared_ptr<const TensorNode>& node, size_t count, AppliedCall* call) {
   for (size_t result = 0; result < count; ++result) {
     const ir::ValueId id = BeforeRounding(call->program, call->program.outputs[result]);

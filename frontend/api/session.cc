@@ -96,9 +96,9 @@ struct Session::Impl {
   std::string Signature(const Values& values) const;
   std::string KeyAfter(const SegmentPtr& last, const Values& values, const RunState& state) const;
   SegmentList& ListAfter(const SegmentPtr& last) { return last == nullptr ? roots : last->next; }
-  // Returns the successor of `last` (the first segment if null) and binds it if it is new. For a
-  // new segment, the state afterwards is that of a run at its last segment, which is returned.
-  // Returns null if the run must restart because more values decide shapes than known before.
+  // Returns the successor of `last` (the first segment if null) and binds it if it is new. After
+  // binding, `state` is the state of a run at its last segment, which is returned. Returns null if
+  // the run must restart because more values decide shapes than known before.
   absl::StatusOr<SegmentPtr> Next(const Values& values, const SegmentPtr& last, RunState* state,
                                   RunStatistics* statistics);
   absl::StatusOr<SegmentPtr> Bind(const Values& values, const SegmentPtr& last,
@@ -111,8 +111,8 @@ struct Session::Impl {
   // Runs once with the memory available now.
   absl::StatusOr<std::vector<HostValue>> TryRun(const Values& values, RunStatistics* statistics,
                                                 std::vector<KernelProfile>* profile);
-  // Drops the least recently used signature other than that for `values`. Returns false if there is
-  // none.
+  // Drops the signature used longest ago, but never the one for `values`. Returns false if there is
+  // no other.
   bool DropSignature(const Values& values);
 };
 
@@ -274,7 +274,7 @@ absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const Values& values,
         CatchOutOfMemory([&] { return TryRun(values, statistics, profile); });
     if (outputs.status() == OutOfMemory()) ++statistics->memory_shortages;
     if (outputs.ok() || statistics->memory_shortages == shortages_before) return outputs;
-    // Frees first what is cheap to allocate again.
+    // Frees memory that is cheap to allocate again before anything else.
     programs.ReleaseFreeFrames();
     if (tries > options.max_signatures || (tries > 0 && !DropSignature(values))) return outputs;
     statistics->kernels = before.kernels;

@@ -12,8 +12,8 @@ namespace tartan::cli {
 namespace {
 
 struct Format {
-  int digits;        // of the significand, with the leading one
-  int least_normal;  // exponent
+  int digits;  // of the significand, including the leading one
+  int least_normal;  // minimum exponent of normal numbers
 };
 
 Format FormatOf(DataType type) {
@@ -29,7 +29,7 @@ Format FormatOf(DataType type) {
   }
 }
 
-// The distance of neighbouring numbers of `type` at a magnitude.
+// The distance of adjacent values of `type` at a magnitude.
 double Spacing(DataType type, double magnitude) {
   if (!IsFloat(type)) return 1;
   const Format format = FormatOf(type);

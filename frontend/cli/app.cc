@@ -32,7 +32,7 @@ api::Tier TierNamed(absl::string_view name) {
   return name == api::Name(api::Tier::kReady) ? api::Tier::kReady : api::Tier::kAuto;
 }
 
-// Which kernels, and how exact their products.
+// Adds the options that choose kernels and their precision.
 void AddComputation(CLI::App& cli, GlobalOptions* options) {
   cli.add_option_function<std::string>(
          "--tier", [options](const std::string& tier) { options->tier = TierNamed(tier); },
@@ -53,7 +53,7 @@ void AddComputation(CLI::App& cli, GlobalOptions* options) {
       ->default_str("float32");
 }
 
-// Bounds for hosts that run models and data of others.
+// Adds resource limits, for hosts that run models and data of others.
 void AddLimits(CLI::App& cli, ResourceLimits* limits) {
   const auto add = [&](const std::string& name, int64_t* bytes, const std::string& help) {
     cli.add_option_function<std::string>(
@@ -73,7 +73,8 @@ std::unique_ptr<App> MakeApp() {
   CLI::App& cli = app->cli;
   GlobalOptions& options = app->options;
   cli.fallthrough();  // global options may follow the command
-  // One command: a word after it that is the name of another is a model, a folder or an action.
+  // Only one command is parsed: a later word that equals another command's name is a model, a
+  // folder or an action.
   cli.require_subcommand(0, 1);
   cli.set_version_flag("--version", kVersion);
   cli.add_option_function<std::string>(
@@ -122,7 +123,7 @@ const CLI::App* Asked(const CLI::App& cli) {
   return asked;
 }
 
-// A message for a first word that is the name of no command; empty where it is one, or an option.
+// An error message if the first word is neither a command nor an option; otherwise empty.
 std::string UnknownCommand(const CLI::App& cli) {
   const std::vector<std::string> words = cli.remaining();
   if (!cli.get_subcommands().empty() || words.empty() || absl::StartsWith(words[0], "-")) return "";
@@ -136,7 +137,7 @@ std::string UnknownCommand(const CLI::App& cli) {
                       is_model ? absl::StrCat(", as in tartan run ", words[0]) : "");
 }
 
-// Help and version are asked for by an "error" of CLI11 too.
+// Handles CLI11's "errors", which include requests for help and version.
 ExitCode AnswerParseError(const CLI::App& cli, const CLI::ParseError& error) {
   if (error.get_exit_code() != 0) {
     const std::string unknown = UnknownCommand(cli);

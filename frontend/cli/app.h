@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line as a whole: global options, the choice of a command, and how it ends.
+// The command line as a whole: global options, choice of the command, exit code.
 #pragma once
 
 #include "frontend/cli/exit_code.h"
 
 namespace tartan::cli {
 
-// Results go to stdout, one message per error to stderr.
+// Writes results to stdout, and one message per error to stderr.
 ExitCode RunApp(int argc, char** argv);
 
 }  // namespace tartan::cli

@@ -48,7 +48,7 @@ Comparison Compare(const HostTensor& actual, const HostTensor& expected, Toleran
     if (!IsFloat(actual.type()) && actual.GetInt(i) == expected.GetInt(i)) continue;
     const double a = actual.GetDouble(i);
     const double e = expected.GetDouble(i);
-    // Equal as doubles, but not as integers: they differ by less than their rounding.
+    // Equal as doubles but not as integers: they differ by less than the rounding error.
     const double error = !IsFloat(actual.type()) && a == e ? 1 : AbsoluteError(a, e);
     result.max_abs_error = std::max(result.max_abs_error, error);
     if (e != 0 && !std::isnan(e)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a tensor is what was expected, as numpy.testing.assert_allclose sees it.
+// Compares a tensor with its expected value by the rule of numpy.testing.assert_allclose.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ struct Tolerance {
   double absolute = 1e-7;
 };
 
-inline constexpr double kMaxTolerance = 1e30;  // of either kind
+inline constexpr double kMaxTolerance = 1e30;  // for both kinds of tolerance
 
 struct Comparison {
   bool equal = true;
   std::string message;       // what differs; empty when equal
-  double max_abs_error = 0;  // over finite elements; infinite where only one side is finite
-  double max_rel_error = 0;  // relative to the expected element, where that is not 0
+  double max_abs_error = 0;  // over finite elements; infinite if only one side is finite
+  double max_rel_error = 0;  // relative to the expected element, unless that is 0
 };
 
-// Types and shapes must be equal. Integers beyond 2^53 that are equal as bits are equal. An element
-// fits when |actual - expected| <= absolute + relative * |expected|; NaN fits NaN, an infinity
+// Types and shapes must be equal. Integers above 2^53 must be equal exactly. An element matches if
+// |actual - expected| <= absolute + relative * |expected|. NaN matches NaN, and an infinity matches
 // itself.
 Comparison Compare(const HostTensor& actual, const HostTensor& expected, Tolerance tolerance);
-// The same for any values: strings must be equal, narrow numbers in every bit but for NaN;
-// sequences element by element.
+// The same for any values. Strings must be equal; low-precision elements must be equal bit by bit,
+// except NaN; sequences are compared element by element.
 Comparison Compare(const api::HostValue& actual, const api::HostValue& expected,
                    Tolerance tolerance);
 

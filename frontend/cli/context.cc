@@ -24,15 +24,16 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Some products may be computed with less than float32. What a CPU multiplies several of at a time
-// its compiler tells later.
+// True if the device may compute some matmuls with less precision than float32. A CPU's packed
+// arithmetic is known only after its compiler was queried, so any CPU counts for kInt8.
 bool MayRound(const HardwareSettings& settings, Precision precision) {
   const bool is_cpu = settings.threads == 1;
   if (precision == Precision::kInt8) return is_cpu || settings.packed_products > 1;
   return settings.matrix_local_bytes > 0 || (is_cpu && precision == Precision::kBFloat16);
 }
 
-// JSON has no form for bytes that are no UTF-8, which names of files and tensors may hold.
+// Escapes bytes that are not UTF-8, which JSON cannot represent; names of files and tensors may
+// have them.
 void MakeValid(Message* message) {
   const google::protobuf::Reflection& reflection = *message->GetReflection();
   std::vector<const FieldDescriptor*> fields;

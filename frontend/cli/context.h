@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every command is given: the global options, and the ways to report.
+// The context of a command: global options, and functions for opening devices and reporting.
 #pragma once
 
 #include <memory>
@@ -41,25 +41,25 @@ class Context {
   const GlobalOptions& options() const { return options_; }
   bool wants_json() const { return options_.format == Format::kJson; }
 
-  // The device that --device names; -vv has its compiler show every stage on stderr. What is no
-  // session's has exact kernels unless --tier is ready.
+  // Opens the device that --device names; with -vv, its compiler prints every stage to stderr.
+  // Outside sessions, its kernels are exact (shape-specialised) unless --tier is ready.
   absl::StatusOr<std::shared_ptr<api::Device>> OpenDevice() const;
   absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> LoadModel(const std::string& path) const;
-  // What the global options ask of a device; of a session, and one that is so: nothing is compiled
-  // in its background.
+  // Device and session options that follow from the global options. OpenSession opens a session
+  // with these; nothing is compiled in its background.
   api::DeviceOptions device_options() const;
   api::SessionOptions session_options() const;
   absl::StatusOr<std::unique_ptr<api::Session>> OpenSession(
       std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<api::Device> device) const;
 
-  // Writes the result to stdout: `report` as JSON, or `text`. A full disk is an error; a reader
-  // that has gone away ends the program.
+  // Writes the result to stdout: `report` as JSON, or `text`. A full disk is an error; a closed
+  // pipe ends the program.
   absl::Status Print(const google::protobuf::Message& report, absl::string_view text) const;
 
-  // A line on stderr: always but with --quiet; or with -v only.
+  // Prints a line on stderr. Note: unless --quiet. Detail: only with -v.
   void Note(absl::string_view line) const;
-  // A note of an assumption about the inputs. Explained repeats it after the message of an error
-  // that says that the model does not fit its inputs.
+  // Notes an assumption about the inputs. Explained repeats it after an error that says that the
+  // model does not fit its inputs.
   void Assume(absl::string_view line) const;
   absl::Status Explained(absl::Status status) const;
   void Detail(absl::string_view line) const;
@@ -69,7 +69,7 @@ class Context {
   const std::shared_ptr<std::string> assumed_ = std::make_shared<std::string>();
 };
 
-// One JSON document with every field of the message but unset messages.
+// A JSON document with all fields of the message except unset messages.
 absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
 
 // "cpu-znver3 (Portable Computing Language)".

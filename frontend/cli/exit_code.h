@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exit codes of the program, and the one place that decides which an error leads to.
+// The program's exit codes, and the mapping from errors to them.
 #pragma once
 
 #include "absl/status/status.h"
@@ -19,11 +19,11 @@ enum class ExitCode : int {
   kInterrupted = 130,
 };
 
-// What was being done when an error came up: the same status code means different things to a user
-// when a model is read and when a device is opened.
+// The activity during which an error occurred. The same status code means different things when
+// reading a model and when opening a device.
 enum class Stage { kUsage, kFile, kModel, kDevice, kRun };
 
-// The status with the stage attached; a stage that is already attached stays.
+// Returns the status with the stage attached; an attached stage is kept.
 absl::Status At(Stage stage, absl::Status status);
 
 template <class T>
@@ -32,7 +32,7 @@ absl::StatusOr<T> At(Stage stage, absl::StatusOr<T> value) {
   return At(stage, std::move(value).status());
 }
 
-// Without a stage, an error counts as one of kRun.
+// Errors without a stage count as kRun.
 ExitCode ExitCodeFor(const absl::Status& status);
 
 }  // namespace tartan::cli

@@ -14,7 +14,7 @@ constexpr absl::string_view kStatuses[] = {"pass", "fail", "unsupported", "error
 constexpr char kAbsent[] = "absent";
 constexpr size_t kMaxReason = 120;
 
-// The first line of a message, cut between characters.
+// The first line of a message, truncated at a character boundary.
 std::string Reason(absl::string_view message) {
   message = message.substr(0, message.find('\n'));
   if (message.size() > kMaxReason) {

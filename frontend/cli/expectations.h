@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of what each case of a verification is expected to give: lines "status name", sorted by
-// name; '#' begins a comment, which tells the reason.
+// The list of expected results of a verification: lines "status name", sorted by name. '#' starts a
+// comment with the reason.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace tartan::cli {
 
-// InvalidArgument naming the line for a status that is none or a case that comes twice.
+// InvalidArgument, naming the line, for an unknown status or a repeated case.
 absl::StatusOr<std::map<std::string, std::string>> ParseExpectations(
     absl::Span<const std::string> lines);
 
@@ -30,7 +30,7 @@ struct ExpectationDifference {
   std::string actual;    // "absent": no such case
 };
 
-// Every case that is not as the list says, in either direction.
+// All cases that differ from the list, in either direction.
 std::vector<ExpectationDifference> FindDifferences(
     const std::map<std::string, std::string>& expected, absl::Span<const ActualStatus> cases);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors and small files on disk, by file name extension.
+// Reads and writes tensors and small files, by file name extension.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace tartan::cli {
 
-// ".npy" for "a/b.npy"; empty without one. Lower case.
+// ".npy" for "a/b.npy"; empty without an extension. Lower case.
 std::string Extension(absl::string_view path);
 
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);

@@ -23,7 +23,7 @@
 namespace tartan::cli {
 namespace {
 
-// Values made up here, not read from a file, are bounded by this.
+// Maximum size in bytes of generated values.
 constexpr int64_t kMaxMadeBytes = int64_t{8} << 30;
 
 // splitmix64: the same numbers on every machine.
@@ -34,7 +34,7 @@ uint64_t NextRandom(uint64_t* state) {
   return z ^ (z >> 31);
 }
 
-// FNV-1a, so that inputs of one seed differ from each other.
+// FNV-1a hash, so that inputs with the same seed differ.
 uint64_t HashName(absl::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
@@ -77,7 +77,7 @@ struct IntegerLimits {
   uint64_t most = 1;
 };
 
-// Of an integer type, or bool.
+// The limits of an integer type or bool.
 IntegerLimits LimitsOf(DataType type) {
   if (type == DataType::kBool) return {};
   const int unused_bits = 64 - static_cast<int>(8 * ByteWidth(type));
@@ -105,8 +105,8 @@ bool IsWholeText(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
-// The bits of the number as an integer between the limits. Text of digits alone is exact, any other
-// up to 2^53; nothing for 2.5.
+// The bits of the number as an integer within the limits. Digits-only text is exact, other forms
+// are exact up to 2^53; nullopt for 2.5.
 std::optional<uint64_t> WholeOf(const NumberInput& number, absl::string_view text,
                                 const IntegerLimits& limits) {
   constexpr double kExact = 9007199254740992;
@@ -133,7 +133,7 @@ absl::Status DoesNotHold(const api::TensorSpec& input, DataType type, absl::stri
                                                  ", which holds ", values, ", not ", text));
 }
 
-// The number as one element of `type`.
+// Converts the number to one element of `type`.
 absl::StatusOr<HostTensor> ToElement(const NumberInput& number, absl::string_view text,
                                      DataType type, const api::TensorSpec& input) {
   std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(type)));
@@ -166,7 +166,7 @@ absl::StatusOr<HostTensor> MakeFilled(const NumberInput& number, absl::string_vi
   return HostTensor(std::move(shape), bytes);
 }
 
-// Raw elements: one open size follows from the file's.
+// Reads raw elements; one open size follows from the file size.
 absl::StatusOr<HostTensor> ReadRaw(const std::string& path, api::TensorSpec input) {
   const auto mapped = MappedFile::Open(path);
   if (!mapped.ok()) return At(Stage::kFile, mapped.status());
@@ -233,7 +233,7 @@ absl::StatusOr<HostTensor> ReadInput(const FileInput& file, const api::TensorSpe
   return tensor;
 }
 
-// Strings, narrow numbers, sequences and optionals.
+// Makes strings, low-precision tensors, sequences and optionals.
 absl::StatusOr<api::HostValue> MakeSpecial(const InputSpec& spec, const api::TensorSpec& input) {
   if (const auto* file = std::get_if<FileInput>(&spec.value)) {
     if (Extension(file->path) != ".pb") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user writes for a model input, as in `--input x=@picture.png`.
+// Parses a model input on the command line, as in `--input x=@picture.png`, and makes its value.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,19 @@ namespace tartan::cli {
 struct FileInput {
   std::string path;
 };
-// Floats uniform in [0, 1), integers and bools 0 or 1: valid as indices and masks alike.
+// Floats uniform in [0, 1); integers and bools 0 or 1, so that they are valid both as indices and
+// as masks.
 struct RandomInput {
   uint64_t seed = 0;
 };
-// The text of the spec holds whole numbers that are not exact as double.
+// A number. Integers that double cannot represent are parsed from the spec's text.
 struct NumberInput {
   double value = 0;
 };
 
 struct InputSpec {
   std::variant<FileInput, RandomInput, NumberInput> value;
-  std::string text;  // as the user wrote it
+  std::string text;  // as written by the user
 };
 
 struct NamedText {
@@ -37,24 +38,26 @@ struct NamedText {
   std::string text;
 };
 
-// "NAME=REST". Names may hold '=' themselves: the longest one of `names` that fits is meant, and
-// where none does, what stands before the first '='. InvalidArgument, showing `text` and what was
-// expected, where there is no '=' or nothing before it.
+// Splits "NAME=REST". Names may contain '=': the longest of `names` that matches is used, otherwise
+// the text before the first '='. InvalidArgument, showing `text` and the expected form, if there is
+// no '=' or no name.
 absl::StatusOr<NamedText> SplitNamed(absl::string_view text, absl::string_view expected,
                                      absl::Span<const std::string> names);
 
-// "@FILE", "rand", "rand:SEED", "zeros", "ones" or a number: "inf" and "nan" too, but none that is
-// too large for float64.
+// Parses "@FILE", "rand", "rand:SEED", "zeros", "ones" or a number, including "inf" and "nan" but
+// no number too large for float64.
 absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text);
 
-// "1x3x224x224" as sizes; "scalar" as none.
+// Parses "1x3x224x224"; "scalar" has no sizes.
 absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text);
 
-// The value for `input`, whose open sizes the file decides (.npy, .pb, .png, and .bin where one is
-// open) or are an error. What is no tensor of plain numbers comes from a .pb file; made up, it is
-// empty. An open type is that of a .npy or .pb file, else float32. A type or size
-// that differs from the input's is InvalidArgument with both; errors of files are marked as such
-// (exit_code.h). A number that the type does not hold is InvalidArgument naming both.
+// Makes the value for `input`.
+// - Open sizes come from the file (.npy, .pb, .png; .bin if only one is open); otherwise they are
+//   an error.
+// - An input that is not a plain tensor is read from a .pb file; without a file it is empty.
+// - An open type is the type of a .npy or .pb file, otherwise float32.
+// - InvalidArgument for a type or size that differs from the input's, and for a number that the
+//   type cannot represent; both are named. File errors are marked as such (exit_code.h).
 absl::StatusOr<api::HostValue> MakeInput(const InputSpec& spec, const api::TensorSpec& input);
 
 }  // namespace tartan::cli

@@ -22,7 +22,7 @@ constexpr int kSignals[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 
 std::atomic<bool> main_has_ended{false};
 
-// Callable in signal handlers.
+// Async-signal-safe.
 [[noreturn]] void End(ExitCode code, const char* reason) {
   char line[512] = "tartan: ";
   std::strncat(line, reason, sizeof(line) - std::strlen(line) - 2);
@@ -38,10 +38,10 @@ std::atomic<bool> main_has_ended{false};
 void OnCrash(int number) {
   const Shortage shortage = opencl::FindShortage(opencl::Failure::kCrash);
   if (shortage != Shortage::kNone) EndBy(shortage);
-  raise(number);  // by default now
+  raise(number);  // with the default action now
 }
 
-// An exception that nobody catches; PoCL compiles in threads of its own.
+// Handles an uncaught exception; PoCL compiles in its own threads.
 void OnTerminate() {
   if (std::current_exception() != nullptr) {
     try {
@@ -54,7 +54,7 @@ void OnTerminate() {
   std::abort();
 }
 
-// LLVM calls exit(1) where it cannot write.
+// Handles exit() by the driver: LLVM calls exit(1) if it cannot write.
 void OnExit() {
   if (main_has_ended) return;
   const Shortage shortage = opencl::FindShortage(opencl::Failure::kCrash);
@@ -67,13 +67,13 @@ void CatchCrashes() {
   action.sa_handler = OnCrash;
   action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND) | SA_NODEFER;
   for (const int number : kSignals) sigaction(number, &action, nullptr);
-  signal(SIGXFSZ, SIG_IGN);  // the write that meets the limit fails, and is told
+  signal(SIGXFSZ, SIG_IGN);  // the write that exceeds the limit fails and is reported
 }
 
 }  // namespace
 
 void InstallLastWords() {
-  // Where memory ends, a stack may be what cannot grow.
+  // A separate signal stack, because out of memory may mean that the stack cannot grow.
   static char stack[64 << 10];
   stack_t alternative = {};
   alternative.ss_sp = stack;
@@ -89,7 +89,8 @@ int EndProgram(ExitCode code) {
   main_has_ended = true;
   if (!opencl::IsDriverLost()) return static_cast<int>(code);
   std::fflush(stdout);
-  // What was told of it was an error among others to commands that go on.
+  // Out of memory decides the exit code, even if the command reported the error as one of many and
+  // continued.
   _exit(static_cast<int>(ExitCode::kMemory));
 }
 

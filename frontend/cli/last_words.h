@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program says, and the code it ends with, where the OpenCL driver ends it: drivers abort,
-// crash, call exit and throw in threads of their own when memory or the disk runs out.
+// Reports an error message and a proper exit code when the OpenCL driver ends the process. Drivers
+// abort, crash, call exit and throw in their own threads when memory or disk space runs out.
 #pragma once
 
 #include "frontend/cli/exit_code.h"
 
 namespace tartan::cli {
 
-// Of the whole process, once, before the driver is used. A crash for no such reason remains one.
+// Installs the handlers for the whole process; call it once, before using the driver. Crashes for
+// other reasons remain crashes.
 void InstallLastWords();
 
-// The code to return from main, to which `code` led. Ends the process here and now where the driver
-// holds locks that would be waited for at exit.
+// Returns the exit code for main. Ends the process immediately if the driver holds locks that an
+// ordinary exit would wait for.
 int EndProgram(ExitCode code);
 
 }  // namespace tartan::cli

@@ -14,7 +14,8 @@ struct LatencySummary {
   double mean = 0;
 };
 
-// Percentiles interpolate between neighbours, as NumPy's do. Requires at least one sample.
+// Percentiles interpolate linearly between adjacent samples, as in NumPy. Requires one sample or
+// more.
 LatencySummary Summarize(std::vector<double> samples);
 
 }  // namespace tartan::cli

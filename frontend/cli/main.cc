@@ -15,15 +15,15 @@
 
 namespace {
 
-// Nothing needs tidying up: files that others read appear by rename, whole or not at all.
+// No cleanup is needed: files appear by rename, whole or not at all.
 void OnInterrupt(int) {
   constexpr char kMessage[] = "\ntartan: interrupted\n";
   [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
   _exit(static_cast<int>(tartan::cli::ExitCode::kInterrupted));
 }
 
-// A file opened later must not take the place of a closed stdout or stderr: results would be
-// written into it. What stands in for stdout cannot be written, as a closed one.
+// Opens /dev/null for closed standard streams, so that no file opened later becomes stdout or
+// stderr and gets the results. The substitute for stdout is not writable, like a closed one.
 void KeepStandardStreamsTaken() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -31,7 +31,7 @@ void KeepStandardStreamsTaken() {
   }
 }
 
-// Kernels that nobody waits for are compiled by this program in a process of their own.
+// Names this program as the compiler for background compilations in separate processes.
 void NameCompiler() {
   char path[PATH_MAX];
   const ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -45,10 +45,10 @@ void NameCompiler() {
 int main(int argc, char** argv) {
   KeepStandardStreamsTaken();
   signal(SIGINT, OnInterrupt);
-  signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where stdout is written
+  signal(SIGPIPE, SIG_IGN);  // a closed stdout is detected when writing
   NameCompiler();
   return tartan::cli::EndProgram(tartan::cli::RunOnLargeStack([&] {
-    tartan::cli::InstallLastWords();  // the stack of its signal handlers is this thread's
+    tartan::cli::InstallLastWords();  // installs the signal stack of this thread
     return tartan::cli::RunApp(argc, argv);
   }));
 }

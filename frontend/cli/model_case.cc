@@ -68,9 +68,9 @@ std::vector<std::string> NumberedFiles(const fs::path& folder, absl::string_view
   }
 }
 
-// For each file of a data set the position of its declaration: by name where every message bears
-// the name of another one, else by order, optional inputs last. All messages have the number of
-// their name in common with TensorProto.
+// For each file of a data set, the index of its declaration: by name if every message has a
+// distinct name, otherwise by order with optional inputs last. All message types have the field
+// number of their name in common with TensorProto.
 absl::StatusOr<std::vector<size_t>> Assign(const std::vector<std::string>& files,
                                            const std::vector<api::TensorSpec>& specs) {
   std::map<std::string, size_t> by_name;
@@ -115,7 +115,7 @@ bool IsPlain(const api::HostValue& value) {
   return value.is_tensor() && value.element() == api::Element::kPlain;
 }
 
-// One case while its data sets are run.
+// The state of a case while its data sets run.
 class CaseRun {
  public:
   CaseRun(const ModelCase& model_case, const CaseOptions& options, CaseResult* result)
@@ -181,7 +181,7 @@ class CaseRun {
 
   const std::vector<api::TensorSpec>& specs() const { return session_->model().outputs(); }
 
-  // By output; some may have no file.
+  // One entry per output; some have no file.
   absl::StatusOr<std::vector<Published>> ReadOutputs(const std::vector<std::string>& files) const {
     std::vector<Published> published(specs().size());
     TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(files, specs()));
@@ -193,7 +193,7 @@ class CaseRun {
     return published;
   }
 
-  // Tensors of numbers are measured, those in sequences one by one; all else has to be equal.
+  // Measures tensors of numbers, individually within sequences; other values must be equal.
   void MeasureOutput(const std::string& name, const api::HostValue& actual,
                      const api::HostValue& exact, const Published& published) {
     if (actual.is_sequence() && exact.is_sequence() &&
@@ -246,10 +246,10 @@ class CaseRun {
   const CaseOptions& options_;
   CaseResult& result_;
   std::unique_ptr<api::Session> session_;
-  std::unique_ptr<api::Session> exact_session_;  // null without a reference in float64
+  std::unique_ptr<api::Session> exact_session_;  // null without a float64 reference
 };
 
-// The model's outputs in lazy tensors that depend on nothing.
+// The model's outputs as lazy tensors without placeholders.
 absl::StatusOr<std::vector<api::Value>> BindByValue(const api::Model& model,
                                                     const NamedValues& values) {
   std::vector<api::InputBinding> bindings;
@@ -265,7 +265,7 @@ absl::StatusOr<std::vector<api::Value>> BindByValue(const api::Model& model,
   return std::move(bound.outputs);
 }
 
-// Operands of later values are remembered, so each is computed once.
+// Evaluates with the naive evaluator. Operands are stored, so that each is computed once.
 absl::StatusOr<api::HostValue> EvaluateNaively(const api::Value& value) {
   std::vector<api::Tensor> tensors;
   AppendTensors(value, &tensors);
@@ -290,7 +290,7 @@ absl::StatusOr<std::string> FindDeparture(const ModelCase& model_case, const Cas
                           api::Session::Create(model, options.device, options.session));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> actual, session->RunValues(inputs));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::Value> lazy, BindByValue(*model, inputs));
-  // The model's own outputs come first; in the order of the nodes, they come where they are made.
+  // Sorts the values by node order; the model's own outputs come first in `lazy`.
   std::vector<size_t> order;
   for (size_t i = 0; i < lazy.size(); ++i) order.push_back(i);
   std::map<std::string, size_t> node_order;

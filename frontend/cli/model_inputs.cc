@@ -61,7 +61,7 @@ std::vector<std::string> SizeNamesOf(const std::vector<TensorSpec>& specs) {
   return names;
 }
 
-// `inputs` are as the model declares them: a shape that was fixed has no names any more.
+// `inputs` are the declarations, because a fixed shape has no names any more.
 absl::Status FixNamedSize(const std::string& name, absl::string_view text,
                           const std::vector<TensorSpec>& inputs, std::vector<TensorSpec>* fixed) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, ParseDims(text));
@@ -111,7 +111,7 @@ absl::StatusOr<SpecsByName> ParseInputs(const std::vector<TensorSpec>& inputs,
   return specs;
 }
 
-// The sizes that the model calls N and the like, where something tells them.
+// Known values of named open sizes, such as N.
 using NamedSizes = std::map<std::string, int64_t>;
 
 void Learn(const TensorSpec& input, const std::vector<int64_t>& dims, NamedSizes* sizes) {
@@ -120,7 +120,7 @@ void Learn(const TensorSpec& input, const std::vector<int64_t>& dims, NamedSizes
   }
 }
 
-// Gives open sizes the value they have elsewhere, else 1 if asked to; whether any became 1.
+// Sets open sizes to their value elsewhere, or to 1 if requested. Returns whether any became 1.
 bool CloseSizes(const NamedSizes& sizes, bool open_is_one, TensorSpec* input) {
   bool assumed = false;
   for (size_t d = 0; d < input->dims.size(); ++d) {
@@ -134,7 +134,7 @@ bool CloseSizes(const NamedSizes& sizes, bool open_is_one, TensorSpec* input) {
   return assumed;
 }
 
-// "x=1x3x64x64": how a user would give the open sizes of `input`.
+// "x=1x3x64x64": an example of the --shape option for `input`.
 std::string ExampleShape(const TensorSpec& input) {
   std::string example = absl::StrCat(input.name, "=");
   for (size_t d = 0; d < input.dims.size(); ++d) {
@@ -209,7 +209,7 @@ absl::StatusOr<std::map<std::string, api::HostValue>> MakeInputs(
   TARTAN_ASSIGN_OR_RETURN(const SpecsByName asked, At(Stage::kUsage, ParseInputs(inputs, options)));
   NamedSizes sizes;
   for (size_t i = 0; i < inputs.size(); ++i) Learn(inputs[i], fixed[i].dims, &sizes);
-  // Files come first: they tell sizes that others have in common with them.
+  // Files come first, because they determine sizes that other inputs share.
   std::map<std::string, api::HostValue> values;
   for (const TensorSpec& input : fixed) {
     const auto spec = asked.find(input.name);
@@ -220,7 +220,7 @@ absl::StatusOr<std::map<std::string, api::HostValue>> MakeInputs(
     values.emplace(input.name, value);
   }
   std::vector<std::string> assumed;
-  std::string remedy;  // of the first of them
+  std::string remedy;  // for the first of them
   for (TensorSpec input : fixed) {
     const auto spec = asked.find(input.name);
     if (values.count(input.name) > 0 || (spec == asked.end() && input.is_optional)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options with numbers, checked by the rules of numbers.h. CLI11's own conversions take "nan",
-// octal numbers and lists with empty parts.
+// Numeric command-line options with the parsing rules of numbers.h. CLI11's own conversions accept
+// "nan", octal numbers and lists with empty parts.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@
 
 namespace tartan::cli {
 
-// The value, or what is wrong with the option of that name.
+// Returns the value; throws an error that names the option.
 template <class T>
 T ValueOrThrow(const std::string& option, absl::StatusOr<T> value) {
   if (value.ok()) return *std::move(value);
@@ -39,7 +39,7 @@ inline CLI::Option* AddReal(CLI::App* command, const std::string& name, double* 
       ->default_str(absl::StrCat(*value));
 }
 
-// "1,8,32".
+// Adds an option for a list of integers, "1,8,32".
 inline CLI::Option* AddWholes(CLI::App* command, const std::string& name,
                               std::vector<int64_t>* values, int64_t least, int64_t most,
                               const std::string& help) {

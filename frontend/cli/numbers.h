@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as a user writes them in options: all of the text is the number, and it lies where it is
-// allowed to.
+// Strict parsing of numbers in options: the whole text must be a number within its bounds.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +11,18 @@
 
 namespace tartan::cli {
 
-// Decimal digits, a minus before them perhaps. InvalidArgument with the text and the bounds for
-// anything else, and beyond the bounds (included).
+// Parses decimal digits with an optional minus. InvalidArgument, with the text and the bounds, for
+// other texts and for numbers outside the bounds (inclusive).
 absl::StatusOr<int64_t> ParseWhole(absl::string_view text, int64_t least, int64_t most);
 
-// A finite decimal number, as 0.5 or 1e-3; NaN and infinity are none.
+// Parses a finite decimal number, such as 0.5 or 1e-3, but not NaN or infinity.
 absl::StatusOr<double> ParseReal(absl::string_view text, double least, double most);
 
-// Bytes: a whole number, with K, M, G or T behind it for powers of 1024, as 512M. InvalidArgument
-// for anything else, for 0 and for more than there can be.
+// Parses a number of bytes: an integer with an optional suffix K, M, G or T (powers of 1024), such
+// as 512M. InvalidArgument for other texts, for 0 and for overflow.
 absl::StatusOr<int64_t> ParseBytes(absl::string_view text);
 
-// The parts of "a,b,c"; InvalidArgument where one is empty.
+// Splits "a,b,c"; InvalidArgument if a part is empty.
 absl::StatusOr<std::vector<std::string>> SplitList(absl::string_view text);
 
 }  // namespace tartan::cli

@@ -46,7 +46,7 @@ std::vector<std::string> KeyTexts(const api::HostValue& map) {
   return texts;
 }
 
-// A line for each map.
+// One line per map.
 std::string MapText(const api::HostValue& map) {
   const std::vector<std::string> keys = KeyTexts(map);
   const int64_t count = static_cast<int64_t>(keys.size());
@@ -84,7 +84,7 @@ std::string TensorText(const HostTensor& value) {
   return text;
 }
 
-// The path that a file has or would have, links followed.
+// The canonical path of a file that may not exist yet.
 std::string RealPath(const std::string& path) {
   std::error_code error;
   const std::filesystem::path real =

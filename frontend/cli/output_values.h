@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs as the command line shows, reports and writes them.
+// Formats, reports and writes model outputs.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 namespace tartan::cli {
 
 struct OutputFile {
-  size_t output = 0;  // position among the names
+  size_t output = 0;  // index among the names
   std::string path;
 };
 
-// The files of "NAME=FILE", in order. InvalidArgument for a name that is not among `names` (listing
-// them), for files that are neither .npy nor .pb, and where two would be one file; an error of
-// files where one cannot be written.
+// Parses "NAME=FILE" options, in order. InvalidArgument for an unknown name (listing `names`), for
+// a file that is neither .npy nor .pb, and for two options with the same file. A file that cannot
+// be written is a file error.
 absl::StatusOr<std::vector<OutputFile>> ParseOutputFiles(const std::vector<std::string>& texts,
                                                          const std::vector<std::string>& names);
 
-// Name, type, shape, and the elements where they are few numbers.
+// Fills in name, type and shape, and the elements if they are few numbers.
 void FillOutput(const std::string& name, const api::HostValue& value,
                 proto::RunReport::Output* output);
 
-// The first elements for a person, indented: one line, or a line for every row of a small tensor;
-// for a sequence what its elements are, for maps a line each.
+// Formats the first elements for people, indented: one line, or one line per row of a small tensor.
+// A sequence shows its element types; maps take one line each.
 std::string ValueText(const api::HostValue& value);
 
 }  // namespace tartan::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of a run goes.
+// Profiles a run by kernel.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace tartan::cli {
 
-// Adds kernels of a run, beside what the device is able to.
+// Adds the kernels of a run, with the share of the device's peak that each reaches.
 absl::Status AddKernels(const api::Device& device, const std::vector<api::KernelProfile>& kernels,
                         KernelRows* rows);
 
@@ -21,7 +21,7 @@ absl::Status AddKernels(const api::Device& device, const std::vector<api::Kernel
 absl::Status Profile(ModelSession& session, const std::map<std::string, api::HostValue>& inputs,
                      proto::BenchReport* report);
 
-// The kernels that take longest, longest first; the rest as one line.
+// A table of the slowest kernels, slowest first; the rest is one line.
 std::string ProfileText(const KernelRows& rows);
 
 }  // namespace tartan::cli

@@ -17,12 +17,12 @@
 namespace tartan::cli {
 namespace {
 
-// Characters, not bytes, of UTF-8 text.
+// Number of UTF-8 characters.
 size_t Width(absl::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-// `escape` of the text between our own control sequences, which stay.
+// Applies `escape` to the text between our own control sequences, which are kept.
 std::string Shown(absl::string_view text, std::string (*escape)(absl::string_view)) {
   std::string shown;
   while (!text.empty()) {
@@ -112,7 +112,7 @@ void Progress::Show(int64_t done, absl::string_view what) {
   constexpr int64_t kWidth = 24;
   const int64_t filled = total_ > 0 ? kWidth * done / total_ : kWidth;
   const std::string bar = std::string(filled, '=') + std::string(kWidth - filled, ' ');
-  // Little is known of the rest before some of it is done.
+  // An estimate is unreliable until some work is done.
   std::string left;
   const std::chrono::duration<double> elapsed = now - start_;
   if (done > 0 && done < total_ && elapsed.count() > 1) {

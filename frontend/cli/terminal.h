@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for a person at a terminal: tables, colour, a progress bar.
+// Text output for a terminal: tables, colour, a progress bar.
 #pragma once
 
 #include <chrono>
@@ -13,32 +13,32 @@
 
 namespace tartan::cli {
 
-// Whether text written to the file descriptor may be coloured: a terminal, and no NO_COLOR.
+// True if text for the file descriptor may be coloured: it is a terminal, and NO_COLOR is not set.
 bool HasColor(int file_descriptor);
 
-// Around words that stand out, where HasColor: the only control sequences that WriteOutput lets
-// through.
+// Control sequences around emphasised words, for use if HasColor. WriteOutput escapes all other
+// control sequences.
 inline constexpr char kBold[] = "\x1b[1m";
 inline constexpr char kPlain[] = "\x1b[0m";
 
-// Writes to stdout and flushes it, with what a terminal would obey written out (tile/base/
-// printable.h). An error is marked as one of a file (exit_code.h). Ends the program at once, as
-// SIGPIPE would, where the reader of stdout has gone away.
+// Writes to stdout with control characters escaped (tile/base/printable.h), and flushes. An error
+// is marked as a file error (exit_code.h). Ends the program immediately, like SIGPIPE, if the
+// reader of stdout has gone away.
 absl::Status WriteOutput(absl::string_view text);
-// The same for a document that programs read: as it is.
+// Writes a document for programs to stdout, unescaped.
 absl::Status WriteDocument(absl::string_view document);
 
-// A line on stderr, likewise made fit to be shown. Ends the program where the reader of stderr has
-// gone away, as SIGPIPE would.
+// Writes a line to stderr, escaped like WriteOutput. Ends the program, like SIGPIPE, if the reader
+// of stderr has gone away.
 void WriteError(absl::string_view line);
 
-// Columns aligned by their widest cell; the last is not padded.
+// A table with columns as wide as their widest cell; the last column is not padded.
 class Table {
  public:
   enum class Align { kLeft, kRight };
 
   explicit Table(std::vector<Align> columns) : columns_(std::move(columns)) {}
-  // A cell is one line: its line ends and control characters are written out.
+  // Each cell is one line: its line ends and control characters are escaped.
   void AddRow(std::vector<std::string> cells);
   // Every line begins with `indent`.
   std::string ToString(absl::string_view indent = "") const;
@@ -54,12 +54,12 @@ using api::FormatMs;
 // "12 s", "3:05 min".
 std::string FormatSeconds(double seconds);
 
-// A bar with the time left on stderr, where that is a terminal; nothing elsewhere. Used by one
-// thread at a time.
+// A progress bar with the time left, on stderr if that is a terminal; otherwise nothing. Used by
+// one thread at a time.
 class Progress {
  public:
   Progress(bool enabled, int64_t total);
-  ~Progress();  // leaves an empty line
+  ~Progress();  // clears the line
   void Show(int64_t done, absl::string_view what);
 
  private:

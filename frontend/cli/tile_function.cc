@@ -26,7 +26,7 @@ std::string ListTensors(const std::vector<NamedTensor>& tensors) {
   });
 }
 
-// The float tensor called `name`; `option` is what asked for it.
+// The float tensor called `name`; errors mention `option`.
 absl::StatusOr<NamedTensor> FindFloat(const std::vector<NamedTensor>& tensors,
                                       const std::string& name, absl::string_view option) {
   for (const NamedTensor& named : tensors) {
@@ -48,7 +48,7 @@ std::vector<NamedTensor> Floats(const std::vector<NamedTensor>& tensors) {
   return floats;
 }
 
-// Those called `names`, each once.
+// The tensors called `names`, each once.
 absl::StatusOr<std::vector<NamedTensor>> FindFloats(const std::vector<NamedTensor>& tensors,
                                                     const std::vector<std::string>& names,
                                                     absl::string_view option) {

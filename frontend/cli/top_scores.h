@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The greatest elements of a tensor of scores.
+// Finds the maximum elements of a tensor of scores.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct TopScore {
   double score = 0;
 };
 
-// The `k` greatest of each row (a run of the last dimension), greatest first, equals by index; of
-// at most `max_rows` rows. NaN comes last.
+// The top `k` elements of each row (along the last dimension), in descending order, ties by index;
+// for `max_rows` rows or fewer. NaN comes last.
 std::vector<TopScore> TopScores(const HostTensor& tensor, int64_t k, int64_t max_rows);
 
-// Whether every row is a distribution: elements in 0..1 that add up to 1.
+// True if every row is a probability distribution: elements in 0..1 that add up to 1.
 bool AreProbabilities(const HostTensor& tensor);
 
 }  // namespace tartan::cli

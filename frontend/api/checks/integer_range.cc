@@ -38,8 +38,8 @@ Range OfType(DataType type) {
   return {MinInteger(type), MaxInteger(type)};
 }
 
-// Returns [least, greatest] if the type can represent it, otherwise the range of the type, because
-// arithmetic wraps.
+// Returns the given range if the type can represent it. Otherwise returns the range of the type,
+// because arithmetic wraps.
 Range InType(Wide least, Wide greatest, DataType type) {
   const Range all = OfType(type);
   const bool fits =

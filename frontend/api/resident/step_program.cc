@@ -88,7 +88,7 @@ void StepProgram::AskForExact() {
   Background::OfProcess().Add({urgency, make});
 }
 
-// Switches to the program that the background has made. `inputs` are those of the next run.
+// Switches to the program that the background has made. `inputs` are the inputs of the next run.
 absl::Status StepProgram::TakeExact(absl::Span<const HostTensor> inputs) {
   if (!is_ready_ || coming_ == nullptr) return absl::OkStatus();
   absl::StatusOr<ProgramPtr> exact = absl::UnavailableError("");

@@ -33,7 +33,7 @@ struct BenchOptions {
   double seconds = 2;
   int64_t count = 0;  // 0: as many as fit into `seconds`
   std::vector<int64_t> batches;
-  int threads = 0;  // 0: as many as the device takes
+  int threads = 0;  // 0: the device's default
   bool profile = false;
   bool check_cost = false;
   bool background = false;
@@ -56,8 +56,8 @@ absl::StatusOr<double> TimeOne(ModelSession& session, const Inputs& inputs) {
   return one.Milliseconds();
 }
 
-// Of each session the times of its runs; they take turns, so that what the machine does meanwhile
-// hits them alike, and change places after each.
+// Returns the times of each session's runs. The sessions run alternately, in rotating order, so
+// that disturbances of the machine affect all of them alike.
 absl::StatusOr<std::vector<std::vector<double>>> Measure(const std::vector<ModelSession*>& sessions,
                                                          const Inputs& inputs,
                                                          const BenchOptions& options) {
@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<std::vector<double>>> Measure(const std::vector<Model
   return samples;
 }
 
-// What checking adds to the time without it, of times taken in turns.
+// The relative cost of the checks, from times measured alternately.
 double CheckCost(const std::vector<double>& checked, const std::vector<double>& unchecked) {
   std::vector<double> differences;
   for (size_t i = 0; i < checked.size(); ++i) differences.push_back(checked[i] - unchecked[i]);
@@ -89,7 +89,8 @@ double CheckCost(const std::vector<double>& checked, const std::vector<double>& 
 
 bool IsExact(const api::RunStatistics& run) { return run.ready_programs + run.host_programs == 0; }
 
-// Runs until the background has made the kernels exact, and what a run took meanwhile.
+// Runs the model until the background has made its kernels exact, and reports the times of these
+// runs.
 absl::Status RunUntilExact(ModelSession& session, const Inputs& inputs,
                            proto::BenchReport* report) {
   constexpr double kMostMs = 600'000;
@@ -113,13 +114,13 @@ absl::Status RunUntilExact(ModelSession& session, const Inputs& inputs,
   return absl::OkStatus();
 }
 
-// Waits until a run has exact kernels, unless the user has chosen others. `last` and the result are
-// what the run before and a run from now on have.
+// Waits until a run has exact kernels, unless the user has chosen another tier. `last` and the
+// result are the statistics of the previous run and of a later run.
 absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<ModelSession*>& sessions,
                                                 const Inputs& inputs, api::RunStatistics last,
                                                 const BenchOptions& options, const Context& context,
                                                 proto::BenchReport* report) {
-  // A run of a graph that values decide may take a way that none has taken before.
+  // A run of a graph that values decide may take a new path. This limits the number of attempts.
   constexpr int kMostWays = 8;
   const bool waits = context.options().tier == api::Tier::kAuto && !IsExact(last);
   const Stopwatch waiting;
@@ -141,7 +142,8 @@ absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<ModelSession*>
   return last;
 }
 
-// One batch size; 0 leaves the model's sizes. `unchecked`, where not null, is measured beside.
+// Measures one batch size; 0 keeps the model's sizes. `unchecked`, if not null, is measured
+// alternately.
 absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& session,
                    ModelSession* unchecked, const BenchOptions& options, int64_t batch,
                    const Stopwatch& since_start, const Context& context,
@@ -158,15 +160,15 @@ absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& se
   }
   report->set_first_ms(since_start.Milliseconds());
   report->set_first_tier(TierOf(first));
-  api::RunStatistics before = first;  // of a run as those that are measured
+  api::RunStatistics before = first;  // statistics of a run like the measured ones
   if (options.on_device) {
     TARTAN_RETURN_IF_ERROR(session.KeepOnDevice(inputs, results));
     inputs.clear();
-    // Memory that is bound makes another program, whose exact kernels are to be waited for.
+    // Binding memory makes another program, which needs its own exact kernels.
     before = api::RunStatistics();
     TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, &before).status());
   }
-  results.clear();  // a run's memory may serve for the next one
+  results.clear();  // frees memory that the next run can reuse
   std::vector<ModelSession*> sessions = {&session};
   if (unchecked != nullptr) {
     sessions.push_back(unchecked);

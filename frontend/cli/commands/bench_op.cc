@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan bench op: kernels of single operators, beside other libraries.
+// tartan bench op: times single operators, compared with other libraries.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -45,7 +45,7 @@ void AddResults(const bench::ProblemResult& from, proto::BenchOpReport* report) 
   }
 }
 
-// One row per engine; `speed` is Tartan's beside it, above 1 where Tartan is faster.
+// One row per engine; `speed` is Tartan's speed relative to it, above 1 if Tartan is faster.
 std::string ToText(const proto::BenchOpReport& report) {
   using Align = Table::Align;
   Table table({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,

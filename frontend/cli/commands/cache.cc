@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan cache: the compiled kernels kept on disk.
+// tartan cache: manages the compiled kernels in the disk cache.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -21,7 +21,7 @@ struct CacheOptions {
   double limit_mib = static_cast<double>(opencl::OpenClOptions().cache_limit_bytes) / (1 << 20);
 };
 
-// Does what is asked; returns how many entries it removed.
+// Executes the action; returns the number of removed entries.
 absl::StatusOr<int64_t> Act(const CacheOptions& options, const std::string& directory) {
   if (options.action == "verify") return opencl::VerifyCache(directory);
   if (options.action == "clear") return opencl::ClearCache(directory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of the program: each in the file of its name.
+// The commands of the program; each is defined in the file of its name.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ class App;
 namespace tartan::cli {
 
 struct Command {
-  CLI::App* app = nullptr;  // says whether it was asked for
+  CLI::App* app = nullptr;  // shows whether the command was given
   std::function<absl::StatusOr<ExitCode>(const Context&)> run;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan compile-kernels: what sessions have do what their drivers might not survive. No command
-// for people: it reads a proto::CompileRequest from stdin and tells nothing but its exit code.
+// tartan compile-kernels: compiles kernels in a process of its own for another process, which a
+// crash of the driver would end. Internal: it reads a proto::CompileRequest from stdin and reports
+// only its exit code.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -39,7 +40,7 @@ absl::StatusOr<ExitCode> Run(int device) {
 Command AddCompileKernels(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand(std::string(api::kCompileCommand), "Compile kernels for another process");
-  command->group("");  // not in the help
+  command->group("");  // hidden from the help
   const auto device = std::make_shared<int>(0);
   command->add_option("device", *device, "Index of the device")->required();
   return {command, [device](const Context&) { return Run(*device); }};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan devices: what there is to compute on.
+// tartan devices: lists the available devices.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -86,13 +86,13 @@ std::string ToText(const DevicesReport& report, bool detailed) {
   return text;
 }
 
-// The device that a command would take with the same options; none when nothing matches.
+// The index of the device that a command with the same options would use; -1 if none matches.
 int DefaultIndex(const std::vector<hal::DeviceInfo>& devices, const std::string& selector) {
   const absl::StatusOr<hal::DeviceInfo> selected = api::SelectDevice(devices, selector);
   return selected.ok() ? selected->index : -1;
 }
 
-// The device that --device names, or every one.
+// Measures the device that --device names, or all devices.
 absl::Status CalibrateAgain(const std::vector<hal::DeviceInfo>& devices, const Context& context) {
   if (!context.options().use_disk_cache) {
     return At(Stage::kUsage, absl::InvalidArgumentError(

@@ -29,7 +29,7 @@ HostTensor AsType(const HostTensor& tensor, DataType type) {
   return HostTensor::FromVector(shape, tensor.ToInts());
 }
 
-// The type that both are compared in; `actual` where they have nothing in common.
+// The type in which both are compared; `actual` if there is no common type.
 DataType CommonType(DataType actual, DataType expected) {
   if (actual == expected) return actual;
   if (IsFloat(actual) && IsFloat(expected)) return DataType::kFloat64;
@@ -52,7 +52,7 @@ absl::StatusOr<api::HostValue> ReadValue(const std::string& path, const api::Ten
   return api::HostValue(std::move(tensor));
 }
 
-// Compares one output, and notes in what it was compared where that is not obvious.
+// Compares one output, and sets `note` to the type of the comparison if it is not obvious.
 Comparison CompareOutput(const std::string& name, api::HostValue actual, api::HostValue expected,
                          const ExpectedTolerance& given, std::string* note) {
   Tolerance tolerance = given.tolerance;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan generate: tokens from a decoder with its cache.
+// tartan generate: generates tokens with a decoder and its cache.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -54,7 +54,7 @@ absl::Status Usage(absl::string_view message) {
   return At(Stage::kUsage, absl::InvalidArgumentError(message));
 }
 
-// The prompt's tokens, and those that end a text if --stop does not say which.
+// Reads the prompt's tokens, and sets the default stop tokens if --stop is not given.
 absl::StatusOr<std::vector<int64_t>> ReadPrompt(const TokenizerPtr& tokenizer,
                                                 GenerateFlags* flags) {
   if (flags->tokens.empty() == flags->prompt.empty()) {
@@ -71,14 +71,15 @@ absl::StatusOr<std::vector<int64_t>> ReadPrompt(const TokenizerPtr& tokenizer,
   }
   if (flags->prompt.empty()) return flags->tokens;
   absl::StatusOr<std::vector<int64_t>> encoded = tokenizer->Encode(flags->prompt);
-  // A tokenizer that grows the text beyond reason is at fault, else the text is.
+  // If the tokenizer expands the text beyond reason, the model is at fault; otherwise the text is.
   const Stage at_fault = absl::IsOutOfRange(encoded.status()) ? Stage::kModel : Stage::kUsage;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> tokens, At(at_fault, std::move(encoded)));
   if (tokens.empty()) return Usage("the prompt has no tokens");
   return tokens;
 }
 
-// Of the scores' last size, where the model fixes it.
+// Checks the tokens against the vocabulary size, if the model fixes the last dimension of its
+// scores.
 absl::Status CheckTokens(const onnx::OnnxModel& model, const std::vector<int64_t>& tokens) {
   for (const api::TensorSpec& output : model.outputs()) {
     if (output.name != "logits" || output.dims.empty() || output.dims.back() < 0) continue;
@@ -107,8 +108,8 @@ std::string SummaryOf(const proto::GenerateReport& report) {
                                    : "not there: all is read again at each step");
 }
 
-// Shows tokens as they come, where a person reads them, and reports them in the end: one of two
-// threads may do so at any time.
+// Prints tokens as they are generated, if a person reads them, and reports all at the end. Two
+// threads may call it.
 class Printer {
  public:
   Printer(TokenizerPtr tokenizer, const Context& context, proto::GenerateReport report)
@@ -121,7 +122,7 @@ class Printer {
     report_.set_prefill_ms(ms);
   }
 
-  // Known once the prompt is read; it may change as the text grows.
+  // Call it after the prompt is read; the capacity may grow with the text.
   void SetCache(const generate::Decoder& decoder) {
     const std::lock_guard<std::mutex> lock(mutex_);
     report_.set_cache(std::string(Name(decoder.kind())));
@@ -145,7 +146,8 @@ class Printer {
     times_.push_back(ms);
   }
 
-  // The end, which only the first caller writes. `finish` says why it is the end.
+  // Writes the end of the output; only the first call has an effect. `finish` is the reason for the
+  // end.
   absl::Status Finish(absl::string_view finish) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (std::exchange(is_finished_, true)) return absl::OkStatus();
@@ -170,15 +172,15 @@ class Printer {
 
   const Context context_;
   std::mutex mutex_;
-  // All of it guarded by mutex_.
+  // Guarded by mutex_.
   proto::GenerateReport report_;
   std::vector<double> times_;
   std::optional<generate::TextStream> text_;
   bool is_finished_ = false;
 };
 
-// Until there are as many tokens as asked for, one ends the text, or the model has no more
-// positions. Returns why it ended.
+// Generates until the requested number of tokens, a stop token, or the model's last position.
+// Returns the reason for the end.
 absl::StatusOr<absl::string_view> Generate(generate::Decoder& decoder, const GenerateFlags& flags,
                                            std::vector<float> scores, const Context& context,
                                            Printer* printer) {
@@ -208,7 +210,7 @@ absl::StatusOr<generate::DecoderOptions> DecoderOptionsOf(const GenerateFlags& f
   }
   options.session = context.session_options();
   options.session.exact_after_runs = 2;
-  options.session.exact_lost_share = 0;  // a step is run for each token
+  options.session.exact_lost_share = 0;  // every token runs a step, so exact kernels always repay
   options.expected = prompt + flags.max;
   return options;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan grad-check: the gradients of a model's parameters against differences in float64.
+// tartan grad-check: checks the gradients of a model's parameters against float64 finite
+// differences.
 #include "frontend/train/grad_check/grad_check.h"
 
 #include <CLI/CLI.hpp>
@@ -32,7 +33,7 @@ struct GradCheckFlags {
 
 using NamedValues = std::map<std::string, api::HostValue>;
 
-// What the flags ask for; without any, the model's first data set where it has one.
+// The inputs that the flags request; without flags, the model's first data set if it has one.
 absl::StatusOr<NamedValues> InputsFor(const GradCheckFlags& flags, const std::string& path,
                                       const onnx::OnnxModel& model, const Context& context) {
   const fs::path data = fs::path(path).parent_path() / "test_data_set_0";
@@ -49,7 +50,7 @@ std::string DescribeEnd(const train::GradientEnd& end) {
   return end.op.empty() ? end.node : absl::StrCat(end.node, " (", end.op, ")");
 }
 
-// What they are called, each once.
+// Sets the operator names, each once.
 void SetOperators(const std::vector<train::GradientEnd>& ends, proto::GradCheckReport* report) {
   std::set<std::string> operators;
   for (const train::GradientEnd& end : ends) operators.insert(end.op.empty() ? end.node : end.op);
@@ -104,14 +105,14 @@ std::string ToText(const proto::GradCheckReport& report) {
   return text;
 }
 
-// Errors of the check itself: what is not differentiable is the model's fault.
+// Attaches a stage to errors of the check: a model that is not differentiable is a model error.
 absl::Status Staged(const absl::Status& status) {
   const bool is_model = absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
   return At(is_model ? Stage::kModel : Stage::kRun, status);
 }
 
-// A model that has nothing to train is so because its weights are integers, where gradients of its
-// inputs end: that is then what it says.
+// Explains why a model has nothing to train. If its weights are integers, the report has the nodes
+// where gradients of its inputs end.
 absl::Status NothingToTrain(absl::Status status, const onnx::OnnxModel& model,
                             const NamedValues& inputs, proto::GradCheckReport* report,
                             const Context& context) {
@@ -133,7 +134,7 @@ absl::StatusOr<ExitCode> GradCheck(const GradCheckFlags& flags, const Context& c
   onnx::LoadOptions load;
   load.parameters_as_inputs = true;
   TARTAN_ASSIGN_OR_RETURN(const auto model, At(Stage::kModel, onnx::OnnxModel::Load(path, load)));
-  // With expressions it is they that leave nothing to check.
+  // If rules are given, they are the reason that nothing is left to check.
   const bool has_rules = !flags.rules.trainable.empty() || !flags.rules.frozen.empty();
   const absl::Status trained = train::FindParameters(*model, flags.rules).status();
   if (has_rules) TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, trained));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that say what a model's inputs are; the same for every command that takes a model.
+// The options for a model's inputs, shared by all commands that run a model.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,7 @@
 
 namespace tartan::cli {
 
-// allow_extra_args(false): each --input takes one value, so a model may follow it.
+// allow_extra_args(false): each --input takes one value, so a model path may follow it.
 inline void AddInputFlags(CLI::App* command, InputOptions* options) {
   command
       ->add_option("--input", options->inputs,
@@ -38,7 +38,7 @@ inline void AddStateFlag(CLI::App* command, std::vector<std::string>* states) {
       ->allow_extra_args(false);
 }
 
-// The values of a model's inputs; tells the user of sizes that were taken as 1.
+// Makes the values of a model's inputs. Notes to the user any open sizes that were set to 1.
 inline absl::StatusOr<std::map<std::string, api::HostValue>> MakeModelInputs(
     const std::vector<api::TensorSpec>& inputs, const InputOptions& options,
     const Context& context) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan inspect: what is in a model and what Tartan makes of it.
+// tartan inspect: shows the contents of a model and how Tartan compiles it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
@@ -26,7 +26,7 @@ namespace {
 
 struct InspectOptions {
   std::string model;
-  std::string html;  // the file for a page; empty: none
+  std::string html;  // path of an HTML page; empty: none
   InputOptions inputs;
 };
 
@@ -61,7 +61,7 @@ void FillModel(const onnx::OnnxModel& model, proto::InspectReport* report) {
 
 using InputValues = std::map<std::string, api::HostValue>;
 
-// The model bound to the shapes of `values`; `asks` tells whether it depends on their elements.
+// Binds the model to the shapes of `values`; sets `asks` to whether it depends on their elements.
 absl::StatusOr<api::BoundGraph> Bind(const onnx::OnnxModel& model, const InputValues& values,
                                      bool* asks) {
   *asks = false;
@@ -98,14 +98,15 @@ void FillCost(const evaluator::CompiledProgram& program, proto::InspectReport* r
   report->set_peak_bytes(program.resident_bytes() + program.frame().plan.total_bytes());
 }
 
-// What a run does between whose programs values decide how it goes on.
+// Fills in the cost of a run that consists of several programs because values decide how it
+// continues.
 absl::Status FillCostOfARun(std::shared_ptr<const onnx::OnnxModel> model,
                             std::shared_ptr<api::Device> device, const InputValues& values,
                             api::SessionOptions options, proto::InspectReport* report) {
-  options.unchecked = true;  // the values mean nothing
+  options.unchecked = true;  // the values are arbitrary
   TARTAN_ASSIGN_OR_RETURN(const auto session,
                           api::Session::Create(std::move(model), device, options));
-  // The first run finds the programs, and profiles only the last of them.
+  // The first run finds the programs; its profile covers only the last of them.
   TARTAN_RETURN_IF_ERROR(session->RunValues(values).status());
   std::vector<api::KernelProfile> profile;
   TARTAN_RETURN_IF_ERROR(session->RunValues(values, nullptr, &profile).status());
@@ -117,8 +118,8 @@ absl::Status FillCostOfARun(std::shared_ptr<const onnx::OnnxModel> model,
   return absl::OkStatus();
 }
 
-// The program that computes the outputs from what decides the graph on; nothing where they are
-// known without a kernel.
+// Compiles the program that computes the outputs once the deciding values are known. Returns
+// nullopt if the outputs need no kernel.
 absl::StatusOr<std::optional<api::ProgramReport>> Compile(
     const std::shared_ptr<const onnx::OnnxModel>& model, const InspectOptions& options,
     const Context& context, proto::InspectReport* report) {

@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<api::HostValue>> ModelSession::RunValues(
 
 absl::Status ModelSession::KeepOnDevice(const std::map<std::string, api::HostValue>& inputs,
                                         const std::vector<api::HostValue>& outputs) {
-  const std::vector<api::TensorSpec> specs = states_->outputs();  // Bind takes them out
+  const std::vector<api::TensorSpec> specs = states_->outputs();  // a copy: Bind removes entries
   for (const auto& [name, value] : inputs) {
     TARTAN_ASSIGN_OR_RETURN(const HostTensor numbers, NumbersOf(name, value));
     TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor memory,

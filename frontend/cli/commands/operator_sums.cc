@@ -24,7 +24,8 @@ bool IsView(const std::string& op) {
   return views.count(op) > 0;
 }
 
-// A label as the compiler writes names: letters, digits and underscores, the first one a capital.
+// Converts a label to the compiler's form of names: letters, digits and underscores, starting with
+// a capital.
 std::string NameOf(const std::string& label) {
   std::string name;
   for (const char c : label) {
@@ -39,7 +40,7 @@ std::string NameOf(const std::string& label) {
 class Nodes {
  public:
   explicit Nodes(const std::vector<onnx::NodeSummary>& nodes) : nodes_(nodes) {
-    std::set<std::string> fixed;  // values that depend on no element of an input
+    std::set<std::string> fixed;  // values that depend on no input elements
     for (size_t n = 0; n < nodes.size(); ++n) {
       by_name_.emplace(NameOf(nodes[n].label), n);
       for (const std::string& output : nodes[n].outputs) makers_[output] = n;
@@ -56,7 +57,7 @@ class Nodes {
     }
   }
 
-  // The nodes that a kernel's values are named after: "Relu1 float32[1, 64], Relu1_Sum float32[1]".
+  // The nodes named in a kernel's values: "Relu1 float32[1, 64], Relu1_Sum float32[1]".
   std::set<size_t> Named(const proto::BenchReport::Kernel& kernel) const {
     static const RE2& pattern = *new RE2("([A-Za-z][A-Za-z0-9_]*) [a-z]+[0-9]*\\[");
     std::set<size_t> found;
@@ -70,7 +71,8 @@ class Nodes {
     return found;
   }
 
-  // `named`, and the nodes before them that no kernel is named after: the kernel computes them too.
+  // Returns `named` and those of their predecessors that no kernel is named after: the kernel
+  // computes them, too.
   std::set<size_t> Computed(const std::set<size_t>& named, const std::set<size_t>& of_any) const {
     std::set<size_t> computed = named;
     std::vector<size_t> waiting(named.begin(), named.end());
@@ -98,7 +100,7 @@ class Nodes {
   }
 
  private:
-  // The node with the longest label that the name begins with.
+  // The node with the longest label that is a prefix of the name.
   size_t Find(absl::string_view name) const {
     if (absl::StartsWith(name, "Out_")) name.remove_prefix(4);
     while (true) {
@@ -112,7 +114,7 @@ class Nodes {
 
   const std::vector<onnx::NodeSummary>& nodes_;
   std::unordered_map<std::string, size_t> by_name_;
-  std::unordered_map<std::string, size_t> makers_;  // of values
+  std::unordered_map<std::string, size_t> makers_;  // node of each value
   std::vector<bool> is_fixed_;
 };
 

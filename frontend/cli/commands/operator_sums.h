@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums the times of a profile's kernels by the operators of the nodes that they compute.
+// Sums a profile's kernel times by the operators of the nodes that the kernels compute.
 #pragma once
 
 #include <string>
@@ -13,15 +13,16 @@ namespace tartan::cli {
 using KernelRows = google::protobuf::RepeatedPtrField<proto::BenchReport::Kernel>;
 using OperatorRows = google::protobuf::RepeatedPtrField<proto::BenchReport::Operators>;
 
-// One row for each set of operators that a kernel computes, "Conv+Relu" in the order of the nodes;
-// the longest time first. A kernel computes the nodes that its values are named after, and those
-// before them up to the values of other kernels. Views, as Reshape, are named only where a kernel
-// computes nothing else. Nodes of constants and shapes belong to no kernel. Kernels of no node have
-// a row with an empty name.
+// Makes one row per combination of operators in a kernel, "Conv+Relu" in node order; the longest
+// time first. A kernel computes the nodes that its values are named after, and their predecessors
+// up to values of other kernels.
+// - Views, such as Reshape, are named only if a kernel computes nothing else.
+// - Nodes of constants and shapes belong to no kernel.
+// - Kernels without a node have a row with an empty name.
 void SumByOperators(const std::vector<onnx::NodeSummary>& nodes, const KernelRows& kernels,
                     OperatorRows* sums);
 
-// A table for people.
+// The rows as a text table.
 std::string OperatorsText(const OperatorRows& sums);
 
 }  // namespace tartan::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How training is told of 16 bits.
+// Options for training in 16-bit precision.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan quantize: writes a model with smaller weights, and says what that did to its outputs.
+// tartan quantize: writes a model with smaller weights and reports the effect on its outputs.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ struct QuantizeFlags {
   bool compare = true;
 };
 
-// The arrays of a file as inputs of their names.
+// Reads the arrays of a file as the inputs with their names.
 absl::Status TakeArrays(const std::string& path, const api::Model& model, Values* inputs) {
   if (!absl::EndsWith(path, ".npz")) {
     return absl::InvalidArgumentError(
@@ -79,7 +79,8 @@ absl::StatusOr<Values> InputsFor(const api::Model& model, const QuantizeFlags& f
   return inputs;
 }
 
-// How far the outputs of floats are from what they were; others count by the elements that differ.
+// Compares outputs before and after: errors for floats, the number of differing elements for other
+// types.
 void CompareOutputs(const api::TensorSpec& spec, const HostTensor& before, const HostTensor& after,
                     proto::QuantizeReport* report) {
   proto::QuantizeReport::Output* output = report->add_outputs();
@@ -156,7 +157,7 @@ absl::StatusOr<ExitCode> Run(QuantizeFlags flags, const Context& context) {
     return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
                                  "--block ", block, ": expected 16, 32, 64, 128 or 256")));
   }
-  // What stands in the way of writing or comparing is said before anything is written.
+  // Errors that would prevent writing or comparing are reported before anything is written.
   TARTAN_RETURN_IF_ERROR(context.LoadModel(flags.model).status());
   TARTAN_ASSIGN_OR_RETURN(
       const onnx::QuantizedModel written,

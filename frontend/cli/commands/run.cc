@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan run: one answer from a model.
+// tartan run: runs a model once.
 #include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
@@ -25,7 +25,7 @@ namespace tartan::cli {
 namespace {
 
 constexpr int64_t kMaxTopRows = 64;
-// The latency is that of a second run, unless the first took longer than this.
+// Maximum time in ms of the first run for which a second run measures the latency.
 constexpr double kLongRunMs = 5000;
 
 struct RunOptions {
@@ -94,7 +94,7 @@ std::string ToText(const proto::RunReport& report, const std::vector<api::HostVa
   return absl::StrCat(text, compared.empty() ? "" : "\n", compared, "\n", table.ToString());
 }
 
-// The first run, and a second for the latency of a program that is warm.
+// Runs once, and a second time to measure the latency when warm.
 absl::StatusOr<std::vector<api::HostValue>> RunTwice(
     ModelSession& session, const std::map<std::string, api::HostValue>& inputs,
     const Stopwatch& since_start, proto::RunReport* report) {
@@ -120,7 +120,7 @@ absl::StatusOr<std::vector<api::HostValue>> RunTwice(
   return values;
 }
 
-// What the caller gives and is given, the states left out; looked at before a device is opened.
+// Inputs and outputs without the states; checked before a device is opened.
 struct Given {
   std::map<std::string, api::HostValue> inputs;
   std::vector<api::TensorSpec> outputs;
@@ -145,7 +145,7 @@ absl::Status WriteFiles(const Given& given, const std::vector<api::HostValue>& v
                         const Context& context) {
   for (const auto& [position, path] : given.files) {
     const std::string& name = given.outputs[position].name;
-    // Of maps their values: the keys are in the report.
+    // Uses the values of a map; its keys are in the report.
     const api::HostValue& value =
         values[position].is_map() ? values[position].values() : values[position];
     if (!value.is_tensor() || value.element() != api::Element::kPlain) {
@@ -191,7 +191,7 @@ absl::StatusOr<ExitCode> Run(RunOptions options, const Context& context) {
   return is_expected ? ExitCode::kDone : ExitCode::kComparisonFailed;
 }
 
-// Returns the option whose presence turns the tolerance by type off.
+// Returns the option whose presence disables the tolerance by type.
 const CLI::Option* AddExpectFlags(CLI::App* command, RunOptions* options) {
   CLI::Option* const expect =
       command

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells which kernels runs had.
+// Reports which kind of kernels runs used.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tartan::cli {
 
-// "exact", "ready", "mixed", or "host" where no program ran on the device.
+// "exact", "ready", "mixed", or "host" if no program ran on the device.
 std::string TierOf(const api::RunStatistics& statistics);
 void AddTiers(const api::RunStatistics& statistics, proto::Tiers* tiers);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan tile: runs a Tile function, with its gradients.
+// tartan tile: runs a Tile function and its gradients.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -29,8 +29,7 @@
 namespace tartan::cli {
 namespace {
 
-// The names under which the compiler dumps its stages: its passes, and what it makes of each
-// kernel.
+// The names of the compiler's dumps: its passes, and the stages of each kernel.
 std::vector<std::string> StageNames() {
   std::vector<std::string> names = {"program"};
   for (const compiler::Pass& pass : compiler::Passes()) names.emplace_back(pass.name);
@@ -38,7 +37,7 @@ std::vector<std::string> StageNames() {
   return names;
 }
 
-// Older names, which scripts may use.
+// Deprecated names that scripts may use.
 constexpr std::pair<absl::string_view, absl::string_view> kOlderStages[] = {{"graph", "partition"},
                                                                             {"sem", "loops"}};
 
@@ -84,7 +83,7 @@ absl::StatusOr<Values> RunNaively(const AppliedFunction& applied, const api::Nam
                                       ir::NaiveOptions().max_points));
 }
 
-// The first run, and a second for the latency of a program that is warm.
+// Runs once, and a second time to measure the latency when warm.
 absl::StatusOr<Values> RunOnDevice(std::shared_ptr<const api::Device> device,
                                    const AppliedFunction& applied, const api::NamedTensors& inputs,
                                    proto::TileReport* report) {
@@ -105,7 +104,7 @@ absl::StatusOr<Values> RunOnDevice(std::shared_ptr<const api::Device> device,
   return values;
 }
 
-// Compares with the naive evaluator; a difference is told on stderr.
+// Compares with the naive evaluator and reports a difference on stderr.
 absl::StatusOr<ExitCode> Check(const AppliedFunction& applied, const api::NamedTensors& inputs,
                                const Values& actual, const Tolerance& tolerance,
                                const Context& context, proto::TileReport* report) {
@@ -146,7 +145,7 @@ std::string ToText(const proto::TileReport& report, const Values& values, bool c
   return absl::StrCat(text, "\n", table.ToString());
 }
 
-// Compiles and shows what the stages asked for made of it.
+// Compiles and shows the dumps of the given stages.
 absl::Status Dump(api::Device& device, const AppliedFunction& applied,
                   const std::vector<std::string>& stages, proto::TileReport* report) {
   std::map<std::string, std::string> texts;
@@ -217,7 +216,7 @@ absl::StatusOr<ExitCode> RunFunction(const TileOptions& options, const AppliedFu
 }
 
 absl::StatusOr<ExitCode> Run(TileOptions options, const Context& context) {
-  if (!options.dumps.empty()) options.inputs.random = true;  // sizes are enough
+  if (!options.dumps.empty()) options.inputs.random = true;  // only shapes matter
   if (options.file == "-") options.file = "/dev/stdin";
   TARTAN_ASSIGN_OR_RETURN(const std::string text,
                           At(Stage::kFile, api::ReadTextFile(options.file)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan train: a model goes in, a better one comes out.
+// tartan train: trains a model and writes the result.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ namespace {
 
 volatile sig_atomic_t interrupted = 0;
 
-// The second time nothing is waited for.
+// The first interrupt ends training properly; the second ends the process immediately.
 void OnInterrupt(int) {
   if (interrupted != 0) _exit(static_cast<int>(ExitCode::kInterrupted));
   interrupted = 1;

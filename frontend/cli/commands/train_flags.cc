@@ -12,7 +12,7 @@
 namespace tartan::cli {
 namespace {
 
-// "NAME=X".
+// Parses "NAME=X".
 absl::StatusOr<std::pair<std::string, double>> ParseRatio(const std::string& text) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
   double ratio = 0;
@@ -44,7 +44,7 @@ absl::Status SetDropout(const TrainFlags& flags, onnx::TrainingMode* mode) {
   return absl::OkStatus();
 }
 
-// "encoder.*:rate=0.1,decay=0".
+// Parses "encoder.*:rate=0.1,decay=0".
 absl::StatusOr<train::ParameterRules::Group> ParseGroup(const std::string& text) {
   const size_t colon = text.rfind(':');
   train::ParameterRules::Group group;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tartan train is told.
+// The flags of tartan train.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -39,8 +39,8 @@ struct TrainFlags {
 
 void AddTrainFlags(CLI::App* command, TrainFlags* flags);
 
-// What the flags say, in the words of the library: fills `trainer` and `fit`. InvalidArgument names
-// the flag, or what it was given.
+// Converts the flags to library options: fills `trainer` and `fit`. InvalidArgument names the flag
+// or its value.
 absl::Status Interpret(TrainFlags* flags);
 
 }  // namespace tartan::cli

@@ -34,7 +34,7 @@ proto::TrainStepReport ReportOf(const train::LogLine& line) {
     report.set_loss_scale(*line.loss_scale);
     report.set_left_out(static_cast<int32_t>(line.left_out));
   }
-  // JSON has no NaN: a metric without a value is left out.
+  // JSON has no NaN, so metrics without a finite value are omitted.
   for (const auto& [name, value] : line.metrics) {
     if (std::isfinite(value)) (*report.mutable_metrics())[name] = value;
   }
@@ -111,7 +111,7 @@ absl::Status TrainingLog::Add(const train::LogLine& line) {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     const auto done = static_cast<double>(line.step - first_step_);
     const double left = done > 0 ? seconds / done * static_cast<double>(line.steps - line.step) : 0;
-    // The rest of a longer line before is cleared.
+    // Clears the rest of a longer previous line.
     std::fprintf(stderr, "\r\x1b[K%s  %s left", text.c_str(), FormatSeconds(left).c_str());
     if (!line.is_epoch_end) return absl::OkStatus();
     std::fprintf(stderr, "\r\x1b[K");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of training says while it goes on: lines for people, JSON lines for programs, and a
-// page with curves at the end.
+// The output of a training run: text lines for people, JSON lines for programs, and a page with
+// curves at the end.
 #pragma once
 
 #include <chrono>
@@ -19,16 +19,17 @@ namespace tartan::cli {
 
 class TrainingLog {
  public:
-  // JSON lines go to the file `path`, where that is not empty: `appends` to what is there. On a
-  // terminal a line shows the epoch so far.
+  // Writes JSON lines to the file `path` unless it is empty; `appends` to an existing file. On a
+  // terminal, a line shows the current epoch.
   static absl::StatusOr<std::unique_ptr<TrainingLog>> Open(const std::string& path,
                                                            const Context& context, bool appends);
   ~TrainingLog();
 
-  // Goes with the next line.
+  // Adds `memory` to the next line.
   void SetMemory(const train::Trainer::Memory& memory) { memory_ = memory; }
   absl::Status Add(const train::LogLine& line);
-  // The last JSON line; curves as a page and as a picture, where their paths are not empty.
+  // Writes the last JSON line, and the curves as a page and as a picture if the paths are not
+  // empty.
   absl::Status Finish(const proto::TrainReport& report, const std::string& page,
                       const std::string& plot);
 
@@ -36,10 +37,10 @@ class TrainingLog {
   TrainingLog(std::FILE* file, std::string path, const Context& context);
   absl::Status WriteLine(const google::protobuf::Message& message);
 
-  std::FILE* const file_;  // null: none
+  std::FILE* const file_;  // null: no log file
   const std::string path_;
   const Context& context_;
-  const bool is_live_;  // a terminal
+  const bool is_live_;  // stderr is a terminal
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   int64_t first_step_ = -1;
   std::optional<train::Trainer::Memory> memory_;

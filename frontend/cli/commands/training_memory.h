@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of training in words and in JSON.
+// Formats the memory use of training as text and as JSON.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan tune: measures plans of a model's kernels and keeps the best for later runs.
+// tartan tune: measures plans of a model's kernels and stores the best for later runs.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
@@ -35,15 +35,15 @@ struct TuneFlags {
   evaluator::TuneOptions tuning;
 };
 
-// A kernel of the model, as the planner is given it.
+// A kernel of the model as input to the planner.
 struct FoundKernel {
   poly::FlatContraction flat;
   std::vector<bool> is_constant;
   int uses = 1;
 };
 
-// The distinct kernels of what is compiled, with the cost model's choices. Those that are computed
-// once, from weights alone, are left out.
+// Collects the distinct kernels of a compilation with the cost model's plans. Kernels that run
+// once, because they depend on weights only, are skipped.
 class KernelCollector {
  public:
   explicit KernelCollector(const HardwareSettings& settings) : settings_(settings) {}
@@ -69,7 +69,7 @@ class KernelCollector {
   std::map<std::string, size_t> by_form_;
 };
 
-// Tunes one kernel and keeps the winner at once: what interrupts a later one loses nothing.
+// Tunes one kernel and stores the best plan immediately, so that an interruption loses nothing.
 absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& options,
                   api::Device& device, proto::TuneReport::Kernel* report) {
   report->set_name(kernel.flat.name);
@@ -96,7 +96,7 @@ absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& optio
   return absl::OkStatus();
 }
 
-// The model with the cost model's choices and with what is kept, in turns.
+// Runs the model alternately with the cost model's plans and with the stored plans.
 absl::Status CompareRuns(api::Session& before, api::Session& after, const Inputs& inputs,
                          proto::TuneReport* report) {
   constexpr int kLeastTurns = 5;
@@ -149,7 +149,7 @@ std::string ToText(const proto::TuneReport& report) {
   return text;
 }
 
-// Every kernel; what fails is noted and passed over, unless nothing else is left.
+// Tunes every kernel. Failures are recorded and skipped, unless every kernel fails.
 absl::Status TuneAll(const std::vector<FoundKernel>& kernels, const TuneFlags& flags,
                      api::Device& device, const Context& context, proto::TuneReport* report) {
   Progress progress(!context.options().quiet, static_cast<int64_t>(kernels.size()));
@@ -208,7 +208,7 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   report.set_tier(std::string(api::Name(exact.tier)));
   TARTAN_RETURN_IF_ERROR(At(Stage::kRun, TuneAll(kernels, flags, *device, context, &report)));
   report.set_total_ms(total.Milliseconds());
-  // A session of its own, so that the model is compiled anew.
+  // A separate session, so that the model is compiled again.
   TARTAN_ASSIGN_OR_RETURN(const auto after,
                           At(Stage::kRun, api::Session::Create(model, device, exact)));
   TARTAN_RETURN_IF_ERROR(At(Stage::kRun, CompareRuns(*before, *after, inputs, &report)));

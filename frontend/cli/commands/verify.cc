@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan verify: models against the outputs they are published with.
+// tartan verify: checks models against their published outputs.
 #include <re2/re2.h>
 
 #include <CLI/CLI.hpp>
@@ -49,7 +49,8 @@ absl::StatusOr<std::unique_ptr<const RE2>> ParseMatch(const std::string& match) 
       absl::StrCat("--match '", match, "' is no regular expression: ", expression->error()));
 }
 
-// The cases of all paths whose names match; a name that several paths have gets its path before it.
+// Collects the matching cases of all paths. A name found under several paths gets its path as a
+// prefix.
 absl::StatusOr<std::vector<ModelCase>> SelectCases(const VerifyOptions& options, const RE2& match) {
   std::vector<ModelCase> selected;
   std::map<std::string, int> times;
@@ -92,7 +93,7 @@ std::vector<CaseResult> RunAll(const std::vector<ModelCase>& cases, const CaseOp
   return results;
 }
 
-// Adds to the message of each case that failed where its values begin to be wrong.
+// Adds to the message of each failed case the first node with wrong values.
 void Bisect(const std::vector<ModelCase>& cases, const CaseOptions& options,
             std::vector<CaseResult>* results) {
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -170,7 +171,7 @@ absl::Status CompareWithList(const VerifyOptions& options, const RE2& match,
     return At(Stage::kFile, absl::InvalidArgumentError(
                                 absl::StrCat(options.expect, ": ", expected.status().message())));
   }
-  // With --match, the cases left out are not missing.
+  // Cases excluded by --match do not count as missing.
   for (auto it = expected->begin(); it != expected->end();) {
     it = RE2::PartialMatch(it->first, match) ? std::next(it) : expected->erase(it);
   }
@@ -183,7 +184,7 @@ absl::Status CompareWithList(const VerifyOptions& options, const RE2& match,
   return absl::OkStatus();
 }
 
-// The first line of a message, and how many follow: the rest is in the JSON.
+// The first line of a message and the number of further lines; JSON output has the rest.
 std::string FirstLine(const std::string& message) {
   const size_t end = message.find('\n');
   if (end == std::string::npos) return message;
@@ -208,7 +209,7 @@ std::string ToText(const proto::VerifyReport& report, bool has_list) {
   Table table({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft});
   const bool few = report.cases_size() <= 50;
   for (const auto& row : report.cases()) {
-    // Of a long run, only what is worth a look; with a list, that is what differs from it.
+    // A long run shows only problems; with a list, only differences from it.
     if (!few && (has_list || row.status() == "pass" || row.status() == "unsupported")) continue;
     std::string message = row.status() == "pass"
                               ? absl::StrFormat("max error %.2g", row.max_abs_error())

@@ -11,9 +11,9 @@ namespace {
 
 constexpr int64_t kRows = 7;
 constexpr int64_t kColumns = 5;
-constexpr int64_t kScale = 2;  // pixels of a dot
+constexpr int64_t kScale = 2;  // pixels per dot
 
-// Rows from the top, the leftmost dot first.
+// Bit rows from the top, the leftmost dot first.
 struct Glyph {
   char character;
   uint8_t rows[kRows];
@@ -68,7 +68,7 @@ constexpr Glyph kGlyphs[] = {
     {'%', {0b11000, 0b11001, 0b00010, 0b00100, 0b01000, 0b10011, 0b00011}},
 };
 
-// How far a point is from a line.
+// The distance of a point from a line segment.
 double Distance(Point p, Point from, Point to) {
   const double x = to.x - from.x;
   const double y = to.y - from.y;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture to draw lines and small text on. What lies outside is not drawn.
+// A raster image with drawing of lines and small text. Drawing outside the image has no effect.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Colour {
   bool operator==(const Colour&) const = default;
 };
 
-// Of the centre of the pixel in column x, row y, from the top left.
+// Coordinates of pixel centres: column x, row y, from the top left.
 struct Point {
   double x = 0;
   double y = 0;
@@ -26,17 +26,17 @@ class Canvas {
  public:
   static constexpr int64_t kTextHeight = 14;
 
-  // White.
+  // A white image.
   Canvas(int64_t height, int64_t width);
 
   int64_t height() const { return height_; }
   int64_t width() const { return width_; }
   const std::vector<uint8_t>& pixels() const { return pixels_; }  // red, green, blue, row by row
 
-  // A line with round ends and smooth edges; the same point twice is a dot.
+  // Draws an anti-aliased line with round ends; equal end points make a dot.
   void Line(Point from, Point to, double thickness, Colour colour);
-  // One line of text whose top left is there: small letters, digits and ". - + _ ( ) / , : %";
-  // capitals are written small, other characters as spaces.
+  // Draws one line of text with its top left corner at (x, y). Supports lower-case letters, digits
+  // and ". - + _ ( ) / , : %". Capitals are drawn in lower case, other characters as spaces.
   void Text(int64_t x, int64_t y, absl::string_view text, Colour colour);
   static int64_t TextWidth(absl::string_view text);
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr Colour kInk{31, 35, 40};
 constexpr Colour kGrid{225, 228, 232};
-constexpr int kTicks = 6;          // about so many on an axis
-constexpr size_t kManyLines = 80;  // are smoothed
+constexpr int kTicks = 6;  // approximate number per axis
+constexpr size_t kManyLines = 80;  // curves with more points are smoothed
 
 struct Value {
   double step = 0;
@@ -39,7 +39,7 @@ LossCurve ValidationCurve(const std::vector<train::LogLine>& lines) {
   return curve;
 }
 
-// The mean of each value and its neighbours, as many on both sides.
+// A centred moving average, with equally many points on both sides.
 LossCurve Smoothed(const LossCurve& curve) {
   const auto count = static_cast<int64_t>(curve.size());
   LossCurve smooth = curve;
@@ -63,7 +63,7 @@ double TickOf(double range) {
 }
 
 void SetRange(double least, double most, double* first, double* last) {
-  // Of one value, or of values that the numbers at the ticks do not tell apart.
+  // A single value, or values too close for the tick labels to distinguish.
   const double size = std::max(std::abs(least), std::abs(most));
   if (!(most - least > 1e-6 * size)) {
     const double margin = size > 0 ? size / 10 : 1;
@@ -112,7 +112,7 @@ void DrawCurve(const PlotFrame& frame, const LossCurve& curve, double thickness,
   }
 }
 
-// Its column ends at `right`; returns where the next one's does.
+// Draws a legend entry whose right end is `right`; returns the right end for the next one.
 int64_t DrawLegend(const std::string& name, Colour colour, int64_t right, Canvas* canvas) {
   const int64_t left = right - Canvas::TextWidth(name);
   canvas->Text(left, 14, name, kInk);
@@ -133,7 +133,7 @@ PlotFrame FrameOf(const std::vector<train::LogLine>& lines) {
   const auto by_step = [](const Value& a, const Value& b) { return a.step < b.step; };
   const auto [least, most] = std::minmax_element(all.begin(), all.end(), by_loss);
   const auto [first, last] = std::minmax_element(all.begin(), all.end(), by_step);
-  // A loss that is never negative has its zero in the picture.
+  // The frame includes 0 if no loss is negative.
   SetRange(least->loss >= 0 ? 0 : least->loss, most->loss, &frame.least, &frame.most);
   frame.first_step = first->step;
   frame.last_step = std::max(last->step, first->step + 1);

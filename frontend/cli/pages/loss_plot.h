@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loss curves of a run of training as a PNG picture.
+// Draws the loss curves of a training run as a PNG image.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ inline constexpr Colour kLossColour{31, 111, 235};
 inline constexpr Colour kPlainLossColour{178, 208, 248};  // beneath a smoothed curve
 inline constexpr Colour kValidationColour{209, 36, 47};
 
-// Where values lie in the picture: the least of both axes at the lower left of the frame.
+// Maps values to pixels; the minimum of both axes is at the lower left of the frame.
 struct PlotFrame {
   double left = 90, right = 940, top = 40, bottom = 540;  // pixels
   double first_step = 0, last_step = 1;
@@ -29,10 +29,10 @@ struct PlotFrame {
   }
 };
 
-// A frame whose borders are round numbers and that has all finite losses of the lines in it.
+// A frame with round numbers at its borders that contains all finite losses of the lines.
 PlotFrame FrameOf(const std::vector<train::LogLine>& lines);
 
-// The loss between the lines, smoothed where there are many, and that of the validations.
+// The training loss of the log lines, smoothed if there are many, and the validation loss.
 absl::StatusOr<std::string> LossPlot(const std::vector<train::LogLine>& lines);
 
 }  // namespace tartan::cli

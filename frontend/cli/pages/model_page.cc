@@ -17,7 +17,7 @@ namespace {
 using api::Escaped;
 using api::HtmlTable;
 
-// Larger graphs are listed, not drawn.
+// Maximum number of nodes to draw; larger graphs are only listed.
 constexpr size_t kMaxDrawnNodes = 600;
 
 std::string Summary(const onnx::OnnxModel& model, const proto::InspectReport& report) {
@@ -57,7 +57,7 @@ std::string Operators(const proto::InspectReport& report) {
   return absl::StrCat("<h2>Operators</h2>\n", table.ToString());
 }
 
-// Nodes in rows: each below everything it reads.
+// Nodes in rows, each below everything it reads.
 struct Layout {
   std::vector<int> row;
   std::vector<int> column;
@@ -68,7 +68,7 @@ struct Layout {
 Layout PlaceNodes(const std::vector<onnx::NodeSummary>& nodes,
                   const std::map<std::string, size_t>& producers) {
   Layout layout;
-  std::map<int, int> used;  // columns by row
+  std::map<int, int> used;  // columns used per row
   for (const onnx::NodeSummary& node : nodes) {
     int row = 0;
     for (const std::string& input : node.inputs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model as one web page that needs nothing beside it.
+// Renders a model as a self-contained web page.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace tartan::cli {
 
-// What `inspect` says, the graph as a drawing, the kernels and where their buffers lie in memory.
-// `program` is null where the model could not be compiled.
+// Has the report of `inspect`, a drawing of the graph, the kernels, and the memory layout of their
+// buffers. `program` is null if the model could not be compiled.
 std::string ModelPage(const onnx::OnnxModel& model, const proto::InspectReport& report,
                       const api::ProgramReport* program);
 

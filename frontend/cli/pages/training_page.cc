@@ -35,7 +35,7 @@ struct Range {
   double Share(double value) const { return most > least ? (value - least) / (most - least) : 0.5; }
 };
 
-// One picture of curves that share a scale.
+// One chart of curves with a common scale.
 std::string Chart(const std::string& title, const std::map<std::string, Curve>& curves) {
   Range steps;
   Range values;
@@ -72,7 +72,7 @@ std::string Chart(const std::string& title, const std::map<std::string, Curve>& 
       absl::StrAppendFormat(&points, "%.1f,%.1f ", x(step), y(value));
     absl::StrAppendFormat(&svg, "<polyline fill=\"none\" stroke=\"%s\" points=\"%s\"/>", colour,
                           points);
-    // A single point is no line.
+    // A single point is drawn as a dot.
     if (curve.size() == 1) {
       absl::StrAppendFormat(&svg, "<circle r=\"3\" fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\"/>", colour,
                             x(curve[0].first), y(curve[0].second));
@@ -88,7 +88,7 @@ std::string Chart(const std::string& title, const std::map<std::string, Curve>& 
 std::string TrainingPage(const std::vector<train::LogLine>& lines,
                          const proto::TrainReport& report) {
   std::map<std::string, Curve> losses;
-  std::map<std::string, std::map<std::string, Curve>> others;  // by the name without "val_"
+  std::map<std::string, std::map<std::string, Curve>> others;  // by name without "val_"
   Curve rates;
   for (const train::LogLine& line : lines) {
     const auto step = static_cast<double>(line.step);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Curves of a run of training as a page of HTML that needs nothing else.
+// Renders the curves of a training run as a self-contained HTML page.
 #pragma once
 
 #include <string>

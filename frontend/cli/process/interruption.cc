@@ -39,7 +39,7 @@ Interruption::Interruption(std::function<void()> answer) : answer_(std::move(ans
 }
 
 Interruption::~Interruption() {
-  signal(SIGINT, SIG_IGN);  // all is written: it ends now
+  signal(SIGINT, SIG_IGN);  // everything is written and the process is ending
   pipe_of_interruption = -1;
   if (!thread_.joinable()) return;
   [[maybe_unused]] const ssize_t ignored = write(ends_[1], &kOver, 1);

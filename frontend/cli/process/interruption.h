@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers Ctrl-C at once, whatever the program is doing: a thread of its own writes what there is
+// Handles Ctrl-C immediately, whatever the program is doing: a separate thread writes the results
 // so far.
 #pragma once
 
@@ -9,7 +9,8 @@
 namespace tartan::cli {
 
 // While the object lives, the first SIGINT calls `answer` on another thread, which then ends the
-// process with ExitCode::kInterrupted. A second SIGINT ends it without waiting. One at a time.
+// process with ExitCode::kInterrupted. A second SIGINT ends it immediately. Only one object may
+// exist at a time.
 class Interruption {
  public:
   explicit Interruption(std::function<void()> answer);
@@ -20,7 +21,7 @@ class Interruption {
   void Wait();
 
   const std::function<void()> answer_;
-  int ends_[2] = {-1, -1};  // of a pipe that the signal handler writes to
+  int ends_[2] = {-1, -1};  // the two ends of the pipe that the signal handler writes to
   std::thread thread_;
 };
 

@@ -9,7 +9,7 @@
 namespace tartan::cli {
 namespace {
 
-// The usual size on Linux.
+// The usual stack size on Linux.
 constexpr size_t kStackBytes = size_t{8} << 20;
 
 struct Call {
@@ -29,7 +29,7 @@ bool IsStackSmall() {
          limit.rlim_cur < kStackBytes;
 }
 
-// Gives threads that are made from now on that size. False where the system refuses it.
+// Sets the default stack size of threads created later. Returns false if the system refuses.
 bool SetDefaultStack() {
   pthread_attr_t attributes;
   if (pthread_getattr_default_np(&attributes) != 0) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stack that is large enough whatever `ulimit -s` says: drivers compile kernels by LLVM, whose
-// recursion takes up to a megabyte, and threads get stacks of the limit's size.
+// Guarantees a large stack, whatever `ulimit -s` is. Drivers compile kernels with LLVM, whose
+// recursion needs up to 1 MiB, and the stacks of threads have the size of the limit.
 #pragma once
 
 #include "absl/functional/function_ref.h"
@@ -8,8 +8,8 @@
 
 namespace tartan::cli {
 
-// Returns what `work` does. Where the limit on stacks is below 8 MiB, `work` runs on a thread with
-// that much, which threads that are made later get as well.
+// Calls `work` and returns its result. If the stack limit is below 8 MiB, `work` runs on a thread
+// with 8 MiB, and threads created later get 8 MiB, too.
 ExitCode RunOnLargeStack(absl::FunctionRef<ExitCode()> work);
 
 }  // namespace tartan::cli

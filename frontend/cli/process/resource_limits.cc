@@ -20,7 +20,7 @@
 namespace tartan::cli {
 namespace {
 
-// Written before the clock starts: a signal handler cannot format.
+// Formatted in advance, because a signal handler cannot format.
 char message_of_end[128];
 
 void OnTimeUp(int) {
@@ -48,7 +48,7 @@ absl::Status LimitMemory(int64_t bytes) {
   rlimit limit = {};
   if (getrlimit(RLIMIT_DATA, &limit) != 0) return Refused("--max-memory");
   if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < static_cast<rlim_t>(bytes)) {
-    return absl::OkStatus();  // the system has bounded it further
+    return absl::OkStatus();  // a lower limit is set already
   }
   limit.rlim_cur = static_cast<rlim_t>(bytes);
   return setrlimit(RLIMIT_DATA, &limit) == 0 ? absl::OkStatus() : Refused("--max-memory");

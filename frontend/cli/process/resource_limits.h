@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run may take at most: for hosts of models and data that others wrote. SECURITY.md says
-// what they bound.
+// Resource limits of a run, for hosts that run models and data of others. SECURITY.md describes
+// what they limit.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace tartan::cli {
 
-// 0: not bounded.
+// Limits of the process; 0: unlimited.
 struct ResourceLimits {
   int64_t memory_bytes = 0;
   double seconds = 0;
-  int64_t file_bytes = 0;  // of a file that is read, and of what is unpacked from one
+  int64_t file_bytes = 0;  // size of a file that is read, and of data unpacked from a file
 };
 
-// Bounds the whole process, once, before it has threads. When the time is up the process ends with
-// ExitCode::kInterrupted. Memory is bounded by the system (RLIMIT_DATA), the size of files by
-// $TARTAN_MAX_FILE_SIZE (tile/base/process_limits.h).
+// Limits the whole process; call it once, before threads exist. On timeout the process ends with
+// ExitCode::kInterrupted. The system limits memory (RLIMIT_DATA); $TARTAN_MAX_FILE_SIZE limits file
+// sizes (tile/base/process_limits.h).
 absl::Status ApplyLimits(const ResourceLimits& limits);
 
 }  // namespace tartan::cli
