@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something that can run a problem: Tartan, another library, or a copy of as many bytes.
+// The interface of benchmark engines: Tartan, another library, or a copy of the same number of
+// bytes.
 #pragma once
 
 #include <memory>
@@ -10,16 +11,16 @@
 
 namespace tartan::bench {
 
-// A problem made ready to be run again and again on the same inputs. Used by one thread.
+// A problem prepared for repeated runs on the same inputs. Used by one thread.
 class Engine {
  public:
   virtual ~Engine() = default;
   virtual const std::string& name() const = 0;
-  // Runs `count` times, one after the other, and waits for the last.
+  // Runs `count` times in sequence and waits for the last run.
   virtual absl::Status Run(int64_t count) = 0;
-  // What the last run computed; nothing (an empty tensor) where there is nothing to compare.
+  // The result of the last run; an empty tensor if there is nothing to compare.
   virtual absl::StatusOr<HostTensor> Output() = 0;
-  virtual int64_t kernels() const { return 0; }  // launched per run, where that is known
+  virtual int64_t kernels() const { return 0; }  // launches per run, if known
 };
 
 }  // namespace tartan::bench

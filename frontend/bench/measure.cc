@@ -22,7 +22,8 @@ absl::StatusOr<double> TimeMs(Engine& engine, int64_t count) {
   return elapsed.count() / static_cast<double>(count);
 }
 
-// As many runs as fill a turn. The first run is left out: drivers finish their work in it.
+// The number of runs that fill a turn. The first run is not timed, because drivers finish their
+// compilation in it.
 absl::StatusOr<int64_t> RunsPerTurn(Engine& engine) {
   TARTAN_RETURN_IF_ERROR(engine.Run(1));
   int64_t count = 1;

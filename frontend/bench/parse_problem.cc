@@ -36,10 +36,11 @@ absl::StatusOr<int64_t> ParseSize(absl::string_view text, int64_t least) {
   return value;
 }
 
-// "n1c64h56w56" as values by letter.
+// Values of "n1c64h56w56" by letter.
 using Fields = std::map<char, int64_t>;
 
-// A letter of `letters` is required unless it is in `optional` too. p and such may be 0.
+// Parses one value per letter of `letters`. Letters that are also in `optional` may be missing.
+// Padding p may be 0.
 absl::StatusOr<Fields> ParseFields(absl::string_view text, absl::string_view letters,
                                    absl::string_view optional) {
   Fields fields;
@@ -79,7 +80,7 @@ absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text) {
   return dims;
 }
 
-// "axis1", within a rank; "all" gives -1 where `may_be_all`.
+// Parses "axis1", which must be less than the rank; "all" returns -1 if `may_be_all`.
 absl::StatusOr<int> ParseAxis(absl::string_view text, size_t rank, bool may_be_all = false) {
   if (may_be_all && text == "all") return -1;
   int axis = 0;
@@ -92,7 +93,8 @@ absl::StatusOr<int> ParseAxis(absl::string_view text, size_t rank, bool may_be_a
   return axis;
 }
 
-using Parts = std::vector<absl::string_view>;  // between colons, without the operator's name
+// the parts between colons, without the operator's name
+using Parts = std::vector<absl::string_view>;
 
 absl::StatusOr<Operator> ParseMatmul(const Parts& parts) {
   TARTAN_ASSIGN_OR_RETURN(const Fields f, ParseFields(parts[0], "bmnk", "b"));
@@ -245,7 +247,8 @@ absl::StatusOr<Direction> ParseDirection(absl::string_view text, const Form& for
   return Invalid("there is no ':", text, "'");
 }
 
-// Whether the modifier names an algorithm, the first one that does.
+// Sets the algorithm that the modifier names, if it names one and none is set yet; returns whether
+// it did.
 bool TakeAlgorithm(absl::string_view modifier, ConvolutionProblem* problem) {
   if (problem->algorithm != ConvolutionAlgorithm::kChosen) return false;
   if (modifier == "direct") problem->algorithm = ConvolutionAlgorithm::kDirect;

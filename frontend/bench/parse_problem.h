@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems from text.
+// Parses benchmark problems from text.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tartan::bench {
 
-// InvalidArgument shows the spec, what is wrong with it, and the form that would be right.
+// InvalidArgument shows the spec, the error, and the expected form.
 absl::StatusOr<Problem> ParseProblem(absl::string_view spec);
 
 struct ProblemSection {
@@ -19,8 +19,9 @@ struct ProblemSection {
   std::vector<Problem> problems;
 };
 
-// A list: one spec a line, "## heading" begins a section, other lines that begin with '#' and empty
-// ones are skipped. Sections without problems are left out. Errors name `file` and the line.
+// Parses a list with one spec per line. "## heading" begins a section; other lines that begin with
+// '#' and empty lines are skipped. Sections without problems are omitted. Errors name `file` and
+// the line.
 absl::StatusOr<std::vector<ProblemSection>> ParseProblemList(absl::string_view text,
                                                              absl::string_view file);
 

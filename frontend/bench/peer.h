@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border to other libraries: each is a shared object beside the program, loaded when it is
-// asked for, so that nothing that is installed depends on them. Standard C++ only.
+// The plug-in interface to other libraries. Each is a shared object next to the program, loaded on
+// request, so that installed files do not depend on it. Uses standard C++ only.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace tartan::bench {
 struct PeerRequest {
   std::string engine;
   const Problem* problem = nullptr;
-  // Of the workload, in its order; the output's gradient last where one is asked for. Null for
-  // inputs that are no floats. Dense and row-major; they outlive the run.
+  // The workload's inputs in order; last, the output's gradient if a gradient is requested. Null
+  // for inputs that are not floats. Dense and row-major; they outlive the run.
   std::vector<const float*> inputs;
-  // The OpenCL device to use, for those who use one.
+  // The OpenCL device, for libraries that use one.
   std::string platform;
   std::string device;
 };
@@ -25,14 +25,15 @@ struct PeerRequest {
 class PeerRun {
  public:
   virtual ~PeerRun() = default;
-  // Runs `count` times and waits for the last. Empty, or what went wrong.
+  // Runs `count` times and waits for the last run. Returns an error message, or an empty string.
   virtual std::string Run(int64_t count) = 0;
-  // The result of the last run, dense and row-major.
+  // Reads the result of the last run, dense and row-major. Returns an error message, or an empty
+  // string.
   virtual std::string Read(float* output) = 0;
 };
 
-// The one symbol of a shared object, "TartanMakePeerRun". Null where the library does not have the
-// operation (`error` stays empty) or fails (`error` says how).
+// The only symbol of a shared object, "TartanMakePeerRun". Returns null if the library does not
+// have the operation (`error` stays empty) or fails (`error` has the reason).
 using MakePeerRun = PeerRun* (*)(const PeerRequest& request, std::string* error);
 
 }  // namespace tartan::bench

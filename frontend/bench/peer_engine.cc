@@ -27,7 +27,7 @@ constexpr PeerLibrary kPeers[] = {
     {"clblast", "clblast"},
 };
 
-// The folder of the running program, where the build leaves the shared objects.
+// The folder of the running program, where the build puts the shared objects.
 std::string ProgramFolder() {
   char path[4096];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
@@ -38,7 +38,7 @@ std::string ProgramFolder() {
 
 absl::StatusOr<MakePeerRun> LoadPeer(absl::string_view library) {
   std::string path = absl::StrCat(ProgramFolder(), "/tartan_bench_", library, ".so");
-  // Tests and benchmarks lie a folder deeper.
+  // Tests and benchmarks are one folder deeper.
   if (access(path.c_str(), R_OK) != 0) {
     path = absl::StrCat(ProgramFolder(), "/../tartan_bench_", library, ".so");
   }
@@ -46,7 +46,7 @@ absl::StatusOr<MakePeerRun> LoadPeer(absl::string_view library) {
     return absl::NotFoundError(absl::StrCat("this build is without ", library, " (no ", path,
                                             "); bench/README.md tells what it needs"));
   }
-  // Never closed: the libraries leave threads behind.
+  // Never closed, because the libraries leave threads running.
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return absl::NotFoundError(dlerror());
   void* symbol = dlsym(handle, "TartanMakePeerRun");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engines of other libraries.
+// Benchmark engines that use other libraries.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ namespace tartan::bench {
 // "onednn", "onednn-auto", "openblas", "clblast".
 std::vector<std::string> PeerNames();
 
-// Null where the library does not have the operation. NotFound where this build does not have the
-// library; Internal where it fails. `values` are those of the program's inputs.
+// Returns null if the library does not have the operation, NotFound if this build does not have the
+// library, Internal if the library fails. `values` has one value per program input.
 absl::StatusOr<std::unique_ptr<Engine>> MakePeerEngine(absl::string_view name,
                                                        const Problem& problem,
                                                        const TensorShape& result,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operator with its sizes, as a line of problems.txt or an argument of `tartan bench op` says
-// it: "conv:n1c64h56w56k64r3s1p1:bwd_data". README.md has the grammar.
+// A benchmark problem: one operator with its sizes, as in problems.txt or an argument of `tartan
+// bench op`, for example "conv:n1c64h56w56k64r3s1p1:bwd_data". README.md has the grammar.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace tartan::bench {
 
-// C[b] = A[b] B[b]; B is a weight where batch is 1.
+// C[b] = A[b] B[b]. B is a weight if batch is 1.
 struct MatmulProblem {
   int64_t batch = 1;
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
-  DataType type = DataType::kFloat32;  // of all three; or a 16-bit float
+  DataType type = DataType::kFloat32;  // of all three matrices: float32 or a 16-bit float
 };
 
-// What the compiler may use for a convolution: whatever it takes for fastest; anything but
-// Winograd's algorithm; that one wherever it applies.
+// The algorithms that the compiler may use for a convolution. kChosen: the predicted fastest.
+// kDirect: any except Winograd. kWinograd: Winograd wherever it applies.
 enum class ConvolutionAlgorithm : uint8_t { kChosen, kDirect, kWinograd };
 
 struct ConvolutionProblem {
@@ -31,12 +31,12 @@ struct ConvolutionProblem {
   int64_t height = 0;
   int64_t width = 0;
   int64_t outputs = 0;  // output channels
-  int64_t kernel = 0;   // square
+  int64_t kernel = 0;  // the kernel is square
   int64_t stride = 1;
   int64_t padding = 0;
   int64_t groups = 1;
   int64_t dilation = 1;
-  bool channels_last = false;  // of data and output; weights are [outputs, channels, r, r] always
+  bool channels_last = false;  // of data and output; weights are always [outputs, channels, r, r]
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kChosen;
 
   int64_t output_height() const { return Positions(height); }
@@ -50,7 +50,7 @@ struct ConvolutionProblem {
 
 enum class PoolKind : uint8_t { kMax, kAverage };
 
-// Averages count the padding.
+// Average pooling includes the padding in the count.
 struct PoolProblem {
   PoolKind kind = PoolKind::kMax;
   int64_t batch = 0;
@@ -70,7 +70,7 @@ enum class ReduceKind : uint8_t { kSum, kMean, kMax, kMin };
 struct ReduceProblem {
   ReduceKind kind = ReduceKind::kSum;
   std::vector<int64_t> dims;
-  int axis = -1;  // -1: all of them
+  int axis = -1;  // -1: all axes
 };
 
 // Along the last axis.
@@ -89,20 +89,20 @@ struct TransposeProblem {
   std::vector<int> order;
 };
 
-// A function of kElementwiseFunctions (workload.cc), of one or two operands of these sizes.
+// A function of kElementwiseFunctions (workload.cc) on one or two operands of these sizes.
 struct ElementwiseProblem {
   std::string function;
   std::vector<int64_t> dims;
 };
 
-// `count` random positions along an axis.
+// Gathers `count` random positions along an axis.
 struct GatherProblem {
   std::vector<int64_t> dims;
   int axis = 0;
   int64_t count = 0;
 };
 
-// `count` rows put at, or added to, random positions along the first axis.
+// Writes `count` rows to, or adds them to, random positions along the first axis.
 struct ScatterProblem {
   bool add = false;
   std::vector<int64_t> dims;
@@ -118,8 +118,8 @@ using Operator = std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, Re
                               SoftmaxProblem, LayerNormProblem, TransposeProblem,
                               ElementwiseProblem, GatherProblem, ScatterProblem, SortProblem>;
 
-// kBackwardData: the gradient by the first input, given that by the output. kBackwardWeights: by
-// the weight (matmul: B).
+// kBackwardData: the gradient by the first input, given the output's gradient. kBackwardWeights:
+// the gradient by the weight (matmul: B).
 enum class Direction : uint8_t { kForward, kBackwardData, kBackwardWeights };
 
 struct Problem {

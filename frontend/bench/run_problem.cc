@@ -57,7 +57,7 @@ double LeastMilliseconds(const Workload& work, const HardwareSettings& settings)
 
 namespace {
 
-// The program of a problem, compiled with the algorithm that it names.
+// Compiles the program of a problem with the algorithm that the problem names.
 absl::StatusOr<std::unique_ptr<Engine>> CompileProblem(const Problem& problem,
                                                        const WorkloadProgram& program,
                                                        absl::Span<const HostTensor> values,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One problem on every engine asked for: made, compared, measured in turns.
+// Runs one problem on all requested engines: sets them up, compares results, measures alternately.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,17 @@
 
 namespace tartan::bench {
 
-// Beside "tartan" itself: "copy" and the names of peer_engine.h.
+// Engines other than "tartan": "copy" and the names of peer_engine.h.
 std::vector<std::string> EngineNames();
 
-// The least time that the measured peak and bandwidth of a device allow, which is the longer of
-// those for the arithmetic and for the memory; 0 where they are not known.
+// Minimum time in ms (roofline): the maximum of arithmetic time at the device's measured peak and
+// memory time at its measured bandwidth; 0 if these are unknown.
 double LeastMilliseconds(const Workload& work, const HardwareSettings& settings);
 
-// A problem and the engines that have it, ready to be timed. Used by one thread.
+// A problem and the engines that support it, ready to be timed. Used by one thread.
 class ProblemRun {
  public:
-  // Compiles it and runs it once. The device outlives it.
+  // Compiles the problem and runs it once. The device must outlive it.
   static absl::StatusOr<std::unique_ptr<ProblemRun>> Create(const Problem& problem,
                                                             api::Device& device);
 
@@ -33,10 +33,10 @@ class ProblemRun {
   const Workload& workload() const { return work_; }
   double compile_ms() const { return compile_ms_; }
 
-  // The engine, made if it is not there yet and compared with Tartan's result: DataLoss where that
-  // differs. Null where it does not have the operation. "tartan" is Tartan itself.
+  // Returns the engine; on first use, sets it up and compares it with Tartan's result. DataLoss if
+  // the results differ. Null if the engine does not have the operation. "tartan" is Tartan itself.
   absl::StatusOr<Engine*> AddEngine(const std::string& name);
-  // Of an engine that is there.
+  // Requires an engine that AddEngine returned.
   double MaxErrorOf(const Engine& engine) const;
 
  private:
@@ -51,7 +51,7 @@ class ProblemRun {
   const Workload work_;
   api::Device& device_;
   double compile_ms_ = 0;
-  std::vector<HostTensor> values_;  // of the program's inputs
+  std::vector<HostTensor> values_;  // one per program input
   HostTensor expected_;
   std::vector<Entry> entries_;  // Tartan first
 };
@@ -61,8 +61,8 @@ struct EngineResult {
   Measurement time;
   double gflops = 0;
   double gbps = 0;
-  double roofline = 0;   // LeastMilliseconds by the median
-  double max_error = 0;  // from Tartan's result (comparison.h)
+  double roofline = 0;  // LeastMilliseconds divided by the median
+  double max_error = 0;  // compared with Tartan's result (comparison.h)
   int64_t kernels = 0;
 };
 
@@ -70,12 +70,12 @@ struct ProblemResult {
   std::string spec;
   double flops = 0;
   double bytes = 0;
-  double compile_ms = 0;              // compiling and packing, of Tartan
+  double compile_ms = 0;  // Tartan's time for compiling and packing
   std::vector<EngineResult> engines;  // "tartan" first
   std::vector<std::string> missing;   // engines that do not have the operation
 };
 
-// DataLoss where an engine's result differs from Tartan's: nothing is timed then.
+// Returns DataLoss, without timing anything, if an engine's result differs from Tartan's.
 absl::StatusOr<ProblemResult> RunProblem(const Problem& problem,
                                          const std::vector<std::string>& against,
                                          const MeasureOptions& options, api::Device& device);

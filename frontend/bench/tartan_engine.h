@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engines that use Tartan's own device: its kernels, and a copy.
+// Benchmark engines that use Tartan's device: Tartan's kernels, and a copy.
 #pragma once
 
 #include <memory>
@@ -18,19 +18,19 @@ class CompiledProgram;
 
 namespace tartan::bench {
 
-// "tartan": compiles the program and puts the inputs on the device; weights are packed and whatever
-// depends on them alone is computed before the first run.
+// "tartan": compiles the program and copies the inputs to the device. Weights are packed, and
+// values that depend on weights only are computed, before the first run.
 absl::StatusOr<std::unique_ptr<Engine>> MakeTartanEngine(const WorkloadProgram& program,
                                                          absl::Span<const HostTensor> values,
                                                          api::Device& device);
 
-// The same of a program that is compiled already.
+// The same for a compiled program.
 absl::StatusOr<std::unique_ptr<Engine>> MakeTartanEngine(
     std::shared_ptr<const evaluator::CompiledProgram> compiled, const WorkloadProgram& program,
     absl::Span<const HostTensor> values);
 
-// "copy": a copy on the device that reads half of `bytes` and writes the other half, so that its
-// time is what a kernel bound by memory alone would take.
+// "copy": a device copy that reads half of `bytes` and writes the other half. Its time is the time
+// of a kernel bound by memory alone.
 absl::StatusOr<std::unique_ptr<Engine>> MakeCopyEngine(double bytes, api::Device& device);
 
 }  // namespace tartan::bench

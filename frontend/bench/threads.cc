@@ -23,7 +23,7 @@ absl::Status LimitThreads(int count) {
                                                    "use ",
                                                    CPU_COUNT(&allowed), " processors"));
   }
-  // The last ones: the first are where systems do their own work.
+  // Uses the last processors, because operating systems use the first for their own work.
   cpu_set_t chosen;
   CPU_ZERO(&chosen);
   for (int cpu = CPU_SETSIZE - 1; cpu >= 0 && CPU_COUNT(&chosen) < count; --cpu) {
@@ -36,8 +36,8 @@ absl::Status LimitThreads(int count) {
   for (const char* name : {"POCL_MAX_PTHREAD_COUNT", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
     setenv(name, text.c_str(), 1);
   }
-  // OpenMP's threads spin for milliseconds after their engine's turn, and would take the next one's
-  // processors.
+  // OpenMP threads spin for milliseconds after their engine's turn, and would occupy the processors
+  // of the next engine.
   setenv("GOMP_SPINCOUNT", "1000", 1);
   return absl::OkStatus();
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many threads all engines may use.
+// Limits the number of threads of all engines.
 #pragma once
 
 #include "absl/status/status.h"
 
 namespace tartan::bench {
 
-// Limits PoCL, OpenMP (oneDNN) and OpenBLAS to `count` threads each, through their environment
-// variables, and the process to as many of the processors it may use now; threads of OpenMP that
-// wait give their processors up soon. To be called before a
-// device is opened or an engine made, while the process has one thread.
+// Limits PoCL, OpenMP (oneDNN) and OpenBLAS to `count` threads each, through environment variables,
+// and the process to `count` processors. Waiting OpenMP threads release their processors soon. Call
+// it before opening a device or making an engine, while the process has one thread.
 absl::Status LimitThreads(int count);
 
 }  // namespace tartan::bench

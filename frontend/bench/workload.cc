@@ -21,9 +21,9 @@ using Sizes = std::vector<int64_t>;
 
 struct ElementwiseFunction {
   absl::string_view name;
-  absl::string_view expression;  // of A, and of B where there are two operands
+  absl::string_view expression;  // of A, and of B if there are two operands
   int operands;
-  int operations;  // per element; a function counts as one
+  int operations;  // per element; each function counts as one
 };
 
 constexpr ElementwiseFunction kElementwiseFunctions[] = {
@@ -71,7 +71,7 @@ std::string Indices(size_t rank) {
   return absl::StrJoin(names, ", ");
 }
 
-// "M[i0, 0 : 8, 1] = >(X[i0, i1]);": along one axis, which stays with size 1.
+// Writes a reduction along the last axis, which keeps size 1: "M[i0, 0 : 8, 1] = >(X[i0, i1]);".
 std::string ReduceRow(absl::string_view target, char aggregation, absl::string_view source,
                       const Sizes& dims) {
   Sizes reduced = dims;
@@ -177,7 +177,7 @@ Workload Describe(const ReduceProblem& p) {
                            Indices(p.dims.size()), "]);");
   work.flops = Count(p.dims);
   if (is_mean) {
-    // Bounded for the sake of sizes that CheckSizes refuses.
+    // Clamped, because CheckSizes rejects too large sizes only later.
     const double elements = std::min(Count(p.dims) / Count(kept), 0x1p53);
     absl::StrAppend(&work.tile, " O = S / ", static_cast<int64_t>(elements), ";");
   }
@@ -271,7 +271,7 @@ Workload Describe(const SortProblem& p) {
   return work;
 }
 
-// Whether the gradient by an input can be had without reading that input.
+// True if the gradient by an input does not read that input.
 bool IsLinear(const Operator& op) {
   if (const auto* pool = std::get_if<PoolProblem>(&op)) return pool->kind == PoolKind::kAverage;
   if (const auto* reduce = std::get_if<ReduceProblem>(&op)) {
@@ -284,10 +284,10 @@ bool IsLinear(const Operator& op) {
 
 double Bytes(const TensorShape& shape) { return Count(shape.dims) * ByteWidth(shape.type); }
 
-// What is read and written if every tensor is touched once.
+// Bytes read and written if every tensor is touched once.
 double LeastBytes(const Problem& problem, const Workload& work) {
   if (const auto* gather = std::get_if<GatherProblem>(&problem.op)) {
-    // Forward reads what it hands out; the gradient writes all of the data.
+    // The forward direction reads only the gathered elements; the gradient writes all of the data.
     const double data = work.gradient_of < 0 ? Bytes(work.output) : Bytes(work.inputs[0].shape);
     return data + Bytes(work.output) + 8.0 * gather->count;
   }
