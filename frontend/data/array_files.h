@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's files as columns: .npy, and .npz with any number of arrays.
+// Opens NumPy files as columns: .npy, and .npz with any number of arrays.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,16 @@ namespace tartan::data {
 
 struct ArrayFile {
   std::vector<NamedTensor> arrays;
-  std::function<absl::Status()> verify;  // compares checksums that were not looked at; never null
+  std::function<absl::Status()> verify;  // compares checksums that opening skipped; never null
 };
 
-// The file stays mapped as long as a tensor or `verify` is there; only what is deflated, big-endian
-// or column-major is copied (scratch.h). Errors name the file and, in an archive, the member.
-// The array of an .npy file, named "x".
+// The file stays mapped while a tensor or `verify` exists; only deflated, big-endian or
+// column-major arrays are copied (scratch.h). Errors name the file and, in an archive, the member.
+//
+// OpenNpy returns the array of an .npy file, named "x".
 absl::StatusOr<ArrayFile> OpenNpy(const std::string& path);
-// The arrays of an .npz file without the ".npy" of their names; only `array` unless it is empty:
-// NotFound names those that there are.
+// Returns the arrays of an .npz file, named without ".npy"; only `array` unless it is empty.
+// NotFound lists the arrays.
 absl::StatusOr<ArrayFile> OpenNpz(const std::string& path, absl::string_view array = "");
 
 }  // namespace tartan::data

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMaxSteps = int64_t{1} << 62;
 
-// Memory that is written to before it is read.
+// Uninitialised memory.
 struct Memory {
   explicit Memory(int64_t count) : size(static_cast<size_t>(count)), data(new uint8_t[size]) {}
   absl::Span<uint8_t> bytes() { return {data.get(), size}; }
@@ -61,7 +61,7 @@ absl::Status Check(const Dataset& dataset, const BatchOptions& options, Position
   return absl::OkStatus();
 }
 
-// Fills in what the options leave open; the columns' indices in the dataset.
+// Fills in the defaults of the options; returns the dataset index of each column.
 absl::StatusOr<std::vector<int>> Complete(const Dataset& dataset, Position start,
                                           BatchOptions* options) {
   if (!options->rows.has_value()) {
@@ -98,7 +98,7 @@ absl::Status BatchLoader::StartThreads() {
   try {
     for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(); });
   } catch (const std::system_error& error) {
-    // Fewer do the same.
+    // Fewer threads suffice.
     if (!threads_.empty()) return absl::OkStatus();
     return absl::ResourceExhaustedError(
         absl::StrCat("no thread to read data: ", error.code().message()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches in the order of the epochs, made by other threads while the last ones are used.
+// Loads batches in epoch order, in background threads ahead of their use.
 #pragma once
 
 #include <condition_variable>
@@ -16,59 +16,62 @@
 
 namespace tartan::data {
 
-// A column as a batch gives it. Of another type than the dataset's, each value is converted, and
-// one that the type does not have is an error (convert.h).
+// A column of a batch. If its type differs from the dataset's, each value is converted; a value
+// that the type cannot represent is an error (convert.h).
 struct BatchColumn {
   std::string name;
-  DataType type = DataType::kInvalid;  // kInvalid: as it is
-  double scale = 1;                    // each value is multiplied by it: 1.0 / 255 for bytes
+  DataType type = DataType::kInvalid;  // kInvalid: the dataset's type
+  double scale = 1;                    // multiplied with each value: 1.0 / 255 for bytes
 };
 
 struct BatchOptions {
-  std::vector<BatchColumn> columns = {};                    // none: all, as they are
-  std::optional<std::vector<int64_t>> rows = std::nullopt;  // those of a split; by default all
+  std::vector<BatchColumn> columns = {};                    // none: all, unconverted
+  std::optional<std::vector<int64_t>> rows = std::nullopt;  // the rows of a split; default: all
   int64_t batch_size = 32;
-  bool drop_last = true;  // the rows of an epoch that do not fill a batch; else a smaller one
+  // drop the last rows of an epoch if they do not fill a batch; otherwise they are a smaller batch
+  bool drop_last = true;
   bool shuffle = true;
   uint64_t seed = 0;
-  int64_t epochs = 0;  // where it ends; 0: never
-  int ahead = 3;       // batches that are made before they are asked for
+  int64_t epochs = 0;  // maximum; 0: endless
+  int ahead = 3;       // batches prepared in advance
   int threads = 1;
 };
 
-// Where a run is: what takes it up again.
+// The position of a training run in its batches; used to resume it.
 struct Position {
   int64_t epoch = 0;
-  int64_t step = 0;  // within the epoch; the number of its steps is the next epoch's first
+  // within the epoch; the number of steps per epoch means the next epoch's first step
+  int64_t step = 0;
   bool operator==(const Position&) const = default;
 };
 
 struct Batch {
   Position position;
-  int64_t size = 0;                 // examples
+  int64_t size = 0;                 // number of examples
   std::vector<HostTensor> columns;  // [size, ...], in the order of the options
 };
 
-// For one consumer. Its batches depend on dataset, options and position alone, not on threads.
+// Loads batches for one consumer. The batches depend on dataset, options and position only, not on
+// the number of threads.
 class BatchLoader {
  public:
-  // Begins to read. NotFound for a column, OutOfRange for a row or a position that is not there,
-  // InvalidArgument for other options, and where no batch can be filled.
+  // Starts reading. NotFound for a column, OutOfRange for a row or position that does not exist,
+  // InvalidArgument for other options and if no batch can be filled.
   static absl::StatusOr<std::unique_ptr<BatchLoader>> Start(std::shared_ptr<const Dataset> dataset,
                                                             BatchOptions options,
                                                             Position start = {});
-  // Waits for no more than the batches being read.
+  // Waits only for batches being read.
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
   int64_t steps_per_epoch() const { return steps_; }
 
-  // That of the batch that Next gives: from here the run is taken up again.
+  // The position of the batch that Next will return; resuming starts here.
   Position position() const;
 
-  // The next batch; none after the last epoch. After an error, which names the position, the same
-  // error again.
+  // Returns the next batch; nullopt after the last epoch. An error names the position and is
+  // permanent.
   absl::StatusOr<std::optional<Batch>> Next();
 
  private:
@@ -87,17 +90,17 @@ class BatchLoader {
 
   const std::shared_ptr<const Dataset> dataset_;
   const BatchOptions options_;
-  const std::vector<int> indices_;  // of the options' columns in the dataset
+  const std::vector<int> indices_;  // dataset column of each column of the options
   const int64_t steps_;
-  const int64_t end_;  // the number of the batch after the last
+  const int64_t end_;  // the number after the last batch
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_. Batches are numbered through all epochs.
   bool is_ending_ = false;
-  int64_t taken_;                                           // the next to be handed out
-  int64_t claimed_;                                         // the next to be made
-  std::vector<std::optional<absl::StatusOr<Batch>>> made_;  // at their number modulo `ahead`
+  int64_t taken_;                                           // next number to return
+  int64_t claimed_;                                         // next number to make
+  std::vector<std::optional<absl::StatusOr<Batch>>> made_;  // at index number % ahead
   absl::Status failure_;
   int64_t order_epoch_ = -1;
   Order order_;

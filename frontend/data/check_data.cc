@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kChunkBytes = int64_t{4} << 20;
 
-// The first element whose exponent, the bits of `mask`, is that of NaN and infinity.
+// The first element whose exponent bits (`mask`) are all set: NaN or infinity.
 template <class Bits>
 std::optional<int64_t> FirstWith(Bits mask, absl::Span<const uint8_t> bytes) {
   for (size_t at = 0; at < bytes.size(); at += sizeof(Bits)) {
@@ -47,7 +47,7 @@ bool IsLabel(const HostTensor& values, int64_t i, const Labels& labels) {
   return (value >= 0 && value < labels.classes) || value == labels.ignored;
 }
 
-// What is wrong with the rows' values, and the element where it is.
+// An invalid value: its element, and a description.
 struct Fault {
   int64_t element;
   std::string what;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a look at all data finds before it spoils a run.
+// Checks all data of a dataset before training uses it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tartan::data {
 
-// The values of a column that name a class: integers in [0, classes), or the ignored one.
+// A column whose values are class labels: integers in [0, classes), or the ignored one.
 struct Labels {
   std::string column;
   int64_t classes = 0;
@@ -25,8 +25,8 @@ struct CheckOptions {
 };
 
 // Reads the columns once, a few MiB at a time. InvalidArgument names column, example, element and
-// value of the first NaN, infinity or label out of range; errors of reading, and of checksums
-// (Dataset::Verify), are handed on. NotFound for a column.
+// value of the first NaN, infinity or label out of range. Returns errors of reading and of
+// checksums (Dataset::Verify). NotFound for an unknown column.
 absl::Status CheckData(const Dataset& dataset, const CheckOptions& options = {});
 
 }  // namespace tartan::data

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kBlock = 256;
 
-// Types whose elements are not numbers of C++.
+// Wrappers for element types without a C++ equivalent.
 struct Bool {
   uint8_t value;
 };
@@ -74,7 +74,7 @@ auto Number(T value) {
   }
 }
 
-// Whether an integer type has this value.
+// Returns true if an integer type can represent the value.
 template <class T, class V>
 bool Holds(V value) {
   if constexpr (std::is_same_v<T, Bool>) {
@@ -91,8 +91,8 @@ bool Holds(V value) {
 
 bool IsFinite(double value) { return std::isfinite(value); }
 
-// Stores the value; whether the type has it. A float type's infinity stands for what `was_finite`
-// not.
+// Stores the value; returns whether the type can represent it. Infinity in a float type is valid
+// only if `was_finite` is false.
 template <class To, class Wide>
 bool Put(Wide value, bool was_finite, To* to) {
   if constexpr (std::is_same_v<To, Half>) {
@@ -123,8 +123,8 @@ bool AllFinite(const T* values, Bits exponent) {
   return wild == 0;
 }
 
-// A block of elements as numbers of one of three types that hold them exactly: int64_t and uint64_t
-// themselves, double all others, and these times a scale.
+// A block of elements in a type that represents them exactly: int64_t and uint64_t for themselves,
+// double for all other types and for scaled values.
 template <class Wide>
 struct Block {
   Wide values[kBlock] = {};
@@ -139,7 +139,8 @@ struct Block {
     }
   }
 
-  // What nearly all data is; whether it was, and is stored. Loops that compilers vectorise.
+  // Fast path for finite values, with loops that compilers vectorise. Stores the block and returns
+  // true if all results are finite.
   template <class To>
   bool StoreFinite(int64_t count, uint8_t* to) const {
     if constexpr (!std::is_floating_point_v<To>) {
@@ -153,7 +154,7 @@ struct Block {
     }
   }
 
-  // The first element that the type does not have; `raw` are those before they were scaled.
+  // Returns the first element that the type cannot represent; `raw` has the values before scaling.
   template <class To>
   std::optional<int64_t> Store(const Block& raw, int64_t count, uint8_t* to) const {
     To written[kBlock];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of one type as those of another, where nothing but precision is lost.
+// Converts elements between types; only precision may be lost.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,12 @@
 
 namespace tartan::data {
 
-// Writes every element of `from` times `scale`, rounded to the type. Gives the index of the first
-// element, if any, for which a float type has no finite value, or an integer type or bool not
-// exactly this one; NaN and infinity remain what they are in a float type. Requires as many
-// elements in `out`.
+// Writes every element of `from` times `scale`, rounded to `to_type`. NaN and infinity stay so in a
+// float type. Returns the index of the first element that cannot be converted, if there is one:
+// - to a float type: a finite value becomes infinite;
+// - to an integer type or bool: the value is not represented exactly.
+//
+// Requires `out` to have the same number of elements.
 std::optional<int64_t> Convert(DataType from_type, absl::Span<const uint8_t> from, double scale,
                                DataType to_type, absl::Span<uint8_t> out);
 

@@ -18,8 +18,9 @@ namespace tartan::data {
 namespace {
 
 struct Record {
-  int64_t line = 0;                      // where it begins, from 1
-  std::vector<absl::string_view> cells;  // without quotes; a quote within is still doubled
+  int64_t line = 0;  // number of its first line, from 1
+  // without the outer quotes; quotes within are still doubled
+  std::vector<absl::string_view> cells;
 };
 
 absl::Status At(int64_t line, size_t column, absl::string_view what) {
@@ -35,7 +36,7 @@ class Reader {
  public:
   explicit Reader(absl::string_view text) : rest_(absl::StripPrefix(text, "\xef\xbb\xbf")) {}
 
-  // Whether there is another one.
+  // Returns false at the end of the text.
   absl::StatusOr<bool> Next(Record* record) {
     SkipEmptyLines();
     record->line = line_;
@@ -116,7 +117,7 @@ bool IsNumber(absl::string_view cell) {
   return absl::SimpleAtod(cell, &ignored);
 }
 
-// Whether the first record names the columns.
+// Returns true if the first record names the columns.
 absl::StatusOr<bool> IsHeader(const Record& first, const CsvOptions& options) {
   if (options.has_header.has_value()) return *options.has_header;
   const auto& cells = first.cells;
@@ -154,12 +155,12 @@ absl::StatusOr<size_t> LabelColumn(const Record& first, bool is_header, const Cs
                                           absl::StrJoin(names, ", ", shown)));
 }
 
-// Short decimal numbers without an exponent, which most are: a whole number below 10^15 divided by
-// a power of ten, both exact, is rounded once (Clinger, 1990).
+// Parses a short decimal number without an exponent, the common case. An integer below 10^15
+// divided by a power of ten is rounded once, because both are exact in double (Clinger, 1990).
 bool ReadShort(absl::string_view cell, double* value) {
   static constexpr double kPowers[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
                                        1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
-  constexpr size_t kMost = 16;  // with the sign or the point
+  constexpr size_t kMost = 16;  // including the sign or the point
   const bool is_negative = absl::ConsumePrefix(&cell, "-");
   if (cell.empty() || cell.size() >= kMost) return false;
   int64_t digits = 0;
@@ -187,7 +188,7 @@ bool ReadNumber(absl::string_view cell, bool allow_missing, double* value) {
   return allow_missing || std::isfinite(static_cast<float>(*value));
 }
 
-// Why it was none.
+// The reason why a cell is not a number.
 absl::Status NoNumber(const Record& record, size_t column) {
   const absl::string_view cell = record.cells[column];
   if (cell.empty()) return At(record.line, column, "is empty");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of numbers as text: cells between commas, in quotes or not (RFC 4180).
+// Parses tables of numbers in CSV text (RFC 4180), with or without quotes.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,16 @@
 namespace tartan::data {
 
 struct CsvOptions {
-  std::string label = "";  // the name of the column with the labels; empty: the last
-  // Whether the first line names the columns. By default it does if none of its cells is a number.
+  std::string label = "";  // name of the label column; empty: the last column
+  // True if the first line names the columns; by default, true if none of its cells is a number.
   std::optional<bool> has_header = std::nullopt;
-  bool allow_missing = false;  // takes NaN, infinity, and an empty cell as NaN
+  bool allow_missing = false;  // accepts NaN, infinity, and an empty cell as NaN
 };
 
-// The columns "x", float32 [rows, features], and "y", [rows]: int64 if all labels are integers,
-// else float32. Empty lines are left out. InvalidArgument names line and column of what is no
-// number, and lines with more or fewer cells than the first; errors do not name the file.
+// Returns the columns "x", float32 [rows, features], and "y", [rows]: int64 if all labels are
+// integers, otherwise float32. Empty lines are skipped. InvalidArgument names line and column of a
+// cell that is not a number, and lines with another number of cells than the first. Errors do not
+// name the file.
 absl::StatusOr<std::vector<NamedTensor>> ParseCsv(absl::string_view text,
                                                   const CsvOptions& options = {});
 

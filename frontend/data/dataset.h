@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examples to train on: named columns of equally many rows, one row an example. Rows are read when
-// they are asked for, so that a dataset may be larger than memory.
+// The interface of training data: named columns with the same number of rows, one row per example.
+// Rows are read on request, so that a dataset may be larger than memory.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace tartan::data {
 
 struct Column {
   std::string name;
-  TensorShape example;                    // of one row
-  std::vector<std::string> classes = {};  // the names of what its integers stand for, if known
+  TensorShape example;                    // shape of one row
+  std::vector<std::string> classes = {};  // names of integer classes, if known
 
-  // Of `rows` rows together: [rows, ...].
+  // The shape of `rows` rows: [rows, ...].
   TensorShape Batch(int64_t rows) const;
 };
 
-// Safe to use from several threads. Files that it reads must not change meanwhile.
+// Thread-safe. Files that it reads must not change meanwhile.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -34,30 +34,31 @@ class Dataset {
 
   const std::string& name() const { return name_; }  // for errors: the path
   const std::vector<Column>& columns() const { return columns_; }
-  int64_t size() const { return size_; }  // examples, at least one
+  int64_t size() const { return size_; }  // number of examples, 1 or more
 
-  // The column's index; NotFound names those that there are.
+  // The column's index; NotFound lists the columns.
   absl::StatusOr<int> Find(absl::string_view column) const;
 
-  // Writes the rows one after another, in the order given, with repetitions. OutOfRange names a row
-  // that is none. Requires out.size() == columns()[column].Batch(rows.size()).byte_size().
+  // Reads the rows, concatenated in the given order, which may have repetitions. OutOfRange names
+  // an invalid row. Requires out.size() == columns()[column].Batch(rows.size()).byte_size().
   absl::Status Read(int column, absl::Span<const int64_t> rows, absl::Span<uint8_t> out) const;
 
-  // 'a.npz: column "x", example 17, element [3, 4]', for errors; `element` within the example.
+  // Describes an element for errors: 'a.npz: column "x", example 17, element [3, 4]'. `element`
+  // counts within the example.
   std::string Place(int column, int64_t row, int64_t element) const;
 
-  // Compares the checksums that the files have of themselves and that reading does not look at.
+  // Compares the files' checksums that reading skips.
   virtual absl::Status Verify() const { return absl::OkStatus(); }
 
  protected:
-  // InvalidArgument for no columns, no examples, and two columns of one name.
+  // InvalidArgument for no columns, no examples, and two columns with one name.
   static absl::Status CheckColumns(const std::string& name, const std::vector<Column>& columns,
                                    int64_t size);
-  // Requires what CheckColumns accepts.
+  // Requires that CheckColumns succeeded.
   Dataset(std::string name, std::vector<Column> columns, int64_t size);
 
  private:
-  // Read, with everything checked and at least one row.
+  // Implements Read. All arguments are checked, and there is at least one row.
   virtual absl::Status DoRead(int column, absl::Span<const int64_t> rows,
                               absl::Span<uint8_t> out) const = 0;
 
@@ -71,8 +72,8 @@ struct NamedTensor {
   HostTensor tensor;  // [examples, ...]
 };
 
-// The tensors' rows. InvalidArgument also for a scalar and for columns of differing lengths, naming
-// both; `verify` is what Verify does.
+// Makes a dataset from tensors. InvalidArgument also for a scalar, and for columns of different
+// lengths, naming both. Verify calls `verify`.
 absl::StatusOr<std::shared_ptr<const Dataset>> DatasetOf(
     std::string name, std::vector<NamedTensor> columns,
     std::function<absl::Status()> verify = nullptr);

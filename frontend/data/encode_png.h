@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixels as a PNG file.
+// Encodes pixels as a PNG file.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tartan::data {
 
-// Colours (red, green, blue) from the top left, row by row: height × width × 3 bytes. The same
-// bytes for the same pixels. InvalidArgument for sizes that are none or do not fit the pixels.
+// Encodes RGB pixels, row by row from the top left: height × width × 3 bytes. Deterministic.
+// InvalidArgument for sizes that are not positive or do not match the pixels.
 absl::StatusOr<std::string> EncodePng(int64_t height, int64_t width,
                                       absl::Span<const uint8_t> pixels);
 

@@ -79,7 +79,7 @@ absl::Status ReadDims(absl::string_view value, Header* header) {
   }
   for (absl::string_view part : absl::StrSplit(value.substr(1, close - 1), ',')) {
     part = absl::StripAsciiWhitespace(part);
-    if (part.empty()) continue;  // after the comma of a tuple of one
+    if (part.empty()) continue;  // after the comma of a one-element tuple
     int64_t dim = 0;
     if (!absl::SimpleAtoi(part, &dim) || dim < 0) {
       return Damaged(absl::StrCat("size '", part, "' in its shape"));
@@ -192,7 +192,7 @@ absl::StatusOr<std::string> FormatNpy(const HostTensor& tensor) {
   std::string header = absl::StrCat("{'descr': '", ByteWidth(tensor.type()) == 1 ? "|" : "<", code,
                                     "', 'fortran_order': False, 'shape': (",
                                     absl::StrJoin(dims, ", "), dims.size() == 1 ? ",), }" : "), }");
-  // The elements begin at a multiple of 64 bytes, as NumPy writes them.
+  // The elements begin at a multiple of 64 bytes, as in NumPy's files.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header.push_back('\n');
   std::string file(kMagic);

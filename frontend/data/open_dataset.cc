@@ -33,7 +33,7 @@ bool IsFolder(const std::string& path) {
   return std::filesystem::is_directory(path, error);
 }
 
-// "file.npy", or "file.npz:array", where ":array" may be left out if there is one alone.
+// Opens "file.npy" or "file.npz:array"; ":array" may be omitted if there is only one.
 absl::StatusOr<ArrayFile> OpenArray(const std::string& place) {
   const std::string extension = Extension(place);
   if (extension == ".npy") return OpenNpy(place);
@@ -51,7 +51,7 @@ absl::StatusOr<ArrayFile> OpenArray(const std::string& place) {
                    file.arrays.empty() ? "ARRAY" : file.arrays[0].name));
 }
 
-// "x=a.npy,y=b.npz:y".
+// Opens "x=a.npy,y=b.npz:y".
 absl::StatusOr<SharedDataset> OpenColumns(const std::string& list) {
   std::vector<NamedTensor> columns;
   std::vector<std::function<absl::Status()>> verifications;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset from what a user names.
+// Opens a dataset by the name that a user gives.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,15 @@ struct OpenOptions {
   PictureOptions pictures = {};
 };
 
-// By the extension: an .npz file, whose arrays are the columns; an .npy file, whose column is "x";
-// several arrays as columns with names: "x=images.npy,y=mnist.npz:y_train"; a .csv file of numbers
-// (csv.h), or a folder of pictures (picture_folder.h), both with the columns "x" and "y".
-// Errors name the file. NotFound or Unavailable where it cannot be read, InvalidArgument where it
-// is damaged or its extension unknown.
+// The extension decides:
+// - .npz: the arrays are the columns;
+// - .npy: one column, "x";
+// - "x=images.npy,y=mnist.npz:y_train": several arrays as named columns;
+// - .csv: a file of numbers (csv.h) with the columns "x" and "y";
+// - a folder of pictures (picture_folder.h) with the columns "x" and "y".
+//
+// Errors name the file. NotFound or Unavailable if it cannot be read, InvalidArgument if it is
+// damaged or its extension is unknown.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& name,
                                                            const OpenOptions& options = {});
 

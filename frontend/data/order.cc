@@ -12,7 +12,7 @@
 namespace tartan::data {
 namespace {
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood, 2014): neighbouring seeds become unlike ones.
+// SplitMix64's finaliser (Steele, Lea, Flood, 2014): decorrelates adjacent seeds.
 uint64_t Mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15u;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -20,16 +20,17 @@ uint64_t Mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// Uniform in [0, bound). std::uniform_int_distribution differs between libraries.
+// Uniform in [0, bound). std::uniform_int_distribution is not portable between libraries.
 uint64_t Below(uint64_t bound, std::mt19937_64* random) {
-  const uint64_t rejected = -bound % bound;  // 2^64 mod bound: what would favour small results
+  // 2^64 mod bound: accepting these values would favour small results
+  const uint64_t rejected = -bound % bound;
   while (true) {
     const uint64_t value = (*random)();
     if (value >= rejected) return value % bound;
   }
 }
 
-// Fisher and Yates, from the end.
+// Fisher-Yates shuffle, from the end.
 void Shuffle(uint64_t seed, std::vector<int64_t>* rows) {
   std::mt19937_64 random(seed);
   for (size_t i = rows->size(); i > 1; --i) std::swap((*rows)[i - 1], (*rows)[Below(i, &random)]);

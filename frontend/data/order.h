@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows are trained on, and in which order: a function of seed and epoch alone, the same on
-// every platform, so that a run can be taken up at any step.
+// Selects the training rows and their order. Both are functions of seed and epoch only, the same on
+// every platform, so that a run can be resumed at any step.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@ struct Split {
   std::vector<int64_t> validation;
 };
 
-// Draws the validation rows: a share of them below 1 (rounded, at least one), or a number from 1
-// on; 0 is none. InvalidArgument for other values, and where no row is left to train on.
+// Draws the validation rows: a share if `validation` is below 1 (rounded, one row or more), a
+// number from 1 on; 0 means none. InvalidArgument for other values, and if no row is left for
+// training.
 absl::StatusOr<Split> SplitRows(int64_t size, double validation, uint64_t seed);
 
-// The rows as an epoch visits them: a uniform shuffle.
+// A uniform shuffle of the rows for an epoch.
 std::vector<int64_t> EpochOrder(absl::Span<const int64_t> rows, uint64_t seed, int64_t epoch);
 
 }  // namespace tartan::data

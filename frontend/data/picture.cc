@@ -36,8 +36,8 @@ void OnError(png_structp png, png_const_charp message) {
 
 void OnWarning(png_structp, png_const_charp) {}
 
-// libpng's state. Its errors jump to the last setjmp, so each function that calls it keeps objects
-// with destructors outside the span that the jump leaves.
+// Owns libpng's state. libpng reports errors by longjmp to the last setjmp. Functions that call
+// libpng must therefore have no objects with destructors in the code that the jump skips.
 class Decoder {
  public:
   explicit Decoder(absl::Span<const uint8_t> bytes) : source_{bytes, ""} {
@@ -56,7 +56,7 @@ class Decoder {
   int bit_depth() const { return png_get_bit_depth(png_, info_); }
   int64_t row_bytes() const { return static_cast<int64_t>(png_get_rowbytes(png_, info_)); }
 
-  // Reads the header and asks for gray or colour samples of 8 or 16 bits.
+  // Reads the header and requests gray or colour samples of 8 or 16 bits.
   bool ReadHeader() {
     if (setjmp(png_jmpbuf(png_))) return false;
     png_set_read_fn(png_, &source_, ReadBytes);
@@ -81,20 +81,21 @@ class Decoder {
   png_infop info_ = nullptr;
 };
 
-// How the dimensions of a tensor are meant.
+// The axes of a picture tensor.
 struct Layout {
   int height = 0;
   int width = 0;
-  int channels = -1;  // -1: there is no such dimension
+  int channels = -1;  // -1: no such axis
 };
 
-// Whether the layout's sizes are the picture's, or open.
+// Returns true if the layout's sizes match the picture's or are open.
 bool Fits(const Layout& layout, absl::Span<const int64_t> dims, const Picture& picture) {
   const auto fits = [&](int d, int64_t size) { return dims[d] < 0 || dims[d] == size; };
   return fits(layout.height, picture.height) && fits(layout.width, picture.width);
 }
 
-// Where both orders are possible, the one whose sizes fit the picture, channels first before last.
+// If both channel orders are possible, returns the one whose sizes match the picture;
+// channels-first has priority.
 std::optional<Layout> LayoutOf(absl::Span<const int64_t> dims, const Picture& picture) {
   const int rank = static_cast<int>(dims.size());
   if (rank == 2) return Layout{0, 1, -1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG pictures as model inputs.
+// Decodes PNG pictures into model inputs.
 #pragma once
 
 #include <vector>
@@ -10,15 +10,15 @@
 
 namespace tartan::data {
 
-// What a PNG file's first bytes tell.
+// The size and format of a PNG file, from its first bytes.
 struct PngHeader {
   int64_t height = 0;
   int64_t width = 0;
-  int64_t channels = 1;  // as DecodePng gives them
+  int64_t channels = 1;  // as DecodePng returns them
   int bit_depth = 8;
 };
 
-// InvalidArgument for what does not begin as a PNG file.
+// InvalidArgument if the bytes do not begin as a PNG file.
 absl::StatusOr<PngHeader> ReadPngHeader(absl::Span<const uint8_t> bytes);
 
 struct Picture {
@@ -28,19 +28,21 @@ struct Picture {
   std::vector<float> values;  // height × width × channels, 0..1
 };
 
-// Gray, palette or colour, any bit depth; transparency is dropped. InvalidArgument for what is no
-// PNG file or is damaged, ResourceExhausted beyond 64 million pixels.
+// Decodes gray, palette or colour pictures of any bit depth; transparency is dropped.
+// InvalidArgument if the file is damaged or not PNG, ResourceExhausted for more than 64 million
+// pixels.
 absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes);
 
-// The picture's elements as `type` (a float type: 0..1; uint8: 0..255), [channels, height, width]
-// or [height, width, channels]. Colour is averaged to gray (ITU-R BT.601 weights) and gray repeated
-// as colour, as 1 or 3 channels ask for it.
+// Converts the picture to `type` (float types: 0..1; uint8: 0..255), as [channels, height, width]
+// or [height, width, channels]. For 1 channel, colour is converted to gray (ITU-R BT.601 weights);
+// for 3 channels, gray is repeated.
 std::vector<uint8_t> PictureBytes(const Picture& picture, DataType type, int64_t channels,
                                   bool channels_last);
 
-// The same as a tensor of `dims`, where -1 takes the picture's size: [N, C, H, W], [N, H, W, C],
-// [C, H, W], [H, W, C] or [H, W], with N = 1; C decides which, and where both could be, the sizes
-// do. InvalidArgument for other types, and naming both sizes when they differ: nothing is resized.
+// Returns the same as a tensor of `dims`, where -1 takes the picture's size. The layout is one of
+// [N, C, H, W], [N, H, W, C], [C, H, W], [H, W, C] and [H, W], with N = 1. The position of C
+// decides; if it is ambiguous, the sizes do. InvalidArgument for other types, and naming both sizes
+// if they differ: nothing is resized.
 absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type,
                                            absl::Span<const int64_t> dims);
 

@@ -39,7 +39,7 @@ bool IsPng(const fs::path& path) {
   return absl::AsciiStrToLower(path.extension().string()) == ".png";
 }
 
-// What is in the folder, sorted, without what begins with a dot.
+// The sorted entries of the folder, without names that begin with a dot.
 absl::StatusOr<std::vector<fs::directory_entry>> Entries(const fs::path& folder) {
   std::vector<fs::directory_entry> entries;
   std::error_code error;
@@ -85,7 +85,7 @@ absl::StatusOr<PngHeader> ReadHeader(const std::string& path) {
   return header.ok() ? header : At(path, header.status());
 }
 
-// What all pictures fit into.
+// A header that all pictures can be converted to.
 absl::StatusOr<PngHeader> CommonHeader(const std::vector<File>& files) {
   PngHeader common;
   for (const File& file : files) {
@@ -102,20 +102,20 @@ absl::StatusOr<PngHeader> CommonHeader(const std::vector<File>& files) {
   return common;
 }
 
-// Places for the decoded bytes of the first rows. To keep those that once came in and no others is
-// as good as anything can be where every epoch asks for every row.
+// A cache of the first rows' decoded bytes. It keeps the first rows it gets and never evicts, which
+// is optimal when every epoch reads every row.
 class Cache {
  public:
   Cache(int64_t rows, int64_t row_bytes)
       : row_bytes_(row_bytes),
-        // Memory is taken when it is first written to.
+        // calloc: pages are allocated on first write.
         bytes_(static_cast<uint8_t*>(std::calloc(static_cast<size_t>(rows), row_bytes))),
         states_(bytes_ != nullptr ? static_cast<size_t>(rows) : 0) {}
   ~Cache() { std::free(bytes_); }
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  // Null where the row is not there.
+  // Null if the row is not cached.
   const uint8_t* Find(int64_t row) const {
     if (row >= static_cast<int64_t>(states_.size())) return nullptr;
     return states_[row].load(std::memory_order_acquire) == kReady ? At(row) : nullptr;
@@ -164,7 +164,7 @@ class PictureFolder : public Dataset {
         files_(std::move(listing.files)),
         header_(header),
         channels_last_(options.channels_last),
-        // Bytes are kept where no picture has more: a quarter of the memory.
+        // Stores bytes if no picture has higher depth, which takes a quarter of the memory.
         decoded_{header.bit_depth > 8 ? DataType::kFloat32 : DataType::kUInt8, std::move(dims)},
         cache_(std::min(size(), options.cache_bytes / decoded_.byte_size()), decoded_.byte_size()) {
   }
@@ -210,7 +210,7 @@ class PictureFolder : public Dataset {
   }
 
   const std::vector<File> files_;
-  const PngHeader header_;  // of all
+  const PngHeader header_;  // common to all pictures
   const bool channels_last_;
   const TensorShape decoded_;
   mutable Cache cache_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of PNG pictures with a subfolder for each class.
+// Opens a folder of PNG pictures with one subfolder per class as a dataset.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,16 @@ namespace tartan::data {
 
 struct PictureOptions {
   bool channels_last = false;
-  int64_t cache_bytes = int64_t{1} << 30;  // for decoded pictures
+  int64_t cache_bytes = int64_t{1} << 30;  // limit of the cache of decoded pictures
 };
 
-// The columns "x", float32 [channels, height, width] from 0 to 1, and "y", an int64: the number of
-// the picture's folder among all, which are sorted by the bytes of their names (Column::classes).
-// Gray pictures are given as colour if any has colour. What begins with a dot is left out.
-// Only headers are read here. InvalidArgument names two pictures of differing sizes with both, and
-// files that are no PNG pictures.
+// The columns are "x", float32 [channels, height, width] from 0 to 1, and "y", int64: the index of
+// the picture's folder among all folders, sorted by the bytes of their names (Column::classes). If
+// any picture has colour, gray ones are converted to colour. Names that begin with a dot are
+// skipped.
+//
+// Reads only headers. InvalidArgument names two pictures of different sizes with their sizes, and
+// files that are not PNG.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenPictureFolder(
     const std::string& path, const PictureOptions& options = {});
 

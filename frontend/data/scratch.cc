@@ -40,7 +40,8 @@ absl::StatusOr<std::shared_ptr<Scratch>> Scratch::Create(int64_t size) {
   const int fd = mkostemp(path.data(), O_CLOEXEC);
   if (fd < 0) return NoPlace(folder, size, errno);
   unlink(path.c_str());
-  // A page of a hole that finds no place when it is written to would end the process.
+  // Allocates the disk space now: writing to a hole of a mapped file on a full disk would kill the
+  // process.
   const int error = posix_fallocate(fd, 0, size);
   void* data = MAP_FAILED;
   if (error == 0) data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

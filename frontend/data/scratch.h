@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for data that is made from a file, larger than memory if need be: unpacked, turned about.
+// Memory for unpacked or converted file data, which may be larger than main memory.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace tartan::data {
 
 class Scratch {
  public:
-  // Small buffers lie on the heap, others in a file without a name in $TMPDIR, or /tmp, whose place
-  // on the disk is taken at once. ResourceExhausted where there is none, naming folder and size.
-  // Aborted where the process may not unpack as much (tile/base/process_limits.h).
+  // Small buffers are on the heap; others are in an unnamed file in $TMPDIR, or /tmp, whose disk
+  // space is allocated at once. ResourceExhausted, naming folder and size, if there is no space.
+  // Aborted if the process limit for unpacked data is exceeded (tile/base/process_limits.h).
   static absl::StatusOr<std::shared_ptr<Scratch>> Create(int64_t size);
   ~Scratch();
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // Zeros at first; valid as long as this object.
+  // Initially zeros; valid as long as this object.
   absl::Span<uint8_t> bytes() const { return {data_, size_}; }
 
  private:

@@ -31,7 +31,7 @@ constexpr uint64_t kEnd64LocatorSize = 20;
 constexpr uint64_t kEntrySize = 46;
 constexpr uint64_t kLocalHeaderSize = 30;
 
-// Deflate's shortest code for its longest match, 258 bytes in 2 bits: nothing unpacks to more.
+// Maximum compression ratio of deflate: a match of 258 bytes in 2 bits.
 constexpr uint64_t kMaxRatio = 1032;
 constexpr size_t kZlibStep = size_t{1} << 30;  // zlib counts in 32 bits
 
@@ -46,7 +46,7 @@ absl::Status InMember(const ZipMember& member, absl::string_view what) {
       absl::StrCat("member \"", Printable(member.name), "\" is damaged: ", what));
 }
 
-// A little-endian number; the caller has checked that it is there.
+// Reads a little-endian number; the caller has checked the bounds.
 template <class T>
 T Number(Bytes bytes, uint64_t at) {
   uint64_t value = 0;
@@ -54,7 +54,7 @@ T Number(Bytes bytes, uint64_t at) {
   return static_cast<T>(value);
 }
 
-// Whether `count` bytes lie at `at`.
+// Returns true if `count` bytes at `at` are within bounds.
 bool Has(Bytes bytes, uint64_t at, uint64_t count) {
   return at <= bytes.size() && count <= bytes.size() - at;
 }
@@ -63,14 +63,14 @@ bool HasRecord(Bytes bytes, uint64_t at, uint64_t count, uint32_t signature) {
   return Has(bytes, at, count) && Number<uint32_t>(bytes, at) == signature;
 }
 
-// Where the directory of members lies.
+// The location of the central directory.
 struct Directory {
   uint64_t count = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
 };
 
-// The record at the archive's end, which a comment may follow.
+// Finds the end record, which a comment may follow.
 std::optional<uint64_t> FindEnd(Bytes archive) {
   if (archive.size() < kEndSize) return std::nullopt;
   const uint64_t last = archive.size() - kEndSize;
@@ -108,7 +108,7 @@ struct Place {
   uint64_t local_header = 0;
 };
 
-// Takes what did not fit into 32 bits from the zip64 field among the entry's extra ones.
+// Reads 64-bit values from the zip64 extra field for fields that do not fit into 32 bits.
 bool ReadZip64(Bytes extra, Place* place) {
   std::vector<uint64_t*> missing;
   for (uint64_t* value : {&place->unpacked_size, &place->packed_size, &place->local_header}) {
@@ -129,7 +129,8 @@ bool ReadZip64(Bytes extra, Place* place) {
   return false;
 }
 
-// What the directory's entry says, which is the only truth: local headers may leave sizes open.
+// Reads a member from its directory entry. Local headers are not used, because they may leave sizes
+// open.
 absl::Status ReadMember(Bytes archive, Bytes entry, Bytes extra, ZipMember* member) {
   const uint16_t flags = Number<uint16_t>(entry, 8);
   const uint16_t method = Number<uint16_t>(entry, 10);
@@ -178,11 +179,11 @@ absl::Status CompareSum(const ZipMember& member, uint32_t sum) {
                   absl::StrFormat("its checksum is %08x, but should be %08x", sum, member.crc));
 }
 
-// Unpacks `packed` to exactly `out`; a reason where it does not.
+// Unpacks `packed` into exactly `out`; returns a reason on failure.
 std::optional<std::string> Inflate(Bytes packed, absl::Span<uint8_t> out) {
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return "no memory for zlib";
-  uint8_t beyond;  // so that there is a place even for no bytes
+  uint8_t beyond;  // a valid address even for an empty output
   int result = Z_OK;
   while (result == Z_OK) {
     const size_t in_step = std::min(packed.size(), kZlibStep);
@@ -212,7 +213,7 @@ absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::Span<const uint8_t> archive
   TARTAN_ASSIGN_OR_RETURN(const Directory directory, FindDirectory(archive));
   Bytes rest = archive.subspan(directory.offset, directory.size);
   std::vector<ZipMember> members(directory.count);
-  int64_t unpacked = 0;  // members may share the bytes that they unpack
+  int64_t unpacked = 0;  // members may share packed bytes
   for (ZipMember& member : members) {
     if (!HasRecord(rest, 0, kEntrySize, kEntry)) return DamagedArchive("its directory is cut off");
     const uint64_t name_size = Number<uint16_t>(rest, 28);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives as NumPy writes them (.npz): stored and deflated members, and zip64. After the
-// APPNOTE.TXT of PKWARE, version 6.3.
+// Reads zip archives as NumPy writes them (.npz): stored and deflated members, and zip64. Follows
+// PKWARE's APPNOTE.TXT, version 6.3.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct ZipMember {
   absl::Span<const uint8_t> packed;  // part of the archive
 };
 
-// The members in the archive's order. InvalidArgument for a damaged archive, Unimplemented for
-// encryption and other methods, each naming the member but not the file.
+// Returns the members in archive order. InvalidArgument for a damaged archive, Unimplemented for
+// encryption and other compression methods; errors name the member but not the file.
 absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::Span<const uint8_t> archive);
 
 struct SharedBytes {
@@ -30,11 +30,11 @@ struct SharedBytes {
   std::shared_ptr<const void> owner;
 };
 
-// A stored member's bytes shared with `archive`, which keeps them; a deflated one's unpacked, and
-// its checksum compared. Errors name the member.
+// Returns a stored member's bytes, shared with `archive`, which keeps them alive; for a deflated
+// member, the unpacked bytes after comparing the checksum. Errors name the member.
 absl::StatusOr<SharedBytes> Unpack(const ZipMember& member, std::shared_ptr<const void> archive);
 
-// Compares the checksum of a stored member; Unpack has done so for a deflated one.
+// Compares the checksum of a stored member; Unpack does so for deflated ones.
 absl::Status VerifyStored(const ZipMember& member);
 
 }  // namespace tartan::data

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two ways to the same numbers came to the same.
+// Compares two computations of the same scores or cache rows.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace tartan::generate {
 
-// Of the range of the numbers: what two ways may differ by. In 16 bits a cache is rounded where the
-// scores of a whole prompt were not.
+// Tolerance for two computations, relative to the range of the values; empirical. It is larger for
+// 16-bit caches, because a cache is rounded where the scores of a whole prompt are not.
 double ToleranceOf(const std::vector<GrowingState>& states);
 
 bool Agree(const std::vector<float>& a, const std::vector<float>& b, double tolerance);
 
-// Rows of each state from `first` on.
+// Compares the rows of each state from `first` on.
 bool RowsAgree(const std::vector<GrowingState>& states, absl::Span<const HostTensor> a,
                absl::Span<const HostTensor> b, int64_t first);
 

@@ -39,7 +39,7 @@ absl::StatusOr<CacheMemory> CacheMemory::Create(const api::Device& device,
 
 int64_t CacheMemory::FreeCapacity(const onnx::OnnxModel& model,
                                   const std::vector<GrowingState>& states, int64_t least) {
-  constexpr int64_t kMultiple = 16;  // of vectors
+  constexpr int64_t kMultiple = 16;  // a multiple of vector widths
   constexpr int64_t kLeast = 64;
   const auto is_taken = [&](int64_t size) {
     for (const GrowingState& state : states) {
@@ -48,7 +48,8 @@ int64_t CacheMemory::FreeCapacity(const onnx::OnnxModel& model,
     }
     return model.HasSize(size);
   };
-  // 64, 96, 128, 192, 256 …: kernels for one size alone serve many lengths.
+  // Capacities 64, 96, 128, 192, 256 …: shape-specialised kernels for one capacity serve many
+  // lengths.
   int64_t power = kLeast;
   while (2 * power <= least) power *= 2;
   int64_t capacity = least <= power ? power : least <= power * 3 / 2 ? power * 3 / 2 : 2 * power;

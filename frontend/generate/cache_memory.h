@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a decoder's cache on a device, with room for more tokens than it holds.
+// A decoder's cache in device memory, with spare capacity for more tokens.
 #pragma once
 
 #include <vector>
@@ -14,18 +14,19 @@ namespace tartan::generate {
 
 class CacheMemory {
  public:
-  // `values`, one for each state with `length` rows, are what it begins with; none: it is empty.
+  // `values`, one per state with `length` rows, are the initial contents; none: the cache is empty.
   static absl::StatusOr<CacheMemory> Create(const api::Device& device,
                                             const std::vector<GrowingState>& states,
                                             absl::Span<const HostTensor> values, int64_t length,
                                             int64_t capacity);
 
-  // A size that is no other of the model's, at least `least`; few sizes serve all.
+  // Returns a capacity of `least` or more that differs from all other sizes of the model. The
+  // capacities form a coarse series, so that few kernels serve all lengths.
   static int64_t FreeCapacity(const onnx::OnnxModel& model, const std::vector<GrowingState>& states,
                               int64_t least);
 
   int64_t capacity() const { return capacity_; }
-  // Of each state, of joint ones two.
+  // One tensor per state, two per joint state.
   const std::vector<api::DeviceTensor>& tensors() const { return tensors_; }
   // The first rows of each state.
   absl::StatusOr<std::vector<HostTensor>> Values(const std::vector<GrowingState>& states,

@@ -12,10 +12,10 @@ namespace {
 
 using api::Tensor;
 
-// A model bound to a cache with room.
+// A model bound to a cache with spare capacity.
 struct BoundStep {
   std::vector<api::InputBinding> bindings;
-  std::vector<std::unique_ptr<api::HostValue>> values;  // of inputs that decide the graph
+  std::vector<std::unique_ptr<api::HostValue>> values;  // inputs that decide the graph
   onnx::DecodingMode mode;
   api::BoundGraph graph;
 };
@@ -29,7 +29,7 @@ void BindInputs(const onnx::OnnxModel& model, const std::map<std::string, HostTe
     if (value == fed.end()) continue;
     step->bindings[i].shape = value->second.shape();
     if (value->second.type() != DataType::kBool || value->second.element_count() != 1) continue;
-    // Which branch of a model that begins in another.
+    // Selects the branch of a merged model, whose first step uses another branch.
     step->values.push_back(std::make_unique<api::HostValue>(value->second));
     step->bindings[i].value = step->values.back().get();
   }
@@ -56,7 +56,7 @@ void BindState(const std::string& name, const GrowingState& state, BoundStep* st
 
 absl::Status Bind(const onnx::OnnxModel& model, BoundStep* step) {
   absl::StatusOr<api::BoundGraph> graph = model.BindToDecode(step->bindings, step->mode);
-  // What does not fit a cache with room fits one without.
+  // A model that does not fit a cache with spare capacity may still fit one without.
   if (absl::IsInvalidArgument(graph.status())) {
     return absl::UnimplementedError(graph.status().message());
   }
@@ -74,7 +74,7 @@ absl::StatusOr<std::vector<api::ProgramState>> NextStates(const CacheModel& mode
     for (size_t p = 0; p < parts; ++p) {
       const onnx::DecodingMode::Cache& cache = step.mode.caches[next.size()];
       const api::Value& present = step.graph.outputs[state.place.output];
-      // Of a joint one, what was appended to its parts.
+      // For a joint state, the values appended to its parts.
       const Tensor made = parts == 2            ? cache.appended
                           : present.is_tensor() ? present.tensor()
                                                 : Tensor();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder bound to a cache with room: a program that reads so many tokens at once, and writes
-// their rows behind those that are there.
+// Binds a decoder to a cache with spare capacity: a program that reads a fixed number of tokens at
+// once and appends their rows to the cache in place.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace tartan::generate {
 
-// What programs of a decoder are made of.
+// Inputs for making the programs of a decoder.
 struct CacheModel {
   std::shared_ptr<const onnx::OnnxModel> model;
   std::shared_ptr<api::Device> device;
@@ -30,19 +30,19 @@ struct CacheModel {
 
 struct CacheProgram {
   api::StepSource source;
-  std::vector<std::string> fed;  // names of its inputs; the length comes last
+  std::vector<std::string> fed;  // names of its inputs; the length is the last
 
-  // Values of the inputs for `tokens`, `before` of which others come.
+  // Input values for `tokens` after `before` earlier tokens.
   std::vector<HostTensor> Feed(const DecoderInputs& inputs, absl::Span<const int64_t> tokens,
                                int64_t before, int64_t capacity) const;
 };
 
-// Reads `count` tokens; its output are their scores, if it `has_scores`. Unimplemented, with the
-// reason, for models that cannot be run so.
+// Binds a program that reads `count` tokens. Its output is their scores if it `has_scores`.
+// Unimplemented, with the reason, for models that cannot run this way.
 absl::StatusOr<CacheProgram> BindToCache(const CacheModel& model, int64_t capacity, int64_t count,
                                          bool has_scores);
 
-// Keys or values of a joint cache: the first axis away.
+// The shape of the keys or the values of a joint cache: without the first axis.
 TensorShape PartOf(TensorShape joint);
 
 }  // namespace tartan::generate

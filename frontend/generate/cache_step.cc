@@ -56,13 +56,14 @@ absl::StatusOr<std::vector<float>> CacheStep::ReadAll(absl::Span<const int64_t> 
     const auto left = static_cast<int64_t>(tokens.size() - done) - 1;
     if (left < LeastForChunk(chunks_->size())) break;
     const int64_t count = std::min(left, chunks_->size());
-    // What is less than a chunk begins with tokens that are there already, and whose rows are
-    // written again: no row but theirs is.
+    // An incomplete chunk begins with tokens read before. Their rows are overwritten with the same
+    // values, and no other rows are.
     const int64_t again = std::min(length(), chunks_->size() - count);
     std::vector<int64_t> chunk(tokens_.end() - again, tokens_.end());
     chunk.insert(chunk.end(), tokens.begin() + done, tokens.begin() + done + count);
     const absl::Status status = ReadChunk(chunk, length() - again);
-    // One by one tells whether it is a token or a position that only the chunk has.
+    // Reads one by one instead: the token is invalid, or the chunk alone exceeds the positions of
+    // the model.
     if (absl::IsOutOfRange(status)) break;
     TARTAN_RETURN_IF_ERROR(status);
     read_in_chunks_ += count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads tokens with a cache that has room: it stays on the device, and the rows of what is read are
-// written behind those that are there.
+// Reads tokens with a cache that stays on the device and has spare capacity. New rows are appended
+// in place.
 #pragma once
 
 #include <memory>
@@ -17,34 +17,34 @@ namespace tartan::generate {
 
 class CacheStep {
  public:
-  // With room for `capacity` tokens, after `tokens`: the cache begins as the first rows of
-  // `values`, one for each state; without any it is empty, and so are `tokens`. Unimplemented, with
-  // the reason, for models that cannot be run so.
+  // Makes a cache with room for `capacity` tokens that holds `tokens`. It starts with the first
+  // rows of `values`, one per state; without `values` it is empty, and so must be `tokens`.
+  // Unimplemented, with the reason, for models that cannot run this way.
   static absl::StatusOr<std::unique_ptr<CacheStep>> Create(std::shared_ptr<const CacheModel> model,
                                                            absl::Span<const HostTensor> values,
                                                            absl::Span<const int64_t> tokens,
                                                            int64_t capacity);
 
-  // From then on Read reads all tokens but the last in chunks, where they are as many as are worth
-  // one. The errors of ChunkProgram::Create.
+  // Makes Read read all tokens except the last in chunks, if there are enough tokens
+  // (LeastForChunk). Errors as from ChunkProgram::Create.
   absl::Status AddChunks(int64_t size, ChunkKernels kernels);
   bool has_chunks() const { return chunks_ != nullptr; }
   static int64_t LeastForChunk(int64_t size) { return (size + 7) / 8; }
 
-  // Reads tokens, for which there must be room, and gives the scores after the last. A token that
-  // the model does not have, or a position, is OutOfRange: all is as it was before.
+  // Reads tokens, which must fit, and returns the scores after the last. OutOfRange for a token or
+  // a position that the model does not have; the state is then unchanged.
   absl::StatusOr<std::vector<float>> Read(absl::Span<const int64_t> tokens);
-  // Reads at most a chunk of tokens behind the first `before`, which are not looked at, as one.
+  // Reads up to a chunk of tokens at once, after the first `before` tokens, which are not read.
   absl::Status ReadChunk(absl::Span<const int64_t> tokens, int64_t before);
-  // As if only so many had been read.
+  // Truncates the cache to `length` tokens.
   void Forget(int64_t length) { tokens_.resize(static_cast<size_t>(length)); }
 
   int64_t length() const { return static_cast<int64_t>(tokens_.size()); }
   int64_t capacity() const { return memory_.capacity(); }
   const std::vector<int64_t>& tokens() const { return tokens_; }
-  int64_t read_in_chunks() const { return read_in_chunks_; }        // of all tokens
-  const api::RunStatistics& last_run() const { return last_run_; }  // of a single token
-  // What is there of each state.
+  int64_t read_in_chunks() const { return read_in_chunks_; }        // total number of tokens
+  const api::RunStatistics& last_run() const { return last_run_; }  // for a single token
+  // The valid rows of each state.
   absl::StatusOr<std::vector<HostTensor>> Values() const {
     return memory_.Values(model_->states, length());
   }

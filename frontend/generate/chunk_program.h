@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads many tokens at once into a cache with room; their scores are not computed.
+// Reads many tokens at once into a cache with spare capacity, without computing their scores.
 #pragma once
 
 #include <functional>
@@ -15,26 +15,25 @@
 namespace tartan::generate {
 
 enum class ChunkKernels {
-  kOnDisk,  // exact ones that are compiled already
-  kAny,     // those of the session's tier, which are waited for
+  kOnDisk,  // exact (shape-specialised) kernels that are compiled already
+  kAny,     // kernels of the session's tier, compiled if necessary
 };
 
 class ChunkProgram {
  public:
-  // For `size` tokens. NotFound where the kernels are not there, Unimplemented for models that
-  // cannot be run so. The model lives longer.
+  // Makes a program for `size` tokens. NotFound if the kernels are not compiled, Unimplemented for
+  // models that cannot run this way. The model must outlive it.
   static absl::StatusOr<std::unique_ptr<ChunkProgram>> Create(const CacheModel& model,
                                                               const CacheMemory& memory,
                                                               int64_t size, ChunkKernels kernels);
-  // Has the background compile exact kernels into the disk cache, and calls `then` once they are
-  // there.
+  // Compiles exact kernels into the disk cache in the background, then calls `then`.
   static void CompileLater(std::shared_ptr<const CacheModel> model, int64_t capacity, int64_t size,
                            std::function<void()> then);
 
   int64_t size() const { return size_; }
-  // Writes the rows of at most size() tokens behind the first `before`; fewer are made up with more
-  // of the last one, whose rows lie in what is free: before + size() must be at most the memory's
-  // capacity. OutOfRange for a token or a position that the model does not have: nothing is run.
+  // Writes the rows of up to size() tokens after the first `before`. Shorter inputs are padded with
+  // the last token, whose extra rows are in free memory: before + size() must not exceed the
+  // capacity. OutOfRange, without running, for a token or position that the model does not have.
   absl::Status Read(absl::Span<const int64_t> tokens, int64_t before);
 
  private:
@@ -48,15 +47,14 @@ class ChunkProgram {
   std::unique_ptr<api::DeviceProgram> program_;
 };
 
-// What is known of chunks of a decoder: kept in the device's disk cache for as long as the model is
-// the same and so is this library.
+// Notes about a decoder's chunks in the device's disk cache, valid for the same model and build.
 class ChunkNotes {
  public:
   enum class Known {
     kNothing,
-    kCompiled,  // exact kernels are there
-    kRight,     // and they read what the model reads (Decoder compares once)
-    kWrong,     // or they do not
+    kCompiled,  // exact kernels are compiled
+    kRight,     // compiled, and verified against the model (Decoder compares once)
+    kWrong,     // compiled, but they differ from the model
   };
 
   ChunkNotes(std::shared_ptr<const CacheModel> model, int64_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a decoder token by token, with what it has made of earlier ones in its cache.
+// Runs a decoder token by token with a cache of earlier tokens.
 //
 //   TARTAN_ASSIGN_OR_RETURN(const auto decoder, Decoder::Create(model, device, {}));
 //   TARTAN_ASSIGN_OR_RETURN(std::vector<float> scores, decoder->Read(prompt));
@@ -24,27 +24,26 @@ struct DecoderState;  // decoder_state.h
 // Used by one thread at a time.
 class Decoder {
  public:
-  // InvalidArgument for states the model does not have, Unimplemented for inputs that a decoder
-  // does not have.
+  // InvalidArgument for unknown states, Unimplemented for inputs that are unusual for a decoder.
   static absl::StatusOr<std::unique_ptr<Decoder>> Create(
       std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<api::Device> device,
       DecoderOptions options);
   ~Decoder();
 
-  // Reads tokens behind those read before; the scores of what may come next. OutOfRange for a token
-  // that the model does not have, or a position: it stays as it was.
+  // Reads tokens after the earlier ones; returns the scores of the next token. OutOfRange for a
+  // token or position that the model does not have; the decoder is then unchanged.
   absl::StatusOr<std::vector<float>> Read(absl::Span<const int64_t> tokens);
-  int64_t length() const;  // tokens that were read
+  int64_t length() const;  // number of tokens read
 
   const api::RunStatistics& last_run() const;  // of the last single token
 
   CacheKind kind() const;
-  // Why the cache is not appended to in place though the model has one that grows; else empty.
+  // The reason why a growing cache is not appended to in place; otherwise empty.
   const std::string& why_not_in_place() const;
-  int64_t read_in_chunks() const;     // kInPlace: of all tokens, those that were read in chunks
-  int64_t capacity() const;           // kInPlace: tokens that there is room for
+  int64_t read_in_chunks() const;     // kInPlace: number of tokens read in chunks
+  int64_t capacity() const;           // kInPlace: capacity in tokens
   api::ProgramMemory memory() const;  // kInPlace: of a step; its states are the cache
-  // As Session::WaitForExact, for single tokens.
+  // Like Session::WaitForExact, for single tokens.
   absl::Status WaitForExact();
 
  private:

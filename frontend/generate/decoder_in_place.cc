@@ -10,7 +10,7 @@
 namespace tartan::generate {
 namespace {
 
-// Tokens of a prompt by which a model is compared with itself in chunks; of fewer it is not tried.
+// Maximum and minimum number of prompt tokens for comparing the model with itself in chunks.
 constexpr size_t kMostCompared = 24;
 constexpr size_t kLeastCompared = 6;
 
@@ -43,13 +43,13 @@ absl::StatusOr<std::vector<HostTensor>> DecoderState::Rows(int64_t rows) const {
 }
 
 int64_t DecoderState::CapacityFor(int64_t tokens) const {
-  constexpr int64_t kMost = 1024;  // more are not made before they are needed
+  constexpr int64_t kMost = 1024;  // maximum initial capacity
   const int64_t least = std::max(tokens + 1, std::min(options.expected, kMost));
   return CacheMemory::FreeCapacity(*model, cache->states, least);
 }
 
-// Activations that are quantised by the range of all tokens are others for a single one: what is
-// compared are two readings of the last token alone, behind the same cache.
+// Compares two readings of only the last token after the same cache. It is for models that quantise
+// activations by the range of all tokens: these differ for a single token.
 absl::StatusOr<bool> DecoderState::AgreesAlone(absl::Span<const int64_t> first, int64_t capacity) {
   if (first.size() < 2 || inputs.is_single()) return false;
   const int64_t before = length - 1;
@@ -57,7 +57,7 @@ absl::StatusOr<bool> DecoderState::AgreesAlone(absl::Span<const int64_t> first, 
   session->Reset();
   TARTAN_RETURN_IF_ERROR(Run(all_but_last, 0).status());
   absl::StatusOr<std::vector<HostTensor>> grown = Rows(before);
-  // Whatever comes of it, all tokens are read afterwards.
+  // Reads all tokens in any case, so that the session's state is complete.
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> wanted,
                           Run(first.subspan(first.size() - 1), before));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, std::move(grown));
@@ -70,9 +70,9 @@ absl::StatusOr<bool> DecoderState::AgreesAlone(absl::Span<const int64_t> first, 
   return RowsAgree(cache->states, made_now, now, before);
 }
 
-// Where matmuls round their factors, two readings that are both right may differ by more than any
-// tolerance that still finds a wrong one. Whether the cache may be appended to in place is no
-// matter of rounding, so the model is compared with itself in strict float32.
+// Repeats the comparison in strict float32. If matmuls round their factors, two correct readings
+// may differ by more than any tolerance that detects a wrong one. In-place correctness does not
+// depend on rounding.
 absl::StatusOr<bool> DecoderState::AgreesInFloat32(absl::Span<const int64_t> first) const {
   if (device->precision() == Precision::kFloat32) return false;
   DecoderState strict;
@@ -87,8 +87,8 @@ absl::StatusOr<bool> DecoderState::AgreesInFloat32(absl::Span<const int64_t> fir
   return strict.step != nullptr;
 }
 
-// The last token is read a second time, in place: a model that is not what it seems is found out by
-// its scores.
+// Verifies in-place appending: reads the last token a second time, in place, and compares scores
+// and cache rows.
 absl::Status DecoderState::TryInPlace(absl::Span<const int64_t> first,
                                       const std::vector<float>& wanted) {
   if (cache == nullptr) TARTAN_RETURN_IF_ERROR(FindCache(first));
@@ -113,7 +113,7 @@ absl::Status DecoderState::TryInPlace(absl::Span<const int64_t> first,
           "the scores are others in place: the model takes positions from its cache's length in a "
           "way that is not known, or sees what is not there yet");
     }
-    // The prompt's own rows, not those of the last token alone.
+    // Keeps the rows of the whole prompt instead of those of the last token alone.
     TARTAN_ASSIGN_OR_RETURN(made, CacheStep::Create(cache, values, first, capacity));
   }
   step = std::move(made);
@@ -130,8 +130,8 @@ absl::Status DecoderState::Grow(int64_t least) {
   return absl::OkStatus();
 }
 
-// The model itself is what both are compared with: it reads some tokens at once; chunks read them
-// in two parts, behind nothing and behind some, and the last is read alone.
+// Verifies chunks against the model itself, which reads some tokens at once. Chunks read the same
+// tokens in two parts, after an empty cache and after the first part; the last token is read alone.
 absl::StatusOr<bool> DecoderState::ChunksAgree(absl::Span<const int64_t> first, CacheStep* made) {
   const absl::Span<const int64_t> some = first.subspan(0, kMostCompared);
   const size_t half = some.size() / 2;
@@ -145,7 +145,7 @@ absl::StatusOr<bool> DecoderState::ChunksAgree(absl::Span<const int64_t> first, 
   const absl::Span<const int64_t> second = some.subspan(half, some.size() - 1 - half);
   absl::Status read = made->ReadChunk(some.subspan(0, half), 0);
   if (read.ok()) read = made->ReadChunk(second, made->length());
-  // The tokens are known to be good: a chunk has more positions than the model.
+  // The tokens are valid, so a chunk has more positions than the model.
   if (absl::IsOutOfRange(read)) return false;
   TARTAN_RETURN_IF_ERROR(read);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read({some.back()}));
@@ -156,7 +156,7 @@ absl::StatusOr<bool> DecoderState::ChunksAgree(absl::Span<const int64_t> first, 
 }
 
 bool DecoderState::MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const {
-  // Two halves of what is compared, the second in a whole chunk.
+  // There must be room for the first part, followed by a whole chunk.
   if (capacity < options.chunk + static_cast<int64_t>(kMostCompared / 2)) return false;
   if (known == Known::kRight) return options.session.tier != api::Tier::kReady || waits();
   if (known == Known::kWrong || tokens < kLeastCompared) return false;

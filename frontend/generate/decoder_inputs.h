@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decoder is given beside its cache: tokens, and what follows from how many there are.
+// Makes a decoder's inputs other than its cache: tokens, and masks and positions that follow from
+// their number.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@ namespace tartan::generate {
 
 class DecoderInputs {
  public:
-  // `free`: the model's inputs that are no states. Unimplemented, naming the input and listing all,
-  // for one that is none of those known; InvalidArgument where there are no tokens among them.
+  // `free` has the model's inputs that are not states. Unimplemented, naming the input and listing
+  // all, for an unknown kind of input; InvalidArgument if there is no input for tokens.
   static absl::StatusOr<DecoderInputs> Find(const std::vector<api::TensorSpec>& free);
 
-  // The tokens `now`, `before` of which others come; masks have `room` elements.
+  // Input values for the tokens `now` after `before` earlier ones; masks have `room` elements.
   std::map<std::string, HostTensor> Make(absl::Span<const int64_t> now, int64_t before,
                                          int64_t room) const;
-  // Whether it takes tokens one by one.
+  // True if the model accepts only one token at a time.
   bool is_single() const { return is_single_; }
 
  private:
@@ -37,8 +38,7 @@ class DecoderInputs {
   bool is_single_ = false;
 };
 
-// The position of the output that holds the scores, among those that are no states.
-// InvalidArgument where there is none.
+// The index of the scores among the outputs that are not states. InvalidArgument if there are none.
 absl::StatusOr<size_t> FindScores(const std::vector<api::TensorSpec>& free);
 
 // The scores of the last row.

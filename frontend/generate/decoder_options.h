@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a decoder runs, and where it keeps what it has read.
+// Options of a decoder, and the kinds of its cache.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 namespace tartan::generate {
 
 struct DecoderOptions {
-  std::vector<api::StatePair> states;  // none: those whose names say so (api::UsualStatePairs)
+  std::vector<api::StatePair> states;  // empty: recognised by their names (api::UsualStatePairs)
   api::SessionOptions session;
-  int64_t expected = 256;        // tokens that are likely to come, the prompt's among them
-  bool appends_in_place = true;  // false: the cache goes through the host
-  // Tokens of a prompt that are read at once with kernels that are exact for so many, where these
-  // are compiled already; 0: a prompt is read as a whole.
+  int64_t expected = 256;        // expected total number of tokens, including the prompt
+  bool appends_in_place = true;  // false: the cache is copied through the host
+  // Number of prompt tokens to read at once with exact (shape-specialised) kernels, if these are
+  // compiled already; 0: the prompt is read as a whole.
   int64_t chunk = 64;
-  bool waits_for_chunks = false;  // they are compiled if need be, by the session's tier
+  bool waits_for_chunks = false;  // compile chunks if necessary, with the session's tier
 };
 
-// Where what has been read is.
+// The location of the cache.
 enum class CacheKind {
-  kInPlace,  // on the device with room to grow: a step writes what is new behind it
-  kStates,   // on the device, in states of one size (recurrent networks)
-  kHost,     // handed to each step and taken from it
-  kNone,     // a model without a cache: all tokens are read at each step
+  kInPlace,  // on the device with spare capacity; each step appends rows
+  kStates,   // on the device, in states of fixed size (recurrent networks)
+  kHost,     // copied from and to the host at each step
+  kNone,     // no cache: each step reads all tokens
 };
 absl::string_view Name(CacheKind kind);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a decoder. decoder.cc reads tokens with it; decoder_in_place.cc decides whether the
-// cache may be appended to in place. Internal to this folder.
+// The internal state of a decoder. decoder.cc reads tokens with it; decoder_in_place.cc decides
+// whether the cache may be appended to in place. Internal to this folder.
 #pragma once
 
 #include <cstdint>
@@ -25,20 +25,20 @@ struct DecoderState {
   DecoderOptions options;
   DecoderInputs inputs;
   std::vector<api::StatePlaces> places;
-  size_t scores = 0;  // among the outputs that are no states
+  size_t scores = 0;  // index among the outputs that are not states
   size_t scores_output = 0;
   std::unique_ptr<api::StateSession> session;  // null once the cache is appended to in place
   std::unique_ptr<CacheStep> step;
   bool has_tried = false;
   std::string why_not;
-  std::vector<int64_t> tokens;  // all, of a model without a cache
+  std::vector<int64_t> tokens;  // all tokens, for a model without a cache
   int64_t length = 0;
-  std::shared_ptr<const CacheModel> cache;  // null where no cache grows
+  std::shared_ptr<const CacheModel> cache;  // null if no cache grows
   std::optional<ChunkNotes> notes;
-  bool chunks_are_right = false;   // of this model
-  int64_t in_chunks = 0;           // tokens, read by earlier steps
+  bool chunks_are_right = false;   // verified for this model
+  int64_t in_chunks = 0;           // number of tokens read in chunks by earlier steps
   api::RunStatistics last_run;     // of the session
-  int64_t capacity_of_chunks = 0;  // for which the step got its chunks, or there are none
+  int64_t capacity_of_chunks = 0;  // the capacity for which chunks were last requested
 
   absl::Status Open();
   absl::StatusOr<std::vector<float>> Run(absl::Span<const int64_t> now, int64_t before);
@@ -46,13 +46,13 @@ struct DecoderState {
   absl::StatusOr<std::vector<float>> ReadByStep(absl::Span<const int64_t> now);
   absl::StatusOr<std::vector<float>> ReadBySession(absl::Span<const int64_t> now);
 
-  // What is appended to in place, as the first tokens show; none, with the reason, where nothing
-  // is.
+  // Finds the states that can be appended to in place, from the first tokens; an error has the
+  // reason if there are none.
   absl::Status FindCache(absl::Span<const int64_t> first);
-  // The session's states, after so many tokens.
+  // The session's states after `rows` tokens.
   absl::StatusOr<std::vector<HostTensor>> Rows(int64_t rows) const;
   int64_t CapacityFor(int64_t tokens) const;
-  // After the first tokens, which gave the scores `wanted`.
+  // Tries in-place appending after the first tokens, whose scores were `wanted`.
   absl::Status TryInPlace(absl::Span<const int64_t> first, const std::vector<float>& wanted);
   absl::StatusOr<bool> AgreesAlone(absl::Span<const int64_t> first, int64_t capacity);
   absl::StatusOr<bool> AgreesInFloat32(absl::Span<const int64_t> first) const;
@@ -62,8 +62,8 @@ struct DecoderState {
     return options.chunk > 0 && !inputs.is_single() &&
            static_cast<int64_t>(tokens) > CacheStep::LeastForChunk(options.chunk);
   }
-  // A first prompt, in place from its first token on, where that is known to be right or is found
-  // out here; nothing, and nothing is read, where it is not.
+  // Reads a first prompt in place from its first token on, if that is known to be correct or can be
+  // verified now. Otherwise returns nullopt and reads nothing.
   absl::StatusOr<std::optional<std::vector<float>>> ReadFirstInPlace(
       absl::Span<const int64_t> first);
   bool waits() const {
@@ -71,7 +71,7 @@ struct DecoderState {
   }
   bool MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const;
   absl::StatusOr<bool> ChunksAgree(absl::Span<const int64_t> first, CacheStep* made);
-  // Chunks for what a later reading brings, where the cache has grown.
+  // Gets chunks for later reads after the cache has grown.
   absl::Status RenewChunks();
   void CompileChunksLater();
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of a decoder: which of its states grow with each token, and their rows on the host.
+// A decoder's growing states: finds them, and extracts their rows on the host.
 #pragma once
 
 #include <map>
@@ -13,27 +13,27 @@
 
 namespace tartan::generate {
 
-// A state that grows by a row along an axis with each token: keys, values, or both.
+// A state that grows by one row along an axis with each token: keys, values, or both.
 struct GrowingState {
   api::StatePlaces place;
   int64_t axis = 0;
-  TensorShape empty;  // before the first token
+  TensorShape empty;  // shape before the first token
 
-  // Keys and values, one behind the other along the first axis.
+  // True if keys and values are stacked along the first axis.
   bool is_joint() const { return empty.dims.size() == 5 && empty.dims[0] == 2 && axis > 1; }
   TensorShape WithRows(int64_t rows) const;
 };
 
-// Unimplemented for a state that has fixed sizes, and comes back with others.
+// Unimplemented for a state whose declared input sizes are fixed but differ from its output sizes.
 absl::Status CheckOpenLengths(const api::Model& model, const std::vector<api::StatePlaces>& places);
 
-// `fed`: the inputs of the first run that are no states. Unimplemented, naming it, for a state that
-// does not begin without rows along one axis.
+// `fed` has the first run's inputs that are not states. Unimplemented, naming it, for a state that
+// does not start with size 0 along one axis.
 absl::StatusOr<std::vector<GrowingState>> FindGrowing(const api::Model& model,
                                                       const std::vector<api::StatePlaces>& places,
                                                       const std::map<std::string, HostTensor>& fed);
 
-// `count` rows of a tensor along an axis, from `first` on, with zeros behind them up to `room`
+// Returns `count` rows of a tensor along an axis, from `first` on, padded with zeros to `room`
 // rows.
 HostTensor RowsOf(const HostTensor& value, int64_t axis, int64_t first, int64_t count,
                   int64_t room);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder that gives the scores of the last token alone: those of a whole prompt are many.
+// Restricts a decoder to the scores of the last token, because the scores of a whole prompt are
+// large.
 #pragma once
 
 #include <memory>
@@ -8,8 +9,8 @@
 
 namespace tartan::generate {
 
-// `model` with the last row of the output `scores`, [batch, tokens, scores], instead of all rows;
-// an output of another rank stays as it is.
+// Returns `model` with only the last row of the output `scores`, [batch, tokens, scores]. An output
+// of another rank is unchanged.
 std::shared_ptr<const api::Model> WithLastScores(std::shared_ptr<const api::Model> model,
                                                  size_t scores);
 

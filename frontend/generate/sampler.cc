@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<Candidate>> Candidates(absl::Span<const float> scores
 absl::StatusOr<int64_t> Sampler::Choose(absl::Span<const float> scores) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Candidate> candidates, Candidates(scores, options_));
   if (options_.temperature <= 0) return candidates[0].token;
-  // Of 53 bits, as libraries differ in their distributions.
+  // Uses 53 random bits directly, because standard distributions differ between libraries.
   double left = static_cast<double>(random_() >> 11) * 0x1p-53;
   for (const Candidate& candidate : candidates) {
     left -= candidate.probability;

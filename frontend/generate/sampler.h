@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses a token by the scores that a model gives all of them.
+// Samples the next token from a model's scores.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace tartan::generate {
 
 struct SamplingOptions {
-  double temperature = 0;  // 0: always the greatest score, the first among equals
-  int64_t top_k = 0;       // only so many of the greatest; 0: all
-  double top_p = 1;        // the fewest of the greatest whose probabilities come to so much
+  double temperature = 0;  // 0: always the maximum score, ties by index
+  int64_t top_k = 0;       // number of candidates with the highest scores; 0: all
+  double top_p = 1;  // keeps the smallest set of most probable tokens with this total probability
   uint64_t seed = 0;
 };
 
@@ -24,13 +24,13 @@ struct Candidate {
   double probability = 0;
 };
 
-// The tokens that may be drawn, the most probable first, whose probabilities come to 1: softmax of
-// the scores over the temperature, of the top_k, of which then the least probable go beyond top_p.
-// InvalidArgument for scores that are NaN or all minus infinity, and for plus infinity.
+// Returns the candidate tokens in descending order of probability; the probabilities add up to 1.
+// Computes the softmax of scores / temperature over the top_k, then drops improbable tokens beyond
+// top_p. InvalidArgument for NaN, plus infinity, and scores that are all minus infinity.
 absl::StatusOr<std::vector<Candidate>> Candidates(absl::Span<const float> scores,
                                                   const SamplingOptions& options);
 
-// The same seed and scores give the same tokens on every machine.
+// Deterministic: the same seed and scores give the same tokens on every machine.
 class Sampler {
  public:
   explicit Sampler(SamplingOptions options) : options_(options), random_(options.seed) {}

@@ -39,10 +39,11 @@ struct ProgramMemory {
   int64_t states = 0;     // bytes of the bound states
   int64_t constants = 0;  // constants and values computed from constants only
   int64_t scratch = 0;    // inputs, outputs and intermediate values, which share memory
-  // Parts of `scratch` at its peak.
+  // Parts of `scratch` at its peak. `kept`: values computed before the next value of one state
+  // (`turn` of memory()) is known, and read after it, such as forward values that gradients need.
   int64_t inputs = 0;
-  int64_t kept = 0;  // intermediate values that are read again after a state's next value is known
-  int64_t peak = 0;  // maximum at any time, including states and constants
+  int64_t kept = 0;
+  int64_t peak = 0;                           // maximum at any time, including states and constants
   compiler::RecomputedSteps recomputed = {};  // recomputed to meet a memory budget
 };
 

@@ -127,8 +127,8 @@ void Bpe::Encode(absl::string_view word, std::vector<int64_t>* tokens) const {
     if (const std::optional<int64_t> whole = Find(word)) return tokens->push_back(*whole);
   }
   const std::vector<int64_t> characters = Characters(word);
-  // A list of symbols, of which a merge takes the second out; merges wait in the order of their
-  // ranks, from left to right among equals, and are looked at again when it is their turn.
+  // A doubly linked list of symbols; a merge removes the second of two. Candidate merges are in a
+  // queue by rank, then from left to right. Stale candidates are skipped when they are taken.
   struct Symbol {
     int64_t token = 0;
     int64_t before = 0;

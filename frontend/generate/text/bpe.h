@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte pair encoding: a word's characters are joined, the pair that comes first in a list of merges
-// first, until no two neighbours are in it.
+// Byte pair encoding: starts with the characters of a word and repeatedly merges the adjacent pair
+// of lowest rank in a list of merges.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace tartan::generate {
 
 class Bpe {
  public:
-  // "model" of a tokenizer.json. Unimplemented for another kind than BPE, and for forms of it that
-  // are not there (suffixes of words, dropout), by name.
+  // Reads "model" of a tokenizer.json. Unimplemented, naming it, for a kind other than BPE and for
+  // unsupported variants (word suffixes, dropout).
   static absl::StatusOr<Bpe> FromJson(const Json& model);
 
   // Appends the tokens of a word.
@@ -40,7 +40,7 @@ class Bpe {
     }
   };
   absl::Status ReadMerges(const Json& merges);
-  // The tokens of the characters, before any is merged.
+  // The tokens of the characters before any merge.
   std::vector<int64_t> Characters(absl::string_view word) const;
 
   std::unordered_map<std::string, int64_t> vocabulary_;

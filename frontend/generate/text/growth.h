@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bound on what a tokenizer makes of a text: forty replacements of `a` by `aa` would make 2^40
-// bytes of one.
+// Limits the growth of a text in a tokenizer: forty replacements of `a` by `aa` would make 2^40
+// bytes from one.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,13 @@
 
 namespace tartan::generate {
 
-// Of a text of `bytes` bytes. Real tokenizers write three bytes for a space at most.
+// Maximum size of the result for a text of `bytes` bytes. Real tokenizers write up to three bytes
+// for a space.
 inline uint64_t MostBytes(size_t bytes) {
   return (uint64_t{1} << 20) + 64 * static_cast<uint64_t>(bytes);
 }
 
-// OutOfRange where `made` bytes are more than that, naming `step` and both sizes.
+// OutOfRange, naming `step` and both sizes, if `made` bytes exceed the limit.
 inline absl::Status CheckGrowth(const char* step, uint64_t made, size_t bytes) {
   if (made <= MostBytes(bytes)) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat("the tokenizer's ", step, " makes ", made,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads JSON (RFC 8259): files of tokenizers, whose tables have a quarter of a million entries.
+// A JSON parser (RFC 8259) for tokenizer files, whose tables have about 250,000 entries.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@ namespace tartan::generate {
 class Json {
  public:
   using Array = std::vector<Json>;
-  using Object = std::vector<std::pair<std::string, Json>>;  // in the order of the file
+  using Object = std::vector<std::pair<std::string, Json>>;  // in file order
 
-  // InvalidArgument with line and column, for what is no JSON, too deep or no UTF-8.
+  // InvalidArgument, with line and column, for invalid or too deeply nested JSON and for invalid
+  // UTF-8.
   static absl::StatusOr<Json> Parse(absl::string_view text);
 
   Json() = default;
@@ -33,9 +34,9 @@ class Json {
   const double* number() const { return std::get_if<double>(&value_); }
   const bool* boolean() const { return std::get_if<bool>(&value_); }
 
-  // A member of an object; null's for one that is not there, and of what is no object.
+  // A member of an object; a null value if it is missing or this is not an object.
   const Json& operator[](absl::string_view name) const;
-  // Members with a value for where they are not there, or are of another kind.
+  // Members with a default for missing values and values of another kind.
   std::string StringOr(absl::string_view name, absl::string_view otherwise) const;
   bool BoolOr(absl::string_view name, bool otherwise) const;
 

@@ -14,8 +14,8 @@
 namespace tartan::generate {
 namespace {
 
-// Characters that NFC may change or join with the one before (NFC_Quick_Check is not Yes): first
-// and last of each run. Runs are a little longer where only unassigned characters lie between.
+// Ranges (first, last) of characters that NFC may change or combine with the previous one:
+// NFC_Quick_Check is not Yes. Some ranges include unassigned characters.
 constexpr std::pair<uint32_t, uint32_t> kMayChange[] = {
     {0x300, 0x304},     {0x306, 0x30C},     {0x30F, 0x30F},     {0x311, 0x311},
     {0x313, 0x314},     {0x31B, 0x31B},     {0x323, 0x328},     {0x32D, 0x32E},
@@ -55,7 +55,7 @@ absl::Status CheckNfc(absl::string_view text) {
   return absl::OkStatus();
 }
 
-// The bytes of `text` with `to` in the place of `from`.
+// The size of `text` with `from` replaced by `to`.
 uint64_t SizeReplaced(absl::string_view text, absl::string_view from, absl::string_view to) {
   uint64_t size = text.size();
   for (size_t at = text.find(from); at != absl::string_view::npos;

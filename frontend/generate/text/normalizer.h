@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tokenizer makes of a text before it looks for words.
+// Normalizes a text before a tokenizer splits it into words.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace tartan::generate {
 
 class Normalizer {
  public:
-  // "normalizer" of a tokenizer.json; Unimplemented, by name, for what is not there.
+  // Reads "normalizer" of a tokenizer.json; Unimplemented, naming it, for unsupported kinds.
   static absl::StatusOr<Normalizer> FromJson(const Json& normalizer);
 
-  // Unimplemented, naming the character, for NFC of a text that it might change. OutOfRange where
-  // the text grows beyond reason (growth.h).
+  // Unimplemented, naming the character, if NFC might change the text. OutOfRange if the text grows
+  // beyond the limit (growth.h).
   absl::StatusOr<std::string> Apply(std::string text) const;
 
  private:

@@ -32,8 +32,7 @@ const std::array<uint32_t, 256>& CharacterOfByte() {
   return *table;
 }
 
-// A pattern in RE2's words; `end_group` becomes the group that ends with the last of a run of
-// spaces (0: there is none).
+// Translates a pattern to RE2. `end_group` is set to the group that replaces `\s+(?!\S)` (0: none).
 absl::StatusOr<std::string> ForRe2(const std::string& pattern, int* end_group) {
   constexpr absl::string_view kEnd = "\\s+(?!\\S)";
   const auto refuse = [&](absl::string_view what) {
@@ -147,7 +146,7 @@ absl::Status PreTokenizer::Add(const Json& step) {
     steps_.push_back(bytes);
     const bool uses_pattern = step.BoolOr("use_regex", true);
     if (uses_pattern) TARTAN_RETURN_IF_ERROR(AddPattern(kGpt2, Gaps::kKept));
-    // A space is added, then words are found, then bytes become characters.
+    // Three steps: add a space, split into words, map bytes to characters.
     Step characters;
     characters.kind = Kind::kBytes;
     characters.splits = false;
@@ -192,7 +191,7 @@ absl::Status PreTokenizer::Add(const Json& step) {
 void PreTokenizer::SplitByPattern(const Step& step, const std::string& word,
                                   std::vector<std::string>* words) {
   const absl::string_view text = word;
-  size_t done = 0;  // what lies before has been given out
+  size_t done = 0;  // end of the text that has been processed
   size_t at = 0;
   std::vector<re2::StringPiece> groups(static_cast<size_t>(step.end_group) + 1);
   while (at <= text.size() && step.pattern->Match(word, at, word.size(), RE2::UNANCHORED,
@@ -201,7 +200,7 @@ void PreTokenizer::SplitByPattern(const Step& step, const std::string& word,
     size_t end = begin + groups[0].size();
     if (step.end_group > 0 && groups[static_cast<size_t>(step.end_group)].data() != nullptr &&
         end < text.size()) {
-      // The last space goes with what follows, if there is another.
+      // Leaves the last space to the next word, if the match has more than one.
       size_t last = end - 1;
       while ((static_cast<uint8_t>(text[last]) & 0xC0) == 0x80) --last;
       if (last > begin) end = last;

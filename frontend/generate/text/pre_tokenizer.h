@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides a text into the words that byte pair encoding then divides into tokens.
+// Splits a text into words, which byte pair encoding then splits into tokens.
 #pragma once
 
 #include <memory>
@@ -15,39 +15,40 @@ class RE2;
 
 namespace tartan::generate {
 
-// One character for each byte: itself where it can be seen, else one from U+0100 on.
+// Maps each byte to one character: itself if it is printable, otherwise a character from U+0100 on.
 std::string BytesAsCharacters(absl::string_view bytes);
-// The bytes again; false where a character stands for none.
+// The inverse mapping; returns false for a character that represents no byte.
 bool CharactersAsBytes(absl::string_view text, std::string* bytes);
 
 class PreTokenizer {
  public:
-  // "pre_tokenizer" of a tokenizer.json; Unimplemented, by name, for what is not there.
+  // Reads "pre_tokenizer" of a tokenizer.json; Unimplemented, naming it, for unsupported kinds.
   static absl::StatusOr<PreTokenizer> FromJson(const Json& pre_tokenizer);
 
-  // `is_first`: nothing comes before the text. The words as the vocabulary writes them. OutOfRange
-  // where the text grows beyond reason (growth.h).
+  // Returns the words in the vocabulary's notation. `is_first`: the text is at the beginning of the
+  // input. OutOfRange if the text grows beyond the limit (growth.h).
   absl::StatusOr<std::vector<std::string>> Split(const std::string& text, bool is_first) const;
 
  private:
   enum class Kind { kPattern, kBytes, kMetaspace };
-  enum class Gaps { kKept, kOnly, kLeftOut };  // what lies between matches: kept, all, left out
+  // use of the text between matches: kept as words, the only words, left out
+  enum class Gaps { kKept, kOnly, kLeftOut };
   struct Step {
     Kind kind = Kind::kPattern;
     std::shared_ptr<const re2::RE2> pattern;
-    // Behind the marked alternative no character follows that is no space: the last space of a run
-    // belongs to the word behind.
+    // The group that replaces `\s+(?!\S)`; 0: none. If a non-space character follows its match, the
+    // last space of the match belongs to the next word.
     int end_group = 0;
     Gaps gaps = Gaps::kKept;
-    bool adds_space = false;  // kBytes: before a text that has none
-    // kMetaspace.
+    bool adds_space = false;  // kBytes: adds a space at the beginning if the text has none
+    // Options of kMetaspace.
     std::string mark;
-    bool marks_first = false;   // the beginning of the text
-    bool marks_others = false;  // of what follows an added token
+    bool marks_first = false;   // marks the beginning of the text
+    bool marks_others = false;  // also marks text that follows an added token
     bool splits = true;
   };
 
-  // Appends to `next` what the step makes of `word`.
+  // Appends to `next` the result of the step for `word`.
   static void Apply(const Step& step, const std::string& word, bool is_first,
                     std::vector<std::string>* next);
   absl::Status Add(const Json& step);

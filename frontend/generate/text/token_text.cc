@@ -11,7 +11,7 @@
 namespace tartan::generate {
 namespace {
 
-// "<0x0A>"; false for another token.
+// Parses "<0x0A>"; returns false for other tokens.
 bool IsByte(const std::string& token, std::string* byte) {
   uint32_t value = 0;
   if (token.size() != 6 || !absl::StartsWith(token, "<0x") || token[5] != '>' ||

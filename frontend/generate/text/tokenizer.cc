@@ -23,7 +23,7 @@ std::optional<int64_t> TokenOf(const Json& id) {
   return static_cast<int64_t>(*number);
 }
 
-// Bytes of spaces that a text ends or begins with.
+// Number of bytes of spaces at the end or beginning of a text.
 size_t SpaceBefore(absl::string_view text) {
   re2::StringPiece spaces;
   static const auto* const pattern = new RE2(absl::StrCat("([", kSpaces, "]*)$"));
@@ -99,7 +99,7 @@ absl::Status Tokenizer::ReadAdded(const Json& added) {
 absl::Status Tokenizer::ReadFrame(const Json& processor) {
   if (processor.is_null()) return absl::OkStatus();
   const std::string type = processor.StringOr("type", "unknown");
-  if (type == "ByteLevel") return absl::OkStatus();  // about places in the text
+  if (type == "ByteLevel") return absl::OkStatus();  // affects only offsets
   if (type == "Sequence" && processor["processors"].array() != nullptr) {
     for (const Json& one : *processor["processors"].array()) {
       TARTAN_RETURN_IF_ERROR(ReadFrame(one));
@@ -216,7 +216,7 @@ std::string TextStream::Take(bool all) {
       continue;
     }
     AppendUtf8(0xFFFD, &text);
-    // All that might have begun a character counts as one.
+    // A truncated character counts as one invalid character.
     size_t bad = 1;
     while (bad < rest.size() && Utf8Length(rest.substr(0, bad)) < 0 &&
            Utf8Length(rest.substr(0, bad + 1)) < 0) {

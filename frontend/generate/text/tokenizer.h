@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts to tokens and back, as a tokenizer.json of Hugging Face says: byte pair encoding on bytes
-// (GPT-2, LLaMA 3, Qwen) or on characters with marks for spaces (LLaMA 2, Mistral).
+// Converts texts to tokens and back, as Hugging Face's tokenizer.json describes. Supports byte pair
+// encoding on bytes (GPT-2, LLaMA 3, Qwen) and on characters with marks for spaces (LLaMA 2,
+// Mistral).
 #pragma once
 
 #include <array>
@@ -24,20 +25,20 @@ namespace tartan::generate {
 // Immutable, thread-safe.
 class Tokenizer {
  public:
-  // `json`: the file's contents. InvalidArgument for what is no such file, Unimplemented for a kind
-  // of tokenizer that is not there, by name.
+  // `json` is the contents of the file. InvalidArgument for other files, Unimplemented, naming it,
+  // for an unsupported kind of tokenizer.
   static absl::StatusOr<std::shared_ptr<const Tokenizer>> FromJson(absl::string_view json);
 
-  // The tokens of a text in UTF-8, with those that the file puts around every text.
+  // Returns the tokens of a UTF-8 text, including those that the file adds around every text.
   absl::StatusOr<std::vector<int64_t>> Encode(absl::string_view text) const;
-  // One more than the greatest token.
+  // The maximum token plus one.
   int64_t size() const { return size_; }
-  // The token of a text that is one, as "<|endoftext|>".
+  // The token of a text that is a single token, such as "<|endoftext|>".
   std::optional<int64_t> Find(absl::string_view token) const;
 
-  // False for special tokens, which no text shows.
+  // False for special tokens, which are not part of a text.
   bool IsText(int64_t token) const { return special_.count(token) == 0; }
-  // What a token adds to a text; nothing where there is no such token.
+  // The bytes that a token adds to a text; empty for an unknown token.
   std::string Bytes(int64_t token, bool is_first) const;
 
  private:
@@ -46,7 +47,7 @@ class Tokenizer {
     int64_t id = 0;
     bool takes_left_space = false;
     bool takes_right_space = false;
-    bool is_word = false;  // no letter touches it
+    bool is_word = false;  // matches whole words only
   };
   // Added tokens by their first byte, the longest first.
   using AddedTokens = std::array<std::vector<AddedToken>, 256>;
@@ -60,8 +61,8 @@ class Tokenizer {
   absl::Status ReadTemplate(const Json& processor);
   static std::vector<Piece> SplitAtAdded(const AddedTokens& added, absl::string_view text);
 
-  AddedTokens added_;       // found in the text as it is
-  AddedTokens normalized_;  // found in what the normalizer makes of it
+  AddedTokens added_;       // found in the original text
+  AddedTokens normalized_;  // found in the normalized text
   Normalizer normalizer_;
   PreTokenizer pre_tokenizer_;
   Bpe bpe_;
@@ -69,22 +70,21 @@ class Tokenizer {
   std::unordered_map<int64_t, std::string> contents_;
   std::unordered_map<int64_t, std::string> added_contents_;
   std::unordered_set<int64_t> special_;
-  std::vector<int64_t> before_;  // every text
+  std::vector<int64_t> before_;  // tokens around every text
   std::vector<int64_t> after_;
   int64_t size_ = 0;
 };
 
-// Gives out the text of tokens as they come, never half of a character. What is no UTF-8 becomes
-// U+FFFD.
+// Decodes a stream of tokens without splitting characters. Invalid UTF-8 becomes U+FFFD.
 class TextStream {
  public:
-  // `is_first`: the first token begins a text; else it goes on.
+  // `is_first`: the first token begins a text; otherwise it continues one.
   TextStream(std::shared_ptr<const Tokenizer> tokenizer, bool is_first)
       : tokenizer_(std::move(tokenizer)), is_first_(is_first) {}
 
-  // What can be given out now.
+  // Returns the text that is complete so far.
   std::string Add(int64_t token);
-  // The rest: nothing, or a character that was cut off.
+  // Returns the rest: empty, or an incomplete character.
   std::string Finish();
 
  private:

@@ -13,7 +13,7 @@ int Utf8Length(absl::string_view text) {
     if (static_cast<size_t>(i) >= text.size()) return -1;
     uint8_t least = 0x80;
     uint8_t most = 0xBF;
-    // No character has two forms, is a surrogate or beyond U+10FFFF.
+    // Excludes overlong forms, surrogates and values above U+10FFFF.
     if (i == 1 && first == 0xE0) least = 0xA0;
     if (i == 1 && first == 0xED) most = 0x9F;
     if (i == 1 && first == 0xF0) least = 0x90;
