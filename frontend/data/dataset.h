@@ -58,7 +58,7 @@ class Dataset {
   Dataset(std::string name, std::vector<Column> columns, int64_t size);
 
  private:
-  // Implements Read. All arguments are checked, and there is at least one row.
+  // Implements Read. All arguments are checked, and `rows` is not empty.
   virtual absl::Status DoRead(int column, absl::Span<const int64_t> rows,
                               absl::Span<uint8_t> out) const = 0;
 

@@ -28,9 +28,9 @@ struct Picture {
   std::vector<float> values;  // height × width × channels, 0..1
 };
 
-// Decodes gray, palette or colour pictures of any bit depth; transparency is dropped.
-// InvalidArgument if the file is damaged or not PNG, ResourceExhausted for more than 64 million
-// pixels.
+// Decodes gray, palette or colour pictures with any number of bits per sample; transparency is
+// dropped. InvalidArgument if the file is damaged or not PNG, ResourceExhausted for more than 64
+// million pixels.
 absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes);
 
 // Converts the picture to `type` (float types: 0..1; uint8: 0..255), as [channels, height, width]

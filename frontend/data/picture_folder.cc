@@ -164,7 +164,7 @@ class PictureFolder : public Dataset {
         files_(std::move(listing.files)),
         header_(header),
         channels_last_(options.channels_last),
-        // Stores bytes if no picture has higher depth, which takes a quarter of the memory.
+        // Stores bytes unless a picture has 16-bit samples; they take a quarter of the memory.
         decoded_{header.bit_depth > 8 ? DataType::kFloat32 : DataType::kUInt8, std::move(dims)},
         cache_(std::min(size(), options.cache_bytes / decoded_.byte_size()), decoded_.byte_size()) {
   }

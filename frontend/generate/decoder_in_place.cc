@@ -113,7 +113,7 @@ absl::Status DecoderState::TryInPlace(absl::Span<const int64_t> first,
           "the scores are others in place: the model takes positions from its cache's length in a "
           "way that is not known, or sees what is not there yet");
     }
-    // Keeps the rows of the whole prompt instead of those of the last token alone.
+    // Keeps the rows of the whole prompt, because the rows of the last token alone differ.
     TARTAN_ASSIGN_OR_RETURN(made, CacheStep::Create(cache, values, first, capacity));
   }
   step = std::move(made);

@@ -14,11 +14,11 @@
 namespace tartan::train {
 namespace {
 
-// The second word of its keys, so that none is that of another generator.
+// The second word of the keys; it separates them from other users of the generator.
 constexpr uint32_t kStream = 0x61756700;
-// Writes the statements of one Tile function. A pixel of what comes out is followed back to where
-// it comes from: flips and crops move whole pixels, so that any number of them around one affine
-// map needs a single pass over the picture.
+// Generates the Tile function. Each output pixel is mapped back to its source position. Flips and
+// crops move whole pixels, so any number of them around one affine map needs a single pass over the
+// picture.
 class Writer {
  public:
   Writer(const TensorShape& shape, const Augmentations& augmentations)
@@ -29,10 +29,10 @@ class Writer {
     }
   }
 
-  // Of X, SEED, and keys K0 (of draws) and K1, K2 … (of noise, in the order of the list).
+  // A function of X, SEED, and keys K0 (for draws) and K1, K2 … (for noise, in list order).
   std::string Function() {
     if (draws_ > 0) Add("R", absl::StrCat("prng(SEED + K0, ", draws_, ", ", dims_[0], ")"));
-    // Where a pixel comes from is the same for all its channels.
+    // All channels of a pixel have the same source position.
     for (const char* const axis : {"Y", "X"}) {
       Add(absl::StrCat("ALL", axis), absl::StrCat("index(X, ", *axis == 'Y' ? h_ : h_ + 1, ")"));
       lines_.push_back(absl::StrCat("I", axis, "[i, j, k, l : ", dims_[0], ", ",
@@ -65,12 +65,12 @@ class Writer {
   int64_t Height() const { return dims_[h_]; }
   int64_t Width() const { return dims_[h_ + 1]; }
 
-  // One number for each example, to be broadcast over its elements.
+  // One number per example, broadcast over its elements.
   void AddForExamples(absl::string_view name, absl::string_view value) {
     Add(name, absl::StrCat("reshape(", value, ", ", dims_[0], ", 1, 1, 1)"));
   }
 
-  // What the draws of an augmentation mean: U is uniform in [0, 1), from -1 to 1 after Signed.
+  // Converts the draws of an augmentation: U is uniform in [0, 1); `is_signed` maps it to [-1, 1).
   void WriteDraws(size_t i) {
     const Augmentation& a = list_[i];
     const auto draw = [&](int64_t d) { return absl::StrCat("U", i, "_", d); };
@@ -100,7 +100,7 @@ class Writer {
         Add(t + "S", absl::StrCat("recip(1 + ", is_signed(2), " * ", Number(a.scale), ")"));
         Add(t + "C", absl::StrCat("cos(", t, "A)"));
         Add(t + "N", absl::StrCat("sin(", t, "A)"));
-        // Of the inverse, with x to the right and y downwards.
+        // The inverse map, with x to the right and y downwards.
         AddForExamples(t + "XX", absl::StrCat("(", t, "C + ", t, "K * ", t, "N) * ", t, "S"));
         AddForExamples(t + "XY", absl::StrCat("(", t, "N - ", t, "K * ", t, "C) * ", t, "S"));
         AddForExamples(t + "YX", absl::StrCat("-", t, "N * ", t, "S"));
@@ -118,7 +118,8 @@ class Writer {
     }
   }
 
-  // Where a whole pixel of what [begin, end) make comes from, and whether it was inside all along.
+  // The source position of a whole pixel in the result of [begin, end), and whether it was always
+  // inside.
   struct Place {
     std::string y, x, inside;
   };
@@ -156,7 +157,7 @@ class Writer {
     return {std::move(place.y), std::move(place.x), name};
   }
 
-  // The picture's element at the place, 0 outside.
+  // The picture's element at a position, 0 outside.
   std::string ReadAt(const Place& place) {
     const std::string name = absl::StrCat("G", names_++);
     const int64_t c = h_ == 2 ? 1 : 3;
@@ -170,7 +171,8 @@ class Writer {
     return name;
   }
 
-  // Flips and crops from `begin` on with one affine map among them; returns where the next begins.
+  // Writes one pass: flips and crops from `begin` on with one affine map among them. Returns the
+  // start of the next pass.
   size_t WritePass(size_t begin) {
     size_t end = begin;
     size_t affine = list_.size();
@@ -215,7 +217,7 @@ class Writer {
     return end;
   }
 
-  // Box and Muller's transform of two uniform numbers for each element.
+  // The Box-Muller transform of two uniform numbers per element.
   void WriteNoise(const Augmentation& a, int number) {
     const int64_t count = dims_[0] * dims_[1] * dims_[2] * dims_[3];
     const std::string n = absl::StrCat("N", number, "_");
@@ -230,7 +232,7 @@ class Writer {
 
   const std::vector<int64_t>& dims_;
   const std::vector<Augmentation>& list_;
-  const size_t h_;  // the axis of the height; that of the width follows
+  const size_t h_;  // axis of the height; the width is the next
   std::vector<int64_t> first_draws_;
   int64_t draws_ = 0;
   int names_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that are changed at random before a step of training sees them, on the device and in the
-// step's own program. Which numbers are drawn is a function of the seed alone, the same on every
-// device; no gradient goes through.
+// Random data augmentation of training pictures, on the device and in the program of the training
+// step. The random numbers depend on the seed only and are the same on every device. No gradient
+// flows through.
 #pragma once
 
 #include <cstdint>
@@ -21,57 +21,57 @@ enum class AugmentationKind { kFlip, kCrop, kAffine, kNoise };
 
 struct Augmentation {
   AugmentationKind kind = AugmentationKind::kFlip;
-  // kFlip: which directions, each with the probability.
+  // kFlip: directions, each applied with the probability.
   bool horizontal = true;
   bool vertical = false;
   double probability = 0.5;
-  // kCrop: as many zeros on each side, of which a picture of the old size is cut out anywhere.
+  // kCrop: pads each side with this number of zeros, then cuts a picture of the original size at a
+  // random position.
   int64_t padding = 4;
-  // kAffine, about the middle: scaled by 1 - scale to 1 + scale, sheared and rotated by up to so
-  // many degrees either way, moved by up to this share of height and width. Between pixels values
-  // are bilinear, outside they are 0.
+  // kAffine, about the centre: scaling by 1 - scale to 1 + scale, shear and rotation by up to this
+  // number of degrees in either direction, translation by up to this share of height and width.
+  // Interpolation is bilinear; outside values are 0.
   double rotate = 10;
   double translate = 0.1;
   double scale = 0.1;
   double shear = 0;
-  double deviation = 0.05;  // kNoise: of normal numbers added to every element
+  double deviation = 0.05;  // kNoise: standard deviation of Gaussian noise added to every element
 };
 
-// In the order in which they are applied.
+// A list of augmentations in order of application.
 struct Augmentations {
   std::vector<Augmentation> list;
-  bool channels_last = false;  // pictures are [N, H, W, C], else [N, C, H, W]
+  bool channels_last = false;  // pictures are [N, H, W, C], otherwise [N, C, H, W]
 
-  // Equal for those that do the same; empty where there are none.
+  // A canonical text: equal for equal augmentations, empty if there are none.
   std::string ToString() const;
 };
 
-// "flip,crop:padding=2,affine:rotate=10,scale=0.1,noise". Of an affine map with any option, those
-// that are not named are 0. InvalidArgument names what is wrong and what there is.
+// Parses "flip,crop:padding=2,affine:rotate=10,scale=0.1,noise". If an affine map has any option,
+// those not named are 0. InvalidArgument names the error and the valid options.
 absl::StatusOr<std::vector<Augmentation>> ParseAugmentations(absl::string_view text);
 
-// Whether it can be one: floats of four dimensions.
+// True for shapes that may be pictures: floats of four dimensions.
 bool IsPicture(const TensorShape& shape);
 
-// How many numbers each example draws of one: for a flip those of vertical and horizontal, for a
-// crop those of height and width, for an affine map those of rotation, shear, scale, height and
-// width.
+// Random numbers per example of one augmentation. Flip: vertical, horizontal. Crop: height, width.
+// Affine: rotation, shear, scale, height, width.
 int64_t DrawCount(AugmentationKind kind);
 
-// What is added to the seed for the numbers of the examples, prng(seed + key, draws, N), whose rows
-// are in the order of the list; and with `noise` from 1 on for the elements of the augmentation of
-// that number: prng(seed + key, 2, elements).
+// The key added to the seed. The examples' numbers are prng(seed + key, draws, N) with `noise` 0;
+// rows are in list order. For the elements of noise augmentation number `noise` (from 1), they are
+// prng(seed + key, 2, elements).
 std::vector<uint32_t> AugmentationKey(uint32_t input, uint32_t noise);
 
-// The pictures `x` of the model's input of that number, changed; `seed` is uint32[2].
-// InvalidArgument for what is no picture.
+// Returns the augmented pictures `x` of the model input with index `input`; `seed` is uint32[2].
+// InvalidArgument if `x` is not a picture.
 absl::StatusOr<api::Tensor> Augmented(const api::Tensor& x, const Augmentations& augmentations,
                                       const api::Tensor& seed, uint32_t input,
                                       absl::string_view name);
 
-// Puts the changed pictures in the place of the inputs that are fed, which may be floats of four
-// dimensions or anything else. Returns the seed that the step is to be given. InvalidArgument,
-// listing the inputs, where none is a picture.
+// Replaces all inputs in `bindings` that are pictures by augmented ones; other inputs are
+// unchanged. Returns the seed placeholder of the step. InvalidArgument, listing the inputs, if none
+// is a picture.
 absl::StatusOr<api::Tensor> AugmentInputs(const onnx::OnnxModel& model,
                                           const Augmentations& augmentations,
                                           std::vector<api::InputBinding>* bindings);

@@ -32,7 +32,7 @@ const KindName& RowOf(AugmentationKind kind) {
                        [&](const KindName& row) { return row.kind == kind; });
 }
 
-// A number of an option, and the range that it must be in.
+// A numeric option and its range.
 struct Option {
   const char* name;
   double* value;
@@ -120,7 +120,7 @@ absl::StatusOr<std::vector<Augmentation>> ParseAugmentations(absl::string_view t
   for (absl::string_view piece : absl::StrSplit(text, ',')) {
     const size_t colon = piece.find(':');
     absl::string_view option = piece;
-    // Options of the last name follow it, after a colon and commas.
+    // Options follow the name of their augmentation, after a colon and separated by commas.
     if (colon != piece.npos || piece.find('=') == piece.npos || made.empty()) {
       const absl::string_view name = piece.substr(0, colon);
       const auto* const row = std::find_if(std::begin(kKinds), std::end(kKinds),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file: kMagic, the length of the header (8 bytes, least first), the digest of the header (32
+// Checkpoint file format: kMagic, the header length (8 bytes, little-endian), the header digest (32
 // characters), the header (proto/checkpoint.proto), the tensors.
 #include "frontend/train/checkpoint.h"
 

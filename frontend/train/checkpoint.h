@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of training in a file, to be taken up again where it was.
+// Saves a training run to a file, from which it can be resumed.
 #pragma once
 
 #include <optional>
@@ -12,20 +12,20 @@
 namespace tartan::train {
 
 struct Checkpoint {
-  // What was decided when the run began: a run with another identity is not its continuation.
+  // The decisions at the start of the run; a run with another identity cannot resume from it.
   std::string identity;
   TrainerState state;
   data::Position position;     // of the next batch
-  std::optional<double> best;  // of the validation
+  std::optional<double> best;  // best validation loss
   int64_t epochs_since_best = 0;
 };
 
-// The file appears whole or not at all, and what was there stays until then. Unavailable with the
-// system's reason where it cannot be written.
+// Writes the file atomically; an existing file is replaced only by a complete one. Unavailable,
+// with the system's reason, if it cannot be written.
 absl::Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint);
 
-// NotFound where there is none; InvalidArgument, naming the file, for one that is damaged (every
-// byte is under a checksum) or no checkpoint.
+// NotFound if the file does not exist. InvalidArgument, naming the file, if it is not a checkpoint
+// or is damaged: checksums cover every byte.
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path);
 
 }  // namespace tartan::train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a run's checkpoints: one process writes there at a time.
+// The folder of a run's checkpoints; only one process at a time writes to it.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@ namespace tartan::train {
 
 class CheckpointFolder {
  public:
-  // Makes the folder where there is none, and takes away what a killed process left half written.
-  // FailedPrecondition where another process has it, Unavailable where it cannot be made.
+  // Creates the folder if necessary and removes incomplete files of a killed process.
+  // FailedPrecondition if another process uses it, Unavailable if it cannot be created.
   static absl::StatusOr<std::unique_ptr<CheckpointFolder>> Open(const std::string& path);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder&) = delete;
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
-  // As WriteCheckpoint and ReadCheckpoint of a file in it.
+  // Like WriteCheckpoint and ReadCheckpoint, for a file in the folder.
   absl::Status Write(const std::string& name, const Checkpoint& checkpoint) const;
   absl::StatusOr<Checkpoint> Read(const std::string& name) const;
   std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
@@ -28,7 +28,7 @@ class CheckpointFolder {
   CheckpointFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
 
   const std::string path_;
-  const int lock_;  // a file that is locked as long as it is open
+  const int lock_;  // descriptor of a file that is locked while it is open
 };
 
 }  // namespace tartan::train

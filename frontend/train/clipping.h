@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that are not to be too great. Internal to this folder.
+// Gradient clipping. Internal to this folder.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace tartan::train {
 
-// The factor, a float32 scalar, that brings the norm of all gradients together to at most `norm`,
-// as torch.nn.utils.clip_grad_norm_ does. `numbers` are those of optimizer.h, whose factor the
-// gradients are to be multiplied by.
+// Returns the factor, a float32 scalar, that limits the norm of all gradients together to `norm`,
+// as torch.nn.utils.clip_grad_norm_. `numbers` are the step numbers of optimizer.h; the gradients
+// are to be multiplied by the gradient factor among them.
 absl::StatusOr<api::Tensor> ClipFactor(const std::vector<api::Tensor>& gradients, double norm,
                                        const api::Tensor& numbers);
 
-// Each element between -value and value.
+// Clamps each element to [-value, value].
 absl::StatusOr<api::Tensor> ClipElements(const api::Tensor& gradient, double value);
 
 }  // namespace tartan::train

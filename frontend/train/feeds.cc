@@ -33,7 +33,7 @@ class Matcher {
     }
     if (feed.column.empty()) return Which("the target");
     TARTAN_ASSIGN_OR_RETURN(const data::Column column, Find(feed.column));
-    // Classes are whole numbers, everything else floats.
+    // Classes are integers, everything else is floats.
     const bool is_class =
         loss.kind == LossKind::kSoftmaxCrossEntropy && IsInteger(column.example.type);
     feed.type = is_class ? DataType::kInt64 : DataType::kFloat32;
@@ -90,7 +90,7 @@ class Matcher {
     return model_.own_input_count() == 1 && others.size() == 1 ? others[0] : "";
   }
 
-  // Takes the batch from the input's first dimension, and the examples' sizes from the others.
+  // Takes the batch size from the input's first dimension, and the example's shape from the others.
   absl::Status Fit(const api::TensorSpec& spec, const data::Column& column, Feed* feed) {
     const auto fail = [&](absl::string_view why) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -109,7 +109,7 @@ class Matcher {
       fits = wanted[d] < 0 || wanted[d] == feed->dims[d];
     }
     if (fits) return absl::OkStatus();
-    // The same elements under other sizes: a picture without a dimension for its one channel.
+    // Reshapes, for example a picture without a channel dimension.
     const bool is_fixed =
         std::all_of(wanted.begin(), wanted.end(), [](int64_t d) { return d >= 0; });
     if (!is_fixed || Count(wanted) != Count(feed->dims)) return fail("they do not fit");

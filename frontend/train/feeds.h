@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which columns of a dataset a model is fed with. Internal to this folder.
+// Matches the columns of a dataset with the inputs of a model. Internal to this folder.
 #pragma once
 
 #include <map>
@@ -14,28 +14,28 @@
 
 namespace tartan::train {
 
-// An input of the model, or the target, and the column that it takes.
+// A column and the model input, or the target, that receives it.
 struct Feed {
   std::string column;
   std::string input;  // empty: the target
   DataType type = DataType::kInvalid;
   double scale = 1;
-  std::vector<int64_t> dims;  // of one example, as the model wants it
+  std::vector<int64_t> dims;  // of one example, as the model expects
 };
 
 struct Feeds {
-  std::vector<Feed> feeds;  // the target first, where there is one
-  int64_t batch = 0;        // that the model fixes; 0: any
+  std::vector<Feed> feeds;  // the target first, if there is one
+  int64_t batch = 0;        // batch size that the model fixes; 0: any
 
   std::vector<std::string> Columns() const;
-  // As a batch gives them.
+  // The columns as a batch loader returns them.
   std::vector<data::BatchColumn> BatchColumns() const;
-  // The values of a batch by input; the target is the other.
+  // The input values of a batch; `target` receives the target.
   api::NamedTensors InputsOf(const data::Batch& batch, HostTensor* target) const;
 };
 
-// `columns`: by input, those of other names; `target`: its column, empty for the usual names
-// (FitOptions). InvalidArgument, listing the columns, where one is not found or does not fit.
+// `columns` maps inputs to columns with another name. `target` is the target's column; empty: a
+// usual name (FitOptions). InvalidArgument, listing the columns, if one is missing or does not fit.
 absl::StatusOr<Feeds> MatchColumns(const onnx::OnnxModel& model, const data::Dataset& dataset,
                                    const Loss& loss,
                                    const std::map<std::string, std::string>& columns,

@@ -46,7 +46,7 @@ class Run {
     all_updates_ = options_.steps > 0 ? options_.steps : options_.epochs * updates_per_epoch;
     const absl::Status status = Loop(*loader);
     if (!status.ok() && !absl::IsOutOfRange(status)) {
-      // What was learnt until then is kept.
+      // Keeps the training state so far.
       (void)Save(kLast);
       return status;
     }
@@ -58,9 +58,9 @@ class Run {
   }
 
  private:
-  // Which columns are read, as what; how many examples make a batch; which are for validation.
+  // Selects the columns to read and their types, the batch size, and the validation rows.
   absl::Status Prepare() {
-    // Names that are not known end the run before its first step.
+    // Unknown metric names fail before the first step.
     TARTAN_RETURN_IF_ERROR(Metrics().status());
     TARTAN_ASSIGN_OR_RETURN(feeds_, MatchColumns(model_, *dataset_, trainer_options_.loss,
                                                  options_.columns, options_.target));
@@ -88,7 +88,7 @@ class Run {
                                                : data::CheckData(*options_.validation_data, check);
   }
 
-  // Known once the model was bound: how many classes there are.
+  // Checks labels once the number of classes is known from binding the model.
   absl::Status CheckLabels(int64_t classes) {
     if (!options_.check_data) return absl::OkStatus();
     data::CheckOptions check;
@@ -109,8 +109,9 @@ class Run {
     return batches;
   }
 
-  // A model that fixes the batch takes no other, and accumulated batches count alike. Fewer
-  // examples than a batch has are a batch of their own.
+  // Returns true if incomplete batches must be dropped: the model fixes the batch size, or
+  // accumulated batches must have equal weight. A dataset smaller than one batch is a batch of its
+  // own.
   bool DropsLast(bool wanted) const {
     if (feeds_.batch != 0) return true;
     const bool fills_one = static_cast<int64_t>(split_.training.size()) >= batch_;
@@ -151,7 +152,7 @@ class Run {
     return RestoreBest();
   }
 
-  // Before the first step: labels can be looked at as soon as their number is known.
+  // Checks labels before the first step, as soon as the number of classes is known.
   absl::Status CheckOutput(const api::NamedTensors& inputs, const HostTensor& target) {
     if (!is_first_ || target.type() != DataType::kInt64) return absl::OkStatus();
     TARTAN_ASSIGN_OR_RETURN(const std::optional<int64_t> classes,
@@ -167,7 +168,7 @@ class Run {
     const double ms =
         (MillisecondsSince(interval_start_) - std::exchange(interval_compile_ms_, 0)) /
         static_cast<double>(unread_);
-    // The first step touches its memory.
+    // The first step includes page faults.
     if (!is_first_) step_times_.insert(step_times_.end(), static_cast<size_t>(unread_), ms);
     LogLine line;
     line.step = trainer_.step();
@@ -192,7 +193,7 @@ class Run {
     return absl::OkStatus();
   }
 
-  // Which tensor of the step it was.
+  // Adds the tensor that was not finite to the error.
   absl::Status Explain(const absl::Status& status) {
     const auto number = static_cast<int64_t>(unread_batches_.size()) -
                         (batches_started_ - trainer_.failed_step() + 1);
@@ -301,7 +302,7 @@ class Run {
     }
     if (const std::string augment = trainer_options_.augment.ToString(); !augment.empty())
       absl::StrAppend(&text, "augment ", augment, "\n");
-    // Where no batch is partial, the rule decides nothing.
+    // Without a partial batch, the rule has no effect.
     const auto rows = static_cast<int64_t>(split_.training.size());
     if (!drops_last && rows > batch_ && rows % batch_ != 0) absl::StrAppend(&text, "partial\n");
     return Digest(text);
@@ -368,7 +369,7 @@ class Run {
   data::Split split_;
   std::string identity_;
   std::unique_ptr<CheckpointFolder> folder_;  // null: none
-  int64_t per_epoch_ = 0;                     // batches
+  int64_t per_epoch_ = 0;                     // in batches
   int64_t all_updates_ = 0;
 
   data::Position position_;  // of the next batch

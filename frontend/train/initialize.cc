@@ -9,14 +9,14 @@
 namespace tartan::train {
 namespace {
 
-// FNV-1a: the same everywhere.
+// FNV-1a hash, the same on every platform.
 uint64_t Hash(const std::string& text, uint64_t seed) {
   uint64_t hash = 14695981039346656037ULL ^ seed;
   for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211ULL;
   return hash;
 }
 
-// In [0, 1).
+// In the range [0, 1).
 double Uniform(std::mt19937_64& words) { return static_cast<double>(words() >> 11) * 0x1p-53; }
 
 double Normal(std::mt19937_64& words) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// First values of parameters, for training from nothing.
+// Initial parameter values for training from scratch.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace tartan::train {
 
-// By the parameter's role: weights uniform within sqrt(3 / fan_in) (LeCun), embeddings normal with
-// deviation 0.02, biases and means 0, scales and variances 1. The same for a seed on every machine;
-// independent for different names.
+// The role decides: weights are uniform within sqrt(3 / fan_in) (LeCun), embeddings normal with
+// deviation 0.02, biases and means 0, scales and variances 1. Deterministic for a seed on every
+// machine; independent for different names.
 HostTensor InitialValue(const Parameter& parameter, uint64_t seed);
 
 }  // namespace tartan::train

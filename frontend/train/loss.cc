@@ -35,7 +35,7 @@ std::string Sizes(const std::vector<int64_t>& dims, int64_t count) {
   return absl::StrJoin(dims.begin(), dims.begin() + count, ", ");
 }
 
-// `target`[first dimension] = sum of what `value` says at the indices of `dims`.
+// `target`[first dimension] = sum of `value` over the other indices of `dims`.
 std::string SumByExample(absl::string_view target, const std::vector<int64_t>& dims,
                          absl::string_view value) {
   return absl::StrCat(target, "[i0 : ", dims[0], "] = +(", value, "[",
@@ -80,7 +80,7 @@ bool HasClassNumbers(const TensorShape& output, const TensorShape& target) {
   return IsInteger(target.type) && target.rank() + 1 == output.rank();
 }
 
-// The statements that make LOGP, the logarithms of softmax over the last dimension of Y.
+// Statements that compute LOGP, the log-softmax over the last dimension of Y.
 std::vector<std::string> LogSoftmax(const std::vector<int64_t>& dims) {
   const auto rank = static_cast<int64_t>(dims.size());
   const std::string all = Indices(rank);
@@ -148,7 +148,7 @@ absl::StatusOr<LossTerms> CrossEntropyOfClasses(const Loss& loss, const api::Ten
   return Apply(names, statements, inputs, "softmax_cross_entropy");
 }
 
-// What a loss of tensors of equal sizes makes of two elements; empty for other losses.
+// The loss of two elements, for elementwise losses; empty for other losses.
 std::string ElementFormula(const Loss& loss) {
   switch (loss.kind) {
     case LossKind::kBinaryCrossEntropy:
@@ -167,7 +167,7 @@ std::string ElementFormula(const Loss& loss) {
   }
 }
 
-// Losses whose terms are as many as the output's elements, and the mean is over all of them.
+// Elementwise losses: one term per element, and the mean is over all elements.
 absl::StatusOr<LossTerms> ByElement(const api::Tensor& output, const api::Tensor& target,
                                     std::vector<std::string> statements) {
   const std::vector<int64_t>& dims = output.dims();
@@ -176,7 +176,7 @@ absl::StatusOr<LossTerms> ByElement(const api::Tensor& output, const api::Tensor
   return Apply({"Y", "T"}, statements, {output, target}, "loss");
 }
 
-// One term for each row of the last dimension.
+// One term per row of the last dimension.
 absl::StatusOr<LossTerms> ByRow(const api::Tensor& output, const api::Tensor& target,
                                 std::vector<std::string> statements) {
   const std::vector<int64_t>& dims = output.dims();
@@ -216,7 +216,7 @@ absl::StatusOr<LossTerms> Triplet(const Loss& loss, const api::Tensor& output) {
   return Apply({"Y"}, statements, {output}, "triplet");
 }
 
-// The output, or what the user's function makes of it and the target: one number, or one for each
+// The output, or the result of the user's function of output and target: one number, or one per
 // example.
 absl::StatusOr<LossTerms> Given(const Loss& loss, const api::Tensor& output,
                                 const api::Tensor& target) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses: what a model's output and the target say about each example.
+// Loss functions: compare a model's output with the target for each example.
 #pragma once
 
 #include <cstdint>
@@ -15,51 +15,51 @@
 namespace tartan::train {
 
 enum class LossKind : uint8_t {
-  kSoftmaxCrossEntropy,  // scores [N, …, C]; classes [N, …] of integers, or probabilities [N, …, C]
-  kBinaryCrossEntropy,  // logits and labels in [0, 1] of equal sizes
-  kMse,                 // squares of differences; these and the next of equal sizes
+  kSoftmaxCrossEntropy,  // scores [N, …, C]; integer classes [N, …], or probabilities [N, …, C]
+  kBinaryCrossEntropy,  // logits and labels in [0, 1] of equal shapes
+  kMse,                 // squared differences; this and the next two need equal shapes
   kMae,                 // absolute differences
-  kHuber,               // squares up to `delta`, then straight
-  kKl,                  // logarithms of probabilities [N, …, C]; probabilities of the same sizes
-  kCosine,              // 1 - cosine of the angle between rows of the last dimension
+  kHuber,               // quadratic up to `delta`, then linear
+  kKl,                  // log-probabilities and probabilities, both [N, …, C]
+  kCosine,              // 1 - cosine similarity of rows along the last dimension
   kTriplet,             // rows [3 N, D]: anchors, positives, negatives; no target
-  kOutput,              // the output is the loss itself, one number or one for each example
+  kOutput,              // the output is the loss, one number or one per example
   kFunction,            // a Tile function
 };
 absl::string_view Name(LossKind kind);
 
 struct Loss {
   LossKind kind = LossKind::kSoftmaxCrossEntropy;
-  double smoothing = 0;                 // of classes: each has smoothing / C
-  std::optional<int64_t> ignore_index;  // this class does not count
+  double smoothing = 0;                 // label smoothing: each class gets smoothing / C
+  std::optional<int64_t> ignore_index;  // examples of this class are ignored
   std::vector<double> class_weights;    // by class; empty: 1
-  double delta = 1;                     // of Huber
-  double margin = 1;                    // of triplets
-  // Of kFunction, (Y, T) -> (L): L is a number, or one for each example.
+  double delta = 1;                     // for Huber
+  double margin = 1;                    // for triplets
+  // For kFunction, (Y, T) -> (L): L is a number, or one per example.
   std::optional<api::Function> function;
 };
 
-// "mse", "softmax_cross_entropy:smoothing=0.1,ignore=-100", "@FILE": InvalidArgument naming
-// what is not known; else that of the file.
+// Parses "mse", "softmax_cross_entropy:smoothing=0.1,ignore=-100" or "@FILE". InvalidArgument names
+// the unknown part; other errors come from the file.
 absl::StatusOr<Loss> ParseLoss(absl::string_view text);
 
 bool NeedsTarget(const Loss& loss);
-// Of classes given by number: how many there are. Nothing for other losses and targets.
+// The number of classes for a target of class indices; nullopt for other losses and targets.
 std::optional<int64_t> ClassCount(const Loss& loss, const TensorShape& output,
                                   const TensorShape& target);
 
-// The loss of a batch is sum(numerator) / sum(denominator), both float32[N] by example: an
-// example's terms, and how much they count.
+// The loss of a batch is sum(numerator) / sum(denominator). Both are float32[N], with each
+// example's terms and their weight.
 struct LossTerms {
   api::Tensor numerator;
   api::Tensor denominator;
 };
 
-// InvalidArgument where output and target do not fit, naming both shapes. `target` is undefined
-// where none is needed.
+// InvalidArgument, naming both shapes, if output and target do not fit. `target` is undefined if
+// the loss needs none.
 absl::StatusOr<LossTerms> ApplyLoss(const Loss& loss, const api::Tensor& output,
                                     const api::Tensor& target);
-// That quotient, a float32 scalar.
+// The loss of the batch, a float32 scalar.
 absl::StatusOr<api::Tensor> BatchLoss(const LossTerms& terms);
 
 }  // namespace tartan::train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a model a loss sees. Internal to this folder.
+// Selects the model value that the loss is applied to. Internal to this folder.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tartan::train {
 
-// The value of that name, or the model's first output; of a loss that takes scores, what the
-// softmax (or sigmoid) that makes that output is made of.
+// Returns the value named `wanted`, or the model's first output. If the loss takes scores and a
+// Softmax (or Sigmoid) makes that value, returns the input of the Softmax.
 std::string LossOutput(const onnx::OnnxModel& model, const Loss& loss, const std::string& wanted);
 
 }  // namespace tartan::train

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimisers: what one step makes of a parameter, its gradient and the averages that are kept for
-// it. Formulas are those of PyTorch's torch.optim, LAMB's that of You et al. 2019.
+// Optimisers: compute a parameter's next value from the parameter, its gradient and stored
+// averages. Formulas as in PyTorch's torch.optim; LAMB as in You et al. 2019.
 #pragma once
 
 #include <cstdint>
@@ -26,32 +26,31 @@ enum class OptimizerKind : uint8_t {
   kLamb,
 };
 absl::string_view Name(OptimizerKind kind);
-// "adamw"; InvalidArgument lists the names.
+// Parses "adamw"; InvalidArgument lists the names.
 absl::StatusOr<OptimizerKind> OptimizerNamed(absl::string_view name);
 
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::kAdamW;
   // Weight decay: decoupled from the gradient in AdamW, Lion and LAMB, added to it in the others.
   double decay = 0;
-  double momentum = 0.9;    // of momentum and Nesterov
-  double beta1 = 0.9;       // averages of the gradient: Adam and its kin
-  double beta2 = 0.999;     // of its squares; Lion: 0.99 is usual
-  double smoothing = 0.99;  // of RMSprop's average of squares
+  double momentum = 0.9;    // for momentum and Nesterov
+  double beta1 = 0.9;       // decay of gradient averages: Adam and variants
+  double beta2 = 0.999;     // decay of averages of squared gradients; Lion usually has 0.99
+  double smoothing = 0.99;  // decay of RMSprop's average of squares
   double epsilon = 1e-8;
 
-  // Values in their ranges; InvalidArgument naming the one that is not.
+  // InvalidArgument naming a value that is out of its range.
   absl::Status Check() const;
 };
 
-// What a step needs beside parameters and gradients: numbers that the host computes, in this order,
-// as float32[kStepNumbers].
+// Numbers that the host computes for each step, as float32[kStepNumbers].
 inline constexpr int64_t kStepNumbers = 4;
-// The rate, the factors that correct the averages of a first few steps (step counts from 1), the
-// factor of gradients.
+// Returns in this order: the learning rate, two bias corrections of the averages (`step` counts
+// from 1), the gradient factor.
 std::vector<float> StepNumbers(const Optimizer& optimizer, double rate, int64_t step,
                                double gradient_factor);
 
-// The averages kept for each parameter: "momentum", "square"; float32 of the parameter's sizes.
+// The averages stored for each parameter: "momentum", "square"; float32 of the parameter's shape.
 std::vector<std::string> SlotNames(const Optimizer& optimizer);
 
 struct ParameterGroup {
@@ -64,9 +63,9 @@ struct Updated {
   std::vector<api::Tensor> slots;
 };
 
-// The next values. `parameter` and `gradient` are float32 of equal sizes; `scale`, a float32
-// scalar, is multiplied to the gradient (clipping), undefined for 1; `enabled`, a bool scalar,
-// keeps everything as it is where it is false, undefined for true.
+// Returns the next values. `parameter` and `gradient` are float32 of equal shapes. `scale` is a
+// float32 scalar that multiplies the gradient (clipping); undefined means 1. `enabled` is a bool
+// scalar; if it is false, nothing changes; undefined means true.
 absl::StatusOr<Updated> Update(const Optimizer& optimizer, const ParameterGroup& group,
                                const api::Tensor& parameter, const api::Tensor& gradient,
                                absl::Span<const api::Tensor> slots, const api::Tensor& numbers,

@@ -14,7 +14,7 @@
 namespace tartan::train {
 namespace {
 
-// Null for an empty one.
+// Null for an empty text.
 absl::StatusOr<std::unique_ptr<RE2>> Expression(const std::string& text, absl::string_view what) {
   if (text.empty()) return std::unique_ptr<RE2>();
   auto expression = std::make_unique<RE2>(text, RE2::Quiet);
@@ -52,7 +52,7 @@ int64_t FanIn(const Use& use, const std::vector<int64_t>& dims) {
   if (use.op == "Conv" || use.op == "ConvInteger") return count / dims[0];
   if (use.op == "ConvTranspose") return count / dims[1];
   if (use.op == "MatMul") return dims[dims.size() - 2];
-  // Gemm has its weights either way; exporters of layers write [out, in].
+  // Gemm has its weights in either order; layer exporters write [out, in].
   if (use.op == "Gemm" || use.op == "LSTM" || use.op == "GRU" || use.op == "RNN")
     return dims.back();
   return count / dims[0];
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<Parameter>> FindParameters(const onnx::OnnxModel& mod
   for (const ParameterRules::Group& group : rules.groups) {
     TARTAN_ASSIGN_OR_RETURN(groups.emplace_back(), Expression(group.names, "a group"));
   }
-  std::map<std::string, Use> uses;  // the first of each
+  std::map<std::string, Use> uses;  // the first use of each value
   for (const onnx::NodeSummary& node : model.Nodes()) {
     for (size_t i = 0; i < node.inputs.size(); ++i)
       uses.try_emplace(node.inputs[i], Use{node.op, i});

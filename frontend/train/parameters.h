@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a model's initialisers are trained, and how.
+// Selects which of a model's initialisers are trained, and with which factors.
 #pragma once
 
 #include <string>
@@ -12,28 +12,29 @@
 namespace tartan::train {
 
 struct ParameterRules {
-  // Regular expressions (RE2) that a whole name matches; empty: none. Trained are all floats of one
-  // dimension and more but running statistics, and what `trainable` matches; where that is given,
-  // nothing else is. What `frozen` matches is not.
+  // RE2 expressions that must match a whole name; empty: none. By default, all floats with one or
+  // more dimensions are trained, except running statistics. `trainable`, if given, selects instead
+  // exactly the names it matches. Names that match `frozen` are never trained.
   std::string trainable;
   std::string frozen;
-  // The first group that matches a name; others have factors of 1.
+  // The first group that matches a name applies; other names have factors of 1.
   struct Group {
     std::string names;
     ParameterGroup factors;
   };
   std::vector<Group> groups;
-  // No decay for parameters of one dimension: biases and what normalisations scale by.
+  // True: weight decay also applies to parameters with fewer than two dimensions, which are biases
+  // and scales of normalisations.
   bool decay_vectors = true;
 };
 
 enum class Role : uint8_t {
-  kWeight,      // of products and convolutions, and whatever is not told apart
+  kWeight,      // of matmuls and convolutions, and all unrecognised parameters
   kBias,        // added
   kScale,       // multiplied after a normalisation
-  kEmbedding,   // rows that are looked up
-  kStatistics,  // a running mean of a BatchNormalization
-  kVariance,    // a running variance
+  kEmbedding,   // rows of a lookup table
+  kStatistics,  // running mean of a BatchNormalization
+  kVariance,    // running variance
 };
 
 struct Parameter {
@@ -42,13 +43,13 @@ struct Parameter {
   Role role = Role::kWeight;
   bool is_trained = false;
   ParameterGroup group;
-  size_t input = 0;  // position among the model's inputs
-  // Along which a product or convolution sums: its weights' elements for one element of its output.
+  size_t input = 0;  // index among the model's inputs
+  // The number of weights that contribute to one output element of a matmul or convolution.
   int64_t fan_in = 1;
 };
 
-// All floats among the initialisers of a model loaded with parameters_as_inputs, in the order of
-// its inputs. InvalidArgument for an expression that is none, and where nothing would be trained.
+// Finds all float initialisers of a model loaded with parameters_as_inputs, in the order of its
+// inputs. InvalidArgument for an invalid expression, and if nothing would be trained.
 absl::StatusOr<std::vector<Parameter>> FindParameters(const onnx::OnnxModel& model,
                                                       const ParameterRules& rules);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kFirstOfCycle = 1.0 / 25;
 
-// From `a` to `b` by half a cosine; `share` in [0, 1].
+// Cosine interpolation from `a` to `b`; `share` is in [0, 1].
 double Ease(double a, double b, double share) {
   return b + (a - b) * (1 + std::cos(std::numbers::pi * share)) / 2;
 }

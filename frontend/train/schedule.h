@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rate of each step as a share of the rate that was asked for.
+// Learning-rate schedules: the rate of each step as a share of the base rate.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tartan::train {
 
 enum class ScheduleKind : uint8_t {
   kConstant,
-  kStep,      // times `factor` every `every` steps
+  kStep,      // multiplied by `factor` every `every` steps
   kLinear,    // to `end` at the last step
   kCosine,    // half a cosine to `end` at the last step
   kOneCycle,  // half a cosine up from 1/25 in the first `rise` of the steps, then down to `end`
@@ -19,18 +19,18 @@ enum class ScheduleKind : uint8_t {
 
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kConstant;
-  int64_t warm_up = 0;  // steps of a straight rise before, from 1/warm_up on
+  int64_t warm_up = 0;  // steps of linear warm-up before the schedule, from 1/warm_up
   int64_t every = 1000;
   double factor = 0.1;
-  double end = 0;  // share of the rate
+  double end = 0;  // final share of the rate
   double rise = 0.3;
 
-  // The share at a step, counted from 0, of `steps` in all.
+  // The share at a step, counted from 0, of `steps` in total.
   double At(int64_t step, int64_t steps) const;
 };
 
-// "cosine", "cosine:warmup=100,end=0.1", "step:every=500,factor=0.5": InvalidArgument naming what
-// is not known.
+// Parses "cosine", "cosine:warmup=100,end=0.1" or "step:every=500,factor=0.5". InvalidArgument
+// names the unknown part.
 absl::StatusOr<Schedule> ParseSchedule(absl::string_view text);
 
 }  // namespace tartan::train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of steps goes.
+// Profiles training steps by kernel.
 #pragma once
 
 #include <vector>
@@ -12,16 +12,16 @@ namespace tartan::train {
 
 class StepProfile {
  public:
-  // The kernels of one more step. Those of another program than the first step's are not counted.
+  // Adds the kernels of one step. Steps of another program than the first step's are ignored.
   void Add(const api::DeviceProgram& program, std::vector<api::KernelProfile> kernels);
-  // With the median of their times, in the order of their launches. The first step, which may have
-  // paid for touching memory, counts where it is the only one.
+  // Returns the kernels in launch order with their median times. The first step, which may include
+  // page faults, counts only if there is no other.
   std::vector<api::KernelProfile> Medians() const;
 
  private:
   const api::DeviceProgram* program_ = nullptr;  // of the first step
   std::vector<api::KernelProfile> kernels_;
-  std::vector<std::vector<double>> times_;  // of each kernel, by steps
+  std::vector<std::vector<double>> times_;  // per kernel, one time per step
 };
 
 }  // namespace tartan::train

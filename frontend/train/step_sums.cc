@@ -12,9 +12,9 @@
 namespace tartan::train {
 namespace {
 
-// Classes by number: statements that make C, the rows whose class has the maximal score, and N
-// rows. Of equal scores the first class is the prediction: a model that says nothing is not always
-// right. A row of scores with NaN is wrong. Empty for other losses and targets.
+// Statements, for targets of class indices, that compute C, the number of rows whose class has the
+// maximum score, and N, the number of rows. Ties count for the first class, so that constant scores
+// are not always correct. A row with NaN is wrong. Empty for other losses and targets.
 std::string CountCorrect(const Loss& loss, const api::Tensor& output, const api::Tensor& target) {
   if (!target.defined() || !ClassCount(loss, output.shape(), target.shape()).has_value()) return "";
   const int64_t rank = output.rank();

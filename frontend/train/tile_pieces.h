@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of the Tile text that this folder writes. Internal to it.
+// Helpers for the Tile text that this folder generates. Internal to it.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace tartan::train {
 
-// The number as a float32 literal of its own type, whatever it is combined with.
+// Formats a float32 constant with an explicit type, independent of its context.
 std::string Number(double value);
 
-// "i0, i1, …": names of `count` indices.
+// "i0, i1, …": `count` index names.
 std::string Indices(int64_t count);
 
 }  // namespace tartan::train

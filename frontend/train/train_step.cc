@@ -29,8 +29,8 @@ class StepBuilder {
               const StepPlan& plan)
       : model_(model), parameters_(*parameters), plan_(plan) {}
 
-  // Imports the graph; afterwards output_ is what the loss sees. `rounds`: with the precision of
-  // the plan, as steps compute it.
+  // Imports the graph and sets output_ to the value that the loss is applied to. `rounds`: uses the
+  // plan's precision, as in a training step.
   absl::Status Import(const BatchShapes& shapes, const onnx::TrainingMode& mode,
                       const Augmentations& augment, bool rounds) {
     precision_ = rounds ? plan_.precision : Precision::kFloat32;
@@ -86,7 +86,7 @@ class StepBuilder {
     if (plan_.accumulates) {
       TARTAN_RETURN_IF_ERROR(Accumulate(gradients, healthy));
       if (plan_.loss_scale.has_value())
-        AddState({kScaleName, scale_.shape()}, scale_, Tensor());  // only read
+        AddState({kScaleName, scale_.shape()}, scale_, Tensor());  // read-only
     } else {
       TARTAN_ASSIGN_OR_RETURN(is_taken, UpdateAll(std::move(gradients), healthy));
     }
@@ -167,7 +167,8 @@ class StepBuilder {
     return absl::OkStatus();
   }
 
-  // What lies on the device: what is trained, and running statistics that follow the batches.
+  // Returns true for parameters that are states on the device: trained ones, and running statistics
+  // that are updated.
   bool IsState(const Parameter& parameter) const {
     const bool is_running =
         parameter.role == Role::kStatistics || parameter.role == Role::kVariance;
@@ -242,8 +243,8 @@ class StepBuilder {
 
   static absl::StatusOr<Tensor> Zero(const Tensor& like) { return api::Filled(like.shape(), 0); }
 
-  // Adds the sums and the count of steps that are skipped since a loss was no number. Returns
-  // whether this step is to be taken.
+  // Adds the sums, and the number of steps skipped since a loss was not finite. Returns whether
+  // this step takes effect.
   absl::StatusOr<Tensor> AddSums(const Tensor& loss) {
     const TensorShape counter{DataType::kInt32, {}};
     const Tensor skipped = Tensor::Placeholder(kSkipped, counter);
@@ -268,7 +269,7 @@ class StepBuilder {
     for (const Parameter& parameter : parameters_) {
       if (!parameter.is_trained) continue;
       const Tensor& gradient = gradients[next++];
-      // Read by the forward pass alone.
+      // Only the forward pass reads it.
       const Tensor& master = masters_.at(parameter.name);
       AddState({StateName("parameter", parameter.name), master.shape()}, master, Tensor());
       const StateSpec spec = {StateName("gradient", parameter.name), master.shape()};
@@ -281,8 +282,8 @@ class StepBuilder {
     return absl::OkStatus();
   }
 
-  // Returns whether the update is made: where `healthy` is, and, with a scaled loss, gradients are
-  // finite numbers.
+  // Returns whether the update is made: requires `healthy` and, with a scaled loss, finite
+  // gradients.
   absl::StatusOr<Tensor> UpdateAll(std::vector<Tensor> gradients, const Tensor& healthy) {
     TARTAN_ASSIGN_OR_RETURN(const Tensor is_taken, FollowScale(gradients, healthy));
     if (plan_.clip_value > 0) {
@@ -326,7 +327,7 @@ class StepBuilder {
     return api::Apply("function (A, B) -> (OK) { OK = A && B; }", {healthy, finite}, "ok");
   }
 
-  // Running statistics that the graph updates; others that are placeholders are only read.
+  // Adds the running statistics: updated ones as states with next values, others read-only.
   absl::Status AddStatistics(const Tensor& healthy) {
     for (const Parameter& parameter : parameters_) {
       if (parameter.is_trained || !IsState(parameter)) continue;
@@ -352,8 +353,8 @@ class StepBuilder {
   Tensor target_;
   Tensor numbers_;
   Tensor augment_seed_;
-  std::vector<Tensor> given_;  // to the graph: inputs, changed at random or not, and parameters
-  Tensor scale_;               // the state of the loss scale
+  std::vector<Tensor> given_;  // to the graph: inputs (possibly augmented) and parameters
+  Tensor scale_;               // state of the loss scale
   Precision precision_ = Precision::kFloat32;
   LossTerms terms_;
 };

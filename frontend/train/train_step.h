@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of training as lazy tensors: forward, loss, gradients and updates. Internal to this
-// folder.
+// Builds a training step from lazy tensors: forward pass, loss, gradients, updates. Internal to
+// this folder.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@
 
 namespace tartan::train {
 
-// What is fed to a step, in this order: the model's inputs that a batch gives, the target where
-// there is one, the numbers of optimizer.h, the seed as often as something random takes it.
+// The inputs of a step, in this order: the model inputs that a batch provides, the target if there
+// is one, the numbers of optimizer.h, and one copy of the seed per consumer.
 struct BatchShapes {
   std::vector<std::pair<std::string, TensorShape>> inputs;
   std::optional<TensorShape> target;
@@ -29,18 +29,18 @@ struct BatchShapes {
 struct StepPlan {
   onnx::TrainingMode mode;
   Augmentations augment;
-  std::string output;  // the value that the loss sees
+  std::string output;  // the value that the loss is applied to
   Loss loss;
   Optimizer optimizer;
-  double clip_norm = 0;           // of all gradients together; 0: none
-  double clip_value = 0;          // of each element; 0: none
-  bool straight_through = false;  // gradients pass through what is quantised
+  double clip_norm = 0;           // limit of the norm of all gradients; 0: none
+  double clip_value = 0;          // limit of each element; 0: none
+  bool straight_through = false;  // gradients pass unchanged through quantisation
   bool accumulates = false;       // gradients are added to sums, which another program applies
   Precision precision = Precision::kFloat32;
   std::optional<LossScale> loss_scale;
 };
 
-// A tensor that lies on the device from step to step.
+// A tensor that stays on the device between steps.
 struct StateSpec {
   std::string name;  // "parameter/w", "momentum/w", "gradient/w", "train/sums" …
   TensorShape shape;
@@ -49,40 +49,38 @@ struct StateSpec {
 };
 
 inline constexpr char kSums[] = "train/sums";        // float32[kSumCount], step_sums.h
-inline constexpr char kSkipped[] = "train/skipped";  // int32: steps since a loss was no number
+inline constexpr char kSkipped[] = "train/skipped";  // int32: steps since a loss was not finite
 
 struct StepGraph {
   std::vector<api::Tensor> inputs;
-  std::vector<StateSpec> specs;  // of the states, in their order
+  std::vector<StateSpec> specs;  // of the states, in order
   std::vector<api::ProgramState> states;
   std::vector<api::Tensor> outputs;
   int seeds = 0;
-  std::optional<int64_t> classes;  // that the loss tells apart
+  std::optional<int64_t> classes;  // number of classes of the loss
 };
 
-// `parameters`: those that turn out to decide shapes are not trained from then on, and it is noted
-// there. InvalidArgument and Unimplemented as from importing, ApplyLoss and api::Gradient, with the
-// node.
+// Parameters that decide shapes cannot be trained; they are marked in `parameters`. InvalidArgument
+// and Unimplemented as from importing, ApplyLoss and api::Gradient, with the node.
 absl::StatusOr<StepGraph> BuildStep(const onnx::OnnxModel& model,
                                     std::vector<Parameter>* parameters, const StepPlan& plan,
                                     const BatchShapes& shapes);
-// Applies the gradients that steps have accumulated, and sets the sums to 0. Its input: the
-// numbers.
+// Applies accumulated gradients and resets the sums to 0. Its input is the step numbers.
 absl::StatusOr<StepGraph> BuildApply(const std::vector<Parameter>& parameters,
                                      const StepPlan& plan);
-// The loss of a batch without training. Outputs: numerator and denominator by example, what the
-// loss sees.
+// Computes the loss of a batch without training. Outputs: numerator and denominator per example,
+// the value that the loss is applied to.
 absl::StatusOr<StepGraph> BuildEvaluation(const onnx::OnnxModel& model,
                                           std::vector<Parameter>* parameters, const StepPlan& plan,
                                           const BatchShapes& shapes);
 
-// Of parameters, inputs and all values of the graph on the way to the loss, in this order: how many
-// of their elements are no finite numbers. Outputs: int32 scalars, whose tensors `names` tells.
+// Counts the non-finite elements of parameters, inputs and all graph values that the loss depends
+// on, in this order. Outputs are int32 scalars; `names` has the tensor of each.
 absl::StatusOr<StepGraph> BuildSearch(const onnx::OnnxModel& model,
                                       std::vector<Parameter>* parameters, const StepPlan& plan,
                                       const BatchShapes& shapes, std::vector<std::string>* names);
 
-// The names of an initialiser's states.
+// The name of a state of an initialiser.
 std::string StateName(absl::string_view kind, absl::string_view parameter);
 
 }  // namespace tartan::train

@@ -59,7 +59,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     programs->plan.precision = options.precision;
     if (options.precision == Precision::kFloat16) programs->plan.loss_scale = options.loss_scale;
     programs->model = std::move(model);
-    // Frozen parameters are constants, yet products of integers would have no derivatives.
+    // Frozen parameters are constants, and kInt8 would quantise matmuls by them, which have no
+    // derivatives.
     if (device->precision() == tartan::Precision::kInt8) {
       device = device->WithPrecision(tartan::Precision::kFloat32);
     }

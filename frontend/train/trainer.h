@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains a model: forward, loss, gradients and updates of all parameters are one program on the
-// device, compiled once for the sizes of a batch; parameters stay there from step to step.
+// Trains a model: forward pass, loss, gradients and updates of all parameters are one program on
+// the device, compiled once per batch shape. Parameters stay on the device between steps.
 //
 //   onnx::LoadOptions load;
 //   load.parameters_as_inputs = true;
@@ -33,87 +33,87 @@ namespace tartan::train {
 
 struct TrainerPrograms;  // trainer_programs.h
 
-// Since it was read last.
+// Progress since the last read.
 struct Progress {
   int64_t steps = 0;
-  double loss = 0;                 // mean over the examples, by how much they count
-  std::optional<double> accuracy;  // share of the rows whose greatest score is at their class
-  // Where the loss is scaled: its factor now, and how many updates were left out, over all, as
-  // gradients were no finite numbers.
+  double loss = 0;                 // weighted mean over the examples
+  std::optional<double> accuracy;  // share of rows whose class has the maximum score
+  // Set if the loss is scaled: the current scale, and the total number of updates skipped because
+  // of non-finite gradients.
   std::optional<double> loss_scale;
   int64_t left_out = 0;
 };
 
 struct Evaluation {
-  double numerator = 0;  // of the loss: sums of several batches may be added
+  double numerator = 0;  // of the loss: batches can be added
   double denominator = 0;
-  HostTensor output;  // what the loss saw, float32
+  HostTensor output;  // the value that the loss was applied to, float32
 };
 
-// Everything that decides how training goes on, but for the data.
+// The complete training state, except the data.
 struct TrainerState {
-  int64_t step = 0;                           // updates that were made
+  int64_t step = 0;                           // number of updates made
   std::map<std::string, HostTensor> tensors;  // "parameter/w", "square/w" …
 };
 
 // Used by one thread at a time.
 class Trainer {
  public:
-  // `model` was loaded with parameters_as_inputs. InvalidArgument for options out of their ranges,
-  // names that the model does not have, and where nothing is left to train.
+  // `model` was loaded with parameters_as_inputs. InvalidArgument for options out of range, unknown
+  // names, and if nothing is left to train.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<const api::Device> device,
       TrainerOptions options);
   ~Trainer();
 
   const std::vector<Parameter>& parameters() const;
-  const std::string& loss_output() const;  // the value that the loss sees
+  const std::string& loss_output() const;  // the value that the loss is applied to
 
-  // How many classes the loss tells apart on such a batch; nothing for other losses. Compiles as
-  // Step does.
+  // The number of classes of the loss for such a batch; nullopt for other losses. Compiles like
+  // Step.
   absl::StatusOr<std::optional<int64_t>> CountClasses(const api::NamedTensors& inputs,
                                                       const HostTensor& target);
 
-  // Compiles the step for batches of these sizes where it is not yet, once those that were started
-  // have ended. Returns the milliseconds that it took, without that wait; 0 where it is there.
+  // Compiles the step for these batch shapes if necessary, after the started steps have ended.
+  // Returns the compile time in ms, without the wait; 0 if it was compiled already.
   absl::StatusOr<double> Prepare(const api::NamedTensors& inputs, const HostTensor& target);
-  // Starts a step on one batch: the model's inputs by name, the target (undefined shape where the
-  // loss needs none). The first of each sizes compiles. Where a loss is no finite number, nothing
-  // is changed from that step on, and Read says so.
+  // Starts a step on one batch: the model's inputs by name, and the target (undefined if the loss
+  // needs none). The first step of a batch shape compiles. If a loss is not finite, nothing changes
+  // from that step on, and Read reports it.
   absl::Status Step(const api::NamedTensors& inputs, const HostTensor& target, double rate);
-  // Updates, and batches, that were started, over all.
+  // Total number of updates, and of batches, that were started.
   int64_t step() const;
   int64_t batches() const;
 
-  // Waits for the steps that were started. OutOfRange, naming the first of them, where the loss of
-  // a step was no finite number: parameters are as they were before it. OutOfRange, too, where
-  // gradients stay so whatever a loss is scaled by (precision.h).
+  // Waits for the started steps. OutOfRange, naming the first such step, if a loss was not finite:
+  // parameters are as before that step. OutOfRange also if gradients stay non-finite at every loss
+  // scale (precision.h).
   absl::StatusOr<Progress> Read();
 
-  // Which step Read found (counted from 1, in batches); 0: none.
+  // The step that Read reported (in batches, from 1); 0: none.
   int64_t failed_step() const;
-  // Of the batch of that step: the first tensor, by the order of computation, that has an element
-  // which is no finite number, in words: "the input 'x'", "'h3', which exp (Exp) makes,".
-  // NotFound where all are finite.
+  // Finds, for the batch of that step, the first tensor in computation order with a non-finite
+  // element. Returns a description: "the input 'x'", "'h3', which exp (Exp) makes,". NotFound if
+  // all are finite.
   absl::StatusOr<std::string> FindNonFinite(const api::NamedTensors& inputs,
                                             const HostTensor& target);
 
-  // Of one batch, with dropout off and running statistics.
+  // Evaluates one batch, with dropout off and running statistics.
   absl::StatusOr<Evaluation> Evaluate(const api::NamedTensors& inputs, const HostTensor& target);
 
-  // The values of parameters and running statistics that training changes, by initialiser.
+  // The current values of trained parameters and running statistics, by initialiser.
   absl::StatusOr<std::map<std::string, HostTensor>> Values();
   absl::StatusOr<TrainerState> Save();
   // InvalidArgument, naming the tensor, for a state of another model or other options.
   absl::Status Restore(const TrainerState& state);
 
   using Memory = TrainingMemory;
-  // What training has on the device. Programs that run in turns share one scratch.
+  // Device memory of training. Programs that run alternately share scratch memory.
   Memory memory() const;
   double compile_ms() const;
-  int64_t kernels() const;  // launched in a step
-  // Kernels of a step with their median times, where steps are profiled; of accumulated gradients
-  // without their application.
+  int64_t kernels() const;  // launches per step
+  // Kernels of a step with their median times, if steps are profiled; for accumulated gradients
+  // without the program that applies them.
   std::vector<api::KernelProfile> Profile() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trainer is told.
+// Options of a trainer.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,30 @@ namespace tartan::train {
 
 struct TrainerOptions {
   Loss loss;
-  // The value of the graph that the loss sees; empty: the model's first output. Where the loss
-  // takes scores and a Softmax (or Sigmoid) makes them, it sees what that is made of.
+  // The graph value that the loss is applied to; empty: the model's first output. If the loss takes
+  // scores and a Softmax (or Sigmoid) computes the value, the loss is applied to the input of the
+  // Softmax.
   std::string output;
   Optimizer optimizer;
-  double clip_norm = 0;    // of all gradients together; 0: none
-  double clip_value = 0;   // of each element; 0: none
-  int64_t accumulate = 1;  // steps whose gradients are averaged for one update
-  // How values of a step lie in memory; the loss is scaled with kFloat16.
+  double clip_norm = 0;    // limit of the norm of all gradients; 0: none
+  double clip_value = 0;   // limit of each element; 0: none
+  int64_t accumulate = 1;  // number of steps whose gradients are averaged for one update
+  // Storage type of values in a step; the loss is scaled with kFloat16.
   Precision precision = Precision::kFloat32;
   LossScale loss_scale;
   ParameterRules rules;
   onnx::TrainingMode mode;
-  Augmentations augment;  // of the inputs that are pictures; not of targets
-  // Gradients pass straight through numbers that are quantised within their range, as if they were
-  // not rounded: models that QuantizeLinear and its kin make of floats can be trained.
+  Augmentations augment;  // applied to inputs that are pictures, not to targets
+  // Straight-through estimator: gradients pass unchanged through quantisation within its range.
+  // Models with QuantizeLinear and similar operators on floats can be trained.
   bool straight_through = false;
-  bool initialize = false;  // parameters and running statistics begin anew (initialize.h)
-  uint64_t seed = 0;        // of dropout and first values
-  // Bytes on the device of all that training has there; 0: any. Steps make values again that they
-  // would have to keep otherwise. Where that is not enough nothing is trained: ResourceExhausted,
-  // with the least that would be.
+  bool initialize = false;  // reset parameters and running statistics (initialize.h)
+  uint64_t seed = 0;        // for dropout and initial values
+  // Limit in bytes of all device memory of training; 0: none. Steps recompute values instead of
+  // keeping them. If that does not suffice, training fails with ResourceExhausted, which has the
+  // minimum budget.
   int64_t memory_budget = 0;
-  bool profile = false;  // steps are timed kernel by kernel, one at a time
+  bool profile = false;  // time steps kernel by kernel, one step at a time
 };
 
 }  // namespace tartan::train

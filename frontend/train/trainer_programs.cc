@@ -22,10 +22,11 @@ std::string KeyOf(const BatchShapes& shapes) {
 
 namespace {
 
-// How often a program is compiled again, for a smaller share of the budget.
+// Maximum number of compilations of a program with a smaller share of the budget.
 constexpr int kMostAttempts = 3;
 
-// Programs divide it in different ways, which some drivers do not bear.
+// Programs divide the shared scratch differently, so their sub-buffers overlap, which some drivers
+// do not support.
 bool MayShareScratch(const api::Device& device) {
   return device.hal()->info().sub_buffers_may_overlap;
 }
@@ -114,7 +115,7 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
 }
 
 absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, Program* made) {
-  // The program's own share of the budget: without what only others have.
+  // The program's own share of the budget: without memory that only others use.
   int64_t share = options.memory_budget;
   if (share > 0) {
     const TrainingMemory others = Memory();
@@ -131,7 +132,7 @@ absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, P
     compile_ms += statistics.compile_ms + statistics.setup_ms;
     const TrainingMemory memory = Memory(made);
     if (share == 0 || memory.total() <= options.memory_budget) return absl::OkStatus();
-    // Where pieces leave gaps between them, less must be there at a time.
+    // Gaps between buffers waste memory, so the peak must be smaller.
     const int64_t peak = made->program->memory().peak;
     const int64_t over = memory.total() - options.memory_budget;
     if (peak <= share && peak > over && attempt < kMostAttempts) {
@@ -177,7 +178,7 @@ TrainingMemory TrainerPrograms::Memory(const Program* more) const {
   for (const Program* program : all) {
     const api::ProgramMemory used = program->program->memory(program->turn);
     memory.constants += used.constants;
-    // Of steps, that have gradients, and of what is made just now.
+    // Considers steps, which have gradients, and the program being made.
     const bool is_step = std::any_of(steps.begin(), steps.end(),
                                      [&](const auto& step) { return &step.second == program; });
     if ((!is_step && program != more) || used.scratch <= most) continue;

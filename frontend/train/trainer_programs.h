@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trainer has on the device: its programs by the sizes of batches, and what they are bound
-// to. Internal to trainer.cc.
+// The programs of a trainer on the device, by batch shape, and the tensors they are bound to.
+// Internal to trainer.cc.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,21 @@
 
 namespace tartan::train {
 
-// Before the names of parameters in those of states.
+// Prefix of the names of states that are parameters.
 inline constexpr char kParameterState[] = "parameter/";
 
-// The value as another type, of the same elements.
+// The value converted to another type with the same shape.
 HostTensor Converted(const HostTensor& value, const TensorShape& shape);
-// Batches of the same sizes have the same key.
+// A key that is equal for equal batch shapes.
 std::string KeyOf(const BatchShapes& shapes);
 
 struct TrainerPrograms {
-  // A program, and how it is fed.
+  // A program and its inputs.
   struct Program {
     std::unique_ptr<api::DeviceProgram> program;
-    std::vector<api::DeviceTensor> states;  // that it is bound to
-    std::optional<size_t> turn;             // the one that the loss alone decides
+    std::vector<api::DeviceTensor> states;  // bound states
+    // index of a state that depends on the loss only (for DeviceProgram::memory)
+    std::optional<size_t> turn;
     int seeds = 0;
     std::optional<int64_t> classes;
   };
@@ -43,14 +44,14 @@ struct TrainerPrograms {
   TrainerOptions options;
   StepPlan plan;
   std::vector<Parameter> parameters;
-  std::map<std::string, api::DeviceTensor> tensors;  // by the name of a state
-  api::SharedScratch scratch;                        // of all programs
-  std::map<std::string, Program> steps;              // by the sizes of a batch
+  std::map<std::string, api::DeviceTensor> tensors;  // by state name
+  api::SharedScratch scratch;                        // shared by all programs
+  std::map<std::string, Program> steps;              // by batch shape
   std::map<std::string, Program> evaluations;
   Program apply;
-  int64_t batches = 0;  // started
-  int64_t updates = 0;  // started
-  int64_t unread = 0;   // batches since sums were read
+  int64_t batches = 0;  // number started
+  int64_t updates = 0;  // number started
+  int64_t unread = 0;   // batches since the sums were last read
   int64_t failed_step = 0;
   double compile_ms = 0;
   StepProfile profile;
@@ -61,18 +62,20 @@ struct TrainerPrograms {
                                           const api::NamedTensors& inputs,
                                           const HostTensor& target);
   absl::StatusOr<Program> Make(StepGraph graph, absl::string_view name);
-  // Compiles a program whose states are known, so that all programs keep to the budget.
+  // Compiles a program whose states are known, such that all programs together stay within the
+  // budget.
   absl::Status Compile(StepGraph graph, absl::string_view name, Program* made);
-  // To its states and the scratch of all: where that is too small, they share one that is not.
+  // Binds a program to its states and the shared scratch. If that is too small, all programs are
+  // bound to a larger one.
   absl::Status Bind(Program* made);
-  // Those that are compiled: steps, evaluations, the update.
+  // All compiled programs: steps, evaluations, the update.
   std::vector<const Program*> All() const;
-  // Bytes for what is there during runs alone: what all programs share, or what each has; with one
-  // that is not among them yet.
+  // Bytes of scratch, shared by all programs or in total; `more` is a program that is not in the
+  // maps yet.
   int64_t ScratchBytes(const Program* more = nullptr) const;
-  // What is on the device, with a program that is not among them yet.
+  // Device memory in use; `more` is a program that is not in the maps yet.
   TrainingMemory Memory(const Program* more = nullptr) const;
-  // The step for batches of these sizes, compiled if it is new.
+  // The step for this batch shape, compiled if it is new.
   absl::StatusOr<const Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
   // Starts the program of a step.
   absl::Status Start(api::DeviceProgram& step, const std::vector<HostTensor>& values);

@@ -71,7 +71,7 @@ class Nodes {
     return found;
   }
 
-  // Returns `named` and those of their predecessors that no kernel is named after: the kernel
+  // Returns `named` and all predecessors that no kernel is named after: the kernel
   // computes them, too.
   std::set<size_t> Computed(const std::set<size_t>& named, const std::set<size_t>& of_any) const {
     std::set<size_t> computed = named;

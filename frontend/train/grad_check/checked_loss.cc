@@ -17,7 +17,9 @@ using api::DeviceProgram;
 using api::DeviceTensor;
 using api::Tensor;
 
-// Rounding is measured by parameters that move by a few of their last bits.
+// Rounding is measured by moving parameters in their last bits.
+// - kLastBits: relative movement.
+// - kRoundings: number of measurements.
 constexpr double kLastBits = 1e-15;
 constexpr int kRoundings = 5;
 
@@ -116,7 +118,8 @@ absl::Status CheckedLoss::SetStart(absl::Span<const HostTensor> outputs) {
   return absl::OkStatus();
 }
 
-// Differences of outputs, not of their sum: its rounding is that of what changes.
+// Sums the differences of outputs, not the outputs: the rounding error is then proportional to the
+// change.
 absl::Status CheckedLoss::LoadDifference(const std::shared_ptr<api::Device>& device) {
   std::vector<Tensor> sums;
   std::vector<Tensor> states = parameters_;
@@ -156,7 +159,7 @@ absl::Status CheckedLoss::MeasureRounding(SeededNumbers* numbers) {
     moved.push_back(std::abs(sum - start_));
   }
   for (size_t p = 0; p < parameters_.size(); ++p) TARTAN_RETURN_IF_ERROR(Restore(p));
-  // The one in the middle: a value that lies on a corner, or where a rounding steps, says nothing.
+  // Uses the median: a value at a kink or a rounding step is an outlier.
   std::sort(moved.begin(), moved.end());
   rounding_ = std::max(4 * moved[kRoundings / 2], 1e-16 * size_);
   return absl::OkStatus();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss on a device, its gradients by parameters, and how it moves when they do: what a check of
-// gradients measures.
+// A loss function for gradient checks: its gradients by parameters, and its change when parameters
+// move.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ struct GivenTensor {
   HostTensor value;
 };
 
-// Numbers of a seed, the same everywhere.
+// Seeded random numbers, the same on every platform.
 class SeededNumbers {
  public:
   explicit SeededNumbers(uint64_t seed) : bits_(seed) {}
   double Uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
-  // Away from 0, of either sign.
+  // Magnitude 0.5 to 1.5, random sign.
   double Signed() { return (Uniform() < 0.5 ? -1 : 1) * (0.5 + Uniform()); }
   int64_t Below(int64_t count) {
     return static_cast<int64_t>(bits_() % static_cast<uint64_t>(count));
@@ -39,36 +39,37 @@ class SeededNumbers {
   std::mt19937_64 bits_;
 };
 
-// The elements of a parameter that move together, and how far for a step of 1.
+// A direction in a parameter's space: elements that move, and their movement for a step of 1.
 using Direction = std::vector<std::pair<int64_t, double>>;
 
-// The sum of all elements of outputs, each times a random number. All in float64.
+// The loss is the sum of all elements of the outputs, each times a random number. All is computed
+// in float64.
 class CheckedLoss {
  public:
-  // `device` computes in float64. Errors are those of CheckGradients.
+  // `device` computes in float64. Errors as from CheckGradients.
   static absl::StatusOr<std::unique_ptr<CheckedLoss>> Create(
       const std::shared_ptr<api::Device>& device, absl::Span<const api::Tensor> outputs,
       absl::Span<const GivenTensor> parameters, absl::Span<const GivenTensor> inputs,
       SeededNumbers* numbers);
 
-  // Of each parameter, as given.
+  // Value and gradient of each parameter at the start.
   const std::vector<double>& value(size_t parameter) const { return values_[parameter]; }
   const std::vector<double>& gradient(size_t parameter) const { return gradients_[parameter]; }
-  // The gradients as another device computes them.
+  // The gradients computed by another device.
   absl::StatusOr<std::vector<std::vector<double>>> GradientsOn(
       const std::shared_ptr<const api::Device>& device) const;
 
-  // What the loss is more than at the given values when a parameter moves; it stays moved until
-  // Restore.
+  // Moves a parameter and returns the change of the loss from its start; the parameter stays moved
+  // until Restore.
   absl::StatusOr<double> Moved(size_t parameter, const Direction& direction, double step);
   absl::Status Restore(size_t parameter);
-  // How much of what Moved gives is rounding.
+  // The rounding error of Moved.
   double rounding() const { return rounding_; }
 
  private:
   CheckedLoss() = default;
   absl::Status AddOutputs(absl::Span<const api::Tensor> outputs, SeededNumbers* numbers);
-  // Lazy tensors of parameters and inputs.
+  // Evaluates lazy tensors of parameters and inputs.
   absl::StatusOr<std::vector<HostTensor>> ComputeOn(
       const std::shared_ptr<const api::Device>& device,
       const std::vector<api::Tensor>& results) const;
@@ -87,11 +88,11 @@ class CheckedLoss {
   std::vector<api::Tensor> derivatives_;  // by each parameter, lazy
   std::vector<std::vector<double>> values_;
   std::vector<std::vector<double>> gradients_;
-  std::vector<HostTensor> start_values_;   // of outputs
+  std::vector<HostTensor> start_values_;   // of the outputs
   std::vector<api::DeviceTensor> states_;  // the parameters, then the outputs at the start
   std::unique_ptr<api::DeviceProgram> difference_;
-  double start_ = 0;  // the difference there, which rounding alone makes
-  double size_ = 0;   // of the loss: root of the sum of its terms' squares
+  double start_ = 0;  // the difference at the start, which is rounding only
+  double size_ = 0;   // of the loss: root of the sum of its squared terms
   double rounding_ = 0;
 };
 

@@ -11,23 +11,24 @@ namespace {
 
 constexpr double kLeastStep = 1e-7;
 constexpr double kGreatestStep = 1e-3;
-// The first step's, and then: smaller ones against corners, greater ones against rounding.
+// Factors of the first step: smaller ones against kinks, larger ones against rounding.
 constexpr double kStepFactors[] = {1, 0.1, 0.01, 10, 100};
-// Quotients to either side that differ more are those of a corner or of a curve, and not accepted
-// before it is known of which.
+// Maximum relative difference of one-sided quotients. A larger difference means a kink or
+// curvature, and the quotient is not accepted before it is known which.
 constexpr double kStraight = 1e-3;
-// Quotients that tell so much better than by what a derivative is off contradict it.
+// A derivative is contradicted if its error is this many times the uncertainty of the quotients.
 constexpr double kCertainty = 10;
 
-// Difference quotients for a step and its half.
+// Difference quotients for a step and half of it.
 struct Quotients {
   double whole = 0;
   double half = 0;
-  double whole_gap = 0;  // of those to either side
+  double whole_gap = 0;  // difference of the one-sided quotients
   double half_gap = 0;
 
-  double limit() const { return (4 * half - whole) / 3; }  // both tend to it for a smooth function
-  // A smooth function's gap would be half as large at half the step.
+  // the common limit for a smooth function (Richardson extrapolation)
+  double limit() const { return (4 * half - whole) / 3; }
+  // A smooth function's gap halves with the step.
   bool has_corner() const { return half_gap > 0.75 * whole_gap; }
   double uncertainty() const { return std::max({whole_gap, half_gap, 4 * std::abs(whole - half)}); }
 };
@@ -70,7 +71,7 @@ class DerivativeChecker {
     return {status, found.difference, found.greatest > noise ? found.greatest : 0};
   }
 
-  // The least of which rounding leaves enough digits.
+  // The minimum step for which rounding leaves enough digits.
   double FirstStep() const {
     const double usual = std::max(std::abs(derivative_), options_.usual);
     const double wanted = kCertainty * options_.rounding / (options_.tolerance * usual);

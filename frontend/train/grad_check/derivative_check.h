@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A derivative beside difference quotients of a function that is known by its values alone, which
-// may have corners. Internal to this folder.
+// Checks a derivative against difference quotients of a function with known values, which may have
+// kinks. Internal to this folder.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace tartan::train {
 enum class GradCheckStatus : uint8_t {
   kOk,
   kDiffers,
-  kKink,  // wherever it was looked at, the outputs have no derivative
-  kNone,  // the outputs depend on it by no path on which every operation has a derivative
+  kKink,  // at every tested point, the outputs have no derivative
+  kNone,  // no path to the outputs has a derivative at every operation
 };
 // "ok", "differs", "kink", "none".
 absl::string_view Name(GradCheckStatus status);
@@ -23,20 +23,21 @@ absl::string_view Name(GradCheckStatus status);
 struct DerivativeCheck {
   GradCheckStatus status = GradCheckStatus::kKink;
   double difference = 0;
-  double greatest = 0;  // of the derivative, the quotient and `usual`; 0 where rounding is more
+  // maximum magnitude of derivative, quotient and `usual`; 0 if rounding dominates
+  double greatest = 0;
 };
 
 struct DerivativeCheckOptions {
   double tolerance = 1e-5;  // relative
-  double usual = 0;         // a size that derivatives have; errors far below it do not count
-  double rounding = 0;      // of a difference of two values
+  double usual = 0;         // usual magnitude of derivatives; errors far below it do not count
+  double rounding = 0;      // rounding error of a difference of two values
 };
 
-// Whether `derivative` is that of f at 0. `moved(x)` gives f(x) - f(0).
+// Checks that `derivative` is the derivative of f at 0. `moved(x)` returns f(x) - f(0).
 //
-// Steps are as small as rounding allows: a sum of many terms with corners is seen between them
-// then. How the quotients to either side differ tells what corners, and curvature, make of a
-// quotient; only a derivative that is further off, at two steps, differs.
+// Steps are as small as rounding allows, so that few kinks of a sum of many terms are within a
+// step. The difference of the one-sided quotients estimates the effect of kinks and curvature on a
+// quotient. The status is kDiffers only if the derivative is off by more than that, at two steps.
 absl::StatusOr<DerivativeCheck> CheckDerivative(
     const std::function<absl::StatusOr<double>(double)>& moved, double derivative,
     const DerivativeCheckOptions& options);

@@ -26,7 +26,7 @@ double RootMeanSquare(const std::vector<double>& values) {
   return values.empty() ? 0 : Norm(values) / std::sqrt(static_cast<double>(values.size()));
 }
 
-// Of a gradient, relative to what it is in float64.
+// The error of a gradient relative to float64.
 double RelativeError(const std::vector<double>& gradient, const std::vector<double>& exact) {
   std::vector<double> difference;
   for (size_t i = 0; i < exact.size(); ++i) difference.push_back(gradient[i] - exact[i]);
@@ -66,7 +66,7 @@ class Checker {
   }
 
  private:
-  // Whether there is a derivative in that direction.
+  // Checks one direction; returns false if there is no derivative.
   absl::StatusOr<bool> Add(size_t p, const Direction& direction, ParameterCheck* check) {
     const std::vector<double>& gradient = loss_.gradient(p);
     double analytic = 0;
@@ -102,7 +102,7 @@ class Checker {
   SeededNumbers& numbers_;
 };
 
-// A row for each parameter: those without a derivative are told.
+// Makes a row for each parameter and reports those without a derivative.
 absl::StatusOr<GradCheckResult> FindEnds(absl::Span<const api::Tensor> outputs,
                                          absl::Span<const GivenTensor> parameters) {
   std::vector<api::Tensor> floats;
@@ -126,8 +126,7 @@ absl::StatusOr<GradCheckResult> FindEnds(absl::Span<const api::Tensor> outputs,
 
 using api::Tensor;
 
-// A model's graph for inputs and parameters that are given. Those whose values decide shapes are
-// constants.
+// A model's graph for given inputs and parameters. Those whose values decide shapes are constants.
 class ModelGraph {
  public:
   ModelGraph(const onnx::OnnxModel& model, const std::map<std::string, api::HostValue>& values)

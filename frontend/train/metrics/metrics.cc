@@ -20,7 +20,7 @@ double Share(int64_t part, int64_t all) {
   return all == 0 ? kNothing : static_cast<double>(part) / static_cast<double>(all);
 }
 
-// A metric of decisions. A NaN among the scores that count leaves it without a value.
+// A metric of decisions. It is undefined (NaN) if a score that counts is NaN.
 class Decided : public Metric {
  public:
   Decided(std::string name, DecisionRule rule) : name_(std::move(name)), rule_(rule) {}
@@ -42,7 +42,7 @@ class Decided : public Metric {
   const std::string& name() const { return name_; }
 
  private:
-  // Checks that the metric is able to read such a batch.
+  // Checks that the metric supports such a batch.
   virtual absl::Status Begin(const Predictions& batch, const HostTensor& output,
                              const HostTensor& target) = 0;
   virtual void AddRow(const Predictions& batch, int64_t row) = 0;
@@ -53,7 +53,8 @@ class Decided : public Metric {
   bool has_nan_ = false;
 };
 
-// The share of rows whose class is among the `most` maximal scores, or whose labels are all right.
+// The share of rows whose class is among the `most` maximum scores, or whose labels are all
+// correct.
 class Accuracy final : public Decided {
  public:
   Accuracy(std::string name, DecisionRule rule, int64_t most)
@@ -93,7 +94,7 @@ class Accuracy final : public Decided {
   int64_t all_ = 0;
 };
 
-// The share of labels that are right.
+// The share of correct labels.
 class LabelAccuracy final : public Decided {
  public:
   explicit LabelAccuracy(DecisionRule rule) : Decided("label_accuracy", rule) {}
@@ -118,9 +119,9 @@ class LabelAccuracy final : public Decided {
 
 enum class Average : uint8_t { kDefault, kMacro, kMicro };
 
-// 2 right / (actual + predicted), of each class or label, or of all together. A class or label that
-// neither occurs nor is predicted has the value 0. The macro average leaves such classes out, but
-// not labels: the output's shape says how many there are.
+// 2 correct / (actual + predicted), for each class or label, or for all together. It is 0 for a
+// class or label that neither occurs nor is predicted. The macro average excludes such classes but
+// includes such labels, because the output's shape defines their number.
 class F1 final : public Decided {
  public:
   F1(std::string name, DecisionRule rule, Average average)
@@ -186,8 +187,8 @@ class F1 final : public Decided {
   std::vector<Count> counts_;
 };
 
-// Scores, and whether their examples are of class 1. The probability that one of class 1 has a
-// greater score than one of class 0; equal scores count a half.
+// `examples` are scores, and whether the example is of class 1. Returns the probability that an
+// example of class 1 has a higher score than one of class 0; equal scores count one half.
 double AreaUnderCurve(std::vector<std::pair<double, bool>> examples) {
   std::sort(examples.begin(), examples.end());
   double below = 0;
@@ -207,13 +208,14 @@ double AreaUnderCurve(std::vector<std::pair<double, bool>> examples) {
   return positives * below == 0 ? kNothing : won / (positives * below);
 }
 
-// The mean over the labels; with two classes the area of class 1.
+// The mean over the labels; for two classes, the area of class 1.
 class Auc final : public Metric {
  public:
   explicit Auc(DecisionRule rule) : rule_(rule) {}
 
   absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
-    // An area needs no threshold, but one makes labels of an output and a target of equal sizes.
+    // The area needs no threshold, but a threshold selects labels if output and target have equal
+    // shapes.
     DecisionRule rule = rule_;
     rule.threshold.reset();
     if (output.shape().dims == target.shape().dims) rule.threshold = 0.5;
@@ -228,7 +230,7 @@ class Auc final : public Metric {
       if (!batch.has_labels()) {
         const double zero = batch.Score(row, 0);
         const double one = batch.Score(row, 1);
-        // The difference of two infinite scores would be NaN.
+        // Avoids NaN as the difference of two infinite scores.
         labels_[0].emplace_back(one == zero ? 0 : one - zero, *batch.Class(row) == 1);
         continue;
       }
@@ -271,7 +273,7 @@ class Mae final : public Metric {
   int64_t all_ = 0;
 };
 
-// 1 - the squares of the errors over those of the differences from the mean.
+// 1 - (sum of squared errors) / (sum of squared deviations from the mean).
 class R2 final : public Metric {
  public:
   absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
@@ -282,7 +284,7 @@ class R2 final : public Metric {
       const double t = target.GetDouble(i);
       const double error = output.GetDouble(i) - t;
       errors_ += error * error;
-      // Welford's way: sums of squares would lose the difference.
+      // Welford's algorithm: a plain sum of squares would cancel.
       ++all_;
       const double delta = t - mean_;
       mean_ += delta / static_cast<double>(all_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How good predictions are, over all batches of a validation. Computed on the host in float64.
+// Metrics of prediction quality over all batches of a validation. Computed on the host in float64.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,30 @@
 
 namespace tartan::train {
 
-// A metric has a name. With labels and classes as predictions.h says:
-//   accuracy        share of rows whose class has the maximal score, or whose labels are all right
-//   label_accuracy  share of labels that are right
-//   top5            share of rows whose class is among the five maximal scores; any number
-//   f1              of the one label; else f1_macro
-//   f1_macro        mean over the classes that occur or are predicted, or over the labels. One
-//   label
-//                   counts as the classes 0 and 1. A label that neither occurs nor is predicted is
-//                   0
-//   f1_micro        of all classes or labels together
-//   auc             of two classes or one label; of several labels the mean
-//   mae, r2         of all elements
-// Definitions are scikit-learn's.
+// The metrics by name, with scikit-learn's definitions. predictions.h defines labels and classes.
+//
+//   accuracy        share of rows whose class has the maximum score, or whose labels are all
+//   correct label_accuracy  share of correct labels top5            share of rows whose class is
+//   among the five maximum scores; any number works f1              F1 of the label if there is
+//   only one; otherwise f1_macro f1_macro        mean over the labels, or over the classes that
+//   occur or are predicted. A single
+//                   label counts as the classes 0 and 1. A label that neither occurs nor is
+//                   predicted counts as 0
+//   f1_micro        over all classes or labels together
+//   auc             for two classes or one label; mean over several labels
+//   mae, r2         over all elements
 class Metric {
  public:
   virtual ~Metric() = default;
-  // The first `count` rows of a batch: float32 outputs, and targets as the loss takes them.
-  // InvalidArgument where the metric has no meaning for such tensors.
+  // Adds the first `count` rows of a batch: float32 outputs, and targets in the form of the loss.
+  // InvalidArgument if the metric is undefined for such tensors.
   virtual absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) = 0;
-  // NaN where nothing was added, an output is NaN, or the metric is not defined: an AUC without
-  // examples of both classes, an r2 of targets that are all equal.
+  // Returns NaN if no row was added, an output is NaN, or the metric is undefined: an AUC with
+  // examples of only one class, an R2 of equal targets.
   virtual double Value() const = 0;
 };
 
-// InvalidArgument listing the names, or for a threshold that is none.
+// InvalidArgument for an unknown name, listing the names, or an invalid threshold.
 absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(absl::string_view name,
                                                    const DecisionRule& rule);
 

@@ -110,7 +110,7 @@ bool Predictions::HasNan(int64_t row) const {
 
 std::optional<int64_t> Predictions::Class(int64_t row) const {
   if (!has_class_numbers_) return Maximum(target_, row);
-  // Doubles are compared: a float may be beyond all integers.
+  // Compares doubles, because a float may exceed all integers.
   const double number = target_.GetDouble(row);
   if (!(number >= 0 && number < static_cast<double>(columns_))) return std::nullopt;
   const auto found = static_cast<int64_t>(number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch as the metrics of classification read it: rows of scores, and the truth of each row.
-// The loss decides how: either each row has one class, or each of its labels is set or not.
-// Internal to this folder.
+// Interprets a batch for classification metrics: rows of scores with their true classes or labels.
+// The loss decides whether each row has one class, or a set of binary labels. Internal to this
+// folder.
 #pragma once
 
 #include <cstdint>
@@ -14,45 +14,47 @@
 
 namespace tartan::train {
 
-// The rule by which scores become decisions.
+// The rule that turns scores into decisions.
 struct DecisionRule {
   LossKind loss = LossKind::kSoftmaxCrossEntropy;
-  std::optional<int64_t> ignore_index;  // rows of this class do not count
-  // A label is set where its score is above the threshold. It is a probability with
-  // binary_cross_entropy (0.5 where none is given), and a value of the output with other losses.
+  std::optional<int64_t> ignore_index;  // rows of this class are ignored
+  // A label is set if its score exceeds the threshold. The threshold is a probability with
+  // binary_cross_entropy (default 0.5), and an output value with other losses.
   std::optional<double> threshold;
 };
 
 class Predictions {
  public:
-  // The first `count` examples of a batch.
+  // Reads the first `count` examples of a batch.
   //
-  // Labels are read with binary_cross_entropy, with a threshold, and where an example has one score
-  // and the target has the output's sizes. [N, L] is N rows of L labels. Any other shape, as [N],
-  // [N, 1] and the masks [N, 1, H, W], is one row of one label for each element.
-  // Else the last dimension has the scores of classes: a target of one dimension less has a class
-  // for each row, a target of equal sizes a probability for each class.
+  // Labels: used with binary_cross_entropy, with a threshold, and if an example has one score and
+  // the target has the output's shape. [N, L] is N rows of L labels. In any other shape, such as
+  // [N], [N, 1] and masks [N, 1, H, W], each element is a row with one label.
   //
-  // InvalidArgument names `metric` and both shapes: where they do not fit, one score is given for
-  // classes, a label has no threshold, a class is no whole number, or a label is NaN.
+  // Classes: used otherwise; the last dimension has the scores of classes. A target with one
+  // dimension less has a class per row, a target of the same shape a probability per class.
+  //
+  // InvalidArgument names `metric` and both shapes in these cases: the shapes do not fit, there is
+  // only one score for classes, labels have no threshold, a class is not an integer, a label is
+  // NaN.
   static absl::StatusOr<Predictions> Make(absl::string_view metric, const DecisionRule& rule,
                                           const HostTensor& output, const HostTensor& target,
                                           int64_t count);
 
   bool has_labels() const { return has_labels_; }
   int64_t rows() const { return rows_; }
-  int64_t columns() const { return columns_; }  // classes, or labels of a row
+  int64_t columns() const { return columns_; }  // classes, or labels per row
   double Score(int64_t row, int64_t column) const {
     return output_.GetDouble(row * columns_ + column);
   }
-  bool HasNan(int64_t row) const;  // among the scores of the row
+  bool HasNan(int64_t row) const;  // True if a score of the row is NaN.
 
-  // The row's class; nothing where the row does not count. The predicted class has the maximal
-  // score; of equal scores the first. There must be classes.
+  // The row's class; nullopt if the row is ignored. The predicted class has the maximum score; ties
+  // by index. Requires classes.
   std::optional<int64_t> Class(int64_t row) const;
   int64_t PredictedClass(int64_t row) const { return Maximum(output_, row); }
 
-  // There must be labels.
+  // Requires labels.
   bool Label(int64_t row, int64_t column) const {
     return target_.GetDouble(row * columns_ + column) > 0.5;
   }
@@ -71,7 +73,7 @@ class Predictions {
   bool has_labels_ = false;
   bool has_class_numbers_ = false;
   std::optional<int64_t> ignore_index_;
-  double limit_ = 0;  // of the scores of labels
+  double limit_ = 0;  // threshold of label scores
   int64_t rows_ = 0;
   int64_t columns_ = 0;
 };
@@ -80,11 +82,11 @@ class Predictions {
 absl::Status HasNoMeaning(absl::string_view metric, const HostTensor& output,
                           const HostTensor& target, absl::string_view why);
 
-// InvalidArgument where one of them has fewer than `count` examples.
+// InvalidArgument if one of them has fewer than `count` examples.
 absl::Status HaveExamples(absl::string_view metric, const HostTensor& output,
                           const HostTensor& target, int64_t count);
 
-// Elements of one example, which is an index of the first dimension.
+// Elements per example; examples are along the first dimension.
 int64_t ElementsPerExample(const HostTensor& tensor);
 
 }  // namespace tartan::train

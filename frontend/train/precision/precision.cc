@@ -12,7 +12,7 @@
 namespace tartan::train {
 namespace {
 
-// The scale stays finite when it doubles.
+// Maximum scale: it must stay finite when it doubles.
 constexpr double kGreatestScale = 0x1p126;
 
 // A vector whose elements are these scalars of the function.
@@ -175,7 +175,7 @@ absl::StatusOr<api::Tensor> NextScale(const LossScale& scale, const Optimizer& o
 
 absl::StatusOr<api::Tensor> CorrectedNumbers(const api::Tensor& numbers,
                                              const api::Tensor& next_state) {
-  // Their order is that of StepNumbers: rate, two corrections, the factor of gradients.
+  // In the order of StepNumbers: rate, two corrections, the gradient factor.
   return api::Apply(absl::StrCat("function (H, S) -> (N) { A[] = +(S[", int64_t{kAverage1},
                                  "]); B[] = +(S[", int64_t{kAverage2},
                                  "]); C = as_float(1, 32) / A; D = as_float(1, 32) / B; "

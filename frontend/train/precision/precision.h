@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training in 16 bits: how values lie in memory, and the factor that keeps small gradients from
-// becoming 0 in float16.
+// Mixed-precision training: storage types, and loss scaling, which keeps small float16 gradients
+// from becoming 0.
 #pragma once
 
 #include <cstdint>
@@ -14,62 +14,65 @@
 
 namespace tartan::train {
 
-// Of activations, of what is kept for gradients, of gradients on their way, and of the copies of
-// parameters that products read. Parameters themselves and averages are float32 in each.
+// The storage type of activations, saved forward values, gradients, and the copies of parameters
+// that matmuls read. Parameters themselves and averages are always float32.
 enum class Precision : uint8_t { kFloat32, kBFloat16, kFloat16 };
 absl::string_view Name(Precision precision);
-// "bfloat16"; InvalidArgument lists the names.
+// Parses "bfloat16"; InvalidArgument lists the names.
 absl::StatusOr<Precision> PrecisionNamed(absl::string_view name);
-// kFloat32, kBFloat16 or kFloat16.
+// The data type: kFloat32, kBFloat16 or kFloat16.
 DataType TypeOf(Precision precision);
 
-// The loss is multiplied by it before gradients are taken, and they are divided by it in float32.
-// Where one is no finite number then, the update is left out.
+// Loss scaling: the loss is multiplied by the scale before gradients are taken, and the gradients
+// are divided by it in float32. An update with non-finite gradients is skipped.
 struct LossScale {
   double fixed = 0;             // 0: dynamic
-  double first = 65536;         // dynamic: of the first step
-  int64_t growth_steps = 2000;  // dynamic: it doubles after so many updates in a row
+  double first = 65536;         // dynamic: scale of the first step
+  int64_t growth_steps = 2000;  // dynamic: consecutive updates before the scale doubles
 
-  // InvalidArgument naming the value that is out of its range.
+  // InvalidArgument naming a value that is out of its range.
   absl::Status Check() const;
 };
-// "dynamic" or a number.
+// Parses "dynamic" or a number.
 absl::StatusOr<LossScale> ParseLossScale(absl::string_view text);
 
-// The state of a scale, on the device: float32[kScaleCount], in this order.
+// Indices into the device state of a loss scale, float32[kScaleCount].
 enum ScaleState : int64_t {
   kScale,
-  kGood,      // updates in a row
-  kLeftOut,   // updates, over all
-  kInARow,    // left out
-  kAverage1,  // of ones, as the optimizer's averages begin from 0: what corrects them, where
-  kAverage2,  // updates that were left out do not count
+  kGood,     // consecutive updates made
+  kLeftOut,  // total of skipped updates
+  kInARow,   // consecutive updates skipped
+  // Averages of ones, updated like the optimiser's averages from 0. They are the divisors of the
+  // bias correction, in which skipped updates do not count.
+  kAverage1,
+  kAverage2,
   kScaleCount
 };
 inline constexpr char kScaleName[] = "train/loss_scale";
 std::vector<float> FirstScale(const LossScale& scale);
 
-// Below it gradients that are still no finite numbers are not the scale's fault; nor after so many
-// in a row with a fixed one.
+// Limits beyond which non-finite gradients mean that the run diverges; empirical.
+// - kLeastScale: with a lower dynamic scale, the scale is not the cause.
+// - kMostInARow: maximum number of consecutive skipped updates with a fixed scale.
 inline constexpr double kLeastScale = 1.0 / 8192;
 inline constexpr int64_t kMostInARow = 30;
-// OutOfRange, in words, where `state` says that the run diverges.
+// OutOfRange, with an explanation, if `state` shows that the run diverges.
 absl::Status CheckScale(const LossScale& scale, const std::vector<double>& state);
 
-// --- As lazy tensors; internal to this folder.
+// --- Lazy tensors; internal to this folder.
 
-// float32[], of a state of a scale.
+// The scale in a state, float32[].
 absl::StatusOr<api::Tensor> ScaleOf(const api::Tensor& state);
-// Each divided by the scale.
+// Divides each gradient by the scale.
 absl::Status UnscaleAll(const api::Tensor& state, std::vector<api::Tensor>* gradients);
-// Whether all elements of all gradients are finite numbers.
+// A bool scalar: all elements of all gradients are finite.
 absl::StatusOr<api::Tensor> AllFinite(const std::vector<api::Tensor>& gradients);
-// After an update, or one that is left out as `finite` is false. Where `healthy` is false, as it
-// was.
+// The state after an update, or after a skipped one if `finite` is false. Unchanged if `healthy` is
+// false.
 absl::StatusOr<api::Tensor> NextScale(const LossScale& scale, const Optimizer& optimizer,
                                       const api::Tensor& state, const api::Tensor& finite,
                                       const api::Tensor& healthy);
-// The numbers of optimizer.h with corrections by the updates that were made.
+// The step numbers of optimizer.h, with bias corrections for the number of updates made.
 absl::StatusOr<api::Tensor> CorrectedNumbers(const api::Tensor& numbers,
                                              const api::Tensor& next_state);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's graph as a step computes it in 16 bits. Internal to frontend/train.
+// Converts a model's graph to the precision of a training step. Internal to frontend/train.
 #pragma once
 
 #include <vector>
@@ -13,19 +13,20 @@
 
 namespace tartan::train {
 
-// Of a parameter as it lies on the device: float32, float64 of float64.
+// The shape of a parameter stored on the device: float64 for float64, otherwise float32.
 TensorShape Master(const TensorShape& shape);
 absl::StatusOr<api::Tensor> CastTo(const api::Tensor& x, DataType type);
 
-// What the graph reads of a parameter. Rows of tables are rounded once they are looked up.
+// The copy of a parameter that the graph reads. Embedding tables are not copied; looked-up rows are
+// rounded.
 absl::StatusOr<api::Tensor> CopyOf(const api::Tensor& master, const Parameter& parameter,
                                    Precision precision);
 
-// What bindings give to a graph.
+// The tensors that bindings pass to a graph.
 std::vector<api::Tensor> GivenTensors(const std::vector<api::InputBinding>& bindings);
 
-// All that the graph computes of `given`, outputs and running statistics together, as the precision
-// has it.
+// Rounds everything that the graph computes from `given`, outputs and running statistics together,
+// to the precision.
 absl::Status RoundGraph(Precision precision, absl::Span<const api::Tensor> given,
                         api::BoundGraph* graph);
 
