@@ -35,7 +35,7 @@ class Fetch {
     HostTensor constant;
     int placeholder = 0;
   };
-  std::vector<Source> sources_;  // per wanted tensor
+  std::vector<Source> sources_;  // one per wanted tensor
   bool in_float64_ = false;
   std::vector<int> inputs_;  // indices of the placeholders that the program reads
   CheckedProgram program_;   // not loaded if there is nothing to compute

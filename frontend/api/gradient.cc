@@ -75,8 +75,9 @@ class Backward {
  private:
   // State of a node, with one entry per result.
   struct State {
-    std::vector<bool> depends;      // on one of `wrt`, through float operations with derivatives
-    std::vector<Tensor> gradients;  // of the loss; undefined: 0
+    std::vector<bool>
+        depends;  // the result depends on one of `wrt` through float operations with derivatives
+    std::vector<Tensor> gradients;  // gradient of the loss; undefined: 0
     bool is_visited = false;
     NodeDerivatives derivatives;  // set for a node that stops some; empty: all exist
 
@@ -240,7 +241,7 @@ class PathFinder {
  private:
   using Marks = std::unordered_map<const TensorNode*, std::vector<bool>>;  // one per result
   struct Uses {
-    std::vector<bool> used;  // by an application or as an output
+    std::vector<bool> used;  // used by an application or as an output
     std::vector<bool> is_output;
   };
 
@@ -274,7 +275,7 @@ class PathFinder {
             Marks* with, GradientPath* path) {
     const absl::Span<const NodeResult> inputs = InputsOf(node);
     bool depends = false;
-    bool arrives = false;  // with a derivative
+    bool arrives = false;  // some input depends on the tensor with a derivative
     std::vector<bool> goes_on(node.shapes.size(), false);
     for (size_t i = 0; i < inputs.size(); ++i) {
       const auto marked = any->find(inputs[i].node.get());

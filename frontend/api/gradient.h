@@ -29,7 +29,7 @@ struct GradientOptions {
 // A tensor and the derivative of the loss by it: the loss is the sum of `tensor` times `seed`.
 struct SeededTensor {
   Tensor tensor;
-  Tensor seed;  // of the tensor's shape and type; undefined: 1, for a one-element tensor
+  Tensor seed;  // same shape and type as `tensor`; undefined: 1, for a one-element tensor
 };
 
 // Returns the derivative of the loss by each of `wrt`, of its shape and type. The results are lazy
@@ -50,8 +50,8 @@ absl::StatusOr<std::vector<Tensor>> Gradient(absl::Span<const SeededTensor> loss
 
 // The dependency of outputs on one tensor.
 struct GradientPath {
-  bool depends = false;  // on any path
-  bool exists = false;   // on a path where every operation has a derivative
+  bool depends = false;  // some path exists
+  bool exists = false;   // some path has a derivative at every operation
   // Names of the applications where differentiable paths end, in graph order: piecewise constant
   // operations and operations with a non-float result.
   std::vector<std::string> ends;
@@ -70,7 +70,7 @@ struct FunctionGradientOptions {
   Ties ties = Ties::kShare;
   std::vector<std::string> of;  // names of the outputs in the loss; empty: all float outputs
   // False: the loss is the sum of all elements of these outputs. True: the loss is the sum of
-  // outputs times seeds, and the resulting function takes one seed per output, of its shape, named
+  // outputs times seeds. The resulting function then takes one seed per output, of its shape, named
   // after it with "_seed".
   bool seeded = false;
 };

@@ -54,7 +54,7 @@ struct BoundGraph {
   // for new random numbers (uint32[2]; undefined if there are none).
   std::vector<std::pair<Tensor, Tensor>> updates;
   Tensor random_seed;
-  std::vector<Value> outputs;  // in the order of outputs()
+  std::vector<Value> outputs;  // same order as outputs()
 };
 
 class Model {

@@ -22,7 +22,7 @@ struct RepeatBody {
   std::vector<Tensor> invariants;
 
   Tensor condition;                 // bool scalar; undefined: true in all iterations
-  std::vector<Tensor> next_states;  // of the states' shapes
+  std::vector<Tensor> next_states;  // same shapes as `states`
   std::vector<Tensor> rows;         // stacked along a new first dimension
 
   // Maximum number of iterations. Running kMaxIterations iterations without the condition ending

@@ -84,7 +84,7 @@ struct Session::Impl {
   // Inputs bound by value: their values decide shapes (found while binding), or they are not plain
   // tensors.
   std::vector<bool> by_value;
-  SegmentList roots;  // by signature
+  SegmentList roots;  // first segments by signature
   // Segments that threads are binding now, each identified by its predecessor (null: none) and key.
   using Place = std::pair<const Segment*, std::string>;
   std::set<Place> binding;

@@ -54,14 +54,15 @@ class ValueOf {
   bool is_map() const { return kind_ == Kind::kMap; }
   bool is_strings() const { return is_tensor() && element_ == Element::kString; }
 
-  // For a tensor. For strings and low-precision elements, the tensor that stores them.
+  // The tensor of a tensor value. Strings and low-precision elements are stored in it as `element`
+  // says.
   const T& tensor() const { return tensor_; }
   Element element() const { return element_; }
   const Words& words() const { return words_; }
   // A tensor with the same kind of elements, computed by moving this value's elements.
   ValueOf With(T tensor) const { return ValueOf(std::move(tensor), element_, words_); }
 
-  // For a sequence its elements; for a map its keys and its values.
+  // The elements of a sequence; a map has two, its keys and its values.
   const std::vector<ValueOf>& elements() const { return *elements_; }
   const ValueOf& keys() const { return (*elements_)[0]; }
   const ValueOf& values() const { return (*elements_)[1]; }

@@ -12,8 +12,8 @@
 namespace tartan::bench {
 
 struct MeasureOptions {
-  double seconds = 0.5;  // per engine
-  int64_t count = 0;  // turns per engine, instead of a time
+  double seconds = 0.5;  // measuring time per engine
+  int64_t count = 0;     // turns per engine, instead of a time
 };
 
 struct Measurement {

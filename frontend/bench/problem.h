@@ -18,7 +18,7 @@ struct MatmulProblem {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
-  DataType type = DataType::kFloat32;  // of all three matrices: float32 or a 16-bit float
+  DataType type = DataType::kFloat32;  // type of all three matrices: float32 or a 16-bit float
 };
 
 // The algorithms that the compiler may use for a convolution. kChosen: the predicted fastest.
@@ -31,12 +31,13 @@ struct ConvolutionProblem {
   int64_t height = 0;
   int64_t width = 0;
   int64_t outputs = 0;  // output channels
-  int64_t kernel = 0;  // the kernel is square
+  int64_t kernel = 0;   // the kernel is square
   int64_t stride = 1;
   int64_t padding = 0;
   int64_t groups = 1;
   int64_t dilation = 1;
-  bool channels_last = false;  // of data and output; weights are always [outputs, channels, r, r]
+  bool channels_last =
+      false;  // layout of data and output; weights are always [outputs, channels, r, r]
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kChosen;
 
   int64_t output_height() const { return Positions(height); }

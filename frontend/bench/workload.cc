@@ -21,9 +21,9 @@ using Sizes = std::vector<int64_t>;
 
 struct ElementwiseFunction {
   absl::string_view name;
-  absl::string_view expression;  // of A, and of B if there are two operands
+  absl::string_view expression;  // expression of A, and of B if there are two operands
   int operands;
-  int operations;  // per element; each function counts as one
+  int operations;  // operations per element; each function counts as one
 };
 
 constexpr ElementwiseFunction kElementwiseFunctions[] = {

@@ -12,7 +12,7 @@ namespace tartan::cli {
 namespace {
 
 struct Format {
-  int digits;  // of the significand, including the leading one
+  int digits;        // binary digits of the significand, including the leading one
   int least_normal;  // minimum exponent of normal numbers
 };
 

@@ -13,12 +13,12 @@ struct Tolerance {
   double absolute = 1e-7;
 };
 
-inline constexpr double kMaxTolerance = 1e30;  // for both kinds of tolerance
+inline constexpr double kMaxTolerance = 1e30;  // maximum of both kinds of tolerance
 
 struct Comparison {
   bool equal = true;
-  std::string message;       // what differs; empty when equal
-  double max_abs_error = 0;  // over finite elements; infinite if only one side is finite
+  std::string message;       // description of the difference; empty if equal
+  double max_abs_error = 0;  // maximum over finite elements; infinite if only one side is finite
   double max_rel_error = 0;  // relative to the expected element, unless that is 0
 };
 

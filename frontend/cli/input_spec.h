@@ -30,7 +30,7 @@ struct NumberInput {
 
 struct InputSpec {
   std::variant<FileInput, RandomInput, NumberInput> value;
-  std::string text;  // as written by the user
+  std::string text;  // text as written by the user
 };
 
 struct NamedText {

@@ -38,7 +38,7 @@ std::atomic<bool> main_has_ended{false};
 void OnCrash(int number) {
   const Shortage shortage = opencl::FindShortage(opencl::Failure::kCrash);
   if (shortage != Shortage::kNone) EndBy(shortage);
-  raise(number);  // with the default action now
+  raise(number);  // the default action ends the process
 }
 
 // Handles an uncaught exception; PoCL compiles in its own threads.

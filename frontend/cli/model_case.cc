@@ -68,9 +68,9 @@ std::vector<std::string> NumberedFiles(const fs::path& folder, absl::string_view
   }
 }
 
-// For each file of a data set, the index of its declaration: by name if every message has a
-// distinct name, otherwise by order with optional inputs last. All message types have the field
-// number of their name in common with TensorProto.
+// Returns the index of the declaration of each file of a data set. Files are matched by name if
+// every message has a distinct name, otherwise by order with optional inputs last. All message
+// types have the field number of their name in common with TensorProto.
 absl::StatusOr<std::vector<size_t>> Assign(const std::vector<std::string>& files,
                                            const std::vector<api::TensorSpec>& specs) {
   std::map<std::string, size_t> by_name;

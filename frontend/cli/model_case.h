@@ -32,7 +32,7 @@ absl::string_view Name(CaseStatus status);
 struct OutputAccuracy {
   std::string output;
   Accuracy actual;
-  std::optional<Accuracy> published;  // of the data set's own outputs, if it has them
+  std::optional<Accuracy> published;  // accuracy of the data set's own outputs, if it has them
 };
 
 struct CaseResult {
@@ -44,10 +44,10 @@ struct CaseResult {
   double ms = 0;
   int64_t cache_hits = 0;
   int64_t cache_misses = 0;
-  int64_t exact_programs = 0;  // over all runs
+  int64_t exact_programs = 0;  // counts of programs over all runs
   int64_t ready_programs = 0;
   int64_t host_programs = 0;
-  std::vector<OutputAccuracy> accuracy;  // only with a float64 reference
+  std::vector<OutputAccuracy> accuracy;  // set if there is a float64 reference
 };
 
 struct CaseOptions {

@@ -220,7 +220,7 @@ absl::StatusOr<std::map<std::string, api::HostValue>> MakeInputs(
     values.emplace(input.name, value);
   }
   std::vector<std::string> assumed;
-  std::string remedy;  // for the first of them
+  std::string remedy;  // remedy for the first of them
   for (TensorSpec input : fixed) {
     const auto spec = asked.find(input.name);
     if (values.count(input.name) > 0 || (spec == asked.end() && input.is_optional)) continue;

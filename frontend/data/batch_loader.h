@@ -98,9 +98,10 @@ class BatchLoader {
   std::condition_variable changed_;
   // Guarded by mutex_. Batches are numbered through all epochs.
   bool is_ending_ = false;
-  int64_t taken_;                                           // next number to return
-  int64_t claimed_;                                         // next number to make
-  std::vector<std::optional<absl::StatusOr<Batch>>> made_;  // at index number % ahead
+  int64_t taken_;    // next number to return
+  int64_t claimed_;  // next number to make
+  std::vector<std::optional<absl::StatusOr<Batch>>>
+      made_;  // batch `number` is at index number % ahead
   absl::Status failure_;
   int64_t order_epoch_ = -1;
   Order order_;

@@ -32,7 +32,7 @@ class Dataset {
   Dataset(const Dataset&) = delete;
   Dataset& operator=(const Dataset&) = delete;
 
-  const std::string& name() const { return name_; }  // for errors: the path
+  const std::string& name() const { return name_; }  // the path, for error messages
   const std::vector<Column>& columns() const { return columns_; }
   int64_t size() const { return size_; }  // number of examples, 1 or more
 

@@ -79,7 +79,7 @@ absl::Status ReadDims(absl::string_view value, Header* header) {
   }
   for (absl::string_view part : absl::StrSplit(value.substr(1, close - 1), ',')) {
     part = absl::StripAsciiWhitespace(part);
-    if (part.empty()) continue;  // after the comma of a one-element tuple
+    if (part.empty()) continue;  // a one-element tuple ends with a comma
     int64_t dim = 0;
     if (!absl::SimpleAtoi(part, &dim) || dim < 0) {
       return Damaged(absl::StrCat("size '", part, "' in its shape"));

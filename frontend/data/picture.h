@@ -14,7 +14,7 @@ namespace tartan::data {
 struct PngHeader {
   int64_t height = 0;
   int64_t width = 0;
-  int64_t channels = 1;  // as DecodePng returns them
+  int64_t channels = 1;  // channels returned by DecodePng
   int bit_depth = 8;
 };
 

@@ -16,7 +16,7 @@ namespace tartan::data {
 struct ZipMember {
   std::string name;
   bool is_deflated = false;
-  uint32_t crc = 0;  // of the unpacked bytes
+  uint32_t crc = 0;  // checksum of the unpacked bytes
   int64_t unpacked_size = 0;
   absl::Span<const uint8_t> packed;  // part of the archive
 };

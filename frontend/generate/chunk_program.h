@@ -65,7 +65,7 @@ class ChunkNotes {
   std::string KeyOf(int64_t capacity) const;
 
   std::shared_ptr<const CacheModel> model_;
-  std::string digest_;  // of the model and the size
+  std::string digest_;  // digest of the model and the size
 };
 
 }  // namespace tartan::generate

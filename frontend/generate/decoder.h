@@ -35,7 +35,7 @@ class Decoder {
   absl::StatusOr<std::vector<float>> Read(absl::Span<const int64_t> tokens);
   int64_t length() const;  // number of tokens read
 
-  const api::RunStatistics& last_run() const;  // of the last single token
+  const api::RunStatistics& last_run() const;  // statistics of the last single token
 
   CacheKind kind() const;
   // The reason why a growing cache is not appended to in place; otherwise empty.

@@ -23,9 +23,9 @@ struct DecoderOptions {
 
 // The location of the cache.
 enum class CacheKind {
-  kInPlace,  // on the device with spare capacity; each step appends rows
-  kStates,   // on the device, in states of fixed size (recurrent networks)
-  kHost,     // copied from and to the host at each step
+  kInPlace,  // device memory with spare capacity; each step appends rows
+  kStates,   // device memory, states of fixed size (recurrent networks)
+  kHost,     // host memory, copied to and from the device at each step
   kNone,     // no cache: each step reads all tokens
 };
 absl::string_view Name(CacheKind kind);

@@ -37,7 +37,7 @@ struct DecoderState {
   std::optional<ChunkNotes> notes;
   bool chunks_are_right = false;   // verified for this model
   int64_t in_chunks = 0;           // number of tokens read in chunks by earlier steps
-  api::RunStatistics last_run;     // of the session
+  api::RunStatistics last_run;     // statistics of the session's last run
   int64_t capacity_of_chunks = 0;  // the capacity for which chunks were last requested
 
   absl::Status Open();

@@ -28,9 +28,10 @@ struct Augmentation {
   // kCrop: pads each side with this number of zeros, then cuts a picture of the original size at a
   // random position.
   int64_t padding = 4;
-  // kAffine, about the centre: scaling by 1 - scale to 1 + scale, shear and rotation by up to this
-  // number of degrees in either direction, translation by up to this share of height and width.
-  // Interpolation is bilinear; outside values are 0.
+  // kAffine, about the centre, with bilinear interpolation; outside values are 0.
+  // - `rotate`, `shear`: maximum angle in degrees, in either direction.
+  // - `translate`: maximum share of height and width.
+  // - `scale`: scaling by 1 - scale to 1 + scale.
   double rotate = 10;
   double translate = 0.1;
   double scale = 0.1;

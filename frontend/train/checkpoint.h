@@ -15,7 +15,7 @@ struct Checkpoint {
   // The decisions at the start of the run; a run with another identity cannot resume from it.
   std::string identity;
   TrainerState state;
-  data::Position position;     // of the next batch
+  data::Position position;     // position of the next batch
   std::optional<double> best;  // best validation loss
   int64_t epochs_since_best = 0;
 };

@@ -20,7 +20,7 @@ struct Feed {
   std::string input;  // empty: the target
   DataType type = DataType::kInvalid;
   double scale = 1;
-  std::vector<int64_t> dims;  // of one example, as the model expects
+  std::vector<int64_t> dims;  // shape of one example, as the model expects
 };
 
 struct Feeds {

@@ -369,10 +369,10 @@ class Run {
   data::Split split_;
   std::string identity_;
   std::unique_ptr<CheckpointFolder> folder_;  // null: none
-  int64_t per_epoch_ = 0;                     // in batches
+  int64_t per_epoch_ = 0;                     // batches per epoch
   int64_t all_updates_ = 0;
 
-  data::Position position_;  // of the next batch
+  data::Position position_;  // position of the next batch
   double rate_ = 0;
   int64_t unread_ = 0;  // batches since the last line
   int64_t batches_started_ = 0;

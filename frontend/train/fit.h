@@ -39,10 +39,10 @@ struct FitOptions {
   Schedule schedule;
   // Metrics of the validation (metrics/metrics.h); empty: the loss decides.
   std::vector<std::string> metrics;
-  std::optional<double> threshold;  // for labels (metrics/predictions.h)
-  int64_t log_every = 10;           // in steps
+  std::optional<double> threshold;  // threshold of labels (metrics/predictions.h)
+  int64_t log_every = 10;           // steps between log lines
   std::string checkpoint;           // folder for last.ckpt and best.ckpt; empty: none
-  int64_t checkpoint_every = 0;     // in updates; 0: at the end of each epoch
+  int64_t checkpoint_every = 0;     // updates between checkpoints; 0: one at the end of each epoch
   bool resume = false;              // resume from last.ckpt, if it exists
   // epochs without a better validation loss before stopping; 0: no early stopping
   int64_t patience = 0;
@@ -66,11 +66,11 @@ struct LogLine {
 struct FitResult {
   int64_t steps = 0;  // updates, over all runs
   double median_step_ms = 0;
-  bool was_stopped = false;               // by the caller
-  bool ended_early = false;               // by patience
-  bool is_best = false;                   // the parameters are those of the best validation
-  std::map<std::string, double> metrics;  // of the last line
-  std::optional<double> loss_scale;       // at the end
+  bool was_stopped = false;               // stopped by the caller
+  bool ended_early = false;               // early stopping by `patience`
+  bool is_best = false;                   // the parameters come from the best validation
+  std::map<std::string, double> metrics;  // metrics of the last line
+  std::optional<double> loss_scale;       // final scale
   int64_t left_out = 0;                   // skipped updates, over all runs
 };
 
@@ -81,8 +81,8 @@ struct FitHooks {
   std::function<void(const std::string& message)> note;
 };
 
-// Trains. After early stopping, the parameters are those of the best epoch. Before returning, it
-// saves the training state, also when stopped and after a data error. Returns errors of Dataset,
+// Trains. After early stopping, the parameters come from the best epoch. Before returning, it saves
+// the training state, also when stopped and after a data error. Returns errors of Dataset,
 // BatchLoader, Trainer and checkpoints.
 absl::StatusOr<FitResult> Fit(Trainer& trainer, const onnx::OnnxModel& model,
                               std::shared_ptr<const data::Dataset> dataset,

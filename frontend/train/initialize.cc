@@ -16,7 +16,7 @@ uint64_t Hash(const std::string& text, uint64_t seed) {
   return hash;
 }
 
-// In the range [0, 1).
+// Uniform in [0, 1).
 double Uniform(std::mt19937_64& words) { return static_cast<double>(words() >> 11) * 0x1p-53; }
 
 double Normal(std::mt19937_64& words) {

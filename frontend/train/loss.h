@@ -32,9 +32,9 @@ struct Loss {
   LossKind kind = LossKind::kSoftmaxCrossEntropy;
   double smoothing = 0;                 // label smoothing: each class gets smoothing / C
   std::optional<int64_t> ignore_index;  // examples of this class are ignored
-  std::vector<double> class_weights;    // by class; empty: 1
-  double delta = 1;                     // for Huber
-  double margin = 1;                    // for triplets
+  std::vector<double> class_weights;    // weight per class; empty: 1
+  double delta = 1;                     // Huber: limit of the quadratic part
+  double margin = 1;                    // triplet margin
   // For kFunction, (Y, T) -> (L): L is a number, or one per example.
   std::optional<api::Function> function;
 };

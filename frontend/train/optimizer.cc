@@ -37,8 +37,8 @@ bool IsDecoupled(OptimizerKind kind) {
          kind == OptimizerKind::kLamb;
 }
 
-// Statements that compute NP, and N0 and N1 for the slots S0 and S1, from P and G with the rate R
-// and the bias corrections C1 and C2.
+// Statements that compute NP from P and G, with the rate R and the bias corrections C1 and C2. They
+// also compute N0 and N1 for the slots S0 and S1.
 std::vector<std::string> Formula(const Optimizer& optimizer, double decay, int64_t rank) {
   const std::string b1 = Number(optimizer.beta1);
   const std::string a1 = Number(1 - optimizer.beta1);

@@ -33,7 +33,7 @@ struct Optimizer {
   OptimizerKind kind = OptimizerKind::kAdamW;
   // Weight decay: decoupled from the gradient in AdamW, Lion and LAMB, added to it in the others.
   double decay = 0;
-  double momentum = 0.9;    // for momentum and Nesterov
+  double momentum = 0.9;    // kMomentum and kNesterov
   double beta1 = 0.9;       // decay of gradient averages: Adam and variants
   double beta2 = 0.999;     // decay of averages of squared gradients; Lion usually has 0.99
   double smoothing = 0.99;  // decay of RMSprop's average of squares

@@ -29,7 +29,7 @@ struct ParameterRules {
 };
 
 enum class Role : uint8_t {
-  kWeight,      // of matmuls and convolutions, and all unrecognised parameters
+  kWeight,      // weights of matmuls and convolutions, and all unrecognised parameters
   kBias,        // added
   kScale,       // multiplied after a normalisation
   kEmbedding,   // rows of a lookup table

@@ -12,7 +12,7 @@ namespace tartan::train {
 enum class ScheduleKind : uint8_t {
   kConstant,
   kStep,      // multiplied by `factor` every `every` steps
-  kLinear,    // to `end` at the last step
+  kLinear,    // linear to `end` at the last step
   kCosine,    // half a cosine to `end` at the last step
   kOneCycle,  // half a cosine up from 1/25 in the first `rise` of the steps, then down to `end`
 };

@@ -19,7 +19,7 @@ class StepProfile {
   std::vector<api::KernelProfile> Medians() const;
 
  private:
-  const api::DeviceProgram* program_ = nullptr;  // of the first step
+  const api::DeviceProgram* program_ = nullptr;  // program of the first step
   std::vector<api::KernelProfile> kernels_;
   std::vector<std::vector<double>> times_;  // per kernel, one time per step
 };

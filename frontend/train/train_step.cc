@@ -353,8 +353,9 @@ class StepBuilder {
   Tensor target_;
   Tensor numbers_;
   Tensor augment_seed_;
-  std::vector<Tensor> given_;  // to the graph: inputs (possibly augmented) and parameters
-  Tensor scale_;               // state of the loss scale
+  std::vector<Tensor>
+      given_;     // tensors passed to the graph: inputs (possibly augmented) and parameters
+  Tensor scale_;  // state of the loss scale
   Precision precision_ = Precision::kFloat32;
   LossTerms terms_;
 };

@@ -53,7 +53,7 @@ inline constexpr char kSkipped[] = "train/skipped";  // int32: steps since a los
 
 struct StepGraph {
   std::vector<api::Tensor> inputs;
-  std::vector<StateSpec> specs;  // of the states, in order
+  std::vector<StateSpec> specs;  // specs of `states`, in order
   std::vector<api::ProgramState> states;
   std::vector<api::Tensor> outputs;
   int seeds = 0;

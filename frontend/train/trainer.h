@@ -45,7 +45,7 @@ struct Progress {
 };
 
 struct Evaluation {
-  double numerator = 0;  // of the loss: batches can be added
+  double numerator = 0;  // sum of the loss terms: batches can be added
   double denominator = 0;
   HostTensor output;  // the value that the loss was applied to, float32
 };

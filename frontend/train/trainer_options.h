@@ -34,7 +34,7 @@ struct TrainerOptions {
   // Models with QuantizeLinear and similar operators on floats can be trained.
   bool straight_through = false;
   bool initialize = false;  // reset parameters and running statistics (initialize.h)
-  uint64_t seed = 0;        // for dropout and initial values
+  uint64_t seed = 0;        // seed of dropout and initial values
   // Limit in bytes of all device memory of training; 0: none. Steps recompute values instead of
   // keeping them. If that does not suffice, training fails with ResourceExhausted, which has the
   // minimum budget.

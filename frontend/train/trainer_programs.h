@@ -44,9 +44,9 @@ struct TrainerPrograms {
   TrainerOptions options;
   StepPlan plan;
   std::vector<Parameter> parameters;
-  std::map<std::string, api::DeviceTensor> tensors;  // by state name
+  std::map<std::string, api::DeviceTensor> tensors;  // tensors by state name
   api::SharedScratch scratch;                        // shared by all programs
-  std::map<std::string, Program> steps;              // by batch shape
+  std::map<std::string, Program> steps;              // programs by batch shape
   std::map<std::string, Program> evaluations;
   Program apply;
   int64_t batches = 0;  // number started

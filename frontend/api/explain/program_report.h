@@ -57,7 +57,7 @@ struct ProgramReport {
   std::string name;
   std::string tier;  // "exact" or "ready"; "host": computed without kernels
   std::string device;
-  std::vector<KernelReport> kernels;  // in the order of their first launch
+  std::vector<KernelReport> kernels;  // order: first launch
   std::vector<int> launches;          // kernel index of each launch of a run, in order
   int steps = 0;                      // steps of a run: launches, fills and copies
   std::vector<BufferReport> buffers;

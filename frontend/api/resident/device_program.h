@@ -32,7 +32,7 @@ namespace tartan::api {
 
 struct ProgramState {
   Tensor input;  // a placeholder
-  Tensor next;   // of the same type and sizes; undefined: the state is read-only
+  Tensor next;   // same type and sizes as `input`; undefined: the state is read-only
 };
 
 struct ProgramMemory {
@@ -71,7 +71,7 @@ enum class CompileWhere {
   // in separate processes (tiers/compile_apart.h), concurrently with runs, if there is memory for
   // them
   kApart,
-  kNowhere,  // only programs compiled already; NotFound otherwise
+  kNowhere,  // nowhere: the program must be compiled already; NotFound otherwise
 };
 
 // Compiled once for its sizes, then replayed. Used by one thread at a time.
@@ -128,7 +128,7 @@ class DeviceProgram {
   // Waits for all runs.
   absl::Status Finish();
 
-  // For debugging: does nothing unless ComparesKernels() (tiers/compare_kernels.h). Runs this
+  // Debugging aid: does nothing unless ComparesKernels() (tiers/compare_kernels.h). Runs this
   // program and `ready`, which it replaces, from the current states, then restores the states.
   // Internal if outputs or next states differ.
   absl::Status CheckSwap(DeviceProgram& ready, absl::Span<const HostTensor> inputs);

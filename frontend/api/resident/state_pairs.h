@@ -28,8 +28,8 @@ struct StatePlaces {
   size_t input = 0;
 };
 
-// InvalidArgument for a name that is no input or output of the model (listing its names), for a
-// name in two pairs, and for pairs of different types.
+// InvalidArgument in three cases: a name is no input or output of the model (listing its names), a
+// name is in two pairs, or the types of a pair differ.
 absl::StatusOr<std::vector<StatePlaces>> FindStates(const Model& model,
                                                     const std::vector<StatePair>& pairs);
 

@@ -33,13 +33,13 @@ struct StateRunner {
     std::string key;
     std::unique_ptr<StepProgram> program;
     std::vector<size_t> fed;  // indices of the inputs that the program is given
-    bool is_bound = false;    // to the current memory of the states
+    bool is_bound = false;    // bound to the current memory of the states
   };
 
   std::shared_ptr<const Model> model;
   std::shared_ptr<Device> device;
   SessionOptions options;
-  std::unique_ptr<Session> session;  // for runs that cannot keep states on the device
+  std::unique_ptr<Session> session;  // runs the model if states cannot stay on the device
   std::vector<State> states;
   std::vector<bool> is_state_input, is_state_output;
   std::vector<TensorSpec> inputs, outputs;

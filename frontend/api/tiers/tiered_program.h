@@ -75,7 +75,7 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   // Records in `statistics` the kind of kernels the run uses. Exact kernels are requested at the
   // end of the run at which they repay their compilation.
   Running Use(RunStatistics* statistics);
-  // For debugging (ComparesKernels): the first run that used exact kernels gets the program with
+  // Debugging aid (ComparesKernels): the first run that used exact kernels gets the program with
   // the ready kernels they replaced; every other run gets null.
   std::shared_ptr<evaluator::LoadedProgram> TakeReplaced(const evaluator::LoadedProgram& used);
   std::shared_ptr<evaluator::LoadedProgram> loaded() const;
@@ -103,8 +103,9 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   const proto::Program source_;
   mutable std::mutex mutex_;
   std::condition_variable settled_;
-  std::shared_ptr<evaluator::LoadedProgram> loaded_;    // guarded by mutex_, as all members below
-  std::shared_ptr<evaluator::LoadedProgram> replaced_;  // for the comparison
+  std::shared_ptr<evaluator::LoadedProgram> loaded_;  // guarded by mutex_, as all members below
+  std::shared_ptr<evaluator::LoadedProgram>
+      replaced_;  // the replaced kernels, until they are compared
   bool is_ready_;
   Repayment repayment_;
   State state_;

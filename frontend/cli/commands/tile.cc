@@ -216,7 +216,7 @@ absl::StatusOr<ExitCode> RunFunction(const TileOptions& options, const AppliedFu
 }
 
 absl::StatusOr<ExitCode> Run(TileOptions options, const Context& context) {
-  if (!options.dumps.empty()) options.inputs.random = true;  // only shapes matter
+  if (!options.dumps.empty()) options.inputs.random = true;  // dumps depend on shapes only
   if (options.file == "-") options.file = "/dev/stdin";
   TARTAN_ASSIGN_OR_RETURN(const std::string text,
                           At(Stage::kFile, api::ReadTextFile(options.file)));

@@ -88,7 +88,7 @@ std::string Chart(const std::string& title, const std::map<std::string, Curve>& 
 std::string TrainingPage(const std::vector<train::LogLine>& lines,
                          const proto::TrainReport& report) {
   std::map<std::string, Curve> losses;
-  std::map<std::string, std::map<std::string, Curve>> others;  // by name without "val_"
+  std::map<std::string, std::map<std::string, Curve>> others;  // curves by name without "val_"
   Curve rates;
   for (const train::LogLine& line : lines) {
     const auto step = static_cast<double>(line.step);

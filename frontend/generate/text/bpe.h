@@ -48,7 +48,7 @@ class Bpe {
   std::optional<int64_t> unknown_;
   bool fuses_unknown_ = false;
   bool falls_back_to_bytes_ = false;
-  bool ignores_merges_ = false;  // for words that are tokens
+  bool ignores_merges_ = false;  // words that are tokens are not split
 };
 
 }  // namespace tartan::generate

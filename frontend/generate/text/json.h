@@ -16,7 +16,7 @@ namespace tartan::generate {
 class Json {
  public:
   using Array = std::vector<Json>;
-  using Object = std::vector<std::pair<std::string, Json>>;  // in file order
+  using Object = std::vector<std::pair<std::string, Json>>;  // members in file order
 
   // InvalidArgument, with line and column, for invalid or too deeply nested JSON and for invalid
   // UTF-8.

@@ -44,7 +44,7 @@ class PreTokenizer {
     // Options of kMetaspace.
     std::string mark;
     bool marks_first = false;   // marks the beginning of the text
-    bool marks_others = false;  // also marks text that follows an added token
+    bool marks_others = false;  // text after an added token is marked, too
     bool splits = true;
   };
 

@@ -24,7 +24,7 @@ class TokenText {
   bool falls_back_to_bytes_ = false;  // decodes <0x0A>
   bool separates_ = false;            // a space between tokens
   std::string mark_;                  // represents a space; empty: none
-  bool strips_space_ = false;         // at the beginning
+  bool strips_space_ = false;         // space at the beginning of a text
   bool strips_marks_ = false;         // all marks of the first token
 };
 

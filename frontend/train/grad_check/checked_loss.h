@@ -85,14 +85,14 @@ class CheckedLoss {
   std::vector<api::Tensor> parameters_;
   std::vector<HostTensor> parameter_values_;
   std::vector<api::SeededTensor> outputs_;
-  std::vector<api::Tensor> derivatives_;  // by each parameter, lazy
+  std::vector<api::Tensor> derivatives_;  // derivatives of the loss by each parameter, lazy
   std::vector<std::vector<double>> values_;
   std::vector<std::vector<double>> gradients_;
-  std::vector<HostTensor> start_values_;   // of the outputs
+  std::vector<HostTensor> start_values_;   // outputs at the start
   std::vector<api::DeviceTensor> states_;  // the parameters, then the outputs at the start
   std::unique_ptr<api::DeviceProgram> difference_;
   double start_ = 0;  // the difference at the start, which is rounding only
-  double size_ = 0;   // of the loss: root of the sum of its squared terms
+  double size_ = 0;   // magnitude of the loss: root of the sum of its squared terms
   double rounding_ = 0;
 };
 

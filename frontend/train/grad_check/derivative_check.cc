@@ -28,7 +28,7 @@ struct Quotients {
 
   // the common limit for a smooth function (Richardson extrapolation)
   double limit() const { return (4 * half - whole) / 3; }
-  // A smooth function's gap halves with the step.
+  // The gap of a smooth function is proportional to the step.
   bool has_corner() const { return half_gap > 0.75 * whole_gap; }
   double uncertainty() const { return std::max({whole_gap, half_gap, 4 * std::abs(whole - half)}); }
 };

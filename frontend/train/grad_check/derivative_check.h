@@ -14,7 +14,7 @@ namespace tartan::train {
 enum class GradCheckStatus : uint8_t {
   kOk,
   kDiffers,
-  kKink,  // at every tested point, the outputs have no derivative
+  kKink,  // the outputs have no derivative at any tested point
   kNone,  // no path to the outputs has a derivative at every operation
 };
 // "ok", "differs", "kink", "none".

@@ -30,7 +30,7 @@ namespace tartan::train {
 
 struct GradCheckOptions {
   int64_t samples = 4;      // elements checked per parameter; 0: all
-  uint64_t seed = 0;        // for the loss, the elements and the directions
+  uint64_t seed = 0;        // seed of the loss, the elements and the directions
   double tolerance = 1e-5;  // relative
 };
 
@@ -51,7 +51,7 @@ struct ParameterCheck {
   // Error of the gradient that training computes, in the parameter's own type, relative to float64:
   // norm of the difference divided by the gradient's norm.
   double training_error = 0;
-  std::vector<GradientEnd> ends;  // for kNone: the ends of the paths to the outputs
+  std::vector<GradientEnd> ends;  // kNone: the ends of the paths to the outputs
 };
 
 struct GradCheckResult {

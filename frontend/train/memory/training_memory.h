@@ -8,10 +8,10 @@
 namespace tartan::train {
 
 struct TrainingMemory {
-  int64_t parameters = 0;  // in bytes, including running statistics
+  int64_t parameters = 0;  // bytes of parameters, including running statistics
   int64_t state = 0;       // optimiser averages, sums of gradients
   int64_t constants = 0;   // values that are not trained
-  // For the compiled step that needs most:
+  // Scratch of the compiled step that needs most.
   int64_t batch = 0;    // inputs, target, rate
   int64_t kept = 0;     // forward values that gradients need
   int64_t scratch = 0;  // intermediate values and unused gaps

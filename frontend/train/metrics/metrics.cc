@@ -251,7 +251,7 @@ class Auc final : public Metric {
  private:
   const DecisionRule rule_;
   bool has_nan_ = false;
-  std::vector<std::vector<std::pair<double, bool>>> labels_;  // by label
+  std::vector<std::vector<std::pair<double, bool>>> labels_;  // one list per label
 };
 
 class Mae final : public Metric {

@@ -16,17 +16,15 @@
 namespace tartan::train {
 
 // The metrics by name, with scikit-learn's definitions. predictions.h defines labels and classes.
-//
-//   accuracy        share of rows whose class has the maximum score, or whose labels are all
-//   correct label_accuracy  share of correct labels top5            share of rows whose class is
-//   among the five maximum scores; any number works f1              F1 of the label if there is
-//   only one; otherwise f1_macro f1_macro        mean over the labels, or over the classes that
-//   occur or are predicted. A single
-//                   label counts as the classes 0 and 1. A label that neither occurs nor is
-//                   predicted counts as 0
-//   f1_micro        over all classes or labels together
-//   auc             for two classes or one label; mean over several labels
-//   mae, r2         over all elements
+// - accuracy: share of rows whose class has the maximum score, or whose labels are all correct.
+// - label_accuracy: share of correct labels.
+// - top5: share of rows whose class is among the five maximum scores; any number works.
+// - f1: F1 of the label if there is only one; otherwise f1_macro.
+// - f1_macro: mean over the labels, or over the classes that occur or are predicted. A single label
+//   counts as the classes 0 and 1. A label that neither occurs nor is predicted counts as 0.
+// - f1_micro: F1 over all classes or labels together.
+// - auc: area under the ROC curve of two classes or one label; mean over several labels.
+// - mae, r2: computed over all elements.
 class Metric {
  public:
   virtual ~Metric() = default;

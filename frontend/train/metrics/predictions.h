@@ -34,9 +34,9 @@ class Predictions {
   // Classes: used otherwise; the last dimension has the scores of classes. A target with one
   // dimension less has a class per row, a target of the same shape a probability per class.
   //
-  // InvalidArgument names `metric` and both shapes in these cases: the shapes do not fit, there is
-  // only one score for classes, labels have no threshold, a class is not an integer, a label is
-  // NaN.
+  // InvalidArgument names `metric` and both shapes in these cases:
+  // - the shapes do not fit, or there is only one score for classes;
+  // - labels have no threshold, a class is not an integer, or a label is NaN.
   static absl::StatusOr<Predictions> Make(absl::string_view metric, const DecisionRule& rule,
                                           const HostTensor& output, const HostTensor& target,
                                           int64_t count);

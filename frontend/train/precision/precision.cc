@@ -175,7 +175,7 @@ absl::StatusOr<api::Tensor> NextScale(const LossScale& scale, const Optimizer& o
 
 absl::StatusOr<api::Tensor> CorrectedNumbers(const api::Tensor& numbers,
                                              const api::Tensor& next_state) {
-  // In the order of StepNumbers: rate, two corrections, the gradient factor.
+  // Order as in StepNumbers: rate, two corrections, the gradient factor.
   return api::Apply(absl::StrCat("function (H, S) -> (N) { A[] = +(S[", int64_t{kAverage1},
                                  "]); B[] = +(S[", int64_t{kAverage2},
                                  "]); C = as_float(1, 32) / A; D = as_float(1, 32) / B; "
