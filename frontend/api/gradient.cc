@@ -75,8 +75,8 @@ class Backward {
  private:
   // State of a node, with one entry per result.
   struct State {
-    std::vector<bool>
-        depends;  // the result depends on one of `wrt` through float operations with derivatives
+    // Whether the result depends on one of `wrt` through float operations with derivatives.
+    std::vector<bool> depends;
     std::vector<Tensor> gradients;  // gradient of the loss; undefined: 0
     bool is_visited = false;
     NodeDerivatives derivatives;  // set for a node that stops some; empty: all exist

@@ -36,8 +36,8 @@ struct ConvolutionProblem {
   int64_t padding = 0;
   int64_t groups = 1;
   int64_t dilation = 1;
-  bool channels_last =
-      false;  // layout of data and output; weights are always [outputs, channels, r, r]
+  // Layout of data and output; weights are always [outputs, channels, r, r].
+  bool channels_last = false;
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kChosen;
 
   int64_t output_height() const { return Positions(height); }

@@ -100,8 +100,8 @@ class BatchLoader {
   bool is_ending_ = false;
   int64_t taken_;    // next number to return
   int64_t claimed_;  // next number to make
-  std::vector<std::optional<absl::StatusOr<Batch>>>
-      made_;  // batch `number` is at index number % ahead
+  // Batch `number` is at index number % ahead.
+  std::vector<std::optional<absl::StatusOr<Batch>>> made_;
   absl::Status failure_;
   int64_t order_epoch_ = -1;
   Order order_;

@@ -42,10 +42,8 @@ class CacheStep {
   int64_t length() const { return static_cast<int64_t>(tokens_.size()); }
   int64_t capacity() const { return memory_.capacity(); }
   const std::vector<int64_t>& tokens() const { return tokens_; }
-  int64_t read_in_chunks() const { return read_in_chunks_; }  // total number of tokens
-  const api::RunStatistics& last_run() const {
-    return last_run_;
-  }  // statistics of the last single token
+  int64_t read_in_chunks() const { return read_in_chunks_; }        // total number of tokens
+  const api::RunStatistics& last_run() const { return last_run_; }  // of the last single token
   // The valid rows of each state.
   absl::StatusOr<std::vector<HostTensor>> Values() const {
     return memory_.Values(model_->states, length());

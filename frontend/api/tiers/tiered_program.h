@@ -104,8 +104,8 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   mutable std::mutex mutex_;
   std::condition_variable settled_;
   std::shared_ptr<evaluator::LoadedProgram> loaded_;  // guarded by mutex_, as all members below
-  std::shared_ptr<evaluator::LoadedProgram>
-      replaced_;  // the replaced kernels, until they are compared
+  // The replaced kernels, until they are compared.
+  std::shared_ptr<evaluator::LoadedProgram> replaced_;
   bool is_ready_;
   Repayment repayment_;
   State state_;
