@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits a line to points by gradient descent. The model is a function written in Tile; its gradient
-// is derived, and both are compiled for the device at hand.
+// Fits a line to points by gradient descent. The loss is a Tile function; Tartan differentiates it
+// and compiles loss and gradients for the default device.
 //
 //   build/examples/example_tile_function
 #include <cstdio>
@@ -55,7 +55,7 @@ absl::Status FitLine() {
   TARTAN_ASSIGN_OR_RETURN(const auto results, loss.Apply(inputs));
   TARTAN_ASSIGN_OR_RETURN(const auto gradients, api::Gradient(results[0], {inputs[2], inputs[3]}));
 
-  // One program of all three.
+  // One program computes all three.
   TARTAN_ASSIGN_OR_RETURN(
       const api::Invoker step,
       api::Invoker::Create(

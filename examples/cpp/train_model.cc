@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains an ONNX model with a loss of one's own, written in Tile; its gradient is derived.
+// Trains an ONNX model with a custom loss, written in Tile. Tartan differentiates the loss.
 //
 //   build/examples/example_train_model examples/digits/digits.onnx
 #include <cstdio>
@@ -19,8 +19,8 @@ namespace api = tartan::api;
 namespace onnx = tartan::onnx;
 namespace train = tartan::train;
 
-// Y: float32[N, C], scores; T: float32[N, C], 1 for the right class, else 0. L: float32[N]. A
-// squared hinge: the right class above 1, all others below 0.
+// Squared hinge loss: the score of the right class should be above 1, all others below 0.
+// Y: float32[N, C], scores. T: float32[N, C], 1 for the right class, otherwise 0. L: float32[N].
 constexpr char kSquaredHinge[] = R"(
 function (Y[N, C], T[N, C]) -> (L) {
   Miss = T * max(1 - Y, 0) + (1 - T) * max(Y, 0);
@@ -32,7 +32,7 @@ function (Y[N, C], T[N, C]) -> (L) {
 constexpr int64_t kBatch = 50;
 constexpr int64_t kPixels = 28 * 28;
 
-// Pictures of one bright row each; the row tells the class.
+// Draws pictures with one bright row each; the position of the row is the class.
 void Draw(std::mt19937* random, std::vector<float>* x, std::vector<float>* t) {
   x->assign(kBatch * kPixels, 0);
   t->assign(kBatch * 10, 0);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws digits: strokes of a pen under random affine maps, with noise and blur.
+"""Draws digits: pen strokes under random affine maps, with noise and blur.
 
-A drawing is a 28x28 array of float32 in 0..1, white ink on black. Everything follows from the
-seed of the generator that is passed in. Needs numpy alone.
+A drawing is a 28x28 array of float32 in 0..1, white ink on black. Drawings are deterministic for
+the given random generator. Needs only numpy.
 """
 
 import math
@@ -101,7 +101,7 @@ def _affine_maps(rng, n):
 
 
 def _blur(images, sigma):
-    """Gaussian blur, one width per image: images [n, h, w], sigma [n]."""
+    """Gaussian blur with one sigma per image: images [n, h, w], sigma [n]."""
     taps = np.arange(-2, 3, dtype=np.float32)
     kernel = np.exp(-0.5 * (taps / sigma[:, None]) ** 2)
     kernel /= kernel.sum(1, keepdims=True)
@@ -119,7 +119,7 @@ def draw(rng, digits):
     """Draws each of `digits`; returns float32 [n, 1, 28, 28]."""
     n = len(digits)
     glyphs = np.stack([_segments(GLYPHS[d][rng.integers(len(GLYPHS[d]))]) for d in digits])
-    # A hand that shakes: every point moves a little, equal points by the same amount.
+    # A shaking hand: every point moves a little; equal points move by the same amount.
     wobble = rng.normal(0.0, 1.0, (n, 1, 1, 4)).astype(np.float32)
     x, y = glyphs[..., 0], glyphs[..., 1]
     glyphs = np.stack(
@@ -155,7 +155,7 @@ def dataset(seed, count, batch=500):
 
 
 def png(image):
-    """The bytes of a gray picture of uint8."""
+    """Encodes a gray uint8 picture as PNG."""
 
     def chunk(kind, data):
         return (struct.pack(">I", len(data)) + kind + data +

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Draws digits and trains the network of digits.onnx on them from nothing: writes digits.onnx and
-# seven.png beside this file. Needs Python with numpy for the drawings.
+# Draws digits and trains the network of digits.onnx on them from scratch. Writes digits.onnx and
+# seven.png to this folder. The drawings need Python with numpy.
 #
 #   examples/digits/train.sh [TARTAN]     the program; by default build/tartan
 

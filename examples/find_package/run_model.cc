@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a model whose one input is float32[N, …] on zeros, and prints its outputs.
+// Runs a model with one input, float32[N, …], on zeros and prints its outputs.
 //
 //   run_model MODEL.onnx
 #include <cstdio>

@@ -75,7 +75,7 @@ class Backward {
  private:
   // State of a node, with one entry per result.
   struct State {
-    // Whether the result depends on one of `wrt` through float operations with derivatives.
+    // True if the result depends on one of `wrt` through float operations with derivatives.
     std::vector<bool> depends;
     std::vector<Tensor> gradients;  // gradient of the loss; undefined: 0
     bool is_visited = false;

@@ -22,8 +22,8 @@ struct Measurement {
   int64_t runs = 0;
 };
 
-// In each turn, every engine runs once to fill the caches, then for several milliseconds without a
-// pause. Returns one measurement per engine, in order.
+// Runs each engine once per turn to fill the caches, then for several milliseconds without a pause.
+// Returns one measurement per engine, in order.
 absl::StatusOr<std::vector<Measurement>> Measure(absl::Span<Engine* const> engines,
                                                  const MeasureOptions& options);
 

@@ -353,9 +353,8 @@ class StepBuilder {
   Tensor target_;
   Tensor numbers_;
   Tensor augment_seed_;
-  std::vector<Tensor>
-      given_;     // tensors passed to the graph: inputs (possibly augmented) and parameters
-  Tensor scale_;  // state of the loss scale
+  std::vector<Tensor> given_;  // inputs of the graph, after augmentation, and parameters
+  Tensor scale_;               // state of the loss scale
   Precision precision_ = Precision::kFloat32;
   LossTerms terms_;
 };
