@@ -39,7 +39,7 @@ Workload MakeWorkload(const Problem& problem);
 // nothing overwrites them and the program can run repeatedly.
 struct WorkloadProgram {
   proto::Program program;
-  // In program order; for a gradient, the output's gradient (the seed) is the last input.
+  // The program's inputs, in order. For a gradient, the output's gradient (the seed) is the last.
   std::vector<WorkloadInput> inputs;
 };
 absl::StatusOr<WorkloadProgram> MakeProgram(const Workload& workload, absl::string_view name);
