@@ -39,7 +39,7 @@ absl::StatusOr<Compiled> Compile(const Device& device, const proto::Program& pro
   auto compiled = device.Compile(program);
   if (compiled.ok()) return Compiled{*std::move(compiled), device.tier() == compiler::Tier::kReady};
   if (exact == nullptr || absl::IsResourceExhausted(compiled.status())) return compiled.status();
-  // Compiling failed; exact kernels may still compile.
+  // Compiling failed; exact (shape-specialised) kernels may still compile.
   TARTAN_ASSIGN_OR_RETURN(compiled, exact->device->Compile(program));
   return Compiled{*std::move(compiled)};
 }

@@ -50,8 +50,8 @@ SegmentPtr FindSegment(SegmentList& segments, const std::string& key) {
   return nullptr;
 }
 
-// Hooks must not be called from another thread, so a device with hooks compiles exact kernels at
-// once.
+// Hooks must not be called from another thread, so a device with hooks compiles exact
+// (shape-specialised) kernels at once.
 bool IsExactAtOnce(const Device& device, const SessionOptions& options) {
   return options.tier == Tier::kExact || (options.tier == Tier::kAuto && device.has_hooks());
 }

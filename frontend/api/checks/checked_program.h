@@ -50,7 +50,7 @@ class CheckedProgram {
   Failure CheckInputs(absl::Span<const HostTensor> inputs) const;
 
   std::shared_ptr<TieredProgram> loaded_;
-  double tolerance_ = 0;  // maximum difference between the results of exact and ready kernels
+  double tolerance_ = 0;  // tolerance for shape-specialised against dynamic-shape kernels
   size_t wanted_ = 0;     // number of requested outputs; outputs for checks follow
   std::vector<InputCheck> input_checks_;
   std::vector<OutputCheck> output_checks_;

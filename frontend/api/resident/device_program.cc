@@ -131,7 +131,7 @@ absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> DeviceProgram:
   }
   if (where == CompileWhere::kApart) {
     // A compilation that has started always completes: process exit waits for it. Otherwise short
-    // processes would never get exact kernels.
+    // processes would never get exact (shape-specialised) kernels.
     TARTAN_RETURN_IF_ERROR(CompileApart(*device, program, [] {
       IdleTime::OfProcess().MayWork();  // stops and continues the compiler
       return true;

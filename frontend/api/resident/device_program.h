@@ -71,7 +71,7 @@ enum class CompileWhere {
   // in separate processes (tiers/compile_apart.h), concurrently with runs, if there is memory for
   // them
   kApart,
-  kNowhere,  // nowhere: the program must be compiled already; NotFound otherwise
+  kNowhere,  // requires a program that is compiled already; NotFound otherwise
 };
 
 // Compiled once for its sizes, then replayed. Used by one thread at a time.

@@ -99,7 +99,8 @@ absl::Status StepProgram::TakeExact(absl::Span<const HostTensor> inputs) {
   }
   is_ready_ = !exact.ok();
   if (!exact.ok()) {
-    // Keeps the ready kernels for good: nothing requests exact kernels again.
+    // Keeps the ready (dynamic-shape) kernels for good: nothing requests exact (shape-specialised)
+    // ones again.
     if (!std::exchange(has_told_failure_, true) && !source_->device->quiet())
       ReportNoExactKernels(exact.status());
     coming_->program = exact.status();

@@ -11,8 +11,8 @@
 namespace tartan::api {
 
 // Background work on machines with few processors proceeds only while no run is active. A loop of
-// runs without pauses leaves no idle time, so background work gets a share of it (kShare), and
-// exact kernels still arrive. Thread-safe.
+// runs without pauses leaves no idle time, so background work gets a share of it (kShare). Exact
+// (shape-specialised) kernels thus still arrive. Thread-safe.
 class IdleTime {
  public:
   using Duration = std::chrono::nanoseconds;

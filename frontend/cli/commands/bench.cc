@@ -114,8 +114,8 @@ absl::Status RunUntilExact(ModelSession& session, const Inputs& inputs,
   return absl::OkStatus();
 }
 
-// Waits until a run has exact kernels, unless the user has chosen another tier. `last` and the
-// result are the statistics of the previous run and of a later run.
+// Waits until a run has exact (shape-specialised) kernels, unless the user has chosen another tier.
+// `last` and the result are the statistics of the previous run and of a later run.
 absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<ModelSession*>& sessions,
                                                 const Inputs& inputs, api::RunStatistics last,
                                                 const BenchOptions& options, const Context& context,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan compile-kernels: compiles kernels in a process of its own for another process, which a
-// crash of the driver would end. Internal: it reads a proto::CompileRequest from stdin and reports
-// only its exit code.
+// tartan compile-kernels: compiles kernels on behalf of another process, so that a crash of the
+// driver's compiler does not end that process. Internal: it reads a proto::CompileRequest from
+// stdin and reports only its exit code.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

@@ -210,7 +210,8 @@ absl::StatusOr<generate::DecoderOptions> DecoderOptionsOf(const GenerateFlags& f
   }
   options.session = context.session_options();
   options.session.exact_after_runs = 2;
-  options.session.exact_lost_share = 0;  // every token runs a step, so exact kernels always repay
+  // each token runs a step, so exact (shape-specialised) kernels pay off
+  options.session.exact_lost_share = 0;
   options.expected = prompt + flags.max;
   return options;
 }
