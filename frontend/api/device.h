@@ -114,7 +114,7 @@ class Device {
   const hal::DevicePtr& hal() const { return hal_; }
   // Orders all reads and writes of device tensors (device_tensor.h).
   const std::shared_ptr<DeviceQueue>& queue() const { return queue_; }
-  // info().settings with measured values added; measures the device if nobody has.
+  // `info().settings` with measured values added; measures the device if nobody has.
   absl::StatusOr<HardwareSettings> MeasuredSettings() const {
     return hal_->Settings(hal::Knowledge::kMeasured);
   }

@@ -44,7 +44,7 @@ class LoadedPrograms {
 
  private:
   struct Entry {
-    // keep alive the memory whose addresses identify the program
+    // Keep alive the memory whose addresses identify the program.
     std::vector<HostTensor> constants;
     std::weak_ptr<TieredProgram> program;
   };

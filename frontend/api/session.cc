@@ -72,7 +72,7 @@ std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const SessionOption
 struct Session::Impl {
   std::shared_ptr<const Model> model;
   std::shared_ptr<Device> device;
-  // the same device, with the tier that a run may wait for
+  // The same device, with the tier that a run may wait for.
   std::shared_ptr<const Device> compiling;
   SessionOptions options;
   LoadedPrograms programs;

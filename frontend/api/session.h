@@ -42,7 +42,7 @@ struct SessionOptions {
   // Precision of this model's matmuls on tensor cores, on a CPU, or in integers
   // (Device::WithPrecision). Unset: as the device.
   std::optional<Precision> precision;
-  // kAuto: a signature starts with exact (shape-specialised) kernels if they are on disk or this
+  // `kAuto`: a signature starts with exact (shape-specialised) kernels if they are on disk or this
   // process has compiled them, otherwise with ready (dynamic-shape) ones. A device with hooks
   // compiles exact kernels at once.
   Tier tier = Tier::kAuto;

@@ -93,7 +93,7 @@ absl::StatusOr<int> ParseAxis(absl::string_view text, size_t rank, bool may_be_a
   return axis;
 }
 
-// the parts between colons, without the operator's name
+// The parts between colons, without the operator's name.
 using Parts = std::vector<absl::string_view>;
 
 absl::StatusOr<Operator> ParseMatmul(const Parts& parts) {

@@ -119,7 +119,7 @@ using Operator = std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, Re
                               SoftmaxProblem, LayerNormProblem, TransposeProblem,
                               ElementwiseProblem, GatherProblem, ScatterProblem, SortProblem>;
 
-// kBackwardData: the gradient by the first input, given the output's gradient. kBackwardWeights:
+// `kBackwardData`: the gradient by the first input, given the output's gradient. kBackwardWeights:
 // the gradient by the weight (matmul: B).
 enum class Direction : uint8_t { kForward, kBackwardData, kBackwardWeights };
 

@@ -16,7 +16,7 @@ namespace tartan::bench {
 struct WorkloadInput {
   std::string name;
   TensorShape shape;
-  // a weight: values that depend on weights only are computed before timing
+  // A weight: values that depend on weights only are computed before timing.
   bool is_constant = false;
   int64_t positions = 0;  // not 0: random integers in [0, positions); 0: floats in [-1, 1)
 };

@@ -22,9 +22,9 @@ struct Comparison {
   double max_rel_error = 0;  // relative to the expected element, unless that is 0
 };
 
-// Types and shapes must be equal. Integers above 2^53 must be equal exactly. An element matches if
-// |actual - expected| <= absolute + relative * |expected|. NaN matches NaN, and an infinity matches
-// itself.
+// Types and shapes must be equal. An element matches if |actual - expected| <= absolute + relative
+// * |expected|. NaN matches NaN, and an infinity matches itself. Unequal integers that round to the
+// same double count as a difference of 1.
 Comparison Compare(const HostTensor& actual, const HostTensor& expected, Tolerance tolerance);
 // The same for any values. Strings must be equal; low-precision elements must be equal bit by bit,
 // except NaN; sequences are compared element by element.

@@ -28,7 +28,7 @@ struct BatchOptions {
   std::vector<BatchColumn> columns = {};                    // none: all, unconverted
   std::optional<std::vector<int64_t>> rows = std::nullopt;  // the rows of a split; default: all
   int64_t batch_size = 32;
-  // drop the last rows of an epoch if they do not fill a batch; otherwise they are a smaller batch
+  // Drop the last rows of an epoch if they do not fill a batch; otherwise they are a smaller batch.
   bool drop_last = true;
   bool shuffle = true;
   uint64_t seed = 0;
@@ -40,7 +40,7 @@ struct BatchOptions {
 // The position of a training run in its batches; used to resume it.
 struct Position {
   int64_t epoch = 0;
-  // within the epoch; the number of steps per epoch means the next epoch's first step
+  // Step within the epoch; the number of steps per epoch means the next epoch's first step.
   int64_t step = 0;
   bool operator==(const Position&) const = default;
 };

@@ -21,14 +21,14 @@ enum class AugmentationKind { kFlip, kCrop, kAffine, kNoise };
 
 struct Augmentation {
   AugmentationKind kind = AugmentationKind::kFlip;
-  // kFlip: directions, each applied with the probability.
+  // `kFlip`: directions, each applied with the probability.
   bool horizontal = true;
   bool vertical = false;
   double probability = 0.5;
-  // kCrop: pads each side with this number of zeros, then cuts a picture of the original size at a
-  // random position.
+  // `kCrop`: pads each side with this number of zeros, then cuts a picture of the original size at
+  // a random position.
   int64_t padding = 4;
-  // kAffine, about the centre, with bilinear interpolation; outside values are 0.
+  // `kAffine`, about the centre, with bilinear interpolation; outside values are 0.
   // - `rotate`, `shear`: maximum angle in degrees, in either direction.
   // - `translate`: maximum share of height and width.
   // - `scale`: scaling by 1 - scale to 1 + scale.

@@ -57,7 +57,7 @@ bool IsBlockFine(const uint8_t* elements, const Word* least, const Word* greates
     T element;
     std::memcpy(&element, elements + i * sizeof(T), sizeof(T));
     const auto value = static_cast<Word>(static_cast<std::make_signed_t<Word>>(element));
-    // if it is not 0, the top bit of it or of its negative is set
+    // If it is not 0, the top bit of it or of its negative is set.
     const Word other = value ^ exempt;
     outside |= ((value - least[i]) | (greatest[i] - value)) & (other | (0 - other));
   }

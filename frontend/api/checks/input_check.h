@@ -32,7 +32,7 @@ class InputCheck {
   bool IsProven(absl::Span<const HostTensor> inputs) const;
 
   std::shared_ptr<const Check> check_;
-  // indices of the inputs that the program reads, or of the checked input
+  // Indices of the inputs that the program reads, or of the checked input.
   std::vector<size_t> inputs_;
   std::vector<HostTensor> constants_;           // further inputs of the program
   std::shared_ptr<const ir::Program> program_;  // null if an input is checked directly

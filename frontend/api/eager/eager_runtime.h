@@ -62,7 +62,7 @@ class EagerRuntime final {
                                   RunStatistics* statistics);
 
   const std::shared_ptr<const Device> device_;
-  // the same device, with ready (dynamic-shape) kernels
+  // The same device, with ready (dynamic-shape) kernels.
   const std::shared_ptr<const Device> compiling_;
   const EagerOptions options_;
   const std::unique_ptr<LoadedPrograms> loaded_;

@@ -49,7 +49,7 @@ struct BufferReport {
   int64_t placed_bytes = 0;
   int first_step = 0;
   int last_step = 0;
-  // indices of buffers in the report that use the same bytes at other times
+  // Indices of buffers in the report that use the same bytes at other times.
   std::vector<int> shares_with;
 };
 

@@ -68,8 +68,8 @@ class ComingOutputs {
 
 enum class CompileWhere {
   kHere,
-  // in separate processes (tiers/compile_apart.h), concurrently with runs, if there is memory for
-  // them
+  // Separate processes (tiers/compile_apart.h), concurrently with runs, if there is memory for
+  // them.
   kApart,
   kNowhere,  // requires a program that is compiled already; NotFound otherwise
 };

@@ -20,7 +20,7 @@ class IdleTime {
 
   // Number of processors up to which background work must wait; more processors leave one to spare.
   static constexpr int kFewProcessors = 2;
-  // Maximum gap between two runs of the same loop, in time; empirical.
+  // Maximum gap between two runs of the same loop; empirical.
   static constexpr Duration kPause = std::chrono::milliseconds(20);
   // Background work proceeds at the beginning of each period of a loop of runs. Runs in that part
   // take up to 50 % longer (measured on two processors), so all runs together lose at most 1/12.

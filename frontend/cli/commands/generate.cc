@@ -210,7 +210,7 @@ absl::StatusOr<generate::DecoderOptions> DecoderOptionsOf(const GenerateFlags& f
   }
   options.session = context.session_options();
   options.session.exact_after_runs = 2;
-  // each token runs a step, so exact (shape-specialised) kernels pay off
+  // Each token runs a step, so exact (shape-specialised) kernels pay off.
   options.session.exact_lost_share = 0;
   options.expected = prompt + flags.max;
   return options;

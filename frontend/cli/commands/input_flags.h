@@ -12,7 +12,7 @@
 
 namespace tartan::cli {
 
-// allow_extra_args(false): each --input takes one value, so a model path may follow it.
+// `allow_extra_args(false)`: each --input takes one value, so a model path may follow it.
 inline void AddInputFlags(CLI::App* command, InputOptions* options) {
   command
       ->add_option("--input", options->inputs,

@@ -31,7 +31,7 @@ class PreTokenizer {
 
  private:
   enum class Kind { kPattern, kBytes, kMetaspace };
-  // use of the text between matches: kept as words, the only words, left out
+  // Use of the text between matches: kept as words, the only words, left out.
   enum class Gaps { kKept, kOnly, kLeftOut };
   struct Step {
     Kind kind = Kind::kPattern;

@@ -26,7 +26,7 @@ struct Quotients {
   double whole_gap = 0;  // difference of the one-sided quotients
   double half_gap = 0;
 
-  // the common limit for a smooth function (Richardson extrapolation)
+  // The common limit for a smooth function (Richardson extrapolation).
   double limit() const { return (4 * half - whole) / 3; }
   // The gap of a smooth function is proportional to the step.
   bool has_corner() const { return half_gap > 0.75 * whole_gap; }

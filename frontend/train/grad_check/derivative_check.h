@@ -23,7 +23,7 @@ absl::string_view Name(GradCheckStatus status);
 struct DerivativeCheck {
   GradCheckStatus status = GradCheckStatus::kKink;
   double difference = 0;
-  // maximum magnitude of derivative, quotient and `usual`; 0 if rounding dominates
+  // Maximum magnitude of derivative, quotient and `usual`; 0 if rounding dominates.
   double greatest = 0;
 };
 
