@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver reports of a device, and what else can be known of one.
+// Describes devices: what a driver reports about one (`DeviceInfo`), how much more can be found out
+// (`Knowledge`), and allocation statistics.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,16 @@ namespace tartan::hal {
 enum class DeviceType : uint8_t { kCpu, kGpu, kAccelerator, kOther };
 absl::string_view Name(DeviceType type);  // "cpu", "gpu", "accelerator", "other"
 
-// NaN in every floating-point type.
+// Byte written into uninitialized memory when `DeviceInfo::poisons_memory` is set. Every
+// floating-point type reads it as NaN.
 inline constexpr uint8_t kPoison = 0xFF;
 
 struct DeviceInfo {
-  int index = 0;  // among the devices of all drivers; whoever joins several drivers' lists sets it
-  int ordinal = 0;  // among the devices of its driver; what Driver::Open goes by
+  // Position among the devices of all drivers. The caller that merges the lists of several drivers
+  // assigns it.
+  int index = 0;
+  // Position among the devices of its driver; `Driver::Open` selects by it.
+  int ordinal = 0;
   std::string platform;
   std::string name;
   std::string vendor;
@@ -28,31 +33,33 @@ struct DeviceInfo {
   DeviceType type = DeviceType::kOther;
   int64_t memory_bytes = 0;
   int64_t max_allocation_bytes = 0;
-  int64_t buffer_alignment = 1;  // of sub-buffer offsets, in bytes
-  // Whether sub-buffers of one buffer may overlap in part; equal ranges are always allowed.
+  int64_t buffer_alignment = 1;  // bytes; required alignment of sub-buffer offsets
+  // True if sub-buffers of one buffer may partially overlap. Identical ranges are always allowed.
   bool sub_buffers_may_overlap = true;
-  // For debugging: new memory holds kPoison in each byte, and so does the memory of a run before
-  // its inputs are written. What nobody wrote is then NaN, -1 or no bool, and no value that may be
-  // right.
+  // Debugging aid. New memory is filled with `kPoison`, and so is the memory of each execution
+  // before its inputs are written. A read of uninitialized memory then yields NaN, -1 or an invalid
+  // bool.
   bool poisons_memory = false;
-  // For debugging: a queue waits for each launch, so that an error names the launch that caused it.
+  // Debugging aid. A queue waits for each launch, so that an error names the launch that caused it.
   bool finishes_each_launch = false;
-  // Of an opened device as the driver reports them; among ListDevices' with what was measured.
+  // These settings include stored measurements in the results of `ListDevices`. After `Open` they
+  // are the values that the driver reports.
   HardwareSettings settings;
 };
 
-// The one that is used where none is named: the first GPU, else the first. Requires: not empty.
+// Returns the default device: the first GPU, or the first device if there is no GPU. Requires a
+// non-empty list.
 const DeviceInfo& PreferredDevice(absl::Span<const DeviceInfo> devices);
 
-// How much Device::Settings finds out, each with those before it.
+// Levels of knowledge for `Device::Settings`. Each level includes the ones before it.
 enum class Knowledge : uint8_t {
-  kReported,  // what the driver reports: info().settings
-  kCompiler,  // and what its compiler compiles for: a small program is built to ask it
-  kMeasured,  // and what the device reaches: kernels run for a second
+  kReported,  // reported by the driver: info().settings
+  kCompiler,  // plus the compiler's target features, found by building a small program
+  kMeasured,  // plus peak performance, measured by running kernels for about a second
 };
 
 struct DeviceStatistics {
-  int64_t allocated_bytes = 0;  // parts are not counted again
+  int64_t allocated_bytes = 0;  // sub-buffers are not counted
   int64_t peak_allocated_bytes = 0;
 };
 

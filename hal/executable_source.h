@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend compiles, and what is known of it then.
+// Input and result types of `Device::Compile`: kernel sources, compile statistics, entry points.
 #pragma once
 
 #include <array>
@@ -9,38 +9,42 @@
 
 namespace tartan::hal {
 
-// One kernel's text, which holds the entry point `name` and nothing another kernel needs.
+// Source text of one kernel. It defines the entry point `name` and is independent of other kernels.
 struct KernelSource {
   std::string name;
   std::string source;
-  // Its launches may be parts of one launch of the device: the source has a function that does some
-  // of a launch's work. The arguments are addresses of buffers, and numbers.
+  // True if launches of this kernel may be batched: a backend may combine many short launches into
+  // one device launch. The source then defines an additional function that does part of a launch's
+  // work. Its `arguments` are buffer addresses followed by integers. For CPUs,
   //   NAME_items(const ulong* arguments, long begin, long end, long width, long height)
-  // does the items [begin, end) of a grid so wide and high, row by row: work-groups are single
-  // items. With ExecutableSource::sequences_of_groups,
+  // executes the work-items [begin, end) of a width x height grid in row-major order; a work-group
+  // has one work-item. If ExecutableSource::sequences_of_groups is set (GPUs),
   //   NAME_groups(const local ulong* arguments, local uchar* pool, int team, int item,
   //               int group, int end, int step, int width, int height)
-  // does the work-groups `group`, group + step, … below `end` of a grid of groups so wide and high.
-  // Items [0, NAME_team) of a team call it, of which a larger group may have several, each with
-  // NAME_local bytes of a pool of local memory (tile/base/sequence_limits.h).
+  // executes the work-groups group, group + step, ... below `end` of a width x height grid of
+  // work-groups. A larger work-group is divided into teams, each of which executes one work-group.
+  // The work-items [0, NAME_team) of a team call the function, and each team owns NAME_local bytes
+  // of the local memory `pool` (tile/base/sequence_limits.h).
   bool in_sequence = false;
-  // Arguments, by position, that a work-group reads once for a run of launches: those that follow
-  // each other, of one group, with the same buffers there and the same numbers. None: the kernel
-  // has no runs. Else NAME_groups, whose `arguments` are no constants, has three more of its own,
+  // Positions of the arguments that a weight-stationary kernel reads only once for several
+  // consecutive launches. These launches have one work-group, the same buffers in these positions,
+  // and the same integer arguments. If the list is empty, the kernel is not weight-stationary.
+  // Otherwise NAME_groups may modify `arguments` and has three more parameters:
   //   const global ulong* next, int stride, int launches
-  // and does so many launches: the arguments of the second one are at `next`, those of each further
-  // one `stride` words behind.
+  // It executes `launches` launches. The arguments of the second launch start at `next`, and the
+  // arguments of each later launch start `stride` words further on.
   std::vector<int> kept = {};
 };
 
-// What a backend compiles: each kernel is compiled as if it followed the prologue alone, so that a
-// backend may build kernels together or apart.
+// Input of `Device::Compile`. Each kernel is compiled as if it directly followed the prologue, so a
+// backend may build kernels together or separately.
 struct ExecutableSource {
   std::string format;    // "opencl-c"
   std::string prologue;  // helper functions and pragmas
   std::vector<KernelSource> kernels;
   std::string options;  // compiler flags
-  // Kernels in sequences are best built together, since their launches follow each other.
+  // True if all batched kernels are best built in one program, because their launches are
+  // adjacent.
   bool joins_sequences = false;
   bool sequences_of_groups = false;
 };
@@ -48,15 +52,15 @@ struct ExecutableSource {
 struct CompileStatistics {
   int64_t cache_hits = 0;          // programs taken from the disk cache
   int64_t cache_misses = 0;        // programs compiled
-  int64_t cache_partial_hits = 0;  // of those some kernels' machine code was not there
-  double compile_ms = 0;           // the whole of Compile
+  int64_t cache_partial_hits = 0;  // cache hits that lacked the machine code of some kernels
+  double compile_ms = 0;           // duration of Device::Compile
 };
 
-// What is known of a compiled kernel.
+// Properties of a compiled kernel.
 struct EntryPoint {
   std::string name;
   int argument_count = -1;                        // -1: any number
-  std::array<int64_t, 3> local_size = {0, 0, 0};  // fixed in the kernel; zeros: any
+  std::array<int64_t, 3> local_size = {0, 0, 0};  // fixed by the kernel; zeros: any
 };
 
 }  // namespace tartan::hal

@@ -19,7 +19,8 @@ std::string SizesToString(const std::array<int64_t, 3>& sizes) {
   return absl::StrCat("(", absl::StrJoin(sizes, ", "), ")");
 }
 
-// `thing` is a buffer, executable or recording; `what` names it in messages.
+// Checks that `thing` (a buffer, executable or recording) belongs to `device`. `what` names it in
+// messages.
 template <class T>
 absl::Status CheckBelongs(const std::shared_ptr<T>& thing, const DevicePtr& device,
                           absl::string_view what) {
@@ -33,7 +34,7 @@ absl::Status CheckBelongs(const std::shared_ptr<T>& thing, const DevicePtr& devi
 
 absl::Status CheckRange(const Buffer& buffer, int64_t offset, int64_t size,
                         absl::string_view what) {
-  // Written so that no sum can overflow.
+  // Written so that no addition can overflow.
   if (offset < 0 || size < 0 || offset > buffer.size() || size > buffer.size() - offset) {
     return Invalid(what, ": ", size, " bytes at offset ", offset, " do not lie within a buffer of ",
                    buffer.size(), " bytes");

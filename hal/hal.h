@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border to devices: bytes in, events out. Knows no compiler type. A backend implements
-// Driver, Device, Buffer, Executable and Queue; null_backend.h is the skeleton to start from and
-// tests/hal/conformance.h the suite every backend passes. README.md tells the whole.
+// Hardware abstraction layer: the interface between the compiler's results and devices. It includes
+// no compiler type. A backend implements Driver, Device, Buffer, Executable and Queue. Start from
+// the skeleton null_backend.h; every backend must pass the suite in tests/hal/conformance.h.
+// README.md describes the concepts.
 //
 // The public functions of Device and Queue check their arguments and then call the backend's
-// private Do… functions, which may rely on what was checked.
+// private Do... functions, which may rely on these checks.
 //
-// Threads: Driver, Device and Executable may be used from several threads at once; a Queue belongs
-// to one thread at a time. Lifetime: what a Device made keeps it alive; a queue keeps buffers and
-// executables alive until the work that uses them is done.
-// Errors: Unavailable (no device, driver lost), ResourceExhausted (memory), InvalidArgument (the
-// caller's mistake), Internal (build or run failed; the message holds the driver's log).
+// Threads: Driver, Device and Executable are thread-safe; a Queue is used by one thread at a time.
+// Lifetime: an object keeps its Device alive. A queue keeps buffers and executables alive until the
+// work that uses them is done. Errors: Unavailable (no device, or driver lost), ResourceExhausted
+// (memory), InvalidArgument (caller error), Internal (build or execution failed; the message
+// contains the driver's log).
 #pragma once
 
 #include <array>
@@ -31,23 +32,24 @@ namespace tartan::hal {
 class Device;
 using DevicePtr = std::shared_ptr<Device>;
 
-// Memory of the host; `owner` keeps it, whatever becomes of the buffer and its device.
+// Host memory. `owner` keeps the bytes valid even after the buffer and its device are gone.
 struct HostMemory {
   absl::Span<uint8_t> bytes;
-  std::shared_ptr<const void> owner;  // null: there is none
+  std::shared_ptr<const void> owner;  // null: no memory
 };
 
-// Device memory, or a part of it.
+// Device memory, or a range of another buffer (a sub-buffer).
 class Buffer {
  public:
   virtual ~Buffer() = default;
   int64_t size() const { return size_; }
   const DevicePtr& device() const { return device_; }
-  // The buffer this is a part of, or null, and where the part begins in it.
+  // The buffer that contains this sub-buffer (null for a whole buffer), and the sub-buffer's offset
+  // in it, in bytes.
   const std::shared_ptr<Buffer>& parent() const { return parent_; }
   int64_t offset() const { return offset_; }
-  // Where the host has what kernels write to the buffer, once the queue is finished, without a
-  // copy: nothing where the device has memory of its own, or that is not known yet.
+  // Host view of the data that kernels write to the buffer, readable without a copy once the queue
+  // is finished. Empty if the device has separate memory, or if the address is not known yet.
   virtual HostMemory host_memory() const { return {}; }
 
  protected:
@@ -63,7 +65,7 @@ class Buffer {
 };
 using BufferPtr = std::shared_ptr<Buffer>;
 
-// Compiled kernels; immutable.
+// Compiled kernels. Immutable.
 class Executable {
  public:
   virtual ~Executable() = default;
@@ -84,26 +86,26 @@ class Executable {
 };
 using ExecutablePtr = std::shared_ptr<Executable>;
 
-// Between launches of a recording: a copy of bytes (Launch::Copy).
+// `Launch::entry_point` of a copy of bytes between two kernel launches (Launch::Copy).
 inline constexpr int kCopy = -1;
 
 struct Launch {
-  // `size` bytes; the two ranges must not overlap.
+  // Copies `size` bytes. The two ranges must not overlap.
   static Launch Copy(BufferPtr from, int64_t from_offset, BufferPtr to, int64_t to_offset,
                      int64_t size);
 
   int entry_point = 0;  // position in ExecutableSource::kernels
   std::vector<BufferPtr> arguments;
-  // Further arguments, after the buffers: integers of the width that the kernel declares.
+  // Integer arguments that follow the buffers. Their width must match the kernel's parameters.
   std::vector<int64_t> numbers = {};
-  int number_bytes = 8;                            // 4 or 8
-  std::array<int64_t, 3> global_size = {1, 1, 1};  // work-items; multiples of local_size
+  int number_bytes = 8;                            // width of `numbers` in bytes: 4 or 8
+  std::array<int64_t, 3> global_size = {1, 1, 1};  // work-items; multiple of local_size
   std::array<int64_t, 3> local_size = {1, 1, 1};
 };
 
-// Launches with their arguments set, ready to be enqueued without lookup or allocation. Keeps its
-// buffers and its executable alive. Replays of one recording on several queues at once are the
-// caller's mistake.
+// Launches with their arguments set, which can be enqueued without lookups or allocations. A
+// recording keeps its buffers and its executable alive. The caller must not replay one recording on
+// several queues at once.
 class Recording {
  public:
   virtual ~Recording() = default;
@@ -117,7 +119,8 @@ class Recording {
 };
 using RecordingPtr = std::shared_ptr<Recording>;
 
-struct Timing {  // nanoseconds on the device's clock; zeros without profiling
+// Nanoseconds on the device's clock; zeros if the queue does not profile.
+struct Timing {
   int64_t start_ns = 0;
   int64_t end_ns = 0;
 };
@@ -127,37 +130,39 @@ class Event {
  public:
   virtual ~Event() = default;
   virtual absl::Status Wait() = 0;
-  virtual absl::StatusOr<Timing> GetTiming() = 0;  // waits
+  virtual absl::StatusOr<Timing> GetTiming() = 0;  // blocks until the event is reached
 };
 using EventPtr = std::shared_ptr<Event>;
 
-// Work executed in order. Host memory given to Write and Fill may be reused on return; Read blocks.
+// Executes work in the order in which it was enqueued. The caller may reuse the host memory passed
+// to Write and Fill after the call returns. Read blocks.
 class Queue {
  public:
   virtual ~Queue() = default;
 
   absl::Status Write(const BufferPtr& buffer, int64_t offset, absl::Span<const uint8_t> bytes);
   absl::Status Read(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes);
-  // The same at once with other work of the host: its memory must be there, and what is written
-  // stay as it is, until Finish returns (or the queue is gone); only then is what was read there.
+  // Asynchronous Write and Read. The host memory must stay valid, and the bytes to write unchanged,
+  // until Finish returns or the queue is destroyed. The bytes read are valid only after that.
   absl::Status WriteLater(const BufferPtr& buffer, int64_t offset, absl::Span<const uint8_t> bytes);
   absl::Status ReadLater(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes);
-  // The two ranges must not overlap.
+  // Requires that the two ranges do not overlap.
   absl::Status Copy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,
                     int64_t to_offset, int64_t size);
-  // Repeats `pattern` (1, 2, 4 or 8 bytes) over [offset, offset + size), both multiples of it.
+  // Fills [offset, offset + size) with copies of `pattern` (1, 2, 4 or 8 bytes). `offset` and
+  // `size` must be multiples of the pattern's size.
   absl::Status Fill(const BufferPtr& buffer, int64_t offset, int64_t size,
                     absl::Span<const uint8_t> pattern);
   absl::StatusOr<EventPtr> Run(const ExecutablePtr& executable, const Launch& launch);
-  // All launches of a recording. With a profiling queue, `events` (if not null) receives one event
-  // per launch.
+  // Enqueues all launches of a recording. If the queue profiles and `events` is not null, one event
+  // per launch is appended to `events`.
   absl::Status Replay(const RecordingPtr& recording, std::vector<EventPtr>* events = nullptr);
-  // Starts what is enqueued, and gives a point behind it. Whoever waits for the point waits for
-  // all of it, as Finish does, but not for what is enqueued later.
+  // Starts all enqueued work and returns an event that follows it. Waiting for the event waits for
+  // this work, as Finish does, but not for work that is enqueued later.
   absl::StatusOr<EventPtr> Mark() { return DoMark(); }
-  // Starts what is enqueued.
+  // Starts all enqueued work without waiting for it.
   absl::Status Flush() { return DoFlush(); }
-  // Waits for everything enqueued; reports the first failure since the last Finish.
+  // Waits for all enqueued work. Returns the first failure since the previous Finish.
   absl::Status Finish() { return DoFinish(); }
 
  protected:
@@ -172,7 +177,7 @@ class Queue {
                                absl::Span<const uint8_t> bytes) = 0;
   virtual absl::Status DoRead(const BufferPtr& buffer, int64_t offset,
                               absl::Span<uint8_t> bytes) = 0;
-  // A backend that cannot do that does it now.
+  // Defaults for backends without asynchronous transfers: the transfer is done immediately.
   virtual absl::Status DoWriteLater(const BufferPtr& buffer, int64_t offset,
                                     absl::Span<const uint8_t> bytes) {
     return DoWrite(buffer, offset, bytes);
@@ -199,22 +204,25 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
   virtual DeviceStatistics statistics() const = 0;
-  // What is known of the device. Finds out what is not on disk, once; an answer never changes.
+  // Returns the device's settings at a level of knowledge. Missing facts are found out
+  // once and stored on disk; the result never changes while the device is open.
   virtual absl::StatusOr<HardwareSettings> Settings(Knowledge knowledge);
-  virtual bool Knows(Knowledge knowledge) const;  // Settings would answer at once
+  virtual bool Knows(Knowledge knowledge) const;  // whether Settings would return without measuring
 
-  absl::StatusOr<BufferPtr> Allocate(int64_t bytes);  // at least 1
-  // A part of `parent` (itself no part); offset a multiple of info().buffer_alignment. Parts may
-  // overlap in part where info().sub_buffers_may_overlap. The part keeps its parent alive.
+  absl::StatusOr<BufferPtr> Allocate(int64_t bytes);  // `bytes` >= 1
+  // Creates a sub-buffer of `parent`, which must not be a sub-buffer itself. `offset` must be a
+  // multiple of info().buffer_alignment. Sub-buffers may partially overlap if
+  // info().sub_buffers_may_overlap. A sub-buffer keeps its parent alive.
   absl::StatusOr<BufferPtr> SubBuffer(const BufferPtr& parent, int64_t offset, int64_t size);
-  // Memory of the host as a buffer that kernels read and nobody writes, where the device can do
-  // that without a copy; null where it cannot. `owner` keeps the bytes, which never change, as long
-  // as the buffer lives. It does not count as allocated.
+  // Creates a read-only buffer over host memory without a copy. Returns null if the device cannot
+  // do that. `owner` keeps the bytes alive and unchanged as long as the buffer lives. The bytes do
+  // not count as allocated.
   absl::StatusOr<BufferPtr> Wrap(absl::Span<const uint8_t> bytes,
                                  std::shared_ptr<const void> owner);
-  // Memory of the host from and to which the device copies by itself, while the host does other
-  // work: several times as quickly as any other. Nothing (no owner) where all memory serves alike,
-  // or there is none left: the caller takes ordinary memory then. It may outlive the device.
+  // Allocates pinned host memory, which a GPU copies to and from asynchronously and several times
+  // faster than from pageable memory. Returns an empty result (no owner) if the device gains
+  // nothing from pinning or no pinned memory is left; the caller then uses ordinary memory. The
+  // memory may outlive the device.
   HostMemory AllocateHost(int64_t bytes);
   absl::StatusOr<ExecutablePtr> Compile(const ExecutableSource& source);
   absl::StatusOr<RecordingPtr> Record(const ExecutablePtr& executable,
@@ -240,7 +248,8 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual absl::string_view name() const = 0;
-  // Empty where there is no device; Unavailable with the remedy where the driver itself fails.
+  // Returns an empty list if there is no device, and Unavailable with the remedy if the driver
+  // fails.
   virtual absl::StatusOr<std::vector<DeviceInfo>> ListDevices() = 0;
   virtual absl::StatusOr<DevicePtr> Open(const DeviceInfo& info) = 0;
 };

@@ -31,7 +31,7 @@ class NullBuffer : public Buffer {
   uint8_t* data() const { return data_; }
 
  private:
-  std::unique_ptr<uint8_t[]> memory_;  // null for a part
+  std::unique_ptr<uint8_t[]> memory_;  // null for a sub-buffer
   uint8_t* data_;
 };
 

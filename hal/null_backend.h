@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend without a device: buffers are host memory and work is done as it is enqueued. Kernels
-// of the format "null" do nothing. The skeleton for a new backend, and what tests use where the
-// numbers do not matter.
+// A backend without hardware, for tests that do not depend on computed values, and the skeleton for
+// a new backend. Buffers are host memory, and work is executed when it is enqueued. Kernels of the
+// format "null" do nothing unless NullOptions::kernels is set.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace tartan::hal {
 
-// Does what a kernel would: gets its name and the memory of its arguments.
+// Replaces kernel execution. It receives the kernel's name and the memory of its arguments.
 using NullKernels =
     std::function<void(absl::string_view kernel, absl::Span<const absl::Span<uint8_t>> arguments)>;
 
 struct NullOptions {
-  int64_t memory_bytes = int64_t{1} << 30;  // allocations beyond it are ResourceExhausted
-  bool poisons_memory = false;              // DeviceInfo
-  NullKernels kernels = {};                 // for the launches of recordings; empty: nothing
+  int64_t memory_bytes = int64_t{1} << 30;  // bytes; larger totals are ResourceExhausted
+  bool poisons_memory = false;              // DeviceInfo::poisons_memory
+  NullKernels kernels = {};  // called for each launch of a recording; empty: no effect
 };
 
-// One device named "null".
+// Creates a driver with one device named "null".
 std::unique_ptr<Driver> MakeNullDriver(const NullOptions& options = {});
 
 }  // namespace tartan::hal
