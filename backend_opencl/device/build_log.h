@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The message of a failed build.
+// Builds the error message of a failed kernel compilation.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tartan::opencl {
 
-// The driver's log, cut to a readable length, followed by the numbered lines of `source` that it
-// speaks of (":12:" or "line 12") and their neighbours.
+// Returns the driver's log, shortened to a readable length, followed by the numbered lines of
+// `source` that the log mentions (":12:" or "line 12") with one line of context on each side.
 std::string ExplainBuildLog(absl::string_view log, absl::string_view source);
 
 }  // namespace tartan::opencl

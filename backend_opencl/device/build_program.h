@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes OpenCL programs, from source and from binaries.
+// Builds OpenCL programs from source text and from binaries.
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@
 
 namespace tartan::opencl {
 
-// Internal with the driver's log and the source lines it speaks of where the build fails.
+// Returns Internal if the build fails, with the driver's log and the source lines that the log
+// mentions.
 absl::StatusOr<ProgramHandle> BuildFromSource(const OpenClContext& device, absl::string_view source,
                                               const std::string& options);
 
-// `binary` must be as BinaryOf gave it: drivers crash on damaged ones. Fails where the driver
-// rejects it.
+// `binary` must be an unmodified result of BinaryOf, because drivers crash on damaged binaries.
+// Fails if the driver rejects the binary.
 absl::StatusOr<ProgramHandle> BuildFromBinary(const OpenClContext& device, absl::string_view binary,
                                               const std::string& options);
 

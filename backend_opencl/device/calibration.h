@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device reaches, measured once and kept in the disk cache: its arithmetic peak, the
-// bandwidth of its memory and the cost of a launch, which drivers do not report.
+// Measures the performance of a device, which drivers do not report: peak arithmetic rate, memory
+// bandwidth and launch cost. Results are stored in the disk cache.
 #pragma once
 
 #include <optional>
@@ -11,28 +11,28 @@
 
 namespace tartan::opencl {
 
-// Where the measured settings of a device (hal::Knowledge::kMeasured) come from. Measurements are
-// kept in the disk cache; without one there are none.
+// Policy for the measured settings of a device (hal::Knowledge::kMeasured). Measurements need a
+// disk cache; without one, the device keeps the reported settings.
 enum class Calibrations : uint8_t {
-  kStored,  // from the disk; a device that was never measured is as its driver reports
-  kOnce,    // a device that was never measured is measured when they are first asked for
-  kAgain,   // Open measures in any case
+  kStored,  // reads stored measurements; an unmeasured device keeps the reported settings
+  kOnce,    // measures an unmeasured device at the first request for its measured settings
+  kAgain,   // Open always measures
 };
 
 struct Calibration {
-  double gflops = 0;     // float32 multiply-adds in registers, two operations each
-  double gbps = 0;       // read and written, by a copy far beyond the caches
-  double launch_us = 0;  // of a kernel that does nothing, among many in a queue
-  int64_t threads = 0;   // HardwareSettings::threads: work-items of the best work-group
+  double gflops = 0;     // float32 multiply-adds in registers; each counts as two operations
+  double gbps = 0;       // bytes read plus bytes written, by a copy much larger than the caches
+  double launch_us = 0;  // cost of an empty kernel among many in a queue
+  int64_t threads = 0;   // HardwareSettings::threads: size of the fastest work-group in the copy
 
   bool operator==(const Calibration&) const = default;
 };
 
-// Takes half a second. The device should have nothing else to do; where it has, the greatest of
-// several measurements is the answer all the same.
+// Measures the device; takes about half a second. The device should be idle. On a busy device, the
+// best of several measurements still gives a usable result.
 absl::StatusOr<Calibration> Calibrate(hal::Device& device);
 
-// What was measured before on a device of this name, driver and number of compute units.
+// Returns stored measurements of a device with the same name, driver and number of compute units.
 std::optional<Calibration> LoadCalibration(DiskCache& cache, const hal::DeviceInfo& info);
 void StoreCalibration(DiskCache& cache, const hal::DeviceInfo& info,
                       const Calibration& calibration);

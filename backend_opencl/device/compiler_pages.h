@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PoCL brings LLVM and Clang: 100 MB of program text, of which half has been in memory once they
-// are loaded (their constructors lie everywhere), though the process may never compile.
+// Reduces the resident memory of PoCL's compiler (LLVM and Clang). The libraries have 100 MB of
+// program text. Their static constructors touch half of it at load time, even if the process never
+// compiles.
 #pragma once
 
 #include <string>
@@ -8,17 +9,18 @@
 
 namespace tartan::opencl {
 
-// Takes the text of the compiler's libraries out of the process's memory. It comes back from their
-// files, mostly still in the system's memory, where it is run. Thread-safe, also beside a compiler
-// that is at work. Costs about a millisecond.
+// Drops the compiler libraries' program text from the process's resident memory. Pages that are
+// needed again are read from the files, mostly from the page cache. Thread-safe, even while a
+// compiler runs. Takes about a millisecond.
 void ReturnCompilerPages();
 
-// Loads the libraries of PoCL's compiler one after the other, such that their pages are never in
-// memory together; to be called before its driver is loaded. What cannot be found is left to the
-// driver.
+// Loads the libraries of PoCL's compiler one after the other and drops the pages of each before the
+// next, which limits peak memory. Call it before loading the driver. A library that is not found is
+// left to the driver.
 void LoadCompilers();
 
-// The libraries that a shared library needs, in its order; none where it cannot be read.
+// Returns the dependencies of a shared library in the order of its dynamic section; empty if the
+// file cannot be read.
 std::vector<std::string> NeededLibraries(const std::string& path);
 
 }  // namespace tartan::opencl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is found out of an opened device beyond what its driver reports, when it is first needed,
-// and kept in the disk cache: what its compiler compiles for, and what it reaches.
+// Finds out and stores device properties that the driver does not report: the target features of
+// the driver's compiler, and measured performance. Each is found out at the first request and kept
+// in the disk cache.
 #pragma once
 
 #include <functional>
@@ -16,27 +17,29 @@
 
 namespace tartan::opencl {
 
-// What the settings become and how programs are built once the compiler has answered.
+// Settings and build options that follow from the compiler's target features.
 struct CompilerKnowledge {
   HardwareSettings settings;
-  std::string build_options;  // ending with a space where there are any
+  std::string build_options;  // compiler flags; end with a space unless empty
 };
 
-// Thread-safe: one thread finds out while others that want the same wait.
+// Thread-safe. While one thread finds out a property, other threads that request the same property
+// wait.
 class DeviceKnowledge {
  public:
-  // `cache` may be null: then nothing is measured.
+  // `cache` may be null; nothing is measured then.
   DeviceKnowledge(const FoundDevice& found, std::shared_ptr<DiskCache> cache,
                   Calibrations calibrations)
       : found_(found), cache_(std::move(cache)), calibrations_(calibrations) {}
 
-  // Builds a small program in `context` for the first answer where the disk has none.
+  // Returns the stored features, or builds a small program in `context` to find them.
   const CompilerKnowledge& Compiler(cl_context context);
-  // With what `measure` says where the device is to be measured. A failure is not kept.
+  // Returns the settings including measured performance. Calls `measure` if `calibrations` allows
+  // it and no measurement is stored. A failure is not stored.
   absl::StatusOr<HardwareSettings> Measured(
       cl_context context, const std::function<absl::StatusOr<Calibration>()>& measure);
 
-  // Whether the functions above answer at once.
+  // True if the corresponding function above would return without building or measuring.
   bool KnowsCompiler() const;
   bool KnowsMeasured() const;
 
@@ -47,11 +50,11 @@ class DeviceKnowledge {
   const FoundDevice found_;
   const std::shared_ptr<DiskCache> cache_;
   const Calibrations calibrations_;
-  // Held while something is found out; measuring asks the compiler.
+  // Held while a property is found out. Measuring also requests the compiler's features.
   std::mutex asking_;
   std::mutex measuring_;
-  mutable std::mutex mutex_;                           // held while an answer is noted or looked at
-  std::unique_ptr<const CompilerKnowledge> compiler_;  // guarded by mutex_; not changed once there
+  mutable std::mutex mutex_;                           // held while a result is stored or read
+  std::unique_ptr<const CompilerKnowledge> compiler_;  // guarded by mutex_; not modified once set
   std::optional<HardwareSettings> measured_;           // guarded by mutex_
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists the OpenCL devices of the machine and reads what they report.
+// Lists the OpenCL devices of the machine with the properties that they report.
 #pragma once
 
 #include <string>
@@ -18,16 +18,16 @@ struct FoundDevice {
   std::string platform_version;
   hal::DeviceInfo info;
   DriverQuirks quirks;
-  // What HardwareSettings::matrix_local_bytes may be where the driver takes it
-  // (features/local_memory_probe.h); 0: what it is.
+  // Value for HardwareSettings::matrix_local_bytes if the driver accepts it
+  // (features/local_memory_probe.h). 0: keep the reported value.
   int64_t wanted_matrix_local_bytes = 0;
-  // Compiler flags for every program as far as the driver's reports tell them, ending with a space
-  // where there are any.
+  // Compiler flags for every program, as far as they follow from reported properties. They end with
+  // a space unless empty.
   std::string build_options;
 };
 
-// All devices of all platforms, in the order of the ICD loader. Unavailable with the remedy when
-// there is no platform.
+// Returns all devices of all platforms, in the order of the ICD loader. Returns Unavailable with
+// the remedy if there is no platform.
 absl::StatusOr<std::vector<FoundDevice>> FindDevices();
 
 }  // namespace tartan::opencl

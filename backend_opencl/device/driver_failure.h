@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why an OpenCL driver fails where the program given to it is right: memory or disk ran out. PoCL
-// is then seen to return any error, to throw std::bad_alloc with its locks held, to raise SIGABRT
-// or SIGSEGV, and to call exit(1).
+// Explains failures of OpenCL drivers that are caused by exhausted memory or disk space. PoCL
+// reacts to such a shortage with any error code, a thrown std::bad_alloc (with its locks held),
+// SIGABRT, SIGSEGV or exit(1).
 #pragma once
 
 #include <cstdint>
@@ -17,50 +17,51 @@ enum class Shortage : uint8_t {
   kNone,
   kMemory,
   kDisk,
-  kFileSize,  // limited by ulimit -f
-  kFiles,     // that are open at once, limited by ulimit -n
+  kFileSize,  // largest file, limited by ulimit -f
+  kFiles,     // number of open files, limited by ulimit -n
 };
 
-// How the driver failed.
+// The way in which a driver failed.
 enum class Failure : uint8_t {
-  kError,  // it returned an error
-  kCrash,  // it ended the process, having freed a part of what it had
+  kError,  // returned an error
+  kCrash,  // ended the process after freeing part of its memory
 };
 
-// What is short now. May be called in a signal handler.
+// Returns the current shortage. Async-signal-safe.
 Shortage FindShortage(Failure failure);
-// Whether no more than `bytes` can be had in one piece.
+// True if `bytes` cannot be allocated in one block.
 bool IsMemoryShort(int64_t bytes);
-// "too little memory is left": a constant text, also for signal handlers. Empty for kNone.
+// Returns a constant text such as "too little memory is left"; usable in signal handlers. Empty for
+// kNone.
 const char* Describe(Shortage shortage);
-// `failure` with the shortage as its reason, as ResourceExhausted for memory, else as Aborted;
-// `failure` as it is where nothing is short.
+// Adds the current shortage as the reason of `failure`: ResourceExhausted for memory, Aborted for
+// other resources. Returns `failure` unchanged if nothing is short.
 absl::Status ExplainByShortage(absl::Status failure);
 
-// Whether something failed for a shortage, not for what it was given.
+// True if the operation failed because of a shortage and not because of its input.
 inline bool IsShortage(const absl::Status& failure) {
   return absl::IsResourceExhausted(failure) || absl::IsAborted(failure);
 }
 
-// How many files a driver opens at once as it compiles, at most.
+// Maximum number of files that a driver has open at once while compiling. Empirical.
 inline constexpr int kDriverFiles = 12;
 
-// The folder that the driver writes to, whose disk may be full. One at a time; once it is no longer
-// watched, FindShortage knows how it was at the end.
+// Names the folder that the driver writes to, so that FindShortage can check its disk. One folder
+// at a time. UnwatchFolder records the disk's state, which FindShortage uses afterwards.
 void WatchFolder(const std::string& folder);
 void UnwatchFolder();
 
-// Drivers put their own signal handlers in the place of others' while they are loaded (LLVM does):
-// `function` is called whenever that may have happened. One at a time.
+// Registers `function`, which is called after drivers were loaded. Drivers replace signal handlers
+// while they are loaded (LLVM does). One function at a time.
 void SetAfterLoading(void (*function)());
 void CallAfterLoading();
 
-// A driver that threw holds locks for ever: it is lost. No call may reach it any more, and what it
-// gave out is not given back.
+// A driver that threw an exception never releases its locks. Such a driver is lost: no function of
+// it may be called again, and its objects are not released.
 bool IsDriverLost();
 void NoteDriverLost();
 
-// Calls `call`, which calls the driver. Returns `lost` where the driver is or gets lost.
+// Invokes `call`, which uses the driver. Returns `lost` if the driver is lost or throws.
 template <class Call, class Result>
 Result CallDriver(const Call& call, Result lost) {
   if (IsDriverLost()) return lost;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where OpenCL drivers differ from what the specification lets one expect, with the reasons.
+// Deviations of OpenCL drivers from the specification, with the reason for each workaround.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace tartan::opencl {
 
-// Of a compute unit's local memory, what a sequence's pool leaves: for its launches and roles, and
-// to the cache.
+// Bytes of a compute unit's local memory that the pool of a persistent kernel leaves free for
+// launch records, roles and the L1 cache.
 inline constexpr int64_t kOutsideSequencePool = 16 << 10;
 
 struct DriverQuirks {
-  // The driver's own cache of compiled kernels makes a second build from source quick, while the
-  // binaries it hands out cost more than they save: the files of that cache are kept instead
+  // The driver's own cache of compiled kernels makes a second build from source fast, and its
+  // program binaries cost more than they save. The files of that cache are stored instead
   // (pocl_program.h). See PoCL in README.md.
   bool relies_on_own_cache = false;
-  // Upper bound of the local memory a kernel may declare, where the device reports more.
+  // Upper bound of the local memory that a kernel may declare, if the device reports more.
   std::optional<int64_t> max_local_memory_bytes;
-  // The driver crashes in releasing sub-buffers that overlap in part.
+  // The driver crashes when it releases sub-buffers that partially overlap.
   bool overlapping_sub_buffers_crash = false;
-  // Buffers are filled pattern by pattern, but in one sweep where the pattern is a byte.
+  // A fill is fast only for a pattern of one byte; other patterns are stored one by one.
   bool fills_bytes_faster = false;
-  // Short launches are quicker as parts of one: items of CPUs (launch_sequence.h), groups of GPUs
-  // (group_sequence.h).
+  // Short launches are faster as a batch: work-items on CPUs (launch_sequence.h), work-groups on
+  // GPUs (group_sequence.h).
   bool runs_sequences = false;
-  // Local memory that teams of a sequence of groups share, where it may be more than a kernel
-  // usually declares.
+  // Bytes of local memory shared by the teams of a persistent kernel, if they may exceed the usual
+  // limit of a kernel.
   int64_t sequence_pool_bytes = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the host for large buffers of CPU devices, in pages of 2 MiB where the system has them:
-// taking memory in small pages costs as much as filling it.
+// Allocates host memory for large buffers of CPU devices in huge pages (2 MiB) if the system
+// supports them. Page faults of small pages cost as much as filling the memory.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace tartan::opencl {
 
-// Zeros, which begin where a large page does.
+// Zero-initialized memory that starts at a huge page boundary.
 class LargePages {
  public:
   static constexpr size_t kPageBytes = size_t{1} << 21;
 
-  // Null for what is smaller than a page, and where the system has no such memory.
+  // Returns null for sizes below one page, and if the system has no such memory.
   static std::shared_ptr<const LargePages> Take(int64_t bytes);
   LargePages(const LargePages&) = delete;
   ~LargePages();

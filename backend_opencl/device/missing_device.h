@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which drivers are installed, and why the OpenCL loader shows no device although some are.
+// Finds the installed drivers and the reason why the OpenCL loader shows no device despite them.
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 
 namespace tartan::opencl {
 
-// The drivers' libraries, by path or name, as the loader looks for them: in a folder of .icd files,
-// or in one of these.
+// Returns the drivers' libraries, by path or name. They are listed in a folder of .icd files or in
+// an environment variable, as for the loader.
 std::vector<std::string> InstalledDrivers();
 
-// ResourceExhausted where drivers are installed and there is no memory to load one, which makes
-// PoCL abort; Aborted where too few files may be opened. Ok again once drivers are loaded.
+// Returns ResourceExhausted if drivers are installed but memory is too small to load one (PoCL
+// would abort). Returns Aborted if the limit on open files is too low. Ok once drivers are loaded.
 absl::Status CheckRoomForDrivers();
 
-// Ok where nothing is known. ResourceExhausted where there is no memory to load or start a driver,
-// Unavailable where a driver cannot be loaded for another reason, or finds no device; `folder`, why
-// PoCL has no folder to compile in, if that is what is missing.
+// Returns the reason for the lack of devices; Ok if it is unknown. ResourceExhausted: too little
+// memory to load or start a driver. Unavailable: a driver cannot be loaded for another reason, or
+// finds no device. `folder` is the error that left PoCL without a folder to compile in, if there
+// was one.
 absl::Status WhyNoDevice(const absl::Status& folder);
 
 }  // namespace tartan::opencl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL C interface with owned handles and checked calls. Nothing newer than core 1.2 is used,
-// which every driver has.
+// RAII handles and checked calls for the OpenCL C interface. Only core 1.2 is used, which every
+// driver supports.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -15,33 +15,36 @@
 
 namespace tartan::opencl {
 
-// "CL_OUT_OF_RESOURCES"; "error -9999" for an unknown one.
+// Returns for example "CL_OUT_OF_RESOURCES", or "error -9999" for an unknown error.
 std::string ErrorName(cl_int error);
 
-// True for the errors that say memory (of host or device) ran out.
+// True for errors that report exhausted memory of the host or the device.
 bool IsOutOfMemory(cl_int error);
 
-// Ok for CL_SUCCESS; otherwise `call` and the error's name, as ResourceExhausted, Unavailable or
-// Internal.
+// Returns Ok for CL_SUCCESS. Other errors become ResourceExhausted, Unavailable or Internal, with
+// `call` and the error's name in the message.
 absl::Status ToStatus(cl_int error, absl::string_view call);
 
-// As a destructor cannot return a status, it writes one line to stderr.
+// Writes one line to stderr if the release failed. Destructors use it because they cannot return a
+// status.
 void LogFailedRelease(cl_int error, absl::string_view call);
 
-// Calls a function that returns an error code; CL_OUT_OF_HOST_MEMORY where the driver is lost.
+// Calls an OpenCL function that returns an error code. Returns CL_OUT_OF_HOST_MEMORY if the driver
+// is lost.
 template <class... Parameters, class... Arguments>
 cl_int CallCl(cl_int (*function)(Parameters...), Arguments... arguments) {
   return CallDriver([&] { return function(arguments...); }, cl_int{CL_OUT_OF_HOST_MEMORY});
 }
 
-// The same for one that returns a new object, and its error code through its last parameter.
+// Calls an OpenCL function that returns a new object and stores its error code through its last
+// parameter.
 template <class Object, class... Parameters, class... Arguments>
 Object CreateCl(cl_int* error, Object (*function)(Parameters...), Arguments... arguments) {
   *error = CL_OUT_OF_HOST_MEMORY;
   return CallDriver([&] { return function(arguments..., error); }, Object{nullptr});
 }
 
-// Owns one reference to an OpenCL object; moves, does not copy.
+// Owns one reference to an OpenCL object. Movable, not copyable.
 template <class T, cl_int (*kRelease)(T)>
 class Handle {
  public:
@@ -59,7 +62,7 @@ class Handle {
 
   T get() const { return object_; }
   explicit operator bool() const { return object_ != nullptr; }
-  // Where a call that returns a new object through a pointer may put it.
+  // Output parameter for calls that return a new object through a pointer.
   T* Receive() { return &object_; }
 
  private:
@@ -75,7 +78,8 @@ using EventHandle = Handle<cl_event, clReleaseEvent>;
 
 }  // namespace tartan::opencl
 
-// TARTAN_CL_CALL(clFinish, queue); leaves the function with the call's name when it failed.
+// TARTAN_CL_CALL(clFinish, queue); returns from the enclosing function with the call's name if the
+// call fails.
 #define TARTAN_CL_CALL(function, ...) \
   TARTAN_RETURN_IF_ERROR(             \
       ::tartan::opencl::ToStatus(::tartan::opencl::CallCl(function, __VA_ARGS__), #function))

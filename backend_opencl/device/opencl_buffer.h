@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of an OpenCL device.
+// Buffers in the memory of an OpenCL device.
 #pragma once
 
 #include <atomic>
@@ -15,38 +15,38 @@ namespace tartan::opencl {
 class OpenClBuffer : public hal::Buffer {
  public:
   OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t offset, int64_t size);
-  // Among what the device has allocated (OpenClContext::CountAllocated). `pages`: its memory; null
-  // for the driver's own.
+  // Creates a buffer that counts as allocated (OpenClContext::CountAllocated). `pages` holds its
+  // memory; null if the driver allocated it.
   OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
                std::shared_ptr<const LargePages> pages);
-  // Of the host's memory, which `owner` keeps.
+  // Creates a buffer over host memory that `owner` keeps alive.
   OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
                std::shared_ptr<const void> owner);
   ~OpenClBuffer() override;
 
   hal::HostMemory host_memory() const override;
   cl_mem memory() const { return memory_.get(); }
-  // Once it has been found out (address_probe.h): where kernels see the buffer. 0: not yet. Of
-  // buffers that are no part of others.
+  // Address of the buffer in kernels (address_probe.h); 0 until it is known. Only for buffers that
+  // are not sub-buffers.
   uint64_t address() const { return address_; }
   void SetAddress(uint64_t address) { address_ = address; }
 
  private:
-  const std::shared_ptr<const LargePages> pages_;  // these outlive memory_
+  const std::shared_ptr<const LargePages> pages_;  // pages_ and owner_ must outlive memory_
   const std::shared_ptr<const void> owner_;
   const bool is_counted_ = false;
   MemoryHandle memory_;
   std::atomic<uint64_t> address_{0};
 };
 
-// The OpenCL object of a buffer, which hal has checked to be of this backend.
+// Returns the OpenCL object of a buffer. `hal` has checked that the buffer belongs to this backend.
 inline cl_mem MemoryOf(const hal::BufferPtr& buffer) {
   return static_cast<const OpenClBuffer&>(*buffer).memory();
 }
 
-// Where kernels see a buffer or a part of one; 0: not known yet.
+// Returns the address of a buffer or sub-buffer in kernels; 0 if it is not known yet.
 uint64_t AddressOf(const hal::BufferPtr& buffer);
-// The same where it is the host's memory, too; else null.
+// Returns the same address as a host pointer on CPU devices, else null.
 uint8_t* HostPointer(const hal::BufferPtr& buffer);
 
 }  // namespace tartan::opencl

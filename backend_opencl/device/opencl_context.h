@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An opened OpenCL device as what programs, buffers and queues are made with: its context, what is
-// known of it, and how much of its memory is taken.
+// State of an opened OpenCL device that programs, buffers and queues share: its context, its
+// settings and its memory accounting.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace tartan::opencl {
 
-// What it makes is OpenClDevice's affair.
+// Base class of OpenClDevice, which creates buffers, executables and queues.
 class OpenClContext : public hal::Device {
  public:
   const hal::DeviceInfo& info() const override { return found_.info; }
@@ -28,20 +28,22 @@ class OpenClContext : public hal::Device {
   cl_device_id id() const { return found_.device; }
   const std::string& platform_version() const { return found_.platform_version; }
   const DriverQuirks& quirks() const { return found_.quirks; }
-  // Of every program; asks the compiler first what it knows.
+  // Compiler flags of every program. Requests the compiler's features first.
   const std::string& build_options() { return knowledge_.Compiler(context()).build_options; }
   DiskCache* cache() const { return cache_.get(); }
   bool quiet() const { return quiet_; }
-  // For debugging (hal::DeviceInfo::finishes_each_launch): waits for what was enqueued last, of
-  // which `what` is the name for an error.
+  // Debugging aid (hal::DeviceInfo::finishes_each_launch): waits for the command enqueued last.
+  // `what` names the command in an error.
   absl::Status FinishIfEach(cl_command_queue queue, absl::string_view what) const;
-  // The driver has failed to build compiler builtins. SetPortable returns whether that is new.
+  // is_portable(): the driver failed to build compiler builtins. SetPortable returns true for the
+  // first call.
   bool is_portable() const { return is_portable_; }
   bool SetPortable() { return !is_portable_.exchange(true); }
 
-  // False, counting nothing, where the device has not as much memory left.
+  // Adds `bytes` to the allocated memory. Returns false and adds nothing if the device has less
+  // memory left.
   bool CountAllocated(int64_t bytes);
-  // Counts memory given back.
+  // Subtracts released memory.
   void CountReleased(int64_t bytes);
   // "1024 of 4096 bytes of the device are free".
   std::string FreeMemoryText() const;
@@ -71,7 +73,7 @@ class OpenClContext : public hal::Device {
   hal::DeviceStatistics statistics_;  // guarded by mutex_
 };
 
-// The device of an object that hal has checked to be of this backend.
+// Returns the device of an object. `hal` has checked that the object belongs to this backend.
 inline OpenClContext& ContextOf(const hal::DevicePtr& device) {
   return static_cast<OpenClContext&>(*device);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An opened OpenCL device, and what it makes: memory, executables, recordings and queues.
+// An opened OpenCL device, the factory of buffers, executables, recordings and queues.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tartan::opencl {
 
 class OpenClDevice : public OpenClContext {
  public:
-  // `cache` may be null. `quiet`: warnings are not told on stderr.
+  // `cache` may be null. `quiet` suppresses warnings on stderr.
   static absl::StatusOr<hal::DevicePtr> Open(FoundDevice found, std::shared_ptr<DiskCache> cache,
                                              Calibrations calibrations, bool quiet);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL backend: every device of every OpenCL platform of the machine.
+// Entry point of the OpenCL backend: creates the driver for all devices of all OpenCL platforms.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace tartan::opencl {
 
 struct OpenClOptions {
   bool use_disk_cache = true;
-  // Where compiled kernels are kept; empty: DefaultCacheDirectory() of disk_cache.h.
+  // Folder of compiled kernels; empty: DefaultCacheDirectory() of disk_cache.h.
   std::string cache_directory;
   int64_t cache_limit_bytes = int64_t{512} << 20;
-  // Tells on stderr, once, why the disk cache is not used where it cannot be.
+  // Reports on stderr, once, why the disk cache cannot be used.
   bool verbose = false;
-  // Leaves out what is told on stderr else: that kernels do without compiler builtins, and that a
-  // cache is not used because another user may write it.
+  // Suppresses the warnings that kernels are built without compiler builtins and that a cache is
+  // ignored because another user may write it.
   bool quiet = false;
-  int64_t memory_limit_bytes = 0;  // the most that is taken of a device's memory; 0: all of it
+  int64_t memory_limit_bytes = 0;  // upper bound of a device's used memory; 0: no bound
   Calibrations calibrations = Calibrations::kStored;
 };
 
-// Compiles the format "opencl-c": OpenCL C 1.2. ListDevices is Unavailable, with the remedy, where
-// no OpenCL platform is installed. The first ListDevices or Open of the process sets an environment
-// variable while it asks for devices (pocl_folder.h): no other thread may then read the
-// environment.
+// Compiles the format "opencl-c": OpenCL C 1.2. ListDevices returns Unavailable, with the remedy,
+// if no OpenCL platform is installed. The process's first ListDevices or Open temporarily sets an
+// environment variable (pocl_folder.h), so no other thread may read the environment during that
+// call.
 std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options = {});
 
 }  // namespace tartan::opencl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A built program, and launches of its kernels with arguments set.
+// A built program, and recordings of launches of its kernels.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace tartan::opencl {
 
 class OpenClExecutable : public hal::Executable {
  public:
-  // `cases`: of each entry point its number in the program's sequences, or -1; `kept`: what its
-  // runs of launches keep (hal::KernelSource).
+  // `cases[e]` is entry point e's number among the batched kernels of the program, or -1. `kept[e]`
+  // lists its weight-stationary arguments (hal::KernelSource::kept).
   OpenClExecutable(hal::DevicePtr device, std::vector<hal::EntryPoint> entry_points,
                    std::vector<int> cases, std::vector<std::vector<int>> kept,
                    hal::CompileStatistics statistics, ProgramHandle program,
@@ -36,25 +36,26 @@ class OpenClExecutable : public hal::Executable {
   cl_program program() const { return program_.get(); }
   absl::Span<const int> cases() const { return cases_; }
   absl::Span<const std::vector<int>> kept() const { return kept_; }
-  // Null on other drivers.
+  // null on drivers other than PoCL
   PoclProgram* pocl_files() const { return pocl_files_.get(); }
 
-  // A kernel object that nobody else has, with whatever arguments; to be given back. Drivers keep
-  // those of a program in a list, which is long to search where a thousand launches let go of
-  // theirs. Thread-safe.
+  // Takes a kernel object with unspecified arguments, for exclusive use until GiveBack. Objects are
+  // reused because releasing one searches the program's list of all kernel objects, which is slow
+  // for a thousand launches. Thread-safe.
   absl::StatusOr<KernelHandle> TakeKernel(int entry_point);
   void GiveBack(int entry_point, KernelHandle kernel);
 
  private:
   const std::vector<int> cases_;
   const std::vector<std::vector<int>> kept_;
-  const std::unique_ptr<PoclProgram> pocl_files_;  // goes after the program
+  const std::unique_ptr<PoclProgram> pocl_files_;  // must be destroyed after the program
   ProgramHandle program_;
   std::mutex mutex_;
-  std::vector<std::vector<KernelHandle>> idle_;  // by entry point; guarded by mutex_
+  std::vector<std::vector<KernelHandle>>
+      idle_;  // idle kernel objects by entry point; guarded by mutex_
 };
 
-// Each launch has a kernel object of its own: arguments are state of the kernel object.
+// A kernel launch. It owns a kernel object because arguments are state of the kernel object.
 struct PreparedLaunch {
   KernelHandle kernel;
   int entry_point = 0;
@@ -70,7 +71,7 @@ struct PreparedCopy {
   size_t size = 0;
 };
 
-// Or several that are run as one.
+// A launch, a copy, or a batch of several launches and copies.
 using RecordedWork = std::variant<PreparedLaunch, PreparedCopy, std::unique_ptr<LaunchSequence>,
                                   std::unique_ptr<GroupSequence>>;
 
@@ -86,9 +87,9 @@ class OpenClRecording : public hal::Recording {
   ~OpenClRecording() override;
 
   absl::Span<const RecordedWork> work() const { return work_; }
-  // Whether the host may run all of it (LaunchSequence::RunOnHost).
+  // True if the host thread may execute the whole recording (LaunchSequence::RunOnHost).
   bool may_run_on_host() const;
-  // The executable, the first time that this is called where launches make its driver compile.
+  // Returns the executable at the first call if launches make its driver compile, else null.
   std::shared_ptr<OpenClExecutable> TakeCompiling() const;
   absl::string_view NameOf(const PreparedLaunch& launch) const {
     return executable_->entry_points()[launch.entry_point].name;
@@ -96,12 +97,12 @@ class OpenClRecording : public hal::Recording {
 
  private:
   hal::ExecutablePtr executable_;
-  std::vector<hal::BufferPtr> buffers_;  // what the kernels' arguments refer to
+  std::vector<hal::BufferPtr> buffers_;  // buffers referred to by kernel arguments
   std::vector<RecordedWork> work_;
   mutable std::atomic<bool> is_taken_{false};
 };
 
-// The launches have been checked by hal.
+// `hal` has checked the launches.
 absl::StatusOr<std::shared_ptr<OpenClRecording>> RecordLaunches(
     const hal::ExecutablePtr& executable, absl::Span<const hal::Launch> launches);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An in-order OpenCL queue that keeps what its work uses alive until the work is done.
+// An in-order OpenCL queue that keeps the resources of enqueued work alive until the work is done.
 #pragma once
 
 #include <deque>
@@ -36,11 +36,11 @@ class OpenClQueue : public hal::Queue {
   ~OpenClQueue() override;
 
  private:
-  // What work enqueued between two markers uses. There is no thread and no callback per queue:
-  // each full batch ends with a marker, and whoever enqueues drops the batches that are done.
+  // Resources of the work between two markers. A queue has no thread and no callbacks: each full
+  // batch ends with a marker, and later enqueues drop the batches whose markers are reached.
   struct Batch {
     std::vector<std::shared_ptr<const void>> kept;
-    std::vector<std::shared_ptr<OpenClEvent>> events;  // looked at for failures
+    std::vector<std::shared_ptr<OpenClEvent>> events;  // checked for failures
     int64_t commands = 0;
     int64_t staged_bytes = 0;
     EventHandle marker;
@@ -66,8 +66,8 @@ class OpenClQueue : public hal::Queue {
   absl::Status DoFlush() override;
   absl::Status DoFinish() override;
 
-  // Work that the host may do as well waits until it is clear whether somebody waits for it: then
-  // the host does it at once, else it is enqueued.
+  // Deferred work: transfers and recordings that the host thread can execute. If the caller then
+  // waits for the queue, the host executes the work at once; otherwise the work is enqueued.
   struct LaterTransfer {
     hal::BufferPtr buffer;
     int64_t offset = 0;
@@ -77,48 +77,50 @@ class OpenClQueue : public hal::Queue {
   };
   using LaterWork = std::variant<LaterTransfer, std::shared_ptr<const OpenClRecording>>;
 
-  // Whether a transfer was put off.
+  // Returns true if the transfer was deferred.
   bool PutOff(const LaterTransfer& transfer);
-  // Enqueues what was put off. To be called before anything else is enqueued.
+  // Enqueues the deferred work. Must be called before anything else is enqueued.
   absl::Status EnqueueLaterWork();
-  // The host does what was put off; nothing else is under way.
+  // Executes the deferred work in the host thread. Requires that nothing else is in flight.
   absl::Status DoLaterWork();
   absl::Status EnqueueTransfer(const LaterTransfer& transfer);
   absl::Status EnqueueReplay(const std::shared_ptr<const OpenClRecording>& recording,
                              std::vector<hal::EventPtr>* events);
-  // All of it at once, or where events are wanted launch by launch.
+  // Enqueues the whole batch as one launch, or launch by launch if events are requested.
   template <class Sequence>
   absl::Status EnqueueSequence(Sequence& sequence, std::vector<hal::EventPtr>* events);
   void KeepCompiling(const OpenClRecording& recording);
 
-  // One launch, by a call that gives its event where it is wanted.
+  // Enqueues one launch. `launch` stores the launch's event through its parameter if that is not
+  // null.
   absl::Status Enqueue(absl::string_view what, std::vector<hal::EventPtr>* events,
                        const std::function<cl_int(cl_event*)>& launch);
-  // The status of a transfer or fill of `size` bytes. Allocates nothing where it was enqueued: a
-  // lack of memory must not part it from what waits for it.
+  // Returns the status of a transfer or fill of `size` bytes. Allocates nothing if the command was
+  // enqueued, so that a lack of memory cannot separate the command from the resources that wait for
+  // it.
   absl::Status CheckEnqueued(cl_int error, absl::string_view call, int64_t size) const;
-  // Errors of memory tell what is free.
+  // Returns the error of a command that was not enqueued. Memory errors include the free amount.
   absl::Status NotEnqueued(cl_int error, absl::string_view call) const;
-  // After a transfer that does not block: its event is looked at for failures.
+  // Keeps the resources of a non-blocking transfer. Its event is later checked for failures.
   absl::Status KeepTransfer(const hal::BufferPtr& buffer, EventHandle event);
   void Keep(std::shared_ptr<const void> object) { batch_.kept.push_back(std::move(object)); }
-  // After each `commands` enqueued: closes the batch when it is full, drops those that are done,
-  // waits when there are too many.
+  // Called after `commands` commands were enqueued. Closes the batch if it is full, drops finished
+  // batches, and waits if too many are in flight.
   absl::Status LimitInFlight(int64_t commands);
-  // Notes the failures of work that is done.
+  // Records the failures of finished work.
   void NoteFailures(const Batch& batch);
   void NoteFailure(absl::Status status);
-  // Everything enqueued has run: what drivers compiled for it is kept.
+  // Stores the kernels that the driver has compiled. Requires that all enqueued work is done.
   void KeepCompiled();
 
   const QueueHandle queue_;
   const bool profiling_;
   std::vector<LaterWork> later_;
-  bool is_idle_ = true;  // nothing was enqueued since the last Finish, but for the host's helpers
+  bool is_idle_ = true;  // nothing is in flight except helper threads of a batch run by the host
   Batch batch_;
   std::deque<Batch> closed_;                                  // oldest first
   std::vector<std::shared_ptr<OpenClExecutable>> compiling_;  // launched since KeepCompiled
-  absl::Status failure_;                                      // the first since the last Finish
+  absl::Status failure_;                                      // first failure since the last Finish
 };
 
 }  // namespace tartan::opencl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the host that the driver has pinned: a GPU copies to and from it by itself, five times
-// as quickly as by way of the driver's own (H200: 51 GB/s for 10). To pin memory takes longer than
-// to copy it, so what was let go of is kept for later.
+// Pool of pinned host memory, which a GPU copies to and from asynchronously. On an H200, transfers
+// reach 51 GB/s instead of 10 GB/s through the driver's own staging buffer. Pinning takes longer
+// than copying, so released blocks are reused.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,20 @@
 
 namespace tartan::opencl {
 
-// Thread-safe. What it gives out may outlive it.
+// Thread-safe. Returned memory may outlive the pool.
 class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
  public:
-  static constexpr int64_t kLeast = 64 << 10;               // less is copied as quickly without
-  static constexpr int64_t kMost = int64_t{2} << 30;        // that is in use, others have none
-  static constexpr int64_t kMostKept = int64_t{256} << 20;  // that nobody uses
+  static constexpr int64_t kLeast = 64 << 10;  // bytes; smaller transfers gain nothing from pinning
+  static constexpr int64_t kMost = int64_t{2} << 30;  // bytes in use at once, an upper bound
+  static constexpr int64_t kMostKept = int64_t{256}
+                                       << 20;  // bytes of unused blocks, an upper bound
 
   PinnedMemory(cl_context context, cl_device_id device) : context_(context), device_(device) {}
 
-  // Nothing (no owner) below kLeast, beyond kMost and where the driver has none.
+  // Returns an empty result (no owner) for sizes below kLeast, beyond kMost, and if the driver has
+  // no pinned memory left.
   hal::HostMemory Take(int64_t bytes);
-  int64_t kept_bytes() const;  // that nobody uses
+  int64_t kept_bytes() const;  // bytes of unused blocks
 
  private:
   struct Block {
@@ -35,7 +37,7 @@ class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
     ~Block();
 
     MemoryHandle memory;
-    QueueHandle queue;  // in which it was mapped
+    QueueHandle queue;  // queue in which the memory was mapped
     void* data = nullptr;
     int64_t size = 0;
   };
@@ -43,16 +45,17 @@ class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
   std::unique_ptr<Block> TakeKept(int64_t bytes);
   std::unique_ptr<Block> Make(int64_t bytes) const;
   void Return(std::unique_ptr<Block> block) noexcept;
-  // One of those that are too much; null where there is none.
+  // Removes one block if unused blocks exceed kMostKept; else returns null.
   std::unique_ptr<Block> TakeSurplus() noexcept;
 
   const cl_context context_;
   const cl_device_id device_;
   mutable std::mutex mutex_;
-  int64_t used_bytes_ = 0;  // guarded by mutex_, as those below
+  int64_t used_bytes_ = 0;  // guarded by mutex_, as are the members below
   int64_t kept_bytes_ = 0;
   size_t block_count_ = 0;
-  // The last one was let go of last. Has room for all blocks: to return one takes no memory.
+  // Unused blocks, the most recently released one last. Its capacity covers all blocks, so that
+  // returning a block allocates nothing.
   std::vector<std::unique_ptr<Block>> kept_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of a CPU device may use: what the device's compiler compiles for, as its predefined
-// macros say, and what the processor has beyond that. Names of processors say neither: drivers
-// know fewer processors than there are.
+// Finds the instructions that kernels of a CPU device may use: the target of the device's compiler,
+// given by its predefined macros, and further features of the processor. Processor names are not
+// used, because drivers do not know every processor.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tartan::opencl {
 
-// Of the compiler, by its macros.
+// Target features of the compiler, from its predefined macros.
 struct CompilerFeatures {
   bool is_x86 = false;
   bool is_arm64 = false;
@@ -24,28 +24,30 @@ struct CompilerFeatures {
   bool operator==(const CompilerFeatures&) const = default;
 };
 
-// Of the processor that this runs on, by its own answer (cpuid); all false where it is no x86.
+// Features of the host processor according to cpuid. All are false on processors other than x86.
 struct HostFeatures {
   bool is_x86 = false;
   bool fma = false;
   bool avx512_vnni = false;  // vpdpbusd with AVX-512
   bool avx512_bf16 = false;  // vdpbf16ps
-  bool avx_vnni = false;     // vpdpbusd of at most 256 bits
-  // Made by AMD (or Hygon): an EPYC reads 27 to 31 GB/s as one stream of consecutive lines, 12 to
-  // 20 as 2 to 16 streams; a Xeon 15 to 18 as either.
+  bool avx_vnni = false;     // vpdpbusd with at most 256 bits
+  // Memory bandwidth is higher for one sequential stream. Measured: AMD EPYC, 27 to 31 GB/s with
+  // one stream, 12 to 20 GB/s with 2 to 16; Intel Xeon, 15 to 18 GB/s with any number. Set for AMD
+  // and Hygon.
   bool prefers_one_stream = false;
-  // Zen 5 and later: with 448 instructions under way and 64 bytes a cycle from the second cache,
-  // products whose operands lie there are as quick as with those in the first.
+  // L2 latency is hidden by computation: Zen 5 and later, with 448 instructions in flight and 64
+  // bytes per cycle from L2. A matmul with operands in L2 is as fast there as with operands in L1.
   bool hides_second_cache = false;
-  std::string identity;  // all that it answered
+  std::string identity;  // all cpuid results, as text
 };
 
 HostFeatures AskHost();
 
-// Builds a small program. Drivers that know none of Clang's macros leave all false.
+// Builds a small program. All features are false if the driver knows none of Clang's macros.
 absl::StatusOr<CompilerFeatures> AskCompiler(cl_context context, cl_device_id device);
 
-// For the disk cache; empty where the text is none of ToText.
+// Serialization for the disk cache. FeaturesFromText returns no value for a text that ToText did
+// not write.
 std::string ToText(const CompilerFeatures& features);
 std::optional<CompilerFeatures> FeaturesFromText(absl::string_view text);
 

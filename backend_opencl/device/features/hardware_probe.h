@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an OpenCL device reports of itself, made into settings that kernels can be planned with.
+// Converts the properties that an OpenCL device reports into settings for kernel planning.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace tartan::opencl {
 
-// As the driver answered; zero (false) where it did not.
+// Properties as the driver reports them; zero or false if it does not.
 struct ReportedHardware {
   hal::DeviceType type = hal::DeviceType::kOther;
   int64_t compute_units = 0;
@@ -23,27 +23,27 @@ struct ReportedHardware {
   int64_t preferred_float_vector_width = 0;
   bool local_memory_is_dedicated = false;  // CL_LOCAL
   int64_t local_memory_bytes = 0;
-  int64_t cache_bytes = 0;  // global memory cache: L2 on GPUs, L3 on CPUs by custom
+  int64_t cache_bytes = 0;  // global memory cache: by convention L2 on GPUs, L3 on CPUs
   int64_t cache_line_bytes = 0;
-  // Of the host's processor, from the operating system; asked for CPU devices only.
+  // Caches of the host's processor according to the operating system; for CPU devices only.
   int64_t host_l1_bytes = 0;
   int64_t host_l2_bytes = 0;
   bool has_float16 = false;
   bool has_float64 = false;
-  bool has_dot8 = false;  // four products of 8-bit numbers added up by one instruction
+  bool has_dot8 = false;  // dp4a: multiplies and adds four 8-bit pairs in one instruction
 };
 
-// Never unusable: every size is at least 1, and a value that is missing or odd is replaced by one
-// that is safe on all hardware of the type.
+// Returns usable settings for any input: every size is >= 1, and missing or implausible
+// values are replaced by safe values for the type of device.
 HardwareSettings SettingsFor(const ReportedHardware& reported);
 
-// Corrects the settings of a CPU device, once its compiler can be asked: what a driver reports of
-// the processor need not be what it compiles for. A compiler that is unknown gets no products in
-// words, for which its instructions must be called by name.
+// Corrects the settings of a CPU device for the compiler's target, which may differ from the
+// reported processor. With an unknown compiler, packed integer multiply-adds are disabled, because
+// their instructions must be named explicitly.
 void FollowCpu(const CompilerFeatures& compiler, const HostFeatures& host,
                HardwareSettings* settings);
 
-// What programs must be told then (dot_functions.h), ending with a space where it is anything.
+// Returns the macro definitions for programs (dot_functions.h), ending with a space unless empty.
 std::string CpuBuildOptions(const CompilerFeatures& compiler, const HostFeatures& host);
 
 }  // namespace tartan::opencl

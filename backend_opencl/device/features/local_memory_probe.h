@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's driver reports 48 KiB of local memory and takes kernels that declare more, as far as a
-// CUDA program may opt in to, where it does so: that is asked by building one.
+// Finds out whether NVIDIA's driver accepts kernels with more local memory than the reported 48
+// KiB, up to the opt-in limit of CUDA. The test builds a kernel.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace tartan::opencl {
 
-// Whether the driver builds a kernel with a local array of so many bytes; from the disk where this
-// driver was asked before. `cache` may be null.
+// True if the driver builds a kernel with a local array of `bytes` bytes. The result is stored on
+// disk per driver. `cache` may be null.
 bool TakesLocalArray(cl_context context, const FoundDevice& found, int64_t bytes, DiskCache* cache);
 
-// Whether TakesLocalArray answers without building.
+// True if TakesLocalArray would return without building.
 bool KnowsLocalArray(const FoundDevice& found, int64_t bytes, DiskCache* cache);
 
 }  // namespace tartan::opencl

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVIDIA's GPUs can do beyond OpenCL, by their compute capability.
+// Capabilities of NVIDIA GPUs beyond OpenCL, by compute capability.
 #pragma once
 
 #include <cstdint>
 
 namespace tartan::opencl {
 
-// By which instructions kernels reach a matrix unit.
+// Instruction set for tensor cores.
 enum class MatrixInstructions : uint8_t {
   kNone,
-  kWarps,       // mma.sync, which 32 work-items execute together: Ampere and later
-  kWarpGroups,  // wgmma, which 128 do and which reads local memory by itself: Hopper alone
+  kWarps,       // mma.sync, executed by the 32 lanes of a warp: Ampere and later
+  kWarpGroups,  // wgmma, executed by 128 lanes with operands in local memory: Hopper only
 };
 
 struct NvidiaFeatures {
-  bool has_dot8 = false;    // dp4a: four products of 8-bit integers
-  bool has_scopes = false;  // fences of a scope, barriers of a part of a work-group: Volta
+  bool has_dot8 = false;    // dp4a: multiplies and adds four pairs of 8-bit integers
+  bool has_scopes = false;  // scoped fences and barriers for part of a work-group: Volta and later
   MatrixInstructions matrix = MatrixInstructions::kNone;
   int64_t matrix_rate = 0;       // HardwareSettings::matrix_rate
-  int64_t most_local_bytes = 0;  // that CUDA gives a work-group on demand
+  int64_t most_local_bytes = 0;  // CUDA's opt-in limit of local memory per work-group
 };
 
-// `capability`: major * 10 + minor; 0 for devices of others, which have none of it. Hopper's matrix
-// unit is used by the instructions of warps with `by_warps`, as it is on other GPUs.
+// `capability` is 10 * major + minor, or 0 for devices of other vendors, which have none of these
+// features. `by_warps` selects mma.sync on Hopper, too.
 NvidiaFeatures NvidiaFeaturesOf(int capability, bool by_warps = false);
 
 }  // namespace tartan::opencl

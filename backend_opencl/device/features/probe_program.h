@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small programs that are built to see what a driver's compiler does with them.
+// Builds small programs that test a driver's compiler.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,7 +8,7 @@
 
 namespace tartan::opencl {
 
-// Without warnings, and past all caches.
+// Builds without warnings and without caches.
 absl::StatusOr<ProgramHandle> BuildProbe(cl_context context, cl_device_id device,
                                          absl::string_view text);
 
