@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file format of one entry of the disk cache.
+// Encodes and decodes the file format of one disk cache entry.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,11 @@ struct CacheEntry {
   std::string payload;
 };
 
-// The name of the file that holds `key`: 32 hexadecimal digits and the suffix.
+// Returns the name of the file that holds `key`: 32 hexadecimal digits and the suffix.
 std::string CacheFileName(absl::string_view key);
 
-// The bytes of a file, and back. Nothing if any byte is not as it was written.
+// Converts an entry to the bytes of its file and back. Decoding returns no value if any byte was
+// modified.
 std::string EncodeCacheEntry(absl::string_view key, absl::string_view payload);
 std::optional<CacheEntry> DecodeCacheEntry(absl::string_view bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of the disk cache's files, opened after its owner and mode were checked. What is done
-// through the descriptor is done in the folder that was checked, whatever becomes of its path.
+// Opens the folder of the disk cache after checking its owner and mode. Operations through the
+// descriptor use the checked folder even if its path is replaced meanwhile.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace tartan::opencl {
 
-// `directory`/kernels; empty where `directory` is.
+// Returns `directory`/kernels, or an empty string if `directory` is empty.
 std::string KernelDirectory(absl::string_view directory);
 
 class CacheFolder {
  public:
   enum class Missing : uint8_t { kStays, kIsMade };
 
-  // Opens KernelDirectory(directory). NotFound where it is missing and stays so.
-  // FailedPrecondition, with the remedy, where another user may write it (trusted_file.h). Other
-  // system errors are PermissionDenied or Internal.
+  // Opens KernelDirectory(directory). Returns NotFound if it is missing and not created,
+  // FailedPrecondition with the remedy if another user may write it (trusted_file.h), and
+  // PermissionDenied or Internal for other system errors.
   static absl::StatusOr<CacheFolder> Open(absl::string_view directory, Missing missing);
   CacheFolder(CacheFolder&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   CacheFolder& operator=(CacheFolder&&) = delete;
@@ -34,10 +34,11 @@ class CacheFolder {
   int descriptor_;
 };
 
-// Ok where the cache in `directory` may be used, or is not there.
+// Returns Ok if the cache in `directory` may be used or does not exist.
 absl::Status CheckCacheFolder(absl::string_view directory);
 
-// PermissionDenied or Internal, by `error`: "`what` `path`: the system's reason".
+// Returns PermissionDenied or Internal, depending on `error`, with the message "`what` `path`: the
+// system's reason".
 absl::Status CacheFileError(int error, absl::string_view what, absl::string_view path);
 
 }  // namespace tartan::opencl

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled kernels on disk: a bounded set of files, each a key and the payload stored under it.
-// What is loaded has been verified: drivers may crash on a damaged binary. A cache that cannot be
-// read or written is no error, only a cache that never hits.
+// Disk cache of compiled kernels: a size-limited set of files, each with a key and its payload.
+// Loaded entries are verified, because drivers may crash on a damaged binary. A cache that cannot
+// be read or written is no error; it never hits.
 //
-// One file per entry, named by the XXH3-128 of its key: magic, sizes, checksum, key, payload. The
-// full key is compared, so that a collision is a miss. Files appear by rename, whole or not at
-// all; a file's modification time is that of its last use, the oldest are evicted first. Any
-// number of processes and threads may use one directory.
+// Each entry is one file, named by the XXH3-128 hash of its key: magic, sizes, checksum, key,
+// payload. Load compares the full key, so a hash collision is a miss. Files are written atomically
+// by rename. A file's modification time is the time of its last use; eviction removes the oldest
+// files first. Any number of processes and threads may share a directory.
 #pragma once
 
 #include <atomic>
@@ -22,32 +22,33 @@
 
 namespace tartan::opencl {
 
-// $TARTAN_CACHE_DIR, else $XDG_CACHE_HOME/tartan, else $HOME/.cache/tartan, else empty.
+// Returns $TARTAN_CACHE_DIR, or else $XDG_CACHE_HOME/tartan, $HOME/.cache/tartan, or an empty
+// string.
 std::string DefaultCacheDirectory();
 
 class DiskCache {
  public:
-  // Keeps its files in `directory`/kernels, made with mode 0700 at the first Store; an empty
-  // `directory` is a cache that never hits. `verbose`: the first failure is told on stderr. A
-  // folder or entry that another user may have written is told unless `quiet`.
+  // Stores files in `directory`/kernels, which the first Store creates with mode 0700. A cache with
+  // an empty `directory` never hits. `verbose`: the first failure is reported on stderr. Unless
+  // `quiet`, folders and entries that another user may have written are reported, too.
   DiskCache(absl::string_view directory, int64_t limit_bytes, bool verbose, bool quiet = false);
 
-  // The payload stored under `key`. A damaged file is deleted and not found.
+  // Returns the payload stored under `key`. A damaged file is deleted and counts as missing.
   std::optional<std::string> Load(absl::string_view key);
-  // False where it could not be written.
+  // Returns false if the entry could not be written.
   bool Store(absl::string_view key, absl::string_view payload);
-  // Stores what `change` makes of the payload under `key`. No other Update of this directory, in
-  // this process or another, comes between.
+  // Replaces the payload under `key` by change(payload). The update is atomic with respect to other
+  // updates of this directory by any process.
   bool Update(absl::string_view key,
               const std::function<std::string(std::optional<std::string>)>& change);
-  // Deletes the entry, if it is there (its payload turned out to be unusable).
+  // Deletes the entry if it exists; used for payloads that turn out to be unusable.
   void Remove(absl::string_view key);
 
  private:
   std::string PathOf(absl::string_view key) const;
-  // Returns false.
+  // Reports the failure according to the options and returns false.
   bool TellFailure(const absl::Status& failure);
-  // Adds to the estimate of what is stored and evicts when it exceeds the limit.
+  // Adds to the estimate of stored bytes, and evicts entries if it exceeds the limit.
   void CountStored(int64_t bytes);
 
   const std::string root_;
@@ -57,26 +58,27 @@ class DiskCache {
   const bool quiet_;
   std::atomic<bool> told_failure_{false};
   std::mutex mutex_;
-  int64_t stored_bytes_ = -1;  // guarded by mutex_; as of the last look, -1 before the first
+  int64_t stored_bytes_ =
+      -1;  // guarded by mutex_; estimate since the last listing, -1 before the first
   int stores_since_look_ = 0;  // guarded by mutex_
 };
 
-// What `tartan cache` does, on the same `directory`. A directory that does not exist is an empty
-// cache; PermissionDenied or Internal where it cannot be read or changed, FailedPrecondition where
+// The operations of `tartan cache` on a `directory`. A missing directory is an empty cache. Errors:
+// PermissionDenied or Internal if the directory cannot be read or changed, FailedPrecondition if
 // another user may write it.
 struct CacheContents {
   int64_t entries = 0;
   int64_t bytes = 0;
 };
 absl::StatusOr<CacheContents> InspectCache(absl::string_view directory);
-// Deletes damaged entries and those of other users, and returns how many there were. An entry that
-// cannot be read stays; PermissionDenied or Internal tells the first such, after all have been
-// looked at.
+// Deletes damaged entries and entries of other users, and returns their number. Unreadable entries
+// remain; after all entries were checked, the first such error (PermissionDenied or Internal) is
+// returned.
 absl::StatusOr<int64_t> VerifyCache(absl::string_view directory);
-// Deletes the least recently used entries until at most `limit_bytes` remain, and what interrupted
-// writers and killed processes left (scratch_folder.h); returns what remains.
+// Deletes entries in LRU order until at most `limit_bytes` remain, and the leftovers of
+// interrupted writers and killed processes (scratch_folder.h). Returns the remaining contents.
 absl::StatusOr<CacheContents> PruneCache(absl::string_view directory, int64_t limit_bytes);
-// The same with every entry; returns how many there were.
+// Deletes all entries and leftovers, and returns the number of entries.
 absl::StatusOr<int64_t> ClearCache(absl::string_view directory);
 
 }  // namespace tartan::opencl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few file operations of the disk cache. False, with errno set, where one fails. With `folder`,
-// the descriptor of an open folder, paths are relative to that folder.
+// File operations of the disk cache. Each function returns false and sets errno if it fails.
+// `folder` is the descriptor of an open folder; paths are relative to it.
 #pragma once
 
 #include <fcntl.h>
@@ -13,28 +13,27 @@
 
 namespace tartan::opencl {
 
-// Reads the whole of a regular file of at most `max_bytes`. EFBIG for what is larger or no regular
-// file.
+// Reads a regular file of at most `max_bytes`. Sets EFBIG for larger files and files that are not
+// regular.
 bool ReadWholeFile(const std::string& path, int64_t max_bytes, std::string* bytes);
 
-// The same for a file in `folder` that is no symbolic link. `info` describes the file that was
-// read.
+// Reads a file in `folder` that is not a symbolic link. `info` describes the file that was read.
 bool ReadWholeFileIn(int folder, const std::string& name, int64_t max_bytes, std::string* bytes,
                      struct stat* info);
 
-// Sets the modification time to now.
+// Sets the modification time to the current time.
 bool TouchFile(const std::string& path, int folder = AT_FDCWD);
 
-// Writes a new file (mode 0600) whose name is `prefix` and six random characters, and renames it
-// to `path`; leaves nothing behind where it fails.
+// Writes a new file (mode 0600), named `prefix` plus six random characters, and renames it to
+// `path`. Removes the file if this fails.
 bool WriteFileByRename(const std::string& prefix, const std::string& path, absl::string_view bytes,
                        int folder = AT_FDCWD);
 
-// Makes `path` and the directories above it with mode 0700, as far as they are missing.
+// Creates `path` and its missing parents with mode 0700.
 bool MakePrivateDirectories(const std::string& path);
 
-// An exclusive lock on a file, made if missing, for as long as the object lives; it ends with the
-// process as well.
+// An exclusive lock on a file, which is created if missing. The lock is released by the destructor
+// and when the process ends.
 class FileLock {
  public:
   enum class Others : uint8_t { kWaitFor, kGiveWayTo };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder in which PoCL keeps compiled programs, its "cache": a private one of this process, so
-// that PoCL never maps a file that Tartan has not verified or seen PoCL write. README.md tells why.
+// The folder in which PoCL keeps compiled programs (its cache). Each process uses a private folder,
+// so that PoCL maps only files that Tartan verified or that PoCL wrote in this process. README.md
+// has the reasons.
 #pragma once
 
 #include <functional>
@@ -15,35 +16,35 @@
 
 namespace tartan::opencl {
 
-// PoCL reads the environment once, when its devices are first asked for: there is one folder for
-// the whole process. All functions may be called by several threads at once.
+// One instance per process, because PoCL reads the environment only once, when its devices are
+// first requested. Thread-safe.
 class PoclFolder {
  public:
-  // That of the process. It lives as long as the process; its files are deleted at exit.
+  // Returns the process's instance. It is never destroyed; its files are deleted at exit.
   static PoclFolder& OfProcess();
 
-  // Calls `find`, which asks for the devices, and until PoCL has taken the folder does so with
-  // POCL_CACHE_DIR set to it. The folder is made in the $POCL_CACHE_DIR of the caller, else in
-  // `cache_directory` (unless empty), $TMPDIR, /tmp, /var/tmp or /dev/shm, the first that no other
-  // user can exchange (trusted_file.h). The environment belongs to the whole process: the first
-  // call must not run beside threads that read or change it.
+  // Calls `find`, which requests the devices. Until PoCL has adopted the folder, POCL_CACHE_DIR is
+  // set to it during the call. The folder is created in the first safe location (trusted_file.h)
+  // of: the caller's $POCL_CACHE_DIR, `cache_directory` (unless empty), $TMPDIR, /tmp, /var/tmp,
+  // /dev/shm. The environment is shared by the whole process, so no other thread may read or change
+  // it during the first call.
   void FindWith(const std::string& cache_directory, const std::function<void()>& find);
 
-  // Why PoCL was given no folder; Ok where it was.
+  // Returns why PoCL was given no folder, or Ok if it has one.
   absl::Status status() const;
-  // Why the caller's $POCL_CACHE_DIR was not taken, where another user may write it. Ok from the
-  // second call on.
+  // Returns why the caller's $POCL_CACHE_DIR was rejected (another user may write it). Later calls
+  // return Ok.
   absl::Status TakeRefusal();
-  // Where PoCL keeps programs; empty where that is not the folder made here: the process had used
-  // PoCL before it came to Tartan.
+  // Returns PoCL's program folder. Empty if PoCL does not use the folder created here because the
+  // process used PoCL before Tartan.
   std::string root() const;
 
-  // Held while a program is built: what appears in the folder meanwhile is that program's.
+  // Held while a program is built, so that new files in the folder belong to that program.
   std::mutex& building() { return building_; }
-  // Takes building(), and makes root() anew where somebody has deleted it, with a cache say:
-  // without it PoCL builds nothing.
+  // Locks building(), and recreates root() if it was deleted, for example together with a cache.
+  // PoCL cannot build without the folder.
   std::unique_lock<std::mutex> LockToBuild();
-  // The programs in use by their ids; guarded by building().
+  // Programs in use, by id; guarded by building().
   struct Program {
     std::string folder;
     int users = 0;
@@ -64,7 +65,7 @@ class PoclFolder {
   bool settled_ = false;                    // guarded by mutex_
 };
 
-// The folders of programs below `root`, relative to it.
+// Returns the folders of programs below `root`, relative to it.
 std::vector<std::string> PoclProgramFolders(const std::string& root);
 
 }  // namespace tartan::opencl

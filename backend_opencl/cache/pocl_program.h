@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of PoCL through the disk cache. PoCL compiles a kernel when it is first executed and
-// keeps it in its folder (pocl_folder.h); from there the files are kept as one entry of the disk
-// cache, and put there again, verified, before the next process builds the program.
+// Stores PoCL's programs in the disk cache. PoCL compiles a kernel at its first launch and writes
+// it to its folder (pocl_folder.h). Those files become one cache entry. Before the next process
+// builds the program, the entry is verified and its files are written to that process's folder.
 #pragma once
 
 #include <atomic>
@@ -14,20 +14,20 @@
 
 namespace tartan::opencl {
 
-// The files of one built program, as long as something may execute its kernels.
+// The files of one built program. They exist as long as its kernels may be launched.
 class PoclProgram {
  public:
-  // `key` is that of the program in `cache`, which may be null and must outlive this object. `id`
-  // is what the program was announced by to PoCL, `kept` the number of kernels that the entry
-  // holds.
+  // `key` names the program in `cache`, which may be null and must outlive this object. `id`
+  // identifies the program in PoclFolder::programs(). `kernels` is the number of kernels in the
+  // source, `kept` the number of kernels in the entry.
   PoclProgram(DiskCache* cache, std::string key, std::string id, std::string folder, int kernels,
               int kept);
   PoclProgram(const PoclProgram&) = delete;
-  // Keeps what has been compiled, and deletes the files if no other object has them in use.
+  // Stores the compiled kernels, and deletes the files if no other object uses them.
   ~PoclProgram();
 
-  // Keeps what PoCL has compiled since the last time, unless it is much less than what has been
-  // kept. All kernels launched so far must have run.
+  // Stores the kernels that PoCL has compiled since the last call, once their number has grown
+  // enough. Requires that all launched kernels have finished.
   void KeepCompiled();
 
  private:
@@ -37,23 +37,24 @@ class PoclProgram {
   const std::string key_;
   const std::string id_;
   const std::string folder_;
-  const int kernels_;  // of the program's source
-  // Written under PoclFolder::building(); read without it where all kernels are kept.
+  const int kernels_;  // number of kernels in the program's source
+  // Written under PoclFolder::building(). Read without the lock to see whether all kernels are
+  // stored.
   std::atomic<int> kept_;
 };
 
 struct PoclBuild {
   ProgramHandle program;
-  std::unique_ptr<PoclProgram> files;  // null where PoCL does not use Tartan's folder
+  std::unique_ptr<PoclProgram> files;  // null if PoCL does not use Tartan's folder
   bool from_cache = false;
-  bool has_all_kernels = false;  // from there
+  bool has_all_kernels = false;  // the entry contained all compiled kernels
 };
 
-// Whether an entry holds as many compiled kernels, and PoCL would take them.
+// True if the entry contains `kernels` or more compiled kernels and PoCL can use it.
 bool HoldsKernels(const std::string& entry, int kernels);
 
-// Builds `source` with `kernels` kernels, from files of the entry `key` of `cache` if there are
-// any. `cache` may be null; the key must then be one all the same.
+// Builds `source`, which has `kernels` kernels, from the files of the entry `key` if there is one.
+// `cache` may be null, but `key` is always required.
 absl::StatusOr<PoclBuild> BuildOnPocl(const OpenClContext& device, absl::string_view source,
                                       const std::string& options, int kernels, DiskCache* cache,
                                       const std::string& key);

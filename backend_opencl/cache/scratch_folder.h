@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder for files that need not outlast the process, in the first of several places that can
-// hold it. A process holds a lock in its folder: the folder of one that was killed is not locked,
-// and is deleted by the next process that uses the place.
+// Creates a folder for temporary files of the process, in the first suitable location. The process
+// holds a lock in the folder. The folder of a killed process is unlocked, and the next process that
+// uses the location deletes it.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@ namespace tartan::opencl {
 
 struct ScratchPlace {
   std::string directory;
-  bool may_be_made = false;  // where it is missing
+  bool may_be_made = false;  // create the directory if it is missing
 };
 
 class ScratchFolder {
  public:
-  // The places are tried in order. One that can be written, that no other user can exchange
-  // (trusted_file.h), from which code may be mapped and that has `room_bytes` free is taken; where
-  // none has as much, the one with the most. PermissionDenied with each place's reason where none
-  // can be written.
+  // Tries the places in order. A place is suitable if it is writable, no other user can replace it
+  // (trusted_file.h), code may be mapped from it, and it has `room_bytes` free. If none has enough
+  // free space, the place with the most is used. Returns PermissionDenied with the reason for each
+  // place if none is writable.
   static absl::StatusOr<std::unique_ptr<ScratchFolder>> Make(absl::Span<const ScratchPlace> places,
                                                              int64_t room_bytes);
   ScratchFolder(const ScratchFolder&) = delete;
-  // Deletes the folder, unless this is a fork of the process that made it.
+  // Deletes the folder, unless this process is a fork of its creator.
   ~ScratchFolder();
 
   const std::string& path() const { return path_; }
-  // False in a fork of the process that made it.
+  // Returns false in a fork of the process that created the folder.
   bool IsOfThisProcess() const;
 
  private:
@@ -45,10 +45,10 @@ class ScratchFolder {
   const int64_t process_;
 };
 
-// Bytes that a process without privileges may still write there; -1 where that cannot be told.
+// Returns the bytes that an unprivileged process may still write in `directory`; -1 if unknown.
 int64_t FreeBytes(const std::string& directory);
 
-// Deletes the folders that processes which have ended left in `directory`.
+// Deletes folders in `directory` whose processes have ended.
 void RemoveAbandonedFolders(const std::string& directory);
 
 }  // namespace tartan::opencl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plans that tuning keeps for a device, as bytes in the disk cache.
+// Stores tuned kernel plans of a device in the disk cache, as opaque bytes.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace tartan::opencl {
 
-// What was kept for a device of this name, driver and number of compute units.
+// Returns the plans stored for a device with the same name, driver and number of compute units.
 std::optional<std::string> LoadPlans(DiskCache& cache, const hal::DeviceInfo& info);
 
-// Keeps what `change` makes of it, as DiskCache::Update does.
+// Replaces the stored plans by change(plans), atomically (DiskCache::Update).
 bool UpdatePlans(DiskCache& cache, const hal::DeviceInfo& info,
                  const std::function<std::string(std::optional<std::string>)>& change);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides who may have written a file. Kernels in a cache are native code, and whoever can write
-// them can do what this process can. README.md has the rules.
+// Checks who may have written a file. Cached kernels are native code, so anyone who can write them
+// can execute code in this process. README.md has the rules.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,13 +18,14 @@ enum class Sharing : uint8_t {
   kSticky,  // other users may add files to the folder, but rename and delete only their own
 };
 
-// Ok where no other user but root can write the file or folder that `info` describes. It then
-// belongs to the user of this process or to root, and no group has the right to write it, but for
-// the user's private group. FailedPrecondition names `path`, the user or the mode, and the remedy.
+// Returns Ok if only this process's user and root can write the file or folder that `info`
+// describes. The owner must be the user or root. Groups must not have write permission, except the
+// user's private group. Otherwise returns FailedPrecondition with `path`, the user or mode, and the
+// remedy.
 absl::Status CheckTrusted(const std::string& path, const struct stat& info, Sharing sharing);
 
-// The same for a folder in which this process makes a private one, and for every folder above it.
-// Returns the path without symbolic links. PermissionDenied where it cannot be looked at.
+// Checks a folder in which this process creates a private folder, and all its parents. Returns the
+// path without symbolic links. Returns PermissionDenied if the path cannot be examined.
 absl::StatusOr<std::string> CheckPathTrusted(const std::string& path);
 
 }  // namespace tartan::opencl

@@ -9,8 +9,8 @@
 
 namespace tartan::opencl {
 
-// Returns the drivers' libraries, by path or name. They are listed in a folder of .icd files or in
-// an environment variable, as for the loader.
+// Returns the drivers' libraries, by path or name, from the .icd files that the loader reads: those
+// in $OCL_ICD_VENDORS (a folder or one file), or else in /etc/OpenCL/vendors.
 std::vector<std::string> InstalledDrivers();
 
 // Returns ResourceExhausted if drivers are installed but memory is too small to load one (PoCL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products of the parts of words in OpenCL C, by the instructions that devices have for
-// them.
+// Generates OpenCL C functions for packed dot operations (several 8- or 16-bit elements per 32-bit
+// word), which use the dot instructions of the device.
 #pragma once
 
 #include <string>
@@ -10,16 +10,20 @@
 
 namespace tartan::opencl {
 
-// The definition of tt_<name>_<type>, of int32 or vectors of it, or "": dot16, dot8 and dot8u are
-// the scalar operations of that name, sumdot16(sum, a, b) is sum + dot16(a, b), sumdot8u likewise.
-// pairbf16 and sumdotbf16, whose sum is float32, are named by float32, dotbf16 by int32.
+// Returns the definition of tt_<name>_<type>, or "" for other names. `type` is int32 or a vector of
+// it, unless stated otherwise:
 //
-// Build options tell of instructions that compilers do not find by themselves (device_query.cc,
-// hardware_probe.cc): TARTAN_DP4A, TARTAN_AVX512_VNNI, TARTAN_AVX512_BF16. With TARTAN_PORTABLE
-// there are no builtins.
+// - dot16, dot8, dot8u: the scalar operations of the same name.
+// - sumdot16(sum, a, b): sum + dot16(a, b); sumdot8u likewise.
+// - pairbf16, sumdotbf16: named by float32; the sum is float32. dotbf16: named by int32.
+//
+// Build options enable instructions that compilers do not generate on their own (device_query.cc,
+// hardware_probe.cc): TARTAN_DP4A, TARTAN_AVX512_VNNI, TARTAN_AVX512_BF16. TARTAN_PORTABLE disables
+// all builtins.
 std::string DotFunction(absl::string_view name, const loop::Type& type);
 
-// The definition of TT_EVEX, an instruction that the compiler need not know.
+// Returns the definition of the macro TT_EVEX, which encodes an instruction that the compiler's
+// assembler may not know.
 std::string EvexDefinition();
 
 }  // namespace tartan::opencl

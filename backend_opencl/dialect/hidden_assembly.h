@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that NVIDIA's OpenCL compiler does not know. It compiles for sm_90, whose assembler
-// refuses those of Hopper's matrix unit (wgmma), though the device has them: they belong to sm_90a.
-// Inline assembly is text to the compiler, so a kernel hides them in comments, which come out in
-// the program's binary; that is text, too (PTX). There the comments are opened and the target is
-// exchanged, and the driver assembles the result as a program of its own.
+// Makes sm_90a instructions available in OpenCL kernels. NVIDIA's OpenCL compiler targets sm_90,
+// whose assembler rejects the instructions of Hopper's tensor cores (wgmma). Kernels therefore
+// contain them as comments in inline assembly, which the compiler copies into the program's binary.
+// The binary is text (PTX): OpenHiddenAssembly uncomments the instructions and replaces the target,
+// and the driver assembles the result as a new program.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@
 
 namespace tartan::opencl {
 
-// Where a line of inline assembly begins with it, the rest is an instruction for sm_90a.
+// Prefix of a line of inline assembly that contains an instruction for sm_90a.
 inline constexpr absl::string_view kHiddenAssembly = "//@tartan ";
-// The macro that is defined where devices take such programs.
+// Macro that is defined for devices that accept such programs.
 inline constexpr absl::string_view kHasWarpGroups = "TARTAN_WARP_GROUPS";
-// The macro that is defined where they, or others, have a matrix unit that warps use, and copies to
-// local memory: instructions that need not be hidden.
+// Macro that is defined for devices with tensor cores usable by single warps and with asynchronous
+// copies to local memory. These instructions need not be hidden.
 inline constexpr absl::string_view kHasMatrixUnit = "TARTAN_HAS_MATRIX_UNIT";
 
-// Opens the hidden instructions of a program's text, for the target that has them. False where
-// there are none: its kernels need not call all the functions of their source. Internal for a text
-// with another target.
+// Uncomments the hidden instructions in a program's PTX and sets the target sm_90a. Returns false
+// if there are none, because kernels need not call every function of their source. Returns Internal
+// for PTX with an unexpected target.
 absl::StatusOr<bool> OpenHiddenAssembly(std::string* ptx);
 
 }  // namespace tartan::opencl

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helper functions of OpenCL C for matrix units: tiles in local memory (tile/base/matrix_tile.h)
-// that the 128 work-items of four warps multiply together.
+// Generates OpenCL C helper functions for tensor cores. The 128 work-items of four warps multiply
+// two tiles in local memory (tile/base/matrix_tile.h).
 //
-// On Hopper they are instructions, some of which are hidden from the driver's compiler
-// (dialect/hidden_assembly.h); elsewhere they are loops.
+// On Hopper the functions use instructions, some of them hidden from the driver's compiler
+// (dialect/hidden_assembly.h). Devices without tensor cores run loops.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@
 
 namespace tartan::opencl {
 
-// The statements of matrix units.
+// Sets the tensor-core statements of the dialect.
 void SetMatrixStatements(codegen::Dialect* dialect);
 
-// The text of the helper function tt_<name>; "" for other names.
+// Returns the definition of the helper function tt_<name>, or "" for other names.
 std::string MatrixHelper(absl::string_view name);
 
 }  // namespace tartan::opencl

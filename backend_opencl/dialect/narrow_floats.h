@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between float32 and 16-bit floats in OpenCL C.
+// Generates OpenCL C conversions between float32 and 16-bit floats.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace tartan::opencl {
 
-// The definition of tt_<name>, or "": from_half_<ushortN>, to_half_<floatN>, roundhalf_<floatN>
-// (the same numbers in float32), and likewise of bfloat16.
+// Returns the definition of tt_<name>, or "" for other names: from_half_<ushortN>,
+// to_half_<floatN>, roundhalf_<floatN> (rounds to a half value but stays float32), and the same for
+// bfloat16.
 std::string NarrowFloatFunction(absl::string_view name);
 
 }  // namespace tartan::opencl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL C 1.2 as a dialect of kernel text.
+// Defines OpenCL C 1.2 as an output dialect of the kernel writer (tile/codegen).
 #pragma once
 
 #include "tile/base/hardware_settings.h"
@@ -8,16 +8,16 @@
 namespace tartan::opencl {
 
 struct OpenClDialectOptions {
-  // The device multiplies and adds in one instruction. Where it does not, fma() is a slow function
-  // and MultiplyAdd is printed as a product and a sum.
+  // The device has a fused multiply-add instruction. Without it, fma() is a slow function, and
+  // MultiplyAdd is printed as a multiplication and an addition.
   bool has_fma = true;
-  // For how vectors are moved, and what kernels in sequences are functions of.
+  // The device is a CPU. Selects the form of vector loads and stores and of batched kernels.
   bool is_cpu = true;
 };
 
 codegen::Dialect OpenClDialect(const OpenClDialectOptions& options = {});
 
-// For the device of these settings.
+// Returns the dialect for a device with these settings.
 codegen::Dialect DialectOf(const HardwareSettings& settings);
 
 }  // namespace tartan::opencl

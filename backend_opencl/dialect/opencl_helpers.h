@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helper functions of generated OpenCL C, made on demand from their names: tt_<function>_<type>,
-// for instance tt_div_int, tt_max_float8, tt_atomic_add_half_global. They hold what the language's
-// operators and built-in functions define otherwise than tile/base/scalar_value.h, or not at all.
+// Generates helper functions of OpenCL C on demand from their names, tt_<function>_<type>: for
+// example tt_div_int, tt_max_float8, tt_atomic_add_half_global. They implement operations of
+// tile/base/scalar_value.h that OpenCL C lacks or defines differently.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace tartan::opencl {
 
-// The text an identifier needs before its use: a helper function, or the pragma of an extension;
-// "" for other identifiers.
+// Returns the text that must precede the first use of an identifier: a helper function or an
+// extension pragma. Returns "" for other identifiers.
 std::string Definition(absl::string_view identifier);
 
 }  // namespace tartan::opencl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes of buffers and arrays in OpenCL C; shared by the dialect and its helper
+// Prints loads and stores of buffers and arrays in OpenCL C, for the dialect and its helper
 // functions.
 #pragma once
 
@@ -10,19 +10,19 @@
 
 namespace tartan::opencl {
 
-// buffer + index, or the buffer itself.
+// Prints buffer + index, or only the buffer if the index is 0.
 std::string Address(const std::string& buffer, const codegen::Code& index);
 
 std::string StoredTypeName(const loop::Type& type, codegen::MemorySpace space);
 
-// Vectors that may begin anywhere are read and written by functions of ours where `by_functions`,
-// else by vloadN and vstoreN.
+// Print a load or store. Unaligned vectors use helper functions of this file if `by_functions` is
+// set, and otherwise vloadN and vstoreN.
 codegen::Code LoadValue(const codegen::Place& place, const loop::Type& type, bool by_functions);
 std::string StoreValue(const codegen::Place& place, const loop::Type& type,
                        const codegen::Code& value, bool by_functions);
 
-// The definition of one of these functions, by its name without "tt_": load_float16,
-// store_private_ushort8; "" for other names.
+// Returns the definition of such a helper function by its name without "tt_", for example
+// load_float16 or store_private_ushort8. Returns "" for other names.
 std::string MemoryHelper(absl::string_view name);
 
 }  // namespace tartan::opencl

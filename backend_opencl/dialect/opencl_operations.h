@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar operations in OpenCL C, as tile/base/scalar_value.h defines them.
+// Prints scalar operations in OpenCL C with the semantics of tile/base/scalar_value.h.
 #pragma once
 
 #include "absl/types/span.h"
@@ -7,7 +7,7 @@
 
 namespace tartan::opencl {
 
-// Dialect::apply and Dialect::multiply_add (dialect.h).
+// Implement Dialect::apply and Dialect::multiply_add (dialect.h).
 codegen::Code Apply(ScalarOp op, const loop::Type& type, const loop::Type& result,
                     absl::Span<const codegen::Code> operands);
 // Apply on GPUs. NVIDIA's ptxas 13.0 drops negations of operands when it joins two minima or maxima
@@ -17,15 +17,15 @@ codegen::Code ApplyOnGpu(ScalarOp op, const loop::Type& type, const loop::Type& 
 codegen::Code MultiplyAdd(const codegen::Code& a, const codegen::Code& b, const codegen::Code& sum,
                           const loop::Type& type, bool has_fma);
 
-// Dialect::dot_and_add.
+// Implements Dialect::dot_and_add.
 codegen::Code DotAndAdd(ScalarOp op, const codegen::Code& a, const codegen::Code& b,
                         const codegen::Code& sum, const loop::Type& type);
 
-// Dialect::float_of_bits_from on CPUs.
+// Implements Dialect::float_of_bits_from on CPUs.
 codegen::Code FloatOfBitsFrom(const codegen::Code& x, int64_t shift, int64_t bits,
                               const loop::Type& type);
 
-// The cast from one type to another, or a splat of a scalar.
+// Prints the conversion between two types, or the broadcast of a scalar to a vector.
 codegen::Code ConvertValue(const codegen::Code& value, const loop::Type& from,
                            const loop::Type& to);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of OpenCL C types; shared by the dialect and its helper functions.
+// Names OpenCL C types, for the dialect and its helper functions.
 #pragma once
 
 #include <string>
@@ -9,24 +9,25 @@
 
 namespace tartan::opencl {
 
-// "float", "uchar4". bool is "int": its scalars are computed as 0 and 1.
+// Returns for example "float" or "uchar4". The name of bool is "int"; its scalars are 0 and 1.
 std::string TypeName(const loop::Type& type);
 
-// The type of an element in memory: bool is "uchar", the 16-bit floats "half" and "ushort".
+// Returns the type of an element in memory: "uchar" for bool, "half" and "ushort" for 16-bit
+// floats.
 std::string MemoryTypeName(DataType stored);
 
-// The signed (unsigned) integer type as wide as `type`, with its lanes: what vector comparisons
-// of `type` return.
+// Return the signed and the unsigned integer type with the width and lanes of `type`. Vector
+// comparisons of `type` return the signed one.
 std::string SignedTypeName(const loop::Type& type);
 std::string UnsignedTypeName(const loop::Type& type);
 
-// The inverse of TypeName for integers and floats; kInvalid elements for another name.
+// Inverse of TypeName for integers and floats. Unknown names give an element of kInvalid.
 loop::Type TypeFromName(absl::string_view name);
 
-// "s0" … "sf": the name of a vector's element.
+// Returns the name of a vector element: "s0" ... "sf".
 std::string LaneName(int lane);
 
-// tt_<name>_<scalar type>(a.s0, b.s0) and so on for every lane, separated by commas.
+// Returns tt_<name>_<scalar type>(a.s0, b.s0), ... with one call per lane, separated by commas.
 std::string CallsOfLanes(absl::string_view name, const loop::Type& type);
 
 }  // namespace tartan::opencl

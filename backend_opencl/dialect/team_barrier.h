@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How items of a work-group wait for some of the others alone: groups of a sequence are teams of a
-// larger one (sequence/group_sequence.h).
+// Generates barriers for teams, which are parts of a work-group. In a persistent kernel
+// (sequence/group_sequence.h), each team executes one work-group of a launch.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,11 @@
 
 namespace tartan::opencl {
 
-// "tt_team_barrier(32, work_team);"
+// Returns for example "tt_team_barrier(32, work_team);".
 std::string TeamBarrier(int64_t items);
 
-// What "tt_team_barrier" and, before functions in which it may stand, "TT_GROUP_FUNCTION" mean.
+// Return the definitions of tt_team_barrier and of TT_GROUP_FUNCTION, the qualifier of functions
+// that contain such a barrier.
 std::string TeamBarrierDefinition();
 std::string GroupFunctionDefinition();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product of two tiles in local memory by the instructions that the 32 work-items of a warp
-// execute together (`ldmatrix`, `mma.sync`: NVIDIA's Ampere and later).
+// Generates the multiplication of two tiles in local memory with warp-level tensor core
+// instructions (`ldmatrix`, `mma.sync`: NVIDIA Ampere and later).
 #pragma once
 
 #include <string>
@@ -10,19 +10,18 @@
 
 namespace tartan::opencl {
 
-// Statements that add the product of 64 rows of `left` by all columns of `right` to `total`, for
-// four warps that have 16 rows each. A work-item's sums are those it has by Hopper's instruction,
-// too: of each 8 columns two in row lane / 4 and two in the row that is 8 further on.
+// Returns statements that add the matmul of 64 rows of `left` and all columns of `right` to
+// `total`. Four warps compute 16 rows each. A work-item holds the same accumulators as with
+// Hopper's wgmma: in each group of 8 columns, two in row lane / 4 and two in row lane / 4 + 8.
 std::string WarpProduct(const MatrixTile& left, const MatrixTile& right);
 
-// The format's name in instructions.
+// Returns the name of the format in instructions.
 absl::string_view InstructionType(MatrixFormat format);
 
-// Parts of it, as expressions in C: the element from which on a work-item's 16 bytes of the blocks
-// lie that one load brings. Of the left tile four blocks are the rows 0 to 7 and 8 to 15 of the
-// warp's, in the first 16 bytes of the depth of `slice` and then in the last ones. Of the right
-// tile, whose columns are `n` * 8 and the next seven, they follow each other in the depth of
-// `pair`.
+// Return C expressions for the element at which a work-item's 16-byte row of an `ldmatrix` load
+// starts. One load brings four blocks of 8 rows x 16 bytes. Left tile: rows 0-7 and 8-15 of the
+// warp, for the first and then the second 16 bytes of K slice `slice`. Right tile: the columns 8 *
+// n ... 8 * n + 7, for four consecutive 16-byte blocks of K in the slice pair `pair`.
 std::string LeftBlockPlace(const MatrixTile& tile);
 std::string RightBlockPlace(const MatrixTile& tile);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where kernels see buffers, which OpenCL 1.2 does not tell: a kernel does.
+// Finds the device addresses of buffers, which OpenCL 1.2 does not report, by running a kernel that
+// writes them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace tartan::opencl {
 
-// Memory of the device that begins with a copy of these bytes.
+// Allocates device memory initialized with a copy of `bytes` bytes at `values`.
 absl::StatusOr<MemoryHandle> AllocateTable(const OpenClContext& context, size_t bytes,
                                            const void* values);
 template <class T>
@@ -24,9 +25,9 @@ absl::StatusOr<MemoryHandle> AllocateTable(const OpenClContext& context,
 
 class AddressProbe {
  public:
-  // `kernel` takes `memories` buffers, one to which it writes the addresses of these and maybe
-  // more, `places` in all, and then `numbers`. Its work-groups are single items. Both outlive the
-  // probe.
+  // The parameters of `kernel` are `memories` buffers, a result buffer of `places` addresses, and
+  // the integers `numbers`. The kernel writes the addresses of its buffers to the result.
+  // Its work-groups have one work-item. `context` and `kernel` must outlive the probe.
   AddressProbe(const OpenClContext& context, cl_kernel kernel, size_t memories, size_t places,
                std::vector<cl_int> numbers)
       : context_(context),
@@ -35,9 +36,9 @@ class AddressProbe {
         places_(places),
         numbers_(std::move(numbers)) {}
 
-  // Of a buffer or a part of one, which knows it from then on.
+  // Returns the address of a buffer or sub-buffer, and stores it in the buffer.
   absl::StatusOr<uint64_t> Ask(const hal::BufferPtr& buffer);
-  // What the kernel writes, given these.
+  // Runs the kernel on these buffers and returns its result.
   absl::StatusOr<std::vector<uint64_t>> Find(absl::Span<const cl_mem> memories);
 
  private:

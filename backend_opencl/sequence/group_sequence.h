@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that a GPU runs as one. A driver takes microseconds to start each launch; here one
-// kernel's work-groups, one for each compute unit, go from one launch to the next by themselves
-// (group_sequence_source.h): the work-groups of a launch are divided among them, several at a time
-// as teams of one. They wait for each other between launches, those that run: how many the device
-// runs at once decides how long it takes, and never whether it ends.
+// Executes a sequence of launches on a GPU as one persistent kernel (megakernel), because a driver
+// takes microseconds to start each launch. The kernel has one work-group per compute unit, and a
+// grid barrier separates dependent launches (group_sequence_source.h). The work-groups of a launch
+// are divided among the persistent work-groups, each of which runs several of them side by side as
+// teams. Barriers count only work-groups that are running, so the kernel terminates no matter how
+// many the device runs at once.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +19,31 @@
 
 namespace tartan::opencl {
 
-// Its runs wait for each other.
+// Executions must not overlap: they share state.
 class GroupSequence {
  public:
-  // Of kernels in_sequence of one program. `cases`: of each entry point its number among them;
-  // `kept`: what its runs of launches keep (hal::KernelSource). The launches have been checked by
-  // hal, and MayBeInGroupSequence. It is quickest with as many groups as the device has compute
-  // units. `context` outlives it.
+  // Creates a kernel for `launches`, which use batched kernels (KernelSource::in_sequence) of one
+  // program. `cases[e]` is entry point e's number among the batched kernels, `kept[e]` its
+  // weight-stationary arguments (hal::KernelSource::kept). Requires that hal and
+  // MayBeInGroupSequence have accepted each launch. `groups` is the number of persistent
+  // work-groups; the fastest choice is one per compute unit. `context` must outlive the object.
   static absl::StatusOr<std::unique_ptr<GroupSequence>> Create(
       const OpenClContext& context, cl_program program, absl::Span<const int> cases,
       absl::Span<const std::vector<int>> kept, absl::Span<const hal::Launch> launches,
       int64_t groups);
 
   int size() const { return size_; }
-  // Puts the launches [begin, end) into a queue.
+  // Enqueues the launches [begin, end).
   cl_int Enqueue(cl_command_queue queue, int begin, int end, cl_event* event);
 
  private:
   KernelHandle kernel_;
   MemoryHandle table_, state_;
-  size_t items_ = 0;  // of its launch
+  size_t items_ = 0;  // work-items of the persistent kernel
   int size_ = 0;
 };
 
-// It has few arguments, small groups, and not too many of them.
+// True if the launch has few enough arguments, small work-groups and a small enough grid.
 bool MayBeInGroupSequence(const hal::Launch& launch);
 
 }  // namespace tartan::opencl

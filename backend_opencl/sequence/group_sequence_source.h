@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the kernels that run a table of launches of groups (group_sequence.h).
+// Generates the source of the persistent kernel that executes a table of launches on a GPU
+// (group_sequence.h).
 #pragma once
 
 #include <cstdint>
@@ -10,36 +11,38 @@
 
 namespace tartan::opencl {
 
-// Goes through the table: of launches, state, and numbers: the first launch, the end of them, and
-// words of the table for each launch. `state`: kStateWords zeros before the first run, which every
-// run leaves as they were.
+// Name of the persistent kernel. Its parameters are the table of launches, the state, and three
+// integers: the first launch, the end of the launches, and the words per table entry. The state has
+// kStateWords words, which are zero before and after each execution.
 inline constexpr char kGroupSequenceKernel[] = "tartan_sequence";
-// Writes the address of its first argument to its second.
+// Name of a kernel that writes the address of its first argument to its second.
 inline constexpr char kAddressKernel[] = "tartan_tell_address";
 
-// Of its work-groups: each has up to 255 registers, which the kernels of some plans need.
+// Work-items per persistent work-group. With 256, each work-item has up to 255 registers, which the
+// kernels of some plans need.
 inline constexpr int64_t kSequenceGroupItems = 256;
 inline constexpr int64_t kMostGroups = 65535;
-// Words of a launch in the table, before what the kernel's function takes.
+// Words of a table entry before the arguments of the kernel's function.
 enum LaunchWord : uint8_t {
-  kCaseWord,     // of the kernel
-  kPiecesWord,   // its groups
-  kWidthWord,    // of their grid
-  kHeightWord,   // of their grid
-  kSharersWord,  // how many of the sequence's groups have a share: as many as pieces, or one
-  kRunWord,      // launches of a run from this one on, which the kernel's function does at once
-  kMeetsWord,    // 1: its work is done before the next launch begins; 0: the group that has it goes
-                 // on
+  kCaseWord,     // number of the kernel
+  kPiecesWord,   // work-groups of the launch
+  kWidthWord,    // width of the grid, in work-groups
+  kHeightWord,   // height of the grid, in work-groups
+  kSharersWord,  // persistent work-groups that take part: one per piece, or 1
+  kRunWord,    // consecutive weight-stationary launches from this one on, executed by one function
+               // call
+  kMeetsWord,  // 1: a grid barrier follows the launch; 0: its only work-group continues without one
   kHeadWords
 };
 inline constexpr int kMostWords = 64;
-// A copy, whose arguments are addresses and bytes, and whose groups are pieces of it.
+// Case of a copy. Its arguments are two addresses and a number of bytes; its work-groups copy
+// pieces.
 inline constexpr int kCopyGroups = -1;
 inline constexpr int kStateWords = 128;
 
-// For those of `kernels` that are run in sequences; "" where none is. Teams share `pool_bytes` of
-// local memory, at least kMostSequenceLocalBytes; those that fill a unit, which take more,
-// kMostSequenceFillingBytes.
+// Returns the source for the batched kernels among `kernels`; "" if there are none. Teams share
+// `pool_bytes` of local memory (at least kMostSequenceLocalBytes). Kernels that fill a compute unit
+// may use kMostSequenceFillingBytes.
 std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int64_t pool_bytes);
 
 }  // namespace tartan::opencl

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the driver's threads are asked to help with a sequence of launches that a waiting thread
-// of the host runs.
+// Decides whether a host thread that executes a launch batch wakes the driver's threads to share
+// the work.
 #pragma once
 
 #include <cstdint>
 
 namespace tartan::opencl {
 
-// Whether help is worth asking for, from how long runs took with and without it.
+// Compares the measured durations of executions with and without the driver's threads.
 class HelpChoice {
  public:
   bool WantsHelp() const;
   void Note(bool had_help, int64_t nanoseconds);
 
  private:
-  // Runs, and how long the last ones took in the mean, the first ones at least.
+  // Number of executions, and a smoothed duration in nanoseconds: the minimum of the first
+  // executions, then a moving average.
   struct Way {
     uint32_t runs = 0;
     int64_t usual = 0;

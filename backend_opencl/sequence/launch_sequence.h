@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that a CPU runs as one. A driver takes microseconds to start each launch, and its
-// threads as long to wake up; here the threads go from one launch to the next by themselves.
+// Executes a sequence of launches on a CPU as one launch batch. A driver takes microseconds to
+// start each launch and to wake its threads; in a batch, the threads go directly from launch to
+// launch.
 //
-// One kernel (sequence_source.h) goes through a table of launches. Its work-groups, one for each
-// thread, take pieces of a launch until there are none, and wait for the pieces that others have
-// taken before they go on. Whoever waits thus waits for work that a thread is doing: nothing
-// depends on how many of the groups the driver runs at once.
+// One kernel (sequence_source.h) processes a table of launches. It has one work-group per thread.
+// The work-groups take pieces of a launch from a shared counter, then wait for the pieces that
+// others have taken. A thread thus waits only for pieces that a running thread has taken, so the
+// batch terminates no matter how many work-groups the driver runs at once.
 //
-// A host that waits for the result anyhow is one of those threads: it calls the compiled function,
-// and the driver's threads help as soon as they are awake.
+// A host thread that waits for the result takes part: it calls the compiled function directly, and
+// the driver's threads join as soon as they are awake.
 #pragma once
 
 #include <cstdint>
@@ -25,25 +26,27 @@
 
 namespace tartan::opencl {
 
-// Its runs wait for each other.
+// Executions must not overlap: they share counters.
 class LaunchSequence {
  public:
-  // Of kernels in_sequence of one program, on a CPU. `cases`: of each entry point its number among
-  // them. The launches have been checked by hal, and MayBeInSequence. `context` outlives it.
+  // Creates a batch of `launches`, which use batched kernels (KernelSource::in_sequence) of one
+  // program on a CPU. `cases[e]` is entry point e's number among the batched kernels. Requires that
+  // hal and MayBeInSequence have accepted each launch. `context` must outlive the object.
   static absl::StatusOr<std::unique_ptr<LaunchSequence>> Create(
       const OpenClContext& context, cl_program program, absl::Span<const int> cases,
       absl::Span<const hal::Launch> launches);
 
   int size() const { return size_; }
-  // To be called before a run, with the queue of those before: after one of which a part failed to
-  // be enqueued, the next one counts from the beginning.
+  // Must be called before each execution, with the queue of the previous ones. If part of the
+  // previous execution could not be enqueued, waits for the queue and resets the counters.
   absl::Status Mend(cl_command_queue queue);
-  // Puts the launches [begin, end) into a queue. A run puts each of them there once, in order.
+  // Enqueues the launches [begin, end). An execution enqueues each launch once, in order.
   cl_int Enqueue(cl_command_queue queue, int begin, int end, cl_event* event);
 
   bool may_run_on_host() const { return code_ != nullptr; }
-  // Runs all of them in the calling thread, with the device's threads where that is quicker. True:
-  // these were asked by way of the queue, and may still look for what is left to do.
+  // Executes the whole batch in the calling thread, with help from the device's threads if that is
+  // faster. Returns true if help was requested through the queue; those threads may still look for
+  // work after the return.
   bool RunOnHost(cl_command_queue queue);
 
  private:
@@ -56,16 +59,16 @@ class LaunchSequence {
   const OpenClContext& context_;
   KernelHandle kernel_;
   MemoryHandle steps_, arguments_, counters_;
-  SequencePlaces places_ = {};          // of these, and of the function
-  std::unique_ptr<SequenceCode> code_;  // null where the host cannot call it
+  SequencePlaces places_ = {};          // addresses of the buffers and of the compiled function
+  std::unique_ptr<SequenceCode> code_;  // null if the host cannot call the function
   size_t workers_ = 1;
   int size_ = 0;
-  uint32_t run_ = 0;        // how many runs have been counted
-  bool is_broken_ = false;  // the last one was not, or only in part
+  uint32_t run_ = 0;        // number of executions counted so far
+  bool is_broken_ = false;  // the last execution was not enqueued, or only in part
   HelpChoice help_;
 };
 
-// Its pieces are counted in 32 bits.
+// True if the launch is small enough for 32-bit piece counters.
 bool MayBeInSequence(const hal::Launch& launch);
 
 }  // namespace tartan::opencl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that a CPU's driver has compiled, which the host calls as well.
+// Calls a function from the host that a CPU's driver has compiled.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@ namespace tartan::opencl {
 
 class SequenceCode {
  public:
-  // Of the function at an address that a kernel has told. Keeps the library that holds it loaded,
-  // which drivers unload when they like; null where it is in none.
+  // Returns an object for the function at an address reported by a kernel, or null if no loaded
+  // library contains the address. Keeps that library loaded, since drivers may unload it at any
+  // time.
   static std::unique_ptr<SequenceCode> At(uint64_t address);
   ~SequenceCode();
   SequenceCode(const SequenceCode&) = delete;
   SequenceCode& operator=(const SequenceCode&) = delete;
 
-  // Calls it with the arithmetic of the driver's threads, whatever the caller's thread has set
-  // (rounding, subnormals).
+  // Calls the function with the default floating-point environment (rounding, subnormals), as in
+  // the driver's threads.
   void Run(const SequencePlaces& places, int32_t end, uint32_t run, bool alone) const;
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the kernel that goes through a table of launches (launch_sequence.h).
+// Generates the source of the kernel that executes a table of launches on a CPU
+// (launch_sequence.h).
 #pragma once
 
 #include <array>
@@ -13,33 +14,34 @@ namespace tartan::opencl {
 
 inline constexpr char kSequenceKernel[] = "tartan_sequence";
 
-// The table has for each launch the kernel's case, its first argument, its work-items, how many are
-// taken at once, the width and height of its grid, and how many pieces that makes. Case kCopyCase:
-// a copy of arguments[2] bytes, whose work-items are blocks of kBlockBytes.
+// Integers per table entry: kernel case, first argument, work-items, work-items per piece, grid
+// width, grid height, pieces.
 inline constexpr int kNumbersPerStep = 7;
+// Kernel case of a copy of arguments[2] bytes. Its work-items are blocks of kBlockBytes.
 inline constexpr int kCopyCase = -1;
 inline constexpr int64_t kBlockBytes = 4096;
-// What is taken and done of a launch is counted in cache lines of their own.
+// Counters per launch. The counters of taken and of finished pieces are in different cache lines.
 inline constexpr int kCountersPerStep = 32;
 
-// What the kernel writes to its fourth argument where its `end` is less than 0: addresses.
+// Addresses that the kernel writes to its fourth argument if its `end` is negative.
 enum SequencePlace : uint8_t {
   kPlaceOfSteps,
   kPlaceOfArguments,
   kPlaceOfCounters,
-  kPlaceOfCode,  // of its function; 0: not known
+  kPlaceOfCode,  // address of tartan_run_steps; 0 if unknown
   kPlaceCount
 };
 using SequencePlaces = std::array<uint64_t, kPlaceCount>;
-// That function.
+// Type of the compiled function that executes a table.
 using SequenceFunction = void (*)(const int32_t* steps, const uint64_t* arguments,
                                   int32_t* counters, int32_t begin, int32_t end, uint32_t run,
                                   int32_t alone);
 
-// The text of that kernel, for those of `kernels` that are run in sequences; "" where none is.
+// Returns the source for the batched kernels among `kernels`; "" if there are none.
 std::string SequenceSource(absl::Span<const hal::KernelSource> kernels);
 
-// How many of the kernels of a source are launched by themselves.
+// Number of kernels that the program of a source launches: the kernels outside batches, plus one
+// for all batches.
 int EntryPointCount(absl::Span<const hal::KernelSource> kernels);
 
 }  // namespace tartan::opencl
