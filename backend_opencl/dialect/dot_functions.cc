@@ -13,16 +13,16 @@ constexpr absl::string_view kDot16 = R"(static inline $T tt_dot16_$T($T a, $T b)
   return as_$T(as_$U(low) + as_$U((a >> 16) * (b >> 16)));
 }
 )";
-// LLVM does not find the instruction in that, but joins it with an addition (vpdpwssd). $M is
-// Clang's macro for processors that have it for as many bits. The language's own vectors end at 16
-// lanes, Clang's do not.
+// x86 form of dot16. LLVM does not generate pmaddwd from the generic form, but merges the builtin
+// with an addition (vpdpwssd). $M is Clang's macro for processors with the instruction at this
+// vector length. The vector type is Clang's, because OpenCL vectors have at most 16 lanes.
 constexpr absl::string_view kDot16OfX86 = R"(
 #if defined($M) && !defined(TARTAN_PORTABLE)
   typedef short halves __attribute__((ext_vector_type($H)));
   const halves left = __builtin_astype(a, halves), right = __builtin_astype(b, halves);
   return __builtin_astype(__builtin_ia32_pmaddwd$B(left, right), $T);$NARROWER
 #endif)";
-// Processors that have it for fewer bits. $L: the type of half as many lanes.
+// For processors with shorter vectors only. $L is the type with half as many lanes.
 constexpr absl::string_view kDot16OfParts = R"(
 #elif defined(__SSE2__) && !defined(TARTAN_PORTABLE)
   return ($T)(tt_dot16_$L(a.lo, b.lo), tt_dot16_$L(a.hi, b.hi));)";
@@ -63,13 +63,15 @@ constexpr absl::string_view kSum =
   return as_$T(as_$U(sum) + as_$U(tt_$NAME_$T(a, b)));
 }
 )";
-// Four products of bytes: LLVM does not find the instruction. $KNOWN: the compiler has its builtin.
+// vpdpbusd: dot operation of four bytes. LLVM does not generate the instruction. $KNOWN: the
+// compiler has a builtin for it.
 constexpr absl::string_view kSumDot8uOfX86 = R"(
 #if ($KNOWN) && !defined(TARTAN_PORTABLE)
   return __builtin_ia32_vpdpbusd$B(sum, a, b);
 #endif)";
-// Compilers for processors that are said to have no VNNI. A target attribute for the function is no
-// way: PoCL inlines it into functions without, where LLVM then ends the process.
+// For compilers whose target lacks VNNI although the processor has it. A target attribute does not
+// work: PoCL inlines the function into functions without the attribute, which makes LLVM end the
+// process.
 constexpr absl::string_view kSumOfVnni = R"(
 #if defined(TARTAN_AVX512_VNNI) && !defined(__AVX512VNNI__) && !defined(TARTAN_PORTABLE)
   __asm__(TT_EVEX("0x7d", "$OPCODE", "$LENGTH", "$REGISTER") : "+v"(sum) : "v"(a), "v"(b));
@@ -80,7 +82,7 @@ constexpr absl::string_view kDotBFloat16 = R"(static inline $F tt_dotbf16_$I($I 
   return tt_sumdotbf16_$F(($F)(0), a, b);
 }
 )";
-// The instruction (vdpbf16ps) takes numbers below 2^-126 as 0.
+// The instruction (vdpbf16ps) flushes subnormal values (below 2^-126) to 0.
 constexpr absl::string_view kSumDotBFloat16 =
     R"(static inline $F tt_sumdotbf16_$F($F sum, $I a, $I b) {$X86
   const $F upper = TT_FMA(as_$F(as_$U(a) & 0xffff0000u), as_$F(as_$U(b) & 0xffff0000u), sum);
@@ -93,7 +95,7 @@ constexpr absl::string_view kSumOfBFloat16OfX86 = R"(
   return sum;
 #endif)";
 
-// To nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN stays NaN.
 constexpr absl::string_view kPairBFloat16 = R"(static inline $I tt_pairbf16_$F($F low, $F high) {
   const $U x = as_$U(low), y = as_$U(high);
   const $U lower = low != low ? (x >> 16) | 0x40u : (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;
@@ -102,10 +104,10 @@ constexpr absl::string_view kPairBFloat16 = R"(static inline $I tt_pairbf16_$F($
 }
 )";
 
-// An instruction EVEX.0F38.W0 of registers: sum, a, b as its destination, first and second source.
-// The assembler looks up the registers' numbers and puts the bytes together (Intel's manual,
-// volume 2, 2.7.1); some bits of them are inverted. `prefix` is the third byte: 0x7d stands for
-// EVEX.66, 0x7e for EVEX.F3; `length` the fourth.
+// Encodes an instruction EVEX.0F38.W0 whose operands sum, a, b are the destination, the first and
+// the second source register. The assembler determines the registers' numbers and computes the
+// bytes (Intel SDM, volume 2, 2.7.1); some of the encoded bits are inverted. `prefix` is the third
+// byte (0x7d for EVEX.66, 0x7e for EVEX.F3), `length` the fourth.
 constexpr absl::string_view kEvex = R"evex(#define TT_EVEX(prefix, opcode, length, name) \
   ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n" \
   ".ifc %0,%%" name "\\r\n.set .Ltt_d,\\r\n.endif\n" \
@@ -146,7 +148,7 @@ std::string Dot8(const loop::Type& type) {
   return FillIn(absl::StrReplaceAll(kDot8, {{"$GPU", gpu}}), type);
 }
 
-// Registers of `lanes` numbers in TT_EVEX.
+// Arguments of TT_EVEX for registers with `lanes` elements of 32 bits.
 absl::string_view Length(int lanes) { return lanes == 16 ? "0x48" : lanes == 8 ? "0x28" : "0x08"; }
 absl::string_view Register(int lanes) { return lanes == 16 ? "zmm" : lanes == 8 ? "ymm" : "xmm"; }
 
@@ -168,7 +170,7 @@ std::string Sum(absl::string_view name, absl::string_view opcode, absl::string_v
   return FillIn(absl::StrReplaceAll(kSum, {{"$NAME", name}, {"$X86", x86}}), type);
 }
 
-// $F, $I and $U: float32, int32 and uint32 of as many lanes.
+// Substitutes $F, $I and $U by float32, int32 and uint32 with the lanes of `type`.
 std::string OfBFloat16(absl::string_view text, const loop::Type& type) {
   const bool has_instruction = type.lanes == 4 || type.lanes == 8 || type.lanes == 16;
   return absl::StrReplaceAll(

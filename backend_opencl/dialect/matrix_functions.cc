@@ -21,7 +21,7 @@ namespace {
 
 using codegen::Place;
 
-// A local pointer is the address that instructions take.
+// cp.async and similar instructions take the 32-bit value of a local pointer.
 constexpr absl::string_view kCopyVector =
     R"(static inline void tt_copy_vector(__local void* to, __global const void* from, int bytes) {
 #if $HAS_UNIT
@@ -45,7 +45,7 @@ constexpr absl::string_view kAwaitCopies = R"(static inline void tt_await_copies
 #endif
 }
 )";
-// The unit reads local memory by a path of its own.
+// wgmma reads local memory through the async proxy, which needs a fence of its own.
 constexpr absl::string_view kMatrixFence = R"(static inline void tt_matrix_fence(void) {
 #if $HAS_WARP_GROUPS
   __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -58,8 +58,8 @@ constexpr absl::string_view kAwaitTiles = R"(static inline void tt_await_tiles(v
 #endif
 }
 )";
-// The unit cuts off the bits that are left. The sum of no number with itself is no number of the
-// usual form, whose leading bits say so.
+// Rounds to tf32. Tensor cores ignore the remaining bits. A non-finite x becomes x + x, which is
+// not finite either and shows it in the leading bits.
 constexpr absl::string_view kRoundTf32 = R"(static inline $F tt_roundtf_$F($F x) {
 #if $HAS_UNIT
   $I bits;
@@ -69,9 +69,9 @@ $ROUND  return as_$F(bits);
 #endif
 }
 )";
-// A tile is told to the unit as the address of its first line, how far the next 64 rows are where
-// lines are those of 64, and how far the next eight lines, in units of 16 bytes; and that its
-// vectors are swapped in lines of 128 bytes.
+// wgmma's matrix descriptor of a tile. It has the address of its first row, the stride to the next
+// 64 rows (if tile lines hold 64 rows), the stride to the next eight lines in units of 16 bytes,
+// and the 128-byte swizzle mode.
 constexpr absl::string_view kTilePlace =
     R"(static inline ulong tt_tile_place(const __local void* tile, uint further_rows) {
   return (((uint)(ulong)tile & 0x3ffff) >> 4) | (ulong)further_rows << 16 | 64UL << 32 | 1UL << 62;
@@ -122,7 +122,7 @@ std::string Fill(absl::string_view text,
                               {"$HIDDEN", kHiddenAssembly}});
 }
 
-// The place of element (row, k) of a tile as C.
+// Prints the offset of element (row, k) of a tile as a C expression.
 std::string PlaceText(const MatrixTile& tile, absl::string_view row) {
   const std::string line =
       tile.along_rows ? absl::StrCat("(", row, " / ", tile.line(), " * ", tile.depth(), " + k)")
@@ -146,7 +146,7 @@ std::string NameOf(const loop::MultiplyTiles& product) {
                       product.right_along_columns ? "_columns" : "");
 }
 
-// multiply_<format>_<columns>[_rows][_columns]
+// Parses multiply_<format>_<columns>[_rows][_columns].
 ProductName ParseProduct(absl::string_view name) {
   ProductName product;
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '_');
@@ -173,7 +173,7 @@ std::string MultiplyHelper(absl::string_view name) {
   if (product.columns == 0) return "";
   const MatrixTile left{product.format, 64, product.left_along_rows};
   const MatrixTile right{product.format, product.columns, product.right_along_columns};
-  // An instruction takes 32 bytes of the depth: a quarter of a line, or as many lines as elements.
+  // An instruction covers 32 bytes of K: a quarter of a line, or one line per element.
   const int64_t k = left.depth() / 4;
   const auto slice = [&](const MatrixTile& tile) {
     return absl::StrCat((tile.along_rows ? k * MatrixTile::kLineBytes : 32) / 16);

@@ -24,7 +24,7 @@ constexpr absl::string_view kFromBFloat16 = R"(static inline $F tt_from_bfloat16
 }
 )";
 
-// Rounds to nearest, ties to even; NaN stays NaN. GPUs with a matrix unit have an instruction.
+// Rounds to nearest, ties to even; NaN stays NaN. GPUs with tensor cores use an instruction.
 constexpr absl::string_view kToBFloat16 = R"(static inline $H tt_to_bfloat16_$F($F x) {$PAIRS
   const $I bits = as_$I(x);
   const $I rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
@@ -32,14 +32,14 @@ constexpr absl::string_view kToBFloat16 = R"(static inline $H tt_to_bfloat16_$F(
 }
 )";
 
-// The same numbers in float32.
+// Rounds to a bfloat16 value but stays float32.
 constexpr absl::string_view kRoundBFloat = R"(static inline $F tt_roundbfloat_$F($F x) {
   const $I bits = as_$I(x);
   const $I rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
   return as_$F((x != x ? bits | 0x400000u : rounded) & 0xffff0000u);
 }
 )";
-// Below 2^-14 the numbers of half are those that float has between 1/2 and 1.
+// Half values below 2^-14 have the spacing of float values between 1/2 and 1.
 constexpr absl::string_view kRoundHalf = R"(static inline $F tt_roundhalf_$F($F x) {
   const $I sign = as_$I(x) & 0x80000000u;
   const $I size = as_$I(x) ^ sign;
@@ -51,8 +51,8 @@ constexpr absl::string_view kRoundHalf = R"(static inline $F tt_roundhalf_$F($F 
 }
 )";
 
-// PoCL takes the memory of vload_half and vstore_half to be on a boundary of vectors, whatever its
-// address: the bits are moved apart from their conversion.
+// PoCL requires vector alignment for vload_half and vstore_half at any address. The bits are
+// therefore loaded or stored separately from their conversion.
 constexpr absl::string_view kFromHalf = R"(static inline $F tt_from_half_$H($H bits) {
   return vload_half$N(0, (const half*)&bits);
 }
@@ -70,7 +70,7 @@ constexpr Conversion kNarrowFloats[] = {
     {"from_bfloat16_", kFromBFloat16}, {"to_bfloat16_", kToBFloat16},
 };
 
-// Two numbers by an instruction.
+// Converts two elements with one instruction.
 std::string RoundedPairs(int lanes) {
   if (lanes % 2 != 0) return "";
   std::vector<std::string> words;
@@ -91,7 +91,7 @@ std::string RoundedPairs(int lanes) {
   return pairs;
 }
 
-// Between float32 and the bits of a 16-bit float.
+// Substitutes the types of a conversion between float32 and the bits of a 16-bit float.
 std::string NarrowFloatHelper(absl::string_view text, int lanes) {
   const std::string count = lanes == 1 ? "" : absl::StrCat(lanes);
   return absl::StrReplaceAll(absl::StrReplaceAll(text, {{"$PAIRS", RoundedPairs(lanes)}}),

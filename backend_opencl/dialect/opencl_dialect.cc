@@ -50,7 +50,7 @@ Code LaneOf(const Code& vector, int lane) {
   return Code{absl::StrCat(Parenthesized(vector, Precedence::kPrimary), ".", LaneName(lane))};
 }
 
-// Element by element: compilers find the pattern.
+// Prints a shuffle element by element; compilers recognize the pattern.
 Code ShuffledVector(const Code& a, const Code& b, absl::Span<const int> lanes, const Type& type) {
   const std::string sources[] = {Parenthesized(a, Precedence::kPrimary),
                                  Parenthesized(b, Precedence::kPrimary)};
@@ -80,13 +80,14 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   codegen::Dialect dialect;
   dialect.name = "opencl-c-1.2";
   dialect.format = "opencl-c";
-  dialect.compiler_options = "-w";  // PoCL tells its warnings to stderr
-  // A product and a sum are rounded one by one unless MultiplyAdd says otherwise, whatever
-  // compilers like to fuse.
+  dialect.compiler_options = "-w";  // PoCL prints warnings to stderr
+  // Multiplication and addition round separately unless MultiplyAdd is used, even if a compiler
+  // would fuse them.
   dialect.prologue = "#pragma OPENCL FP_CONTRACT OFF\n";
   dialect.definition = Definition;
   dialect.kernel_qualifier = "__kernel";
-  dialect.function_qualifier = "static __attribute__((noinline)) ";  // with a stack of its own
+  dialect.function_qualifier =
+      "static __attribute__((noinline)) ";  // a function with its own stack frame
   dialect.inline_qualifier = "static inline __attribute__((always_inline)) ";
   dialect.global_space = "__global ";
   dialect.local_space = "__local ";
@@ -99,7 +100,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
     dialect.function_qualifier = "TT_GROUP_FUNCTION ";
   }
   dialect.unroll = "#pragma unroll";
-  // GPUs wait for what they read: their compilers unroll loops so that several reads are under way.
+  // Only for CPUs. GPU compilers unroll loops to have several loads in flight.
   if (options.is_cpu) dialect.keep_loop = "#pragma clang loop unroll(disable) vectorize(disable)";
   dialect.aligned_array = " __attribute__((aligned(64)))";
   dialect.aligned_to = [](int64_t bytes) {

@@ -18,7 +18,7 @@ using codegen::Parenthesized;
 using codegen::Precedence;
 using loop::Type;
 
-// The shortest decimal that reads back as the same value.
+// Returns the shortest decimal that reads back as the same value.
 std::string Decimal(double value, bool is_double) {
   char text[40];
   for (int digits = 1; digits <= 17; ++digits) {
@@ -56,14 +56,15 @@ Code CastTo(absl::string_view type_name, const Code& value) {
 }
 
 Code Unary(absl::string_view sign, const Code& operand) {
-  const bool doubled = absl::StartsWith(operand.text, sign);  // "--" is another operator
+  const bool doubled = absl::StartsWith(operand.text, sign);  // "--" is a different operator
   const std::string text =
       doubled ? absl::StrCat("(", operand.text, ")") : Parenthesized(operand, Precedence::kUnary);
   return Code{absl::StrCat(sign, text), Precedence::kUnary};
 }
 
-// Left-associative. Operands of shifts, comparisons and bit operators keep the parentheses that
-// readers (and compilers' warnings) like to see, those of logic only where logic mixes.
+// Prints a left-associative operator. Operands of shifts, comparisons and bit operators get
+// redundant parentheses for readers and compiler warnings. Logical operators get them only around
+// other logical operators.
 Code Infix(absl::string_view sign, Precedence precedence, const Code& a, const Code& b) {
   const bool is_logic =
       precedence == Precedence::kLogicalAnd || precedence == Precedence::kLogicalOr;

@@ -24,7 +24,8 @@ namespace {
 
 using loop::Type;
 
-// $T is the type, $U and $S the unsigned and signed integers as wide, $W their bits.
+// Placeholders: $T is the type, $U and $S the unsigned and signed integers of the same width, $W
+// that width in bits.
 struct Helper {
   absl::string_view name;
   absl::string_view text;
@@ -93,7 +94,7 @@ constexpr Helper kUnsignedHelpers[] = {
 )"},
 };
 
-// fmax and fmin drop NaN; these hand it on. The sum of -0 and 0 is 0.
+// fmax and fmin ignore NaN; these helpers propagate it. The sum of -0 and 0 is 0.
 constexpr Helper kFloatHelpers[] = {
     {"max", R"(static inline $T tt_max_$T($T a, $T b) {
   return a > b || a != a ? a : b;
@@ -127,8 +128,8 @@ constexpr Helper kFloatHelpers[] = {
 )"},
 };
 
-// The selection in max and min is one instruction of x86, which gives b where either is NaN; all
-// bits set are a NaN, too.
+// The selection in max and min is one x86 instruction, which returns b if either operand is NaN.
+// All bits set are a NaN, too.
 constexpr Helper kFloatVectorHelpers[] = {
     {"max", R"(static inline $T tt_max_$T($T a, $T b) {
   return as_$T(as_$S(a > b ? a : b) | (a != a));
@@ -167,7 +168,7 @@ constexpr absl::string_view kStream =
 }
 )";
 
-// OpenCL's own function does nothing in drivers for CPUs. "_for_later": into the second cache.
+// OpenCL's prefetch does nothing in drivers for CPUs. "_for_later" prefetches into the L2 cache.
 constexpr absl::string_view kPrefetch =
     R"(static inline void tt_prefetch$N(const __global void* at) {
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(TARTAN_PORTABLE)
@@ -176,9 +177,9 @@ constexpr absl::string_view kPrefetch =
 }
 )";
 
-// Reads, changes and puts back the aligned word that holds the element, until no other work-item
-// came between. $N is the word's type, $C its compare-and-exchange; $GET makes the element `old`
-// of `seen`, $PUT the word `next` of `updated`.
+// Atomic update by compare-and-swap of the aligned word that contains the element. $N is the word's
+// type, $C its compare-and-exchange function. $GET extracts the element `old` from `seen`; $PUT
+// inserts `updated` and yields the word `next`.
 constexpr absl::string_view kAtomicLoop =
     R"(static inline void $NAME(volatile $P* element, $T value) {
   volatile $SPACE $N* word = (volatile $SPACE $N*)$ALIGNED;$SHIFT
@@ -208,7 +209,7 @@ std::string FindHelper(absl::Span<const Helper> helpers, absl::string_view name,
   return "";
 }
 
-// A vector function that calls the scalar one for every lane.
+// Defines a vector function that calls the scalar function for each lane.
 std::string LaneByLane(absl::string_view name, const Type& type) {
   return Substitute(absl::StrCat("static inline $T tt_", name, "_$T($T a, $T b) {\n  return ($T)(",
                                  CallsOfLanes(name, type), ");\n}\n"),
@@ -232,7 +233,7 @@ std::string ArithmeticHelper(absl::string_view name, const Type& type) {
   return type.lanes == 1 || scalar.empty() ? scalar : LaneByLane(name, type);
 }
 
-// How the element is taken out of and put into a word.
+// Statements that extract the element from a word and insert it.
 struct WordAccess {
   std::string get, put;
 };
@@ -273,7 +274,7 @@ std::string AtomicUpdate(absl::string_view op, absl::string_view stored, bool is
   return absl::StrCat(op, "(old, value)");
 }
 
-// tt_atomic_<op>_<stored>_<space>.
+// Defines tt_atomic_<op>_<stored>_<space>.
 std::string AtomicHelper(absl::string_view name) {
   const std::vector<std::string> parts =
       absl::StrSplit(name, '_');  // tt, atomic, op, stored, space
@@ -285,7 +286,7 @@ std::string AtomicHelper(absl::string_view name) {
   int64_t bytes = is_16_bit_float ? 2 : ByteWidth(type.element);
   if (stored == "bool") bytes = 1;
   const bool narrow = bytes < 4;
-  // The parts of a word are computed as int.
+  // Elements narrower than a word are computed as int.
   const std::string value_type = narrow && !is_16_bit_float ? "int" : TypeName(type);
   const std::string word_type = bytes == 8 ? "ulong" : "uint";
   const WordAccess access = narrow ? PartOfWord(stored, bytes) : WholeWord(value_type, word_type);
@@ -305,7 +306,7 @@ std::string AtomicHelper(absl::string_view name) {
                     {"$T", value_type}});
 }
 
-// tt_saturate_<to>_<from>.
+// Defines tt_saturate_<to>_<from>.
 std::string SaturateHelper(absl::string_view types) {
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(types, '_');
   return absl::StrReplaceAll(R"(static inline $T tt_saturate_$T_$F($F x) {
@@ -315,8 +316,9 @@ std::string SaturateHelper(absl::string_view types) {
                              {{"$T", parts.first}, {"$F", parts.second}});
 }
 
-// tt_checked_<type>: an index of `lanes` elements as it is where the memory has them, else 0. The
-// first wrong one is noted, in the words of compiler/check_bounds.h.
+// Defines tt_checked_<type>: returns the index if the buffer has `lanes` elements from there on,
+// else 0. The first out-of-bounds index is recorded in the words defined by
+// compiler/check_bounds.h.
 constexpr absl::string_view kCheckedIndex =
     R"(static inline $T tt_checked_$T($T index, $T lanes, $T limit, int parameter, $T launch,
                                   __global int* report) {

@@ -31,8 +31,8 @@ absl::string_view SpaceName(MemorySpace space) {
   return "";
 }
 
-// PoCL's vload and vstore take vectors apart: kernels full of them take three times as long to
-// compile as those that move a vector as a member of a packed struct, which may begin anywhere.
+// PoCL's vload and vstore split vectors into elements. Kernels with many of them compile three
+// times as slowly as with a member of a packed struct, which may also start at any address.
 constexpr absl::string_view kPackedVector = R"(typedef struct __attribute__((packed)) {
   $V vector;
 } tt_packed_$V;
@@ -49,7 +49,8 @@ constexpr absl::string_view kPrivate = "private_";
 
 }  // namespace
 
-// 16-bit float arrays of our own are declared as ushort: half needs an extension there.
+// Private and local arrays of 16-bit floats are declared as ushort, because half would require an
+// extension.
 std::string StoredTypeName(const Type& type, MemorySpace space) {
   if (type.element == DataType::kFloat16 && space != MemorySpace::kGlobal) return "ushort";
   if (type.lanes > 1) return TypeName(type);
@@ -63,7 +64,7 @@ std::string Address(const std::string& buffer, const Code& index) {
 
 namespace {
 
-// An array of 16-bit floats as one of "half" or "ushort".
+// Casts an array of 16-bit floats to elements of type "half" or "ushort".
 std::string PointerTo(absl::string_view type, const Place& place, absl::string_view qualifier) {
   if (StoredTypeName(Type{place.stored, 1}, place.space) == type) return place.buffer;
   return absl::StrCat("(", qualifier, SpaceName(place.space), type, "*)", place.buffer);
@@ -73,7 +74,7 @@ Code Element(const Place& place) {
   return Code{absl::StrCat(place.buffer, "[", place.index.text, "]")};
 }
 
-// The elements as one vector of the memory's type.
+// Prints the elements as one vector of the element type in memory.
 Code AlignedVector(const Place& place, int lanes, absl::string_view qualifier) {
   const std::string type = TypeName(Type{ComputeType(place.stored), lanes});
   return Code{absl::StrCat("*(", qualifier, SpaceName(place.space), type, "*)(",
@@ -81,13 +82,13 @@ Code AlignedVector(const Place& place, int lanes, absl::string_view qualifier) {
               Precedence::kUnary};
 }
 
-// 16-bit floats have functions of their own.
+// True if the access is an aligned vector. 16-bit floats use separate functions.
 bool IsAlignedVector(const Place& place, int lanes) {
   return place.is_aligned && lanes > 1 && lanes != 3 && place.lanes == 1 &&
          place.stored == ComputeType(place.stored);
 }
 
-// The type of vectors in memory: 16-bit floats are moved as bits.
+// Returns the type of vectors in memory; 16-bit floats are moved as their bits.
 std::string VectorName(const Place& place, int lanes) {
   const bool is_half = place.stored == DataType::kFloat16;
   return absl::StrCat(is_half ? "ushort" : MemoryTypeName(place.stored), lanes);
@@ -98,7 +99,8 @@ std::string VectorAddress(const Place& place, absl::string_view qualifier) {
   return Address(is_half ? PointerTo("ushort", place, qualifier) : place.buffer, place.index);
 }
 
-// Of the functions that move vectors; a vector of three takes the room of four in a struct.
+// True if vectors of this kind have helper functions. A struct of a 3-element vector would have the
+// size of four elements.
 bool HasFunctions(const Place& place, int lanes) {
   return place.space != MemorySpace::kLocal && lanes != 3;
 }
@@ -108,7 +110,8 @@ std::string FunctionName(absl::string_view verb, const Place& place, int lanes) 
   return absl::StrCat("tt_", verb, "_", space, VectorName(place, lanes));
 }
 
-// Of 16-bit floats, as bits. PoCL's functions do as well (see kPackedVector).
+// True if an aligned vector of 16-bit floats is moved as its bits. With `by_functions` (PoCL), the
+// helper functions are as fast (see kPackedVector).
 bool MovesAlignedBits(const Place& place, int lanes, bool by_functions) {
   return place.is_aligned && lanes > 1 && lanes != 3 && place.lanes == 1 && !by_functions &&
          place.space != MemorySpace::kPrivate && place.stored != ComputeType(place.stored);
@@ -141,7 +144,7 @@ std::string StoreVector(const Place& place, int lanes, absl::string_view value, 
   return absl::StrCat(FunctionName("store", place, lanes), "(", value, ", ", address, ")");
 }
 
-// The element or elements in the type in which the stored type is computed.
+// Loads one or more elements and returns them in the type in which the stored type is computed.
 Code LoadRaw(const Place& place, int lanes, bool by_functions) {
   if (place.lanes > 1) return Element(place);
   if (IsAlignedVector(place, lanes)) return AlignedVector(place, lanes, "const ");

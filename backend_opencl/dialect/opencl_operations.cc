@@ -18,8 +18,8 @@ using loop::Type;
 
 bool IsBool(const Type& type) { return type.element == DataType::kBool; }
 
-// An operand beside a vector of `type`. Plain literals are ints, and OpenCL C takes no scalar
-// beside vectors whose elements are narrower.
+// Prints a scalar operand of a vector operation. Plain constants are ints, and OpenCL C does not
+// allow an int operand with vectors of narrower elements.
 Code BesideVector(const Type& type, const Code& x) {
   const bool is_narrow = IsInteger(type.element) && ByteWidth(type.element) < 4;
   return type.lanes > 1 && is_narrow && x.literal ? IntLiteral(*x.literal, type) : x;
@@ -30,13 +30,13 @@ Code ConvertElement(const Code& value, const Type& from, DataType to) {
   if (from.element == to) return value;
   if (to == DataType::kFloat16) return CallHelper("roundhalf", from, {value});
   if (to == DataType::kBFloat16) return CallHelper("roundbfloat", from, {value});
-  if (ComputeType(from.element) == to) return value;  // a rounded float32
+  if (ComputeType(from.element) == to) return value;  // already a rounded float32
   if (to == DataType::kBool) {
     return Infix("!=", Precedence::kEquality, value,
                  BesideVector(from, IntLiteral(0, Type{DataType::kInt32, 1})));
   }
-  // Saturates, and NaN becomes 0. OpenCL C only says that its conversions should do so with NaN:
-  // NVIDIA's do not where either side has 64 bits, Intel's where the result is a uint.
+  // Saturates, and converts NaN to 0. OpenCL C only recommends that for NaN: NVIDIA's driver
+  // differs if either type has 64 bits, Intel's if the result is a uint.
   if (IsFloat(from.element) && IsInteger(to)) {
     const bool asks_for_nan =
         from.element == DataType::kFloat64 || ByteWidth(to) == 8 || to == DataType::kUInt32;
@@ -48,7 +48,7 @@ Code ConvertElement(const Code& value, const Type& from, DataType to) {
   return Call(absl::StrCat("convert_", TypeName(result)), {value});
 }
 
-// The built-in function of a floating-point operation, or "".
+// Returns the built-in function for a floating-point operation, or "".
 absl::string_view FloatFunction(ScalarOp op) {
   switch (op) {
     case ScalarOp::kAbs:
@@ -113,11 +113,11 @@ absl::string_view FloatFunction(ScalarOp op) {
 }
 
 struct Operator {
-  absl::string_view sign;  // empty: none
+  absl::string_view sign;  // empty: no operator
   Precedence precedence = Precedence::kPrimary;
 };
 
-// Operators that mean the same in C for every type but bool.
+// Returns the operator with the same meaning in C for every type except bool.
 Operator InfixOperator(ScalarOp op) {
   switch (op) {
     case ScalarOp::kAdd:
@@ -149,8 +149,8 @@ Operator InfixOperator(ScalarOp op) {
   }
 }
 
-// Signed overflow is undefined in C and compilers use that: where it may happen, the operation is
-// one of unsigned integers.
+// Signed overflow is undefined in C, and compilers exploit that. An operation that may overflow is
+// printed as an unsigned operation.
 bool MayOverflow(const Type& type, absl::Span<const Code> operands) {
   if (!IsSignedInteger(type.element) || IsNarrowInteger(type)) return false;
   return std::any_of(operands.begin(), operands.end(),
@@ -178,7 +178,7 @@ Code ApplyInfix(ScalarOp op, const Type& type, const Type& result,
   const Code x[] = {BesideVector(vector, operands[0]), BesideVector(vector, operands[1])};
   const bool is_arithmetic = op == ScalarOp::kAdd || op == ScalarOp::kSub || op == ScalarOp::kMul;
   if (is_arithmetic && MayOverflow(type, x)) return ApplyWrapping(row, type, x[0], x[1]);
-  // x + -3 reads x - 3.
+  // Prints x + -3 as x - 3.
   if (op == ScalarOp::kAdd && x[1].literal && *x[1].literal < 0 && *x[1].literal > INT32_MIN) {
     const Code positive = IntLiteral(-*x[1].literal, type);
     return Wrapped(result, Infix("-", row.precedence, x[0], positive));
@@ -197,7 +197,7 @@ Code ApplyFloat(ScalarOp op, const Type& type, absl::Span<const Code> x) {
       return Infix("/", Precedence::kMultiplicative, x[0], x[1]);
     case ScalarOp::kRecip:
       return Infix("/", Precedence::kMultiplicative, one, x[0]);
-    case ScalarOp::kSigmoid: {  // exp(-x) may become infinite; the quotient is 0 then
+    case ScalarOp::kSigmoid: {  // exp(-x) may overflow to infinity; the quotient is 0 then
       const Code power = Call("exp", {Unary("-", x[0])});
       const Code sum = Infix("+", Precedence::kAdditive, one, power);
       return Infix("/", Precedence::kMultiplicative, one, sum);
@@ -210,7 +210,7 @@ Code ApplyFloat(ScalarOp op, const Type& type, absl::Span<const Code> x) {
       return CallHelper("mod", type, x);
     case ScalarOp::kFmod:
     case ScalarOp::kPow:
-      // PoCL's functions of eight float64 give numbers of other lanes.
+      // PoCL's functions for eight float64 elements mix up the lanes.
       if (type.lanes > 1 && type.element == DataType::kFloat64) {
         return CallHelper(Name(op), type, x);
       }
@@ -224,7 +224,7 @@ Code ApplyFloat(ScalarOp op, const Type& type, absl::Span<const Code> x) {
   }
 }
 
-// bool computes with 0 and 1; every result but 0 counts as 1.
+// Prints an operation on bool, which computes with 0 and 1; every nonzero result counts as 1.
 Code ApplyBool(ScalarOp op, absl::Span<const Code> x) {
   switch (op) {
     case ScalarOp::kBitNot:
@@ -250,7 +250,8 @@ Code ApplyBool(ScalarOp op, absl::Span<const Code> x) {
   }
 }
 
-// x / n, x % n and x << n for a literal n where C agrees with us; other operands go to a helper.
+// Prints x / n, x % n and x << n as C operators if n is a constant for which C has the same
+// semantics. Other operands use a helper.
 Code ApplyDivision(ScalarOp op, const Type& type, absl::Span<const Code> x) {
   const bool is_signed = IsSignedInteger(type.element);
   const bool is_div = op == ScalarOp::kDiv;
@@ -274,7 +275,8 @@ Code ApplyShift(ScalarOp op, const Type& type, absl::Span<const Code> x) {
 
 Code ApplyInteger(ScalarOp op, const Type& type, absl::Span<const Code> x) {
   const bool is_signed = IsSignedInteger(type.element);
-  // Built-in functions are overloaded for every type: operands computed as int are called as such.
+  // Built-in functions are overloaded for every type. Narrow operands are computed as int, so they
+  // are cast to int.
   const auto typed = [&](const Code& code) {
     return IsNarrowInteger(type) && !code.literal ? CastTo("int", code) : code;
   };
@@ -287,7 +289,8 @@ Code ApplyInteger(ScalarOp op, const Type& type, absl::Span<const Code> x) {
       return Wrapped(type, Unary("~", x[0]));
     case ScalarOp::kAbs:
       if (!is_signed) return x[0];
-      // abs() returns an unsigned integer, which holds the least integer's too: its bits are ours.
+      // abs() returns an unsigned integer, which can represent the absolute value of INT_MIN. Its
+      // bits are the wrapped signed result.
       if (type.lanes > 1) return Call(absl::StrCat("as_", TypeName(type)), {Call("abs", {x[0]})});
       return CastTo(TypeName(type), Call("abs", {typed(x[0])}));
     case ScalarOp::kMax:
@@ -315,9 +318,9 @@ Code ApplyInteger(ScalarOp op, const Type& type, absl::Span<const Code> x) {
     case ScalarOp::kIsNan:
     case ScalarOp::kIsInf:
       return type.lanes == 1 ? Code{"0"}
-                             : Infix("!=", Precedence::kEquality, x[0], x[0]);  // a mask of zeros
+                             : Infix("!=", Precedence::kEquality, x[0], x[0]);  // all lanes false
     default:
-      return x[0];  // integers are round
+      return x[0];  // rounding leaves integers unchanged
   }
 }
 
@@ -402,8 +405,8 @@ Code FloatOfBitsFrom(const Code& x, int64_t shift, int64_t bits, const Type& typ
   return CallHelper(absl::StrCat("signed", bits), type, {x, Code{absl::StrCat(shift)}});
 }
 
-// PoCL turns fma() into one machine instruction and mad() into a product and a sum, which halves
-// the speed of a contraction; on GPUs both are the instruction.
+// PoCL compiles fma() to one instruction but mad() to a multiplication and an addition, which
+// doubles the time of a contraction. On GPUs both are one instruction.
 Code MultiplyAdd(const Code& a, const Code& b, const Code& sum, const Type& type, bool has_fma) {
   if (has_fma && IsFloat(type.element)) return Call("fma", {a, b, sum});
   Code product = ApplyInfix(ScalarOp::kMul, type, type, {a, b});

@@ -6,10 +6,10 @@
 namespace tartan::opencl {
 namespace {
 
-// Teams of less than a warp lie in one, at a multiple of a power of two that holds them; larger
-// ones are whole warps, and each has a barrier of its own: the first of the sixteen is the group's.
-// Both instructions order memory as barrier() does, and may stand where other lanes are elsewhere.
-// Without them a team is a group.
+// Barrier of a team. A team of less than a warp is within one warp, aligned to its size rounded up
+// to a power of two. A larger team consists of whole warps and uses one of the 16 hardware
+// barriers; barrier 0 belongs to the work-group. Both instructions order memory as barrier() does
+// and allow other lanes to be elsewhere. Without these instructions a team is a whole work-group.
 constexpr char kTeamBarrier[] =
     R"(static inline void tt_team_barrier(const int items, const int team) {
 #if defined(TARTAN_PTX) && !defined(TARTAN_PORTABLE)
@@ -26,7 +26,8 @@ constexpr char kTeamBarrier[] =
 }
 )";
 
-// Compiled once, for its sequence and its entry point. PoCL has no barriers in functions that stay.
+// GPU code is compiled once, for the persistent kernel and for the kernel's entry point. PoCL does
+// not support barriers in functions that are not inlined.
 constexpr char kGroupFunction[] = R"(#if defined(TARTAN_PTX) && !defined(TARTAN_PORTABLE)
 #define TT_GROUP_FUNCTION static __attribute__((noinline))
 #else

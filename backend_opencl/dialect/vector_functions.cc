@@ -8,18 +8,19 @@
 namespace tartan::opencl {
 namespace {
 
-// $T is the vector, $U and $S the unsigned and signed integers as wide. Polynomials and quotients
-// of polynomials are fitted to the least relative error; Horner's rule with fused steps where the
-// processor has them: no step needs it, products of ranges' parts are exact by themselves.
+// Placeholders: $T is the vector, $U and $S the unsigned and signed integers of the same width.
+// Polynomials and rational functions minimize the maximum relative error. They use Horner's rule
+// with fused multiply-add if available. Correctness does not depend on fusion: the argument
+// reductions multiply exactly.
 //
-// select(a, b, c) with the comparison of a and b as c is one instruction that leaves NaN alone.
+// select(a, b, c) with a comparison as c is one instruction that preserves NaN.
 struct Function {
   absl::string_view name;
   absl::string_view text;
 };
 
-// x = n ln 2 + r, and 2^n in two factors so that subnormal results are rounded once. Adding 1.5 *
-// 2^23 rounds to an integer and leaves it, with 254 added, in the lowest bits.
+// exp: x = n ln 2 + r, and 2^n is applied as two factors, so that subnormal results are rounded
+// once. Adding 1.5 * 2^23 rounds to an integer and leaves it, plus 254, in the lowest bits.
 constexpr Function kExp = {"exp", R"(static inline $T tt_exp_$T($T x) {
 #if defined(TARTAN_PTX) && !defined(TARTAN_PORTABLE)
   return exp(x);  // by an instruction, within 2 ulp
@@ -42,8 +43,8 @@ constexpr Function kExp = {"exp", R"(static inline $T tt_exp_$T($T x) {
 }
 )"};
 
-// 1 / (1 + exp(-x)), exp as above but for its small results, which do not matter: 2 p times
-// 2^(n - 1), which reaches infinity.
+// sigmoid: 1 / (1 + exp(-x)) with exp as above, except that subnormal results of exp are not
+// needed. Computes 2 p times 2^(n - 1), which can reach infinity.
 constexpr Function kSigmoid = {"sigmoid", R"(static inline $T tt_sigmoid_$T($T x) {
   $T y = select(x, ($T)(87.5f), x > 87.5f);
   y = select(y, ($T)(-89.0f), y < -89.0f);
@@ -61,8 +62,8 @@ constexpr Function kSigmoid = {"sigmoid", R"(static inline $T tt_sigmoid_$T($T x
 }
 )"};
 
-// Adding 2^23 leaves no digits behind the point; what is greater has none. Zeros keep their sign.
-// PoCL's rint is a call for each part of a vector.
+// round: adding and subtracting 2^23 removes the fraction; larger numbers have none. Zeros keep
+// their sign. PoCL's rint is one call per part of a vector.
 constexpr Function kRound = {"round", R"(static inline $T tt_round_$T($T x) {
   const $U sign = as_$U(x) & 0x80000000u;
   const $T far = as_$T(sign | 0x4b000000u);
@@ -71,7 +72,7 @@ constexpr Function kRound = {"round", R"(static inline $T tt_round_$T($T x) {
 }
 )"};
 
-// x P(x^2) / Q(x^2) up to where the function rounds to 1.
+// tanh: x P(x^2) / Q(x^2), clamped where the function rounds to 1.
 constexpr Function kTanh = {"tanh", R"(static inline $T tt_tanh_$T($T x) {
   $T y = select(x, ($T)(9.02f), x > 9.02f);
   y = select(y, ($T)(-9.02f), y < -9.02f);
@@ -110,7 +111,7 @@ constexpr Function kErf = {"erf", R"(static inline $T tt_erf_$T($T x) {
 }
 )"};
 
-// x = 2^n (1 + f) with 1 + f between the roots of 1/2 and 2; log(1 + f) = f - f^2/2 + f^3 p(f).
+// log: x = 2^n (1 + f) with 1 + f between sqrt(1/2) and sqrt(2); log(1 + f) = f - f^2/2 + f^3 p(f).
 constexpr Function kLog = {"log", R"(static inline $T tt_log_$T($T x) {
   const $S is_tiny = x < 0x1p-126f;
   const $U offset = as_$U(select(x, x * 0x1p24f, is_tiny)) - 0x3f3504f3u;
@@ -133,9 +134,9 @@ constexpr Function kLog = {"log", R"(static inline $T tt_log_$T($T x) {
 }
 )"};
 
-// x times 2 / pi for |x| of 2^13 and more, finite: 32 bits of x times those 96 bits of the quotient
-// that are neither whole turns nor too small to matter (Payne and Hanek). What lanes of other
-// numbers get does not matter.
+// Payne-Hanek reduction: x * 2 / pi for finite |x| >= 2^13. Multiplies the mantissa of x by the 96
+// bits of 2 / pi that yield neither whole turns nor negligible values. Lanes with other arguments
+// are unspecified.
 constexpr Function kFarQuarters = {"farquarters",
                                    R"(static inline $T tt_farquarters_$T($T x, $S* quarter) {
   const $U bits = as_$U(x);
@@ -168,9 +169,9 @@ constexpr Function kFarQuarters = {"farquarters",
 }
 )"};
 
-// x - n pi / 2 for the nearest n, of which the lowest bits are left in `quarter`. The parts of pi /
-// 2 are so long that products with n are exact, or fused with the subtraction. NaN where x is
-// infinite.
+// Cody-Waite reduction: returns x - n pi / 2 for the nearest n, and n's lowest bits in `quarter`.
+// The parts of pi / 2 have so few bits that multiplying them by n is exact or fused with the
+// subtraction. NaN if x is infinite.
 constexpr Function kQuarters = {"quarters", R"(static inline $T tt_quarters_$T($T x, $S* quarter) {
   const $T shifted = TT_FMA(x, ($T)(0x1.45f306p-1f), ($T)(12582912.0f));
   const $T n = shifted - 12582912.0f;
@@ -197,7 +198,7 @@ constexpr Function kQuarters = {"quarters", R"(static inline $T tt_quarters_$T($
 }
 )"};
 
-// Of numbers up to pi / 4.
+// sin and cos for arguments up to pi / 4.
 constexpr Function kNearSin = {"nearsin", R"(static inline $T tt_nearsin_$T($T r) {
   const $T s = r * r;
   $T p = TT_FMA(($T)(-1.95149567e-04f), s, ($T)(8.3321584e-03f));
@@ -214,7 +215,7 @@ constexpr Function kNearCos = {"nearcos", R"(static inline $T tt_nearcos_$T($T r
 }
 )"};
 
-// Adding sums loses the sign of a zero.
+// Zero arguments are returned directly, because the additions lose the sign of zero.
 constexpr Function kSin = {"sin", R"(static inline $T tt_sin_$T($T x) {
   $S q;
   const $T r = tt_quarters_$T(x, &q);
@@ -240,9 +241,10 @@ constexpr Function kTan = {"tan", R"(static inline $T tt_tan_$T($T x) {
 }
 )"};
 
-// The signed number of $B bits that begins at bit `shift` of an integer. In the mantissa of a power
-// of two its bits, the sign turned round, make that and the number plus half of the range; every
-// other half word is there as it lies.
+// Extracts the signed integer of $B bits that starts at bit `shift` of each element, as a float.
+// The bits, with the sign bit inverted, are placed in the mantissa of a power of two; subtracting
+// that power and half of the range gives the value. Fields in the upper half of a word are used in
+// place.
 constexpr absl::string_view kSigned =
     R"(static inline $T tt_signed$B_$T($S x, uint shift) {$LOOKUP
   const uint at = shift & 16, sign = 1 << ($B - 1);
@@ -250,7 +252,7 @@ constexpr absl::string_view kSigned =
   return as_$T(bits ^ ((150 - at) << 23 | sign << at)) - (float)((1 << (23 - at)) + sign);
 }
 )";
-// A lookup of 16 numbers sees four bits of its indices.
+// AVX-512 form: a table lookup with 16 entries uses the lowest four bits of each index.
 constexpr absl::string_view kSignedOfAvx512 = R"(
 #if defined(__AVX512F__) && !defined(TARTAN_PORTABLE)
   const $T numbers = ($T)($NUMBERS);
@@ -270,7 +272,7 @@ std::string SignedFunction(absl::string_view name, int lanes) {
 constexpr Function kFunctions[] = {kExp,      kSigmoid, kTanh,    kErf, kLog, kRound, kFarQuarters,
                                    kQuarters, kNearSin, kNearCos, kSin, kCos, kTan};
 
-// Without an instruction for it, fma() is a long function.
+// Without an FMA instruction, fma() is a slow function.
 constexpr absl::string_view kFma = R"(#if (defined(__x86_64__) || defined(__i386__)) && \
     !defined(__FMA__) && !defined(__FMA4__) && !defined(__AVX512F__)
 #define TT_NO_FMA

@@ -7,10 +7,11 @@
 namespace tartan::opencl {
 namespace {
 
-// An instruction multiplies 16 rows by 8 columns, with 32 bytes of the depth: a slice, of which a
-// line has four. They are taken in pairs, because one load brings four blocks of 8 by 16 bytes:
-// those of the left factor for one slice, and those of 8 columns for two. A work-item names the
-// line of a block: the first eight that of the first block, and so on.
+// Matmul of two tiles with mma.sync. An instruction multiplies 16 rows by 8 columns over 32 bytes
+// of K, called a slice; a tile line has four slices. Slices are processed in pairs, because one
+// ldmatrix loads four blocks of 8 rows x 16 bytes: the left operand for one slice, or 8 columns of
+// the right operand for two slices. Each work-item passes the address of one block row: the first
+// eight work-items those of the first block, and so on.
 constexpr absl::string_view kProduct =
     R"(  const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32 % 4;
 #pragma unroll
@@ -43,8 +44,8 @@ constexpr absl::string_view kProduct =
   }
 )";
 
-// Where a work-item's line of a block begins, as C. Vectors of a line are swapped by its number,
-// whose last three bits are the work-item's in all cases.
+// Swizzle of the vectors in a tile line: XOR with the line's number modulo 8, which equals lane % 8
+// for every block row that a work-item addresses.
 constexpr absl::string_view kSwapped = "^ lane % 8";
 
 }  // namespace

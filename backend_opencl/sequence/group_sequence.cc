@@ -15,10 +15,10 @@ namespace {
 
 bool IsCopy(const hal::Launch& launch) { return launch.entry_point == hal::kCopy; }
 
-// What a work-item copies at a time where bytes lie well.
+// bytes; vector size of a work-item's copy of aligned data
 constexpr int64_t kCopiedBytes = 16;
 
-// Of work-groups, or of pieces of a copy.
+// Work-groups of a launch, or pieces of a copy.
 std::array<int64_t, 3> GridOf(const hal::Launch& launch) {
   constexpr int64_t kPiece = kCopiedBytes * kSequenceGroupItems;
   if (IsCopy(launch)) return {(launch.numbers[2] + kPiece - 1) / kPiece, 1, 1};
@@ -27,15 +27,16 @@ std::array<int64_t, 3> GridOf(const hal::Launch& launch) {
   return grid;
 }
 
-// Of a copy, numbers are offsets and bytes.
+// Words of the launch's table entry. The integers of a copy are two offsets and a number of bytes;
+// the offsets are added to the addresses.
 size_t WordsOf(const hal::Launch& launch) {
   return kHeadWords + (IsCopy(launch) ? 3 : launch.arguments.size() + launch.numbers.size());
 }
 
-// What one group soon moves.
+// bytes; upper bound of the buffers of a small launch. Empirical.
 constexpr int64_t kSmallBytes = 64 << 10;
 
-// A launch that one group does as quickly as many.
+// True if one persistent work-group executes the launch as fast as many do.
 bool IsSmall(const hal::Launch& launch) {
   if (IsCopy(launch)) return false;
   const auto [x, y, z] = launch.local_size;
@@ -48,7 +49,7 @@ bool IsSmall(const hal::Launch& launch) {
   return width * height * depth <= kSequenceGroupItems / span && bytes <= kSmallBytes;
 }
 
-// Whether a launch and the next one may be of one run.
+// True if one call of a weight-stationary kernel may execute both launches.
 bool FollowsInRun(const hal::Launch& launch, const hal::Launch& next,
                   absl::Span<const std::vector<int>> kept) {
   if (IsCopy(launch) || next.entry_point != launch.entry_point) return false;
@@ -64,7 +65,8 @@ bool FollowsInRun(const hal::Launch& launch, const hal::Launch& next,
 
 using Head = std::array<uint64_t, kHeadWords>;
 
-// The words of each launch before its arguments. Runs meet where their last launch does.
+// Computes the words that precede the arguments of each launch. All launches of a weight-stationary
+// call have the barrier flag of its last launch.
 std::vector<Head> HeadsOf(absl::Span<const int> cases, absl::Span<const std::vector<int>> kept,
                           absl::Span<const hal::Launch> launches) {
   std::vector<Head> heads(launches.size());

@@ -8,11 +8,14 @@
 namespace tartan::opencl {
 namespace {
 
-// What a launch has written, the next one reads on other units, whose first caches it must not come
-// from. One work-item releases and acquires what the barriers around make its group's: as in CUDA's
-// grid barriers. `tt_item` is the work-item's number, of which a compiler must not know that it is
-// the same in each launch: before the first one it would compute what all kernels make of it, and
-// have no registers left (ViT in tf32: 1.14 ms with its spills, 1.03 without).
+// Acquire and release operations at device scope. A launch reads on one compute unit what the
+// previous launch wrote on another one, and the L1 caches are not coherent. One work-item's release
+// or acquire, combined with the work-group barriers around it, orders the memory accesses of the
+// whole work-group, as in CUDA's grid barriers.
+//
+// `tt_item` returns the work-item's number in a way that hides from the compiler that all launches
+// use the same number. Otherwise the compiler precomputes values of all kernels before the first
+// launch, and registers spill (ViT in tf32 on an H200: 1.14 ms with the spills, 1.03 ms without).
 constexpr char kMemory[] = R"(
 #if defined(TARTAN_PTX) && !defined(TARTAN_PORTABLE)
 static uint tt_look(__global volatile uint* word) {
@@ -42,16 +45,18 @@ static void tt_arrive(__global volatile uint* word) {
 #endif
 )";
 
-// Members: groups that do the launches' work, each the share that follows from its number, and wait
-// where launches meet for those that had a share. They are groups that run: a group joins when it
-// begins. Where the device has no room for some (another queue's kernel has it), the first one
-// stops waiting for them and begins with those that are there; once all are, they become members
-// before a launch that the first one names.
-//   state[0]: how many have joined; above that, how many had when the first one would wait no
-//   longer state[32]: arrivals where launches have met so far, of members that had a share
-//   state[64]: with less than all members: 1 + the launch that all take part in, or 1 + end
-//   state[96]: how many have left; the last one sets everything back
-// role: number, members, next launch, arrivals before it.
+// Membership in the grid barrier. Members are the work-groups that execute launches; a member's
+// share follows from its number. At a barrier, members wait for those that had a share. A
+// work-group joins when it starts. If the device has no room for all work-groups (for example,
+// because of another queue's kernel), the first one stops waiting and starts with those that are
+// running. Once the rest have started, they become members before a launch that the first one
+// chooses.
+//   state[0]: number of joined work-groups; upper 16 bits: the number of members when the first one
+//             stopped waiting
+//   state[32]: arrivals at barriers so far, of members that had a share
+//   state[64]: if members are missing: 1 + the launch from which on all take part, or 1 + end
+//   state[96]: number of work-groups that have left; the last one resets the state
+// role[]: number, members, next launch, arrivals before it.
 constexpr char kMembers[] = R"(
 static inline int tt_behind(const ulong run, const int launch, const int end) {
   return min(launch + (int)run, end);
@@ -114,7 +119,8 @@ static void tt_leave(__global volatile uint* state, const uint groups, const int
 }
 )";
 
-// Teams smaller than a warp lie in one, others are whole warps (tt_team_barrier).
+// Local memory layout and dispatch of teams. Teams smaller than a warp are within one warp; larger
+// teams are whole warps (tt_team_barrier).
 constexpr char kTeams[] = R"(
 #define TT_SPAN(team) ((team) > 16 ? ((team) + 31) / 32 * 32 : \
                        (team) > 8 ? 16 : (team) > 4 ? 8 : (team) > 2 ? 4 : (team))
@@ -164,10 +170,12 @@ $SWITCH  }
 }
 )";
 
-// Of each launch the table's words are fetched while the one before runs. A single launch has
-// nobody to wait for. Where the first group alone has a share, others go on to where launches meet.
-// A group begins with what is early of the next launch (phase 1, then 2) before it waits there; not
-// where groups are missing, since shares change when they come. The launches of a run are one step.
+// Main loop of the persistent kernel. The table entry of the next launch is fetched while the
+// current launch runs. An enqueue of a single launch needs no barrier. If only the first work-group
+// has a share, the others go on to the next barrier. Before waiting at a barrier, a work-group
+// executes phase 1 of the next launch (copies of constants to local memory), and phase 2 after the
+// barrier. This is skipped while members are missing, because shares change when they join. A
+// weight-stationary call counts as one step.
 constexpr char kKernels[] = R"(
 __kernel __attribute__((reqd_work_group_size($ITEMS, 1, 1)))
 void $NAME(__global const ulong* table, __global volatile uint* state, const int begin,
@@ -233,7 +241,8 @@ void $ADDRESS(__global const void* memory, __global ulong* address) {
 }
 )";
 
-// So often the first group looks for others that have not begun, which takes about 50 us.
+// Number of polls after which the first work-group stops waiting for work-groups that have not
+// started; about 50 us on an H200.
 constexpr int kPatience = 100;
 
 }  // namespace

@@ -6,18 +6,20 @@
 namespace tartan::opencl {
 namespace {
 
-// To wake a thread takes about as long.
+// Nanoseconds; about the time to wake a thread. Shorter executions never request help.
 constexpr int64_t kTooShortForHelp = 30'000;
-// And nothing beside this: no run is worth trying alone.
+// Nanoseconds; the wake-up time is negligible compared with such an execution, so it always
+// requests help.
 constexpr int64_t kLong = 2'000'000;
-// Each way is tried so often before one is chosen, and the other one again from time to time.
+// kTrials: executions measured in each mode before one is chosen. kTryAgain: every so many
+// executions, the slower mode is measured again.
 constexpr uint32_t kTrials = 4;
 constexpr uint32_t kTryAgain = 64;
 
 }  // namespace
 
 bool HelpChoice::WantsHelp() const {
-  if (helped_.runs == 0) return true;  // it may be long
+  if (helped_.runs == 0) return true;  // the duration is unknown and may be long
   if (helped_.usual >= kLong) return true;
   if (alone_.runs < kTrials) return false;
   if (alone_.usual < kTooShortForHelp) return false;
@@ -27,7 +29,8 @@ bool HelpChoice::WantsHelp() const {
 }
 
 void HelpChoice::Way::Note(int64_t nanoseconds) {
-  // The first run compiles, and takes memory; later a run that others have held up counts little.
+  // The first execution includes compilation and page faults. Later, an outlier counts at most
+  // twice the average.
   usual = runs == 0        ? nanoseconds
           : runs < kTrials ? std::min(usual, nanoseconds)
                            : usual + (std::min(nanoseconds, 2 * usual) - usual) / 8;

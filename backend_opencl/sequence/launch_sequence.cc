@@ -15,7 +15,7 @@
 namespace tartan::opencl {
 namespace {
 
-// So many pieces of a launch for each thread even out that some take longer.
+// Pieces of a launch per thread, for load balancing. Empirical.
 constexpr int64_t kPiecesPerWorker = 4;
 
 AddressProbe MakeProbe(const OpenClContext& context, cl_kernel kernel) {
@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
     absl::Span<const hal::Launch> launches) {
   auto sequence = std::unique_ptr<LaunchSequence>(new LaunchSequence(context));
   sequence->size_ = static_cast<int>(launches.size());
-  // Threads that share a processor would wait for each other.
+  // Threads that share a processor would spin while waiting for each other.
   const int64_t processors = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
   const int64_t units = std::max<int64_t>(context.info().settings.compute_units, 1);
   sequence->workers_ = static_cast<size_t>(std::min(units, processors));
@@ -85,7 +85,8 @@ absl::Status LaunchSequence::MakeCounters() {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<uint64_t> places,
                           probe.Find({steps_.get(), arguments_.get(), counters_.get()}));
   std::copy_n(places.begin(), places_.size(), places_.begin());
-  // The probe's own memory goes with it.
+  // The probe's result buffer is released with the probe, so another buffer replaces it as the
+  // argument.
   const cl_mem unused = counters_.get();
   TARTAN_CL_CALL(clSetKernelArg, kernel_.get(), 3, sizeof(unused), &unused);
   code_ = SequenceCode::At(places_[kPlaceOfCode]);

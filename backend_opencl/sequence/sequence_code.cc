@@ -8,7 +8,7 @@
 namespace tartan::opencl {
 namespace {
 
-// The thread's state of floating point is the usual one as long as this lives.
+// Sets the thread's floating-point environment to the default for the object's lifetime.
 class UsualArithmetic {
  public:
   UsualArithmetic() {

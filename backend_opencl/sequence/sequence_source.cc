@@ -9,10 +9,10 @@
 namespace tartan::opencl {
 namespace {
 
-// `taken` and `done` count pieces over all runs, from `base` on in this one: nothing has to be set
-// back, and a thread that comes late finds nothing to take. Counters and base may wrap around. A
-// thread that waits long gives its processor to others: what it waits for may be done by a thread
-// that has none.
+// Work distribution. `taken` and `done` count pieces over all executions; `base` is their value at
+// the start of this one. Counters are never reset, and a thread that arrives late finds no piece to
+// take. Counters and `base` may wrap around. A thread that waits long yields its processor, because
+// the awaited piece may belong to a thread without a processor.
 constexpr char kFunctions[] = R"(
 #ifdef TARTAN_PORTABLE
 #define tt_load(counter) atomic_add(counter, 0)
@@ -73,8 +73,9 @@ static __attribute__((noinline)) void tt_copy(__global const ulong* arguments, l
 }
 )";
 
-// One function, whose address the host may ask for: `used` keeps it apart from the kernel. Alone it
-// counts nothing. With a negative end, the kernel tells where things lie.
+// Executes the table as a separate function, whose address the host can obtain; `used` prevents
+// inlining into the kernel. With `alone`, no counters are used. If `end` is negative, the kernel
+// writes addresses to `places`.
 constexpr char kKernel[] = R"(
 __attribute__((noinline, used)) void tartan_run_steps(
     __global const int* steps, __global const ulong* arguments, __global volatile int* counters,
