@@ -13,15 +13,16 @@
 namespace tartan::opencl {
 namespace {
 
-// The last digit is the format's version.
+// The last digit is the version of the format.
 constexpr char kMagic[8] = {'T', 'A', 'R', 'T', 'A', 'N', 'K', '1'};
 
-// Native endianness: a cache is not carried between machines, and a foreign file fails the checks.
+// Stored in native byte order. Caches are not moved between machines, and a file with another byte
+// order fails the checks.
 struct Header {
   char magic[8];
   uint64_t key_size;
   uint64_t payload_size;
-  XXH128_hash_t checksum;  // of the key and the payload as they lie in the file
+  XXH128_hash_t checksum;  // of the key and the payload, as stored in the file
 };
 
 XXH128_hash_t Hash(absl::string_view bytes) { return XXH3_128bits(bytes.data(), bytes.size()); }

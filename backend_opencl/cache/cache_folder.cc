@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kName[] = "kernels";
 
-// The descriptor, for use as a folder alone.
+// Returns a descriptor that can only be used as a folder (O_PATH).
 absl::StatusOr<int> OpenTrusted(int folder, const char* name, const std::string& path,
                                 Sharing sharing) {
   const int opened = openat(folder, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -47,7 +47,7 @@ absl::StatusOr<CacheFolder> CacheFolder::Open(absl::string_view directory, Missi
   if (missing == Missing::kIsMade && !MakePrivateDirectories(root)) {
     return CacheFileError(errno, "cannot make", root);
   }
-  // In a sticky folder, /tmp say, nobody can exchange the folder of the kernels.
+  // Other users cannot replace the kernel folder if its parent is sticky, such as /tmp.
   TARTAN_ASSIGN_OR_RETURN(const int outer,
                           OpenTrusted(AT_FDCWD, root.c_str(), root, Sharing::kSticky));
   const CacheFolder closes_outer(outer);

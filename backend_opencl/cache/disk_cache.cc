@@ -30,18 +30,19 @@ namespace fs = std::filesystem;
 
 constexpr char kLockFile[] = "update.lock";
 
-// Larger files are none of ours.
+// bytes; larger files are not cache entries.
 constexpr int64_t kMaxEntryBytes = int64_t{1} << 30;
-// How often a process looks what others stored meanwhile.
+// A process lists the folder after this number of its own stores, to see what other processes
+// stored.
 constexpr int kStoresBetweenLooks = 64;
-// A full cache is emptied a little further than needed, not at every store.
+// Fraction of the limit that eviction keeps, so that a full cache does not evict at every store.
 constexpr double kKeptByEviction = 0.9;
-// What a writer has not renamed after this time it never will.
+// A temporary file older than this is a leftover of an interrupted writer.
 constexpr std::chrono::hours kAbandonedAfter(1);
 
 struct StoredFile {
   fs::path path;
-  int64_t bytes = 0;  // 0 for what is no file
+  int64_t bytes = 0;  // 0 if it is not a file
   fs::file_time_type used = fs::file_time_type::min();
 };
 
@@ -56,8 +57,8 @@ struct Listing {
   }
 };
 
-// Whether reading failed because there is no entry of ours: no regular file, one that is too large,
-// a link to nowhere. Other errors say nothing of what an entry holds.
+// True if reading failed because the name is not a cache entry: not a regular file, too large, or a
+// dangling link. Other errors leave the entry's contents unknown.
 bool IsNoFile(int error) {
   return error == EFBIG || error == ENXIO || error == ELOOP || error == ENOENT;
 }
@@ -66,8 +67,8 @@ absl::Status FileError(const std::error_code& error, absl::string_view what, con
   return CacheFileError(error.value(), what, path.string());
 }
 
-// Reads an entry of `folder`, which is `directory`. FailedPrecondition where another user may have
-// written it; NotFound where there is none, DataLoss where it is none of ours.
+// Reads an entry of `folder`, whose path is `directory`. Returns FailedPrecondition if another user
+// may have written it, NotFound if it is missing, and DataLoss if it is not a cache entry.
 absl::Status ReadEntry(const CacheFolder& folder, absl::string_view directory,
                        const std::string& name, std::string* bytes) {
   struct stat info;
@@ -81,7 +82,7 @@ absl::Status ReadEntry(const CacheFolder& folder, absl::string_view directory,
   return CacheFileError(error, "cannot read the cache entry", path);
 }
 
-// Files that vanish meanwhile were deleted by another process.
+// A file that vanishes during the listing was deleted by another process.
 absl::StatusOr<Listing> List(const std::string& directory) {
   Listing listing;
   if (directory.empty()) return listing;
@@ -109,7 +110,7 @@ absl::StatusOr<Listing> List(const std::string& directory) {
   return listing;
 }
 
-// A directory in an entry's place goes with what is in it.
+// Deletes a directory in an entry's place with its contents.
 absl::Status Delete(const StoredFile& file) {
   std::error_code error;
   fs::remove_all(file.path, error);
@@ -191,7 +192,7 @@ std::optional<std::string> DiskCache::Load(absl::string_view key) {
     return std::nullopt;
   }
   if (entry->key != key) return std::nullopt;
-  TouchFile(name, folder->descriptor());  // where that fails the entry is evicted early
+  TouchFile(name, folder->descriptor());  // if this fails, the entry is only evicted too early
   return std::move(entry->payload);
 }
 
@@ -262,7 +263,7 @@ absl::StatusOr<int64_t> VerifyCache(absl::string_view directory) {
   TARTAN_ASSIGN_OR_RETURN(const CacheFolder folder,
                           CacheFolder::Open(directory, CacheFolder::Missing::kStays));
   int64_t damaged = 0;
-  absl::Status unread;  // the first
+  absl::Status unread;  // first error
   for (const StoredFile& file : listing.entries) {
     std::string bytes;
     const absl::Status status = ReadEntry(folder, kernels, file.path.filename().string(), &bytes);

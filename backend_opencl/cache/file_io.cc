@@ -22,7 +22,7 @@ class File {
     if (descriptor_ >= 0) close(descriptor_);
   }
   int get() const { return descriptor_; }
-  // Full disks of network file systems are reported by close alone.
+  // Network file systems report a full disk only when the file is closed.
   bool Close() { return close(std::exchange(descriptor_, -1)) == 0; }
 
  private:
@@ -39,12 +39,12 @@ bool WriteAll(int descriptor, absl::string_view bytes) {
   return true;
 }
 
-// A pipe in a file's place would be waited for.
+// O_NONBLOCK prevents waiting for a pipe in a file's place.
 int OpenToRead(int folder, const std::string& path, int flags) {
   return openat(folder, path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | flags);
 }
 
-// All of a regular file's bytes; closes the descriptor.
+// Reads all bytes of a regular file and closes the descriptor.
 bool ReadAll(int descriptor, int64_t max_bytes, std::string* bytes, struct stat* info) {
   const File file(descriptor);
   if (file.get() < 0 || fstat(file.get(), info) != 0) return false;
@@ -58,14 +58,15 @@ bool ReadAll(int descriptor, int64_t max_bytes, std::string* bytes, struct stat*
     const ssize_t got = read(file.get(), bytes->data() + done, bytes->size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return false;
-    if (got == 0) break;  // cut short meanwhile
+    if (got == 0) break;  // the file was truncated meanwhile
     done += got;
   }
   bytes->resize(done);
   return true;
 }
 
-// A new file whose name `path` begins, and then is; -1 where there can be none.
+// Creates a file named `path` plus random characters, and stores the full name in `path`. Returns
+// -1 if that is impossible.
 int MakeFile(int folder, std::string* path) {
   constexpr char kDigits[] = "abcdefghijklmnopqrstuvwxyz012345";
   constexpr int kAttempts = 100;
@@ -118,7 +119,7 @@ bool MakePrivateDirectories(const std::string& path) {
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
     if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
-      // A part that exists may refuse for other reasons (a read-only file system).
+      // An existing directory may also cause other errors (read-only file system).
       struct stat info;
       const int error = errno;
       if (stat(part.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
@@ -138,7 +139,7 @@ FileLock::FileLock(const std::string& path, Others others, int folder)
   do {
     result = flock(descriptor_, others == Others::kWaitFor ? LOCK_EX : LOCK_EX | LOCK_NB);
   } while (result != 0 && errno == EINTR);
-  // Another may have deleted the file between open and flock.
+  // Another process may have deleted the file between open and flock.
   struct stat info;
   held_ = result == 0 && fstat(descriptor_, &info) == 0 && info.st_nlink > 0;
 }

@@ -18,9 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kVariable[] = "POCL_CACHE_DIR";
-// PoCL makes it: where it is missing, PoCL keeps its programs elsewhere.
+// PoCL creates the folder. If it cannot, it keeps its programs elsewhere.
 constexpr char kRoot[] = "/programs";
-// The kernels of a large model, several times over.
+// bytes; several times the kernels of a large model. Empirical.
 constexpr int64_t kRoomBytes = int64_t{128} << 20;
 
 std::optional<std::string> Environment(const char* name) {
@@ -62,7 +62,7 @@ std::vector<fs::path> FoldersIn(const fs::path& folder) {
 }  // namespace
 
 PoclFolder& PoclFolder::OfProcess() {
-  // Never destroyed: programs may outlive what is destroyed at exit.
+  // Never destroyed, because programs may outlive objects that are destroyed at exit.
   static PoclFolder* const folder = [] {
     auto made = new PoclFolder;
     std::atexit([] { OfProcess().Remove(); });
@@ -99,7 +99,7 @@ void PoclFolder::FindWith(const std::string& cache_directory, const std::functio
         const std::optional<std::string> before = Environment(kVariable);
         SetEnvironment(kVariable, scratch_->path() + kRoot);
         find();
-        // What this process starts is to choose for itself.
+        // Child processes choose their own folder.
         SetEnvironment(kVariable, before);
         settled_ = fs::exists(scratch_->path() + kRoot);
         return;

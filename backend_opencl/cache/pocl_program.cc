@@ -26,11 +26,12 @@ namespace fs = std::filesystem;
 
 constexpr char kProgramFile[] = "program.bc";
 constexpr char kKernelSuffix[] = ".so";
-// PoCL touches it when it builds from the folder.
+// PoCL touches this file when it builds from the folder.
 constexpr char kUsedFile[] = "/last_accessed";
 constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
 
-// Paths of the compiled kernels below the folder. Files that are being written have other names.
+// Returns the paths of the compiled kernels, relative to the folder. Files that are still being
+// written have other names.
 std::vector<std::string> CompiledKernels(const fs::path& folder) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -79,7 +80,7 @@ void Delete(const std::string& folder) {
   if (!root.empty()) fs::remove_all(fs::path(root) / folder, ignored);
 }
 
-// Nothing where the bytes are not what Pack gave.
+// Returns no value if the bytes were not written by Pack.
 std::optional<proto::ProgramFiles> Parse(const std::string& bytes) {
   proto::ProgramFiles packed;
   if (!packed.ParseFromString(bytes) || !StaysBelow(packed.folder())) return std::nullopt;
@@ -89,8 +90,8 @@ std::optional<proto::ProgramFiles> Parse(const std::string& bytes) {
   return packed;
 }
 
-// The folder that has appeared since; nothing where it is not exactly one. A program whose build
-// failed leaves one too.
+// Returns the only folder that is not in `before`, or no value if there is not exactly one. A
+// failed build also leaves a folder.
 std::optional<std::string> NewFolder(const std::string& root, std::vector<std::string> before) {
   std::sort(before.begin(), before.end());
   std::optional<std::string> found;
@@ -102,7 +103,7 @@ std::optional<std::string> NewFolder(const std::string& root, std::vector<std::s
   return found;
 }
 
-// The work of BuildOnPocl, under building().
+// Implements BuildOnPocl; used while building() is held.
 class Builder {
  public:
   Builder(const OpenClContext& device, absl::string_view source, std::string options, int kernels,
@@ -110,7 +111,7 @@ class Builder {
       : device_(device),
         source_(source),
         id_(CacheFileName(key).substr(0, 32)),
-        // Programs that differ in comments alone would share a folder.
+        // Distinguishes programs that differ only in comments, which would share a folder.
         options_(absl::StrCat(options, " -DTARTAN_PROGRAM=0x", id_)),
         kernels_(kernels),
         cache_(cache),
@@ -149,7 +150,7 @@ class Builder {
       cache_->Remove(key_);
       return std::nullopt;
     }
-    // What cannot be unpacked, or built for a shortage, may be sound.
+    // An entry may be sound although unpacking it failed or the build ran short of memory or disk.
     bool is_rejected = false;
     if (Write(*packed, root_)) {
       absl::StatusOr<ProgramHandle> program = BuildFromSource(device_, source_, options_);
@@ -204,8 +205,8 @@ PoclProgram::~PoclProgram() {
 }
 
 void PoclProgram::KeepCompiled() {
-  // Once all are kept, more come only where a kernel is launched in grids of very different sizes:
-  // they are kept in the end.
+  // After all kernels are stored, further variants appear only for kernels that are launched with
+  // very different grid sizes. The destructor stores them.
   if (cache_ == nullptr || kept_ >= kernels_) return;
   std::lock_guard<std::mutex> lock(PoclFolder::OfProcess().building());
   const int compiled = CompiledKernels(fs::path(PoclFolder::OfProcess().root()) / folder_).size();
@@ -221,7 +222,7 @@ void PoclProgram::Keep() {
   try {
     const std::optional<std::string> packed = Pack(folder_, std::move(paths));
     if (packed.has_value()) cache_->Store(key_, *packed);
-  } catch (const std::bad_alloc&) {  // destructors come here
+  } catch (const std::bad_alloc&) {  // runs in destructors, which must not throw
   }
   kept_ = compiled;
 }

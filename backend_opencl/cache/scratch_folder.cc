@@ -26,11 +26,12 @@ namespace fs = std::filesystem;
 
 constexpr char kPrefix[] = "tartan-scratch-";
 constexpr char kLockFile[] = "/lock";
-// A folder without a lock file belongs to a process that is about to make one, or never will.
+// A folder without a lock file belongs to a process that is about to create one or was killed
+// before it did; after this time the latter is assumed.
 constexpr std::chrono::hours kAbandonedAfter(1);
-// Written once, as quotas are not told by what is free.
+// Bytes written to test the folder, because free space does not reflect quotas.
 constexpr size_t kTrialBytes = 64 << 10;
-// Processes that clean up may take a new folder for an abandoned one.
+// Attempts to create a folder, because other processes may delete a new folder as abandoned.
 constexpr int kAttempts = 8;
 
 absl::Status Refusal(const std::string& directory, absl::string_view reason) {
@@ -41,7 +42,7 @@ absl::Status Refusal(const std::string& directory, int error) {
   return Refusal(directory, std::strerror(error));
 }
 
-// The path of the place where a folder in it would do, apart from its free space.
+// Checks every requirement of a place except its free space, and returns its resolved path.
 absl::StatusOr<std::string> Examine(const ScratchPlace& place) {
   if (place.may_be_made && !MakePrivateDirectories(place.directory)) {
     return Refusal(place.directory, errno);
@@ -65,7 +66,8 @@ void RemoveIfAbandoned(const fs::path& folder) {
   const fs::path lock_file = folder.string() + kLockFile;
   if (fs::exists(fs::symlink_status(lock_file, ignored))) {
     const FileLock lock(lock_file.string(), FileLock::Others::kGiveWayTo);
-    // What cannot be opened, a folder say, is no lock that anybody holds.
+    // An entry that cannot be opened as a file (for example a folder) is not a lock held by a
+    // process.
     if (!lock.held() && fs::is_regular_file(fs::symlink_status(lock_file, ignored))) return;
     fs::remove_all(folder, ignored);
     return;

@@ -20,7 +20,8 @@
 namespace tartan::opencl {
 namespace {
 
-// Names are looked up for messages and private groups alone: a database of users may be far away.
+// bytes; user and group names are looked up only for messages and private groups, because the user
+// database may be remote.
 constexpr size_t kNameBytes = 16 << 10;
 
 struct User {
@@ -43,8 +44,8 @@ std::string NameOf(uid_t id) {
   return user.has_value() ? absl::StrCat(user->name, " (uid ", id, ")") : absl::StrCat("uid ", id);
 }
 
-// The user's first group, which has the user's name and no other members: a umask of 002 lets it
-// write whatever the user makes.
+// True for the user's primary group if it has the user's name and no other members. A umask of 002
+// makes the user's files writable for this group.
 bool IsPrivateGroup(gid_t id) {
   const std::optional<User> user = FindUser(geteuid());
   if (!user.has_value() || user->group != id) return false;
@@ -61,7 +62,8 @@ bool IsPrivateGroup(gid_t id) {
   return true;
 }
 
-// What other users than the owner may write. A sticky folder protects files in it.
+// True if users other than the owner may write the file or folder. A sticky folder protects the
+// files in it.
 bool OthersMayWrite(const struct stat& info, Sharing sharing) {
   const bool is_sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
   if (sharing == Sharing::kSticky && is_sticky) return false;
@@ -69,8 +71,8 @@ bool OthersMayWrite(const struct stat& info, Sharing sharing) {
   return (info.st_mode & S_IWGRP) != 0 && !IsPrivateGroup(info.st_gid);
 }
 
-// A user namespace shows files of users that it does not know, root of the machine as a rule, as
-// those of one user.
+// True for the owner that represents unmapped users (usually the machine's root) in a user
+// namespace.
 bool IsUnknownOwner(uid_t owner) {
   uint64_t first = 0, outside = 0, count = 0;
   std::ifstream map("/proc/self/uid_map");

@@ -18,7 +18,7 @@ constexpr size_t kMaxLogBytes = 4096;
 constexpr size_t kMaxShownLines = 20;
 constexpr int64_t kNeighbours = 1;
 
-// The line numbers in `log`: a number between colons, or after "line ".
+// Returns the line numbers in `log`: numbers between colons and numbers after "line ".
 std::set<int64_t> MentionedLines(absl::string_view log) {
   std::set<int64_t> lines;
   for (size_t begin = 0; begin < log.size(); ++begin) {
@@ -27,7 +27,7 @@ std::set<int64_t> MentionedLines(absl::string_view log) {
     while (end < log.size() && absl::ascii_isdigit(log[end])) ++end;
     const absl::string_view before = log.substr(0, begin);
     const bool between_colons = absl::EndsWith(before, ":") && end < log.size() && log[end] == ':';
-    // "file:12:5:" has two numbers between colons: the line is the first.
+    // "file:12:5:" has two numbers between colons; the first one is the line.
     const bool after_number = before.size() >= 2 && absl::ascii_isdigit(before[before.size() - 2]);
     int64_t number = 0;
     if (((between_colons && !after_number) || absl::EndsWith(before, "line ")) &&

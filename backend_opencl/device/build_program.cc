@@ -57,7 +57,7 @@ absl::StatusOr<ProgramHandle> BuildFromBinary(const OpenClContext& device, absl:
 }
 
 absl::StatusOr<std::string> BinaryOf(cl_program program) {
-  // The program belongs to a context of one device: one size, one binary.
+  // The program belongs to a context with one device, so there is one size and one binary.
   size_t size = 0;
   TARTAN_CL_CALL(clGetProgramInfo, program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr);
   std::string binary(size, '\0');

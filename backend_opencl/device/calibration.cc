@@ -16,8 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Samples are short, so that on a busy machine some of them are not interrupted. A measurement ends
-// when none was the best by more than a hundredth for a while, and by kMostSeconds in any case.
+// Samples are short, so that some are undisturbed even on a busy machine. A measurement ends after
+// kMostSeconds at the latest. It ends earlier when kSteady samples and kSteadySeconds have passed
+// without an improvement of more than 1 %.
 constexpr double kMostSeconds = 0.1;
 constexpr double kSteadySeconds = 0.02;
 constexpr int kSteady = 5;
@@ -25,8 +26,8 @@ constexpr double kSampleMs = 2;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-// Twelve chains are enough to fill two units of latency five, and with the two operands they fit
-// into sixteen registers.
+// Independent multiply-add chains per work-item. Twelve cover two FMA units with a latency of five
+// cycles, and fit into 16 registers with their two operands.
 constexpr int kChains = 12;
 constexpr int kSteps = 1024;
 
@@ -54,7 +55,8 @@ kernel void multiply_add(global float* out) {
 }
 )";
 
-// On CPUs an item copies a piece; on GPUs neighbours copy vectors that lie side by side.
+// Copy kernel. On a CPU, each work-item copies a contiguous piece; on a GPU, adjacent work-items
+// copy adjacent vectors.
 constexpr char kCopyText[] = R"(
 kernel void copy(global const float4* from, global float4* to) {
   const size_t first = get_global_id(0) * PIECE;
@@ -67,7 +69,7 @@ struct Probe {
   HardwareSettings settings;
   hal::ExecutablePtr executable;
   std::unique_ptr<hal::Queue> queue;
-  int64_t piece = 1;  // of the copy, in vectors of four
+  int64_t piece = 1;  // vectors of four floats per work-item of the copy
 
   bool is_cpu() const { return settings.threads == 1; }
 };
@@ -91,7 +93,7 @@ absl::StatusOr<Probe> MakeProbe(hal::Device& device) {
   return probe;
 }
 
-// The least milliseconds that one of `count` replays takes.
+// Returns the average duration of `count` replays, in milliseconds.
 absl::StatusOr<double> ReplayMs(Probe& probe, const hal::RecordingPtr& recording, int64_t count) {
   const auto start = Clock::now();
   for (int64_t i = 0; i < count; ++i) {
@@ -102,7 +104,7 @@ absl::StatusOr<double> ReplayMs(Probe& probe, const hal::RecordingPtr& recording
          static_cast<double>(count);
 }
 
-// The least of `best` and of samples, as many as a measurement has.
+// Returns the minimum of `best` and of repeated samples of `take`.
 absl::StatusOr<double> BestSample(double best,
                                   const std::function<absl::StatusOr<double>(double best)>& take) {
   const auto since = [](Clock::time_point time) {
@@ -110,7 +112,7 @@ absl::StatusOr<double> BestSample(double best,
   };
   const auto begin = Clock::now();
   auto improved = begin;
-  int steady = 0;  // samples since
+  int steady = 0;  // samples since the last improvement
   while (since(begin) < kMostSeconds && (steady < kSteady || since(improved) < kSteadySeconds)) {
     TARTAN_ASSIGN_OR_RETURN(const double ms, take(best));
     ++steady;
@@ -124,7 +126,8 @@ absl::StatusOr<double> BestSample(double best,
 }
 
 absl::StatusOr<double> BestMs(Probe& probe, const hal::RecordingPtr& recording) {
-  TARTAN_RETURN_IF_ERROR(ReplayMs(probe, recording, 1).status());  // drivers finish compiling
+  TARTAN_RETURN_IF_ERROR(
+      ReplayMs(probe, recording, 1).status());  // drivers finish compiling at the first launch
   TARTAN_ASSIGN_OR_RETURN(const double first, ReplayMs(probe, recording, 1));
   const auto sample = [&](double ms) {
     const double count = std::clamp(kSampleMs / ms, 1.0, 10'000.0);
@@ -162,7 +165,7 @@ absl::StatusOr<double> MeasureLaunch(Probe& probe) {
 
 absl::StatusOr<double> MeasureArithmetic(Probe& probe) {
   const HardwareSettings& settings = probe.settings;
-  // Items enough to keep every unit busy and the launch out of sight.
+  // Enough work-items to occupy every compute unit and to make the launch cost negligible.
   const int64_t items = settings.compute_units * (probe.is_cpu() ? 16 : 64 * settings.threads);
   const int64_t bytes = 64 + 4 * items * settings.vector_width;
   TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr buffer, Zeros(probe, bytes));
@@ -177,10 +180,10 @@ struct Bandwidth {
   int64_t threads = 0;
 };
 
-// The greater of what the driver's own copy and a kernel reach.
+// Returns the higher bandwidth of the driver's own copy and a copy kernel.
 absl::StatusOr<Bandwidth> MeasureMemory(Probe& probe) {
   const hal::DeviceInfo& info = probe.device.info();
-  const int64_t unit = 16 * probe.piece * 1024;  // divides into pieces and groups
+  const int64_t unit = 16 * probe.piece * 1024;  // bytes; multiple of a piece and of a work-group
   const int64_t most = std::min(info.max_allocation_bytes, info.memory_bytes / 8);
   const int64_t bytes =
       std::max(std::min((probe.is_cpu() ? 64 : 512) * kMiB, most) / unit, int64_t{1}) * unit;
@@ -191,7 +194,7 @@ absl::StatusOr<Bandwidth> MeasureMemory(Probe& probe) {
   Bandwidth result;
   result.threads = probe.settings.threads;
   TARTAN_ASSIGN_OR_RETURN(double best, BestMs(probe, kCopy, {from, to}, items, result.threads));
-  // Another size of work-group must be clearly better to be taken.
+  // A different work-group size is chosen only if it is 10 % faster.
   for (const int64_t threads : {64, 128, 512, 1024}) {
     if (probe.is_cpu() || threads > probe.settings.max_work_group_size) continue;
     TARTAN_ASSIGN_OR_RETURN(const double ms, BestMs(probe, kCopy, {from, to}, items, threads));

@@ -28,12 +28,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Changes whenever what is stored under a key changes its meaning.
+// Increase it whenever the meaning of the stored data changes.
 constexpr int kCacheFormatVersion = 2;
 
 bool IsGpu(const OpenClContext& device) { return device.info().type == hal::DeviceType::kGpu; }
 
-// Groups of a GPU need instructions that no portable text has.
+// True if kernels are built with batching. On GPUs, persistent kernels need instructions that the
+// portable build excludes.
 bool RunsSequences(const OpenClContext& device, const hal::ExecutableSource& source,
                    bool is_portable) {
   return device.quirks().runs_sequences && source.sequences_of_groups == IsGpu(device) &&
@@ -57,15 +58,15 @@ std::string JoinSource(const OpenClContext& device, const hal::ExecutableSource&
   return text;
 }
 
-// How many kernels of the program are launched. Asked of CPUs' drivers alone.
+// Number of kernels that are launched individually. Used for drivers of CPUs only.
 int LaunchedCount(const OpenClContext& device, const hal::ExecutableSource& source) {
   return RunsSequences(device, source, /*is_portable=*/false)
              ? EntryPointCount(source.kernels)
              : static_cast<int>(source.kernels.size());
 }
 
-// Everything that the compiled program depends on. Each part is preceded by its length, so that no
-// two lists of parts give one key.
+// Builds the cache key from everything that the compiled program depends on. Each part is preceded
+// by its length, so different lists of parts have different keys.
 std::string CacheKey(const OpenClContext& device, absl::string_view text,
                      absl::string_view options) {
   const hal::DeviceInfo& info = device.info();
@@ -78,7 +79,7 @@ std::string CacheKey(const OpenClContext& device, absl::string_view text,
   return key;
 }
 
-// A text that mentions the macro does without builtins of the compiler where it is defined.
+// Macro that makes a source avoid compiler builtins.
 constexpr absl::string_view kPortable = "TARTAN_PORTABLE";
 
 struct BuildOptions {
@@ -95,7 +96,7 @@ struct Built {
   ProgramHandle program;
   std::unique_ptr<PoclProgram> pocl_files;
   bool from_cache = false;
-  bool has_all_kernels = true;  // none is compiled when it first runs
+  bool has_all_kernels = true;  // true: no kernel is compiled at its first launch
   bool is_portable = false;
 };
 
@@ -128,13 +129,14 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
         TARTAN_ASSIGN_OR_RETURN(program, BuildFromBinary(device, *binary, options));
       }
     }
-    // Where there is none, the program itself is good.
+    // The program is usable without a binary; it is just not stored.
     if (binary.ok() && cache != nullptr) cache->Store(key, *binary);
   }
   return Built{std::move(program), nullptr, /*from_cache=*/false};
 }
 
-// Once more without builtins where the driver does not build them, and from then on at once so.
+// Builds the source. If the driver rejects builtins, builds it again without them, and remembers
+// that for the device's later programs.
 absl::StatusOr<Built> BuildAsFarAsPossible(OpenClContext& device,
                                            const hal::ExecutableSource& source) {
   const std::string text = JoinSource(device, source, /*is_portable=*/false);
@@ -160,7 +162,7 @@ absl::StatusOr<Built> BuildAsFarAsPossible(OpenClContext& device,
   return without;
 }
 
-// Reads what the launch checks of hal need to know of a kernel.
+// Reads the kernel's properties that hal checks at each launch.
 absl::StatusOr<hal::EntryPoint> Inspect(cl_program program, cl_device_id device,
                                         const std::string& name) {
   cl_int error = CL_SUCCESS;

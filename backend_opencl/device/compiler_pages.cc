@@ -29,7 +29,7 @@ int ReturnText(dl_phdr_info* library, size_t, void*) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   for (int i = 0; i < library->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = library->dlpi_phdr[i];
-    // What nobody may write is as it is in the file.
+    // Read-only segments are identical to the file, so they can be dropped.
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const uintptr_t begin = (library->dlpi_addr + segment.p_vaddr + page - 1) / page * page;
     const uintptr_t end = (library->dlpi_addr + segment.p_vaddr + segment.p_filesz) / page * page;
@@ -39,10 +39,10 @@ int ReturnText(dl_phdr_info* library, size_t, void*) {
   return 0;
 }
 
-// A driver's own library is small: what is large in it are those that it needs.
+// bytes; a driver's own library is small compared with the libraries that it depends on.
 constexpr int64_t kMaxDriverBytes = int64_t{256} << 20;
 
-// A library's file, whose parts are read where they are there.
+// A library's file. Reads outside the file return nothing.
 class LibraryFile {
  public:
   explicit LibraryFile(const std::string& path) {
@@ -67,8 +67,8 @@ class LibraryFile {
   std::string bytes_;
 };
 
-// Where the dynamic linker would find it; the loader of OpenCL lies where distributions put
-// drivers.
+// Returns the path at which the dynamic linker would find the library. Distributions put drivers
+// into the same folder as the OpenCL loader.
 std::string PathOf(const std::string& driver) {
   if (absl::StrContains(driver, '/')) return driver;
   Dl_info loader;
@@ -93,7 +93,7 @@ std::vector<std::string> NeededLibraries(const std::string& path) {
   const auto texts = std::find_if(entries.begin(), entries.end(),
                                   [](const ElfW(Dyn) & entry) { return entry.d_tag == DT_STRTAB; });
   if (texts == entries.end()) return {};
-  // Entries tell addresses.
+  // Dynamic section entries contain addresses, which are converted to file offsets.
   uint64_t texts_offset = 0;
   for (const ElfW(Phdr) & segment : segments) {
     const uint64_t distance = texts->d_un.d_ptr - segment.p_vaddr;
@@ -112,13 +112,13 @@ void LoadCompilers() {
   for (const std::string& driver : InstalledDrivers()) {
     if (!absl::StrContains(driver, "pocl")) continue;
     std::vector<std::string> needed = NeededLibraries(PathOf(driver));
-    // What the others need is first.
+    // LLVM is loaded first, because the other libraries depend on it.
     std::stable_sort(needed.begin(), needed.end(), [](const std::string& a, const std::string& b) {
       return absl::StrContains(a, "libLLVM") && !absl::StrContains(b, "libLLVM");
     });
     for (const std::string& library : needed) {
       if (!IsOfCompiler(library)) continue;
-      dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);  // kept for the driver
+      dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);  // stays loaded for the driver
       ReturnCompilerPages();
     }
   }

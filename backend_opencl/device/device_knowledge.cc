@@ -21,7 +21,7 @@ std::string FeaturesKey(const HostFeatures& host, const FoundDevice& found) {
                                     "\n"));
 }
 
-// What was found before with this driver on this processor.
+// Returns the stored features for this driver and processor.
 std::optional<CompilerFeatures> StoredFeatures(const HostFeatures& host, const FoundDevice& found,
                                                DiskCache* cache) {
   if (cache == nullptr) return std::nullopt;
@@ -29,12 +29,13 @@ std::optional<CompilerFeatures> StoredFeatures(const HostFeatures& host, const F
   return stored.has_value() ? FeaturesFromText(*stored) : std::nullopt;
 }
 
-// The compiler's answer. One that cannot build even that is treated as unknown; its errors show
-// when kernels are built.
+// Returns the compiler's features, stored or found by a small build. If even that build fails, the
+// compiler counts as unknown; its errors appear when kernels are built.
 CompilerFeatures FeaturesOf(cl_context context, const HostFeatures& host, const FoundDevice& found,
                             DiskCache* cache) {
   if (const auto stored = StoredFeatures(host, found, cache)) return *stored;
-  // What PoCL writes meanwhile belongs to no other program.
+  // PoCL writes files during the build. The lock keeps them from being attributed to another
+  // program.
   const auto lock = PoclFolder::OfProcess().LockToBuild();
   const absl::StatusOr<CompilerFeatures> features = AskCompiler(context, found.device);
   if (!features.ok()) return {};
@@ -100,7 +101,8 @@ absl::StatusOr<HardwareSettings> DeviceKnowledge::Measured(
   if (!calibration.has_value() && Measures()) {
     TARTAN_ASSIGN_OR_RETURN(calibration, measure());
     StoreCalibration(*cache_, found_.info, *calibration);
-    // Of two processes at once the later one's: what is compiled with it is found by others.
+    // If two processes measure at once, both use the measurement that was stored last, so that they
+    // share compiled programs.
     if (const auto stored = Stored()) calibration = stored;
   }
   HardwareSettings settings = Compiler(context).settings;

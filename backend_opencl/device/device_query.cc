@@ -24,10 +24,11 @@ constexpr char kRemedy[] =
     "no OpenCL platform: install a driver of the device, or for the CPU: "
     "apt-get install pocl-opencl-icd";
 
-// Without a sub-buffer alignment reported: what the largest vector type, long16, needs.
+// bits; used if no sub-buffer alignment is reported: the size of long16, the largest vector type.
 constexpr int64_t kDefaultAlignmentBits = 1024;
 
-// A value that a driver does not know stays zero: optional properties must not lose the device.
+// A property unknown to the driver stays zero. A missing optional property must not make the device
+// unusable.
 template <class T>
 T Query(cl_device_id device, cl_device_info name) {
   T value{};
@@ -51,8 +52,8 @@ hal::DeviceType TypeOf(cl_device_type type) {
   return hal::DeviceType::kOther;
 }
 
-// By cl_nv_device_attribute_query, which other devices than NVIDIA's answer with nothing. The
-// environment may ask a Hopper to do as other GPUs do, so that what these run is tested there.
+// Queries cl_nv_device_attribute_query; devices of other vendors report nothing.
+// TARTAN_MATRIX_UNIT=warps makes a Hopper GPU use mma.sync, so that this path can be tested there.
 NvidiaFeatures QueryNvidiaFeatures(cl_device_id device) {
   constexpr cl_device_info kMajor = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
   constexpr cl_device_info kMinor = 0x4001;
@@ -94,8 +95,8 @@ ReportedHardware Probe(cl_device_id device, hal::DeviceType type, const NvidiaFe
   return reported;
 }
 
-// Quotients may be off by 2.5 ulp unless they are to be rounded: rounding one can give another
-// integer.
+// Division may be off by 2.5 ulp unless correct rounding is requested, which would change quantized
+// values.
 std::string BuildOptions(cl_device_id device, const NvidiaFeatures& features) {
   const auto config = Query<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG);
   const bool can_round = (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
@@ -111,9 +112,10 @@ std::string BuildOptions(cl_device_id device, const NvidiaFeatures& features) {
   return options;
 }
 
-// Kernels for a matrix unit may have most of the local memory of a compute unit, in a sequence less
-// what its launches are described in. OpenCL's part is 48 KiB, but drivers take kernels that
-// declare more: seen on Hopper, asked of others.
+// Kernels for tensor cores may use most of a compute unit's local memory. In a persistent kernel,
+// the space for launch records is subtracted. OpenCL reports 48 KiB, but NVIDIA's driver accepts
+// kernels that declare more. This is known for Hopper and tested on other GPUs
+// (features/local_memory_probe.h).
 void SetMatrixUnit(const NvidiaFeatures& features, FoundDevice* found) {
   constexpr int64_t kOfOpenCl = 48 << 10;
   HardwareSettings& settings = found->info.settings;
@@ -160,7 +162,7 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   return found;
 }
 
-// A platform without devices, or one whose driver fails, leaves the others usable.
+// A platform without devices, or with a failing driver, does not affect other platforms.
 std::vector<cl_device_id> DevicesOf(cl_platform_id platform) {
   cl_uint count = 0;
   const auto ask = [&](cl_uint room, cl_device_id* found, cl_uint* there) {

@@ -18,22 +18,22 @@
 namespace tartan::opencl {
 namespace {
 
-// Arenas, stacks and LLVM's pieces are taken by so much at a time, or less.
+// bytes; upper bound of one allocation by malloc arenas, thread stacks and LLVM. Empirical.
 constexpr int64_t kPieceBytes = int64_t{64} << 20;
-// PoCL needs no more for a program: where there is less, an assertion of its or LLVM's is a lack of
-// memory that nobody looked at, at an earlier time.
+// bytes; PoCL needs no more for one program. With less free memory, an assertion failure in PoCL or
+// LLVM is taken for an allocation failure that went unchecked. Empirical.
 constexpr int64_t kProgramBytes = int64_t{256} << 20;
-// A program of a few kernels, with what is written on the way to them.
+// bytes; disk space for a program of a few kernels with its intermediate files. Empirical.
 constexpr int64_t kDiskBytes = int64_t{1} << 20;
 
-// Written before the driver is used and after; read in signal handlers.
+// Written before and after the driver is used; read in signal handlers.
 char watched_folder[4096];
 std::atomic<bool> is_watched{false};
 std::atomic<bool> disk_was_short{false};
 std::atomic<bool> driver_lost{false};
 std::atomic<void (*)()> after_loading{nullptr};
 
-// Filled in before the driver is used: nothing can be formatted in a signal handler.
+// Filled before the driver is used, because a signal handler cannot format text.
 char file_size_text[256];
 char files_text[256];
 
@@ -62,7 +62,7 @@ bool CanWrite(const char* path) {
   return written;
 }
 
-// Files of a small program are smaller than that.
+// Files of a small program are smaller than kDiskBytes.
 bool IsFileSizeShort() { return FileSizeLimit().value_or(INT64_MAX) < kDiskBytes; }
 
 bool IsDiskShort() {
@@ -112,7 +112,8 @@ const char* Describe(Shortage shortage) {
 }
 
 absl::Status ExplainByShortage(absl::Status failure) {
-  if (failure.ok()) return failure;  // looking for a shortage takes memory and disk on trial
+  if (failure.ok())
+    return failure;  // looking for a shortage allocates memory and disk space on trial
   const Shortage shortage = FindShortage(Failure::kError);
   const bool is_told = absl::StartsWith(failure.message(), Describe(shortage));
   if (shortage == Shortage::kNone || is_told) return failure;

@@ -17,7 +17,7 @@ std::shared_ptr<const LargePages> LargePages::Take(int64_t bytes) {
   void* const begin =
       mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (begin == MAP_FAILED) return nullptr;
-  // What lies before the first boundary, and behind the memory, is given back.
+  // Unmaps the parts before the first huge page boundary and after the memory.
   auto* const first = static_cast<uint8_t*>(begin);
   const size_t before = (kPageBytes - reinterpret_cast<uintptr_t>(begin) % kPageBytes) % kPageBytes;
   if (before > 0) munmap(first, before);
@@ -32,7 +32,7 @@ std::shared_ptr<const LargePages> LargePages::Take(int64_t bytes) {
 }
 
 LargePages::~LargePages() {
-  // A lost driver's threads may still write there.
+  // Threads of a lost driver may still write to the memory.
   if (!IsDriverLost()) munmap(data_, bytes_);
 }
 

@@ -27,9 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kVendors[] = "/etc/OpenCL/vendors";
-// PoCL with LLVM and Clang takes 300 MB of addresses, most of it mapped from files.
+// bytes of address space for PoCL with LLVM and Clang; most of it is mapped from files. Measured.
 constexpr int64_t kDriverBytes = int64_t{300} << 20;
-// What of it is written: the rest a limit on data (ulimit -d) leaves alone.
+// bytes of it that are written and thus count towards a limit on data (ulimit -d). Measured.
 constexpr int64_t kDriverDataBytes = int64_t{100} << 20;
 
 bool IsRoomForDriversShort() {
@@ -40,7 +40,7 @@ bool IsRoomForDriversShort() {
   return IsMemoryShort(kDriverDataBytes);
 }
 
-// Empty where it can be loaded.
+// Returns the error of loading a driver; empty if it can be loaded.
 std::string LoadError(const std::string& driver) {
   if (dlopen(driver.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) return "";
   const char* error = dlerror();

@@ -31,7 +31,7 @@ hal::HostMemory OpenClBuffer::host_memory() const {
     if (whole.owner == nullptr) return {};
     return {whole.bytes.subspan(offset(), size()), std::move(whole.owner)};
   }
-  // Drivers may compute in a copy.
+  // A driver may use a copy of the memory; the address shows whether it does.
   if (pages_ == nullptr || address_ != reinterpret_cast<uintptr_t>(pages_->data())) return {};
   return {{static_cast<uint8_t*>(pages_->data()), static_cast<size_t>(size())}, pages_};
 }

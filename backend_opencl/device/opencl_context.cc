@@ -31,7 +31,7 @@ bool OpenClContext::CountAllocated(int64_t bytes) {
 std::string OpenClContext::FreeMemoryText() const {
   const int64_t total = info().memory_bytes;
   const int64_t free = total - statistics().allocated_bytes;
-  // A CPU has the memory that this process may take.
+  // The process's memory limit also limits a CPU device.
   const std::optional<MemoryLimit> limit = FindMemoryLimit();
   if (info().type == hal::DeviceType::kCpu && limit.has_value() && limit->left < free) {
     return limit->text;

@@ -23,7 +23,7 @@ absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
   cl_int error = CL_SUCCESS;
   ContextHandle context(
       CreateCl(&error, clCreateContext, properties, 1, &found.device, nullptr, nullptr));
-  // Intel's runtime gives CL_DEVICE_NOT_AVAILABLE where memory is short.
+  // Intel's runtime returns CL_DEVICE_NOT_AVAILABLE if memory is short.
   TARTAN_RETURN_IF_ERROR(
       ExplainByShortage(ToStatus(error, absl::StrCat("clCreateContext for ", found.info.name))));
   return std::make_shared<OpenClDevice>(std::move(found), std::move(context), std::move(cache),
@@ -40,7 +40,7 @@ absl::StatusOr<HardwareSettings> OpenClDevice::Settings(hal::Knowledge knowledge
       break;
   }
   return this->knowledge().Measured(context(), [this]() -> absl::StatusOr<Calibration> {
-    // On a device of its own, whose memory is given back.
+    // Uses a second device object, whose memory is released afterwards.
     TARTAN_ASSIGN_OR_RETURN(const hal::DevicePtr device,
                             Open(found(), shared_cache(), Calibrations::kStored, quiet()));
     return Calibrate(*device);
@@ -60,14 +60,15 @@ bool OpenClDevice::Knows(hal::Knowledge knowledge) const {
 }
 
 absl::StatusOr<hal::BufferPtr> OpenClDevice::DoAllocate(int64_t bytes) {
-  // Some drivers promise more than there is and fail, or are killed, at first use.
+  // Some drivers accept more than the available memory, and fail or are killed when it is first
+  // used.
   if (!CountAllocated(bytes)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("allocation of ", bytes, " bytes: ", FreeMemoryText()));
   }
   cl_int error = CL_SUCCESS;
-  // A CPU computes in the host's memory: taken now, a lack of it is an error here. Drivers that
-  // take it at first use abort there.
+  // A CPU device uses host memory. It is allocated now, so that a shortage is an error here;
+  // drivers that allocate at first use abort there.
   const bool is_cpu = info().type == hal::DeviceType::kCpu;
   const auto pages = is_cpu ? LargePages::Take(bytes) : nullptr;
   const cl_mem_flags taken_now = pages != nullptr ? CL_MEM_USE_HOST_PTR
@@ -96,7 +97,7 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoSubBuffer(const hal::BufferPtr& p
 
 absl::StatusOr<hal::BufferPtr> OpenClDevice::DoWrap(absl::Span<const uint8_t> bytes,
                                                     std::shared_ptr<const void> owner) {
-  // Kernels rely on the alignment of buffers; other devices than CPUs would copy.
+  // Kernels rely on the alignment of buffers. Devices other than CPUs would copy.
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   const bool is_aligned = address % static_cast<uintptr_t>(info().buffer_alignment) == 0;
   if (info().type != hal::DeviceType::kCpu || !is_aligned) return hal::BufferPtr();
@@ -110,7 +111,7 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoWrap(absl::Span<const uint8_t> by
 }
 
 hal::HostMemory OpenClDevice::DoAllocateHost(int64_t bytes) {
-  // CPUs copy from all memory alike.
+  // A CPU device gains nothing from pinned memory.
   return info().type == hal::DeviceType::kGpu ? pinned_->Take(bytes) : hal::HostMemory();
 }
 

@@ -76,7 +76,7 @@ class OpenClDriver : public hal::Driver {
       Tell(quiet_, absl::StrCat("going on without POCL_CACHE_DIR: ", refusal.message()));
     }
     CallAfterLoading();
-    ReturnCompilerPages();  // its constructors have run
+    ReturnCompilerPages();  // pages touched by static constructors
     const bool none = found.ok() ? found->empty() : absl::IsUnavailable(found.status());
     if (none) TARTAN_RETURN_IF_ERROR(WhyNoDevice(folder.status()));
     if (found.ok() && memory_limit_bytes_ > 0) {
@@ -93,7 +93,7 @@ class OpenClDriver : public hal::Driver {
     if (calibration.has_value()) Apply(*calibration, &info->settings);
   }
 
-  const std::string cache_directory_;       // empty: there is none
+  const std::string cache_directory_;       // empty: no cache directory
   const std::shared_ptr<DiskCache> cache_;  // may be null
   const Calibrations calibrations_;
   const bool quiet_;

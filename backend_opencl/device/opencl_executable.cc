@@ -48,8 +48,9 @@ bool IsGpu(const OpenClExecutable& executable) {
   return executable.device()->info().type == hal::DeviceType::kGpu;
 }
 
-// How many launches from `begin` on are run as one. Copies are where launches are. A GPU starts one
-// launch by itself as quickly.
+// Returns the number of launches from the start of `launches` that form one batch. Copies join the
+// batch of adjacent launches. A single launch is not batched on a GPU, where it would not be
+// faster.
 size_t SequenceLength(const OpenClExecutable& executable, absl::Span<const hal::Launch> launches) {
   const bool of_groups = IsGpu(executable);
   size_t length = 0;
@@ -98,7 +99,7 @@ void OpenClExecutable::GiveBack(int entry_point, KernelHandle kernel) {
   std::lock_guard<std::mutex> lock(mutex_);
   try {
     idle_[entry_point].push_back(std::move(kernel));
-  } catch (const std::bad_alloc&) {  // it is released instead
+  } catch (const std::bad_alloc&) {  // the kernel object is released instead of reused
   }
 }
 

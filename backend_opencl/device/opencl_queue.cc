@@ -18,15 +18,15 @@
 namespace tartan::opencl {
 namespace {
 
-// Bounds of what is enqueued and kept alive: commands and staged bytes per batch, batches.
+// Limits of work in flight: commands per batch, staged bytes per batch, number of batches.
 constexpr int64_t kCommandsPerBatch = 512;
 constexpr int64_t kStagedBytesPerBatch = int64_t{4} << 20;
 constexpr size_t kMaxClosedBatches = 16;
 
-// Up to this size copying the caller's bytes is cheaper than waiting for the queue to take them.
+// bytes; up to this size, copying the caller's data is cheaper than a blocking write. Empirical.
 constexpr size_t kMaxStagedWrite = size_t{64} << 10;
 
-// So much work is put off at most.
+// Maximum number of deferred transfers and recordings.
 constexpr size_t kMaxLaterWork = 64;
 
 cl_int StateOf(cl_event event) {
@@ -36,7 +36,7 @@ cl_int StateOf(cl_event event) {
   return error == CL_SUCCESS ? state : error;
 }
 
-// A negative state is the error that ended the work.
+// A negative execution status is the error that ended the command.
 absl::Status FailureOf(cl_event event) {
   const cl_int state = StateOf(event);
   if (state >= 0) return absl::OkStatus();
@@ -77,14 +77,14 @@ absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClQueue::Create(hal::DevicePtr d
 }
 
 OpenClQueue::~OpenClQueue() {
-  // A run that lacked memory may leave work that was put off: no exception has a way out of here.
+  // After a shortage of memory, deferred work may remain. No exception may leave the destructor.
   try {
     if (const absl::Status done = DoFinish(); !done.ok()) {
       std::fprintf(stderr, "tartan: work of a dropped queue failed: %s\n", done.ToString().c_str());
     }
   } catch (const std::bad_alloc&) {
   }
-  CallCl(clFinish, queue_.get());  // the host's helpers
+  CallCl(clFinish, queue_.get());  // helper threads of batches that the host executed
 }
 
 absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call, int64_t size) const {
@@ -107,7 +107,7 @@ absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
                                 offset, bytes.size(), bytes.data(), 0, nullptr, nullptr),
                          "clEnqueueWriteBuffer", size);
   }
-  // What a command uses is kept before it is enqueued: to keep it takes memory.
+  // Resources are kept before the command is enqueued, because keeping them allocates memory.
   const auto staged = std::make_shared<std::vector<uint8_t>>(bytes.begin(), bytes.end());
   Keep(staged);
   Keep(buffer);
@@ -132,7 +132,7 @@ absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
 
 absl::Status OpenClQueue::DoWriteLater(const hal::BufferPtr& buffer, int64_t offset,
                                        absl::Span<const uint8_t> bytes) {
-  // Only read from.
+  // The transfer only reads from it.
   auto* host = const_cast<uint8_t*>(bytes.data());
   const LaterTransfer transfer = {buffer, offset, host, static_cast<int64_t>(bytes.size()), false};
   return PutOff(transfer) ? absl::OkStatus() : EnqueueTransfer(transfer);
@@ -195,7 +195,8 @@ absl::Status OpenClQueue::DoLaterWork() {
     for (const RecordedWork& recorded : recording->work()) {
       auto& sequence = *std::get<std::unique_ptr<LaunchSequence>>(recorded);
       TARTAN_RETURN_IF_ERROR(sequence.Mend(queue_.get()));
-      batch_.kept.reserve(batch_.kept.size() + 1);  // before the driver's threads use it
+      batch_.kept.reserve(batch_.kept.size() +
+                          1);  // allocates before the driver's threads use the recording
       if (!sequence.RunOnHost(queue_.get())) continue;
       Keep(recording);
       TARTAN_RETURN_IF_ERROR(LimitInFlight(1));
@@ -205,8 +206,7 @@ absl::Status OpenClQueue::DoLaterWork() {
 }
 
 absl::Status OpenClQueue::KeepTransfer(const hal::BufferPtr& buffer, EventHandle event) {
-  // Whoever is told of a failure, or of a lack of memory, gives the host's side of the transfer
-  // back.
+  // Waits on failure: the caller releases the host memory of a failed transfer.
   absl::Cleanup wait = [this] { CallCl(clFinish, queue_.get()); };
   batch_.events.push_back(std::make_shared<OpenClEvent>(std::move(event), profiling_));
   Keep(buffer);
@@ -271,7 +271,8 @@ void OpenClQueue::KeepCompiling(const OpenClRecording& recording) {
 absl::Status OpenClQueue::EnqueueReplay(const std::shared_ptr<const OpenClRecording>& recording,
                                         std::vector<hal::EventPtr>* events) {
   TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
-  // Before the first launch: should one fail to enqueue, those before it are still in flight.
+  // The recording is kept before its first launch, because earlier launches are still in flight if
+  // a later one cannot be enqueued.
   Keep(recording);
   const OpenClRecording& launches = *recording;
   KeepCompiling(launches);
@@ -350,7 +351,7 @@ absl::Status OpenClQueue::DoFinish() {
   for (const Batch& batch : closed_) NoteFailures(batch);
   NoteFailures(batch_);
   if (error != CL_SUCCESS) {
-    // Drivers answer a kernel's fault with any code, CL_OUT_OF_RESOURCES as well.
+    // Drivers report a fault in a kernel with any error code, including CL_OUT_OF_RESOURCES.
     NoteFailure(ExplainByShortage(absl::InternalError(
         absl::StrCat("work on the device failed: clFinish: ", ErrorName(error)))));
   }
@@ -373,7 +374,7 @@ absl::Status OpenClQueue::LimitInFlight(int64_t commands) {
     const cl_event marker = closed_.front().marker.get();
     if (!IsOver(marker)) {
       if (closed_.size() <= kMaxClosedBatches) break;
-      CallCl(clWaitForEvents, 1, &marker);  // a failure is noted from the event's state
+      CallCl(clWaitForEvents, 1, &marker);  // a failure is recorded from the event's state
     }
     NoteFailures(closed_.front());
     closed_.pop_front();

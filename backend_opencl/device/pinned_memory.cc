@@ -8,7 +8,7 @@
 namespace tartan::opencl {
 namespace {
 
-// Of few different sizes, so that a block that was let go of fits: an eighth is lost at most.
+// Rounds up to one of a few sizes, so that released blocks can be reused; wastes at most an eighth.
 int64_t RoundedUp(int64_t bytes) {
   const int64_t step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes))) / 8;
   return (bytes + step - 1) / step * step;
@@ -28,7 +28,7 @@ hal::HostMemory PinnedMemory::Take(int64_t bytes) {
   std::unique_ptr<Block> block = TakeKept(size);
   if (block == nullptr) return {};
   auto* const data = static_cast<uint8_t*>(block->data);
-  // Whoever lets go of it last returns it, or frees it where the device is gone.
+  // The last owner returns the block to the pool, or frees it if the pool is gone.
   const auto give_back = [pool = weak_from_this()](Block* used) {
     std::unique_ptr<Block> owned(used);
     if (const auto alive = pool.lock()) alive->Return(std::move(owned));
@@ -91,7 +91,7 @@ void PinnedMemory::Return(std::unique_ptr<Block> block) noexcept {
     kept_bytes_ += block->size;
     kept_.push_back(std::move(block));
   }
-  // Freed without the lock.
+  // Blocks are freed without holding the lock.
   while (TakeSurplus() != nullptr) {
   }
 }

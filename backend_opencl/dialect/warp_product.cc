@@ -10,8 +10,8 @@ namespace {
 // Matmul of two tiles with mma.sync. An instruction multiplies 16 rows by 8 columns over 32 bytes
 // of K, called a slice; a tile line has four slices. Slices are processed in pairs, because one
 // ldmatrix loads four blocks of 8 rows x 16 bytes: the left operand for one slice, or 8 columns of
-// the right operand for two slices. Each work-item passes the address of one block row: the first
-// eight work-items those of the first block, and so on.
+// the right operand for two slices. Each work-item passes the address of one block row; the first
+// eight work-items address the first block.
 constexpr absl::string_view kProduct =
     R"(  const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32 % 4;
 #pragma unroll

@@ -11,8 +11,8 @@ constexpr int64_t kTooShortForHelp = 30'000;
 // Nanoseconds; the wake-up time is negligible compared with such an execution, so it always
 // requests help.
 constexpr int64_t kLong = 2'000'000;
-// kTrials: executions measured in each mode before one is chosen. kTryAgain: every so many
-// executions, the slower mode is measured again.
+// kTrials: executions measured in each mode before one is chosen. kTryAgain: the slower mode is
+// measured again once in this number of executions.
 constexpr uint32_t kTrials = 4;
 constexpr uint32_t kTryAgain = 64;
 

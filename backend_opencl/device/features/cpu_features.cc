@@ -36,8 +36,8 @@ constexpr Feature kFeatures[] = {
 
 constexpr absl::string_view kPrefix = "tartan_has";
 
-// A kernel per macro that is defined: the names of a program's kernels can be asked for, and a
-// build that fails, or warns, is told on stderr by some drivers.
+// Source with one kernel per defined macro. The kernels' names can be queried, while some drivers
+// print warnings and build failures to stderr.
 std::string Question() {
   std::string text = absl::StrCat("__kernel void ", kPrefix, "() {}\n");
   for (const Feature& feature : kFeatures) {
@@ -68,7 +68,7 @@ std::string Maker() {
 
 constexpr unsigned kZen5Family = 26;
 
-// Of what leaf 1 answers in the first register.
+// Extracts the processor family from register eax of cpuid leaf 1.
 unsigned Family(unsigned signature) {
   const unsigned family = signature >> 8 & 15;
   return family == 15 ? family + (signature >> 20 & 255) : family;
@@ -84,7 +84,7 @@ HostFeatures AskHost() {
   const auto ask = [&](unsigned leaf, unsigned part) {
     const bool answered = __get_cpuid_count(leaf, part, &a, &b, &c, &d) != 0;
     if (!answered) a = b = c = d = 0;
-    if (leaf == 1) b = 0;  // has the number of the core that answers
+    if (leaf == 1) b = 0;  // ebx contains the number of the current core
     absl::StrAppend(&host.identity, leaf, ".", part, ":", absl::Hex(a), ",", absl::Hex(b), ",",
                     absl::Hex(c), ",", absl::Hex(d), " ");
   };

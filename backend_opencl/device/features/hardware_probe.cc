@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kKiB = 1024;
 constexpr int64_t kMiB = 1024 * kKiB;
-constexpr int64_t kMostLanes = 16;  // of OpenCL C's vectors
+constexpr int64_t kMostLanes = 16;  // lanes of the largest OpenCL C vector
 
 int64_t OrDefault(int64_t reported, int64_t fallback) { return reported > 0 ? reported : fallback; }
 
@@ -26,17 +26,17 @@ int64_t CacheLine(int64_t reported, int64_t fallback) {
   return IsPowerOfTwo(reported) && reported >= 16 && reported <= 1024 ? reported : fallback;
 }
 
-// 16 vector registers with AVX, 32 with AVX-512.
+// AVX-512 has 32 vector registers, AVX has 16.
 void SetVectorWidth(int64_t width, HardwareSettings* settings) {
   settings->vector_width = width;
   settings->register_bytes = (width >= 16 ? 32 : 16) * width * 4;
 }
 
-// Products of bytes, four to a word, added up by one instruction.
+// vpdpbusd: multiply-accumulate of four byte pairs per 32-bit word.
 bool HasAvx512Vnni(const CompilerFeatures& compiler, const HostFeatures& host) {
   return compiler.is_x86 && compiler.avx512bw && compiler.avx512vl && host.avx512_vnni;
 }
-// Products of two bfloat16 to a word.
+// vdpbf16ps: multiply-accumulate of two bfloat16 pairs per 32-bit word.
 bool HasAvx512Bf16(const CompilerFeatures& compiler, const HostFeatures& host) {
   return compiler.is_x86 && compiler.avx512bw && compiler.avx512vl && host.avx512_bf16;
 }
@@ -44,26 +44,26 @@ bool HasAvxVnni(const CompilerFeatures& compiler, const HostFeatures& host) {
   return compiler.is_x86 && compiler.avx_vnni && !compiler.avx512f && host.avx_vnni;
 }
 
-// A work-group is one thread of execution whose items run one after the other: one item per group,
-// explicit vectors, and local memory is only a piece of the cached memory.
+// CPU layout: a work-group is one thread that executes its work-items one after the other. Kernels
+// use one work-item per group and explicit vectors. Local memory is ordinary cached memory.
 void FillCpu(const ReportedHardware& reported, HardwareSettings* settings) {
   settings->threads = 1;
   int64_t width =
       std::max(reported.native_float_vector_width, reported.preferred_float_vector_width);
-  // 1 is what drivers answer that vectorise work-items themselves; explicit vectors still pay.
+  // Drivers that vectorize work-items themselves report 1; explicit vectors still pay off.
   if (width < 4 || !IsPowerOfTwo(width)) width = 8;
   SetVectorWidth(width > 64 ? 8 : std::min<int64_t>(width, kMostLanes), settings);
   settings->has_local_memory = false;
   settings->cache_line_bytes = CacheLine(reported.cache_line_bytes, 64);
-  // The level of the cache that OpenCL reports is not told: the host knows better, and the first
-  // two levels hardly vary among CPUs.
+  // OpenCL does not say which cache level it reports. The operating system's values are preferred,
+  // and the first two levels vary little among CPUs.
   settings->l1_bytes = std::clamp(OrDefault(reported.host_l1_bytes, 32 * kKiB), 8 * kKiB, kMiB);
   const int64_t guessed = std::clamp(OrDefault(reported.cache_bytes, 512 * kKiB), 256 * kKiB, kMiB);
   settings->l2_bytes =
       std::clamp(OrDefault(reported.host_l2_bytes, guessed), settings->l1_bytes, 64 * kMiB);
 }
 
-// Work-items are the lanes.
+// GPU layout: work-items are the lanes.
 void FillGpu(const ReportedHardware& reported, HardwareSettings* settings) {
   settings->threads = FloorPowerOfTwo(
       std::min<int64_t>({256, settings->max_work_group_size, settings->max_work_item_sizes[0]}));
@@ -112,7 +112,7 @@ HardwareSettings SettingsFor(const ReportedHardware& reported) {
   settings.local_memory_bytes = OrDefault(reported.local_memory_bytes, 16 * kKiB);
   settings.has_float16 = reported.has_float16;
   settings.has_float64 = reported.has_float64;
-  // Accelerators and custom devices get the CPU's layout: it is correct everywhere.
+  // Accelerators and custom devices use the CPU layout, which is correct on every device.
   if (reported.type == hal::DeviceType::kGpu) {
     FillGpu(reported, &settings);
   } else {

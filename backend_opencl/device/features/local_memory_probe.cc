@@ -13,7 +13,7 @@ namespace {
 constexpr char kYes[] = "yes";
 constexpr char kNo[] = "no";
 
-// A kernel that no compiler can do without the array in.
+// Returns a kernel whose array no compiler can optimize away.
 std::string KernelWith(int64_t bytes) {
   return absl::StrCat("__kernel void probe(__global int* out, int at) {\n  __local int array[",
                       bytes / 4,
@@ -43,7 +43,7 @@ bool TakesLocalArray(cl_context context, const FoundDevice& found, int64_t bytes
                      DiskCache* cache) {
   if (const std::optional<bool> stored = Stored(found, bytes, cache)) return *stored;
   const absl::Status built = BuildProbe(context, found.device, KernelWith(bytes)).status();
-  // Whether there is enough memory now says nothing of the driver.
+  // A shortage of memory says nothing about the driver.
   const bool is_answer = built.ok() || !IsShortage(built);
   if (cache != nullptr && is_answer) cache->Store(KeyOf(found, bytes), built.ok() ? kYes : kNo);
   return built.ok();

@@ -9,10 +9,11 @@ constexpr int kVolta = 70;
 constexpr int kAmpere = 80;
 constexpr int kHopper = 90;
 
-// Of 16-bit floats whose products are added up in float32. Units that could do 1024 and more wait
-// for local memory, from where each warp loads all columns: an H100 reaches 640 of its 2048 so, 278
-// TFLOP/s. Of others by data sheets: boards for games have half of the rate of those with the same
-// capability (8.6, 8.9, 12.0), which cannot be told apart, so the lesser is taken.
+// Multiply-adds of 16-bit floats per cycle and compute unit, with float32 accumulation, using
+// mma.sync. GPUs that could do 1024 or more are limited by local memory, because each warp loads
+// all columns: an H100 reaches 640 of its 2048 (278 TFLOP/s). Other rates are from data sheets.
+// Gaming boards have half the rate of professional boards with the same capability (8.6, 8.9, 12.0)
+// and cannot be distinguished, so the lower rate is used.
 int64_t RateOfWarps(int capability) {
   constexpr int64_t kByLocalMemory = 640;
   constexpr int64_t kOfGames = 256;
@@ -27,7 +28,7 @@ int64_t RateOfWarps(int capability) {
   }
 }
 
-// By the tables of CUDA's guide.
+// Maximum bytes of local memory per work-group; source: tables of the CUDA programming guide.
 int64_t MostLocalBytes(int capability) {
   switch (capability) {
     case 80:
@@ -43,7 +44,8 @@ int64_t MostLocalBytes(int capability) {
   }
 }
 
-constexpr int64_t kRateOfWarpGroups = 2048;  // measured on an H200
+constexpr int64_t kRateOfWarpGroups =
+    2048;  // multiply-adds per cycle and compute unit with wgmma; measured on an H200
 
 }  // namespace
 
