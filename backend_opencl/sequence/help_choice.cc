@@ -11,9 +11,9 @@ constexpr int64_t kTooShortForHelp = 30'000;
 // Nanoseconds; the wake-up time is negligible compared with such an execution, so it always
 // requests help.
 constexpr int64_t kLong = 2'000'000;
-// kTrials: executions measured in each mode before one is chosen. kTryAgain: the slower mode is
-// measured again once in this number of executions.
+// Executions measured in each mode before one is chosen. Empirical.
 constexpr uint32_t kTrials = 4;
+// Once in this number of executions, the slower mode is measured again. Empirical.
 constexpr uint32_t kTryAgain = 64;
 
 }  // namespace
