@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that are computed on an OpenCL device when somebody asks for their values. Functions follow the array API
+"""Lazy tensors that are computed on an OpenCL device when their values are needed. Functions follow the array API
 standard (2024.12)."""
 
-from tartan import _loader as _loader  # first: it finds OpenCL
+from tartan import _loader as _loader  # first, because it loads OpenCL
 from tartan._bits import *
 from tartan._complex import ComplexTensor
 from tartan._control import cond, scan, while_loop
@@ -34,7 +34,7 @@ from tartan._vmap import vmap
 from tartan import _hooks as _hooks
 from tartan import _complex_linalg, _complex_rules, _creation, _indexing, _selection, fft, linalg, random
 
-# The package's functions take complex numbers from here on.
+# Extends the package's functions to complex arguments.
 globals().update(_complex_rules.with_rules(globals()))
 vars(linalg).update(_complex_rules.with_rules({name: getattr(linalg, name) for name in linalg.__all__}, _complex_linalg.RULES))
 

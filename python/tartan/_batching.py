@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors under tartan.vmap: what operations do with tensors that have an axis of which the function knows nothing.
+"""Batching rules of tartan.vmap: how operations apply to tensors with a hidden mapped axis.
 
-A text of Tile gets that axis (_texts.py); functions of positions and operators have rules; what has none is computed
-for each element and stacked."""
+Tile texts get the axis as an additional index (_texts.py). Gather/scatter functions and ONNX operators have rules.
+Everything else is computed per element and stacked."""
 
 import functools
 import itertools
@@ -16,7 +16,7 @@ _count = itertools.count()
 
 
 class Level:
-    """A call of a mapped function: how many elements it is mapped over. Later ones lie within earlier ones."""
+    """One active vmap call, with the size of its mapped axis. Later levels are nested in earlier ones."""
 
     __slots__ = ("size", "number")
 
@@ -26,8 +26,7 @@ class Level:
 
 
 class Batched(Tensor):
-    """A tensor of which there is one for each element that a function is mapped over: `inner` has them along its first
-    axis, which is not shown."""
+    """A tensor with a hidden mapped axis. `inner` stores it as the first axis."""
 
     __slots__ = ("inner", "level")
 
@@ -58,7 +57,7 @@ class Batched(Tensor):
 
     @property
     def is_traced(self):
-        """It has no value that a function could know."""
+        """Returns True: there is no single value that the mapped function could read."""
         return True
 
     def _another(self):
@@ -76,13 +75,13 @@ def is_at(x, level):
 
 
 def top(tensors):
-    """The innermost level of all; None where none is mapped."""
+    """Returns the innermost level of all tensors, or None if no tensor is mapped."""
     levels = [x.level for x in tensors if isinstance(x, Batched)]
     return max(levels, key=lambda level: level.number, default=None)
 
 
 def levels_of(tensors):
-    """The levels of all, from without to within."""
+    """Returns the levels of all tensors, outermost first."""
     found = {}
     for x in tensors:
         while isinstance(x, Batched):
@@ -92,7 +91,7 @@ def levels_of(tensors):
 
 
 def raised(x, level):
-    """The same tensor, mapped at a level: repeated where it was not."""
+    """Returns the tensor mapped at `level`; repeats it if it was not mapped there."""
     from tartan._manipulation import broadcast_to
 
     if isinstance(x, Batched):
@@ -104,25 +103,25 @@ def raised(x, level):
 
 
 def inner_of(x, level):
-    """With the axis of a level in front, repeated along it where the tensor is not mapped there."""
+    """Returns the tensor with the axis of `level` in front, repeated along it if it was not mapped there."""
     return raised(x, level).inner
 
 
 def bare(x):
-    """The tensor without levels, with their axes in front."""
+    """Returns the tensor with all mapped axes as visible leading axes."""
     while isinstance(x, Batched):
         x = x.inner
     return x
 
 
 def dressed(x, levels):
-    """The inverse."""
+    """Inverse of `bare`."""
     for level in levels:
         x = Batched(x, level)
     return x
 
 
-# --- Texts of Tile.
+# --- Tile texts.
 
 @functools.lru_cache(4096)
 def _with_axis(text, mapped, shapes, size):
@@ -146,7 +145,7 @@ def tile(text, inputs, name):
 
 
 def _looped(call, inputs, level):
-    """Each element by itself."""
+    """Applies `call` to each element separately and stacks the results."""
     from tartan._creation import zeros
     from tartan._indexing import getitem
     from tartan._manipulation import stack
@@ -201,7 +200,7 @@ def _gathered_elements(level, x, at, axis=0):
 
 
 def _scattered_rows(level, x, at, values, mode=0):
-    """The place along the mapped axis is one more position of every row."""
+    """Scatters with the position along the mapped axis as an additional index of every row."""
     from tartan._call import to
     from tartan._creation import arange
     from tartan._manipulation import broadcast_to, concat, reshape
@@ -220,7 +219,7 @@ def _scattered_elements(level, x, at, values, axis=0, mode=0):
 _RULES = {"gather": _gathered, "gather_nd": _gathered_rows, "gather_elements": _gathered_elements,
           "scatter_nd": _scattered_rows, "scatter_elements": _scattered_elements}
 
-# --- Operators of ONNX.
+# --- ONNX operators.
 
 _UNARY = frozenset("""
     Abs Acos Acosh Asin Asinh Atan Atanh BitCast BitwiseNot Cast Ceil Celu Clip Cos Cosh Det Elu Erf Exp Floor Gelu HardSigmoid
@@ -265,7 +264,7 @@ def _aligned(inner, rank):
 # --- Derivatives.
 
 def gradients(loss, wrt, seed):
-    """tartan.gradients where something is mapped. A loss that is has one derivative for each element."""
+    """Implements tartan.gradients for mapped tensors. A mapped loss has one derivative per element."""
     from tartan._creation import ones_like, zeros_like
     from tartan._gradients import gradients as derived
 
@@ -282,7 +281,7 @@ def gradients(loss, wrt, seed):
 
 
 def _one_by_one(loss, wrt, seed, level):
-    """By tensors that are not mapped: the loss of each element by itself."""
+    """Computes derivatives by tensors that are not mapped, one element's loss at a time."""
     from tartan._creation import asarray, zeros
     from tartan._elementwise import where
     from tartan._gradients import gradients as derived
@@ -300,7 +299,7 @@ def _one_by_one(loss, wrt, seed, level):
 
 
 def with_rule(outputs, inputs, derive):
-    """_gradients.with_rule where something is mapped: `derive` sees tensors that are, too."""
+    """Implements _gradients.with_rule for mapped tensors; `derive` receives mapped tensors, too."""
     from tartan import _gradients
 
     level = top([*outputs, *inputs])
@@ -315,7 +314,7 @@ def with_rule(outputs, inputs, derive):
 
 
 class entered:
-    """Within it a level is one of those that tensors may be mapped at."""
+    """Context in which tensors may be mapped at a level."""
 
     def __init__(self, level):
         self.level = level

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that clients of onnxruntime bind to the inputs and outputs of a session."""
+"""OrtValue and IOBinding: values that clients of onnxruntime bind to the inputs and outputs of a session."""
 
 import ctypes
 
@@ -9,12 +9,12 @@ from tartan import _dtypes
 from tartan._onnx_types import BY_NUMBER
 from tartan._tensor import Tensor
 
-# Names that a model's inputs have for elements, where they differ from NumPy's.
+# ONNX element names that differ from NumPy's.
 _ELEMENTS = {"float32": "float", "float64": "double", "object": "string", "str": "string"}
 
 
 def type_text(dtype):
-    """"tensor(float)" for a type of NumPy or of this package."""
+    """Returns the ONNX type text, such as "tensor(float)", of a NumPy or tartan dtype."""
     name = str(dtype)
     return f"tensor({_ELEMENTS.get(name, 'string' if name.startswith('<U') else name)})"
 
@@ -25,12 +25,12 @@ def _checked_place(device_type, device_id=0):
 
 
 def _element_type(element):
-    """NumPy's type for one of NumPy or a number of ONNX."""
+    """Returns the NumPy dtype for a NumPy dtype or an ONNX element type number."""
     return _dtypes.numpy_dtype(BY_NUMBER[element]) if isinstance(element, int) else np.dtype(element)
 
 
 def _memory(device_type, element_type, shape, pointer):
-    """An array over memory that somebody else keeps."""
+    """Returns an array over memory that the caller owns."""
     if str(device_type).lower() != "cpu":
         raise NotImplementedError(f"memory of '{device_type}' by its address: give an array or a tensor of tartan")
     dtype = _element_type(element_type)
@@ -40,8 +40,8 @@ def _memory(device_type, element_type, shape, pointer):
 
 
 class OrtValue:
-    """A value of a model: an array of the host or a tensor of this package, which is not copied; a list for a sequence.
-    Made by `ortvalue_from_numpy` and `ortvalue_from_shape_and_type`, and given by `run_with_ort_values`."""
+    """A value of a model: a NumPy array, a tensor of this package (not copied), or a list for an ONNX sequence.
+    Created by `ortvalue_from_numpy`, `ortvalue_from_shape_and_type` and `run_with_ort_values`."""
 
     __slots__ = ("_value",)
 
@@ -50,22 +50,23 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy(numpy_obj, device_type="cpu", device_id=0):
-        """A copy of an array. `device_type` is "cpu" or a GPU's; the session's device decides."""
+        """Returns an OrtValue with a copy of an array. `device_type` is accepted but ignored: the session decides
+        the device."""
         _checked_place(device_type)
         return OrtValue(np.array(numpy_obj))
 
     @staticmethod
     def ortvalue_from_shape_and_type(shape, element_type, device_type="cpu", device_id=0):
-        """Zeros of a type of NumPy, or of a number of ONNX."""
+        """Returns an OrtValue of zeros. `element_type` is a NumPy dtype or an ONNX element type number."""
         _checked_place(device_type)
         return OrtValue(np.zeros(tuple(shape), _element_type(element_type)))
 
     def numpy(self):
-        """The value as an array of NumPy."""
+        """Returns the value as a NumPy array."""
         return self._value.numpy() if isinstance(self._value, Tensor) else self._value
 
     def update_inplace(self, np_arr):
-        """Copies an array of the same type and shape into this value. ValueError for another."""
+        """Copies an array of the same dtype and shape into this value. ValueError for another dtype or shape."""
         array = np.asarray(np_arr)
         if list(array.shape) != self.shape() or type_text(array.dtype) != self.data_type():
             raise ValueError(f"{type_text(array.dtype)}{list(array.shape)} for a value {self.data_type()}{self.shape()}")
@@ -77,7 +78,7 @@ class OrtValue:
         return list(self._value.shape)
 
     def data_type(self):
-        """The type as onnxruntime writes it: "tensor(float)"; "seq" for a sequence."""
+        """Returns the type as onnxruntime writes it, for example "tensor(float)", or "seq" for a sequence."""
         return "seq" if isinstance(self._value, list) else type_text(self._value.dtype)
 
     def device_name(self):
@@ -96,7 +97,7 @@ class OrtValue:
         return False
 
     def data_ptr(self):
-        """The address of the array."""
+        """Returns the address of the array."""
         return self.numpy().__array_interface__["data"][0]
 
     def tensor_size_in_bytes(self):
@@ -113,7 +114,7 @@ class OrtValue:
 
 
 class IOBinding:
-    """Inputs and outputs that are bound to memory, for `run_with_iobinding`."""
+    """Inputs and outputs bound to memory, for `run_with_iobinding`."""
 
     def __init__(self, session):
         self._session = session
@@ -122,12 +123,12 @@ class IOBinding:
         self._results = []
 
     def bind_cpu_input(self, name, arr_on_cpu):
-        """An input's value: an array, which is read when the session runs."""
+        """Binds an input to an array, which is read when the session runs."""
         self._inputs[name] = arr_on_cpu
 
     def bind_input(self, name, device_type, device_id=0, element_type=None, shape=None, buffer_ptr=None):
-        """An input's value: in place of `device_type` a tensor of this package or anything that NumPy takes for an array; or
-        memory of "cpu" at an address."""
+        """Binds an input to an array, a tensor of this package or any array-like, given as `device_type`; or to
+        "cpu" memory at the address `buffer_ptr`."""
         if buffer_ptr is not None:
             device_type = _memory(device_type, element_type, shape, buffer_ptr)
         elif isinstance(device_type, str):
@@ -135,12 +136,12 @@ class IOBinding:
         self._inputs[name] = device_type
 
     def bind_ortvalue_input(self, name, ortvalue):
-        """An input's value."""
+        """Binds an input to an OrtValue."""
         self._inputs[name] = ortvalue
 
     def bind_output(self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None):
-        """An output that `get_outputs` gives; one that is written into memory of "cpu" at an address, or into an array,
-        which is given in place of `device_type`."""
+        """Binds an output. By default `get_outputs` returns it. With `buffer_ptr` it is written to "cpu" memory at
+        that address; an array given as `device_type` is written in place."""
         target = device_type if isinstance(device_type, np.ndarray) else None
         if buffer_ptr is not None:
             target = _memory(device_type, element_type, shape, buffer_ptr)
@@ -149,7 +150,7 @@ class IOBinding:
         self._outputs[name] = target
 
     def bind_ortvalue_output(self, name, ortvalue):
-        """An output that is written into a value of the same type and shape."""
+        """Binds an output to an OrtValue of the same type and shape, which is overwritten."""
         self._outputs[name] = ortvalue
 
     def clear_binding_inputs(self):
@@ -159,21 +160,21 @@ class IOBinding:
         self._outputs.clear()
 
     def synchronize_inputs(self):
-        """Does nothing: a run waits for its inputs."""
+        """Does nothing, because a run waits for its inputs."""
 
     def synchronize_outputs(self):
-        """Does nothing: a run ends when its outputs are there."""
+        """Does nothing, because a run returns after its outputs are complete."""
 
     def get_outputs(self):
-        """The outputs of the last run, tensors of this package among them, in the order in which they were bound."""
+        """Returns the outputs of the last run in binding order, as OrtValues."""
         return [OrtValue(result) for result in self._results]
 
     def copy_outputs_to_cpu(self):
-        """The same as arrays of NumPy."""
+        """Returns the outputs of the last run as NumPy arrays."""
         return [np.array(r.numpy()) if isinstance(r, Tensor) else r for r in self._results]
 
     def _take(self, results):
-        """The outputs of a run, in the order of the model where none was bound."""
+        """Stores the outputs of a run, in the model's order if none was bound."""
         self._results = results
         for target, result in zip(self._outputs.values(), results):
             if isinstance(target, OrtValue):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What depends on the bits of floats: signs of zeros and NaN, neighbours."""
+"""Functions of the bit representation of floats: signs of zeros and NaN, adjacent representable values."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ def _checked(x, name):
 
 
 def signbit(x: Any, /) -> Tensor:
-    """Whether the sign is negative, that of zeros and NaN too; bool. TypeError for what is no float."""
+    """Returns True for elements with the sign bit set, including -0.0 and NaN; bool of the shape of x. TypeError
+    unless x has floats."""
     return tile1("function (X) -> (Y) { Y = X < 0; }", _bits(_checked(tensor(x), "signbit")))
 
 
 def copysign(x1: Any, x2: Any, /) -> Tensor:
-    """The size of x1 with the sign of x2. TypeError for what are no floats."""
+    """Returns |x1| with the sign of x2; shapes broadcast. TypeError unless both have floats."""
     a, b = pair(x1, x2)
     text = "function (A, S) -> (Y) { Y = S ? -abs(A) : abs(A); }"
     return tile1(text, _checked(a, "copysign"), signbit(b))
 
 
 def nextafter(x1: Any, x2: Any, /) -> Tensor:
-    """The number of the type next to x1 on the way to x2. TypeError for what are no floats."""
+    """Returns the representable value next to x1 in the direction of x2; shapes broadcast. TypeError unless both
+    have floats."""
     a, b = pair(x1, x2)
     _checked(a, "nextafter")
     lowest = -(2 ** (_dtypes.BITS[a.dtype] - 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of tensors share: operands of any kind as tensors of one type, axes, and texts of Tile."""
+"""Helpers shared by tensor functions: conversion of operands to tensors of one dtype, axes, and Tile texts."""
 
 import functools
 import numbers
@@ -19,17 +19,17 @@ _CAST_TEXTS = {name: "function (X) -> (Y) { Y = " + text % "X" + "; }" for name,
 
 
 def to(x, dtype):
-    """A tensor as another type."""
+    """Converts a tensor to another dtype."""
     return x if x.dtype == dtype else tile1(_CAST_TEXTS[dtype], x)
 
 
 def is_scalar(x):
-    """Whether it is a number of Python, whose type gives way to that of a tensor."""
+    """Returns True for a Python number, whose type yields to a tensor's dtype in promotion."""
     return isinstance(x, (bool, int, float)) or isinstance(x, numbers.Real) and not isinstance(x, np.generic)
 
 
 def tensor(x, dtype=None):
-    """Anything that stands for a tensor, as one."""
+    """Converts any array-like to a tensor."""
     if type(x) is not Tensor:
         x = _made(x)
     return x if dtype is None or x.dtype == dtype else to(x, dtype)
@@ -59,7 +59,7 @@ def _made(x):
 
 
 def scalar(x, dtype):
-    """A number of Python as a constant of a type that holds it. OverflowError where that does not."""
+    """Returns a Python number as a constant of `dtype`. OverflowError if the dtype cannot hold it."""
     if _dtypes.is_integer(dtype) and isinstance(x, int):
         bits = _dtypes.BITS[dtype]
         low, high = (0, 2**bits) if dtype in _dtypes.UNSIGNED else (-(2 ** (bits - 1)), 2 ** (bits - 1))
@@ -69,7 +69,7 @@ def scalar(x, dtype):
 
 
 def pair(a, b, floats=False):
-    """Two operands as tensors of their common type; with `floats` integers become float32."""
+    """Converts two operands to tensors of their common dtype; with `floats`, integers become float32."""
     scalar_a, scalar_b = type(a) is not Tensor and is_scalar(a), type(b) is not Tensor and is_scalar(b)
     if scalar_a and not scalar_b:
         b, a = pair(b, a, floats)
@@ -90,13 +90,13 @@ def pair(a, b, floats=False):
 
 
 def as_float(x):
-    """A tensor of floats: integers become float32."""
+    """Returns a tensor of floats; integers become float32."""
     x = tensor(x)
     return x if x.dtype in _dtypes.FLOATS else to(x, _dtypes.float32)
 
 
 def alike(tensors):
-    """Tensors of the common type of all; numbers of Python give way."""
+    """Converts tensors to their common dtype; Python numbers yield in promotion."""
     tensors = list(tensors)
     strong = [tensor(x).dtype for x in tensors if not is_scalar(x)]
     weak = [x for x in tensors if is_scalar(x)]
@@ -109,7 +109,7 @@ def alike(tensors):
 
 
 def integer(x, what="a size"):
-    """A whole number of Python out of what counts as one: tensors give theirs."""
+    """Converts an integer-like value, including a tensor with one element, to a Python int."""
     try:
         return _python.index(x)
     except TypeError:
@@ -121,7 +121,7 @@ def integer(x, what="a size"):
 
 
 def axis_of(axis, rank, what="axis"):
-    """An axis counted from the front; IndexError where there is none."""
+    """Returns a non-negative axis. IndexError if it is out of range."""
     number = integer(axis, what)
     if not -rank <= number < rank:
         raise IndexError(f"{what} {number} is out of bounds for {rank} dimensions")
@@ -129,7 +129,7 @@ def axis_of(axis, rank, what="axis"):
 
 
 def axes_of(axis, rank):
-    """A sorted tuple of axes: all for None, one for a number. ValueError for one named twice."""
+    """Returns a sorted tuple of axes: all for None, one for a number. ValueError for duplicates."""
     if axis is None:
         return tuple(range(rank))
     if isinstance(axis, (tuple, list)):
@@ -141,7 +141,7 @@ def axes_of(axis, rank):
 
 
 def shape_of(shape):
-    """A tuple of sizes: of a number, a sequence of them, a tensor of them."""
+    """Returns a tuple of sizes from a number, a sequence of numbers, or a tensor of them."""
     if isinstance(shape, (tuple, list)):
         return tuple(integer(dim) for dim in shape)
     if isinstance(shape, (Tensor, np.ndarray, Variable)) and len(shape.shape) == 1:
@@ -158,22 +158,22 @@ def size_of(shape):
 
 @functools.lru_cache(None)
 def names(letter, rank):
-    """'N0, N1': names for dimensions or indices."""
+    """Returns names of dimensions or indices, such as 'N0, N1'."""
     return ", ".join(f"{letter}{d}" for d in range(rank))
 
 
 def header(name, rank, letter="N"):
-    """'X[N0, N1]': an operand with names for its sizes."""
+    """Returns an operand with names for its sizes, such as 'X[N0, N1]'."""
     return f"{name}[{names(letter, rank)}]"
 
 
 def written(indices, dims):
-    """'[i0, i1 : N0, N1]'."""
+    """Returns an output's indices and sizes, such as '[i0, i1 : N0, N1]'."""
     return f"[{', '.join(map(str, indices))} : {', '.join(map(str, dims))}]" if indices else "[]"
 
 
 def broadcast_shapes(*shapes):
-    """The shape that all broadcast to; ValueError naming them."""
+    """Returns the common broadcast shape. ValueError with the shapes if there is none."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:

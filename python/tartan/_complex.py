@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Complex numbers: a pair of tensors, the real parts and the imaginary parts. Every operation on them is one on pairs of
-tensors, so that captured functions, gradients and tartan.vmap need no rules of their own."""
+"""ComplexTensor: complex numbers as a pair of real tensors. Every operation is an operation on the pair, so captured
+functions, gradients and tartan.vmap need no rules for complex numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import tartan as _tartan  # complete once a function is called
+import tartan as _tartan  # imported completely by the time a function is called
 from tartan import _dtypes
 from tartan._call import is_scalar, tensor, to
 from tartan._operators import Operators
@@ -21,10 +21,10 @@ _WHOLE = {_dtypes.float32: complex64, _dtypes.float64: complex128}
 
 class ComplexTensor(Operators):
     """An n-dimensional array of complex numbers on the device: tensors `real` and `imag` of one shape, both float32
-    (complex64) or float64 (complex128). Made by `tartan.asarray` of complex numbers, by `tartan.fft`, and by operations.
+    (complex64) or float64 (complex128). Created by `tartan.asarray` of complex numbers, by `tartan.fft`, and by
+    operations.
 
-    The gradient of a real loss by a complex tensor has two parts: the derivative by the real part, and the derivative by
-    the imaginary part as its imaginary part. The loss grows fastest in that direction."""
+    The gradient of a real loss by a complex tensor z = x + iy is dL/dx + i dL/dy, the direction of steepest ascent."""
 
     __slots__ = ("_real", "_imag")
     __array_priority__ = 1000
@@ -36,16 +36,16 @@ class ComplexTensor(Operators):
 
     @property
     def real(self):
-        """The real parts, a tensor of floats."""
+        """The real parts, a float tensor."""
         return self._real
 
     @property
     def imag(self):
-        """The imaginary parts, a tensor of floats."""
+        """The imaginary parts, a float tensor."""
         return self._imag
 
     def _tree_parts(self):
-        """Its parts as leaves of trees (_tree.py)."""
+        """Returns the parts as leaves of a tree (_tree.py)."""
         return (self._real, self._imag)
 
     @property
@@ -70,11 +70,11 @@ class ComplexTensor(Operators):
 
     @property
     def is_traced(self):
-        """Returns whether it has no value because a function is being captured; asks for nothing."""
+        """Returns True if there is no value because a function is being captured. Does not compute anything."""
         return self._real.is_traced or self._imag.is_traced
 
     def numpy(self):
-        """Its values as a NumPy array, a copy."""
+        """Returns the values as a NumPy array, a copy."""
         evaluate(self._real, self._imag)
         values = np.empty(self.shape, str(self.dtype))
         values.real, values.imag = self._real.numpy(), self._imag.numpy()
@@ -85,7 +85,7 @@ class ComplexTensor(Operators):
         return array if dtype is None or array.dtype == dtype else array.astype(dtype)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """A copy in the memory of the CPU. BufferError for another device, or where no copy is allowed."""
+        """Exports a copy in CPU memory. BufferError for another device, or if copying is not allowed."""
         return exported(self.numpy(), dl_device, copy)
 
     def __dlpack_device__(self):
@@ -112,17 +112,17 @@ class ComplexTensor(Operators):
         return (self[i] for i in range(self.shape[0]))
 
     def __getitem__(self, index: Any) -> ComplexTensor:
-        """Elements, as of tensors of real numbers."""
+        """Returns elements; indexing as for real tensors."""
         return ComplexTensor(self._real[index], self._imag[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """This tensor becomes another one, as tensors of real numbers do."""
+        """Rebinds this tensor to changed elements, as for real tensors."""
         value = complex_tensor(value, self.dtype)
         self._real, self._imag = self._real.at[index].set(value.real), self._imag.at[index].set(value.imag)
 
     @property
     def at(self):
-        """NotImplementedError: `x.real.at` and `x.imag.at` change the parts."""
+        """NotImplementedError: use `x.real.at` and `x.imag.at`."""
         raise NotImplementedError("x.at of complex numbers: change x.real and x.imag, or assign to x[index]")
 
     def __copy__(self):
@@ -141,7 +141,7 @@ class ComplexTensor(Operators):
 
 
 def is_complex_dtype(dtype):
-    """Returns whether a type, in any spelling, is complex64 or complex128."""
+    """Returns True if a dtype, in any notation, is complex64 or complex128."""
     if dtype is None or type(dtype) is _dtypes.DType:
         return dtype in _PARTS
     try:
@@ -151,7 +151,7 @@ def is_complex_dtype(dtype):
 
 
 def as_complex_dtype(dtype):
-    """complex64 or complex128. TypeError for other types."""
+    """Returns complex64 or complex128. TypeError for other dtypes."""
     name = "complex64" if dtype is complex else np.dtype(str(dtype) if isinstance(dtype, str) else dtype).name
     if name not in _PARTS:
         raise TypeError(f"no tensor has elements of type {dtype!r}; there are {', '.join(_PARTS)} of complex numbers")
@@ -159,7 +159,7 @@ def as_complex_dtype(dtype):
 
 
 def part_dtype(dtype):
-    """The type of the parts of complex numbers."""
+    """Returns the dtype of the real and imaginary parts."""
     return _PARTS[as_complex_dtype(dtype)]
 
 
@@ -167,7 +167,7 @@ _REAL_KINDS = {bool, int, float, str, slice, type(None), Tensor}
 
 
 def is_complex(x):
-    """Returns whether a value is a complex number, or has complex elements."""
+    """Returns True for a complex number and for arrays with complex elements."""
     if isinstance(x, (ComplexTensor, complex)):
         return True
     if isinstance(x, (Tensor, str)):
@@ -180,14 +180,14 @@ def is_complex(x):
 
 
 def whole_dtype(dtype):
-    """The type of complex numbers with parts that hold numbers of a real type."""
+    """Returns the complex dtype whose parts can represent a real dtype."""
     if dtype in _PARTS:
         return dtype
     return complex128 if dtype == "float64" else complex64
 
 
 def complex_tensor(x, dtype=None):
-    """Converts a tensor, an array or a number, real or complex, to a ComplexTensor."""
+    """Converts a real or complex tensor, array or number to a ComplexTensor."""
     if not isinstance(x, ComplexTensor):
         x = _made(x, dtype)
     if dtype is None or x.dtype == dtype:
@@ -220,14 +220,14 @@ def _leaves(x):
 
 
 def result_dtype(*given):
-    """The complex type of a result of tensors and types, real and complex; numbers of Python give way."""
+    """Returns the complex result dtype for real and complex tensors and dtypes; Python numbers yield in promotion."""
     strong = [x for x in given if not isinstance(x, complex) and not is_scalar(x)]
     wide = [x for x in strong if str(getattr(x, "dtype", x)) in ("complex128", "float64")]
     return complex128 if wide else complex64
 
 
 def together(arrays):
-    """Tensors of complex numbers of one type."""
+    """Converts tensors to ComplexTensors of one dtype."""
     arrays = [x if isinstance(x, (Tensor, ComplexTensor, complex)) or is_scalar(x) else
               complex_tensor(x) if is_complex(x) else tensor(x) for x in arrays]
     dtype = result_dtype(*arrays)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of complex elements, by real arithmetic on their parts. Inverse functions with branch cuts: W. Kahan, "Branch
-cuts for complex elementary functions", 1987. The array API standard says what infinities and NaN give."""
+"""Elementwise complex functions by real arithmetic on the parts. Source of inverse functions with branch cuts: W.
+Kahan, "Branch cuts for complex elementary functions", 1987. Results for infinities and NaN follow the array API
+standard."""
 
 from tartan import _bits
 from tartan import _elementwise as _e
@@ -9,7 +10,7 @@ from tartan._tensor import constant, tile, tile1
 
 
 def _of_one(text):
-    """A function of one complex number, whose parts A and B a text of Tile turns into X and Y."""
+    """Returns a function of one complex argument from a Tile text that maps the parts A and B to X and Y."""
     program = f"function (A, B) -> (X, Y) {{ {text} }}"
 
     def function(z, /):
@@ -20,7 +21,7 @@ def _of_one(text):
 
 
 def _of_two(text):
-    """The same of two numbers A + iB and C + iD, in their common type."""
+    """Returns a function of two complex arguments A + iB and C + iD in their common dtype, from a Tile text."""
     program = f"function (A, B, C, D) -> (X, Y) {{ {text} }}"
 
     def function(z, w, /):
@@ -32,13 +33,14 @@ def _of_two(text):
 
 
 def _copied(size, sign_of):
-    """A number with the signs of elements."""
+    """Returns a number with the signs of the elements."""
     return _bits.copysign(constant(size, sign_of.dtype), sign_of)
 
 
 def _at_limits(z, result, *rows):
-    """A result P + iQ at z = A + iB, with other values where one of the rows (condition, real part, imaginary part) says so;
-    the first that holds decides. S and T are 1 with the signs of A and B; U and V say that A and B are not finite."""
+    """Replaces a result P + iQ at z = A + iB by special values. Each row is (condition, real part, imaginary part);
+    the first condition that holds applies. In the texts, S and T are 1 with the signs of A and B; U and V are
+    true if A and B are not finite."""
     real = imag = ""
     for condition, x, y in rows:
         real += f"{condition} ? {x} : "
@@ -64,7 +66,7 @@ def _limited(plain, *rows):
 add = _of_two("X = A + C; Y = B + D;")
 subtract = _of_two("X = A - C; Y = B - D;")
 multiply = _of_two("X = A * C - B * D; Y = A * D + B * C;")
-# Both parts are divided by the larger part of the divisor, whose square would overflow (R. Smith, 1962).
+# Divides by the larger part of the divisor first, because its square could overflow (R. Smith, 1962).
 divide = _of_two("""
   L = abs(C) >= abs(D);
   M = L ? C : D;
@@ -88,7 +90,7 @@ sinh = _limited(
 cosh = _limited(
     _of_one("X = cosh(A) * cos(B); Y = A == 0 || B == 0 ? A * B : sinh(A) * sin(B);"),
     ("A == 0 && V", "nan()", "A"), ("U && B == 0", "abs(A)", "S * B"), ("isinf(A) && V", "inf()", "nan()"))
-# Beyond 20 the hyperbolic tangent is 1 in float64, too.
+# For |x| > 20, tanh(x) rounds to 1, in float64, too.
 _tanh = _of_one("""
   L = abs(A) > 20;
   S = L ? 0.0 : sinh(A);
@@ -135,7 +137,7 @@ def reciprocal(z, /):
     return divide(1.0, z)
 
 
-# Near the unit circle the logarithm of the size is small, and is computed from its distance to 1.
+# log |z|. Near the unit circle it is computed from the distance to 1 to avoid cancellation.
 _LOG_SIZE = """function (A, B) -> (Y) {
   P = abs(A);
   Q = abs(B);
@@ -196,7 +198,7 @@ def sqrt(z, /):
 
 
 def _turned(z, forward=True):
-    """i z, or z / i."""
+    """Returns i z, or z / i."""
     return ComplexTensor(_e.negative(z.imag), z.real) if forward else ComplexTensor(z.imag, _e.negative(z.real))
 
 
@@ -213,13 +215,13 @@ def tan(z, /):
 
 
 def _roots(z):
-    """The square roots of 1 - z and of 1 + z."""
+    """Returns the square roots of 1 - z and of 1 + z."""
     one = constant(1.0, z.real.dtype)
     return (sqrt(ComplexTensor(_e.subtract(one, z.real), _e.negative(z.imag))),
             sqrt(ComplexTensor(_e.add(one, z.real), z.imag)))
 
 
-_CROSS = "function (A, B, C, D) -> (Y) { Y = asinh(A * D - B * C); }"  # of Im(conj(p) q)
+_CROSS = "function (A, B, C, D) -> (Y) { Y = asinh(A * D - B * C); }"  # Im(conj(p) q)
 _ALONG = "function (A, B, C, D) -> (Y) { Y = A * C - B * D; }"  # Re(p q)
 
 
@@ -240,7 +242,7 @@ def _acos(z):
     return ComplexTensor(_e.multiply(_e.atan2(below.real, above.real), 2), tile1(_CROSS, *_parts(above, below)))
 
 
-_AT_CORNERS = f"(A > 0 ? 0.25 : 0.75) * {_PI}"  # the angle of ±infinity + i infinity
+_AT_CORNERS = f"(A > 0 ? 0.25 : 0.75) * {_PI}"  # angle of ±infinity + i infinity
 acos = _limited(
     _acos, ("isinf(A) && isinf(B)", _AT_CORNERS, "-B"), ("isinf(A) && isnan(B)", "nan()", "inf()"),
     ("isinf(B)", f"isnan(A) ? A : 0.5 * {_PI}", "-B"), ("A == 0 && isnan(B)", f"0.5 * {_PI}", "nan()"),
@@ -277,7 +279,7 @@ _ATANH = """function (A, B) -> (X, Y) {
 
 
 def _atanh(z):
-    # For Re z < 0 by its oddness, as log1p is exact for positive numbers.
+    # atanh is odd, and log1p is accurate for positive arguments, so negative Re z is reflected.
     is_left = _bits.signbit(z.real)
     x, y = tile(_ATANH, _e.abs(z.real), _e.where(is_left, _e.negative(z.imag), z.imag))
     return ComplexTensor(_e.where(is_left, _e.negative(x), x), _e.where(is_left, _e.negative(y), y))
@@ -293,7 +295,7 @@ def atan(z, /):
 
 
 def power(z, w, /):
-    """exp(w log z); 1 for an exponent of 0, 0 for a base of 0. Small whole exponents multiply."""
+    """Returns exp(w log z): 1 for an exponent of 0, 0 for a base of 0. Small integer exponents use multiplication."""
     if isinstance(w, int) and not isinstance(w, bool) and 0 <= w <= 4:
         z = complex_tensor(z)
         if w == 0:
@@ -303,7 +305,7 @@ def power(z, w, /):
             result = multiply(result, z)
         return result
     z, w = together((z, w))
-    # log of 0 is no number that exp undoes.
+    # A base of 0 is replaced, because exp(log 0) is NaN.
     size = absolute(z)
     safe = ComplexTensor(tile1("function (A, S) -> (Y) { Y = S == 0 ? 1.0 : A; }", z.real, size), z.imag)
     result = exp(multiply(w, log(safe)))

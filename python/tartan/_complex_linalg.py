@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tartan.linalg for complex matrices: factorizations and what follows from them are computed by NumPy on the host, without
-derivatives."""
+"""tartan.linalg for complex matrices. Factorizations and functions based on them are computed by NumPy on the host
+and have no derivatives."""
 
 import numpy as np
 
-import tartan as _tartan  # complete once a function is called
+import tartan as _tartan  # imported completely by the time a function is called
 from tartan._call import integer
 from tartan._complex import ComplexTensor, complex_tensor, together
 from tartan._tensor import from_numpy

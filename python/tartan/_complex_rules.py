@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules by which the package's functions take complex numbers, by the functions' names. `with_rules` makes functions that
-choose by their arguments."""
+"""Rules for complex arguments of the package's functions, by function name. `with_rules` returns functions that
+dispatch on their arguments."""
 
 import functools
 import inspect
 
 import numpy as np
 
-import tartan as _tartan  # complete once a function is called
+import tartan as _tartan  # imported completely by the time a function is called
 from tartan import _complex_elements as _c
 from tartan import _dtypes
 from tartan._call import axes_of, axis_of, is_scalar
@@ -20,16 +20,17 @@ _ELEMENTS = (
     "acos acosh add angle asin asinh atan atanh conj cos cosh divide equal exp exp2 expm1 imag isclose isfinite isinf isnan log "
     "log10 log1p log2 multiply negative not_equal positive power real reciprocal sign sin sinh sqrt square subtract tan "
     "tanh").split()
-# Functions that move elements: done to the real and to the imaginary parts of their first argument.
+# Functions that only move or add elements; applied to the real and the imaginary part of the first argument.
 _MOVED = (
     "array_split broadcast_to copy cumulative_sum diagonal expand_dims flip matrix_transpose mean moveaxis permute_dims ravel "
     "repeat reshape roll split squeeze swapaxes take take_along_axis tile trace transpose tril triu unstack").split()
 _JOINED = "concat stack".split()  # of a list of tensors
-_PRODUCTS = "cross kron matmul outer tensordot".split()  # linear in each of two arguments
+_PRODUCTS = "cross kron matmul outer tensordot".split()  # bilinear
 
 
 def _both(f, z, *rest, **kwargs):
-    """A function of real parts and of imaginary parts; lists and tuples of results are lists and tuples of pairs."""
+    """Applies a function to the real and the imaginary parts. Lists and tuples of results become lists and tuples of
+    complex tensors."""
     real, imag = f(z.real, *rest, **kwargs), f(z.imag, *rest, **kwargs)
     if isinstance(real, (list, tuple)):
         return type(real)(ComplexTensor(a, b) for a, b in zip(real, imag))
@@ -86,7 +87,7 @@ def _sum(plain):
 
 
 def _halved(z):
-    """Multiplies adjacent halves along the last axis until one element is left."""
+    """Multiplies the first and the second part of the last axis elementwise until one element remains."""
     while z.shape[-1] > 1:
         half = z.shape[-1] // 2
         pairs = _c.multiply(z[..., :half], z[..., half:2 * half])
@@ -118,7 +119,7 @@ def _cumulative_prod(plain):
         at = axis_of(0 if axis is None else axis, z.ndim)
         z = _tartan.moveaxis(z, at, -1)
         step, size = 1, z.shape[-1]
-        while step < size:  # multiplies each element by the element `step` places before it
+        while step < size:  # multiply each element by the element `step` positions before it
             ones = _tartan.ones([*z.shape[:-1], step], dtype=z.dtype)
             z = _c.multiply(z, _tartan.concat([ones, z[..., :size - step]], axis=-1))
             step *= 2
@@ -130,7 +131,7 @@ def _cumulative_prod(plain):
 
 
 def _of_truth(plain):
-    """Makes a rule that takes the truth of elements: whether they are not 0."""
+    """Makes a rule for functions of truth values; an element is true if it is not 0."""
     def rule(*args, **kwargs):
         return plain(*[_c.is_nonzero(x) if is_complex(x) else x for x in args], **kwargs)
 
@@ -166,7 +167,7 @@ def _round(plain):
 
 
 def _several(plain):
-    """Makes a rule for several tensors, each of a type of its own: broadcast_arrays, meshgrid."""
+    """Makes a rule for functions of several tensors with independent dtypes: broadcast_arrays, meshgrid."""
     def rule(*arrays, **kwargs):
         arrays = [complex_tensor(x) if is_complex(x) else x for x in arrays]
         parts = [[getattr(x, part) if isinstance(x, ComplexTensor) else x for x in arrays] for part in ("real", "imag")]
@@ -176,7 +177,7 @@ def _several(plain):
     return rule
 
 
-# --- Tensors from values.
+# --- Creation functions.
 
 def _asarray(plain):
     def rule(obj, /, dtype=None, *, device=None, copy=None):
@@ -207,7 +208,8 @@ def as_bool(dtype):
 
 
 def _filled(plain):
-    """Makes a rule for zeros, ones, eye and their like: the function gives the real parts, the imaginary parts are 0."""
+    """Makes a rule for zeros, ones, eye and similar functions: the function computes the real parts; the imaginary
+    parts are 0."""
     def rule(x, *rest, dtype=None, **kwargs):
         if isinstance(x, ComplexTensor):
             dtype, x = dtype or x.dtype, x.real
@@ -244,7 +246,7 @@ def _linspace(plain):
             raise TypeError(f"complex numbers do not become {_dtypes.as_dtype(dtype)}")
         dtype = as_complex_dtype(dtype) if dtype is not None else result_dtype(start, stop)
         if isinstance(start, (int, float, complex)) and isinstance(stop, (int, float, complex)):
-            start, stop = complex(start), complex(stop)  # which are numbers of Python on the host
+            start, stop = complex(start), complex(stop)  # Python numbers, on the host
         else:
             start, stop = complex_tensor(start, dtype), complex_tensor(stop, dtype)
         return ComplexTensor(*(plain(a, b, num, dtype=part_dtype(dtype), device=device, endpoint=endpoint)
@@ -260,7 +262,7 @@ def _isdtype(plain):
         if isinstance(kind, tuple):
             return any(_tartan.isdtype(dtype, k) for k in kind)
         if not is_complex_dtype(dtype):
-            return False  # of a kind that is a complex type
+            return False  # a kind that is a complex dtype
         if isinstance(kind, str) and kind in ("complex floating", "numeric"):
             return True
         return is_complex_dtype(kind) and as_complex_dtype(kind) == as_complex_dtype(dtype)
@@ -273,7 +275,7 @@ def _result_type(plain):
 
 
 def result_dtype_of(*given):
-    """The complex type of a result."""
+    """Returns the complex result dtype."""
     return result_dtype(*(getattr(x, "dtype", x) if not isinstance(x, complex) else x for x in given))
 
 
@@ -338,7 +340,7 @@ def _refused(name):
 
 
 def _chooses(plain, rule):
-    """The function for real numbers and the rule as one function."""
+    """Combines the function for real arguments and the complex rule into one dispatching function."""
     @functools.wraps(plain)
     def function(*args, **kwargs):
         for x in args:
@@ -356,7 +358,7 @@ _NO_NUMBERS = (bool, int, float, slice, type(None))
 
 
 def is_complex_argument(x):
-    """Returns whether an argument is complex, has complex elements, or is a complex type."""
+    """Returns True if an argument is complex, has complex elements, or is a complex dtype."""
     if type(x) in _NO_NUMBERS:
         return False
     return is_complex(x) or (isinstance(x, (str, type, np.dtype)) and is_complex_dtype_argument(x))
@@ -368,7 +370,7 @@ def is_complex_dtype_argument(x):
 
 _MODULES = {f"tartan.{name}" for name in (
     "_bits", "_creation", "_elementwise", "_manipulation", "_namespace", "_products", "_reductions", "_selection", "linalg")}
-_REAL = {"broadcast_shapes", "__array_namespace_info__"}  # which take no numbers
+_REAL = {"broadcast_shapes", "__array_namespace_info__"}  # functions without numeric arguments
 
 
 def _takes_numbers(name, function):
@@ -376,7 +378,7 @@ def _takes_numbers(name, function):
 
 
 def with_rules(namespace, rules=None):
-    """The functions of a namespace, as functions that take complex numbers too or refuse them by name."""
+    """Returns the functions of a namespace, extended to accept complex numbers or to reject them by name."""
     made = {}
     for name, plain in namespace.items():
         if name.startswith("_") or not inspect.isfunction(plain) or not _takes_numbers(name, plain):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions and loops with JAX's names and meaning. A known condition decides at once. In functions that are captured,
-and under tartan.vmap, both branches are computed and the values chosen."""
+"""Conditions and loops with the names and semantics of JAX. A known condition selects one branch. In captured
+functions and under tartan.vmap, both branches are computed and their results selected."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tartan._call import tensor
 from tartan._creation import zeros_like
 from tartan._tensor import state
 
-_MOST_STEPS = 1000  # of a loop whose steps are all computed
+_MOST_STEPS = 1000  # maximum number of steps of a loop whose steps are all computed
 
 
 def _tensors(tree):
-    """The form of a tree, and its leaves as tensors."""
+    """Returns the structure of a tree and its leaves as tensors."""
     leaves = []
     form = _tree.flatten(tree, leaves)
     return form, [x if x is None else tensor(x) for x in leaves]
@@ -28,7 +28,7 @@ def _described(leaves):
 
 
 def _fitting(first, second, what):
-    """The leaves of two trees. TypeError where forms, shapes or types differ."""
+    """Returns the leaves of two trees. TypeError if structures, shapes or dtypes differ."""
     (form, a), (other, b) = _tensors(first), _tensors(second)
     alike = form == other and all((x is None) == (y is None) for x, y in zip(a, b))
     if not alike or any(x is not None and (x.shape, x.dtype) != (y.shape, y.dtype) for x, y in zip(a, b)):
@@ -44,7 +44,7 @@ def _predicate(value, name):
 
 
 class _Branch:
-    """The result of one branch, and the variables that the branch assigned to."""
+    """The result of one branch and the variables that the branch assigned to."""
 
     def __init__(self, function, operands):
         trace = state.trace
@@ -67,12 +67,12 @@ def _choose_writes(condition, taken, other):
 
 
 def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> Any:
-    """true_fun(*operands) where `pred`, a bool without dimensions, holds, else false_fun(*operands).
+    """Returns true_fun(*operands) if `pred` holds, else false_fun(*operands).
 
-    Where `pred` is known one branch runs. Where a function is captured, or `pred` is mapped, both are computed; their
-    results are trees of one form, with leaves of the same shapes and types, and variables that either assigns to get the
-    value that is chosen. A branch that gives NaN or infinities where it is not taken gives NaN to derivatives. TypeError
-    for results that differ, or for a `pred` with dimensions."""
+    `pred` is a bool of shape (). If its value is known, only one branch runs. In a captured function, or if `pred`
+    is mapped, both branches run. Their results must be trees of the same structure with leaves of the same shapes
+    and dtypes. Variables assigned by either branch get the selected value. A NaN or infinity in the branch that is
+    not taken makes derivatives NaN. TypeError if the results differ in structure, or if `pred` has dimensions."""
     pred = _predicate(pred, "cond")
     if not pred.is_traced:
         return true_fun(*operands) if bool(pred) else false_fun(*operands)
@@ -84,12 +84,14 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> 
 
 
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, maximum_iterations: int | None = None) -> Any:
-    """init_val, then body_fun(value) as long as cond_fun(value), a bool without dimensions, holds; no more than
-    `maximum_iterations` times. `init_val` is a tensor or a tree of them; the body gives the same shapes and types.
+    """Returns init_val after repeated application of body_fun while cond_fun(value), a bool of shape (), holds, at
+    most `maximum_iterations` times. `init_val` is a tensor or a tree of tensors; the body must keep its shapes
+    and dtypes.
 
-    The condition's value is asked for before each step. Where there is none, as in functions that are captured, all
-    `maximum_iterations` steps (at most 1000) are computed, and values stay as they are from where the condition does not
-    hold. TypeError for a body that gives something else than it gets; NotImplementedError without a limit there."""
+    The condition's value is computed before each step. If it has none, as in captured functions, all
+    `maximum_iterations` steps (at most 1000) are computed, and values stop changing once the condition fails.
+    TypeError if the body changes the structure, shapes or dtypes. NotImplementedError in a captured function without
+    a limit."""
     form, leaves = _tensors(init_val)
     value, done = _tree.unflatten(form, iter(leaves)), 0
     while maximum_iterations is None or done < maximum_iterations:
@@ -123,12 +125,13 @@ def _masked(condition, body, value, going, limit, done):
 
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1) -> tuple[Any, Any]:
-    """Runs `carry, y = f(carry, x)` over the first axis of `xs`, a tensor or a tree of tensors with one size there (None:
-    `length` times with x None), from the last element on with `reverse`. Gives the last carry, and what the steps gave,
-    stacked along a first axis in the order of xs; None stays None.
+    """Runs `carry, y = f(carry, x)` over the first axis of `xs`, a tensor or a tree of tensors with equal first
+    sizes. With xs None, f runs `length` times with x None. `reverse` starts at the last element. Returns the last
+    carry and the outputs y stacked along a new first axis in the order of xs; None stays None.
 
-    Every step becomes a part of the program where a function is captured; `unroll` changes nothing. TypeError for a carry
-    of another form, shape or type than `init`; ValueError for sizes that differ, or where neither xs nor length is there."""
+    In a captured function, every step becomes part of the program. `unroll` has no effect. TypeError if the carry
+    differs from `init` in structure, shape or dtype; ValueError if sizes differ, or if neither xs nor length is
+    given."""
     del unroll
     form, leaves = _tensors(xs)
     sizes = {x.shape[0] for x in leaves if x is not None and x.ndim}
@@ -142,7 +145,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     results = [None] * steps
     for k in reversed(range(steps)) if reverse else range(steps):
         carry, results[k] = _scanned(f, carry, form, leaves, k)
-    if not steps:  # a step with zeros says which form the results have
+    if not steps:  # a step with zeros determines the structure of the results
         empty = [x if x is None else zeros_like(_m.broadcast_to(x[:0].sum(axis=0, keepdims=True), (1, *x.shape[1:])), dtype=x.dtype)
                  for x in leaves]
         _, result = _scanned(f, carry, form, empty, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors from values, and filled ones. Floats are float32 and integers int32 where nothing else is said."""
+"""Creation functions: tensors from values, and filled tensors. The default dtypes are float32 and int32."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tartan._variable import Variable
 
 
 def check_device(device: Any) -> None:
-    """ValueError for a device that is not the one in use: a process computes on one."""
+    """ValueError for a device other than the one in use; a process computes on one device."""
     if device is not None and device != _runtime.device().info["name"]:
         raise ValueError(f"tensors are on {_runtime.device().info['name']!r}, not on {device!r}: "
                          "tartan.set_device chooses the device of the process")
 
 
 def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor of what `obj` holds: a tensor, a NumPy array, anything with the buffer protocol or DLPack, numbers
-    in nested lists. Python floats are float32, ints int32 (int64 where they need it). TypeError for complex
-    numbers and objects."""
+    """Returns a tensor with the values of `obj`: a tensor, a NumPy array, an object with the buffer protocol or
+    DLPack, or nested lists of numbers. Python floats become float32, ints int32 (int64 if necessary), complex
+    numbers a ComplexTensor. TypeError for arrays of objects."""
     check_device(device)
     if isinstance(obj, Variable):
         obj = obj.value
@@ -56,7 +56,7 @@ def _holds_tensors(obj):
 
 
 def _narrowed(array):
-    """Of what came from Python: float32, and int32 where the numbers fit."""
+    """Narrows an array made from Python numbers to float32, or to int32 if the values fit."""
     if array.dtype == np.float64:
         return array.astype(np.float32)
     if array.dtype == np.int64 and (array.size == 0 or -2**31 <= array.min() and array.max() < 2**31):
@@ -65,7 +65,7 @@ def _narrowed(array):
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """The same values as another type; floats become integers by dropping their fractions."""
+    """Converts elements to another dtype. Floats are truncated toward zero when converted to integers."""
     check_device(device)
     x, dtype = tensor(x), _dtypes.as_dtype(dtype)
     if x.dtype == dtype:
@@ -74,18 +74,18 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
 
 
 def copy(x: Any, /) -> Tensor:
-    """The same values; assignments to elements of it do not change `x`."""
+    """Returns a copy; assignments to its elements do not change `x`."""
     return another(tensor(x))
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A copy of an array that exports itself by DLPack, from the CPU."""
+    """Returns a copy of an array that exports itself by DLPack, from the CPU."""
     check_device(device)
     return x if isinstance(x, Tensor) else from_numpy(np.from_dlpack(x))
 
 
 def _known(array):
-    """A tensor of numbers that decide nothing about shapes."""
+    """Returns a tensor of known values that do not decide shapes."""
     return constant_array(array) if state.trace is not None and array.size < 4096 else from_numpy(array)
 
 
@@ -94,7 +94,7 @@ def _made(values, dtype):
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """One value everywhere: a number or a tensor that broadcasts."""
+    """Returns a tensor of `shape` with `fill_value`, a number or a tensor that broadcasts."""
     check_device(device)
     if dtype is None:
         dtype = tensor(fill_value).dtype
@@ -104,12 +104,12 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """0 everywhere."""
+    """Returns a tensor of `shape` filled with 0."""
     return full(shape, 0, dtype=_dtypes.as_dtype(dtype), device=device)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """1 everywhere."""
+    """Returns a tensor of `shape` filled with 1."""
     return full(shape, 1, dtype=_dtypes.as_dtype(dtype), device=device)
 
 
@@ -117,18 +117,18 @@ empty = zeros
 
 
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """One value in the shape and type of x."""
+    """Returns a tensor with the shape and dtype of x, filled with one value."""
     x = tensor(x)
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """0 in the shape and type of x."""
+    """Returns a tensor with the shape and dtype of x, filled with 0."""
     return full_like(x, 0, dtype=dtype, device=device)
 
 
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """1 in the shape and type of x."""
+    """Returns a tensor with the shape and dtype of x, filled with 1."""
     return full_like(x, 1, dtype=dtype, device=device)
 
 
@@ -136,19 +136,19 @@ empty_like = zeros_like
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
-    """1 on diagonal k, 0 elsewhere."""
+    """Returns [n_rows, n_cols] with 1 on diagonal k and 0 elsewhere."""
     check_device(device)
     rows = integer(n_rows)
     return _made(np.eye(rows, rows if n_cols is None else integer(n_cols), k=k), _dtypes.as_dtype(dtype))
 
 
 def _number(x):
-    """A number of Python out of what may be a tensor."""
+    """Returns a Python number, also from a tensor with one element."""
     return x if is_scalar(x) else tensor(x).item()
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """start, start + step … before stop; int32 if all are integers, else float32."""
+    """Returns start, start + step, ... before stop, as a vector: int32 if all arguments are integers, else float32."""
     check_device(device)
     start, stop, step = _number(start), None if stop is None else _number(stop), _number(step)
     if stop is None:
@@ -167,8 +167,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None,
              endpoint: bool = True) -> Tensor:
-    """`num` numbers at equal distances, with the last one or before it. Tensors without dimensions keep their
-    derivatives."""
+    """Returns `num` evenly spaced numbers from start to stop, without stop unless `endpoint`. Tensor arguments of
+    shape () keep their derivatives."""
     check_device(device)
     dtype = _dtypes.as_dtype(dtype)
     if is_scalar(start) and is_scalar(stop):
@@ -180,7 +180,8 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: A
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
-    """Vectors as coordinates of a grid: 'xy' has the first along columns, 'ij' along the first dimension."""
+    """Returns coordinate tensors of a grid. With 'xy' the first vector varies along columns, with 'ij' along the
+    first dimension."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
     arrays = [tensor(x) for x in arrays]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of what tartan.linalg computes on the host, as compositions of operations: from outputs and the
-derivatives of a loss by them to those by the inputs, a list. Formulas: M. Giles, "An extended collection of matrix
-derivative results", 2008; for Cholesky I. Murray, "Differentiation of the Cholesky decomposition", 2016."""
+"""Derivatives of the tartan.linalg functions that run on the host, as compositions of tensor operations. Each
+function maps outputs and their cotangents to a list of cotangents of the inputs. Sources: M. Giles, "An extended
+collection of matrix derivative results", 2008; for Cholesky, I. Murray, "Differentiation of the Cholesky
+decomposition", 2016."""
 
 from tartan import _elementwise as _e
 from tartan._creation import eye
@@ -17,7 +18,7 @@ def _product(first, *others):
 
 
 def _columns(x):
-    """A vector along the last axis, as a factor of rows."""
+    """Returns a vector along the last axis, shaped to scale columns."""
     return reshape(x, (*x.shape, 1))
 
 
@@ -30,7 +31,7 @@ def _diagonal_matrix(values):
 
 
 def _single(x):
-    """A number for each matrix, as a factor of all of its elements."""
+    """Returns one number per matrix, shaped to scale all its elements."""
     return reshape(x, (*x.shape, 1, 1))
 
 
@@ -78,12 +79,12 @@ def qr(q, r, by_q, by_r):
     return [matrix_transpose(solve(r, matrix_transpose(right)))]
 
 
-# The divisor is never 0: in derivatives of this, 0 times infinity would be NaN.
+# The divisor is never 0. Otherwise derivatives of this expression would contain 0 times infinity, which is NaN.
 _GAPS = "function (A, B) -> (Y) { D = A - B; S = D == 0 ? 1.0 : D; Y = D == 0 ? 0.0 : 1.0 / S; }"
 
 
 def _gaps(values):
-    """1 / (v_j - v_i), 0 where they are equal."""
+    """Returns 1 / (v_j - v_i), or 0 if both are equal."""
     return tile1(_GAPS, _rows(values), _columns(values))
 
 

@@ -7,7 +7,7 @@ try:
     import ml_dtypes
 
     _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-except ImportError:  # bfloat16 comes out as float32 then
+except ImportError:  # without ml_dtypes, bfloat16 is returned as float32
     _BFLOAT16 = None
 
 
@@ -36,7 +36,7 @@ BITS = {d: 8 if d == "bool" else 16 if d == "bfloat16" else int(str(d).lstrip("u
 
 
 def as_dtype(dtype):
-    """The type that a name, a NumPy type, a Python type or None (float32) stands for. TypeError for others."""
+    """Returns the dtype for a name, a NumPy dtype, a Python type or None (float32). TypeError for others."""
     if dtype is None:
         return float32
     if isinstance(dtype, str) and dtype in ALL:
@@ -57,7 +57,7 @@ def as_dtype(dtype):
 
 
 def numpy_dtype(dtype):
-    """NumPy's type of the same elements; bfloat16 needs ml_dtypes."""
+    """Returns the NumPy dtype of the same elements; bfloat16 requires ml_dtypes."""
     if dtype == "bfloat16":
         if _BFLOAT16 is None:
             raise TypeError("bfloat16 in NumPy needs the package ml_dtypes: pip install ml_dtypes")
@@ -83,9 +83,9 @@ def _promote_integers(a, b):
 
 
 def promote(a, b):
-    """The type of a result of both: the array API's rules. What those leave open follows JAX: an integer and a
-    float give the float, bool gives the other, bfloat16 and float16 give float32, uint64 and a signed integer
-    give float32."""
+    """Returns the promoted dtype by the rules of the array API. Cases that the standard leaves open follow JAX:
+    integer and float give the float, bool and other give the other, bfloat16 and float16 give float32, uint64 and
+    a signed integer give float32."""
     if a == b or b == "bool":
         return a
     if a == "bool":
@@ -100,7 +100,7 @@ def promote(a, b):
 
 
 def promote_scalar(dtype, scalar):
-    """The type of a tensor of `dtype` with a Python scalar."""
+    """Returns the promoted dtype of a tensor of `dtype` and a Python scalar."""
     if isinstance(scalar, bool):
         return dtype
     if isinstance(scalar, int):
@@ -109,7 +109,7 @@ def promote_scalar(dtype, scalar):
 
 
 class _FloatInfo:
-    """Limits of a type of floats: `bits`, `dtype`, and numbers of Python. Whatever else numpy.finfo has is NumPy's."""
+    """Limits of a float dtype: `bits`, `dtype`, and Python numbers. Other attributes are those that numpy.finfo has."""
 
     def __init__(self, dtype, info):
         self.dtype, self.bits, self._info = numpy_dtype(dtype), int(info.bits), info
@@ -126,7 +126,7 @@ class _FloatInfo:
 
 
 def finfo(dtype):
-    """Limits of a type of floats: bits, eps, max, min, smallest_normal, dtype."""
+    """Returns the limits of a float dtype: bits, eps, max, min, smallest_normal, dtype."""
     dtype = as_dtype(getattr(dtype, "dtype", dtype))
     if dtype == "bfloat16":
         return _FloatInfo(dtype, ml_dtypes.finfo(ml_dtypes.bfloat16))
@@ -134,5 +134,5 @@ def finfo(dtype):
 
 
 def iinfo(dtype):
-    """Limits of a type of integers, as NumPy's."""
+    """Returns the limits of an integer dtype, as numpy.iinfo."""
     return np.iinfo(str(as_dtype(getattr(dtype, "dtype", dtype))))

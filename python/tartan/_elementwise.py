@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of single elements. Integers and bools among operands of functions of floats become float32."""
+"""Elementwise functions. Integer and bool operands of float functions become float32."""
 
 import functools
 
@@ -114,7 +114,7 @@ for _name, _text in _ROUND_TEXTS.items():
 
 
 def round(x, /, decimals=0):
-    """To the nearest number with so many decimals, ties to even."""
+    """Rounds to `decimals` decimal places, ties to even."""
     x = tensor(x)
     if decimals == 0:
         return rint(x)  # noqa: F821
@@ -129,29 +129,29 @@ def round(x, /, decimals=0):
 
 
 def positive(x, /):
-    """x itself."""
+    """Returns x."""
     return tensor(x)
 
 
 def conj(x, /):
-    """The conjugates of complex numbers; real ones are their own."""
+    """Returns complex conjugates; real x is returned unchanged."""
     return tensor(x)
 
 
 def real(x, /):
-    """The real parts of complex numbers; real ones are their own."""
+    """Returns the real parts; real x is returned unchanged."""
     return tensor(x)
 
 
 def imag(x, /):
-    """The imaginary parts of complex numbers; 0 for real ones."""
+    """Returns the imaginary parts; zeros for real x."""
     from tartan._creation import zeros_like
 
     return zeros_like(tensor(x))
 
 
 def bitwise_invert(x, /):
-    """All bits inverted; `not` of bools."""
+    """Inverts all bits; logical `not` for bool."""
     x = tensor(x)
     if x.dtype in _dtypes.FLOATS:
         raise TypeError(f"bits are those of integers or bools, not of {x.dtype}")
@@ -159,7 +159,7 @@ def bitwise_invert(x, /):
 
 
 def subtract(x1, x2, /):
-    """x1 - x2 in their common type; shapes broadcast."""
+    """Returns x1 - x2 in the promoted dtype; shapes broadcast."""
     a, b = pair(x1, x2)
     if a.dtype == "bool":
         raise TypeError("bools are not subtracted: use logical_xor")
@@ -171,7 +171,7 @@ _POWER = "function (A, B) -> (C) { C = pow(A, B); }"
 
 
 def power(x1, x2, /):
-    """x1 to the power of x2, in their common type: exact for integers."""
+    """Returns x1 to the power of x2 in the promoted dtype; exact for integers. Shapes broadcast."""
     if is_scalar(x2) and not is_scalar(x1):
         x1 = tensor(x1)
         if x1.dtype in _dtypes.FLOATS or isinstance(x2, int):
@@ -205,8 +205,9 @@ _REMAINDER_FLOATS = """function (A, B) -> (C) {
 
 
 def floor_divide(x1, x2, /):
-    """x1 / x2 rounded down; 0 for integers divided by 0. Of infinities among floats it is x1 / x2 itself,
-    as the array API standard has it: 5 // -inf is -0.0, where Python and NumPy have -1.0."""
+    """Returns x1 / x2 rounded toward negative infinity; 0 for integer division by 0. Shapes broadcast. For infinite
+    floats the result is x1 / x2 itself, as in the array API standard: 5 // -inf is -0.0, while Python and NumPy
+    return -1.0."""
     a, b = pair(x1, x2)
     if a.dtype == "bool":
         a, b = to(a, _dtypes.int8), to(b, _dtypes.int8)
@@ -216,7 +217,7 @@ def floor_divide(x1, x2, /):
 
 
 def remainder(x1, x2, /):
-    """What floor_divide leaves: it has the sign of x2; 0 for integers divided by 0."""
+    """Returns x1 - floor_divide(x1, x2) * x2, with the sign of x2; 0 for integer division by 0."""
     a, b = pair(x1, x2)
     if a.dtype == "bool":
         a, b = to(a, _dtypes.int8), to(b, _dtypes.int8)
@@ -224,20 +225,19 @@ def remainder(x1, x2, /):
 
 
 def divmod(x1, x2, /):
-    """floor_divide and remainder."""
+    """Returns floor_divide and remainder."""
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
 def where(condition, x1, x2, /):
-    """x1 where the condition is not 0, else x2, in their common type; shapes broadcast."""
+    """Returns x1 if the condition is nonzero, else x2, in the promoted dtype of x1 and x2; shapes broadcast."""
     condition = to(tensor(condition), _dtypes.bool_)
     a, b = pair(x1, x2)
     return tile1("function (P, A, B) -> (C) { C = P ? A : B; }", condition, a, b)
 
 
 def clip(x, /, min=None, max=None):
-    """Elements below `min` become it, those above `max` that; None is no bound. The gradient at a bound is
-    half."""
+    """Limits elements to [min, max]; None is no bound. The gradient at a bound is half."""
     x = tensor(x)
     if min is not None:
         x = maximum(x, _bound(min, x))  # noqa: F821
@@ -247,7 +247,7 @@ def clip(x, /, min=None, max=None):
 
 
 def _bound(value, x):
-    """A bound that is a number of Python, within the range of an integer type."""
+    """Clamps a bound given as a Python number to the range of an integer dtype."""
     if x.dtype in _dtypes.SIGNED + _dtypes.UNSIGNED and isinstance(value, int):
         bits = _dtypes.BITS[x.dtype] - (x.dtype in _dtypes.SIGNED)
         low = -(2**bits) if x.dtype in _dtypes.SIGNED else 0
@@ -256,7 +256,7 @@ def _bound(value, x):
 
 
 def logaddexp(x1, x2, /):
-    """log(exp(x1) + exp(x2))."""
+    """Returns log(exp(x1) + exp(x2)) without overflow; shapes broadcast."""
     return tile1(_LOGADDEXP, *pair(x1, x2, floats=True))
 
 
@@ -267,14 +267,14 @@ _LOGADDEXP = """function (A, B) -> (C) {
 
 
 def logaddexp2(x1, x2, /):
-    """log2(2**x1 + 2**x2)."""
+    """Returns log2(2**x1 + 2**x2) without overflow; shapes broadcast."""
     a, b = pair(x1, x2, floats=True)
     log_2 = 0.6931471805599453
     return multiply(logaddexp(multiply(a, log_2), multiply(b, log_2)), 1 / log_2)  # noqa: F821
 
 
 def hypot(x1, x2, /):
-    """sqrt(x1² + x2²), without overflow."""
+    """Returns sqrt(x1² + x2²) without overflow; shapes broadcast."""
     return tile1("""function (A, B) -> (C) {
       P = abs(A);
       Q = abs(B);
@@ -286,7 +286,8 @@ def hypot(x1, x2, /):
 
 
 def nan_to_num(x, /, copy=True, nan=0.0, posinf=None, neginf=None):
-    """Finite numbers in place of NaN and infinities: the greatest of the type where none is given."""
+    """Replaces NaN and infinities by finite numbers; by default infinities become the largest finite values of the
+    dtype."""
     x = tensor(x)
     if x.dtype not in _dtypes.FLOATS:
         return x
@@ -297,7 +298,7 @@ def nan_to_num(x, /, copy=True, nan=0.0, posinf=None, neginf=None):
 
 
 def sinc(x, /):
-    """sin(πx) / πx, 1 at 0."""
+    """Returns sin(πx) / (πx), and 1 at 0."""
     return tile1("""function (X) -> (Y) {
       P = (X == 0 ? 1.0 : X) * 3.141592653589793;
       Y = X == 0 ? 1.0 : sin(P) / P;
@@ -305,7 +306,7 @@ def sinc(x, /):
 
 
 def isclose(x1, x2, /, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether elements differ by no more than atol + rtol * |x2|."""
+    """Returns |x1 - x2| <= atol + rtol * |x2| elementwise, as bool; shapes broadcast."""
     a, b = pair(x1, x2, floats=True)
     nan = " || isnan(A) && isnan(B)" if equal_nan else ""
     return tile1(f"""function (A, B, R, T) -> (C) {{

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of captured functions, models and sessions: kernels, their plans, and memory."""
+"""tartan.explain: reports the kernels, plans and memory of captured functions, models and sessions."""
 
 import functools
 import os
@@ -13,18 +13,18 @@ from tartan._function import Function, first_tier
 from tartan._tensor import ConcretizationError, Tensor, evaluate, state, to_host
 from tartan.inference import InferenceSession
 
-# A profile has as many runs, or as many seconds, and gives the median of each kernel.
+# A profile ends after _RUNS executions or _SECONDS seconds, and reports each kernel's median.
 _RUNS = 7
 _SECONDS = 2.0
-_SHOWN = 25  # kernels in the text of a program
+_SHOWN = 25  # maximum number of kernels in the printed text of a program
 
 
 class Explanation:
-    """What became of something: `print` it, show it in a notebook, or `save` it as a page.
+    """A report that can be printed, shown in a notebook, or written as a page with `save`.
 
-    `programs` has one part for each program, with its `name`, `tier` ("ready": kernels whose sizes are arguments,
-    soon compiled; "exact": kernels for these sizes alone; "host": no kernels), `device`, `kernels`, `buffers` and
-    `memory`. `kernels` and `memory` here are of all programs, and of the only one."""
+    `programs` has one entry per program with `name`, `tier`, `device`, `kernels`, `buffers` and `memory`. Tiers:
+    "ready" (dynamic-shape kernels, which compile quickly), "exact" (shape-specialised kernels), "host" (no kernels).
+    `kernels` here covers all programs; `memory` requires a single program."""
 
     __slots__ = ("title", "programs")
 
@@ -34,28 +34,28 @@ class Explanation:
 
     @property
     def tier(self):
-        """Of the programs; where they differ, all of them."""
+        """The tiers of all programs, or the common one."""
         return ", ".join(dict.fromkeys(report.tier for report in self.programs))
 
     @property
     def kernels(self):
-        """A dictionary for each kernel, in the order in which they first run: `program`, `name`, `computes` and
-        `operations`, `plans` with the terms of the cost model, `source`, `launches` of a run and `setup_launches`,
-        `work_groups` of the largest launch and `work_group_size`; of all launches of a run `flops`, `bytes`,
-        `predicted_us` and `measured_us` (None where it is not known)."""
+        """One dictionary per kernel, in the order of their first launch. Keys: `program`, `name`, `computes`,
+        `operations`, `plans` with the terms of the cost model, `source`, `launches` per execution,
+        `setup_launches`, `work_groups` of the largest launch, `work_group_size`. Totals over all launches of an
+        execution: `flops`, `bytes`, `predicted_us`, and `measured_us` (None if unknown)."""
         return [dict(kernel, program=report.name) for report in self.programs for kernel in report.kernels]
 
     @property
     def memory(self):
-        """Bytes on the device, of one program: `constants`, `variables`, `temporaries` (inputs, outputs and values
-        on the way, as they share memory), `unshared` (temporaries if they did not), and `peak`, the most that one
-        step needs with constants and variables."""
+        """Bytes on the device, for a single program: `constants`, `variables`, `temporaries` (inputs, outputs and
+        intermediate values, which share memory), `unshared` (temporaries without sharing), and `peak`, the
+        maximum that one step needs together with constants and variables."""
         if len(self.programs) != 1:
             raise ValueError(f"there are {len(self.programs)} programs: ask `programs` for the memory of each")
         return self.programs[0].memory
 
     def save(self, path):
-        """Writes one page of HTML that needs nothing else."""
+        """Writes a self-contained HTML page."""
         with open(os.fspath(path), "w", encoding="utf-8") as file:
             file.write(_core.reports_page(self.title, self.programs))
 
@@ -104,17 +104,16 @@ def _short(text):
 
 
 def explain(what, *args, profile=False, tier=None, **kwargs):
-    """What became of something, as an `Explanation`:
+    """Returns an `Explanation` of one of the following:
 
-    - of a function, captured or to be captured, for these arguments, or for all that it was called with;
-    - of a Keras model: of its steps that were captured by `fit`, `evaluate` and `predict`, or with an input of
-      `predict`;
-    - of an `InferenceSession` after runs, or with inputs (a dictionary, or one by one), on which it is run;
-    - of a lazy tensor: of the program that would compute it with kernels.
+    - a function, captured or not, for these arguments, or for every signature it was called with;
+    - a Keras model: the steps captured by `fit`, `evaluate` and `predict`, or `predict` with a given input;
+    - an `InferenceSession` that has run, or with inputs (a dictionary, or positional), on which it is run;
+    - a lazy tensor: the program that would compute it with kernels.
 
-    Nothing is built or run, but for a session with inputs and with `profile`, which measures each kernel by
-    itself: on these arguments, or on zeros, and on copies of the variables. `tier` explains "ready" or "exact" kernels
-    instead of those that are used now. ValueError where there is nothing to explain, TypeError for something else."""
+    Nothing is built or run, except for a session with inputs and with `profile`. A profile measures each kernel
+    separately, on these arguments or on zeros, and on copies of the variables. `tier` selects "ready" or "exact"
+    kernels instead of the ones in use. ValueError if there is nothing to explain; TypeError for other objects."""
     if tier not in (None, "ready", "exact"):
         raise ValueError(f"the tier is 'ready' or 'exact', not {tier!r}")
     if state.trace is not None:
@@ -184,7 +183,7 @@ def _report(program, hosts, profile, tier):
 
 
 def _measure(device, program, hosts, tier):
-    """Milliseconds of each launch, on copies of the variables."""
+    """Returns the milliseconds of each launch, measured on copies of the variables."""
     inputs, states, values, name = program.parts
     if hosts is None:
         hosts = [to_host(np.zeros(x.shape, _dtypes.numpy_dtype(_dtypes.ALL[x.dtype]))) for x in inputs]
@@ -195,12 +194,12 @@ def _measure(device, program, hosts, tier):
 
 
 def _median_times(run):
-    run()  # has what no other has
+    run()  # the first execution has one-time costs
     names, runs = None, []
     end = time.monotonic() + _SECONDS
     while len(runs) < _RUNS and (not runs or time.monotonic() < end):
         launches = run()
-        if [kernel for kernel, _ in launches] != names:  # exact ones have taken the place of others
+        if [kernel for kernel, _ in launches] != names:  # exact kernels have replaced ready ones
             names, runs = [kernel for kernel, _ in launches], []
         runs.append([ms for _, ms in launches])
     return [(kernel, statistics.median(times[i] for times in runs)) for i, kernel in enumerate(names)]
@@ -220,7 +219,7 @@ def _of_session(session, args, profile, tier):
         session._session.run(feed)
     elif profile:
         raise ValueError("a session is measured on inputs: give explain some")
-    for _ in range(3):  # exact kernels may take the place of others in between
+    for _ in range(3):  # exact kernels may replace others in between
         reports = _core.Report.of_session(session._session)
         if not reports:
             raise ValueError("the session has run no program: run it first, or give explain inputs")
@@ -230,7 +229,8 @@ def _of_session(session, args, profile, tier):
 
 
 def _note_times(reports, session, feed):
-    """A run consists of some of the programs, one after the other; false where it has launches of none of them."""
+    """Assigns the launch times of an execution, which runs some of the programs in order. Returns False if it has
+    launches of none of them."""
     times = _median_times(lambda: session.profile(feed))
     names = [kernel for kernel, _ in times]
     unknown = len(names)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of ONNX as layers of Keras."""
+"""tartan.from_onnx: ONNX models as Keras layers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any
 
 
 def from_onnx(model: Any, trainable: bool = True, training: bool = False, **options: Any):
-    """A layer of Keras that computes what a model of ONNX does: `model` is a path or the bytes of a file. Its float
-    initializers are variables of the layer, which are trained unless they are running statistics of a
-    BatchNormalization, or `trainable` is False. `options` are those of keras.layers.Layer, as `name`.
+    """Returns a Keras layer that computes an ONNX model. `model` is a path or the bytes of a file. Float
+    initializers become variables of the layer. They are trainable unless they are running statistics of a
+    BatchNormalization, or `trainable` is False. `options` are passed to keras.layers.Layer, for example `name`.
 
-    With `training` a BatchNormalization takes the statistics of the batch where the layer is called to train, and moves the
-    running ones; without it computes as in inference always. NotImplementedError for models with Dropout then.
-    ImportError without Keras, RuntimeError where it has another backend, ValueError for a model that is wrong."""
+    With `training`, a BatchNormalization uses the statistics of the batch when the layer is called in training mode,
+    and updates the running statistics; without it, inference mode always applies. NotImplementedError for models
+    with Dropout and `training`. ImportError without Keras, RuntimeError if Keras uses another backend, ValueError
+    for an invalid model."""
     import sys
 
     if "keras" not in sys.modules:
         try:
-            import keras_tartan  # noqa: F401: Keras finds the backend then
+            import keras_tartan  # noqa: F401: registers the backend with Keras
         except ImportError as error:
             raise ImportError("tartan.from_onnx makes layers of Keras: pip install 'keras>=3.15,<3.16'") from error
     try:

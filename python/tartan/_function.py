@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are captured: run once with tensors that have no values, compiled as one program for each
-signature, and replayed."""
+"""Captured functions: run once with symbolic tensors, compiled as one program per signature, and replayed."""
 
 import atexit
 import functools
@@ -16,33 +15,33 @@ from tartan._tensor import Tensor, another, evaluate, from_numpy, state, to_host
 from tartan._variable import Variable
 
 
-# A program begins with kernels that are soon compiled (ready); from this run on the background compiles those for
-# its sizes alone (exact), which replace them between two runs. TARTAN_TIER=exact waits for them at first.
+# A program starts with dynamic-shape kernels ("ready"). From this run on, shape-specialised kernels ("exact") are
+# compiled in the background and replace them between two runs. With TARTAN_TIER=exact, the first run waits for them.
 _EXACT_AFTER = 3
-_background = set()  # threads that compile
+_background = set()  # compiling threads
 
 
 def first_tier():
-    """Of the kernels that a program begins with."""
+    """Returns the tier of the kernels that a program starts with."""
     return "exact" if os.environ.get("TARTAN_TIER") == "exact" else "ready"
 
 
 @atexit.register
 def _wait_for_background():
-    """Drivers do not survive that a process ends while they compile."""
+    """Waits for compiling threads, because drivers crash if the process ends while they compile."""
     for thread in list(_background):
         thread.join()
 
 
 class _Trace:
-    """What a function reads and writes while it is captured."""
+    """The variables that a function reads and writes while it is captured."""
 
     def __init__(self):
         self.reads = {}  # variable → placeholder
         self.writes = {}  # variable → tensor
 
     def read(self, variable):
-        """A tensor of its own: its elements may be assigned to."""
+        """Returns a tensor object of its own, because its elements may be assigned to."""
         if variable in self.writes:
             return another(self.writes[variable])
         found = self.reads.get(variable)
@@ -56,7 +55,7 @@ class _Trace:
 
 
 class _Result:
-    """A tensor that a run is computing. Nothing waits for the run before somebody asks for the value."""
+    """A result tensor of an execution in flight. The execution is awaited only when the value is needed."""
 
     __slots__ = ()
 
@@ -66,7 +65,7 @@ class _Result:
         self._depth = 0
         self._home = state.trace
 
-    def __getattr__(self, name):  # of a slot that is empty yet
+    def __getattr__(self, name):  # for slots that are still empty
         if name not in ("_host", "_value"):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         host = self._coming.wait()[self._number]
@@ -84,7 +83,7 @@ class _Result:
 
 @functools.lru_cache(None)
 def _result_of(kind):
-    """The class of results that are tensors of a kind."""
+    """Returns the subclass of _Result for a tensor class."""
     slots = ("_coming", "_number", "_shape", "_type")
     return type("_Result", (_Result, kind), {"__slots__": slots, "__hash__": kind.__hash__, "__module__": __name__})
 
@@ -119,7 +118,7 @@ class _Program:
         states = [(trace.reads[v]._value, trace.writes[v]._value if v in trace.writes else None)
                   for v in self.variables]
         given = set(inputs) | {s[0] for s in states}
-        # Tensors from around the function keep the values that they had when it was captured.
+        # Tensors from outside the function keep the values that they had when it was captured.
         self.captured = []
         for value in _core.placeholders(values + [s[1] for s in states if s[1] is not None]):
             if value in given:
@@ -131,8 +130,8 @@ class _Program:
             states.append((value, None))
         self.parts = (inputs, states, values, name)
         self.program = None
-        self.tier = None  # of its kernels
-        self.memory = None  # that it is bound to
+        self.tier = None  # tier of the current kernels
+        self.memory = None  # device memory to which the program is bound
         self.place = None
         self.lock = threading.Lock()
 
@@ -148,7 +147,7 @@ class _Program:
         self.memory = None
 
     def improve(self, device):
-        """Compiles exact kernels in a thread of its own."""
+        """Compiles exact kernels in a background thread."""
         inputs, states, values, name = self.parts
 
         def work():
@@ -157,7 +156,7 @@ class _Program:
                 with self.lock:
                     if self.place is device:
                         self.better = better
-            except Exception as error:  # the ready ones stay, and the user knows why
+            except Exception as error:  # the ready kernels stay in use, and the user is warned
                 warnings.warn(f"{name} goes on with slower kernels, its exact ones failed: {error}", RuntimeWarning)
             finally:
                 _background.discard(thread)
@@ -195,7 +194,8 @@ class _Program:
 
 
 class _Same:
-    """An object as a key that no other is equal to. It is kept, so that no other has its place in memory."""
+    """Wraps an object as a key that compares by identity. The object is kept alive, so that its address is not
+    reused."""
 
     __slots__ = ("_object",)
 
@@ -213,7 +213,7 @@ def _key_of(leaf):
     if isinstance(leaf, Tensor):
         return (leaf._kind, leaf.dtype, leaf.shape)
     if isinstance(leaf, float):
-        return (type(leaf), leaf.hex())  # zeros of both signs differ, NaN does not
+        return (type(leaf), leaf.hex())  # distinguishes the signs of zeros, but not NaN from NaN
     if isinstance(leaf, (bool, int, complex, str, bytes, type(None))):
         return (type(leaf), leaf)
     try:
@@ -224,9 +224,9 @@ def _key_of(leaf):
 
 
 class Function:
-    """A function that is compiled once for each signature: shapes and types of its tensors, values of everything
-    else (of objects that have no hash, which object it is). NumPy arrays among its arguments count as tensors. Variables that it reads and writes stay on the
-    device. What it does besides computing happens once, when it is captured."""
+    """A function that is compiled once per signature: shapes and dtypes of its tensors, and values of all other
+    arguments (identity for unhashable objects). NumPy arrays among the arguments count as tensors. Variables that
+    it reads and writes stay on the device. Side effects other than computation happen once, during capture."""
 
     def __init__(self, function, name=None):
         functools.update_wrapper(self, function)
@@ -236,7 +236,8 @@ class Function:
         self._lock = threading.RLock()
 
     def __call__(self, *args, **kwargs):
-        # A part of the function around it, or of what a derivative is wanted of: a program has none.
+        # The call becomes part of an enclosing captured or mapped function, or of a recording; a compiled program
+        # has no derivatives.
         if state.trace is not None or state.levels or state.recording:
             return self._function(*args, **kwargs)
         program, tensors = self._program_for(args, kwargs)
@@ -244,7 +245,7 @@ class Function:
         return program.run([t._host for t in tensors])
 
     def _program_for(self, args, kwargs):
-        """The program of this signature, captured where there is none yet, and the tensors that it is given."""
+        """Returns the program for this signature, capturing it first if necessary, and its input tensors."""
         leaves = []
         form = _tree.flatten((args, kwargs), leaves)
         leaves = [from_numpy(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
@@ -263,12 +264,12 @@ class Function:
 
     @property
     def signatures(self):
-        """How many it was captured for."""
+        """The number of captured signatures."""
         return len(self._programs)
 
 
 def function(f=None, *, name=None):
-    """Captures a function of tensors and compiles it once for each signature; also a decorator.
+    """Captures a function of tensors and compiles it once per signature; also usable as a decorator.
 
         @tartan.function
         def step(x, y): ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of functions of tensors."""
+"""Reverse-mode derivatives of functions of tensors."""
 
 import contextlib
 import functools
@@ -11,8 +11,8 @@ from tartan._variable import Variable
 
 @contextlib.contextmanager
 def recording():
-    """Within it, tensors remember how they came about even if their values are asked for: what `gradients`
-    needs."""
+    """Context in which tensors remember their computation even if their values are computed, as `gradients`
+    requires."""
     if not state.recording:
         state.assigned = []
     state.recording += 1
@@ -25,10 +25,11 @@ def recording():
 
 
 def gradients(loss, wrt, seed=None):
-    """The derivatives of `loss` by each tensor of a list, as lazy tensors of their shapes and types: 0 by those
-    that it does not depend on. `seed`, of the loss's shape, is what the loss is multiplied with before it is
-    summed; without one the loss has one element. ValueError where tensors are no floats, and for tensors whose elements were
-    assigned to since the recording began, NotImplementedError where an operation has no derivative."""
+    """Returns the derivatives of `loss` by each tensor in the list `wrt`, as lazy tensors of the same shapes and
+    dtypes; zeros for tensors that it does not depend on. `seed` has the shape of `loss`, which is multiplied by
+    it and summed; without a seed, the loss must have one element. ValueError for tensors that are not floats and
+    for tensors whose elements were assigned to since the recording began. NotImplementedError if an operation has
+    no derivative."""
     if state.assigned and any(ref() is x for ref in state.assigned for x in wrt):
         raise ValueError("elements of a tensor were assigned to after the recording began: is the derivative by what it was, or by "
                          "what it is? Give c = tartan.copy(x), made before the assignment or after it, in place of x")
@@ -47,12 +48,12 @@ def gradients(loss, wrt, seed=None):
     return [t._kind(value, loss._depth + 1) for t, value in zip(wrt, values)]
 
 
-# As many rules are kept where nothing records, for a derivative that somebody may ask for later.
+# Maximum number of custom rules kept outside a recording, for derivatives that may be requested later.
 _MOST_RULES = 200
 
 
 class _Rule:
-    """Outputs whose derivatives go to the inputs by a function of Python."""
+    """Outputs with a Python function that computes derivatives by the inputs."""
 
     def __init__(self, outputs, inputs, derive):
         self.kinds = [t._kind for t in outputs]
@@ -61,7 +62,7 @@ class _Rule:
         self.derive = derive
 
     def derived(self, seeds):
-        """More pairs of a tensor and its seed; none where the losses do not depend on the outputs."""
+        """Returns further pairs of a tensor and its seed; empty if the losses do not depend on the outputs."""
         if not any(depends for depends, _, _ in _core.gradient_paths([tensor for tensor, _ in seeds], self.outputs)):
             return []
         values = _core.gradient(seeds, self.outputs)
@@ -70,8 +71,8 @@ class _Rule:
 
 
 def with_rule(outputs, inputs, derive):
-    """The outputs, whose derivatives are not those of what computed them but what `derive` makes of theirs: it is
-    called with one tensor for each output and gives one, or None, for each input."""
+    """Returns the outputs with custom derivatives. `derive` takes one cotangent per output and returns a cotangent,
+    or None, for each input."""
     if any(isinstance(x, _batching.Batched) for x in (*outputs, *inputs)):
         return _batching.with_rule(outputs, inputs, derive)
     shown = [tile1("function (X) -> (Y) { Y = stop_gradient(X); }", x) for x in outputs]
@@ -98,17 +99,17 @@ def _ones_like(loss):
 
 
 def _fresh(tensor):
-    """The same values, but what is computed from it and nothing else depends on it. Under tartan.vmap it is mapped, as each
-    element has derivatives of its own."""
+    """Returns the same values as an independent variable for derivatives. Under tartan.vmap it is mapped, because
+    each element has its own derivatives."""
     for level in state.levels:
         tensor = _batching.raised(tensor, level)
     return tile1("function (X) -> (Y) { Y = X; }", tensor)
 
 
 def value_and_grad(f, argnums=0, has_aux=False):
-    """A function that gives the value of `f` and its derivatives by the arguments at `argnums` (a number or a
-    tuple of them), which are tensors or trees of tensors. `f` gives a loss of one element, or with `has_aux` a
-    pair of it and something else."""
+    """Returns a function that computes f(*args) and its derivatives by the arguments at `argnums` (a number or a
+    tuple), which are tensors or trees of tensors. `f` returns a loss with one element; with `has_aux`, a pair of
+    the loss and auxiliary data."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     @functools.wraps(f)
@@ -121,7 +122,7 @@ def value_and_grad(f, argnums=0, has_aux=False):
                 forms.append((_tree.flatten(args[number], leaves), len(leaves)))
                 fresh = [_fresh(_value_of(leaf)) for leaf in leaves]
                 args[number] = _tree.unflatten(forms[-1][0], iter(fresh))
-                # Objects of their own: elements of an argument may be assigned to.
+                # Separate objects, because elements of an argument may be assigned to.
                 wrt += [another(x) for x in fresh]
             result = f(*args, **kwargs)
             loss = result[0] if has_aux else result
@@ -143,7 +144,8 @@ def _value_of(leaf):
 
 
 def grad(f, argnums=0, has_aux=False):
-    """The same without the value; with `has_aux` a pair of the derivatives and what `f` gives besides."""
+    """Like value_and_grad without the value. With `has_aux`, returns a pair of the derivatives and the auxiliary
+    data."""
     both = value_and_grad(f, argnums, has_aux)
 
     @functools.wraps(f)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes other packages know this one when they are imported: einops its tensors, Keras its backend."""
+"""Import hooks that register this package with others: tensors with einops, the backend with Keras."""
 
 import importlib.abc
 import importlib.machinery
@@ -7,14 +7,14 @@ import sys
 
 try:
     import keras_tartan_finder  # noqa: F401
-except ImportError:  # the package is there alone
+except ImportError:  # without the Keras backend
     pass
 
 _MODULE = "einops._backends"
 
 
 def _add_backend(module):
-    """Defines the backend: einops finds it among the classes derived from its own."""
+    """Defines an einops backend; einops finds it among the subclasses of its base class."""
 
     class TartanBackend(module.AbstractBackend):
         framework_name = "tartan"

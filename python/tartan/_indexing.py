@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""x[...]: reading, and tensors with some elements changed."""
+"""Indexing: x[...], assignment to elements, and x.at."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _ALL = slice(None)
 
 
 def index_constant(array):
-    """Positions: a part of a program that is being captured; in eager use an operand, so that programs serve other
-    positions, too."""
+    """Returns index positions as a constant in a captured function. In eager mode they are an operand, so that the
+    program also serves other positions."""
     array = np.asarray(array, "int64")
     return constant_array(array) if state.trace is not None else from_numpy(array)
 
@@ -31,7 +31,8 @@ def _is_known(x):
 
 
 def _entry(part):
-    """An entry of an index: None, Ellipsis, a slice, an int, a NumPy array of positions, or a tensor of them."""
+    """Normalizes an entry of an index: None, Ellipsis, a slice, an int, a NumPy array of positions, or a tensor of
+    them."""
     if part is None or part is Ellipsis:
         return part
     if isinstance(part, slice):
@@ -50,7 +51,7 @@ def _entry(part):
         if part.dtype in _dtypes.FLOATS:
             raise IndexError(f"an index is of integers or bools, not of {part.dtype}")
         if part.is_traced or part.dtype != "bool" and part.ndim and part._host is None:
-            return part  # of which nobody has asked the values
+            return part  # values not computed yet
         return part.numpy() if part.ndim or part.dtype == "bool" else int(part)
     if isinstance(part, np.ndarray) and (part.ndim or part.dtype == bool):
         if part.dtype.kind not in "iub":
@@ -64,13 +65,13 @@ def _entry(part):
 
 
 def _parsed(index, shape):
-    """Entries for every dimension: masks as the positions of what they hold, `...` as slices."""
+    """Returns one entry per dimension; masks become positions, `...` becomes slices."""
     entries = []
     for part in index if isinstance(index, tuple) else (index,):
         part = _entry(part)
         if isinstance(part, (np.ndarray, Tensor)) and part.dtype == "bool":
             if isinstance(part, Tensor):
-                part = part.numpy()  # a ConcretizationError says that there are no values
+                part = part.numpy()  # raises ConcretizationError if there are no values
             entries.append(("mask", part))
         else:
             entries.append(part)
@@ -97,7 +98,7 @@ def _parsed(index, shape):
 
 
 def _within(positions, size, axis):
-    """Known positions, checked."""
+    """Returns known positions after a bounds check."""
     if isinstance(positions, Tensor):
         if positions.is_traced:
             return positions
@@ -113,19 +114,19 @@ def _within(positions, size, axis):
 
 
 class _Plan:
-    """An index in two steps: what slices and numbers leave, and then positions along some axes of that."""
+    """An index in two steps: a view by slices and numbers, followed by a gather along some of its axes."""
 
     def __init__(self, index, shape):
-        self.starts, self.steps, self.sizes = [], [], []  # a step of 0 for a number
-        self.viewed = []  # the shape after slices, numbers and None
-        self.gathered = []  # (axis of that, positions)
+        self.starts, self.steps, self.sizes = [], [], []  # step 0 for a number
+        self.viewed = []  # shape after slices, numbers and None
+        self.gathered = []  # (axis of the view, positions)
         self.is_adjacent = True
         axis, last = 0, None
         for place, part in enumerate(_parsed(index, shape)):
             if part is None:
                 self.viewed.append(1)
                 continue
-            if isinstance(part, tuple):  # a single bool: a dimension of 1 or 0
+            if isinstance(part, tuple):  # a single bool selects a dimension of size 1 or 0
                 self._gather(place, last, np.zeros(int(part[1]), "int64"), 1)
                 last = place
                 continue
@@ -167,7 +168,7 @@ def _line(start, step, letter):
 
 
 def getitem(x: Tensor, index: Any) -> Tensor:
-    """x[index]."""
+    """Returns x[index]."""
     x = tensor(x)
     plan = _Plan(index, x.shape)
     if not plan.is_everything(x.shape):
@@ -181,7 +182,7 @@ def _sliced(x, plan):
     if state.trace is None and axes == list(range(len(axes))) and axes and all(
             (a, s, n) == (0, 1, x.shape[d]) for d, (a, s, n) in enumerate(zip(plan.starts, plan.steps, plan.sizes))
             if d not in axes):
-        # Numbers in front, as loops have: one program for all.
+        # Leading numbers, common in loops, are operands, so that one program serves all of them.
         at = index_constant(np.array(plan.starts[:len(axes)]))
         return tile1("function (X, I) -> (Y) { Y = gather_nd(X, I); }", x, at)
     kept = [d for d in range(x.ndim) if d not in axes]
@@ -202,19 +203,19 @@ def _gathered(x, plan):
     result = tile1("function (X, I) -> (Y) { Y = gather_nd(X, I); }", x, concat(rows, -1))
     if not plan.is_adjacent or axes[0] == 0:
         return result
-    # Neighbours: what the positions give stands where they stood.
+    # Adjacent gathered axes: the result's dimensions replace them in place.
     n, before = len(shape), axes[0]
     return permute_dims(result, [*range(n, n + before), *range(n), *range(n + before, result.ndim)])
 
 
-# --- Tensors with some elements changed.
+# --- Functional and in-place updates.
 
 _MODES = {"set": 0, "add": 1, "multiply": 2, "min": 3, "max": 4}
 
 
 def updated(x: Tensor, index: Any, value: Any, how: str) -> Tensor:
-    """x with `value`, which is cast to its type and broadcast to x[index], put at the index. Where positions are
-    named twice, one of the values is set; the other ways take all."""
+    """Returns x with `value` at the index, cast to the dtype of x and broadcast to x[index]. If positions repeat,
+    "set" stores one of the values; the other modes combine all of them."""
     x = tensor(x)
     value = tensor(value, x.dtype)
     mask = _whole_mask(index, x.shape)
@@ -243,7 +244,7 @@ def updated(x: Tensor, index: Any, value: Any, how: str) -> Tensor:
 
 
 def _whole_mask(index, shape):
-    """A mask of all elements, which serves without its values."""
+    """Returns a mask over all elements, which needs no known values, or None."""
     if isinstance(index, np.ndarray) and index.dtype == bool:
         index = from_numpy(index)
     if isinstance(index, Tensor) and index.dtype == "bool" and index.shape == shape:
@@ -252,7 +253,7 @@ def _whole_mask(index, shape):
 
 
 def _fitted(value, shape):
-    """Broadcast to a shape, dropping dimensions of 1 in front as NumPy does."""
+    """Broadcasts a value to a shape; drops leading dimensions of size 1 as NumPy does."""
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = reshape(value, value.shape[1:])
     return broadcast_to(value, shape)
@@ -269,7 +270,7 @@ def _scattered(x, index, value, how):
 
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
-    """x[index] = value."""
+    """Implements x[index] = value."""
     made = updated(x, index, value, "set")
     if isinstance(x, Batched):
         made = raised(made, x.level)
@@ -290,7 +291,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
 
 
 class At:
-    """x.at: x.at[index] names elements."""
+    """x.at: x.at[index] refers to elements of x."""
 
     __slots__ = ("_tensor",)
 
@@ -302,7 +303,7 @@ class At:
 
 
 class Place:
-    """Elements that are to be read or changed; x itself does not change."""
+    """Elements to be read or updated functionally; x itself does not change."""
 
     __slots__ = ("_tensor", "_index")
 
@@ -310,29 +311,29 @@ class Place:
         self._tensor, self._index = x, index
 
     def get(self) -> Tensor:
-        """x[index]."""
+        """Returns x[index]."""
         return getitem(self._tensor, self._index)
 
     def set(self, value: Any) -> Tensor:
-        """x with the value there."""
+        """Returns x with the elements replaced by `value`."""
         return updated(self._tensor, self._index, value, "set")
 
     def add(self, value: Any) -> Tensor:
-        """x with the value added; twice where an index names an element twice."""
+        """Returns x with `value` added. Repeated positions accumulate."""
         return updated(self._tensor, self._index, value, "add")
 
     def multiply(self, value: Any) -> Tensor:
-        """x with the elements multiplied."""
+        """Returns x with the elements multiplied by `value`."""
         return updated(self._tensor, self._index, value, "multiply")
 
     def divide(self, value: Any) -> Tensor:
-        """x with the elements divided, as floats are."""
+        """Returns x with the elements divided by `value`; x must have floats."""
         return updated(self._tensor, self._index, 1 / tensor(value, self._tensor.dtype), "multiply")
 
     def min(self, value: Any) -> Tensor:
-        """x with the smaller of both."""
+        """Returns x with the minimum of the elements and `value`."""
         return updated(self._tensor, self._index, value, "min")
 
     def max(self, value: Any) -> Tensor:
-        """x with the greater of both."""
+        """Returns x with the maximum of the elements and `value`."""
         return updated(self._tensor, self._index, value, "max")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds OpenCL: the loader that the compiled module needs, and drivers that PyPI brought."""
+"""Finds OpenCL: the ICD loader that the compiled module needs, and drivers installed from PyPI."""
 
 import ctypes
 import glob
@@ -15,7 +15,7 @@ _SYSTEM_VENDORS = "/etc/OpenCL/vendors"
 
 
 def _folders():
-    """Where packages of this environment put libraries."""
+    """Returns the folders in which packages of this environment install libraries."""
     folders = [pathlib.Path(sys.prefix) / "lib", pathlib.Path(sys.prefix) / "lib" / "intel-ocl"]
     if importlib.util.find_spec("site"):
         import site
@@ -32,8 +32,8 @@ def _find(name):
 
 
 def _load(path, mode=ctypes.DEFAULT_MODE):
-    """Loads a library after those that it needs and the system lacks, from the same folders. Libraries of wheels lie
-    where the dynamic linker does not look. ImportError naming what is nowhere."""
+    """Loads a library after its dependencies that the system lacks, from the same folders. Wheels install libraries
+    outside the search path of the dynamic linker. ImportError names missing libraries."""
     while True:
         try:
             return ctypes.CDLL(path, mode=mode)
@@ -46,7 +46,7 @@ def _load(path, mode=ctypes.DEFAULT_MODE):
 
 
 def _tell_programs(path):
-    """Processes that this one starts find what lies beside a library, too."""
+    """Lets child processes find the libraries in the same folder."""
     folders = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     folder = os.path.dirname(path)
     if folder not in folders:
@@ -54,7 +54,7 @@ def _tell_programs(path):
 
 
 def find_drivers():
-    """Names the driver of intel-opencl-rt to the loader where the system has no driver of its own."""
+    """Passes the driver of intel-opencl-rt to the loader if the system has no driver."""
     if os.environ.get("OCL_ICD_VENDORS") or os.environ.get("OCL_ICD_FILENAMES"):
         return
     if glob.glob(os.path.join(_SYSTEM_VENDORS, "*.icd")):
@@ -64,12 +64,12 @@ def find_drivers():
         return
     _load(driver)
     _tell_programs(driver)
-    os.environ["OCL_ICD_VENDORS"] = driver  # Debian's loader
-    os.environ["OCL_ICD_FILENAMES"] = driver  # Khronos' loader
+    os.environ["OCL_ICD_VENDORS"] = driver  # Debian's ICD loader
+    os.environ["OCL_ICD_FILENAMES"] = driver  # Khronos' ICD loader
 
 
 def load_opencl():
-    """Loads libOpenCL.so.1 so that the compiled module finds it. ImportError telling what to install."""
+    """Loads libOpenCL.so.1 so that the compiled module finds it. ImportError says what to install."""
     try:
         ctypes.CDLL("libOpenCL.so.1", mode=ctypes.RTLD_GLOBAL)
         return
@@ -83,7 +83,7 @@ def load_opencl():
 
 
 def name_compiler():
-    """The program that compiles kernels in processes of its own, which lies beside this package."""
+    """Sets the path of the program that compiles kernels in separate processes; it is installed with this package."""
     program = pathlib.Path(__file__).parent / "bin" / "tartan"
     if program.exists():
         os.environ.setdefault("TARTAN_COMPILER", str(program))
@@ -98,7 +98,7 @@ def prepare():
 try:
     prepare()
 except ImportError as error:
-    # The program is a command, whose users want a message and its code for a lack of devices.
+    # The command `tartan` reports a missing device as a message and an exit code.
     if pathlib.Path(sys.argv[0]).name != "tartan":
         raise
     print(f"tartan: {error}", file=sys.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of the same elements in other shapes and orders."""
+"""Shape manipulation: the same elements in other shapes and orders."""
 
 import functools
 
@@ -11,7 +11,8 @@ from tartan._tensor import tile as tile_text
 
 
 def reshape(x, /, shape, copy=None):
-    """The same elements in row-major order; one size may be -1."""
+    """Returns the elements in row-major order with a new shape; one size may be -1. ValueError if the sizes do not
+    match."""
     x = tensor(x)
     shape, size = shape_of(shape), x.size
     if -1 in shape:
@@ -27,7 +28,7 @@ def reshape(x, /, shape, copy=None):
 
 
 def ravel(x, /):
-    """The elements in row-major order."""
+    """Returns the elements as a vector in row-major order."""
     x = tensor(x)
     return reshape(x, (x.size,))
 
@@ -42,7 +43,7 @@ def _permutation(perm):
 
 
 def permute_dims(x, /, axes):
-    """Dimension d of the result is dimension axes[d]."""
+    """Permutes dimensions: dimension d of the result is dimension axes[d] of x."""
     x = tensor(x)
     perm = tuple(axis_of(a, x.ndim) for a in axes)
     if sorted(perm) != list(range(x.ndim)):
@@ -51,18 +52,18 @@ def permute_dims(x, /, axes):
 
 
 def transpose(x, /, axes=None):
-    """permute_dims; without axes all dimensions in reverse order."""
+    """Permutes dimensions; reverses them without `axes`."""
     x = tensor(x)
     return permute_dims(x, range(x.ndim)[::-1] if axes is None else axes)
 
 
 def matrix_transpose(x, /):
-    """The last two dimensions swapped."""
+    """Swaps the last two dimensions."""
     return swapaxes(x, -1, -2)
 
 
 def swapaxes(x, axis1, axis2):
-    """Two dimensions swapped."""
+    """Swaps two dimensions."""
     x = tensor(x)
     perm = list(range(x.ndim))
     a, b = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
@@ -71,7 +72,7 @@ def swapaxes(x, axis1, axis2):
 
 
 def moveaxis(x, source, destination, /):
-    """Dimensions moved to other positions, the others in order."""
+    """Moves dimensions to other positions; the others keep their order."""
     x = tensor(x)
     listed = [(a,) if not isinstance(a, (tuple, list)) else a for a in (source, destination)]
     source, destination = ([axis_of(a, x.ndim) for a in axes] for axes in listed)
@@ -84,7 +85,7 @@ def moveaxis(x, source, destination, /):
 
 
 def broadcast_to(x, /, shape):
-    """The elements repeated along new dimensions and those of size 1."""
+    """Broadcasts x to a shape. ValueError if it does not fit."""
     x, shape = tensor(x), shape_of(shape)
     if x.shape == shape:
         return x
@@ -97,14 +98,14 @@ def broadcast_to(x, /, shape):
 
 
 def broadcast_arrays(*arrays):
-    """All in their common shape."""
+    """Broadcasts all arrays to their common shape."""
     arrays = [tensor(x) for x in arrays]
     shape = broadcast_shapes(*(x.shape for x in arrays))
     return [broadcast_to(x, shape) for x in arrays]
 
 
 def expand_dims(x, /, axis=0):
-    """With new dimensions of size 1 at the given positions of the result."""
+    """Inserts dimensions of size 1 at the given positions of the result."""
     x = tensor(x)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = axes_of(tuple(axes), x.ndim + len(axes))
@@ -113,7 +114,7 @@ def expand_dims(x, /, axis=0):
 
 
 def squeeze(x, /, axis=None):
-    """Without dimensions of size 1: those given, or all."""
+    """Removes dimensions of size 1: the given ones, or all."""
     x = tensor(x)
     axes = tuple(d for d, n in enumerate(x.shape) if n == 1) if axis is None else axes_of(axis, x.ndim)
     for a in axes:
@@ -123,7 +124,7 @@ def squeeze(x, /, axis=None):
 
 
 def concat(arrays, /, axis=0):
-    """Joined along an axis, or flat ones where it is None; in their common type."""
+    """Concatenates arrays along an axis, or flattened if it is None, in their promoted dtype."""
     arrays = alike(arrays)
     if axis is None:
         arrays, axis = [ravel(x) for x in arrays], 0
@@ -157,7 +158,7 @@ def _joined(arrays, axis):
 
 
 def stack(arrays, /, axis=0):
-    """Joined along a new axis."""
+    """Joins arrays of equal shapes along a new axis."""
     arrays = alike(arrays)
     for x in arrays[1:]:
         if x.shape != arrays[0].shape:
@@ -167,7 +168,7 @@ def stack(arrays, /, axis=0):
 
 
 def window(x, starts, steps, sizes):
-    """x[starts + steps * i] for i below sizes, each a list with an entry for every dimension."""
+    """Returns x[starts + steps * i] for i < sizes; each argument is a list with one entry per dimension."""
     if all(s == 0 for s in starts) and all(s == 1 for s in steps) and tuple(sizes) == x.shape:
         return x
     indices = [f"{start} + {step}*i{d}" if step >= 0 else f"{start} - {-step}*i{d}"
@@ -177,14 +178,14 @@ def window(x, starts, steps, sizes):
 
 
 def part(x, axis, start, stop):
-    """x[start:stop] along an axis."""
+    """Returns x[start:stop] along an axis."""
     starts, sizes = [0] * x.ndim, list(x.shape)
     starts[axis], sizes[axis] = start, stop - start
     return window(x, starts, [1] * x.ndim, sizes)
 
 
 def flip(x, /, axis=None):
-    """The order of elements along axes (all) reversed."""
+    """Reverses the order of elements along the given axes (default: all)."""
     x = tensor(x)
     axes = axes_of(axis, x.ndim)
     starts = [n - 1 if d in axes and n else 0 for d, n in enumerate(x.shape)]
@@ -192,7 +193,7 @@ def flip(x, /, axis=None):
 
 
 def roll(x, /, shift, axis=None):
-    """Elements moved on along axes, and those that leave put in front; flat without an axis."""
+    """Shifts elements cyclically along axes; without an axis, in row-major order."""
     x = tensor(x)
     if axis is None:
         return reshape(roll(ravel(x), sum(shift) if isinstance(shift, (tuple, list)) else shift, 0), x.shape)
@@ -208,7 +209,8 @@ def roll(x, /, shift, axis=None):
 
 
 def split(x, indices_or_sections, axis=0):
-    """Parts along an axis: so many equal ones, or cut before each of the indices."""
+    """Splits x along an axis into a number of equal parts, or before each of the indices. ValueError if the parts
+    are unequal."""
     x = tensor(x)
     axis = axis_of(axis, x.ndim)
     n = x.shape[axis]
@@ -223,7 +225,7 @@ def split(x, indices_or_sections, axis=0):
 
 
 def array_split(x, indices_or_sections, axis=0):
-    """The same; the first parts are one longer where they cannot be equal."""
+    """Splits like `split`, but the first parts may be one element longer."""
     x = tensor(x)
     if not isinstance(indices_or_sections, int):
         return split(x, indices_or_sections, axis)
@@ -232,22 +234,22 @@ def array_split(x, indices_or_sections, axis=0):
 
 
 def unstack(x, /, axis=0):
-    """A tuple of what is along an axis."""
+    """Returns a tuple of the slices along an axis."""
     x = tensor(x)
     axis = axis_of(axis, x.ndim)
     return tuple(squeeze(part(x, axis, k, k + 1), axis) for k in range(x.shape[axis]))
 
 
 def tile(x, /, *rest, **options):
-    """`tile(x, repetitions)`: x repeated as a whole so many times along each dimension. `tile(text)` is another
-    thing: a differentiable function of tensors written in the Tile language. It gives a tensor, or a list of them
-    where the text has several outputs; `tile(text, *tensors)` applies it at once, and always gives a list.
+    """`tile(x, repetitions)` repeats x along each dimension, as numpy.tile. `tile(text)` is different: it returns a
+    differentiable function of tensors written in the Tile language. The function returns a tensor, or a list of
+    tensors if the text has several outputs. `tile(text, *tensors)` applies it at once and always returns a list.
 
         product = tartan.tile("function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }")
         c = product(a, b)
 
-    ValueError for a text that is wrong, at once, and for operands that do not fit it. `name=` is what errors
-    call the text."""
+    ValueError for an invalid text (immediately) and for operands that do not fit it. `name=` is the name of the text
+    in error messages."""
     if isinstance(x, str):
         return tile_text(x, *rest, refuses_infeasible=True, **options) if rest else _function_of(x, **options)
     (repetitions,) = rest or options.values()
@@ -272,12 +274,12 @@ def _function_of(text, name=""):
 
 
 def tril(x, /, k=0):
-    """Matrices with 0 above diagonal k."""
+    """Returns matrices with zeros above diagonal k."""
     return _triangle(x, "<=", k)
 
 
 def triu(x, /, k=0):
-    """Matrices with 0 below diagonal k."""
+    """Returns matrices with zeros below diagonal k."""
     return _triangle(x, ">=", k)
 
 

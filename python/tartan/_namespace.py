@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the package tells about itself by the array API standard."""
+"""Inspection functions of the array API standard."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _dtype_of(x):
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a type is another, is of a kind ('bool', 'signed integer', 'unsigned integer', 'integral', 'real
-    floating', 'complex floating', 'numeric'), or is any of a tuple of those."""
+    """Returns True if a dtype equals another dtype, is of a kind ('bool', 'signed integer', 'unsigned integer',
+    'integral', 'real floating', 'complex floating', 'numeric'), or matches an entry of a tuple of these."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
     dtype = _dtypes.as_dtype(dtype)
@@ -40,7 +40,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> _dtypes.DType:
-    """The type of a result of tensors, types and numbers of Python, which give way."""
+    """Returns the promoted dtype of tensors, dtypes and Python numbers, which yield."""
     strong = [_dtype_of(x) for x in arrays_and_dtypes if not is_scalar(x)]
     scalars = [x for x in arrays_and_dtypes if is_scalar(x)]
     if not arrays_and_dtypes:
@@ -54,7 +54,7 @@ def result_type(*arrays_and_dtypes: Any) -> _dtypes.DType:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether promotion takes the first type to the second."""
+    """Returns True if promotion converts the first dtype to the second."""
     first, to = _dtype_of(from_), _dtypes.as_dtype(to)
     if first == to:
         return True
@@ -63,10 +63,11 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 class _Info:
-    """What there is: types, devices, capabilities."""
+    """Types, devices and capabilities of the package."""
 
     def capabilities(self) -> dict:
-        """Masks are indices where their values are known; shapes never depend on values inside captured functions."""
+        """Returns the capabilities. Boolean masks need known values; shapes never depend on values inside captured
+        functions."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
     def default_device(self):
@@ -86,7 +87,7 @@ class _Info:
 
 
 def __array_namespace_info__() -> _Info:
-    """An object that tells types, devices and capabilities."""
+    """Returns an object that describes dtypes, devices and capabilities."""
     return _Info()
 
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's functions called with tensors: they are computed as the package's functions of the same meaning, on the device.
-TypeError for others, so that nothing is computed on the host unnoticed."""
+"""Dispatches NumPy functions called with tensors to the corresponding functions of the package, on the device. Other
+functions raise TypeError, so that nothing is computed on the host unnoticed."""
 
 import inspect
 
 import numpy as np
 
-import tartan as _tartan  # complete once a function is called
+import tartan as _tartan  # imported completely by the time a function is called
 from tartan._operators import Operators
 
-# NumPy's names where the package has another. Operators of Python are called as methods, as derived classes have their own.
+# NumPy names that differ from the package's. Python operators are called as methods, because subclasses override
+# them.
 _UFUNCS = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "conjugate": "conj", "degrees": "rad2deg", "radians": "deg2rad",
@@ -23,7 +24,7 @@ _COMPARED = {"equal": ("eq", "eq"), "not_equal": ("ne", "ne"), "less": ("lt", "g
              "greater": ("gt", "lt"), "greater_equal": ("ge", "le")}
 _REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
 
-# Functions that nothing but values can serve: they take them to the host, as the caller says by calling them.
+# Functions that need values. The caller requests the transfer to the host by calling them.
 _OF_VALUES = {
     "save", "savez", "savez_compressed", "savetxt", "array_repr", "array_str", "array2string", "copyto", "array_equal",
     "array_equiv", "allclose", "may_share_memory", "shares_memory"}
@@ -33,7 +34,7 @@ _MODULES = {"numpy.linalg": "linalg", "numpy.fft": "fft"}
 
 
 def _to_arrays(x):
-    """Replaces tensors by arrays, in lists and tuples, too."""
+    """Replaces tensors by NumPy arrays, also in lists and tuples."""
     if isinstance(x, (_tartan.Tensor, _tartan.ComplexTensor, _tartan.Variable)):
         return x.numpy()
     if isinstance(x, (list, tuple)):
@@ -46,7 +47,7 @@ def _refused(name, why="has no function of this package"):
 
 
 def ufunc(function, method, inputs, kwargs):
-    """Computes a call of a ufunc: the method `__array_ufunc__`."""
+    """Implements `__array_ufunc__`."""
     name, out = function.__name__, kwargs.pop("out", None)
     given = sorted(k for k, v in kwargs.items() if v is not None and (method != "reduce" or k not in ("axis", "dtype", "keepdims")))
     if given:
@@ -75,7 +76,7 @@ def _computed(name, method, inputs, kwargs):
 
 
 def _written(result, out, name):
-    """Results in arrays of NumPy that the caller gave: `array += tensor` is such a call."""
+    """Writes results to NumPy arrays given as `out`, for example in `array += tensor`."""
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(out, results):
         if not isinstance(target, np.ndarray):
@@ -85,7 +86,7 @@ def _written(result, out, name):
 
 
 def function(called, args, kwargs):
-    """Computes a call of another function of NumPy: the method `__array_function__`."""
+    """Implements `__array_function__`."""
     name = called.__name__
     module = _MODULES.get(called.__module__, "")
     shown = ".".join(["numpy", *([module] if module else []), name])
@@ -99,10 +100,10 @@ def function(called, args, kwargs):
 
 
 def _called(shown, ours, theirs, args, kwargs):
-    """The package's function with arguments by NumPy's names for them."""
+    """Calls the package's function with arguments under NumPy's names."""
     try:
         signature = inspect.signature(theirs)
-    except ValueError:  # a function in C, whose signature Python does not know
+    except ValueError:  # C functions have no signature in Python
         return ours(*args, **kwargs)
     if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
         return ours(*args, **kwargs)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in a file of ONNX, as far as layers that are made of one ask: read without the package onnx. Numbers of fields
-are those of onnx.proto."""
+"""Reads the parts of an ONNX file that Keras layers need, without the package onnx. Source of the field numbers:
+onnx.proto."""
 
 import dataclasses
 
@@ -14,20 +14,20 @@ class Node:
 @dataclasses.dataclass
 class Initializer:
     name: str = ""
-    data: tuple = None  # where its bytes begin and end
+    data: tuple = None  # start and end of its bytes in the file
     is_external: bool = False
 
 
 @dataclasses.dataclass
 class Graph:
-    """Of the main graph alone."""
+    """The main graph, without subgraphs."""
 
     nodes: list = dataclasses.field(default_factory=list)
     initializers: list = dataclasses.field(default_factory=list)
 
 
 def read(data):
-    """The graph of a model. ValueError for bytes that are no model."""
+    """Returns the graph of a model. ValueError for bytes that are not a model."""
     graph = Graph()
     for number, value in _fields(data, 0, len(data)):
         if number == 7 and isinstance(value, tuple):
@@ -40,8 +40,8 @@ def read(data):
 
 
 def without_data(data, names):
-    """The bytes of a model in which the elements of some initializers are 0: they are kept elsewhere, and zeros take no
-    space once they are compressed."""
+    """Returns the bytes of a model with the elements of some initializers set to 0. They are stored elsewhere, and
+    zeros compress well."""
     result = bytearray(data)
     for initializer in read(data).initializers:
         if initializer.name in names and initializer.data is not None:
@@ -89,7 +89,7 @@ def _varint(data, at):
 
 
 def _fields(data, at, end):
-    """Numbers with values: integers, or where the bytes of a string or message begin and end."""
+    """Yields field numbers with values: integers, or the start and end of a string's or message's bytes."""
     while at < end:
         key, at = _varint(data, at)
         number, kind = key >> 3, key & 7

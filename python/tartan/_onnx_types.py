@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element types as ONNX numbers them (TensorProto.DataType)."""
+"""Element type numbers of ONNX (TensorProto.DataType)."""
 
 from tartan import _dtypes
 

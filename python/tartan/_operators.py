@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tensors do under Python's operators: the functions of the package of the same meaning. Other operands may be
-tensors, variables, NumPy arrays, nested lists and numbers of Python, whose type gives way to that of a tensor.
+"""Python operators of tensors, implemented by the package's functions. Other operands may be tensors, variables,
+NumPy arrays, nested lists and Python numbers, whose type yields in promotion.
 
-Tensors are values: `x += y` gives `x` another one, of the type that x + y has."""
+Tensors are values: `x += y` binds `x` to a new tensor with the dtype of x + y."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import tartan as _tartan  # complete once an operator is called
+import tartan as _tartan  # imported completely by the time an operator is called
 
 if TYPE_CHECKING:
     from tartan._tensor import Tensor
@@ -46,7 +46,7 @@ def _reflected(name, symbol):
 
 
 class Operators:
-    """The part of Tensor that operators and attributes of the array API standard are."""
+    """The operators and attributes of Tensor that the array API standard defines."""
 
     __slots__ = ()
 
@@ -87,36 +87,37 @@ class Operators:
         return _tartan.round(self, digits or 0)
 
     def __getitem__(self, index: Any) -> Tensor:
-        """Elements by NumPy's rules for numbers, slices, `...`, None, masks whose values are known, and tensors of
-        positions. IndexError where an index that is known is out of bounds; positions that a function being
-        captured computes are clamped."""
+        """Returns elements by NumPy's rules for numbers, slices, `...`, None, masks with known values, and tensors
+        of positions. IndexError if a known index is out of bounds. Positions computed in a captured function are
+        clamped."""
         return _tartan._indexing.getitem(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """This tensor becomes another one; what was computed from it, or shares its elements, does not change. In
-        functions that are captured this changes tensors that the function made; RuntimeError for others.
-        `x.at[index].set(value)` gives the changed tensor instead."""
+        """Rebinds this tensor to a changed one; other tensors computed from it or sharing its elements do not
+        change. In captured functions, only tensors made by the function can be changed; RuntimeError for others.
+        `x.at[index].set(value)` returns the changed tensor instead."""
         _tartan._indexing.setitem(self, index, value)
 
     @property
     def at(self):
-        """`x.at[index].set(v)`, also add, multiply, divide, min, max, get: a tensor with some elements changed."""
+        """Functional updates: `x.at[index].set(v)`, also add, multiply, divide, min, max, get."""
         return _tartan._indexing.At(self)
 
     @property
     def T(self) -> Tensor:
-        """All dimensions in reverse order; the standard has it for matrices."""
+        """x with all dimensions reversed; the array API standard defines it for matrices."""
         return _tartan.transpose(self)
 
     @property
     def mT(self) -> Tensor:
-        """Every matrix transposed. ValueError for less than two dimensions."""
+        """x with the last two dimensions swapped. ValueError for fewer than two dimensions."""
         if self.ndim < 2:
             raise ValueError(f"a matrix is expected, not {list(self.shape)}")
         return _tartan.matrix_transpose(self)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
-        """The tensor itself: a process computes on one device (tartan.set_device). ValueError for another."""
+        """Returns the tensor itself, because a process computes on one device (tartan.set_device). ValueError for
+        another device."""
         _tartan._creation.check_device(device)
         return self
 
@@ -127,7 +128,7 @@ class Operators:
         return _tartan
 
     def reshape(self, *shape: Any) -> Tensor:
-        """tartan.reshape: of a tuple or of numbers."""
+        """tartan.reshape with a tuple or with separate sizes."""
         return _tartan.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def astype(self, dtype: Any) -> Tensor:
@@ -143,7 +144,7 @@ def _method(name):
     return method
 
 
-# What arrays of NumPy have as methods, too.
+# Methods that NumPy arrays also have.
 for _name in ("sum", "prod", "mean", "var", "std", "min", "max", "any", "all", "argmin", "argmax", "transpose",
               "squeeze", "clip", "round"):
     setattr(Operators, _name, _method(_name))

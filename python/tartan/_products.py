@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of vectors and matrices, all as contractions."""
+"""Matrix and vector multiplication, all as contractions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _terms(subscripts, ranks):
-    """Lists of letters of operands and result; `...` as letters of its own, 'implicit' results in order."""
+    """Returns the index letters of each operand and of the result; expands `...` to separate letters, and orders
+    implicit results."""
     text = subscripts.replace(" ", "")
     inputs, arrow, output = text.partition("->")
     terms = inputs.split(",")
@@ -51,7 +52,7 @@ def _sizes(terms, operands, subscripts):
 
 
 def _contracted(terms, operands, out, sizes):
-    """One contraction of one or two tensors."""
+    """Returns one contraction of one or two tensors."""
     def read(name, term, x):
         entries = ["0" if n == 1 != sizes[c] else f"i_{c}" for c, n in zip(term, x.shape)]
         return f"{name}[{', '.join(entries)}]"
@@ -63,8 +64,8 @@ def _contracted(terms, operands, out, sizes):
 
 
 def einsum(subscripts: str, /, *operands: Any) -> Tensor:
-    """Sums of products of elements by Einstein's convention, as numpy.einsum: 'ij,jk->ik'. More than two operands
-    are multiplied from left to right."""
+    """Sums of multiplied elements in Einstein notation, as numpy.einsum: 'ij,jk->ik'. More than two operands are
+    contracted from left to right. ValueError for subscripts that do not fit the operands."""
     tensors = alike(operands)
     terms, out = _terms(subscripts, [x.ndim for x in tensors])
     dtype = tensors[0].dtype
@@ -87,7 +88,8 @@ def _checked_numbers(a, b, name):
 
 
 def matmul(x1: Any, x2: Any, /) -> Tensor:
-    """Matrix products over the last two dimensions, the others broadcast; vectors as rows or columns."""
+    """Matrix multiplication over the last two dimensions, x1[..., M, K] @ x2[..., K, N]; leading dimensions
+    broadcast. Vectors act as a row or a column. ValueError if the sizes differ."""
     a, b = _checked_numbers(x1, x2, "matmul")
     inner = a.shape[-1], b.shape[-2 if b.ndim > 1 else -1]
     if inner[0] != inner[1]:
@@ -100,7 +102,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
-    """Products summed over pairs of axes: the last n of x1 with the first n of x2, or two lists of axes."""
+    """Contracts pairs of axes: the last n axes of x1 with the first n of x2, or two lists of axes."""
     a, b = pair(x1, x2)
     if isinstance(axes, int):
         first, second = list(range(a.ndim - axes, a.ndim)), list(range(axes))
@@ -117,7 +119,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """Products summed over one axis, the others broadcast."""
+    """Dot operation along one axis; the others broadcast."""
     a, b = _checked_numbers(x1, x2, "vecdot")
     if not -min(a.ndim, b.ndim) <= axis < 0:
         raise ValueError(f"vecdot over axis {axis} of {list(a.shape)} and {list(b.shape)}: it counts from the end")
@@ -127,7 +129,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
-    """All products of elements of two vectors. ValueError for other shapes."""
+    """Multiplies each element of vector x1[M] by each element of x2[N]: [M, N]. ValueError for other shapes."""
     a, b = pair(x1, x2)
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"outer takes vectors, not {list(a.shape)} and {list(b.shape)}")
@@ -135,7 +137,8 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
-    """Diagonals of the matrices in the last two dimensions; a positive offset is above the main one."""
+    """Returns the diagonals of the matrices in the last two dimensions; a positive offset selects one above the main
+    diagonal."""
     x = tensor(x)
     if x.ndim < 2:
         raise ValueError(f"a matrix is expected, not {list(x.shape)}")
@@ -148,14 +151,14 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """The sum of a diagonal of each matrix. Types as for sum."""
+    """Returns the sum of a diagonal of each matrix. Result dtypes are as for sum."""
     from tartan._reductions import sum as summed
 
     return summed(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """Cross products of the vectors of 3 along an axis; the others broadcast."""
+    """Cross multiplication of vectors of length 3 along an axis; the others broadcast."""
     from tartan._manipulation import stack, unstack
 
     a, b = pair(x1, x2)
@@ -169,7 +172,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
 
 
 def kron(x1: Any, x2: Any, /) -> Tensor:
-    """The Kronecker product of two matrices."""
+    """Kronecker multiplication of matrices [M, N] and [P, Q]: [M P, N Q]."""
     a, b = pair(x1, x2)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"kron takes matrices, not {list(a.shape)} and {list(b.shape)}")

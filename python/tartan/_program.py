@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `tartan` of the package: the program that lies in it."""
+"""The command `tartan` of the package, which runs the program installed with it."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ import sys
 
 
 def main():
-    from tartan import _loader  # names the drivers
+    from tartan import _loader  # passes the drivers to the program
 
     del _loader
     program = pathlib.Path(__file__).parent / "bin" / "tartan"

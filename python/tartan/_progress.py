@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line on a terminal while something takes long."""
+"""Progress line on a terminal for slow operations."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-_FIRST = 1.0  # seconds without a line
+_FIRST = 1.0  # seconds before the line appears
 _OFTEN = 0.2
 
 
@@ -17,14 +17,14 @@ def _wanted():
         return forced == "1"
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # there is none, or it is closed
+    except (AttributeError, ValueError):  # stderr is missing or closed
         return False
 
 
 @contextlib.contextmanager
 def compiling(name):
-    """Tells on stderr, where that is a terminal, that `name` is being compiled, once it has taken a second;
-    TARTAN_PROGRESS=0 and 1 in the environment decide otherwise. Nothing of the line is left."""
+    """Context that reports on stderr, if it is a terminal, that `name` is being compiled, once that has taken a
+    second. TARTAN_PROGRESS=0 and 1 override the check for a terminal. The line is erased at the end."""
     if not _wanted():
         yield
         return

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices by the names that onnxruntime gives to its execution providers."""
+"""Maps devices to the names of onnxruntime's execution providers."""
 
 import warnings
 
 from tartan import _core, _runtime
 
 _CPU = "CPUExecutionProvider"
-# Providers that compute on a GPU, and a part of the names of its vendors; "" is any.
+# GPU providers, and a substring of the vendor's name; "" matches any vendor.
 _GPU_VENDORS = {
     "CUDAExecutionProvider": "nvidia", "TensorrtExecutionProvider": "nvidia", "NvTensorRTRTXExecutionProvider": "nvidia",
     "ROCMExecutionProvider": "advanced micro", "MIGraphXExecutionProvider": "advanced micro",
     "DmlExecutionProvider": "", "WebGpuExecutionProvider": "", "CoreMLExecutionProvider": "apple",
     "OpenCLExecutionProvider": ""}
-# The first is what a session on such a GPU names.
+# The first provider is the one that a session on such a GPU reports.
 _NAMES = (("nvidia", "CUDAExecutionProvider"), ("advanced micro", "ROCMExecutionProvider"))
 
 
@@ -23,7 +23,7 @@ def _gpus():
 
 
 def _name_of(info):
-    """The provider that a device is for clients of onnxruntime."""
+    """Returns the provider name of a device for clients of onnxruntime."""
     if info["type"] != "gpu":
         return _CPU
     made_by = f"{info['vendor']} {info['platform']}".lower()
@@ -31,29 +31,29 @@ def _name_of(info):
 
 
 def names_of(info):
-    """Lists the providers of a session on a device."""
+    """Returns the providers of a session on a device."""
     name = _name_of(info)
     return [name] if name == _CPU else [name, _CPU]
 
 
 def get_available_providers():
-    """The providers that have a device here, the fastest first: GPUs by the names of onnxruntime's, then
+    """Returns the providers with a device on this machine, the fastest first: GPUs under onnxruntime's names, then
     "CPUExecutionProvider"."""
     return [*dict.fromkeys(_name_of(info) for info in _gpus()), _CPU]
 
 
 def get_all_providers():
-    """The providers whose names `InferenceSession` knows."""
+    """Returns the provider names that `InferenceSession` accepts."""
     return [*_GPU_VENDORS, _CPU]
 
 
 def get_device():
-    """"GPU" where there is one, else "CPU"."""
+    """Returns "GPU" if there is one, else "CPU"."""
     return "GPU" if _gpus() else "CPU"
 
 
 def _gpu(name, options):
-    """The device that a provider of GPUs chooses, or None after a warning."""
+    """Returns the device that a GPU provider selects, or None after a warning."""
     gpus = _gpus()
     vendor = _GPU_VENDORS[name]
     fitting = [info for info in gpus if vendor in f"{info['vendor']} {info['platform']}".lower()] or gpus
@@ -66,7 +66,7 @@ def _gpu(name, options):
 
 
 def normalized(providers, provider_options=None):
-    """Joins providers and provider_options to pairs (name, options). ValueError where they do not fit together."""
+    """Joins providers and provider_options to pairs (name, options). ValueError if they do not match."""
     providers = [providers] if isinstance(providers, str) else list(providers or ())
     if provider_options is not None and len(provider_options) != len(providers):
         raise ValueError(f"provider_options has {len(provider_options)} entries for {len(providers)} providers")
@@ -95,8 +95,8 @@ def _cpu_device():
 
 
 def device_for(pairs):
-    """The device of the first provider that is available: the one in use where none is named, the CPU where none of those
-    named is."""
+    """Returns the device of the first available provider: the device in use if none is named, the CPU if none of the
+    named ones is available."""
     if not pairs:
         return _runtime.device()
     for name, options in pairs:
@@ -112,13 +112,13 @@ def device_for(pairs):
 
 
 def set_default_logger_severity(level):
-    """Does nothing: tartan keeps no log that has levels."""
+    """Does nothing: tartan has no log with severity levels."""
 
 
 def set_default_logger_verbosity(level):
-    """Does nothing: tartan keeps no log that has levels."""
+    """Does nothing: tartan has no log with verbosity levels."""
 
 
 def set_seed(seed):
-    """NotImplementedError: nodes with random numbers have their `seed` in the model."""
+    """NotImplementedError: random nodes take their `seed` from the model."""
     raise NotImplementedError("a seed for all models: nodes with random numbers have their own in the model")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions over axes: of all where `axis` is None, of one, of a tuple. `keepdims` leaves sizes of 1."""
+"""Reductions over axes. `axis` is an axis, a tuple of axes, or None for all. `keepdims` keeps reduced dimensions
+with size 1."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def _reduced(x, aggregation, axes, keepdims):
 
 
 def _summed_type(dtype, given):
-    """The type of a sum: integers below the default one become it."""
+    """Returns the dtype of a sum; integers narrower than the default dtype are promoted to it."""
     if given is not None:
         return _dtypes.as_dtype(given)
     if dtype == "bool" or dtype in _dtypes.SIGNED and _dtypes.BITS[dtype] < 32:
@@ -41,19 +42,19 @@ def _summed_type(dtype, given):
 
 
 def _accumulated(x, dtype):
-    """As the type in which it is summed: 16-bit floats as float32."""
+    """Converts 16-bit floats to float32 for accumulation."""
     return to(x, _dtypes.float32 if dtype in ("float16", "bfloat16") else dtype)
 
 
 def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum; 0 of no elements. Integers narrower than 32 bits and bools are summed as int32 or uint32."""
+    """Returns the sum; 0 for no elements. Integers narrower than 32 bits and bools are summed as int32 or uint32."""
     x = tensor(x)
     dtype = _summed_type(x.dtype, dtype)
     return to(_reduced(_accumulated(x, dtype), "+", axes_of(axis, x.ndim), keepdims), dtype)
 
 
 def prod(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product; 1 of no elements. Types as for sum."""
+    """Multiplies the elements; 1 for no elements. Result dtypes are as for sum."""
     x = tensor(x)
     dtype, axes = _summed_type(x.dtype, dtype), axes_of(axis, x.ndim)
     if size_of(x.shape[d] for d in axes) == 0:
@@ -68,7 +69,7 @@ def _count(x, axes):
 
 
 def mean(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean, as a float; NaN of no elements."""
+    """Returns the mean as a float; NaN for no elements."""
     x = as_float(x)
     axes = axes_of(axis, x.ndim)
     wide = _accumulated(x, x.dtype)
@@ -77,7 +78,8 @@ def mean(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The variance: the sum of squares of distances from the mean by the number of elements less `correction`."""
+    """Returns the variance: the sum of squared deviations from the mean, divided by the number of elements minus
+    `correction`."""
     x = as_float(x)
     axes = axes_of(axis, x.ndim)
     wide = _accumulated(x, x.dtype)
@@ -88,7 +90,7 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
 
 
 def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The square root of the variance."""
+    """Returns the standard deviation, the square root of `var`."""
     return tile1("function (X) -> (Y) { Y = sqrt(X); }",
                  var(x, axis=axis, correction=correction, keepdims=keepdims))
 
@@ -104,35 +106,35 @@ def _extreme(x, aggregation, axis, keepdims, name):
 
 
 def max(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The greatest element; NaN where there is one. ValueError for no elements."""
+    """Returns the maximum; NaN if any element is NaN. ValueError for no elements."""
     return _extreme(x, ">", axis, keepdims, "max")
 
 
 def min(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The smallest element; NaN where there is one. ValueError for no elements."""
+    """Returns the minimum; NaN if any element is NaN. ValueError for no elements."""
     return _extreme(x, "<", axis, keepdims, "min")
 
 
 def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether one is not 0; false of none."""
+    """Returns True if any element is nonzero; False for no elements."""
     x = to(to(tensor(x), _dtypes.bool_), _dtypes.uint8)
     return to(_reduced(x, ">", axes_of(axis, x.ndim), keepdims), _dtypes.bool_)
 
 
 def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether none is 0; true of none."""
+    """Returns True if all elements are nonzero; True for no elements."""
     x = tile1("function (X) -> (Y) { Y = !X; }", to(tensor(x), _dtypes.bool_))
     return tile1("function (X) -> (Y) { Y = !X; }", any(x, axis=axis, keepdims=keepdims))
 
 
 def count_nonzero(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """How many are not 0, as int64."""
+    """Returns the number of nonzero elements as int64."""
     x = to(to(tensor(x), _dtypes.bool_), _dtypes.int64)
     return _reduced(x, "+", axes_of(axis, x.ndim), keepdims)
 
 
 def logsumexp(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))), without overflow."""
+    """Returns log(sum(exp(x))) without overflow."""
     x = as_float(x)
     axes = axes_of(axis, x.ndim)
     most = tile1("function (X) -> (Y) { Y = stop_gradient(isinf(X) ? 0.0 : X); }",
@@ -159,7 +161,7 @@ def _position(x, descending, axis, keepdims, name):
 
 
 def _first(x, axis, is_max):
-    """The first position of the extreme along an axis: the least of all where elements are it, or NaN."""
+    """Returns the first position of the maximum (minimum) along an axis, or of the first NaN."""
     size = x.shape[axis]
     extreme = _reduced(x, ">" if is_max else "<", (axis,), True)
     nan = " || isnan(X)" if x.dtype in _dtypes.FLOATS else ""
@@ -168,12 +170,12 @@ def _first(x, axis, is_max):
 
 
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The first position of the greatest element, int64; of all elements in row-major order without an axis."""
+    """Returns the first position of the maximum as int64; without an axis, in row-major order of all elements."""
     return _position(x, True, axis, keepdims, "argmax")
 
 
 def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The first position of the smallest element, int64."""
+    """Returns the first position of the minimum as int64; without an axis, in row-major order of all elements."""
     return _position(x, False, axis, keepdims, "argmin")
 
 
@@ -197,13 +199,13 @@ def _cumulative(x, name, axis, dtype, include_initial):
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
                    include_initial: bool = False) -> Tensor:
-    """Sums of the elements up to each; `include_initial` puts a 0 in front. Types as for sum."""
+    """Cumulative sum along an axis; `include_initial` prepends 0. Result dtypes are as for sum."""
     return _cumulative(x, "cumsum", axis, dtype, include_initial)
 
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
                     include_initial: bool = False) -> Tensor:
-    """Products of the elements up to each; `include_initial` puts a 1 in front. Types as for sum."""
+    """Cumulative multiplication along an axis; `include_initial` prepends 1. Result dtypes are as for sum."""
     return _cumulative(x, "cumprod", axis, dtype, include_initial)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device that this process computes on, and what computes there."""
+"""The device on which this process computes, and the eager evaluator."""
 
 import ctypes
 import glob
@@ -13,7 +13,7 @@ from tartan import _core
 _lock = threading.Lock()
 _device = None
 _eager = None
-_process = None  # that opened it
+_process = None  # id of the process that opened the device
 
 
 def _check_process():
@@ -28,8 +28,8 @@ _bound = False
 
 
 def bind_drivers():
-    """Loads OpenCL drivers that bring LLVM, with names of their own: TensorFlow brings another LLVM whose names
-    would take the place of theirs if it were loaded in between. Opens no device."""
+    """Loads OpenCL drivers that contain LLVM with local symbol binding. Otherwise TensorFlow, which contains another
+    LLVM, would replace their symbols if it were loaded in between. Opens no device."""
     global _bound
     if _bound or not hasattr(os, "RTLD_DEEPBIND"):
         return
@@ -44,23 +44,23 @@ def bind_drivers():
                 warnings.warn("TensorFlow was imported before tartan, and PoCL may crash then: import tartan first")
             ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_DEEPBIND)
         except OSError:
-            pass  # the loader of OpenCL tells what is wrong
+            pass  # the OpenCL loader reports the error
 
 
 def _keep_environment_readable(event, arguments):
-    """Before os.environ changes: drivers read the environment in threads of their own."""
+    """Audit hook that runs before os.environ changes, because driver threads read the environment."""
     if event == "os.putenv":
         _core.reserve_variable(arguments[0])
 
 
-# Hooks stay for the life of a process.
+# Audit hooks cannot be removed.
 sys.addaudithook(_keep_environment_readable)
 
 
 def device():
-    """The device in use: what set_device chose, else TARTAN_DEVICE, else a GPU, else the CPU.
+    """Returns the device in use: selected by set_device, or else by TARTAN_DEVICE, or else a GPU, or else the CPU.
 
-    Raises RuntimeError telling what to install where there is no OpenCL driver."""
+    RuntimeError if there is no OpenCL driver; the message says what to install."""
     global _device, _eager, _process
     with _lock:
         if _device is None:
@@ -72,11 +72,11 @@ def device():
         return _device
 
 
-_opened = {}  # index → a device that is open beside the one in use
+_opened = {}  # index → a further device that is open
 
 
 def opened(index):
-    """The device of that index: the one in use, or another that stays open."""
+    """Returns the device with an index, the one in use or another one, which stays open."""
     global _process
     bind_drivers()
     _check_process()
@@ -89,11 +89,11 @@ def opened(index):
         return _opened[index]
 
 
-_CPU_DRIVERS = ("pocl", "intelocl")  # in names of libraries
+_CPU_DRIVERS = ("pocl", "intelocl")  # substrings of library names
 
 
 def has_only_cpu_drivers():
-    """Returns whether the system's list of drivers has none for GPUs. It starts no driver."""
+    """Returns True if the system's list of drivers has none for GPUs. Does not load a driver."""
     listed = os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors")
     libraries = [listed]
     if os.path.isdir(listed):
@@ -104,16 +104,16 @@ def has_only_cpu_drivers():
     return all(any(name in os.path.basename(library) for name in _CPU_DRIVERS) for library in libraries)
 
 
-_threads = None  # of a CPU's driver, where somebody said how many
+_threads = None  # number of threads of a CPU driver, if it was set
 
 
 def limit_threads(count):
-    """Sets how many threads drivers of CPUs start, in this process and its children. False where a driver has started with
-    another number."""
+    """Sets the number of threads that CPU drivers start, in this process and its children. Returns False if a driver
+    has already started with another number."""
     global _threads
     if _process is not None:
         return count == (_threads or len(os.sched_getaffinity(0)))
-    # The variables of PoCL and of Intel's driver.
+    # Environment variables of PoCL and of Intel's driver.
     for name in ("POCL_MAX_PTHREAD_COUNT", "CL_CONFIG_CPU_TBB_NUM_WORKERS"):
         os.environ[name] = str(count)
     _threads = count
@@ -121,7 +121,7 @@ def limit_threads(count):
 
 
 def eager():
-    """What computes tensors when their values are asked for."""
+    """Returns the evaluator that computes tensors when their values are needed."""
     if _eager is None:
         device()
     _check_process()
@@ -129,8 +129,8 @@ def eager():
 
 
 def set_device(selector):
-    """Chooses the device by its index or a part of its name. Tensors and variables move to it when they are
-    next used. ValueError where nothing matches, listing what there is."""
+    """Selects the device by its index or a substring of its name. Tensors and variables move to it when they are
+    used. ValueError with the available devices if nothing matches."""
     global _device, _eager, _process
     bind_drivers()
     _check_process()
@@ -146,7 +146,7 @@ def set_device(selector):
 
 
 def list_devices():
-    """A dictionary (index, name, platform) for every OpenCL device."""
+    """Returns a dictionary (index, name, platform) for every OpenCL device."""
     global _process
     bind_drivers()
     _check_process()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorting, searching, sets, and elements at positions."""
+"""Sorting, searching, set functions, and elements at positions."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ def _along(x, axis):
 
 
 def _ordered(x, name, axis, descending, count=0):
-    """Bools are sorted as numbers. A count is of argsort alone."""
+    """Applies a sorting operator; bools are sorted as numbers. `count` is for argsort only."""
     x = to(x, _dtypes.uint8) if x.dtype == "bool" else x
     wanted = f", {count}" if count else ""
     return tile1(f"function (X) -> (Y) {{ Y = {name}(X, {axis}, {int(descending)}{wanted}); }}", x)
 
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The elements along an axis in order; NaN is greater than all."""
+    """Returns the elements sorted along an axis; NaN is larger than all numbers."""
     x, axis = _along(x, axis)
     return to(_ordered(x, "sort", axis, descending), x.dtype)
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The positions, int64, that sort gives elements of; equal ones keep their order."""
+    """Returns the int64 positions that sort the elements along an axis; equal elements keep their order."""
     x, axis = _along(x, axis)
     return _ordered(x, "argsort", axis, descending)
 
 
 def top_k(x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """The k greatest (smallest) elements along an axis in order, and their positions."""
+    """Returns the k largest (smallest) elements along an axis in order, and their positions."""
     x, axis = _along(x, axis)
     k = integer(k)
     if not 0 <= k <= x.shape[axis]:
@@ -54,8 +54,8 @@ def top_k(x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[T
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
-    """The elements at positions (integers of any shape) along an axis; negative ones count from the end. IndexError
-    where positions that are known are out of bounds; others are clamped."""
+    """Returns the elements at integer positions of any shape along an axis; negative positions count from the end.
+    IndexError if a known position is out of bounds; computed positions are clamped."""
     x, indices = tensor(x), tensor(indices)
     if axis is None:
         if x.ndim > 1:
@@ -77,7 +77,7 @@ def _checked(indices, size, axis):
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
-    """y[i, j] = x[indices[i, j], j] for axis 0, and so on; the other sizes broadcast."""
+    """Returns y[i, j] = x[indices[i, j], j] for axis 0, and analogously for other axes; the other sizes broadcast."""
     x, axis = _along(x, axis)
     indices = tensor(indices)
     if indices.ndim != x.ndim:
@@ -90,8 +90,8 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
 
 
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
-    """Each element along an axis (of all without one) so many times: a number, or one for each, whose values are
-    needed at once."""
+    """Repeats each element along an axis (flattened without one). `repeats` is a number, or one number per element,
+    whose values must be known."""
     x = tensor(x)
     if axis is None:
         x, axis = ravel(x), 0
@@ -101,8 +101,8 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
-    """More elements before and behind: widths are a number, a pair, or a pair for each axis. Modes are those of
-    numpy.pad that copy elements (edge, reflect, symmetric, wrap), and constant."""
+    """Adds elements before and after each axis. `pad_width` is a number, a pair, or a pair per axis. Modes:
+    "constant", and the copying modes of numpy.pad (edge, reflect, symmetric, wrap)."""
     x = tensor(x)
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     for axis, (before, after) in enumerate(widths):
@@ -123,7 +123,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
 
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
-    """Differences of neighbours along an axis, n times."""
+    """Returns differences of adjacent elements along an axis, n times."""
     from tartan import _elementwise
 
     x, axis = _along(x, axis)
@@ -139,8 +139,8 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
 
 
 def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Tensor:
-    """Where each element of x2 would be inserted into the sorted vector x1, int64: before equal ones, or behind
-    them for side='right'. It compares all with all."""
+    """Returns the int64 positions at which the elements of x2 would be inserted into the sorted vector x1: before
+    equal elements, or after them for side='right'. Compares all pairs of elements."""
     x1, x2 = pair(x1, x2)
     if x1.ndim != 1 or side not in ("left", "right"):
         raise ValueError(f"searchsorted takes a vector and a side, not {list(x1.shape)} and {side!r}")
@@ -156,7 +156,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
 
 
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
-    """Positions of elements that are not 0, a vector for each dimension. It needs the values."""
+    """Returns the positions of nonzero elements, one vector per dimension. Requires known values."""
     x = tensor(x)
     if x.ndim == 0:
         raise ValueError("nonzero of a tensor without dimensions")
@@ -164,7 +164,7 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
-    """Whether each element of x1 is one of x2's."""
+    """Returns a bool per element of x1: whether it occurs in x2."""
     x1, x2 = pair(x1, x2)
     relation = tile1("function (A, B) -> (Y) { Y = as_uint(A == B, 8); }", reshape(x1, (x1.size, 1)), ravel(x2))
     found = tile1("function (X[N, M]) -> (Y) { Y[n : N] = >(X[n, m]); }", relation)
@@ -172,8 +172,8 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     return reshape(found, x1.shape)
 
 
-# --- Sets. Their sizes depend on values, which are computed; the elements are taken from x, so that they have
-# derivatives.
+# --- Set functions. Their result sizes depend on values, which are computed. The elements are gathered from x and
+# thus have derivatives.
 
 class UniqueAll(NamedTuple):
     values: Tensor
@@ -193,38 +193,38 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: Any, /) -> UniqueAll:
-    """The different elements in order, where each is first, for each element the position of its like, and how
-    often each is there. Each NaN is different."""
+    """Returns the distinct elements in order, their first positions, the position of each element's value, and the
+    counts. Each NaN is distinct."""
     x = tensor(x)
     return unique_of(x.numpy(), lambda first: take(ravel(x), index_constant(first)))
 
 
 def unique_of(array, taken):
-    """The same of values; `taken` gives the elements at positions of the flat tensor."""
+    """Returns the distinct elements of a NumPy array; `taken` gathers elements at positions of the flat tensor."""
     _, first, inverse, counts = np.unique(array, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
     return UniqueAll(taken(first), tensor(first.astype("int64")), tensor(inverse.reshape(array.shape).astype("int64")),
                      tensor(counts.astype("int64")))
 
 
 def unique_counts(x: Any, /) -> UniqueCounts:
-    """The different elements, and how often each is there."""
+    """Returns the distinct elements in order, and their counts."""
     found = unique_all(x)
     return UniqueCounts(found.values, found.counts)
 
 
 def unique_inverse(x: Any, /) -> UniqueInverse:
-    """The different elements, and for each element the position of its like."""
+    """Returns the distinct elements in order, and for each element the position of its value."""
     found = unique_all(x)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
 def unique_values(x: Any, /) -> Tensor:
-    """The different elements in order."""
+    """Returns the distinct elements in order."""
     return unique_all(x).values
 
 
 def one_hot(x: Any, num_classes: int, /, *, dtype: Any = None) -> Tensor:
-    """1 at the position that each integer names along a new last axis, 0 elsewhere."""
+    """Returns 1 at the position given by each integer along a new last axis, and 0 elsewhere."""
     x, dtype = tensor(x), _dtypes.as_dtype(dtype)
     classes = index_constant(np.arange(integer(num_classes)))
     hit = tile1("function (X, C) -> (Y) { Y = X == C; }", reshape(to(x, _dtypes.int64), (*x.shape, 1)), classes)

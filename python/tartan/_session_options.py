@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of sessions and of runs, with the names that onnxruntime gives them."""
+"""Session and run options with the names of onnxruntime."""
 
 import enum
 import warnings
@@ -8,7 +8,7 @@ from tartan import _runtime
 
 
 class GraphOptimizationLevel(enum.IntEnum):
-    """Levels of rewriting in onnxruntime. Tartan's compiler has no such levels."""
+    """Optimization levels of onnxruntime. They have no effect on Tartan's compiler."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -18,14 +18,14 @@ class GraphOptimizationLevel(enum.IntEnum):
 
 
 class ExecutionMode(enum.IntEnum):
-    """The choice of onnxruntime to run nodes one after another or together."""
+    """Sequential or parallel node execution in onnxruntime; no effect here."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(enum.IntEnum):
-    """The order in which onnxruntime runs nodes."""
+    """Node order in onnxruntime; no effect here."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -42,9 +42,9 @@ _DEFAULTS = {
 
 
 class SessionOptions:
-    """Options of an `InferenceSession`. `intra_op_num_threads` is how many threads a CPU's driver starts; the driver
-    serves the whole process, so the first session decides. Other options that are changed are reported once as not
-    used. AttributeError for a name that onnxruntime does not have."""
+    """Options of an `InferenceSession`. `intra_op_num_threads` is the number of threads that a CPU's driver starts.
+    The driver serves the whole process, so the first session decides. Other changed options are reported once as
+    unused. AttributeError for names that onnxruntime does not have."""
 
     __slots__ = (*_DEFAULTS, "_entries", "_overrides")
 
@@ -55,47 +55,47 @@ class SessionOptions:
         self._overrides = {}
 
     def add_session_config_entry(self, key, value):
-        """A setting by its text. It is kept, and reported as not used."""
+        """Stores a setting as text; it is reported as unused."""
         self._entries[key] = value
 
     def get_session_config_entry(self, key):
-        """Returns the value of add_session_config_entry for `key`. RuntimeError where there is none."""
+        """Returns the value of add_session_config_entry for `key`. RuntimeError if there is none."""
         if key not in self._entries:
             raise RuntimeError(f"the session options have no entry '{key}'")
         return self._entries[key]
 
     def add_free_dimension_override_by_name(self, name, size):
-        """Names the size of an open dimension. It is not used: the sizes of the inputs decide."""
+        """Names the size of an open dimension. Unused: the sizes of the inputs decide."""
         self._overrides[name] = size
 
     def add_free_dimension_override_by_denotation(self, denotation, size):
-        """The same by the denotation of a dimension."""
+        """Names the size of an open dimension by its denotation. Unused: the sizes of the inputs decide."""
         self._overrides[denotation] = size
 
     def add_initializer(self, name, value):
-        """NotImplementedError: a session has the weights of its file."""
+        """NotImplementedError: a session uses the weights of its file."""
         raise NotImplementedError(f"session options cannot replace the initializer '{name}': write it into the model")
 
     def add_external_initializers(self, names, values):
-        """NotImplementedError: external data is read from files beside the model."""
+        """NotImplementedError: external data is read from files in the model's folder."""
         raise NotImplementedError("session options cannot bring external data: put the files beside the model")
 
     def register_custom_ops_library(self, path):
-        """NotImplementedError: libraries of operators are onnxruntime's."""
+        """NotImplementedError: operator libraries of onnxruntime are not supported."""
         raise NotImplementedError(f"{path}: libraries of operators made for onnxruntime cannot be used")
 
     def has_providers(self):
-        """False: `InferenceSession` names them."""
+        """Returns False: providers are passed to `InferenceSession`."""
         return False
 
     def _unused(self):
-        """Names of the options that are changed and that change nothing."""
+        """Returns the names of changed options without effect."""
         changed = [n for n, v in _DEFAULTS.items() if getattr(self, n) != v and n != "intra_op_num_threads"]
         return changed + sorted(self._entries) + [f"the free dimension {name}" for name in self._overrides]
 
 
 class RunOptions:
-    """Options of a run. A run whose options have `terminate` set does not begin; nothing else is used."""
+    """Options of a run. A run with `terminate` set does not start; other options have no effect."""
 
     __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "terminate", "_entries")
 
@@ -108,18 +108,18 @@ class RunOptions:
         self._entries = {}
 
     def add_run_config_entry(self, key, value):
-        """A setting by its text, which is kept."""
+        """Stores a setting as text."""
         self._entries[key] = value
 
     def get_run_config_entry(self, key):
-        """Returns the value of add_run_config_entry for `key`. RuntimeError where there is none."""
+        """Returns the value of add_run_config_entry for `key`. RuntimeError if there is none."""
         if key not in self._entries:
             raise RuntimeError(f"the run options have no entry '{key}'")
         return self._entries[key]
 
 
 def check_run_options(options):
-    """RuntimeError for a run that is not to begin."""
+    """RuntimeError if the run must not start."""
     if getattr(options, "terminate", False):
         raise RuntimeError("the run did not begin: terminate is set in its RunOptions")
 
@@ -128,7 +128,7 @@ _reported = set()
 
 
 def report_unused(names, what):
-    """Warns of options that change nothing, once in a process for each name."""
+    """Warns about options without effect, once per process and name."""
     new = [name for name in names if name not in _reported]
     if new:
         _reported.update(new)
@@ -136,14 +136,14 @@ def report_unused(names, what):
 
 
 def apply(options):
-    """Uses the options of a session before its device is opened. TypeError for another object."""
+    """Applies session options before the device is opened. TypeError for other objects."""
     if options is None:
         return
     if not isinstance(options, SessionOptions):
         known = [n for n in _DEFAULTS if hasattr(options, n)]
         if "intra_op_num_threads" not in known:
             raise TypeError(f"sess_options are tartan.SessionOptions, not {options!r}; a device is given as device=…")
-        copied = SessionOptions()  # onnxruntime's own
+        copied = SessionOptions()  # an object of onnxruntime itself
         for name in known:
             value = getattr(options, name)
             setattr(copied, name, int(value) if isinstance(_DEFAULTS[name], enum.IntEnum) else value)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lazy tensors: what operations give. Nothing is computed before somebody asks for a value; what was gathered
-until then is compiled as one program, which tensors of the same form share."""
+"""Lazy tensors, the results of operations. Pending operations are compiled as one program when a value is needed;
+tensors with the same structure share the program."""
 
 import threading
 
@@ -9,38 +9,38 @@ import numpy as np
 from tartan import _core, _dtypes, _runtime
 from tartan._operators import Operators
 
-# A chain of operations that nobody asked for is computed once it is so deep.
+# A chain of pending operations is computed when it reaches this depth.
 _MOST_PENDING = 400
 
 
 class _State(threading.local):
-    recording = 0  # calls of functions that derive gradients
-    assigned = []  # weak references to tensors whose elements were assigned to since the last recording began
-    trace = None  # the function that is being captured (_function.Trace)
-    levels = ()  # calls of functions that tartan.vmap maps (_batching.Level), the innermost last
-    rules = None  # derivatives that functions bring themselves (_gradients.Rule), the latest last
-    notes = None  # who is told of every operation: add(text or operator, inputs, results, attributes or None, domain)
+    recording = 0  # number of active recordings for gradients
+    assigned = []  # weak references to tensors with assigned elements since the last recording began
+    trace = None  # the function being captured (_function._Trace)
+    levels = ()  # active tartan.vmap calls (_batching.Level), the innermost last
+    rules = None  # custom derivative rules (_gradients._Rule), the latest last
+    notes = None  # observer of all operations: add(text or operator, inputs, results, attributes or None, domain)
 
 
 state = _State()
 
 
 class Tensor(Operators):
-    """An n-dimensional array on the device. Operations give other tensors and compute nothing yet.
+    """An n-dimensional array on the device. Operations return new tensors and are computed lazily.
 
-    Made by `tartan.asarray` and by operations. `numpy()`, `float()`, `int()`, `bool()`, `tolist()` and `repr`
-    ask for values; in a function that is being captured (`tartan.function`) they raise
-    `ConcretizationError`, as there are none then."""
+    Created by `tartan.asarray` and by operations. `numpy()`, `float()`, `int()`, `bool()`, `tolist()` and `repr`
+    compute values. In a function that is being captured (`tartan.function`) there are none, and they raise
+    `ConcretizationError`."""
 
     __slots__ = ("_value", "_host", "_depth", "_home", "__weakref__")
     __array_priority__ = 1000
-    _is_mapped = False  # by tartan.vmap
+    _is_mapped = False  # mapped by tartan.vmap
 
     def __init__(self, value, depth=0):
         self._value = value
         self._host = None
         self._depth = depth
-        self._home = state.trace  # where it was made
+        self._home = state.trace  # the capture in which it was made
 
     @property
     def shape(self):
@@ -67,14 +67,14 @@ class Tensor(Operators):
 
     @property
     def is_traced(self):
-        """Whether it has no value because a function is being captured; asks for nothing."""
+        """Returns True if there is no value because a function is being captured. Does not compute anything."""
         if self._host is not None or self._value.known is not None:
             return False
         return any(p.is_placeholder for p in _core.placeholders([self._value]))
 
     @classmethod
     def _of(cls, x):
-        """Another tensor as one of this class, with the same value."""
+        """Returns another tensor's value as a tensor of this class."""
         if x._kind is cls:
             return x
         made = cls(x._value, x._depth)
@@ -82,8 +82,8 @@ class Tensor(Operators):
         return made
 
     def _as_operand(self):
-        """What the package's functions take it for: classes derived from this one, whose operators have other rules,
-        are plain tensors there."""
+        """Returns the tensor as the package's functions see it: instances of subclasses, whose operators have other
+        rules, become plain tensors."""
         return self
 
     def _another(self):
@@ -92,13 +92,13 @@ class Tensor(Operators):
         return copied
 
     def host(self):
-        """Its values as a HostTensor: computed now, where they were not."""
+        """Returns the values as a HostTensor; computes them if necessary."""
         if self._host is None:
             evaluate(self)
         return self._host
 
     def numpy(self):
-        """Its values as a NumPy array, read-only and not copied."""
+        """Returns the values as a read-only NumPy array, without a copy."""
         host = self.host()
         return host.bytes().view(_dtypes.numpy_dtype(self.dtype)).reshape(host.shape)
 
@@ -109,14 +109,14 @@ class Tensor(Operators):
         return array.copy() if copy else array
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        """numpy.sin(tensor) is tartan.sin(tensor), and so on. TypeError where the package has no such function."""
+        """Dispatches ufuncs: numpy.sin(tensor) calls tartan.sin. TypeError if the package has no such function."""
         from tartan import _numpy_protocol
 
         return _numpy_protocol.ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func, types, args, kwargs):
-        """numpy.sum(tensor, axis=1) is tartan.sum(tensor, axis=1), and so on. TypeError where the package has no such
-        function."""
+        """Dispatches NumPy functions: numpy.sum(tensor, axis=1) calls tartan.sum. TypeError if the package has no
+        such function."""
         from tartan import _numpy_protocol
 
         return _numpy_protocol.function(func, args, kwargs)
@@ -128,11 +128,11 @@ class Tensor(Operators):
         return self._another()
 
     def __reduce__(self):
-        """Pickles hold the values. ConcretizationError where there are none."""
+        """Pickles the values. ConcretizationError if there are none."""
         return _restored, (self._kind, np.array(self.numpy()))
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """A copy in the memory of the CPU. BufferError for another device, or where no copy is allowed."""
+        """Exports a copy in CPU memory. BufferError for another device, or if copying is not allowed."""
         return exported(self.numpy().copy(), dl_device, copy)
 
     def __dlpack_device__(self):
@@ -180,15 +180,15 @@ class Tensor(Operators):
         return f"tartan.Tensor({np.array2string(self.numpy(), separator=', ')}, dtype={self.dtype})"
 
 
-Tensor._kind = Tensor  # the class of what is computed from one
+Tensor._kind = Tensor  # the class of results computed from a tensor
 
 
 class ConcretizationError(RuntimeError):
-    """A value was asked for while a function is captured, where there is none."""
+    """A value was requested while a function is captured, when there is none."""
 
 
 class MappedError(ConcretizationError):
-    """A value was asked for of a tensor that tartan.vmap maps: there is one for each element."""
+    """A value of a tensor mapped by tartan.vmap was requested; there is one per element."""
 
 
 def evaluate(*tensors):
@@ -217,12 +217,12 @@ def evaluate(*tensors):
 
 
 def another(x):
-    """The same value in an object of its own, which assignments to elements change alone."""
+    """Returns a separate object with the same value, so that assignments to its elements do not affect x."""
     return x._another()
 
 
 def exported(array, device, copy):
-    """A capsule of DLPack for an array that nobody else has."""
+    """Returns a DLPack capsule of an array without other owners."""
     if copy is False:
         raise BufferError("a tensor is a value, which whoever shares its memory could change: it is exported as a copy")
     if device not in (None, (1, 0)):
@@ -231,17 +231,17 @@ def exported(array, device, copy):
 
 
 def _restored(kind, array):
-    """A tensor of a class, from a pickle."""
+    """Restores a tensor of a class from a pickle."""
     return kind._of(from_numpy(array))
 
 
 def to_host(array, copy=True):
-    """A HostTensor of a NumPy array."""
+    """Returns a HostTensor with the values of a NumPy array."""
     array = np.asarray(array)
     dtype = _dtypes.as_dtype(array.dtype)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    shape = list(array.shape)  # ascontiguousarray gives a scalar a dimension
+    shape = list(array.shape)  # ascontiguousarray adds a dimension to a scalar
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return _core.HostTensor(flat, str(dtype), shape, copy)
 
@@ -257,7 +257,7 @@ _scalars = {}
 
 
 def constant(scalar, dtype):
-    """A scalar that becomes a part of the program."""
+    """Returns a scalar that is a constant of the program."""
     key = (type(scalar), str(scalar), dtype)
     found = _scalars.get(key)
     if found is None:
@@ -271,7 +271,7 @@ def constant(scalar, dtype):
 
 
 def constant_array(array):
-    """A small array that becomes a part of the program: axes, sizes, indices that decide shapes."""
+    """Returns a small array that is a constant of the program: axes, sizes, or indices that decide shapes."""
     return Tensor(_core.Value.constant(to_host(array)))
 
 
@@ -291,7 +291,7 @@ def _made(values, inputs):
 
 
 def tile(text, *inputs, name="", refuses_infeasible=False):
-    """Applies a function of Tile to tensors; a list with one tensor for each output. With `refuses_infeasible` a
+    """Applies a Tile function to tensors and returns a list with one tensor per output. With `refuses_infeasible`, a
     constraint that no index satisfies is an error."""
     try:
         values = [t._value for t in inputs]
@@ -306,15 +306,15 @@ def tile(text, *inputs, name="", refuses_infeasible=False):
 
 
 def tile1(text, *inputs):
-    """The same for a function of one output."""
+    """Applies a Tile function with one output."""
     return tile(text, *inputs)[0]
 
 
 def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):
-    """Applies an operator of ONNX; None among `inputs` is one that is left out. Attributes are ints, floats,
-    strings, lists of them, or NumPy arrays. A tensor, or a list where `outputs` is not 1.
+    """Applies an ONNX operator; None among `inputs` is an omitted input. Attributes are ints, floats, strings, lists
+    of these, or NumPy arrays. Returns a tensor, or a list if `outputs` is not 1.
 
-    Operands that decide shapes are constants (`constant_array`), or their values are computed now."""
+    Operands that decide shapes must be constants (`constant_array`); otherwise their values are computed now."""
     try:
         given = [None if t is None else t._value for t in inputs]
     except MappedError:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of Tile for one more axis: from a text to one whose operands, some of them, have an axis in front along
-which the function is mapped (tile/lang/README.md has the grammar)."""
+"""Rewrites Tile texts for tartan.vmap: adds a mapped leading axis to some operands of a text (grammar:
+tile/lang/README.md)."""
 
 import re
 from typing import NamedTuple, Optional
@@ -20,12 +20,12 @@ _ALONG_AN_AXIS = frozenset(["index", "sort", "argsort", "cumsum", "cumprod"])
 
 
 class Unsupported(Exception):
-    """What this file does not rewrite."""
+    """The text has a form that this file does not rewrite."""
 
 
 class _Term(NamedTuple):
-    """A piece of an expression: its text, whether it is mapped, its sizes without the mapped one (None where they are
-    not known), and its number where that is known before anything is computed."""
+    """Part of an expression: its text, whether it is mapped, its sizes without the mapped one (None if unknown), and
+    its number if it is a known constant."""
 
     text: str
     mapped: bool = False
@@ -46,7 +46,7 @@ def _tokens(text):
 
 
 class _Reader:
-    """Tokens, one after another."""
+    """A stream of tokens."""
 
     def __init__(self, tokens):
         self.tokens, self.at = tokens, 0
@@ -73,7 +73,7 @@ class _Reader:
         return self.take()
 
     def until(self, closing):
-        """The tokens before the bracket that closes what is open, which is taken, too."""
+        """Returns the tokens before the matching closing bracket, and consumes the bracket."""
         opening = {")": "(", "]": "["}[closing]
         taken, depth = [], 0
         while depth or self.next != closing:
@@ -84,7 +84,7 @@ class _Reader:
 
 
 def _split(tokens, separator):
-    """Parts between separators that stand in no brackets; none of nothing."""
+    """Splits tokens at separators outside brackets; an empty list has no parts."""
     parts, depth = [[]], 0
     for token in tokens:
         depth += (token in "([") - (token in ")]")
@@ -96,7 +96,7 @@ def _split(tokens, separator):
 
 
 class _Expression:
-    """Reads an expression of elements and writes it for mapped operands."""
+    """Parses an elementwise expression and rewrites it for mapped operands."""
 
     def __init__(self, tokens, names, size):
         self.reader, self.names, self.size = _Reader(tokens), names, size
@@ -178,7 +178,7 @@ class _Expression:
         raise Unsupported(name)
 
     def _joined(self, form, operands, number=None):
-        """Operands of one operation on elements, which are aligned from the right."""
+        """Aligns the operands of an elementwise operation from the right."""
         mapped = any(x.mapped for x in operands)
         known = all(x.shape is not None for x in operands)
         if mapped and not known:
@@ -202,7 +202,7 @@ class _Expression:
 
 
 def _along_an_axis(name, operands):
-    """The sizes of the result of a function along an axis, without the mapped size. They equal the sizes of the tensor,
+    """Returns the result sizes of a function along an axis, without the mapped size. They equal the tensor's sizes,
     except for an argsort with a count."""
     shape = operands[0].shape
     if name != "argsort" or shape is None or len(operands) < 4 or not operands[3].number:
@@ -212,7 +212,7 @@ def _along_an_axis(name, operands):
 
 
 def _computed(a, operator, b):
-    """Of whole numbers as Tile computes them; None where it is not known."""
+    """Evaluates an integer operation with Tile's semantics; None if an operand is unknown."""
     if a is None or b is None:
         return None
     if operator in "+-*":
@@ -223,7 +223,7 @@ def _computed(a, operator, b):
 
 
 class _Rewriter:
-    """A text for operands some of which are mapped."""
+    """Rewrites a text for partly mapped operands."""
 
     def __init__(self, text, mapped, shapes, size):
         self.tokens, self.size = _tokens(text), size
@@ -322,7 +322,7 @@ class _Rewriter:
         return " ".join(written)
 
     def _repeated(self, name):
-        """A tensor that is not mapped, as one that is."""
+        """Returns the name of a tensor repeated along the mapped axis."""
         shape = self.names[name].shape
         if shape is None:
             raise Unsupported(name)
@@ -340,8 +340,9 @@ def _words(tokens):
 
 
 def with_axis(text, mapped, shapes, size):
-    """The text for operands of which those with a true `mapped` have another axis of `size` in front of their `shapes`,
-    and whether each output has it. Unsupported for forms that are not rewritten, and for wrong texts."""
+    """Returns the text for operands of which those with a true `mapped` have a leading axis of `size` before their
+    `shapes`, and whether each output has that axis. Raises Unsupported for forms that are not rewritten and for
+    invalid texts."""
     return _Rewriter(text, mapped, shapes, size).run()
 
 
@@ -349,7 +350,7 @@ _CALL = re.compile(r"function \((\w+(?:, \w+)*)\) -> \((\w+)\) \{ \2 = (\w+)\(([
 
 
 def single_call(text, inputs):
-    """(function, operands) of a text that is one call of operands and numbers; None for others."""
+    """Returns (function, operands) if a text is a single call of operands and numbers, else None."""
     found = _CALL.fullmatch(text.strip())
     if found is None:
         return None

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of functions with many results, derivatives along a direction, and functions that bring derivatives of their
-own. Names, arguments and results are JAX's."""
+"""Jacobians, directional derivatives and custom derivatives with the names, arguments and results of JAX."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ def _is_float(x):
 
 
 def stop_gradient(x: Any, /) -> Any:
-    """The same values, in trees of tensors, too; derivatives by what they were computed from are 0."""
+    """Returns the same values with zero derivatives; x is a tensor or a tree of tensors."""
     form, leaves = _leaves(x)
     stopped = []
     for leaf in leaves:
@@ -39,16 +38,17 @@ def stop_gradient(x: Any, /) -> Any:
 
 
 def custom_gradient(f: Callable) -> Callable:
-    """A function with derivatives of its own; also a decorator. `f(*args)` gives a pair: its result, a tensor or a tree of
-    them, and a function that makes of the derivative of a loss by the result (a tree like it) those by the arguments: one,
-    or a tuple with one for each tensor among the arguments, of its shape; None means 0.
+    """Returns a function with custom derivatives; also usable as a decorator. `f(*args)` returns a pair: its result
+    (a tensor or tree), and a function that maps the cotangent of the result (a tree of the same structure) to
+    cotangents of the arguments. These are a single one, or a tuple with one per tensor argument, of its shape;
+    None means 0.
 
         @tartan.custom_gradient
         def log1pexp(x):
             e = tartan.exp(x)
             return tartan.log1p(e), lambda g: g * (1 - 1 / (1 + e))
 
-    ValueError where there are not as many derivatives as tensors, or one has another shape. Keyword arguments have no
+    ValueError if the number or a shape of the derivatives differs from the tensors. Keyword arguments have no
     derivatives."""
 
     @functools.wraps(f)
@@ -78,7 +78,7 @@ def custom_gradient(f: Callable) -> Callable:
 
 
 def _checked(derivatives, inputs, name):
-    """Derivatives as tensors of the inputs' types."""
+    """Returns derivatives as tensors of the inputs' dtypes. ValueError if number or shapes differ."""
     if len(derivatives) != len(inputs):
         raise ValueError(f"custom_gradient: {name} gives {len(derivatives)} derivatives for {len(inputs)} tensors")
     checked = []
@@ -94,17 +94,18 @@ def _checked(derivatives, inputs, name):
 
 
 def _called(f, args):
-    """Within a recording: the form and the leaves of f(*args), and the leaves of the arguments that it depends on."""
+    """Calls f(*args) within a recording. Returns the structure and leaves of its result and the argument leaves it
+    depends on."""
     form, leaves = _leaves(tuple(args))
     fresh = [_fresh(_value_of(leaf)) for leaf in leaves]
-    wrt = [another(x) for x in fresh]  # objects of their own: elements of an argument may be assigned to
+    wrt = [another(x) for x in fresh]  # separate objects, because elements of an argument may be assigned to
     result = f(*_tree.unflatten(form, iter(fresh)))
     out_form, outputs = _leaves(result)
     return form, wrt, out_form, [tensor(y) for y in outputs]
 
 
 def _pulled(outputs, seeds, wrt):
-    """Derivatives by `wrt` of the sum of outputs times seeds, 0 by integers."""
+    """Returns the derivatives by `wrt` of the sum of outputs times seeds; zeros for integers."""
     places = [k for k, x in enumerate(wrt) if _is_float(x)]
     derivatives = [zeros_like(x) for x in wrt]
     for y, seed in zip(outputs, seeds):
@@ -116,11 +117,12 @@ def _pulled(outputs, seeds, wrt):
 
 
 def vjp(f: Callable, *primals: Any) -> tuple[Any, Callable]:
-    """f(*primals), and a function that makes of the derivative of a loss by that (a tree like it) those by the primals: a
-    tuple. ValueError where the derivative has another form or shape than the result."""
+    """Returns f(*primals), and a function that maps the cotangent of the result (a tree of the same structure) to a
+    tuple of cotangents of the primals. ValueError if the cotangent's structure or a shape differs from the
+    result."""
     with recording():
         form, wrt, out_form, outputs = _called(f, primals)
-        rules = list(state.rules or ())  # which end with the recording
+        rules = list(state.rules or ())  # rules, which end with the recording
 
     def pull(cotangents):
         given_form, seeds = _leaves(cotangents)
@@ -139,10 +141,10 @@ def _described(tensors):
 
 
 def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """f(*primals), and its derivative along `tangents`, which are as many, of the same shapes: trees of the same form. The
-    derivative of integers is 0. ValueError where tangents do not fit primals.
+    """Returns f(*primals) and its derivative along `tangents`, which have the structure and shapes of the primals.
+    The derivative of integers is 0. ValueError if the tangents do not fit.
 
-    It is the derivative of a derivative: of the one by the arguments, which is linear in what it is multiplied with."""
+    Computed by differentiating the vector-Jacobian function, which is linear in the cotangent."""
     primals, tangents = tuple(primals), tuple(tangents)
     with recording():
         form, wrt, out_form, outputs = _called(f, primals)
@@ -164,12 +166,13 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def jacobian(f: Callable, argnums: Any = 0) -> Callable:
-    """A function that gives the derivatives of all results of `f` by all elements of the arguments at `argnums` (a number or
-    a tuple of them): for a result [M] and an argument [N] a tensor [M, N], in general the result's shape and then the
-    argument's. Results and arguments may be trees: a tree of results has a tree like the argument for every leaf.
-    ValueError for results that are no floats.
+    """Returns a function that computes the derivatives of all results of `f` by all elements of the arguments at
+    `argnums` (a number or a tuple). For a result [M] and an argument [N] this is a tensor [M, N]; in general, the
+    result's shape followed by the argument's shape. Results and arguments may be trees; a tree of results has a
+    tree like the argument at every leaf. ValueError for results that are not floats.
 
-        hessian = tartan.jacobian(tartan.grad(f))"""
+        hessian = tartan.jacobian(tartan.grad(f))
+    """
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     @functools.wraps(f)
@@ -196,7 +199,7 @@ def jacobian(f: Callable, argnums: Any = 0) -> Callable:
 
 
 def _rows(y, wrt):
-    """Derivatives of each element of y, with its shape in front."""
+    """Returns the derivatives of each element of y, with the shape of y in front."""
     if y.size == 0:
         return [_m.broadcast_to(zeros_like(x), (*y.shape, *x.shape)) for x in wrt]
     basis = _m.reshape(eye(y.size, dtype=y.dtype), (y.size, *y.shape))

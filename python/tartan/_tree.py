@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested lists, tuples and dictionaries as flat lists of what they hold. Complex tensors are trees of two tensors."""
+"""Trees: nested lists, tuples and dictionaries as flat lists of leaves. Complex tensors are trees of two tensors."""
 
 
 def flatten(tree, leaves):
-    """Appends the leaves of `tree` to a list, and returns a hashable form of what is left."""
+    """Appends the leaves of `tree` to a list, and returns the remaining structure, which is hashable."""
     if isinstance(tree, (list, tuple)):
         kind = type(tree)
         parts = tuple(flatten(part, leaves) for part in tree)
@@ -18,7 +18,7 @@ def flatten(tree, leaves):
 
 
 def unflatten(form, leaves):
-    """The inverse; `leaves` is an iterator."""
+    """Inverse of `flatten`; `leaves` is an iterator."""
     if form is None:
         return next(leaves)
     if len(form) == 3:
@@ -27,6 +27,6 @@ def unflatten(form, leaves):
         return kind(items) if kind is not dict else dict(items)
     kind, parts = form
     values = [unflatten(part, leaves) for part in parts]
-    if hasattr(kind, "_fields") or hasattr(kind, "_tree_parts"):  # a named tuple, a complex tensor
+    if hasattr(kind, "_fields") or hasattr(kind, "_tree_parts"):  # a named tuple or a complex tensor
         return kind(*values)
     return kind(values)

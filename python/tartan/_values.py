@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ONNX models take and give, as Python has it: NumPy arrays, lists for sequences, dictionaries for maps, None
-for nothing. Strings are arrays of objects; narrow numbers are the types of the package ml_dtypes."""
+"""Conversion of ONNX inputs and outputs to and from Python: NumPy arrays, lists for sequences, dictionaries for
+maps, None for missing optionals. Strings are object arrays; low-precision types are those of the package
+ml_dtypes."""
 
 import numpy as np
 
 from tartan import _core, _dtypes
 from tartan._tensor import Tensor, to_host
 
-# Names of narrow elements as the core has them, by those of ml_dtypes.
+# Low-precision dtypes: names in ml_dtypes → names in the core.
 _NARROW = {
     "float8_e4m3fn": "float8e4m3fn", "float8_e4m3fnuz": "float8e4m3fnuz", "float8_e5m2": "float8e5m2",
     "float8_e5m2fnuz": "float8e5m2fnuz", "float8_e8m0fnu": "float8e8m0", "float6_e2m3fn": "float6e2m3",
@@ -17,7 +18,7 @@ _BY_ELEMENT = {element: name for name, element in _NARROW.items()}
 
 
 def to_core(value):
-    """For a session of the core. TypeError for what no model takes."""
+    """Converts a value for a session of the core. TypeError for values that no model accepts."""
     if value is None:
         return None
     if isinstance(value, Tensor):
@@ -36,7 +37,7 @@ def to_core(value):
 
 
 def _stored(array):
-    """The integers that stand for narrow numbers."""
+    """Returns the integers that represent low-precision elements."""
     name = array.dtype.name
     if name.startswith("int"):
         return to_host(array.astype(np.int8))
@@ -46,7 +47,7 @@ def _stored(array):
 
 
 def array_of(host):
-    """A HostTensor as an array, which shares its memory."""
+    """Returns a HostTensor as an array that shares its memory."""
     return host.bytes().view(_dtypes.numpy_dtype(host.dtype)).reshape(host.shape)
 
 
@@ -69,7 +70,7 @@ def from_core(value):
 
 
 def _maps(keys, values):
-    """A dictionary, or a list of them where there is a row of values for each."""
+    """Returns a dictionary, or a list of dictionaries if there is a row of values per map."""
     keys = keys.tolist()
     if values.ndim == 1:
         return dict(zip(keys, values.tolist()))

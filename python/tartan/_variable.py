@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables: tensors that change. Functions that are captured read and write them on the device."""
+"""Variables: mutable tensors that captured functions read and write on the device."""
 
 import threading
 
@@ -16,8 +16,8 @@ def _check(value):
 
 
 class Variable:
-    """A tensor that is assigned to: `v.value` is what it holds, `v.assign(x)` gives it another value of the same
-    type and shape. A function that is captured keeps it on the device and changes it there in place."""
+    """A mutable tensor: `v.value` is its value, and `v.assign(x)` sets a value of the same dtype and shape. Captured
+    functions keep it on the device and update it in place."""
 
     __slots__ = ("_tensor", "_memory", "_place", "_is_there", "_shape", "_dtype", "_lock", "_kind", "name",
                  "__weakref__")
@@ -31,18 +31,18 @@ class Variable:
                 array = array.astype(_dtypes.numpy_dtype(dtype))
             value = from_numpy(array)
         _check(value)
-        self._kind = value._kind  # of what it gives
-        self._tensor = value  # None while what is on the device is newer
-        self._memory = None  # what captured functions are bound to, once there is one
-        self._place = None  # the device that has it
-        self._is_there = False  # it holds the newest value
+        self._kind = value._kind  # class of the tensors that it returns
+        self._tensor = value  # None while the device has a newer value
+        self._memory = None  # device memory bound to captured functions, if any
+        self._place = None  # the device of that memory
+        self._is_there = False  # whether that memory has the newest value
         self._shape = value.shape
         self._dtype = value.dtype
         self._lock = threading.RLock()
         self.name = name
 
     def _placeholder(self):
-        """Stands for what it holds while a function is captured."""
+        """Represents the value while a function is captured."""
         return self._kind(_core.Value.placeholder(self.name or "variable", str(self._dtype), list(self._shape)))
 
     @property
@@ -55,7 +55,7 @@ class Variable:
 
     @property
     def value(self):
-        """What it holds now, as a tensor that later assignments do not change."""
+        """The current value, as a tensor that later assignments do not change."""
         if state.trace is not None:
             return state.trace.read(self)
         return self.held()
@@ -69,7 +69,7 @@ class Variable:
             return self._tensor
 
     def assign(self, value):
-        """Gives it another value; ValueError for one of another type or shape. MappedError for one that tartan.vmap maps."""
+        """Sets the value. ValueError for another dtype or shape; MappedError for a tensor mapped by tartan.vmap."""
         if not isinstance(value, Tensor):
             value = from_numpy(np.asarray(value).astype(_dtypes.numpy_dtype(self._dtype)))
         _check(value)
@@ -93,11 +93,11 @@ class Variable:
         return self.value.__array__(dtype, copy)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        """Computes with the tensor that the variable holds."""
+        """Applies the ufunc to the value."""
         return getattr(ufunc, method)(*[x.value if isinstance(x, Variable) else x for x in inputs], **kwargs)
 
     def __copy__(self):
-        """Another variable, which holds the same value."""
+        """Returns another variable with the same value."""
         return type(self)(self.value, name=self.name)
 
     def __deepcopy__(self, memo):
@@ -113,7 +113,7 @@ class Variable:
     # --- For captured functions.
 
     def on_device(self):
-        """Its memory on the device, with what it holds now."""
+        """Returns the memory on the device with the current value."""
         device = _runtime.device()
         with self._lock:
             if self._is_there and self._place is device:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tartan.vmap: functions of one element as functions of many."""
+"""tartan.vmap: vectorizes functions of one element."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _is_array(x):
 
 
 def _spread(axes, tree, what):
-    """An axis, or None, for every leaf of a tree, of axes that are the same tree or end before it does."""
+    """Returns an axis, or None, for every leaf of a tree. `axes` is a tree of the same structure or a prefix of it."""
     if axes is None or isinstance(axes, int) and not isinstance(axes, bool):
         leaves = []
         _tree.flatten(tree, leaves)
@@ -51,7 +51,7 @@ def _described(x):
 
 
 def _entered(leaves, axes):
-    """The leaves as the function sees them, and the level."""
+    """Returns the leaves as the function sees them, and the level."""
     found = {}
     for number, (leaf, axis) in enumerate(zip(leaves, axes)):
         if axis is None or leaf is None:
@@ -72,7 +72,7 @@ def _entered(leaves, axes):
 
 
 def _left(leaf, axis, level):
-    """A result as it is seen from outside."""
+    """Returns a result as seen outside the mapped function."""
     if is_at(leaf, level):
         if axis is None:
             raise ValueError(f"tartan.vmap: out_axes has None for a result {_described(leaf)} that depends on what is mapped")
@@ -86,17 +86,17 @@ def _left(leaf, axis, level):
 
 
 def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
-    """`f`, a function of one element, as a function of many: it is called once, with tensors that lack the mapped axis,
-    and what it does is done for all elements at once.
+    """Vectorizes `f`, a function of one element. `f` is called once with tensors that lack the mapped axis, and its
+    operations are applied to all elements at once.
 
-    `in_axes` says which axis of each argument is mapped: an integer or None (not mapped) for all, or a tuple with an entry
-    for every positional argument, which may be a tree like the argument. Keyword arguments are mapped along axis 0.
-    `out_axes` says where the results have the axis; None is for results that do not depend on mapped arguments.
+    `in_axes` gives the mapped axis of each argument: an integer or None (not mapped) for all, or a tuple with an
+    entry per positional argument, which may be a tree like the argument. Keyword arguments are mapped along axis 0.
+    `out_axes` gives the axis in the results; None is for results that do not depend on mapped arguments.
 
         per_example = tartan.vmap(tartan.grad(loss), in_axes=(None, 0, 0))(weights, x, y)
 
-    Values of mapped tensors cannot be asked for (`if`, `float`, masks as indices): that raises MappedError. ValueError where
-    sizes differ, an axis does not exist, or nothing is mapped."""
+    Values of mapped tensors are not available (`if`, `float`, masks as indices): MappedError. ValueError if sizes
+    differ, an axis does not exist, or nothing is mapped."""
 
     @functools.wraps(f)
     def mapped(*args, **kwargs):

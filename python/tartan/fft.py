@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fourier transforms: the array API standard's extension `fft`.
+"""Fourier transforms: the extension `fft` of the array API standard.
 
-Transforms of any length are contractions with tables of the unit circle on the device; long ones are split into short
-ones (the operator DFT, frontend/onnx/families/onnx/spectra.cc). float32 has results in complex64, float64 in complex128.
+Transforms of any length are contractions with tables of roots of unity on the device. Long transforms are split into
+short ones (operator DFT, frontend/onnx/families/onnx/spectra.cc). float32 gives complex64, float64 complex128.
 
-`n` is the length along `axis`: a longer tensor is cut, a shorter one gets zeros. `norm` says which transform is divided:
-"backward" the inverse one by n, "forward" the other by n, "ortho" both by the root of n."""
+`n` is the length along `axis`: longer tensors are cut, shorter ones zero-padded. `norm` is the normalization:
+"backward" divides the inverse transform by n, "forward" the forward one by n, "ortho" both by sqrt(n)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _length(n, size, name):
 
 
 def _scaled(x, factor):
-    """Real or complex numbers times a factor."""
+    """Multiplies real or complex numbers by a factor."""
     if factor == 1:
         return x
     if isinstance(x, ComplexTensor):
@@ -43,7 +43,7 @@ def _scaled(x, factor):
 
 
 def _factor(norm, length, inverse):
-    """The factor that the operator DFT lacks, whose inverse is divided by the length."""
+    """Returns the remaining factor; the operator DFT divides its inverse by the length."""
     if norm not in _NORMS:
         raise ValueError(f"the norm of a transform is one of {', '.join(_NORMS)}, not {norm!r}")
     if norm == "ortho":
@@ -52,7 +52,8 @@ def _factor(norm, length, inverse):
 
 
 def _signal(x, name):
-    """A real or a complex tensor as the operator takes it: parts along a last axis; and its dimensions."""
+    """Converts a real or complex tensor to the operator's layout, with real and imaginary parts along a last axis.
+    Returns it with its number of dimensions."""
     if is_complex(x):
         z = complex_tensor(x)
         return _m.stack([z.real, z.imag], axis=-1), z.shape
@@ -77,42 +78,42 @@ def _dft(x, n, axis, norm, name, inverse=False, one_sided=False):
 
 
 def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> ComplexTensor:
-    """The transform along an axis: y[k] = sum of x[j] exp(-2πi jk / n)."""
+    """Discrete Fourier transform along an axis: y[k] = sum over j of x[j] exp(-2πi jk / n)."""
     return _dft(x, n, axis, norm, "fft")
 
 
 def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> ComplexTensor:
-    """The inverse of fft."""
+    """Inverse of fft."""
     return _dft(x, n, axis, norm, "ifft", inverse=True)
 
 
 def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> ComplexTensor:
-    """The first n // 2 + 1 elements of fft of real numbers; the others are their conjugates. TypeError for complex
-    numbers."""
+    """Returns the first n // 2 + 1 elements of fft of real numbers; the others are their conjugates. TypeError for
+    complex numbers."""
     if is_complex(x):
         raise TypeError("fft.rfft takes real numbers: fft.fft is for complex ones")
     return _dft(x, n, axis, norm, "rfft", one_sided=True)
 
 
 def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
-    """The inverse of rfft: n real numbers, 2 (m - 1) of m elements where nothing is said."""
+    """Inverse of rfft: n real numbers, by default 2 (m - 1) for m elements."""
     return _dft(complex_tensor(x), n, axis, norm, "irfft", inverse=True, one_sided=True)
 
 
 def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
-    """The transform of a signal whose second half is the conjugate of the first: n real numbers."""
+    """Transform of a signal whose second half is the conjugate of the first: n real numbers."""
     turned = {"backward": "forward", "forward": "backward"}.get(norm, norm)
     return _dft(_c.conj(x), n, axis, turned, "hfft", inverse=True, one_sided=True)
 
 
 def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> ComplexTensor:
-    """The inverse of hfft."""
+    """Inverse of hfft."""
     turned = {"backward": "forward", "forward": "backward"}.get(norm, norm)
     return _c.conj(rfft(x, n=n, axis=axis, norm=turned))
 
 
 def _axes(x, s, axes, name):
-    """Pairs of an axis and its length or None."""
+    """Returns pairs of an axis and its length or None."""
     rank = len(x.shape)
     if s is not None and any(length is None for length in s):
         raise ValueError(f"fft.{name}: s has a length for each axis, not {s}")
@@ -132,12 +133,12 @@ def _every(x, s, axes, norm, name, inverse):
 
 
 def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> ComplexTensor:
-    """fft along axes (all), one after another; `s` has a length for each."""
+    """fft along several axes (default: all), one after another; `s` has a length per axis."""
     return _every(x, s, axes, norm, "fftn", False)
 
 
 def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> ComplexTensor:
-    """The inverse of fftn."""
+    """Inverse of fftn."""
     return _every(x, s, axes, norm, "ifftn", True)
 
 
@@ -151,7 +152,7 @@ def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 
 
 def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Tensor:
-    """The inverse of rfftn."""
+    """Inverse of rfftn."""
     *others, (last, length) = _axes(x, s, axes, "irfftn")
     for axis, other in others:
         x = _dft(x, other, axis, norm, "irfftn", inverse=True)
@@ -159,14 +160,15 @@ def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward"
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
-    """The frequencies of fft's elements in cycles per unit of the sample spacing `d`: 0, 1 … -2, -1 over n d."""
+    """Returns the frequencies of fft's elements in cycles per unit of the sample spacing `d`: [0, 1, ..., -2, -1] /
+    (n d)."""
     n = _length(n, n, "fftfreq")
     count = arange(n, dtype=_dtypes.as_dtype(dtype), device=device)
     return _e.divide(_e.where(_e.greater_equal(count, (n + 1) // 2), _e.subtract(count, n), count), n * d)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
-    """The frequencies of rfft's elements: 0, 1 … n // 2 over n d."""
+    """Returns the frequencies of rfft's elements: [0, 1, ..., n // 2] / (n d)."""
     n = _length(n, n, "rfftfreq")
     return _e.divide(arange(n // 2 + 1, dtype=_dtypes.as_dtype(dtype), device=device), n * d)
 
@@ -179,12 +181,12 @@ def _shifted(x, axes, by):
 
 
 def fftshift(x: Any, /, *, axes: Any = None) -> Any:
-    """Frequency 0 moved to the middle of each axis."""
+    """Moves frequency 0 to the middle of each axis."""
     return _shifted(x, axes, lambda size: size // 2)
 
 
 def ifftshift(x: Any, /, *, axes: Any = None) -> Any:
-    """The inverse of fftshift."""
+    """Inverse of fftshift."""
     return _shifted(x, axes, lambda size: -(size // 2))
 
 

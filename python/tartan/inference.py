@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs ONNX models, in place of onnxruntime: its names, arguments and results.
+"""Runs ONNX models with the names, arguments and results of onnxruntime.
 
     session = tartan.InferenceSession("model.onnx")
     (logits,) = session.run(None, {"x": x})
@@ -25,8 +25,8 @@ from tartan._tensor import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class NodeArg:
-    """An input or output of a model: `shape` has a number, a name or None for each dimension, and is None where
-    even their number is not fixed; `type` is written as in "tensor(float)"."""
+    """An input or output of a model. `shape` has a number, a name or None per dimension, and is None if the number
+    of dimensions is open. `type` is a text such as "tensor(float)"."""
 
     name: str
     shape: list
@@ -35,8 +35,8 @@ class NodeArg:
 
 @dataclasses.dataclass(frozen=True)
 class ModelMetadata:
-    """The metadata of a model's file. `custom_metadata_map` has the texts that its producer added, by their keys. Fields that
-    the file lacks are empty or 0."""
+    """The metadata of a model file. `custom_metadata_map` contains texts added by the producer, by key. Missing
+    fields are empty or 0."""
 
     producer_name: str
     graph_name: str
@@ -60,24 +60,29 @@ def _node_arg(spec):
 
 
 class InferenceSession:
-    """A model on a device: compiled once for each signature of its inputs.
+    """A model on a device, compiled once per signature of its inputs.
 
-    Positional arguments are onnxruntime's. `path_or_bytes` is a path, or the bytes of a file. `sess_options` are
-    `SessionOptions`, whose docstring says which are used. `providers` are names as "CPUExecutionProvider" or pairs of a
-    name and options, for which `provider_options` may have a dictionary each: the first that has a device here is used.
-    "CUDAExecutionProvider" and its like choose a GPU (option `device_id`: which one), or warn that there is none. Without
-    providers the device is the one in use (`tartan.set_device`).
+    Positional arguments are those of onnxruntime. `path_or_bytes` is a path or the bytes of a file. `sess_options`
+    is a `SessionOptions` object, whose docstring lists the options in use. `providers` are names such as
+    "CPUExecutionProvider", or pairs of a name and options; `provider_options` may have a dictionary for each. The
+    first provider with a device on this machine is used. "CUDAExecutionProvider" and similar names select a GPU
+    (option `device_id`), or warn that there is none. Without providers, the device in use applies
+    (`tartan.set_device`).
 
-    By keyword: `device` selects one as `tartan.set_device` does. `tier` is "auto" (answers at once, and becomes faster),
-    "exact" or "ready". `precision` is what a GPU's matrix unit, or with "bfloat16" a CPU, may round the factors of
-    matmuls to: "float32" (nothing), "tf32", "bfloat16" or "float16"; sums are float32, and other devices compute in
-    float32. With "int8" matmuls by weights have factors of 8 bits, scaled by rows and columns. With `states`,
-    {output: input}, those outputs are inputs of the next run: they are neither given nor returned, begin with zeros, and
-    stay on the device where their sizes do; `state`, `set_state` and `reset_states` are for them, and one thread at a
-    time runs the session.
+    Keyword arguments:
 
-    Thread-safe; the interpreter's lock is released while the device works. Errors: FileNotFoundError, ValueError for a
-    model or inputs that are wrong, NotImplementedError naming operators that are missing, IndexError for indices out of
+    - `device` selects a device as `tartan.set_device` does.
+    - `tier` is "auto" (starts with ready kernels, later exact ones), "exact" (shape-specialised kernels) or "ready"
+      (dynamic-shape kernels).
+    - `precision` is the precision of matmul operands on a GPU's tensor cores, or with "bfloat16" also on a CPU:
+      "float32", "tf32", "bfloat16" or "float16"; sums are float32, and other devices compute in float32. With
+      "int8", matmuls by weights use 8-bit operands, scaled per row and column.
+    - `states`, {output: input}, feeds outputs back as inputs of the next run. They are neither passed nor returned,
+      start with zeros, and stay on the device if their sizes do not change. `state`, `set_state` and `reset_states`
+      access them. Only one thread at a time may run such a session.
+
+    Thread-safe; the GIL is released while the device works. Errors: FileNotFoundError, ValueError for an invalid
+    model or inputs, NotImplementedError with the names of unsupported operators, IndexError for indices out of
     range."""
 
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, device=None,
@@ -111,59 +116,59 @@ class InferenceSession:
         self._device, self._asked = chosen, pairs
 
     def get_inputs(self):
-        """The inputs that a run is given, a NodeArg each. One with a default is among them."""
+        """Returns the inputs of a run as NodeArgs, including inputs with defaults."""
         return list(self._inputs)
 
     def get_outputs(self):
-        """The outputs that a run gives, a NodeArg each."""
+        """Returns the outputs of a run as NodeArgs."""
         return list(self._outputs)
 
     def get_overridable_initializers(self):
-        """An empty list: initialisers that may be given are among `get_inputs`."""
+        """Returns an empty list: initializers that can be overridden are part of `get_inputs`."""
         return []
 
     def get_modelmeta(self):
-        """The metadata of the model's file."""
+        """Returns the metadata of the model file."""
         return ModelMetadata(**self._model.metadata)
 
     def get_session_options(self):
-        """The options that the session was made with."""
+        """Returns the options of the session."""
         return self._options
 
     def get_providers(self):
-        """The provider of the session's device by the names of onnxruntime, and "CPUExecutionProvider"."""
+        """Returns the provider of the session's device under onnxruntime's name, followed by "CPUExecutionProvider"."""
         return _providers.names_of(self._device.info)
 
     def get_provider_options(self):
-        """The options that were given for each of `get_providers`, as texts."""
+        """Returns the options of each provider in `get_providers`, as texts."""
         asked = dict(self._asked)
         return {name: {key: str(value) for key, value in asked.get(name, {}).items()} for name in self.get_providers()}
 
     def set_providers(self, providers=None, provider_options=None):
-        """Moves the session to the device of other providers. States begin with zeros again."""
+        """Moves the session to the device of other providers. States are reset to zeros."""
         self._open(providers, provider_options)
 
     def enable_fallback(self):
-        """Does nothing: a run that fails is not tried elsewhere."""
+        """Does nothing: a failed run is not repeated on another device."""
 
     def disable_fallback(self):
-        """Does nothing: a run that fails is not tried elsewhere."""
+        """Does nothing: a failed run is not repeated on another device."""
 
     def end_profiling(self):
-        """NotImplementedError: `tartan.explain(session, profile=True)` measures each kernel."""
+        """NotImplementedError: use `tartan.explain(session, profile=True)`, which measures each kernel."""
         raise NotImplementedError("sessions write no profile: tartan.explain(session, profile=True) measures its kernels")
 
     def run(self, output_names, input_feed, run_options=None):
-        """The outputs of these names, all of them for None or an empty list, as NumPy arrays that the caller may change
-        (lists for sequences). Inputs by name: arrays, tensors of this package, OrtValues, lists; those with a default may
-        be left out. ValueError naming an output that the model does not have."""
+        """Returns the named outputs, or all for None or an empty list, as writable NumPy arrays (lists for
+        sequences). Inputs are given by name: arrays, tensors of this package, OrtValues, lists. Inputs with
+        defaults may be omitted. ValueError for an unknown output."""
         _session_options.check_run_options(run_options)
         positions = self._positions(output_names)
         return _owned(self._run(input_feed), positions)
 
     def run_later(self, output_names, input_feed, run_options=None):
-        """The same as `run` by a thread of its own: a `concurrent.futures.Future` of the outputs. Arrays must stay as
-        they are until it is done. On GPUs copies of one run go on beside kernels of another."""
+        """Runs like `run` in a new thread, and returns a `concurrent.futures.Future` of the outputs. Input arrays
+        must not change until it is done. On GPUs, copies of one run overlap with kernels of another."""
         _session_options.check_run_options(run_options)
         future = concurrent.futures.Future()
         feed = self._feed(input_feed)
@@ -172,15 +177,15 @@ class InferenceSession:
         def work():
             try:
                 future.set_result(_owned(self._session.run(feed), positions))
-            except BaseException as error:  # whoever waits is told
+            except BaseException as error:  # reported through the future
                 future.set_exception(error)
 
         future.set_running_or_notify_cancel()
         threading.Thread(target=work, name="tartan run").start()
         return future
     def run_async(self, output_names, input_feed, callback, user_data=None, run_options=None):
-        """The same, as onnxruntime has it: `callback(outputs, user_data, error)` is called by that thread, with an empty
-        text where there is no error, and else without outputs."""
+        """Runs like `run_later`, with onnxruntime's interface: the thread calls `callback(outputs, user_data,
+        error)`. The error text is empty on success; otherwise there are no outputs."""
 
         def tell(future):
             error = future.exception()
@@ -189,20 +194,20 @@ class InferenceSession:
         self.run_later(output_names, input_feed).add_done_callback(tell)
 
     def run_tensors(self, output_names, input_feed):
-        """The same, but tensors come as `tartan.Tensor`."""
+        """Runs like `run`, but returns `tartan.Tensor` objects."""
         results = self._run(input_feed)
         return [self._as_tensor(results[i]) for i in self._positions(output_names)]
 
     def state(self, name):
-        """The value, a NumPy array, with which the input of this name begins the next run."""
+        """Returns the value of a state input at the start of the next run, as a NumPy array."""
         return _values.from_core(self._states().get(name))
 
     def set_state(self, name, value):
-        """Another value for it."""
+        """Sets the value of a state input for the next run."""
         self._states().set(name, self._feed({name: value})[name])
 
     def reset_states(self):
-        """All states begin with zeros again."""
+        """Resets all states to zeros."""
         self._states().reset()
 
     def _states(self):
@@ -214,7 +219,7 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
-        """`run` of OrtValues: a list of OrtValues."""
+        """Runs like `run` with OrtValues as inputs, and returns a list of OrtValues."""
         _session_options.check_run_options(run_options)
         return [OrtValue(result) for result in self.run_tensors(output_names, input_dict_ort_values)]
 
@@ -223,7 +228,7 @@ class InferenceSession:
         return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id)
 
     def run_with_iobinding(self, iobinding, run_options=None):
-        """Runs what `io_binding` gave, with its inputs, into its outputs."""
+        """Runs with the inputs bound to an IOBinding, and writes to its outputs."""
         _session_options.check_run_options(run_options)
         iobinding._take(self.run_tensors(list(iobinding._outputs), iobinding._inputs))
 
@@ -233,7 +238,7 @@ class InferenceSession:
     def _feed(self, feed):
         inputs = {}
         for name, value in feed.items():
-            # Lists of numbers have no type of their own: they are what the model says.
+            # Lists of numbers have no dtype; the model's dtype is used.
             wanted = self._tensors.get(name)
             if isinstance(value, OrtValue):
                 value = value._value
@@ -261,8 +266,8 @@ class InferenceSession:
 
 
 def _owned(results, positions):
-    """Results of the core at positions as the caller's own: arrays that may be changed, and that share no memory. They are
-    not copied where nobody else has their memory."""
+    """Returns results of the core as writable arrays that share no memory. Arrays without other owners are not
+    copied."""
     spans, made = [], {}
 
     def own(value):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tartan under Keras 3."""
+"""Selects Tartan as the backend of Keras 3."""
 
 import os
 
 
 def install_backend():
-    """Makes Tartan the backend of Keras in this process; to be called before keras is imported."""
+    """Selects Tartan as the backend of Keras in this process. Must be called before keras is imported."""
     import keras_tartan  # noqa: F401
 
     os.environ["KERAS_BACKEND"] = "tartan"

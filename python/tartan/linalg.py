@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra: the array API standard's extension `linalg`.
+"""Linear algebra: the extension `linalg` of the array API standard.
 
-Products are contractions on the device. Decompositions, inverses and solutions are computed by NumPy on the host, from
-values; their derivatives are compositions of operations on tensors, so that derivatives of derivatives exist, too. Where
-a function is captured there are no values: they raise NotImplementedError then."""
+Matmuls are contractions on the device. Decompositions, inverses and solutions are computed by NumPy on the host.
+Their derivatives are compositions of tensor operations, so higher derivatives exist, too. In a captured function
+there are no values, and these functions raise NotImplementedError. Inputs are matrices [..., M, N]; leading
+dimensions are batches."""
 
 from __future__ import annotations
 
@@ -53,11 +54,11 @@ def _matrices(x, name, square=False):
 
 
 def _on_host(name, compute, inputs, derive):
-    """What `compute` makes of the values as arrays, with derivatives that `derive` makes of the outputs and their
-    derivatives."""
+    """Applies `compute` to the values as arrays. `derive` maps outputs and their cotangents to derivatives by the
+    inputs."""
     dtype = inputs[0].dtype
     levels = levels_of(inputs)
-    for level in levels:  # what is mapped is a stack
+    for level in levels:  # mapped axes become batch dimensions
         inputs = [raised(x, level) for x in inputs]
     if any(bare(x).is_traced for x in inputs):
         raise NotImplementedError(f"linalg.{name} is computed from values on the host, and there are none while a "
@@ -72,13 +73,13 @@ def _on_host(name, compute, inputs, derive):
 
 
 def inv(x: Any, /) -> Tensor:
-    """Inverses of square matrices. numpy.linalg.LinAlgError for singular ones."""
+    """Returns the inverses of square matrices. numpy.linalg.LinAlgError for singular ones."""
     x = _matrices(x, "inv", True)
     return _on_host("inv", np.linalg.inv, [x], _rules.inverse)[0]
 
 
 def solve(x1: Any, x2: Any, /) -> Tensor:
-    """X with x1 @ X = x2, which is a vector or matrices. numpy.linalg.LinAlgError where x1 is singular."""
+    """Returns X with x1 @ X = x2; x2 is a vector or matrices. numpy.linalg.LinAlgError if x1 is singular."""
     a, b = pair(x1, x2, floats=True)
     a = _matrices(a, "solve", True)
     if b.ndim == 1:
@@ -89,7 +90,7 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
 
 
 def det(x: Any, /) -> Tensor:
-    """Determinants of square matrices."""
+    """Returns the determinants of square matrices."""
     x = _matrices(x, "det", True)
     if bare(x).is_traced:
         return operator("Det", [x])
@@ -97,7 +98,7 @@ def det(x: Any, /) -> Tensor:
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
-    """The sign of determinants, and the logarithm of their absolute values."""
+    """Returns the sign of determinants and the logarithm of their absolute values."""
     x = _matrices(x, "slogdet", True)
     found = _on_host("slogdet", lambda a: tuple(np.linalg.slogdet(a)), [x],
                      lambda y, g: _rules.log_determinant(x, g[1]))
@@ -105,15 +106,16 @@ def slogdet(x: Any, /) -> SlogdetResult:
 
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
-    """L of L Lᵀ = x for symmetric positive definite matrices; with `upper` Lᵀ. LinAlgError for others."""
+    """Returns the lower triangular L with L Lᵀ = x for symmetric positive definite matrices, or with `upper` Lᵀ.
+    LinAlgError for other matrices."""
     x = _matrices(x, "cholesky", True)
     lower = _on_host("cholesky", np.linalg.cholesky, [x], lambda y, g: _rules.cholesky(y[0], g[0]))[0]
     return matrix_transpose(lower) if upper else lower
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
-    """Q with orthonormal columns and upper triangular R, Q R = x; 'complete' has a square Q. Derivatives exist of
-    the reduced ones of matrices that are no wider than high."""
+    """Returns Q with orthonormal columns and the upper triangular R with Q R = x; with 'complete', Q is square.
+    Derivatives exist for reduced factors of matrices with M >= N."""
     x = _matrices(x, "qr")
     if mode not in ("reduced", "complete"):
         raise ValueError(f"the mode of qr is 'reduced' or 'complete', not {mode!r}")
@@ -127,21 +129,21 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
 
 
 def eigh(x: Any, /) -> EighResult:
-    """Eigenvalues in order and eigenvectors (columns) of symmetric matrices, of which the lower half is read.
-    Derivatives of eigenvectors need eigenvalues that differ."""
+    """Returns the eigenvalues in ascending order and the eigenvectors (columns) of symmetric matrices; reads the
+    lower triangle. Derivatives of eigenvectors require distinct eigenvalues."""
     x = _matrices(x, "eigh", True)
     return EighResult(*_on_host("eigh", lambda a: tuple(np.linalg.eigh(a)), [x],
                                 lambda y, g: _rules.eigen(*y, *g)))
 
 
 def eigvalsh(x: Any, /) -> Tensor:
-    """Eigenvalues of symmetric matrices in order."""
+    """Returns the eigenvalues of symmetric matrices in ascending order."""
     return eigh(x).eigenvalues
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
-    """U, S and Vh of U diag(S) Vh = x; without `full_matrices` as narrow as they can be, which is what has
-    derivatives."""
+    """Returns U, S and Vh with U diag(S) Vh = x. Derivatives exist without `full_matrices`, when U and Vh have
+    min(M, N) columns and rows."""
     x = _matrices(x, "svd")
 
     def derive(y, g):
@@ -153,12 +155,12 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
 
 def svdvals(x: Any, /) -> Tensor:
-    """Singular values, the greatest first."""
+    """Returns the singular values in descending order."""
     return svd(x, full_matrices=False).S
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
-    """Pseudo-inverses; singular values below `rtol` of the greatest count as 0."""
+    """Returns pseudo-inverses; singular values below `rtol` times the largest one count as 0."""
     x = _matrices(x, "pinv")
     if rtol is None:
         rtol = max(x.shape[-2:]) * float(_dtypes.finfo(x.dtype).eps)
@@ -168,7 +170,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
-    """How many singular values are above `rtol` of the greatest, int64."""
+    """Returns the number of singular values above `rtol` times the largest one, as int64."""
     x = _matrices(x, "matrix_rank")
     values = svdvals(x)
     if rtol is None:
@@ -179,7 +181,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
-    """x @ x @ …, n times; of the inverse for a negative n."""
+    """Returns x to the power n by repeated matmul; a power of the inverse for negative n."""
     x, n = tensor(x), integer(n, "the power")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"linalg.matrix_power takes square matrices, not {list(x.shape)}")
@@ -195,7 +197,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
-    """Norms of matrices: 'fro', 'nuc', 1, -1, 2, -2, inf, -inf."""
+    """Returns matrix norms: 'fro', 'nuc', 1, -1, 2, -2, inf, -inf."""
     x = _matrices(x, "matrix_norm")
     if ord in ("fro", None):
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
@@ -210,7 +212,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Tensor:
-    """Norms of vectors along axes (all): any number, inf and -inf, 0 for how many are not 0."""
+    """Returns vector norms along axes (default: all) of any order, including inf and -inf; order 0 counts nonzero
+    elements."""
     x = as_float(x)
     size = _e.abs(x)
     if ord == float("inf"):
@@ -227,7 +230,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """NumPy's: of vectors for one axis, of matrices for two."""
+    """NumPy's norm: vector norms for one axis, matrix norms for two."""
     x = as_float(x)
     if axis is None and ord is None:
         return vector_norm(x, keepdims=keepdims)

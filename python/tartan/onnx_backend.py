@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's interface of backends: `prepare`, `run_model`, `run_node`, `supports_device`.
+"""ONNX's backend interface: `prepare`, `run_model`, `run_node`, `supports_device`.
 
     import onnx, tartan.onnx_backend as backend
     outputs = backend.run_model(onnx.load("model.onnx"), [x])
@@ -13,13 +13,13 @@ from tartan.inference import InferenceSession
 
 
 class TartanRep(BackendRep):
-    """A model that is prepared to be run."""
+    """A prepared model."""
 
     def __init__(self, session):
         self._session = session
 
     def run(self, inputs, **kwargs):
-        """The outputs as a tuple with their names. `inputs`: a list in the model's order, or a dictionary."""
+        """Returns the outputs as a named tuple. `inputs` is a list in the model's order or a dictionary."""
         declared = self._session.get_inputs()
         if not isinstance(inputs, dict):
             if len(inputs) > len(declared):
@@ -30,7 +30,7 @@ class TartanRep(BackendRep):
 
 
 class TartanBackend(Backend):
-    """Runs ONNX models on the device in use, whatever device ONNX names."""
+    """Runs ONNX models on the device in use, regardless of the device that ONNX names."""
 
     @classmethod
     def is_compatible(cls, model, device="CPU", **kwargs):

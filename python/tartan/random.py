@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers as functions of a key: the same key gives the same numbers on every device, eager and captured, and
-nothing is changed by drawing. Keys are uint32[2]; new ones come from `split` and `fold_in`.
+"""Random numbers as pure functions of a key: the same key gives the same numbers on every device, eager and
+captured. Keys are uint32[2]; `split` and `fold_in` derive new ones.
 
     key, other = tartan.random.split(tartan.random.key(7))
     x = tartan.random.normal(other, (3, 4))
 
-Bits are those of Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011)."""
+Source: Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 
 
 def _text():
-    """Of keys K, L and counters A, B; each round has names of its own."""
+    """Returns the Tile text for keys K, L and counters A, B; each round has its own names."""
     lines = ["P = as_uint(466688986, 32) ^ K ^ L;", "X0 = A + K;", "Y0 = B + L;"]
     keys = ("K", "L", "P")
     for number in range(20):
@@ -53,33 +53,33 @@ def _checked(key):
 
 
 def _words(key, count):
-    """Two words for each number from 0 on."""
+    """Returns two random words for each counter from 0 to count - 1."""
     key = _checked(key)
     counters = arange(count, dtype=_dtypes.uint32)
     return tile(_THREEFRY, key[0], key[1], _e.multiply(counters, constant(0, _dtypes.uint32)), counters)
 
 
 def key(seed: int) -> Tensor:
-    """A key for a number of 64 bits."""
+    """Returns a key uint32[2] for a 64-bit seed."""
     seed = integer(seed, "a seed") % 2**64
     return asarray(np.array([seed >> 32, seed % 2**32], "uint32"))
 
 
 def split(key: Any, num: int = 2) -> Tensor:
-    """uint32[num, 2]: keys that have nothing to do with each other; the given one is not to be used again."""
+    """Returns `num` independent keys as uint32[num, 2]; the given key must not be used again."""
     return stack(_words(key, integer(num)), axis=1)
 
 
 def fold_in(key: Any, data: Any) -> Tensor:
-    """A key for a key and a number: of a step, of a layer; a tensor without dimensions, too."""
+    """Returns a key derived from a key and an integer, such as a step or a layer; also a tensor of shape ()."""
     key = _checked(key)
     number = to(tensor(data), _dtypes.uint32) if not isinstance(data, int) else constant(data % 2**32, _dtypes.uint32)
-    one = constant(1, _dtypes.uint32)  # another counter than that of any number drawn
+    one = constant(1, _dtypes.uint32)  # a counter that differs from the counters of all drawn numbers
     return stack(tile(_THREEFRY, key[0], key[1], one, number))
 
 
 def bits(key: Any, shape: Any = (), *, dtype: Any = None) -> Tensor:
-    """Random uint32, or uint64."""
+    """Returns random uint32 or uint64 of `shape`."""
     shape = shape_of(shape)
     first, second = _words(key, size_of(shape))
     if dtype is None or dtype == "uint32":
@@ -98,7 +98,8 @@ def _float_type(dtype):
 
 
 def _unit(key, shape, dtype):
-    """In [0, 1), as many bits as the type's fraction holds; narrow types are rounded down from more."""
+    """Returns uniform numbers in [0, 1) with as many random bits as the dtype's mantissa; narrow dtypes are rounded
+    down from more bits."""
     if dtype == "float64":
         return tile1("function (X) -> (Y) { Y = as_float(X >> 11, 64) * as_float(1.1102230246251565e-16, 64); }",
                      bits(key, shape, dtype=_dtypes.uint64))
@@ -108,14 +109,15 @@ def _unit(key, shape, dtype):
 
 
 def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Tensor:
-    """Evenly in [minval, maxval)."""
+    """Uniform distribution in [minval, maxval); result of `shape`, default dtype float32."""
     dtype = _float_type(dtype)
     unit = _unit(key, shape_of(shape), dtype)
     return _e.add(_e.multiply(unit, _e.subtract(tensor(maxval, dtype), tensor(minval, dtype))), tensor(minval, dtype))
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
-    """With mean 0 and variance 1, by Box and Muller's transform."""
+    """Normal distribution with mean 0 and variance 1 (Box-Muller transform); result of `shape`, default dtype
+    float32."""
     dtype, shape = _float_type(dtype), shape_of(shape)
     wide = _dtypes.float64 if dtype == "float64" else _dtypes.float32
     keys = split(key)
@@ -124,18 +126,18 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
-    """With rate 1."""
+    """Exponential distribution with rate 1; result of `shape`, default dtype float32."""
     dtype = _float_type(dtype)
     return _e.negative(_e.log1p(_e.negative(_unit(key, shape_of(shape), dtype))))
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Tensor:
-    """With location 0 and scale 1."""
+    """Gumbel distribution with location 0 and scale 1; result of `shape`, default dtype float32."""
     return _e.negative(_e.log(_e.maximum(exponential(key, shape, dtype), 1e-30)))
 
 
 def randint(key: Any, shape: Any, minval: int, maxval: int, dtype: Any = None) -> Tensor:
-    """Evenly among the integers of [minval, maxval). ValueError where there are none, or more than 2**32."""
+    """Uniform integers in [minval, maxval), of `shape`. ValueError if the range is empty or larger than 2**32."""
     dtype = _dtypes.as_dtype(dtype or _dtypes.int32)
     low, high = integer(minval), integer(maxval)
     if not 0 < high - low <= 2**32:
@@ -145,14 +147,14 @@ def randint(key: Any, shape: Any, minval: int, maxval: int, dtype: Any = None) -
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Tensor:
-    """True with probability p; of the shape of p where none is given."""
+    """Returns True with probability p; of `shape`, by default the shape of p."""
     p = tensor(p)
     return _e.less(uniform(key, p.shape if shape is None else shape), p)
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Tensor:
-    """int32 indices along an axis, each with the probability that its logit says. `shape` is of the result, and ends in
-    that of the logits without the axis."""
+    """Returns int32 indices along an axis, drawn with the probabilities softmax(logits). `shape` is the result's
+    shape; its last dimensions are the shape of the logits without the axis."""
     logits = tensor(logits)
     left = [size for d, size in enumerate(logits.shape) if d != axis % logits.ndim]
     lead = shape_of(shape)[:len(shape_of(shape)) - len(left)] if shape is not None else ()
@@ -161,7 +163,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Ten
 
 
 def permutation(key: Any, x: Any, axis: int = 0) -> Tensor:
-    """The integers below x, or what a tensor has along an axis, in a random order."""
+    """Returns a random permutation of the integers below x, or of a tensor's slices along an axis."""
     count = x if isinstance(x, int) else tensor(x).shape[axis]
     order = argsort(tile1("function (X) -> (Y) { Y = as_int(X >> 1, 64); }", bits(key, (count,), dtype=_dtypes.uint64)))
     return order if isinstance(x, int) else take(tensor(x), order, axis=axis)
