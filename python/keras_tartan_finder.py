@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes Keras know the backend 'tartan' where it is chosen when Keras is imported, by KERAS_BACKEND or by keras.json.
-keras_tartan.pth imports this file whenever Python starts, so that it imports nothing before it is needed."""
+"""Registers the backend 'tartan' with Keras if KERAS_BACKEND or keras.json selects it. keras_tartan.pth imports this
+file at every start of Python, so it imports nothing unless needed."""
 
 import os
 import sys
 
 
 def _configured():
-    """The backend that keras.json names, and the path of that file; None for either that is not there."""
+    """Returns the backend named in keras.json and the path of that file; None for each that is missing."""
     home = os.path.expanduser("~")
     folder = os.environ.get("KERAS_HOME") or os.path.join(home if os.access(home, os.W_OK) else "/tmp", ".keras")
     path = os.path.expanduser(os.path.join(folder, "keras.json"))
@@ -18,12 +18,12 @@ def _configured():
     try:
         with open(path) as file:
             return json.load(file).get("backend"), path
-    except (OSError, ValueError, AttributeError):  # Keras itself reports the fault of the file
+    except (OSError, ValueError, AttributeError):  # Keras reports errors in the file
         return None, path
 
 
 def _look():
-    """Installs the backend where it is chosen. ImportError for a name that is meant for it and is another."""
+    """Installs the backend if it is selected. ImportError for a misspelled name."""
     chosen, place = os.environ.get("KERAS_BACKEND"), "KERAS_BACKEND"
     if not chosen:
         chosen, place = _configured()
@@ -34,7 +34,7 @@ def _look():
 
 
 class Finder:
-    """Finds no module; it looks at the settings before Keras is imported."""
+    """An import hook that finds no module; it checks the settings before Keras is imported."""
 
     @staticmethod
     def find_spec(fullname, path=None, target=None):

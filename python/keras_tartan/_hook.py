@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes stock Keras know the backend 'tartan': a finder that adds a branch to the few of its modules that list the
-backends by name, while they are imported."""
+"""Registers the backend 'tartan' with stock Keras: an import finder that adds a branch to the Keras modules that
+list the backends by name."""
 
 import importlib.abc
 import importlib.machinery
@@ -46,7 +46,7 @@ _LAYOUT = {
         '    if registered_name == "tartan>OnnxLayer":\n'
         "        from keras_tartan.layers import OnnxLayer\n\n"
         "        return OnnxLayer\n\n")],
-    # How many elements `nonzero` finds is not known in a step that is captured.
+    # The result size of `nonzero` is unknown in a captured step.
     "keras.src.layers.preprocessing.image_preprocessing.equalization": [(
         'if self.backend.name in ("jax", "openvino"):\n            mask = cdf > 0',
         'if self.backend.name == "tartan":\n'
@@ -66,7 +66,7 @@ _LAYOUT = {
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a module from its source with what is added; never from a compiled file, which lacks that."""
+    """Loads a module from its patched source, never from a cached bytecode file, which lacks the patch."""
 
     def get_code(self, fullname):
         path = self.get_filename(fullname)
@@ -75,7 +75,8 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def patched(module, source):
-    """The source with what is added before each anchor; ImportError unless each is there exactly once."""
+    """Returns the source with the added lines before each anchor. ImportError unless each anchor occurs exactly
+    once."""
     for anchor, added in _LAYOUT[module]:
         if source.count(anchor) != 1:
             raise ImportError(
@@ -105,12 +106,12 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def add(module, anchor, added):
-    """Adds lines before a place in another module of Keras, once it is imported."""
+    """Adds lines before an anchor in another Keras module when it is imported."""
     _LAYOUT.setdefault(module, []).append((anchor, added))
 
 
 def install():
-    """Installs the finder once; RuntimeError where Keras was imported before."""
+    """Installs the finder once. RuntimeError if Keras was imported before."""
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     if "keras.src.backend" in sys.modules:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers beside those of Keras."""
+"""Additional Keras layers."""
 
 import base64
 import hashlib
@@ -22,10 +22,11 @@ _STATISTICS = {("BatchNormalization", 3), ("BatchNormalization", 4)}
 
 @keras.saving.register_keras_serializable(package="tartan")
 class OnnxLayer(keras.layers.Layer):
-    """A model of ONNX as a layer (tartan.from_onnx): `model` is a path or bytes. It is called with a tensor, with a list
-    in the order of the model's inputs or with a dictionary of them, and gives a tensor, or a list for several outputs.
+    """An ONNX model as a layer (tartan.from_onnx); `model` is a path or bytes. The layer is called with a tensor, a
+    list in the order of the model's inputs, or a dictionary. It returns a tensor, or a list for several outputs.
 
-    Saved models hold the graph; where its data lie in files of their own, they hold the path and a checksum."""
+    Saved Keras models contain the graph. If its data are in separate files, they contain the path and a checksum
+    instead."""
 
     def __init__(self, model, checksum=None, trains_statistics=False, **options):
         super().__init__(autocast=False, **options)
@@ -38,7 +39,7 @@ class OnnxLayer(keras.layers.Layer):
         self._model = _core.Model.load_bytes(self._data, True) if self._path is None else \
             _core.Model.load(self._path, True)
         self._trains_statistics = bool(trains_statistics)
-        self._moving = None  # the model that makes running statistics, too, and the names of these
+        self._moving = None  # the model that also computes running statistics, and their names
         if trains_statistics:
             data, names = _onnx_training.with_statistics(self._data if self._path is None else self._path)
             self._moving = (_core.Model.load_bytes(data, True), names)
@@ -49,7 +50,7 @@ class OnnxLayer(keras.layers.Layer):
         for node in self._graph.nodes:
             for position, name in enumerate(node.inputs):
                 uses.setdefault(name, set()).add((node.op, position))
-        has_scalars = self._model.producer.startswith("tartan")  # whose other numbers are no initializers
+        has_scalars = self._model.producer.startswith("tartan")  # its non-trainable constants are not stored as initializers
         for spec in self._model.inputs[count:]:
             used = uses.get(spec["name"], set())
             if used & _DECIDING or not spec["shape"] and not has_scalars:
@@ -80,7 +81,7 @@ class OnnxLayer(keras.layers.Layer):
         return results[0] if len(results) == 1 else results
 
     def _trained(self, given, feed):
-        """With the statistics of the batch, towards which the running ones move."""
+        """Runs with batch statistics and updates the running statistics."""
         model, names = self._moving
         results = _tensors(model.apply(feed), given)
         for name, value in zip(names, results[len(results) - len(names):]):
@@ -89,7 +90,7 @@ class OnnxLayer(keras.layers.Layer):
         return results[0] if len(results) == 1 else results
 
     def _given(self, inputs):
-        """Tensors by the names of the model's inputs, of the types that it declares."""
+        """Returns tensors by input name, with the dtypes that the model declares."""
         wanted = [spec["name"] for spec in self._inputs]
         if not isinstance(inputs, dict):
             listed = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
@@ -120,7 +121,7 @@ class OnnxLayer(keras.layers.Layer):
         return cast(x, wanted)
 
     def _note(self, given, results):
-        """For export: the whole model is one operation."""
+        """Records the whole model as one operation for export."""
         variables = {name: convert_to_tensor(v) for name, v in self._parameters.items()}
         names = [*given, *variables]
         state.notes.add("a model of ONNX", [*given.values(), *variables.values()], results,
@@ -153,7 +154,7 @@ def _kind(dtype):
 
 
 def _read(model):
-    """A path, where elements lie in files beside it, and the bytes of the model."""
+    """Returns the model's path, if its data are in separate files, and the model's bytes."""
     if isinstance(model, (bytes, bytearray, memoryview)):
         return None, bytes(model)
     path = os.fspath(model)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Keras asks of a backend."""
+"""The modules that Keras requires of a backend."""
 
 from keras.src.backend.common.name_scope import name_scope
 from keras_tartan.src import core

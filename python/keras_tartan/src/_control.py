@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions and loops. What depends on values that a captured function has not yet is computed both ways."""
+"""Conditions and loops. If a condition is unknown in a captured function, both branches are computed."""
 
 import builtins
 
@@ -24,7 +24,7 @@ def _where(condition, a, b):
 
 
 class _Branch:
-    """The variables that a branch assigns to, kept apart from those of the others."""
+    """The variables that a branch assigns to, separate from other branches."""
 
     def __init__(self, function, operands):
         trace = state.trace
@@ -59,7 +59,7 @@ def _chosen(condition, taken, other):
         for key in list(taken.mapping) + [k for k in other.mapping if k not in taken.mapping]:
             pairs = [branch.mapping.get(key) for branch in (taken, other)]
             if None in pairs:
-                continue  # a variable that one branch knows nothing of: shapes alone are asked for
+                continue  # a variable of one branch only; only shapes are needed here
             scope.state_mapping[key] = _where(condition, *pairs)
     return tree.map_structure(lambda a, b: _where(condition, a, b), taken.result, other.result)
 
@@ -118,7 +118,7 @@ def _step(body, values):
 
 
 def _masked_loop(cond, body, values, going, limit, done):
-    """Every step that there may be, the values staying as they are from where the condition does not hold."""
+    """Runs the maximum number of steps; values stop changing once the condition fails."""
     if limit is None or limit - done > 1000:
         raise NotImplementedError(
             "while_loop whose condition depends on tensors, in a step that is captured, needs `maximum_iterations` of "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives that functions bring themselves."""
+"""Custom derivatives."""
 
 import numpy as np
 import tartan
@@ -23,7 +23,7 @@ def stop_gradient(variable):
 
 
 class custom_gradient:
-    """A function that gives its result and a function of the derivative of it."""
+    """A function that returns its result and a function of the result's cotangent."""
 
     def __init__(self, fun):
         self.fun = fun

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Einstein's sums: one contraction of Tile for each pair of operands."""
+"""Einsum: one Tile contraction per pair of operands."""
 
 from tartan._tensor import tile
 
 
 def _letters(subscripts, ranks):
-    """The letters of each operand and of the result, with capitals for what `...` stands for."""
+    """Returns the index letters of each operand and of the result; capitals replace `...`."""
     left, arrow, right = subscripts.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
@@ -29,7 +29,7 @@ def _letters(subscripts, ranks):
 
 
 def _contract(operands, terms, result, sizes):
-    """One contraction of one or two operands."""
+    """Returns one contraction of one or two operands."""
     index = {letter: f"i{n}" for n, letter in enumerate(sizes)}
     names = ["A", "B"][: len(operands)]
     text = [f"{name}[{', '.join(_at(letter, x.shape[k], sizes, index) for k, letter in enumerate(term))}]"

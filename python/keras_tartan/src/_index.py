@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""x[...]: NumPy's rules for slices, numbers, None, masks and tensors of positions."""
+"""Indexing x[...] by NumPy's rules for slices, numbers, None, masks and tensors of positions."""
 
 import builtins
 
@@ -13,7 +13,7 @@ def _is_position(part):
 
 
 def _expanded(index, ndim):
-    """Every part of an index, with the dimensions that `...` and what is left out stand for."""
+    """Returns every part of an index, with `...` and omitted dimensions expanded."""
     index = list(index) if isinstance(index, tuple) else [index]
     parts = []
     used = 0
@@ -85,7 +85,7 @@ def getitem(x, index):
 
 
 def _at(x, gathered):
-    """The elements at positions along some axes, which are broadcast against each other."""
+    """Returns the elements at positions along some axes; the positions broadcast against each other."""
     axes = [axis for axis, _ in gathered]
     positions = [part for _, part in gathered]
     if len(axes) == 1:
@@ -97,7 +97,7 @@ def _at(x, gathered):
     result = op("GatherND", transposed(x, axes + rest), indices)
     if axes != list(range(axes[0], axes[0] + len(axes))) or axes[0] == 0:
         return result
-    # Neighbours: the dimensions of the positions stand where the axes stood.
+    # Adjacent axes: the dimensions of the positions replace the axes in place.
     n, before = len(shape), axes[0]
     order = list(range(n, n + before)) + list(range(n)) + list(range(n + before, len(result.shape)))
     return transposed(result, order)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the functions of Keras are made of: operands of one type, and the operators underneath."""
+"""Helpers for keras.ops: operands of one dtype, and the operators that implement the functions."""
 
 import builtins
 
@@ -24,7 +24,7 @@ def is_float(x):
 
 
 def weak(x):
-    """What result_type takes for an operand: Python's numbers give way."""
+    """Returns an operand as result_type expects it: Python numbers yield in promotion."""
     if type(x) in (int, float, bool):
         return type(x)
     dtype = getattr(x, "dtype", None)
@@ -32,14 +32,14 @@ def weak(x):
 
 
 def common(*operands, extra=()):
-    """The operands as tensors of the type that Keras gives their result."""
+    """Returns the operands as tensors of Keras' result dtype."""
     operands = [x if type(x) in (int, float, bool) or hasattr(x, "dtype") else T(x) for x in operands]
     dtype = result_type(*[weak(x) for x in operands], *extra)
     return [T(x, dtype) for x in operands]
 
 
 def floated(x):
-    """As floats: integers become floatx."""
+    """Converts to floats: integers become floatx."""
     x = T(x)
     if _dtypes.is_float(x.dtype):
         return x
@@ -51,7 +51,7 @@ def ints(*values):
 
 
 def formula(text, *tensors, dtype=None):
-    """A function of Tile with one output, `O`; 16-bit floats come out as they went in."""
+    """Applies a Tile function with one output, `O`. 16-bit floats keep their dtype."""
     names = ", ".join("XYZW"[: len(tensors)])
     result = tile(f"function ({names}) -> (O) {{ {text} }}", *tensors)[0]
     return cast(result, dtype or tensors[0].dtype)
@@ -62,7 +62,7 @@ def op(name, *inputs, **attributes):
 
 
 def is_exported():
-    """Whether operations are noted for a model of ONNX: functions that are an operator of it apply that one then."""
+    """Returns True during export to ONNX; functions that correspond to an ONNX operator then apply it."""
     return state.notes is not None
 
 
@@ -71,7 +71,7 @@ def like(scalar, x):
 
 
 def axes_of(axis, ndim):
-    """Axes as numbers from 0 in order; None are all."""
+    """Returns non-negative axes in order; None means all."""
     if axis is None:
         return list(range(ndim))
     axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
@@ -123,7 +123,7 @@ def broadcast(x, shape):
 
 
 def full(shape, value, dtype):
-    """One value everywhere, which takes no memory before it is used."""
+    """Returns a tensor of one value, which takes no memory until it is used."""
     x = constant(value, _dtypes.as_dtype(dtype))
     return broadcast(x, shape)
 
@@ -156,7 +156,7 @@ def is_variable(x):
 
 
 def values_of(x, what):
-    """The values of an operand that decides shapes, as a NumPy array."""
+    """Returns the values of an operand that decides shapes, as a NumPy array."""
     if isinstance(x, (Tensor, KerasVariable)):
         x = T(x)
         if x.is_traced:

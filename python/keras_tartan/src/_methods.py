@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of the tensors of Keras: by the functions of keras.ops, with Keras' rules of types."""
+"""Operators of Keras tensors, by functions of keras.ops with Keras' dtype rules."""
 
 from keras_tartan.src import _index, numpy as knp
 from keras_tartan.src._type import BackendTensor
@@ -8,7 +8,7 @@ from tartan._tensor import Tensor
 
 
 def _set_trainable(tensor, value):
-    """Keras turns off the training of weights that it unpacked; no tensor is trained."""
+    """Ignores the setter that Keras uses to freeze unpacked weights; tensors are never trained."""
     if value:
         raise AttributeError("a tensor is not trainable: make it a variable")
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of ONNX as they compute while they are trained."""
+"""ONNX models in training mode."""
 
 import os
 
 
 def with_statistics(model):
-    """The bytes of a model, which is a path or bytes, whose BatchNormalizations take the statistics of the batch; and the
-    names of the running ones, which come as further outputs, in order."""
+    """Returns the bytes of a model (a path or bytes) whose BatchNormalizations use batch statistics, and the names
+    of the running statistics, which are additional outputs in this order."""
     try:
         import onnx
     except ImportError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of tensors."""
+"""Slices and pieces of tensors."""
 
 import builtins
 

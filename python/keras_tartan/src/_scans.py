@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions along an axis."""
+"""Scans along an axis."""
 
 import builtins
 
@@ -47,7 +47,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
 
 
 def associative_scan(f, elems, reverse=False, axis=0):
-    """Runs of doubling length, joined: log2 of the length calls of `f`."""
+    """Combines spans of doubling length; calls `f` log2(length) times."""
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     flat = [convert_to_tensor(x) for x in tree.flatten(elems)]

@@ -15,7 +15,7 @@ from tartan._tensor import ConcretizationError, Tensor, state
 
 
 def compute_output_spec(fn, *args, **kwargs):
-    """The shapes and types of what `fn` gives, which is called with tensors that have none but these."""
+    """Returns the shapes and dtypes of the results of `fn`, which is called with tensors without values."""
 
     def stand_in(make, fill):
         def replace(x):
@@ -32,7 +32,7 @@ def compute_output_spec(fn, *args, **kwargs):
             some, named = stand_in(placeholder, fill)
             return fn(*some, **named)
         except ConcretizationError:
-            # It asks for values: there are some then, of which only the shapes are used.
+            # If the function needs values, it gets ones, and only the shapes of its results are used.
             state.trace = None
             some, named = stand_in(lambda shape, dtype: from_numpy(np.ones(shape, _dtypes.numpy_dtype(dtype))), fill)
             return fn(*some, **named)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tensors of Keras: a class of their own, whose operators have Keras' rules (_methods.py), so that those of
-tartan.Tensor stay what they are. What is computed from one is one."""
+"""The tensor class of Keras. Its operators have Keras' rules (_methods.py), while tartan.Tensor keeps its own.
+Operations on Keras tensors return Keras tensors."""
 
 from tartan import _tensor
 

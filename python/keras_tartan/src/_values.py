@@ -19,13 +19,13 @@ SUPPORTS_SPARSE_TENSORS = False
 SUPPORTS_RAGGED_TENSORS = False
 SUPPORTS_COMPLEX_DTYPES = False
 IS_THREAD_SAFE = True
-# Arrays up to this size become a part of a program that is captured.
+# Maximum number of elements of an array that becomes a constant of a captured program.
 _SMALL = 64
 
 
 @contextlib.contextmanager
 def untraced():
-    """Within it no function is being captured: for initial values."""
+    """Context without function capture, for initial values."""
     outer, state.trace = state.trace, None
     try:
         yield
@@ -38,7 +38,7 @@ def placeholder(shape, dtype, name="x"):
 
 
 class Variable(KerasVariable):
-    """A variable of Keras on one of Tartan, which captured steps keep on the device."""
+    """A Keras variable backed by a tartan.Variable, which captured steps keep on the device."""
 
     def _initialize(self, value):
         if isinstance(value, Variable):
@@ -59,7 +59,7 @@ class Variable(KerasVariable):
     def _direct_assign(self, value):
         if state.trace is None:
             known = value._value.known
-            if known is not None:  # a node of its own, for derivatives by this variable alone
+            if known is not None:  # a separate node, for derivatives by this variable only
                 value = BackendTensor(_core.Value.leaf(known))
         self._value.assign(value)
 
@@ -72,7 +72,7 @@ class Variable(KerasVariable):
             value = get_stateless_scope().get_current_value(self)
             if value is not None:
                 return self._maybe_autocast(value)
-        if self._value is None:  # not built yet; only its shape is of interest
+        if self._value is None:  # not built yet; only its shape is needed
             return self._maybe_autocast(placeholder(self._shape, self._dtype, self._name))
         return self._maybe_autocast(self._value.value)
 

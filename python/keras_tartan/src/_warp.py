@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures read at positions between their elements."""
+"""Interpolation of images at fractional positions."""
 
 import itertools
 
@@ -15,24 +15,24 @@ MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
 
 def _inside(position, size, mode):
-    """Whole positions brought into a dimension, and whether they were in it."""
+    """Maps integer positions into a dimension by the fill mode. Also returns which ones were inside."""
     valid = knp.logical_and(knp.greater_equal(position, 0), knp.less(position, size))
     if mode in ("constant", "nearest"):
         return knp.clip(position, 0, size - 1), valid if mode == "constant" else None
     if mode == "wrap":
         return knp.mod(position, size), None
-    if mode == "mirror":  # about the elements at the ends
+    if mode == "mirror":  # reflects about the outermost elements
         if size == 1:
             return knp.zeros_like(position), None
         period = 2 * size - 2
         at = knp.mod(position, period)
         return knp.where(knp.greater_equal(at, size), knp.subtract(period, at), at), None
-    at = knp.mod(position, 2 * size)  # about the edges
+    at = knp.mod(position, 2 * size)  # reflects about the edges
     return knp.where(knp.greater_equal(at, size), knp.subtract(2 * size - 1, at), at), None
 
 
 def sampled(x, coordinates, order, mode, fill_value):
-    """x[b, n0, n1, …, c] at coordinates[b, k, …]: [b, …, c]. `coordinates` has one row for each n."""
+    """Returns x[b, n0, n1, …, c] at coordinates[b, k, …]: [b, …, c]. `coordinates` has one row per n."""
     batch, sizes, channels = x.shape[0], x.shape[1:-1], x.shape[-1]
     flat = reshaped(x, (batch, -1, channels))
     shape = tuple(coordinates.shape[2:])
@@ -91,7 +91,7 @@ def map_coordinates(inputs, coordinates, order, fill_mode="constant", fill_value
 
 
 class _Pictures:
-    """Pictures as a batch of floats with channels last, and the way back."""
+    """Converts images to a float batch with channels last, and back."""
 
     def __init__(self, images, data_format):
         self.format = backend.standardize_data_format(data_format)
@@ -111,7 +111,7 @@ class _Pictures:
         return cast(knp.squeeze(x, 0) if self.is_single else x, self.images.dtype)
 
     def grid(self):
-        """Columns and rows of the elements, [1, height, width]."""
+        """Returns the columns and rows of the elements, each [1, height, width]."""
         _, height, width, _ = self.x.shape
         columns, rows = np.meshgrid(np.arange(width), np.arange(height))
         return [from_array(part[None], self.x.dtype) for part in (columns, rows)]
@@ -127,7 +127,7 @@ def _check(interpolation, fill_mode="constant"):
 
 
 def _projected(pictures, transform, order, fill_mode, fill_value):
-    """Each element from where eight numbers send it."""
+    """Applies a projective transform with eight parameters."""
     columns, rows = pictures.grid()
     a = [reshaped(transform[:, i], (-1, 1, 1)) for i in range(8)]
 
@@ -154,7 +154,7 @@ def affine_transform(images, transform, interpolation="bilinear", fill_mode="con
 
 
 def _adjugate(m):
-    """Of 3x3 matrices as lists of rows: the inverse but for its scale."""
+    """Returns the adjugate of 3x3 matrices given as lists of rows: the inverse up to its scale."""
     def minor(i, j):
         (a, b), (c, d) = [[m[r][s] for s in range(3) if s != j] for r in range(3) if r != i]
         value = knp.subtract(knp.multiply(a, d), knp.multiply(b, c))
@@ -169,7 +169,7 @@ def _times(m, n):
 
 
 def _basis(points):
-    """The matrix that sends the corners of a simplex and its middle to four points."""
+    """Returns the matrix that maps the unit vectors and their sum to four points."""
     p = [[points[:, k, 0], points[:, k, 1], knp.ones_like(points[:, k, 0])] for k in range(4)]
     m = [[p[k][i] for k in range(3)] for i in range(3)]
     weights = _times(_adjugate(m), [[v] for v in p[3]])
@@ -244,7 +244,7 @@ def sobel_edges(images, data_format=None):
     if data_format == "channels_first":
         x = transposed(x, [0, 2, 3, 1])
     padded = x
-    for axis in (1, 2):  # the elements at the edges again
+    for axis in (1, 2):  # repeats the elements at the edges
         n = padded.shape[axis]
         at = np.concatenate([[0], np.arange(n), [n - 1]]).astype("int64")
         padded = op("Gather", padded, from_array(at), axis=axis)

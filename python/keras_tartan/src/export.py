@@ -6,7 +6,7 @@ _REFUSED = ("is not implemented in the tartan backend: a SavedModel needs the gr
 
 
 class TartanExportArchive:
-    """SavedModels need TensorFlow."""
+    """Placeholder: SavedModels need TensorFlow."""
 
     def track(self, resource):
         raise NotImplementedError(f"`track` {_REFUSED}")

@@ -86,7 +86,7 @@ def _lanczos(radius):
     return lambda d: knp.where(knp.less(d, radius), knp.sinc(d) * knp.sinc(d / radius), like(0, d))
 
 
-# Of tensors; _kernel() has them of arrays.
+# Kernels for tensors; _kernel() has the kernels for NumPy arrays.
 _KERNELS = {"bilinear": lambda d: knp.maximum(1.0 - d, 0.0), "bicubic": _cubic, "lanczos3": _lanczos(3.0),
             "lanczos5": _lanczos(5.0)}
 
@@ -115,7 +115,7 @@ def rgb_to_grayscale(images, data_format=None):
 
 
 def _along(x, axis, size, interpolation, antialias):
-    """One axis resized by a matrix of weights, or by positions."""
+    """Resizes one axis by a weight matrix or by a gather."""
     before = x.shape[axis]
     if before == size:
         return x

@@ -2,4 +2,4 @@
 
 
 class TartanLayer:
-    """What layers have besides what Keras gives them: nothing."""
+    """Backend-specific base class of layers; adds nothing."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""keras.ops.linalg. What NumPy computes on the host has no derivative and no place in a captured step: it says so."""
+"""keras.ops.linalg. Functions computed by NumPy on the host have no derivatives and raise an error in captured
+steps."""
 
 import functools
 
@@ -183,7 +184,8 @@ def pinv(x, rcond=None):
 
 
 def jvp(fun, primals, tangents, has_aux=False):
-    """By two derivatives: that of `seed * d fun` by the seed, which it is linear in, along the tangents."""
+    """Forward-mode derivative by two reverse-mode ones: `seed * d fun` is linear in the seed and is differentiated
+    by it along the tangents."""
     primals = [floated(x) for x in primals]
     tangents = [T(t, x.dtype) for t, x in zip(tangents, primals)]
     with tartan.recording():
@@ -200,5 +202,5 @@ def jvp(fun, primals, tangents, has_aux=False):
 
 
 def _total(scalars):
-    """One tensor of several of one element."""
+    """Sums several one-element tensors to one tensor."""
     return functools.reduce(knp.add, scalars)

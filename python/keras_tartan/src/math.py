@@ -15,7 +15,7 @@ def _segment(reduction, neutral):
             num_segments = int(values_of(ids, "num_segments").max()) + 1
         shape = (int(num_segments),) + tuple(data.shape[1:])
         start = knp.full(shape, neutral(data.dtype), data.dtype)
-        # Those of no segment go to one more, which is dropped.
+        # Ids outside all segments go to an additional segment, which is dropped.
         start = knp.concatenate([start, start[:1]] if num_segments else [start, data[:1]])
         outside = knp.logical_or(knp.less(ids, 0), knp.greater_equal(ids, num_segments))
         ids = knp.where(outside, like(num_segments, ids), ids)
@@ -95,7 +95,7 @@ def _pair(x, name):
 
 
 def _dft(real, imag, axis, inverse):
-    """A transform along an axis: the operator DFT on pairs of numbers."""
+    """Fourier transform along an axis by the operator DFT on pairs of numbers."""
     x = knp.stack([real, imag], -1)
     axis = one(axis, len(real.shape))
     out = op("DFT", x, None, constant_array(np.array(axis, "int64")), inverse=int(inverse))
@@ -184,7 +184,8 @@ def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="
     count = frames.shape[-2]
     total = fft_length + (count - 1) * sequence_stride
     at = (np.arange(count)[:, None] * sequence_stride + np.arange(fft_length)).reshape(-1)
-    # What the frames would add up to if they went on at both ends; without a window they are added as they are.
+    # Normalizes by the sum of squared windows of frames continued at both ends. Without a window, frames are added
+    # unchanged.
     weight = np.array([(values[p % sequence_stride::sequence_stride] ** 2).sum() for p in range(total)])
     if window is None:
         weight = np.ones(total)
@@ -215,7 +216,7 @@ def erfc(x):
 
 
 def erfinv(x):
-    """Giles' approximation in float32 with two steps of Newton's method."""
+    """Giles' float32 approximation, refined by two Newton steps."""
     x = floated(x)
     wide = "float64" if x.dtype == "float64" else "float32"
     y = formula(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""keras.ops.random: numbers are functions of a seed and of where they stand, the same eager and captured."""
+"""keras.ops.random: numbers are functions of a seed and of their position, the same eager and captured."""
 
 import math as _math
 
@@ -14,7 +14,7 @@ from tartan._tensor import tile
 
 
 def _unit(shape, seed, salt=0):
-    """Uniform float32 in [0, 1)."""
+    """Returns uniform float32 in [0, 1)."""
     seed = cast(draw_seed(seed), "uint32")
     return _stream(shape, seed, salt)
 
@@ -42,7 +42,7 @@ def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
 
 
 def _standard_normal(shape, seed, salt=0):
-    """Box and Muller's transform of two streams."""
+    """Returns normal float32 by the Box-Muller transform of two streams."""
     a, b = _stream(shape, seed, salt), _stream(shape, seed, salt + 0x5bd1e995)
     return formula("O = sqrt(-2.0 * log(1.0 - X)) * cos(6.283185307179586 * Y);", a, b)
 
@@ -54,7 +54,7 @@ def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
 
 
 def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
-    """Between two standard deviations, by the inverse of the distribution."""
+    """Normal distribution within two standard deviations, by the inverse distribution function."""
     from keras_tartan.src.math import erfinv
 
     dtype = _float_type(dtype)
@@ -99,7 +99,7 @@ def shuffle(x, axis=0, seed=None):
 
 
 def gamma(shape, alpha, dtype=None, seed=None):
-    """Marsaglia and Tsang's method, a fixed number of tries at once of which the first accepted one counts."""
+    """Marsaglia-Tsang method with a fixed number of parallel trials; the first accepted one is used."""
     dtype = _float_type(dtype)
     seed = cast(draw_seed(seed), "uint32")
     alpha = knp.broadcast_to(T(alpha, "float32"), shape)

@@ -8,7 +8,7 @@ from keras_tartan.src._values import cast
 
 
 def _masked(mask, new, old):
-    """`new` where the mask holds for a row, else `old`."""
+    """Returns `new` in rows where the mask holds, else `old`."""
     mask = reshaped(mask, (mask.shape[0],) + (1,) * (len(new.shape) - 1))
     return knp.where(mask, new, cast(old, new.dtype))
 
@@ -65,7 +65,7 @@ def cudnn_ok(*args, **kwargs):
 
 
 def _fused(name):
-    """One operator for all steps in models of ONNX; else Keras takes rnn()."""
+    """Exports one operator for all time steps. Outside export, NotImplementedError makes Keras call rnn()."""
     def function(*args, **kwargs):
         if not is_exported() or name.startswith("bidirectional"):
             raise NotImplementedError(f"a fused {name}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fit, evaluate and predict: a step is captured once for each signature of its batch, and replayed."""
+"""fit, evaluate and predict: a step is captured once per signature of its batch, and replayed."""
 
 import warnings
 
@@ -18,7 +18,7 @@ from tartan._tensor import Tensor
 
 
 def _as_array(x):
-    """A leaf of a batch as what a captured step takes: NumPy arrays and tensors stay, numbers become arrays."""
+    """Converts a leaf of a batch for a captured step: NumPy arrays and tensors stay, numbers become arrays."""
     if x is None or isinstance(x, (Tensor, np.ndarray)):
         return x
     if hasattr(x, "value") and not isinstance(x, np.generic):
@@ -39,7 +39,7 @@ class TartanTrainer(base_trainer.Trainer):
         self.test_function = None
         self.predict_function = None
 
-    # --- What a step computes.
+    # --- Computation of a step.
 
     def _forward(self, x, training):
         return self(x, training=training) if self._call_has_training_arg else self(x)
@@ -97,7 +97,7 @@ class TartanTrainer(base_trainer.Trainer):
         return several
 
     def _captured_steps(self, *inputs):
-        """For tartan.explain: captured functions with their arguments; None for all that they were captured for."""
+        """Returns captured functions with their arguments for tartan.explain; None means all captured signatures."""
         if inputs:
             x = _batch(inputs[0] if len(inputs) == 1 else list(inputs))
             if not all(layer.built for layer in self._flatten_layers()):
@@ -134,7 +134,7 @@ class TartanTrainer(base_trainer.Trainer):
         verbose = options["verbose"]
         return callbacks_module.CallbackList(callbacks, add_progbar=verbose != 0, model=self, **options)
 
-    # --- Whole runs.
+    # --- Training and evaluation loops.
 
     @traceback_utils.filter_traceback
     def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose="auto", callbacks=None, validation_split=0.0,
@@ -238,7 +238,7 @@ class TartanTrainer(base_trainer.Trainer):
         for begin, end, batches in iterator:
             callbacks.on_predict_batch_begin(begin)
             shown = self.predict_function(batches)
-            parts.append(shown)  # which the device may be computing yet
+            parts.append(shown)  # may still be in computation on the device
             callbacks.on_predict_batch_end(end, {"outputs": shown})
             if self.stop_predicting:
                 break
@@ -247,7 +247,7 @@ class TartanTrainer(base_trainer.Trainer):
             lambda *batches: np.concatenate([backend.convert_to_numpy(x) for x in batches]), *parts)
 
     def _build_on(self, x):
-        """Makes the variables of a model from the shapes of a batch."""
+        """Creates the variables of a model from the shapes of a batch."""
         spec = tree.map_structure(
             lambda v: None if v is None else backend.KerasTensor(v.shape, backend.standardize_dtype(v.dtype)), x)
         backend.compute_output_spec(self, spec)

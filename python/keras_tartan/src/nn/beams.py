@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The likeliest labels of a sequence, by a search that keeps a few beginnings of each."""
+"""Beam search decoding of CTC outputs."""
 
 import heapq
 
@@ -15,7 +15,7 @@ _NEVER = -np.inf
 
 
 def _extended(beams, logs, mask):
-    """The beginnings after one more step: labels so far → log probabilities that a mask, or a label, came last."""
+    """Extends beams by one step. A beam maps labels to the log probabilities of ending in a mask and in a label."""
     grown = {}
 
     def add(labels, is_label, score):
@@ -28,7 +28,7 @@ def _extended(beams, logs, mask):
             if label == mask:
                 add(labels, 0, either + score)
             elif labels and labels[-1] == label:
-                add(labels, 1, after_label + score)  # still the same one
+                add(labels, 1, after_label + score)  # still the same label
                 add(labels + (label,), 1, after_mask + score)
             else:
                 add(labels + (label,), 1, either + score)
@@ -36,9 +36,9 @@ def _extended(beams, logs, mask):
 
 
 def _likeliest(logs, count, beam_width, mask):
-    """The likeliest labels with their log probabilities, for one sequence [steps, classes]."""
+    """Returns the most likely label sequences with their log probabilities for one input [steps, classes]."""
     def kept(beams, many):
-        # Of equal ones those with the larger labels go, as in TensorFlow.
+        # Among equal beams, those with larger labels are dropped, as in TensorFlow.
         return heapq.nsmallest(many, beams.items(), key=lambda item: (-np.logaddexp(*item[1]), item[0]))
 
     beams = {(): [0.0, _NEVER]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes and losses."""
+"""Class encodings and losses."""
 
 import numpy as np
 from keras.src import backend

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means, variances, and what is normalized by them."""
+"""Moments and normalizations."""
 
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, axes_of, formula, is_exported, is_float, op, reshaped, transposed
@@ -45,7 +45,7 @@ def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilo
 
 
 def _as_operator(x, mean, variance, axis, offset, scale, epsilon):
-    """BatchNormalization of ONNX, whose channels are the second dimension."""
+    """Applies ONNX BatchNormalization, which has channels in the second dimension."""
     n = len(x.shape)
     scale = knp.ones_like(mean) if scale is None else scale
     offset = knp.zeros_like(mean) if offset is None else offset
@@ -57,7 +57,8 @@ def _as_operator(x, mean, variance, axis, offset, scale, epsilon):
 
 
 def exported_layer_normalization(x, gamma, beta, axes, epsilon):
-    """LayerNormalization of ONNX over the last dimensions; None for others, and where no model is exported."""
+    """Applies ONNX LayerNormalization over the last dimensions. Returns None if it does not apply, and outside
+    export."""
     if not is_exported():
         return None
     n = len(x.shape)

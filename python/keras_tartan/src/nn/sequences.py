@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention, and sequences of labels."""
+"""Attention and CTC."""
 
 import math as _math
 
@@ -46,7 +46,7 @@ def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, i
 
 
 def ctc_loss(target, output, target_length, output_length, mask_index=0):
-    """The sums of all paths, in logarithms, a step of time after the other."""
+    """Sums the probabilities of all paths in log space, one time step after another."""
     target, output = T(target, "int64"), T(output, "float32")
     target_length, output_length = T(target_length, "int64"), T(output_length, "int64")
     rows, steps, _ = output.shape
@@ -57,7 +57,7 @@ def ctc_loss(target, output, target_length, output_length, mask_index=0):
     extended = reshaped(knp.concatenate([blank, knp.expand_dims(target, -1)], -1), (rows, 2 * labels))
     extended = knp.concatenate([extended, knp.full((rows, 1), mask_index, "int64")], 1)
     none = like(-1e30, logs)
-    # A label may be reached from two back unless it equals that one; blanks there always do.
+    # A label can be reached from two positions back unless both are equal; for blanks they always are.
     before = knp.concatenate([knp.full((rows, 2), mask_index, "int64"), extended[:, :-2]], 1)
     jumps = knp.not_equal(extended, before)
     start = knp.broadcast_to(from_array(np.arange(width) < 2), (rows, width))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools, convolutions, and other functions of windows."""
+"""Pooling, convolutions, and other windowed functions."""
 
 import builtins
 
@@ -11,7 +11,7 @@ from keras_tartan.src._values import from_array
 
 
 def _first(x, data_format):
-    """Channels before the sizes."""
+    """Moves channels before the spatial dimensions."""
     n = len(x.shape)
     return x if data_format == "channels_first" else transposed(x, [0, n - 1] + list(range(1, n - 1)))
 
@@ -39,7 +39,7 @@ def _pads(padding):
 
 
 def _same(sizes, windows, strides, dilations, padding):
-    """Elements before and behind each size."""
+    """Returns the padding before and after each spatial dimension."""
     if _pads(padding) == "VALID":
         return [0] * (2 * len(sizes))
     befores, afters = [], []
@@ -92,7 +92,7 @@ def adaptive_max_pool(inputs, output_size, data_format=None):
 
 
 def _convolved(x, kernel, strides, padding, data_format, dilation_rate, groups):
-    """`kernel` is [out, in of a group, sizes…]."""
+    """Convolution; `kernel` is [out, in per group, sizes…]."""
     n = len(x.shape) - 2
     strides, dilations = _each(strides, n, "strides"), _each(dilation_rate, n, "dilation_rate")
     windows = list(kernel.shape[2:])
@@ -146,7 +146,7 @@ def conv_transpose(inputs, kernel, strides=1, padding="valid", output_padding=No
         befores.append(before)
         sizes.append(out)
     kernel = transposed(kernel, [n + 1, n] + list(range(n)))
-    # What the whole result has too much is cut off, what it lacks is 0.
+    # Crops the full result and pads it with zeros to the requested size.
     wholes = [(size - 1) * stride + (window - 1) * dilation + 1
               for size, window, stride, dilation in zip(x.shape[2:], windows, strides, dilations)]
     afters = [whole - before - out for whole, before, out in zip(wholes, befores, sizes)]
@@ -158,7 +158,7 @@ def conv_transpose(inputs, kernel, strides=1, padding="valid", output_padding=No
 
 
 def _transposed_size(size, window, stride, dilation, extra, padding):
-    """Where the result begins in the whole one, and its size: Keras' rules."""
+    """Returns the offset of the result in the full result, and its size, by Keras' rules."""
     reach = (window - 1) * dilation + 1
     if _pads(padding) == "VALID":
         return 0, (size - 1) * stride + reach + (builtins.max(stride - reach, 0) if extra is None else extra)

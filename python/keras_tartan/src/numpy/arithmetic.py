@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of two tensors, element by element, and the choice between them."""
+"""Elementwise functions of two tensors, and `where`."""
 
 import numpy as np
 from keras.src.backend.common.dtypes import result_type

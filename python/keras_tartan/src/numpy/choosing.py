@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements by conditions and positions."""
+"""Selection of elements by conditions and positions."""
 
 import builtins
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions that leave NaN out."""
+"""Reductions that ignore NaN."""
 
 from keras_tartan.src._kit import T, floated, is_float, like, op
 from keras_tartan.src._values import cast

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from the order of elements: sorting, quantiles, counts."""
+"""Functions based on order: sorting, quantiles, counts."""
 
 import builtins
 
@@ -41,7 +41,7 @@ def argpartition(x, kth, axis=-1):
 
 
 def _to_last(x, axis):
-    """The axes that are reduced as one, which comes last, and the shape with them kept."""
+    """Merges the reduced axes into one last axis. Also returns the shape with reduced axes kept."""
     axes = axes_of(axis, len(x.shape))
     rest = [a for a in range(len(x.shape)) if a not in axes]
     kept = [1 if a in axes else d for a, d in enumerate(x.shape)]
@@ -61,7 +61,7 @@ def _quantiles(x, q, axis, method, keepdims, skip):
     wide = "float64" if dtype == "float64" else "float32"
     x, kept = _to_last(cast(x, wide), axis)
     flat_q = reshaped(cast(q, wide), (-1,))
-    ordered = sort(x, -1)  # those that are missing come last
+    ordered = sort(x, -1)  # NaN comes last
     missing = isnan(x)
     if skip:
         count = sum(cast(logical_not(missing), wide), -1, True)
@@ -180,7 +180,7 @@ def unique(x, sorted=True, return_index=False, return_inverse=False, return_coun
     if filler:
         first = np.concatenate([first, np.full(filler, first[0])])
         counts = np.concatenate([counts, np.zeros(filler, counts.dtype)])
-    kept = op("Gather", x, constant_array(first.astype("int64")), axis=one(axis, len(x.shape)))  # derivatives go to x
+    kept = op("Gather", x, constant_array(first.astype("int64")), axis=one(axis, len(x.shape)))  # derivatives pass to x
     if filler and fill_value is not None:
         shape = [-1 if a == one(axis, len(x.shape)) else 1 for a in range(len(x.shape))]
         is_filler = from_array(np.arange(size) >= size - filler)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices, contractions, and what is made of them."""
+"""Matmuls, contractions, and functions based on them."""
 
 import builtins
 
@@ -18,7 +18,7 @@ from keras_tartan.src.numpy.unary import sqrt
 
 
 def _product_type(*xs):
-    """int8 with int8 is summed in int32."""
+    """Returns the accumulation dtype; int8 with int8 accumulates in int32."""
     if builtins.all(x.dtype == "int8" for x in xs):
         return "int32"
     return result_type(*[x.dtype for x in xs])
@@ -29,7 +29,7 @@ def matmul(x1, x2):
 
 
 def _factors(x1, x2):
-    """Operands of a product in the type that it is summed in."""
+    """Converts the operands to the accumulation dtype."""
     x1, x2 = T(x1), T(x2)
     dtype = _product_type(x1, x2)
     return cast(x1, dtype), cast(x2, dtype)
@@ -171,7 +171,7 @@ def vectorize(pyfunc, *, excluded=None, signature=None):
 
 
 def _mapped(f, in_axes=0, out_axes=0):
-    """`f` for each element of the arguments' axes, unrolled."""
+    """Applies `f` to each element of the mapped axes, unrolled."""
     def function(*args):
         axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
         xs = [T(x) if a is None else moveaxis(T(x), a, 0) for x, a in zip(args, axes)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums and other reductions, along an axis or over all."""
+"""Sums and other reductions along an axis or over all."""
 
 import builtins
 

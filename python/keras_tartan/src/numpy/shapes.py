@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same elements in other shapes and places."""
+"""Functions that rearrange elements."""
 
 import builtins
 
@@ -215,7 +215,7 @@ def repeat(x, repeats, axis=None):
         x, axis = ravel(x), 0
     axis = one(axis, len(x.shape))
     counts = np.atleast_1d(values_of(repeats, "repeat"))
-    if is_exported() and len(counts) == 1 and is_float(x) and len(x.shape) > 2:  # of any size
+    if is_exported() and len(counts) == 1 and is_float(x) and len(x.shape) > 2:  # for any size
         scales = [float(counts[0]) if a == axis else 1.0 for a in range(len(x.shape))]
         return op("Resize", x, None, constant_array(np.array(scales, "float32")), mode="nearest",
                   coordinate_transformation_mode="asymmetric", nearest_mode="floor")

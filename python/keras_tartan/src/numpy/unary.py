@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of one tensor, element by element, and what is made of them."""
+"""Elementwise functions of one tensor, and functions based on them."""
 
 import builtins
 import math as _math
@@ -196,7 +196,7 @@ def angle(x):
 
 
 def i0(x):
-    # Abramowitz & Stegun, 9.8.1 and 9.8.2.
+    # Source: Abramowitz & Stegun, 9.8.1 and 9.8.2.
     x = floated(x)
     return formula(
         "A = abs(X); S = min(A, 3.75) / 3.75; P = S * S; L = 1.0 + P * (3.5156229 + P * (3.0899424 + P * (1.2067492 + "

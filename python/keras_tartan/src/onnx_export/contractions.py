@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contractions of Tile that are operators of ONNX by their form: each index a variable alone, over whole dimensions."""
+"""Writes Tile contractions that correspond to ONNX operators: each index is a single variable over a whole
+dimension."""
 
 import math
 
@@ -11,7 +12,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def write(parts, function, step, graph, scope):
-    """The value of a contraction, which is written as `parts` in each run."""
+    """Writes a contraction, given as `parts` (one per run), and returns its value."""
     contraction = parts[0]
     if contraction.default is not None:
         raise step.refused("a contraction with a default is not written")
@@ -62,7 +63,7 @@ class _Read:
 
 
 def _named_sizes(function, step):
-    """Sizes that the text has names for."""
+    """Returns the sizes that have names in the text."""
     result = {}
     for name, dims in function.dims.items():
         for axis, dim in enumerate(dims):
@@ -72,12 +73,12 @@ def _named_sizes(function, step):
 
 
 def _is_size(expression, size, named):
-    """Whether an expression is a size, in the first run, to which the text belongs."""
+    """Returns True if an expression equals a size in the first run, to which the text belongs."""
     return expression == ("number", size[0]) or expression[0] == "name" and named.get(expression[1]) == size
 
 
 def _check(contraction, reads, out, named, step):
-    """Variables run over whole dimensions, so that sizes of the text and bounds change nothing."""
+    """Checks that variables cover whole dimensions, so that sizes and bounds in the text have no effect."""
     sizes = {}
     for read in reads:
         for variable, size in zip(read.variables, read.sizes):
@@ -92,7 +93,7 @@ def _check(contraction, reads, out, named, step):
 
 
 def _squeezed(read, step, graph, scope):
-    """An operand without the dimensions whose index is 0, where they have size 1; and its variables."""
+    """Removes dimensions of size 1 with index 0 from an operand. Also returns its variables."""
     value = scope[read.name]
     if any(read.sizes[axis] != [1] * len(read.sizes[axis]) for axis in read.zeros):
         raise step.refused("a contraction over parts of dimensions is not written")
@@ -142,7 +143,8 @@ def _product(reads, out, step, graph, scope):
 
 
 def _as_matrices(names, variables, out, reads, step, graph):
-    """The product of a tensor's last dimensions with another's first as one of matrices; None for other contractions."""
+    """Writes a contraction of the last dimensions of one operand with the first of another as a matmul; None for
+    other contractions."""
     left, right = variables
     inner = [v for v in left if v not in out]
     if not inner or left[-len(inner):] != inner or right[:len(inner)] != inner or \
@@ -161,5 +163,5 @@ def _as_matrices(names, variables, out, reads, step, graph):
 
 
 def _multiplied(rows):
-    """The product of sizes, in every run."""
+    """Multiplies sizes, for every run."""
     return [math.prod(values) for values in zip(*rows)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas of single elements as nodes of ONNX, with Tile's rules of types: 16-bit floats are computed with as float32,
-numbers in the text take the type of what they meet."""
+"""Writes elementwise formulas as ONNX nodes with Tile's dtype rules: 16-bit floats compute in float32, and constants
+in the text take the dtype of the other operand."""
 
 import dataclasses
 import math
@@ -10,14 +10,14 @@ from tartan import _dtypes
 
 @dataclasses.dataclass
 class Value:
-    """A value of the graph, or a number that has no type of its own yet: its name is None then."""
+    """A value of the graph, or a number without a dtype, whose name is None."""
 
     name: str
     dtype: str
     number: object = None
 
     def as_type(self, dtype, graph, step):
-        """Its name as another type."""
+        """Returns the name of the value converted to another dtype."""
         if self.name is None:
             return graph.scalar(self.number, dtype)
         return self.name if self.dtype == dtype else graph.cast(self.name, dtype, step.where)
@@ -36,7 +36,7 @@ _BITS = {"bit_and": "And", "bit_or": "Or", "bit_xor": "Xor"}
 
 
 class Elements:
-    """Writes expressions whose names are those of `scope`."""
+    """Writes expressions over the names in `scope`."""
 
     def __init__(self, step, graph, scope):
         self.step, self.graph, self.scope = step, graph, scope
@@ -68,7 +68,7 @@ class Elements:
         return Value(self.graph.emit(op, inputs, self.step.where, **attributes), dtype)
 
     def _common(self, *values):
-        """The type that an operation of these has."""
+        """Returns the common dtype of an operation's operands."""
         strong = [v.dtype for v in values if v.name is not None]
         weak = [v for v in values if v.name is None]
         result = strong[0] if strong else "float32" if any(v.dtype == "float32" for v in weak) else "int32"
@@ -84,7 +84,7 @@ class Elements:
         return [v.as_type(dtype, self.graph, self.step) for v in values]
 
     def _float(self, x):
-        """A value of floats to compute with."""
+        """Returns the value converted to a float dtype for computation."""
         dtype = x.dtype if x.dtype in ("float32", "float64") else "float32"
         return self._names(dtype, x)[0], dtype
 
@@ -194,7 +194,7 @@ class Elements:
         up, down = self._of_floats("Ceil", Value(name, dtype)), self._of_floats("Floor", Value(name, dtype))
         return self._cond(below, up, down)
 
-    # --- Functions that ONNX lacks, by others that keep their accuracy near 0.
+    # --- Functions that ONNX lacks, from others, with full accuracy near 0.
 
     def _expm1(self, x):
         name, dtype = self._float(x)
@@ -244,7 +244,7 @@ class Elements:
 
 
 def _promoted(a, b):
-    """Tile's: signed with unsigned of one width gives the signed type."""
+    """Tile's promotion: signed and unsigned of equal width give the signed type."""
     for family in (_dtypes.FLOATS, _dtypes.SIGNED + _dtypes.UNSIGNED):
         if a in family or b in family:
             if a not in family or b not in family:

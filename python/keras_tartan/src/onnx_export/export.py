@@ -8,14 +8,14 @@ from keras.src import tree
 from keras.src.export.export_utils import get_input_signature, make_input_spec
 from keras.src.utils import io_utils
 
-# What runtimes have had for years.
+# Supported by runtimes for years.
 _OPSET = 18
 
 
 def export_onnx(model, filepath, verbose=None, input_signature=None, opset_version=None, **kwargs):
-    """Writes what the model computes in inference as a model of ONNX. Sizes that are None stay open, the first of every
-    input under the name 'batch'. NotImplementedError names what cannot be written, and its layer; no file is left
-    then."""
+    """Writes the inference computation of a model as an ONNX model. Sizes that are None stay open; the first one of
+    every input is named 'batch'. NotImplementedError names an operation that cannot be written and its layer; no
+    file is left then."""
     if kwargs:
         raise ValueError(f"export to ONNX takes no {', '.join(kwargs)} with the tartan backend")
     try:
@@ -39,7 +39,7 @@ def export_onnx(model, filepath, verbose=None, input_signature=None, opset_versi
 def _spec(given):
     from keras.src import layers
 
-    # A tensor's own shape counts but for its rows; what is a specification counts as it is.
+    # The shape of a tensor counts except for its batch size. A specification counts unchanged.
     if isinstance(given, layers.InputSpec):
         return make_input_spec(given)
     if hasattr(given, "shape") and hasattr(given, "dtype"):
@@ -48,7 +48,7 @@ def _spec(given):
 
 
 def _save(data, path):
-    """Writes a file that is whole or not there."""
+    """Writes a file atomically."""
     folder = os.path.dirname(os.path.abspath(path))
     handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
     try:

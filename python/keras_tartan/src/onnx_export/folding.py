@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small rewritings of the graph: biases into convolutions, outputs without copies."""
+"""Graph simplifications: folds biases into convolutions, and removes copies before outputs."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ _WITH_BIAS = {"Conv", "ConvTranspose"}
 
 
 def fold_biases(graph):
-    """What is added to each channel behind a convolution becomes its bias."""
+    """Makes per-channel additions after a convolution its bias."""
     makers = {name: n for n in graph.nodes for name in n.outputs}
     uses = _uses(graph)
     for n in list(graph.nodes):
@@ -31,7 +31,7 @@ def fold_biases(graph):
 
 
 def name_outputs(graph):
-    """Copies that give outputs their names are dropped where a node of its own makes the value."""
+    """Removes copies that only name outputs if the value has a single producer node."""
     makers = {name: n for n in graph.nodes for name in n.outputs}
     for n in list(graph.nodes):
         if n.op != "Identity" or n.outputs[0] not in graph.outputs:

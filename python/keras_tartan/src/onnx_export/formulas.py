@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas for which ONNX has an operator: those of keras_tartan.src.nn.activations, word by word. What is not here is
-written operation by operation."""
+"""Tile formulas with an equivalent ONNX operator, copied verbatim from keras_tartan.src.nn.activations. Other
+formulas are written operation by operation."""
 
 from keras_tartan.src.onnx_export.elementwise import Value
 
@@ -15,13 +15,13 @@ _FORMULAS = {
 _GELU = {"O = 0.5 * X * (1.0 + erf(X * 0.7071067811865476));": {},
          "O = 0.5 * X * (1.0 + tanh(0.7978845608028654 * (X + 0.044715 * X * X * X)));": {"approximate": "tanh"}}
 _FORMULAS |= {body: ("Gelu", attributes) for body, attributes in _GELU.items()}
-_SINCE = {"Gelu": 20}  # versions of ONNX
+_SINCE = {"Gelu": 20}  # minimum ONNX opset versions
 
 TEXTS = {f"function (X) -> (O) {{ {body} }}": found for body, found in _FORMULAS.items()}
 
 
 def write(step, graph, inputs):
-    """The value of a formula that is an operator, else None."""
+    """Returns the value of a formula that is an operator, else None."""
     found = TEXTS.get(step.name)
     if found is None or inputs[0].dtype not in ("float16", "bfloat16", "float32"):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph that is being written: nodes, constants, and names for all of them."""
+"""The ONNX graph being written: nodes, constants, and their names."""
 
 import dataclasses
 
@@ -12,14 +12,14 @@ from tartan._onnx_types import NUMBERS
 @dataclasses.dataclass(eq=False)
 class Node:
     op: str
-    inputs: list  # names, "" for what is left out
+    inputs: list  # names, "" for omitted inputs
     outputs: list
     attributes: dict
     name: str
 
 
 class Graph:
-    """Values are names. `symbols` has the values of every size that is not fixed, in each run."""
+    """Values are names. `symbols` has the values of every open size in each run."""
 
     def __init__(self, alignment, symbols, opset):
         self.alignment = alignment
@@ -27,17 +27,17 @@ class Graph:
         self.opset = opset
         self.nodes = []
         self.constants = {}  # name → array
-        self.weights = set()  # names of those that are variables, or made of one
+        self.weights = set()  # names of variables and of constants derived from one
         self.values = {}  # entry → name
         self.outputs = []
         self._names = set()
-        self._known = {}  # type, shape and bytes of a small constant → name
-        self._sizes = {}  # expression → name of a vector of one element
+        self._known = {}  # dtype, shape and bytes of a small constant → name
+        self._sizes = {}  # expression → name of a one-element vector
 
     # --- Names.
 
     def reserve(self, name):
-        """The name, or with a number behind it where it is taken."""
+        """Returns the name, with a number appended if it is taken."""
         chosen, number = name, 0
         while chosen in self._names:
             number += 1
@@ -48,14 +48,14 @@ class Graph:
     # --- Values.
 
     def emit(self, op, inputs, where, count=1, **attributes):
-        """A node; the name of its value, a list of them where `count` is not 1."""
+        """Appends a node. Returns the name of its value, or a list if `count` is not 1."""
         name = self.reserve(f"{where}/{op}" if where else op)
         outputs = [name] if count == 1 else [self.reserve(f"{name}:{i}") for i in range(count)]
         self.nodes.append(Node(op, list(inputs), outputs, attributes, name))
         return outputs[0] if count == 1 else outputs
 
     def constant(self, array, name="", is_weight=False):
-        """A constant; small ones without a name are shared."""
+        """Adds a constant and returns its name; small constants without a name are shared."""
         array = np.asarray(array)
         key = (array.dtype.name, array.shape, array.tobytes()) if not name and array.size <= 64 else None
         if key in self._known:
@@ -69,7 +69,7 @@ class Graph:
         return chosen
 
     def changed(self, name, array, uses):
-        """Another array in place of a constant, of which there are so many uses; its name."""
+        """Replaces a constant with `uses` uses by another array; returns its name."""
         if uses > 1:
             return self.constant(array, name, name in self.weights)
         self._known = {key: known for key, known in self._known.items() if known != name}
@@ -86,7 +86,7 @@ class Graph:
         return self.emit("Cast", [value], where, to=NUMBERS[_dtypes.as_dtype(dtype)])
 
     def operand(self, entry, step):
-        """The name of an operand."""
+        """Returns the name of an operand."""
         found = self.values.get(entry)
         if found is not None:
             return found
@@ -103,7 +103,7 @@ class Graph:
         return found
 
     def _following(self, entry, step):
-        """A constant of whole numbers that follow the sizes of the inputs."""
+        """Writes a constant of integers that depend on the sizes of the inputs."""
         shapes = [tuple(t.shape) for t in entry.tensors]
         repeated = self._repeated(entry, shapes, step)
         if repeated is not None:
@@ -119,15 +119,15 @@ class Graph:
         return name if shapes[0] else self.emit("Squeeze", [name, self.ints([0])], step.where)
 
     def bind(self, name, entry):
-        """Gives a value that is there the name of an output."""
+        """Gives an existing value the name of an output."""
         value = self.values.get(entry)
         if value is None:
             value = self.values[entry] = self.constant(entry.array(), f"{name}/value")
         self.nodes.append(Node("Identity", [value], [name], {}, f"{name}/Identity"))
 
     def _repeated(self, entry, shapes, step):
-        """A constant that is the same all along the dimensions that follow sizes, or counts along the only one; else
-        None."""
+        """Writes a constant that is uniform along dimensions of open size, or counts along its only dimension; else
+        returns None."""
         if len({len(s) for s in shapes}) > 1 or is_fixed(shapes):
             return None
         arrays = [entry.array(run) for run in range(len(shapes))]
@@ -145,7 +145,7 @@ class Graph:
         return None
 
     def _counted(self, values, dtype, step):
-        """0, 1, … as many as a size says."""
+        """Writes 0, 1, … up to an open size."""
         count = self.emit("Squeeze", [self.size(values, step), self.ints([0])], step.where)
         counted = self.emit("Range", [self.scalar(0, "int64"), count, self.scalar(1, "int64")], step.where)
         return counted if dtype == "int64" else self.cast(counted, dtype, step.where)
@@ -156,20 +156,20 @@ class Graph:
     # --- Sizes.
 
     def sizes(self, rows, step):
-        """A vector of integers, for each of which `rows` has the values in every run."""
+        """Returns an integer vector; each of its elements has a row of values, one per run."""
         if all(is_fixed(row) for row in rows):
             return self.ints([row[0] for row in rows])
         parts = [self.size(list(row), step) for row in rows]
         return parts[0] if len(parts) == 1 else self.emit("Concat", parts, step.where, axis=0)
 
     def reshape(self, value, rows, step):
-        """A value in a shape; sizes as for `sizes`."""
+        """Reshapes a value; sizes as in `sizes`."""
         if [is_fixed(row) for row in rows].count(False) == 1:
             rows = [row if is_fixed(row) else [-1] * len(row) for row in rows]
         return self.emit("Reshape", [value, self.sizes(rows, step)], step.where)
 
     def size(self, values, step):
-        """A vector of one integer."""
+        """Returns a vector of one integer."""
         expression = solve(values, self.symbols)
         if expression is None:
             found = self._size_of_operand(values, step)
@@ -182,7 +182,8 @@ class Graph:
         return found
 
     def _size_of_operand(self, values, step):
-        """A size that follows one of an operand's, as half of an odd one does not follow the whole; else None."""
+        """Derives a size from an operand's size if it is not an expression of the inputs' sizes (half of an odd
+        size); else None."""
         for entry in step.inputs:
             if entry is None or entry not in self.values:
                 continue

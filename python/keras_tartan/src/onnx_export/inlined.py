@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers that are models of ONNX (tartan.from_onnx): their nodes become nodes of the model."""
+"""Exports layers that are ONNX models (tartan.from_onnx): their nodes become nodes of the exported model."""
 
 import os
 
@@ -9,7 +9,7 @@ from tartan import _dtypes
 
 
 def write(step, graph):
-    """The nodes of the layer's model, with the layer's variables in place of initializers."""
+    """Appends the nodes of the layer's model, with the layer's variables as initializers."""
     attributes = step.notes[0].attributes
     model = _converted(_loaded(attributes), step, graph)
     names = {name: graph.operand(entry, step) for name, entry in zip(attributes["names"], step.inputs)}
@@ -34,7 +34,7 @@ def _loaded(attributes):
 
 
 def _converted(model, step, graph):
-    """The model for the version of the one that is written."""
+    """Converts the layer's model to the opset of the exported one."""
     versions = {opset.domain or "ai.onnx": opset.version for opset in model.opset_import}
     others = sorted({node.domain for node in model.graph.node} - {"", "ai.onnx"})
     if others or len(model.functions):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of ONNX from a model of Keras."""
+"""Builds an ONNX model from a Keras model."""
 
 import onnx
 from keras.src import tree
@@ -14,12 +14,12 @@ from tartan import _dtypes
 from tartan._onnx_types import NUMBERS
 
 _OLDEST = 15
-_LARGEST = 2**31 - 2**24  # bytes of weights, beside which there is room for the graph
-_FILE_VERSIONS = ((23, 11), (21, 10), (19, 9), (15, 8))  # from an opset on, the version of the file
+_LARGEST = 2**31 - 2**24  # bytes of weights; leaves room for the graph below protobuf's limit of 2 GiB
+_FILE_VERSIONS = ((23, 11), (21, 10), (19, 9), (15, 8))  # (opset, version of the file format) pairs
 
 
 def build(model, signature, opset):
-    """The model as a protocol buffer, checked."""
+    """Returns the model as a checked protocol buffer."""
     newest = onnx.defs.onnx_opset_version()
     if not _OLDEST <= opset <= newest:
         raise ValueError(f"opset_version is from {_OLDEST} to {newest}. Received: opset_version={opset}")
@@ -52,7 +52,7 @@ def build(model, signature, opset):
 
 
 def _recordings(model, signature, specs):
-    """Runs of the model for some values of the sizes that are not fixed."""
+    """Records runs of the model for several values of the open sizes."""
     error = None
     for shared in (False, True):
         names = [[_symbol(i, axis, shared) if dim is None else dim for axis, dim in enumerate(spec.shape)]
@@ -114,7 +114,7 @@ def _node(node):
 def _proto(model, graph, inputs, specs, outputs):
     used = {x for node in graph.nodes for x in node.inputs}
     kept = {name: array for name, array in graph.constants.items() if name in used}
-    # Initializers are weights alone: other numbers are nobody's to train.
+    # Only weights are initializers; other constants are not trainable.
     constants = [Node("Constant", [], [name], {"value": array}, name) for name, array in kept.items()
                  if name not in graph.weights]
     body = onnx.helper.make_graph(

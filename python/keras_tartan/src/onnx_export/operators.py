@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of ONNX that were noted, as nodes of the model's version of them."""
+"""Writes recorded ONNX operators as nodes of the model's opset."""
 
 import onnx
 from keras_tartan.src.onnx_export import inlined
@@ -9,7 +9,7 @@ from tartan._values import array_of
 
 _SPELLED = {"float32": "float", "float64": "double"}
 _AXES_WERE_ATTRIBUTES = {"ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
-                         "ReduceLogSumExp", "ReduceSumSquare"}  # before version 18
+                         "ReduceLogSumExp", "ReduceSumSquare"}  # before opset 18
 
 
 def spelled(dtype):
@@ -17,7 +17,7 @@ def spelled(dtype):
 
 
 def write(step, graph):
-    """The nodes of a step."""
+    """Writes the nodes of a step."""
     if step.notes[0].domain == "tartan.model":
         inlined.write(step, graph)
         return
@@ -47,7 +47,7 @@ def _plain(step, graph):
 
 
 def node(step, graph, inputs, attributes):
-    """A node with these operands, whose types become such as the operator takes."""
+    """Writes a node; converts its operands to dtypes that the operator accepts."""
     schema = _schema(step, graph)
     if len(inputs) > schema.max_input:
         raise step.refused(f"opset {graph.opset} has it with less operands")
@@ -70,7 +70,7 @@ def node(step, graph, inputs, attributes):
 
 
 def _wider(step, schema):
-    """Types to compute in, by the kinds of the operator, where it does not take those that there are."""
+    """Returns computation dtypes by type constraint if the operator does not accept the operands' dtypes."""
     result = {}
     for i, entry in enumerate(step.inputs):
         parameter = schema.inputs[min(i, len(schema.inputs) - 1)]
@@ -95,7 +95,7 @@ def _reshape(step, graph):
     if dims.count(None) > 1:
         for axis, row in enumerate(rows):
             if dims[axis] is None and axis < source.rank and source.dim(axis) == list(row):
-                dims[axis] = 0  # as it was
+                dims[axis] = 0  # 0 copies the input's size
     if dims.count(None) == 0:
         dims[dims.index(0)] = -1
     if dims.count(None) <= 1 and (0 not in [row[0] for row in rows]):
@@ -116,7 +116,7 @@ def _reduced(step, graph):
 
 
 def _windows(step, graph):
-    """Pads that follow sizes are those of 'same'."""
+    """Writes a windowed operator; pads that depend on sizes must match 'same'."""
     pads = [note.attributes.get("pads") for note in step.notes]
     if is_fixed(pads):
         return _plain(step, graph)

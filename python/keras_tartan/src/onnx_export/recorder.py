@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a model with tensors that have no values, and notes every operation that it applies."""
+"""Runs a model with tensors without values, and records every operation."""
 
 import contextlib
 import dataclasses
@@ -13,22 +13,22 @@ from tartan._tensor import ConcretizationError, state
 
 @dataclasses.dataclass
 class Note:
-    """One operation: `attributes` is None where `name` is a text of Tile."""
+    """One operation; `attributes` is None if `name` is a Tile text."""
 
     name: str
     inputs: list
     outputs: list
     attributes: dict
     domain: str
-    where: str  # the path of the layer
+    where: str  # path of the layer
 
 
 class _Constants:
-    """Stands for a captured function: variables read as what they hold."""
+    """Replaces a captured function: variables read as their current values."""
 
     def __init__(self):
-        self.names = {}  # what a variable holds → its path
-        self.writes = {}  # none, for what looks at those of captured functions
+        self.names = {}  # value of a variable → its path
+        self.writes = {}  # empty; code that inspects captured functions reads it
 
     def read(self, variable):
         tensor = variable.held()
@@ -46,7 +46,7 @@ def _assigned(path):
 
 
 class Recording:
-    """What one run of a model did."""
+    """The operations of one run of a model."""
 
     def __init__(self):
         self.notes = []
@@ -69,7 +69,7 @@ def _noting(recording, trace):
 
 
 def record(model, signature, shapes, dtypes):
-    """A run of the model in inference with inputs of these shapes."""
+    """Records an inference run of the model with inputs of these shapes."""
     for layer in model._flatten_layers():
         if getattr(layer, "stateful", False):
             raise NotImplementedError(f"export to ONNX: the layer '{layer.path}' keeps a state from call to call, and an ONNX "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LSTM and GRU of ONNX for layers of Keras: one node for all steps."""
+"""Writes ONNX LSTM and GRU nodes for Keras layers: one node for all time steps."""
 
 import numpy as np
 from keras.src import activations
@@ -12,7 +12,8 @@ _ACTIVATIONS = {activations.sigmoid: "Sigmoid", activations.tanh: "Tanh", activa
 
 
 def _named(functions, mask):
-    """Names of activations. NotImplementedError, after which Keras goes step by step, for others and for masks."""
+    """Returns the names of activations. NotImplementedError for unsupported ones and for masks; Keras then runs step
+    by step."""
     if mask is not None:
         raise NotImplementedError("a mask, whose steps may be anywhere")
     names = [_ACTIVATIONS.get(f) for f in functions]
@@ -22,7 +23,7 @@ def _named(functions, mask):
 
 
 def _blocks(x, order):
-    """Rows of matrices [1, gates * size, …] in the order of ONNX, of a kernel [in, gates * size] of Keras."""
+    """Reorders a Keras kernel [in, gates * size] into ONNX rows [1, gates * size, …]."""
     parts = knp.split(T(x), len(order), axis=-1)
     x = knp.concatenate([parts[i] for i in order], axis=-1)
     return knp.expand_dims(transposed(x, [1, 0]) if len(x.shape) == 2 else x, 0)
@@ -34,7 +35,7 @@ def _steps(x, go_backwards):
 
 
 def _state(x):
-    """An initial state, or None for zeros."""
+    """Returns an initial state, or None for zeros."""
     x = T(x)
     known = x._value.known
     if known is not None and not np.any(known.bytes()):
@@ -43,7 +44,7 @@ def _state(x):
 
 
 def _noted(name, x, *rest, size, finals, **attributes):
-    """Notes the operator, without applying it: results without values, of its shapes."""
+    """Records the operator without applying it; returns results of its shapes without values."""
     steps, rows = x.shape[:2]
     shapes = [(steps, 1, rows, size)] + [(1, rows, size)] * finals
     results = [placeholder(shape, x.dtype, name) for shape in shapes]

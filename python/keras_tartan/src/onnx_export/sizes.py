@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes that differ between runs of a model, as expressions of the sizes of its inputs."""
+"""Sizes that differ between runs of a model, as expressions of the input sizes."""
 
 import itertools
 import math
 
-# Values of the sizes that are not fixed, for one run each: odd and even ones, first primes so that they are no sizes
-# of the model by chance. Where a model takes multiples of a power of two alone, the second list serves.
+# Values of the open sizes for one run each: odd and even, preferably primes, so that they differ from constant sizes
+# of the model. The second list serves models that only accept multiples of a power of two.
 _TRIES = (((83, 89, 94), ((67, 72, 91), (101, 110, 127), (73, 82, 103), (59, 66, 94))),
           ((83, 89, 94), ((128, 160, 96), (192, 64, 224), (256, 288, 320), (352, 384, 416))))
 RUNS = 3
 
 
 def assignments(symbols):
-    """Lists of values for each of the symbols (the batch first, if there is one), to be tried in order."""
+    """Returns lists of values per symbol (the batch first, if there is one), to be tried in order."""
     results = []
     for batch, others in _TRIES:
         chosen, left = {}, itertools.cycle(others)
@@ -28,8 +28,8 @@ def is_fixed(values):
 
 
 def solve(values, symbols):
-    """An expression (factor, symbols, addend) whose value is factor * product of symbols + addend, or None. `symbols` maps
-    names to their values in each run."""
+    """Returns (factor, symbols, addend) such that the values equal factor * (all symbols multiplied) + addend, or
+    None. `symbols` maps names to their values in each run."""
     if is_fixed(values):
         return (0, (), values[0])
     for count in (1, 2, 3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a model with different sizes laid side by side: what is the same in all of them, and what follows the sizes."""
+"""Aligns runs of a model with different sizes: finds which steps are equal in all runs and which depend on sizes."""
 
 import dataclasses
 import re
@@ -13,11 +13,11 @@ from tartan._tensor import Tensor
 class Entry:
     """A tensor of the model in all runs."""
 
-    tensors: list  # for each run
-    step: object = None  # that makes it; None for inputs and constants
-    input: int = None  # its number, for inputs
-    name: str = ""  # the path of the variable that it is, or is made of
-    is_fixed: bool = False  # the same in all runs
+    tensors: list  # one per run
+    step: object = None  # the producing step; None for inputs and constants
+    input: int = None  # position, for inputs
+    name: str = ""  # path of the variable that it is or is derived from
+    is_fixed: bool = False  # equal in all runs
 
     @property
     def dtype(self):
@@ -46,7 +46,7 @@ class Step:
     """An operation in all runs."""
 
     notes: list
-    inputs: list  # entries, None for what is left out
+    inputs: list  # entries, None for omitted inputs
     outputs: list = dataclasses.field(default_factory=list)
 
     @property
@@ -78,11 +78,11 @@ class Step:
 
 
 class Alignment:
-    """The steps of several recordings."""
+    """The aligned steps of several recordings."""
 
     def __init__(self, recordings):
         self.recordings = recordings
-        self.entries = [{} for _ in recordings]  # value → entry, for each run
+        self.entries = [{} for _ in recordings]  # value → entry, per run
         self.constants = {}
         self.inputs = []
         for i, tensors in enumerate(zip(*[r.inputs for r in recordings])):
@@ -112,7 +112,7 @@ class Alignment:
                                   for parts in zip(*[n.inputs for n in notes])])
         for tensors in zip(*[n.outputs for n in notes]):
             if tensors[0]._value in self.entries[0] or tensors[0]._value.known is not None:
-                continue  # what an operand was, or a number
+                continue  # an operand itself, or a number
             entry = Entry(list(tensors), step)
             used = [x for x in step.inputs if x is not None]
             names = {x.name for x in used if x.name}
@@ -128,7 +128,7 @@ class Alignment:
             raise self._differs(None)
         if found[0] is not None:
             return found[0]
-        # A value from outside: a variable, a number, or what a layer keeps.
+        # A value from outside: a variable, a number, or the state of a layer.
         name = self.recordings[0].names.get(tensors[0]._value, "")
         entry = Entry(tensors, name=name)
         entry.is_fixed = entry.has_fixed_shape() and (bool(name) or _same_values(tensors))
@@ -158,12 +158,12 @@ def _same_values(tensors):
 
 
 def _values(tensor):
-    """Its values, where the tensor itself stays the value that was noted."""
+    """Returns the tensor's values and leaves its recorded value unchanged."""
     return Tensor(tensor._value).numpy()
 
 
 def needed(alignment):
-    """The steps that the outputs need, without those that are the same in all runs: these are constants."""
+    """Returns the steps needed for the outputs, except steps that are equal in all runs, which become constants."""
     wanted, result = {id(e) for e in alignment.outputs}, []
     for step in reversed(alignment.steps):
         if any(id(e) in wanted and not e.is_fixed for e in step.outputs):

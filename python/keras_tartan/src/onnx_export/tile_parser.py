@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the texts of Tile that the package writes: statements of elements, contractions, functions of tensors.
+"""Parses the Tile texts that the package writes: elementwise statements, contractions, functions of tensors.
 
 Expressions are tuples: ("name", X), ("number", value), ("call", function, [arguments]). Operators are calls of the
-functions that they stand for in tile/lang/README.md."""
+corresponding functions in tile/lang/README.md."""
 
 import dataclasses
 import re
@@ -16,7 +16,7 @@ _PREFIX = {"-": "neg", "~": "bit_not", "!": "logical_not"}
 
 
 class NotRead(Exception):
-    """A text that is none of those."""
+    """The text has none of these forms."""
 
 
 @dataclasses.dataclass
@@ -27,7 +27,7 @@ class Assignment:
 
 @dataclasses.dataclass
 class Contraction:
-    """name[indices : sizes] = aggregation(product of reads), bounds. A read is (name, [indices]); indices and bounds
+    """name[indices : sizes] = aggregation(multiplied reads), bounds. A read is (name, [indices]); indices and bounds
     are expressions."""
 
     name: str
@@ -42,7 +42,7 @@ class Contraction:
 @dataclasses.dataclass
 class Function:
     inputs: list
-    dims: dict  # input → names or numbers of its sizes, where the text gives them
+    dims: dict  # input → names or numbers of its sizes, if the text has them
     outputs: list
     statements: list
 
@@ -144,7 +144,7 @@ class _Parser:
         bounds = []
         while self.peek(","):
             self.take(",")
-            bounds.append(self.binary(7))  # the "<" of the bound stays
+            bounds.append(self.binary(7))  # the bound's "<" is not consumed
             self.take("<")
             bounds[-1] = (bounds[-1], self.binary(7))
         default = None

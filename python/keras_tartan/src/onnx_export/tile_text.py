@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of Tile as nodes of ONNX."""
+"""Writes Tile texts as ONNX nodes."""
 
 from keras_tartan.src.onnx_export import contractions, formulas, views
 from keras_tartan.src.onnx_export.elementwise import Elements, Value
@@ -9,7 +9,7 @@ _TENSORS = {"cumsum", "sort", "argsort", "stop_gradient", "ident", "reshape", "g
 
 
 def write(step, graph):
-    """The nodes of a step, which applies a text."""
+    """Writes the nodes of a step that applies a text."""
     try:
         functions = [parse(note.name) for note in step.notes]
     except NotRead as error:
@@ -49,7 +49,7 @@ def _of_tensors(call, step, graph, elements):
     if function in ("stop_gradient", "ident"):
         return x
     if function == "reshape" and x.name is not None:
-        shapes = [list(note.outputs[0].shape) for note in step.notes]  # the text has no other output
+        shapes = [list(note.outputs[0].shape) for note in step.notes]  # the text has a single output
         return Value(graph.reshape(x.name, [list(row) for row in zip(*shapes)], step), x.dtype)
     if function == "gather" and x.name is not None:
         axis = arguments[2][1] if len(arguments) > 2 else 0

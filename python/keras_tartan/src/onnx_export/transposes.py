@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves transposes down the graph until they meet their inverses: networks whose channels come last are written with
-channels first, as ONNX has convolutions and pools."""
+"""Eliminates transposes by moving them down the graph until they meet their inverses. Networks with channels last
+are thus written with channels first, as ONNX convolutions and pools require."""
 
 import numpy as np
 from keras_tartan.src.onnx_export.graph import Node
@@ -14,7 +14,7 @@ _REDUCTIONS = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"
 
 
 def simplify(graph):
-    """The nodes of a graph with no more transposes than before, and without those that do nothing."""
+    """Returns the nodes of the graph with no more transposes than before, and without identity transposes."""
     before = [_copy(n) for n in graph.nodes], dict(graph.constants)
     worker = _Worker(graph)
     for _ in range(200):
@@ -46,7 +46,7 @@ class _Worker:
                 self.uses[name] = self.uses.get(name, 0) + 1
 
     def sweep(self):
-        """Visits every node once; whether one changed."""
+        """Visits every node once; returns True if one changed."""
         changed, result = False, []
         for n in self.graph.nodes:
             if n.op == "Transpose":
@@ -66,7 +66,7 @@ class _Worker:
         return changed
 
     def _perm(self, name):
-        """The order of a transpose that makes a value, or None."""
+        """Returns the permutation of the transpose that makes a value, or None."""
         maker = self.makers.get(name)
         return list(maker.attributes["perm"]) if maker is not None and maker.op == "Transpose" else None
 
@@ -74,7 +74,7 @@ class _Worker:
         return self.makers[name].inputs[0]
 
     def _turned(self, n, order):
-        """What follows a node that was moved in front of a transpose; none where nothing is turned."""
+        """Returns the nodes that follow after moving node n before a transpose; empty if nothing changed."""
         name = n.outputs[0]
         inner = self.graph.reserve(n.name)
         n.outputs = [inner]
@@ -83,7 +83,7 @@ class _Worker:
         return [turn]
 
     def _joined(self, n):
-        """Two transposes are one; one that moves dimensions of 1 alone is a part of the Reshape before it."""
+        """Merges two transposes into one, or a transpose of size-1 dimensions into the preceding Reshape."""
         inner = self._perm(n.inputs[0])
         if inner is None:
             return self._as_reshape(n)
@@ -105,7 +105,7 @@ class _Worker:
         return True
 
     def _skip_idle(self):
-        """Transposes into the same order are the values themselves."""
+        """Removes identity transposes."""
         names, kept = {}, []
         for n in self.graph.nodes:
             n.inputs = [names.get(x, x) for x in n.inputs]
@@ -124,7 +124,7 @@ class _Worker:
                 break
             self.graph.nodes = kept
 
-    # --- Rules: a node takes what its operands were transposed from; the order that its result has then.
+    # --- Rules: the node reads the untransposed operands. Each rule returns the order of its result.
 
     def _elementwise(self, n):
         orders = [self._perm(x) for x in n.inputs]
@@ -145,7 +145,7 @@ class _Worker:
         return order
 
     def _turned_constant(self, name, order):
-        """A constant as the values before the transpose need it."""
+        """Returns a constant in the order of the untransposed operands."""
         array = self.graph.constants[name]
         if array.size == 1:
             return name
@@ -189,7 +189,7 @@ class _Worker:
         return order
 
     def _resize(self, n):
-        """Scales or sizes are a constant, or put together from parts."""
+        """Resize: scales or sizes are a constant or concatenated from parts."""
         order = self._perm(n.inputs[0])
         last = n.inputs[-1]
         if order is None or "axes" in n.attributes:

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contractions of Tile that copy: `Y[i, j : N, M] = =(X[2*j + 1, i])`, and what joins tensors by several of them."""
+"""Writes Tile contractions that copy, such as `Y[i, j : N, M] = =(X[2*j + 1, i])`, and concatenations made of
+several copies."""
 
 from keras_tartan.src.onnx_export.elementwise import Value
 from keras_tartan.src.onnx_export.sizes import is_fixed
 from keras_tartan.src.onnx_export.tile_parser import Contraction
 
-_FIRST = -(2**31)  # before the first element, for slices that go backwards
+_FIRST = -(2**31)  # before the first element, for slices with negative steps
 
 
 class NoView(Exception):
-    """Why it is none."""
+    """The contraction is not a copy; the message has the reason."""
 
 
 def linear(expression):
-    """An expression as (constant, {variable: factor})."""
+    """Returns an expression as (constant, {variable: factor})."""
     kind = expression[0]
     if kind == "number" and isinstance(expression[1], int):
         return expression[1], {}
@@ -39,7 +40,7 @@ def linear(expression):
 
 
 class _Axis:
-    """A dimension of the operand: `start + step * variable` in every run; no variable for a single position."""
+    """A dimension of the operand: `start + step * variable` in every run; a single position has no variable."""
 
     def __init__(self, expressions, dims):
         found = [linear(e) for e in expressions]
@@ -54,7 +55,7 @@ class _Axis:
         self.step, self.dims = steps[0], dims
 
     def cut(self, counts):
-        """Starts and ends of a slice of so many elements, None for all of them."""
+        """Returns starts and ends of a slice with `counts` elements, None for all."""
         for start, count, dim in zip(self.starts, counts, self.dims):
             last = start + self.step * (count - 1)
             if count and not (0 <= start < dim and 0 <= last < dim):
@@ -66,7 +67,7 @@ class _Axis:
 
 
 def write(parts, dims, value, step, graph):
-    """The value of a copy, which is written as `parts` in each run, of an operand with these sizes."""
+    """Writes a copy, given as `parts` (one per run), of an operand with sizes `dims`."""
     axes = [_Axis([p.reads[0][1][k] for p in parts], dims[k]) for k in range(len(dims))]
     out = [i[1] if i[0] == "name" else None for i in parts[0].indices]
     if None in out or len(set(out)) < len(out) or any(len(p.sizes) != len(out) for p in parts):
@@ -108,8 +109,8 @@ def _cut(axes, sizes, name, step, graph):
 
 
 def joined(functions, step, graph, scope):
-    """The value of a text that joins its operands along an axis, or None: each statement but the first takes what the one
-    before wrote as its default."""
+    """Returns the value of a text that concatenates its operands along an axis, or None. Each statement but the
+    first has the preceding result as its default."""
     statements = functions[0].statements
     if len(statements) < 2 or not all(isinstance(s, Contraction) and s.aggregation == "=" for s in statements):
         return None
@@ -134,5 +135,5 @@ def joined(functions, step, graph, scope):
 
 
 def _joined_axis(statements):
-    """Where the second operand begins behind the first."""
+    """Returns the axis and offset of the second operand in the concatenation."""
     return next((k for k, read in enumerate(statements[1].reads[0][1]) if linear(read)[0]), 0)
