@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// lengths MODEL INPUT [LENGTHS [TIER [EVERY]]]: runs a model at many lengths of the second
-// dimension of an int64 input in turn, in one session, and tells what each of them took and
-// compiled; beside every so many of them, what exact kernels take.
+// lengths MODEL INPUT [LENGTHS [TIER [EVERY]]]: measures a model at many lengths of the second
+// dimension of an int64 input, in one session. Prints the time and the compilations of each length.
+// For one length in EVERY, it also prints the time of shape-specialised (exact) kernels.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +40,7 @@ api::Tier TierNamed(const std::string& name) {
   return api::Tier::kAuto;
 }
 
-// The shortest of a few runs in each session, taken in turns.
+// Returns the minimum duration in each of two sessions, which run alternately.
 absl::StatusOr<std::pair<double, double>> ShortestRuns(
     api::Session& a, api::Session& b, const std::map<std::string, HostTensor>& inputs) {
   constexpr int kTurns = 5;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The problems of a list as Google Benchmarks, one per engine, named "SPEC/ENGINE"; Google
-// Benchmark's own options apply too (--benchmark_repetitions, --benchmark_format …).
+// Runs the problems of a list as Google Benchmarks named "SPEC/ENGINE", one per engine. Google
+// Benchmark's options also apply (--benchmark_repetitions, --benchmark_format, ...).
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -16,13 +16,13 @@
 namespace tartan::bench {
 namespace {
 
-// The engines of one problem, kept from one benchmark to the next of the same problem.
+// The engines of one problem, reused by consecutive benchmarks of that problem.
 class Workbench {
  public:
   Workbench(api::Device& device, const HardwareSettings& settings)
       : device_(device), settings_(settings) {}
 
-  // Null where the engine does not have the operation.
+  // Returns null if the engine does not support the operation.
   absl::StatusOr<Engine*> Take(const Problem& problem, const std::string& engine) {
     if (current_ == nullptr || current_->problem().spec != problem.spec) {
       current_.reset();

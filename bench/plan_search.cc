@@ -25,7 +25,7 @@
 namespace tartan::bench {
 namespace {
 
-// More plans than any planner makes.
+// Larger than the number of plans of any planner.
 constexpr int kAllPlans = 1'000'000;
 
 struct PlannedCall {
@@ -33,8 +33,8 @@ struct PlannedCall {
   std::vector<bool> is_constant;
 };
 
-// A problem whose kernels can be planned differently. The compiler asks for plans in the same order
-// at every compilation, so that a kernel is known by its number.
+// A problem whose kernels can be compiled with other plans. A kernel is identified by its number,
+// because the compiler requests plans in the same order at every compilation.
 class Subject {
  public:
   static absl::StatusOr<Subject> Create(const Problem& problem, api::Device& device) {
@@ -48,7 +48,7 @@ class Subject {
   const HardwareSettings& settings() const { return settings_; }
   const std::vector<PlannedCall>& calls() const { return calls_; }
 
-  // Compiled with `plan` for the kernel of that number; null: as the planner likes.
+  // Compiles the problem with `plan` for kernel number `kernel`; null: with the planner's choice.
   absl::StatusOr<std::unique_ptr<Engine>> Compile(int kernel, const plan::PlannedKernel* plan) {
     int next = 0;
     calls_.clear();
@@ -75,10 +75,10 @@ class Subject {
   HardwareSettings settings_;
   WorkloadProgram program_;
   std::vector<HostTensor> values_;
-  std::vector<PlannedCall> calls_;  // of the last compilation
+  std::vector<PlannedCall> calls_;  // calls of the last compilation
 };
 
-// The number of the kernel with most work, as the planner was asked.
+// Returns the number of the kernel with the most iterations, in the order of the planner's calls.
 int MainKernel(const std::vector<PlannedCall>& calls) {
   const auto points = [](const PlannedCall& call) {
     double count = 1;
@@ -96,7 +96,7 @@ double MillisecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-// At most `most` of `count` positions: the first half of them at the beginning, the rest spread.
+// Returns at most `most` of `count` positions: the first half consecutive, the rest spread evenly.
 std::vector<size_t> Sample(size_t count, size_t most) {
   std::vector<size_t> positions;
   const size_t first = count <= most ? count : (most + 1) / 2;
@@ -116,7 +116,8 @@ double PlanningMs(const PlannedCall& call, const HardwareSettings& settings) {
   return least;
 }
 
-// The least time of a run, among short turns: enough to tell which plans deserve more.
+// Returns the minimum duration of an execution in a short measurement, which selects plans for
+// closer measurement.
 absl::StatusOr<double> LeastMs(Engine& engine) {
   double least = std::numeric_limits<double>::infinity();
   TARTAN_RETURN_IF_ERROR(engine.Run(1));
@@ -138,7 +139,7 @@ absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Engine> chosen, subject.Compile(-1, nullptr));
   PlanSearchResult result;
   result.spec = problem.spec;
-  if (subject.calls().empty()) return result;  // nothing is planned
+  if (subject.calls().empty()) return result;  // no kernel is planned
   const int kernel = MainKernel(subject.calls());
   const PlannedCall call = subject.calls()[static_cast<size_t>(kernel)];
   result.planning_ms = PlanningMs(call, subject.settings());
@@ -166,7 +167,7 @@ absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
     best = std::move(engine);
   }
   if (result.best == 0) best = nullptr;
-  // Made anew, so that its memory is as late an allocation as that of the best.
+  // Recompiled, so that its memory is allocated as late as the best plan's memory.
   TARTAN_ASSIGN_OR_RETURN(chosen, subject.Compile(-1, nullptr));
   MeasureOptions options;
   options.seconds = 0.2;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How good the planner's choice is: the plans of a problem's main kernel, measured one by one.
+// Measures the quality of the planner's choice by compiling and timing other plans of a problem's
+// main kernel.
 #pragma once
 
 #include <string>
@@ -13,31 +14,32 @@ namespace tartan::bench {
 
 struct PlanTrial {
   std::string plan;
-  double predicted_us = 0;  // by the cost model; 0 where it says nothing
-  double ms = 0;            // the least of several runs of the whole problem
-  std::string cost;         // the terms of the prediction
+  double predicted_us = 0;  // predicted by the cost model; 0 if unknown
+  double ms = 0;            // minimum of several executions of the whole problem
+  std::string cost;         // terms of the prediction
 };
 
 struct PlanSearchResult {
   std::string spec;
-  double planning_ms = 0;         // of the kernel, the least of three times
-  int64_t plans = 0;              // that the planner knows; `trials` may be fewer
-  std::vector<PlanTrial> trials;  // the planner's choice first, then in its order
-  // Of the choice and of the best trial, measured in turns; the best is the choice itself where no
-  // trial is faster.
+  double planning_ms = 0;         // time to plan the kernel, minimum of three
+  int64_t plans = 0;              // number of plans known to the planner; `trials` may be fewer
+  std::vector<PlanTrial> trials;  // the planner's choice first, then the planner's order
+  // Times of the chosen plan and the best trial, measured alternately. The best is the chosen plan
+  // itself if no trial is faster.
   double chosen_ms = 0;
   double best_ms = 0;
   int best = 0;  // position in `trials`
 };
 
-// Varies the plan of the kernel that takes longest. At most `most` plans are tried: the first half
-// of them as the planner orders them, the rest spread evenly over all others. DataLoss where a plan
-// leads to another result than the planner's choice.
+// Varies the plan of the longest-running kernel. Tries at most `most` plans: the first half in the
+// planner's order, the rest spread evenly over the remaining plans. Returns DataLoss if a plan
+// computes a different result than the planner's choice.
 absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most, api::Device& device);
 
-// A Markdown table, with how many choices are within 15 % and 35 % of the best.
+// Prints a Markdown table, with the number of choices within 15 % and 35 % of the best plan.
 std::string PlanSearchTable(absl::Span<const PlanSearchResult> results);
-// The trials of one problem as a Markdown table, the fastest first: what the model got wrong.
+// Prints the trials of one problem as a Markdown table, fastest first, to show errors of the cost
+// model.
 std::string TrialTable(const PlanSearchResult& result);
 
 }  // namespace tartan::bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the planner's choice against the other plans it knows, problem by problem, and prints a
-// Markdown document: `plans --filter=^conv:n1 --threads=1 --most=60`; with --trials each plan that
-// was tried, too.
+// Compares the planner's choice with the other plans it knows, for each problem, and prints a
+// Markdown document: `plans --filter=^conv:n1 --threads=1 --most=60`. With --trials, each tried
+// plan is listed.
 #include <cstdio>
 
 #include "absl/strings/numbers.h"

@@ -30,7 +30,7 @@ absl::Status CheckEngines(const std::vector<std::string>& engines) {
   return absl::OkStatus();
 }
 
-// Whether the argument is one of these options; a wrong value is an error.
+// Returns true if the argument is one of these options, and an error for an invalid value.
 absl::StatusOr<bool> Take(absl::string_view argument, ProgramOptions* options) {
   const auto invalid = [argument] {
     return absl::InvalidArgumentError(absl::StrCat(argument, ": no number of the right size"));

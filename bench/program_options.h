@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that the programs of this folder share, and what they lead to.
+// Command-line options shared by the programs of this folder, and functions that apply them.
 #pragma once
 
 #include <memory>
@@ -12,23 +12,22 @@
 
 namespace tartan::bench {
 
-// --list FILE, --filter REGEX, --against ENGINE,…, --threads N, --device STRING, --time SECONDS.
 struct ProgramOptions {
   std::string list = "bench/problems.txt";
-  std::string filter;  // of the text of specs; empty: all
+  std::string filter;  // regular expression for specs; empty: all
   std::vector<std::string> against;
   int threads = 0;
   std::string device;
   double seconds = 0.3;
 };
 
-// Takes what it knows from the arguments, as --name=VALUE, and leaves the others in place.
+// Removes known options (--name=VALUE) from the arguments and leaves the others in place.
 absl::StatusOr<ProgramOptions> TakeOptions(int* argc, char** argv);
 
-// The list with what the filter leaves.
+// Reads the list of problems and applies the filter.
 absl::StatusOr<std::vector<ProblemSection>> ReadProblems(const ProgramOptions& options);
 
-// Limits threads, then opens the device.
+// Limits the number of threads, then opens the device.
 absl::StatusOr<std::shared_ptr<api::Device>> OpenDevice(const ProgramOptions& options);
 
 }  // namespace tartan::bench

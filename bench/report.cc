@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the problems of a list beside other engines, in turns, and prints a Markdown document
+// Measures the problems of a list alternately with other engines, and prints a Markdown document
 // with ratios and geometric means: `report --filter=^conv:n1 --against=onednn,copy --threads=1`.
 #include <cstdio>
 
@@ -44,7 +44,7 @@ absl::Status Run(int argc, char** argv) {
       std::fprintf(stderr, "%s\n", problem.spec.c_str());
       absl::StatusOr<ProblemResult> measured =
           RunProblem(problem, options.against, measure, *device);
-      // The others are worth knowing too.
+      // A failure does not stop the other problems.
       if (measured.ok()) {
         result.problems.push_back(*std::move(measured));
       } else {

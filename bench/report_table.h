@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of many problems as a Markdown document.
+// Prints the results of many problems as a Markdown document.
 #pragma once
 
 #include <string>
@@ -15,19 +15,20 @@ struct SectionResult {
   std::vector<ProblemResult> problems;
 };
 
-// How Tartan stands against one engine: time of the engine by time of Tartan, so that more than 1
+// Speed relative to one engine: the engine's time divided by Tartan's time, so a ratio above 1
 // means that Tartan is faster.
 struct Standing {
-  int problems = 0;  // that both have; the rest is 0 where there are none
+  int problems =
+      0;  // number of problems that both support; the other members are 0 if there are none
   double geometric_mean = 0;
   double least = 0;
   std::string least_spec;
 };
 Standing StandingAgainst(const std::string& engine, absl::Span<const ProblemResult> problems);
 
-// One table per section: a row per problem with Tartan's time, GFLOP/s, GB/s and part of the
-// roofline, then for each engine of `against` its time and how many times longer it is than
-// Tartan's; below each table and at the end the geometric means and the least.
+// Prints one table per section, with a row per problem: Tartan's time, GFLOP/s, GB/s and fraction
+// of the roofline; then, for each engine in `against`, its time and the ratio to Tartan's.
+// Geometric means and minima follow each table and the document.
 std::string ToMarkdown(absl::Span<const SectionResult> sections,
                        const std::vector<std::string>& against);
 

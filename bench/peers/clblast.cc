@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products and plain convolutions with CLBlast, on the OpenCL device that Tartan uses.
+// Matmuls and convolutions without groups with CLBlast, on the OpenCL device that Tartan uses.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <clblast.h>

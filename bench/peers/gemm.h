@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix product problem, of whichever direction, as BLAS puts it.
+// Describes a matmul problem of any direction in terms of BLAS.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tartan::bench {
 
-// C[b] = op(A[b]) op(B[b]) with row-major matrices; op transposes or does nothing.
+// C[b] = op(A[b]) op(B[b]) with row-major matrices; op is the identity or a transpose.
 struct Gemm {
   int64_t batch = 1;
   int64_t m = 0;
@@ -22,7 +22,7 @@ struct Gemm {
   int64_t a_stride() const { return m * k; }
   int64_t b_stride() const { return k * n; }
   int64_t c_stride() const { return m * n; }
-  // Distance of rows as they lie in memory.
+  // Elements between rows in memory.
   int64_t a_row() const { return transpose_a ? m : k; }
   int64_t b_row() const { return transpose_b ? k : n; }
 };

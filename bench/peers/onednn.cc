@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What oneDNN has of the problems. "onednn" is the direct algorithm of a convolution, "onednn-auto"
-// the fastest of all that are offered; elsewhere they are the same.
+// oneDNN implementations of the problems. "onednn" uses the direct algorithm for convolutions,
+// "onednn-auto" the fastest available algorithm; they are the same for other problems.
 #include <chrono>
 #include <memory>
 #include <type_traits>
@@ -28,7 +28,7 @@ RunPtr Make(const MatmulProblem& p, const PeerRequest& request) {
   const auto a = matrix(g.m, g.k, g.transpose_a);
   const auto b = matrix(g.k, g.n, g.transpose_b);
   const auto c = matrix(g.m, g.n, false);
-  // A weight is packed ahead; what varies is taken as it lies.
+  // A weight is packed before the measurement; other operands keep their layout.
   const bool b_is_weight =
       p.batch == 1 && request.problem->direction != Direction::kBackwardWeights;
   const auto b_wanted = b_is_weight ? Any({g.k, g.n}) : b;
@@ -41,7 +41,7 @@ RunPtr Make(const MatmulProblem& p, const PeerRequest& request) {
 }
 
 struct ConvolutionTensors {
-  dnnl::memory::desc data, weights, output;  // as they are given
+  dnnl::memory::desc data, weights, output;  // in the layouts of the caller
   Dims strides, dilations, padding;
 };
 
@@ -133,7 +133,7 @@ RunPtr Make(const ConvolutionProblem& p, const PeerRequest& request) {
   return best;
 }
 
-// One tensor in, one out, both as they lie.
+// An operator with one input and one output, both in the layouts of the caller.
 template <class Primitive>
 RunPtr MakeUnary(const typename Primitive::primitive_desc& pd, RunPtr run,
                  const dnnl::memory::desc& source, const dnnl::memory::desc& result,
@@ -148,7 +148,7 @@ RunPtr MakePool(const PoolProblem& p, Tag tag, const PeerRequest& request) {
   auto run = std::make_unique<OneDnnRun>();
   const Dims source = {p.batch, p.channels, p.height, p.width};
   const Dims result = {p.batch, p.channels, p.output_height(), p.output_width()};
-  // Of the padding behind, what no window reaches does not count.
+  // Padding at the end that no window reaches is not counted.
   const auto behind = [&p](int64_t size, int64_t outputs) {
     return std::max<int64_t>((outputs - 1) * p.stride + p.kernel - size - p.padding, 0);
   };
@@ -169,7 +169,7 @@ RunPtr MakePool(const PoolProblem& p, Tag tag, const PeerRequest& request) {
   return run;
 }
 
-// Pools work on whatever layout they are given: the fastest of them.
+// Pooling supports any layout; the fastest one is used.
 RunPtr Make(const PoolProblem& p, const PeerRequest& request) {
   RunPtr best;
   double best_ms = 0;
@@ -219,7 +219,7 @@ RunPtr Make(const LayerNormProblem& p, const PeerRequest& request) {
   return MakeUnary<dnnl::layer_normalization_forward>(pd, std::move(run), tensor, tensor, request);
 }
 
-// A reorder from the input as it lies to the same axes lying as the output.
+// A reorder of the input to the same axes with the strides of the output.
 RunPtr Make(const TransposeProblem& p, const PeerRequest& request) {
   auto run = std::make_unique<OneDnnRun>();
   const auto source = Plain(p.dims);

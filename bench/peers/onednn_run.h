@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A oneDNN primitive with its memory, ready to run. Tensors are given and taken in plain layouts;
-// the primitive works on those it prefers, and the clock does not see the reorders.
+// An executable oneDNN primitive with its memory. Tensors are passed in plain layouts. The
+// primitive uses its preferred layouts; the reorders are not timed.
 #pragma once
 
 #include <dnnl.hpp>
@@ -16,7 +16,7 @@ inline dnnl::memory::desc Plain(const dnnl::memory::dims& dims, dnnl::memory::fo
   return {dims, dnnl::memory::data_type::f32, tag};
 }
 
-// Row-major, of any rank up to 6.
+// Row-major layout of any rank up to 6.
 inline dnnl::memory::desc Plain(const dnnl::memory::dims& dims) {
   using Tag = dnnl::memory::format_tag;
   constexpr Tag kTags[] = {Tag::a, Tag::ab, Tag::abc, Tag::abcd, Tag::abcde, Tag::abcdef};
@@ -34,7 +34,7 @@ class OneDnnRun : public PeerRun {
   const dnnl::engine& engine() const { return engine_; }
 
   void SetPrimitive(dnnl::primitive primitive) { primitive_ = std::move(primitive); }
-  // `data` lies as `plain` says; the primitive reads it as `wanted`.
+  // `data` has the layout `plain`; the primitive reads it as `wanted`.
   void AddInput(int argument, const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted,
                 const float* data);
   void SetOutput(int argument, const dnnl::memory::desc& made, const dnnl::memory::desc& plain);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products with OpenBLAS.
+// Matmuls with OpenBLAS.
 #include <cblas.h>
 
 #include <algorithm>

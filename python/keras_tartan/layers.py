@@ -50,7 +50,8 @@ class OnnxLayer(keras.layers.Layer):
         for node in self._graph.nodes:
             for position, name in enumerate(node.inputs):
                 uses.setdefault(name, set()).add((node.op, position))
-        has_scalars = self._model.producer.startswith("tartan")  # its non-trainable constants are not stored as initializers
+        # Models exported by tartan store constants as nodes, so their scalar initializers are weights.
+        has_scalars = self._model.producer.startswith("tartan")
         for spec in self._model.inputs[count:]:
             used = uses.get(spec["name"], set())
             if used & _DECIDING or not spec["shape"] and not has_scalars:

@@ -15,7 +15,7 @@ namespace nb = nanobind;
 namespace tartan::python {
 namespace {
 
-// The bytes of a tensor, which the array keeps alive.
+// Returns the bytes of a tensor as an array that keeps the tensor alive.
 nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>> BytesOf(const HostTensor& tensor) {
   auto* owner = new HostTensor(tensor);
   const nb::capsule release(owner,
@@ -24,8 +24,8 @@ nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>> BytesOf(const HostTensor& ten
                                                             {owner->bytes().size()}, release);
 }
 
-// The same for whoever changes them: without a copy where nobody else has the memory. `tensor` has
-// no bytes after that.
+// Returns the bytes of a tensor as a writable array, without a copy if the memory has no other
+// owner. `tensor` is empty afterwards.
 nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>> TakeBytes(HostTensor& tensor) {
   auto* owner = new HostTensor(std::exchange(tensor, HostTensor()));
   if (!owner->is_unshared()) *owner = HostTensor(owner->shape(), owner->bytes());
@@ -35,7 +35,7 @@ nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>> TakeBytes(HostTensor& tensor) {
                                                       {owner->bytes().size()}, release);
 }
 
-// Of an object of Python; released by whichever thread lets go last.
+// Keeps a Python object alive; the last owner may release it from any thread.
 std::shared_ptr<const void> Keep(const ByteArray& bytes) {
   return std::shared_ptr<const void>(new ByteArray(bytes), [](const void* kept) {
     const nb::gil_scoped_acquire lock;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the host as Python sees them.
+// Converts host tensors to and from Python arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,11 +15,12 @@ namespace tartan::python {
 using ByteArray =
     nanobind::ndarray<const uint8_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 
-// "float32" and the like; ValueError for a name of no type.
+// Returns the type with a name such as "float32". ValueError for unknown names.
 DataType TypeNamed(const std::string& name);
 
-// The bytes of a dense array with its shape; `copy` false: shared, and whoever gives it does not
-// change it. ValueError where their number is another.
+// Returns a tensor with the bytes of a dense array. If `copy` is false, the memory is shared and
+// the caller must not modify it. ValueError if the number of bytes does not match the type and
+// dims.
 HostTensor ToHostTensor(const ByteArray& bytes, const std::string& dtype, std::vector<int64_t> dims,
                         bool copy);
 

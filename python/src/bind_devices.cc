@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices, what stays on them, and what they run.
+// Binds devices, memory on devices, and compiled programs.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -34,7 +34,7 @@ using api::DeviceProgram;
 using api::DeviceTensor;
 using api::Tensor;
 
-// What `work` gives, which needs no interpreter.
+// Runs `work` without the GIL and returns its result.
 template <class Work>
 auto Unlocked(const Work& work) {
   decltype(work()) result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of what became of programs.
+// Binds reports about compiled programs (tartan.explain).
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -112,7 +112,7 @@ ProgramReport Plan(const std::shared_ptr<api::Device>& device, const std::vector
   return ValueOrRaise(std::move(report));
 }
 
-// A kernel's name and its milliseconds for each launch of a run.
+// Stores measured times: kernel name and milliseconds of each launch of an execution.
 void NoteTimes(ProgramReport& report, const std::vector<std::pair<std::string, double>>& times) {
   std::vector<api::KernelProfile> profile;
   for (const auto& [kernel, ms] : times) profile.push_back({kernel, "", ms});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX models, and sessions that run them.
+// Binds ONNX models and sessions.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -35,12 +35,12 @@ using api::TensorSpec;
 using onnx::OnnxModel;
 using ModelPtr = std::shared_ptr<const OnnxModel>;
 
-// Holds the model, which the session shares as one that is not changed.
+// Holds an immutable model that sessions share.
 struct Model {
   ModelPtr model;
 };
 
-// Files may hold bytes that are no UTF-8: they become U+FFFD.
+// Decodes text from a file; bytes that are not UTF-8 become U+FFFD.
 nb::object TextOf(const std::string& bytes) {
   return nb::steal(
       PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
@@ -99,8 +99,8 @@ std::vector<nb::dict> SpecsOf(const std::vector<TensorSpec>& specs) {
   return result;
 }
 
-// A tensor, strings as ("strings", shape, list), narrow numbers as ("element", name, tensor), a
-// list for a sequence, ("map", keys, values) or None.
+// Converts a value to Python: a tensor; strings as ("strings", shape, list); low-precision types as
+// ("element", name, tensor); a sequence as a list; a map as ("map", keys, values); nothing as None.
 nb::object ToPython(const HostValue& value) {
   if (value.is_nothing()) return nb::none();
   if (value.is_map()) {
@@ -161,7 +161,7 @@ std::map<std::string, HostValue> ValuesOf(const Feeds& feeds) {
   return inputs;
 }
 
-// The kernels of a run with their milliseconds.
+// Runs the session and returns the name and milliseconds of each kernel launch.
 std::vector<std::pair<std::string, double>> Profile(api::Session& session, const Feeds& feeds) {
   const std::map<std::string, HostValue> inputs = ValuesOf(feeds);
   std::vector<api::KernelProfile> profile;
@@ -190,7 +190,7 @@ std::vector<nb::object> Run(api::Session& session, const Feeds& feeds) {
   return results;
 }
 
-// The outputs that are no states.
+// Returns the outputs that are not states.
 std::vector<nb::object> RunStates(api::StateSession& session, const Feeds& feeds) {
   std::map<std::string, HostTensor> inputs;
   for (const auto& [name, value] : feeds) {
@@ -211,7 +211,7 @@ std::vector<nb::object> RunStates(api::StateSession& session, const Feeds& feeds
   return results;
 }
 
-// The model's outputs as lazy tensors of the inputs given by name.
+// Applies the model to lazy tensors given by input name, and returns its outputs as lazy tensors.
 std::vector<api::Tensor> Apply(const Model& self, const std::map<std::string, api::Tensor>& inputs,
                                api::EagerRuntime* runtime) {
   std::vector<api::InputBinding> bindings;
@@ -232,7 +232,7 @@ std::vector<api::Tensor> Apply(const Model& self, const std::map<std::string, ap
   }
   const api::BoundGraph graph = ValueOrRaise(std::move(bound));
   if (!graph.needed_values.empty()) {
-    const int input = graph.needed_values[0];  // negative: what an input is computed from
+    const int input = graph.needed_values[0];  // negative: a value computed from an input
     const std::string name =
         input < 0 ? "an input" : "'" + self.model->inputs()[static_cast<size_t>(input)].name + "'";
     Raise(absl::FailedPreconditionError("the value of " + name +

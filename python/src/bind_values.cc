@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lazy tensors: how they come about.
+// Binds lazy tensors and the operations that create them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -31,7 +31,7 @@ namespace {
 
 using api::Tensor;
 
-// Operands that may be left out are None.
+// Converts operands; None is an omitted operand.
 std::vector<Tensor> Operands(const nb::sequence& inputs) {
   std::vector<Tensor> operands;
   for (nb::handle input : inputs) {
@@ -57,7 +57,7 @@ std::vector<Tensor> ApplyOperator(const std::string& name, const nb::sequence& i
   return ValueOrRaise(std::move(results));
 }
 
-// Errors call the text by its name.
+// Parses a Tile text. `name` identifies it in error messages.
 api::Function FunctionOf(const std::string& text, const std::string& name) {
   return ValueOrRaise(api::Function::FromTile(text, name.empty() ? "tile" : name));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the module of Python is put together from.
+// Functions that add the parts of the Python module tartan._core.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module tartan._core: what the package in Python is made of. Its users are python/tartan.
+// Defines the module tartan._core, which the package python/tartan uses.
 #include <nanobind/nanobind.h>
 
 #include <string>
@@ -42,7 +42,7 @@ void Raise(const absl::Status& status) {
 }  // namespace tartan::python
 
 NB_MODULE(_core, module) {
-  // What modules and threads hold when the interpreter ends is no leak.
+  // Objects that modules and threads hold at interpreter exit are not leaks.
   nanobind::set_leak_warnings(false);
   tartan::python::BindArrays(module);
   tartan::python::BindValues(module);

@@ -11,7 +11,7 @@
 namespace tartan::python {
 namespace {
 
-// What a reader may see at any time is written in one piece, after what it points to.
+// Stores a value that other threads may read at any time, after the data that it points to.
 template <class T>
 void Publish(T* place, T value) {
   __atomic_store_n(place, value, __ATOMIC_RELEASE);
@@ -30,7 +30,7 @@ bool IsSet(const std::string& name) {
 }  // namespace
 
 void ReserveVariable(const std::string& name) {
-  // Lists and texts are kept until the process ends: nobody knows who reads them.
+  // Lists and texts are never freed, because other threads may still read them.
   static char** list = nullptr;
   static size_t room = 0;
   static auto& texts = *new std::set<std::string>();
@@ -40,7 +40,8 @@ void ReserveVariable(const std::string& name) {
   size_t count = 0;
   while (environ != nullptr && environ[count] != nullptr) ++count;
   if (environ != list || count + 2 > room) {
-    // Twice as long, so that all lists together take no more than twice the last one.
+    // Doubles the capacity, so that all lists together take at most twice the space of the last
+    // one.
     room = std::max<size_t>(2 * (count + 2), 256);
     list = new char*[room]();
     std::copy_n(environ, count, list);

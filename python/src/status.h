@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// absl::Status as exceptions of Python.
+// Converts absl::Status to Python exceptions.
 #pragma once
 
 #include <utility>
@@ -9,9 +9,9 @@
 
 namespace tartan::python {
 
-// ValueError for InvalidArgument, IndexError for OutOfRange, NotImplementedError for Unimplemented,
-// MemoryError for ResourceExhausted, FileNotFoundError for NotFound, PermissionError; else
-// RuntimeError. Needs the interpreter's lock.
+// Throws ValueError for InvalidArgument, IndexError for OutOfRange, NotImplementedError for
+// Unimplemented, MemoryError for ResourceExhausted, FileNotFoundError for NotFound, PermissionError
+// for PermissionDenied, and RuntimeError otherwise. Requires the GIL.
 [[noreturn]] void Raise(const absl::Status& status);
 
 inline void RaiseIfError(const absl::Status& status) {

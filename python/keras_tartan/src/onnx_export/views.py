@@ -135,5 +135,5 @@ def joined(functions, step, graph, scope):
 
 
 def _joined_axis(statements):
-    """Returns the axis and offset of the second operand in the concatenation."""
+    """Returns the axis along which the second operand is placed after the first."""
     return next((k for k, read in enumerate(statements[1].reads[0][1]) if linear(read)[0]), 0)
