@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hardware abstraction layer: the interface between the compiler's results and devices. It includes
-// no compiler type. A backend implements Driver, Device, Buffer, Executable and Queue. Start from
-// the skeleton null_backend.h; every backend must pass the suite in tests/hal/conformance.h.
-// README.md describes the concepts.
+// no compiler type. A backend implements Driver, Device, Buffer, Executable and Queue, starting
+// from null_backend.h, and passes the suite in tests/hal/conformance.h. Concepts: README.md.
 //
 // The public functions of Device and Queue check their arguments and then call the backend's
 // private Do... functions, which may rely on these checks.
 //
 // Threads: Driver, Device and Executable are thread-safe; a Queue is used by one thread at a time.
-// Lifetime: an object keeps its Device alive. A queue keeps buffers and executables alive until the
-// work that uses them is done. Errors: Unavailable (no device, or driver lost), ResourceExhausted
-// (memory), InvalidArgument (caller error), Internal (build or execution failed; the message
-// contains the driver's log).
+// Lifetime: an object keeps its Device alive. A queue keeps the resources of unfinished work alive.
+// Errors: Unavailable (no device, or driver lost), ResourceExhausted (memory), InvalidArgument
+// (caller error), Internal (build or execution failed; the message contains the driver's log).
 #pragma once
 
 #include <array>
@@ -32,7 +30,7 @@ namespace tartan::hal {
 class Device;
 using DevicePtr = std::shared_ptr<Device>;
 
-// Host memory. `owner` keeps the bytes valid even after the buffer and its device are gone.
+// Host memory. `owner` keeps the bytes valid after the buffer and its device are gone.
 struct HostMemory {
   absl::Span<uint8_t> bytes;
   std::shared_ptr<const void> owner;  // null: no memory
@@ -44,12 +42,11 @@ class Buffer {
   virtual ~Buffer() = default;
   int64_t size() const { return size_; }
   const DevicePtr& device() const { return device_; }
-  // The buffer that contains this sub-buffer (null for a whole buffer), and the sub-buffer's offset
-  // in it, in bytes.
+  // Parent (null for a whole buffer), and the offset in it, in bytes.
   const std::shared_ptr<Buffer>& parent() const { return parent_; }
   int64_t offset() const { return offset_; }
-  // Host view of the data that kernels write to the buffer, readable without a copy once the queue
-  // is finished. Empty if the device has separate memory, or if the address is not known yet.
+  // Host view of the data that kernels write, readable once the queue is finished. Empty if the
+  // device has separate memory, or if the address is not known yet.
   virtual HostMemory host_memory() const { return {}; }
 
  protected:
@@ -103,9 +100,8 @@ struct Launch {
   std::array<int64_t, 3> local_size = {1, 1, 1};
 };
 
-// Launches with their arguments set, which can be enqueued without lookups or allocations. A
-// recording keeps its buffers and its executable alive. The caller must not replay one recording on
-// several queues at once.
+// Launches with their arguments set, which can be enqueued without lookups or allocations. Keeps
+// its buffers and its executable alive. Must not be replayed on several queues at once.
 class Recording {
  public:
   virtual ~Recording() = default;
@@ -154,11 +150,10 @@ class Queue {
   absl::Status Fill(const BufferPtr& buffer, int64_t offset, int64_t size,
                     absl::Span<const uint8_t> pattern);
   absl::StatusOr<EventPtr> Run(const ExecutablePtr& executable, const Launch& launch);
-  // Enqueues all launches of a recording. If the queue profiles and `events` is not null, one event
-  // per launch is appended to `events`.
+  // Enqueues a recording. A profiling queue appends one event per launch to `events`, if not null.
   absl::Status Replay(const RecordingPtr& recording, std::vector<EventPtr>* events = nullptr);
-  // Starts all enqueued work and returns an event that follows it. Waiting for the event waits for
-  // this work, as Finish does, but not for work that is enqueued later.
+  // Starts all enqueued work and returns an event that follows it. Work that is enqueued later does
+  // not delay the event.
   absl::StatusOr<EventPtr> Mark() { return DoMark(); }
   // Starts all enqueued work without waiting for it.
   absl::Status Flush() { return DoFlush(); }
@@ -177,7 +172,7 @@ class Queue {
                                absl::Span<const uint8_t> bytes) = 0;
   virtual absl::Status DoRead(const BufferPtr& buffer, int64_t offset,
                               absl::Span<uint8_t> bytes) = 0;
-  // Defaults for backends without asynchronous transfers: the transfer is done immediately.
+  // Backends without asynchronous transfers execute them immediately.
   virtual absl::Status DoWriteLater(const BufferPtr& buffer, int64_t offset,
                                     absl::Span<const uint8_t> bytes) {
     return DoWrite(buffer, offset, bytes);
@@ -214,15 +209,13 @@ class Device : public std::enable_shared_from_this<Device> {
   // multiple of info().buffer_alignment. Sub-buffers may partially overlap if
   // info().sub_buffers_may_overlap. A sub-buffer keeps its parent alive.
   absl::StatusOr<BufferPtr> SubBuffer(const BufferPtr& parent, int64_t offset, int64_t size);
-  // Creates a read-only buffer over host memory without a copy. Returns null if the device cannot
-  // do that. `owner` keeps the bytes alive and unchanged as long as the buffer lives. The bytes do
-  // not count as allocated.
+  // Creates a read-only buffer over host memory without a copy; null if the device cannot do that.
+  // `owner` keeps the bytes alive and unchanged. They do not count as allocated.
   absl::StatusOr<BufferPtr> Wrap(absl::Span<const uint8_t> bytes,
                                  std::shared_ptr<const void> owner);
-  // Allocates pinned host memory, which a GPU copies to and from asynchronously and several times
-  // faster than from pageable memory. Returns an empty result (no owner) if the device gains
-  // nothing from pinning or no pinned memory is left; the caller then uses ordinary memory. The
-  // memory may outlive the device.
+  // Allocates pinned host memory, which may outlive the device. A GPU copies from and to it
+  // asynchronously and several times faster. Returns no owner if pinning brings no gain or no
+  // pinned memory is left; the caller then uses ordinary memory.
   HostMemory AllocateHost(int64_t bytes);
   absl::StatusOr<ExecutablePtr> Compile(const ExecutableSource& source);
   absl::StatusOr<RecordingPtr> Record(const ExecutablePtr& executable,
@@ -248,8 +241,7 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual absl::string_view name() const = 0;
-  // Returns an empty list if there is no device, and Unavailable with the remedy if the driver
-  // fails.
+  // Empty if there is no device; Unavailable with the remedy if the driver fails.
   virtual absl::StatusOr<std::vector<DeviceInfo>> ListDevices() = 0;
   virtual absl::StatusOr<DevicePtr> Open(const DeviceInfo& info) = 0;
 };

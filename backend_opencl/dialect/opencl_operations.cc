@@ -405,8 +405,7 @@ Code FloatOfBitsFrom(const Code& x, int64_t shift, int64_t bits, const Type& typ
   return CallHelper(absl::StrCat("signed", bits), type, {x, Code{absl::StrCat(shift)}});
 }
 
-// PoCL compiles fma() to one instruction but mad() to a multiplication and an addition, which
-// doubles the time of a contraction. On GPUs both are one instruction.
+// PoCL compiles fma() to one instruction, but mad() to two. On GPUs both are one instruction.
 Code MultiplyAdd(const Code& a, const Code& b, const Code& sum, const Type& type, bool has_fma) {
   if (has_fma && IsFloat(type.element)) return Call("fma", {a, b, sum});
   Code product = ApplyInfix(ScalarOp::kMul, type, type, {a, b});
