@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another user may have written is not run: folders and entries of the disk cache, and the
-// folder in which PoCL compiles. As root, files get other owners; other users are child processes.
+// Files that another user may have written are not used: folders and entries of the disk cache, and
+// PoCL's compile folder. The tests run as root to change owners; other users are child processes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -41,7 +41,7 @@ class CacheOwnerTest : public testing::Test {
 
   std::optional<std::string> Load() { return DiskCache(root_, kNoLimit, false, true).Load("key"); }
   std::string PathOf(const std::string& key) { return kernels_ + "/" + CacheFileName(key); }
-  // Of the cache as it is now: nothing is found, nothing stored, and commands name the remedy.
+  // Expects that the cache finds nothing, stores nothing, and that commands name the remedy.
   void ExpectRefused(const std::string& remedy) {
     EXPECT_EQ(Load(), std::nullopt);
     DiskCache cache(root_, kNoLimit, false, true);
@@ -61,7 +61,7 @@ class CacheOwnerTest : public testing::Test {
       EXPECT_EQ(chown(path.c_str(), user, user), 0);
     }
   }
-  // In a child process of that user; what `work` returns.
+  // Runs `work` in a child process of `user` and returns its result.
   template <class Work>
   int As(uid_t user, Work work) {
     const pid_t child = fork();
@@ -179,7 +179,7 @@ TEST_F(CacheOwnerTest, VerifyLeavesWhatItCannotReadAndTellsIt) {
   std::ofstream(PathOf("damaged")) << "nonsense";
   Chown(kNobody);
   EXPECT_EQ(chown(PathOf("damaged").c_str(), kNobody, kNobody), 0);
-  ASSERT_EQ(chmod(PathOf("unreadable").c_str(), 0600), 0);  // root's
+  ASSERT_EQ(chmod(PathOf("unreadable").c_str(), 0600), 0);  // owned by root
   EXPECT_EQ(As(kNobody,
                [&] {
                  const auto damaged = VerifyCache(root_);

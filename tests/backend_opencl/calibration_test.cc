@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured of a device, and where it is kept.
+// Measurements of a device, and their storage.
 #include "backend_opencl/device/calibration.h"
 
 #include <filesystem>
@@ -35,7 +35,7 @@ TEST(Calibration, IsFoundAgainForTheSameDeviceAndDriverOnly) {
   other.driver_version = "2";
   EXPECT_EQ(LoadCalibration(cache, other), std::nullopt);
   other = SomeDevice();
-  other.settings.compute_units = 7;  // fewer threads reach less
+  other.settings.compute_units = 7;  // fewer compute units reach less
   EXPECT_EQ(LoadCalibration(cache, other), std::nullopt);
 }
 
@@ -52,7 +52,7 @@ TEST(Calibration, OfADamagedFileIsNotTaken) {
   EXPECT_EQ(LoadCalibration(cache, SomeDevice()), std::nullopt);
 }
 
-// The first device of the machine, opened with its disk cache in `directory`.
+// Opens the first device of the machine with a disk cache in `directory`.
 absl::StatusOr<hal::DevicePtr> OpenFirst(const std::string& directory, Calibrations calibrations) {
   OpenClOptions options;
   options.cache_directory = directory;
@@ -70,7 +70,7 @@ TEST(Calibration, IsNotWhatOpeningADeviceWaitsFor) {
   if (!device.ok()) GTEST_SKIP() << device.status();
   EXPECT_EQ((*device)->info().settings.gflops, 0);
   EXPECT_FALSE((*device)->Knows(hal::Knowledge::kMeasured));
-  // Neither is what its compiler says: nothing has been built and kept.
+  // The compiler's features are unknown, too: nothing was built and stored.
   EXPECT_FALSE(std::filesystem::exists(directory.path() + "/kernels"));
   EXPECT_EQ(*(*device)->Settings(hal::Knowledge::kReported), (*device)->info().settings);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling through the OpenCL driver: the disk cache, and what a failed build tells.
+// Compilation through the OpenCL driver: the disk cache, and messages of failed builds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ class CompileTest : public testing::Test {
     const auto devices = driver->ListDevices();
     EXPECT_TRUE(devices.ok()) << devices.status();
     hal::DevicePtr device = *driver->Open(devices->front());
-    EXPECT_TRUE(device->Settings(hal::Knowledge::kCompiler).ok());  // leaves an entry
+    EXPECT_TRUE(device->Settings(hal::Knowledge::kCompiler).ok());  // stores an entry
     for (const fs::path& file : Entries()) at_opening_.insert(file);
     return device;
   }
@@ -67,8 +67,8 @@ class CompileTest : public testing::Test {
     return entries;
   }
 
-  // Compiles and returns the cache hits. The device is opened once: PoCL takes half a second for
-  // the first program of a context.
+  // Compiles and returns the number of cache hits. The device is opened once, because PoCL takes
+  // half a second for the first program of a context.
   int64_t HitsOf(const hal::ExecutableSource& source, bool use_disk_cache = true) {
     if (device_ == nullptr) device_ = Open(use_disk_cache);
     const auto executable = device_->Compile(source);
@@ -103,7 +103,7 @@ class CompileTest : public testing::Test {
     return entries.empty() ? fs::path() : entries.front();
   }
 
-  // The names of the files that are kept of PoCL's only program.
+  // Returns the names of the files stored for PoCL's only program.
   std::vector<std::string> KeptFiles() {
     std::ifstream file(OnlyEntry(), std::ios::binary);
     const auto entry = DecodeCacheEntry(std::string(std::istreambuf_iterator<char>(file), {}));
@@ -115,7 +115,7 @@ class CompileTest : public testing::Test {
   }
 
   TemporaryDirectory directory_;
-  std::set<fs::path> at_opening_;  // what opening the device stored
+  std::set<fs::path> at_opening_;  // entries stored when the device was opened
   hal::DevicePtr device_;
 };
 
@@ -143,12 +143,12 @@ TEST_F(CompileTest, DoesWithoutBuiltinsThatTheDriverDoesNotKnow) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(Run(SourceWithBuiltins("20.0f")), 21);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("tartan:")));
-  // The entry is that of the portable program; another device object finds out by itself.
+  // The entry belongs to the portable program; another device object builds it separately.
   EXPECT_EQ(HitsOf(SourceWithBuiltins("10.0f")), 1);
   device_ = Open();
   EXPECT_EQ(HitsOf(SourceWithBuiltins("10.0f")), 1);
   EXPECT_EQ(Run(SourceWithBuiltins("10.0f")), 11);
-  // What does not fail keeps its builtins' place.
+  // A source that builds keeps its builtins.
   EXPECT_EQ(Run(Source("1.0f")), 2);
 }
 
@@ -166,7 +166,7 @@ TEST_F(CompileTest, TellsTheFirstErrorWhereASourceFailsWithoutBuiltinsToo) {
   EXPECT_THAT(executable.status().message(), HasSubstr("__builtin_that_is_none"));
 }
 
-// Kernels that quantize round quotients to integers: one ulp is another integer.
+// Kernels that quantize round quotients to integers, so an error of one ulp changes the integer.
 TEST_F(CompileTest, RoundsQuotientsAndRootsAsTheHostDoes) {
   constexpr int64_t kCount = 4096;
   hal::ExecutableSource source;
@@ -246,7 +246,7 @@ TEST_F(CompileTest, CompilesAgainWhatTheDriverRejects) {
   std::ifstream file(OnlyEntry(), std::ios::binary);
   const auto entry = DecodeCacheEntry(std::string(std::istreambuf_iterator<char>(file), {}));
   ASSERT_TRUE(entry.has_value());
-  // Sound as a file, but nothing the driver ever gave.
+  // A valid file whose contents the driver never produced.
   DiskCache(directory_.path(), int64_t{1} << 30, /*verbose=*/false)
       .Store(entry->key, "not a program");
   EXPECT_EQ(HitsOf(Source("7.0f")), 0);
@@ -261,7 +261,7 @@ TEST_F(CompileTest, KeepsAnEntryThatItHasNoPlaceToUnpack) {
   const auto entry = DecodeCacheEntry(std::string(std::istreambuf_iterator<char>(file), {}));
   proto::ProgramFiles kept;
   ASSERT_TRUE(entry.has_value() && kept.ParseFromString(entry->payload));
-  // A folder where a file would have to be.
+  // Creates a folder in place of a file.
   fs::create_directories(fs::path(PoclFolder::OfProcess().root()) / kept.folder() /
                          kept.files(0).path() / "folder");
   {
@@ -273,7 +273,8 @@ TEST_F(CompileTest, KeepsAnEntryThatItHasNoPlaceToUnpack) {
   EXPECT_EQ(HitsOf(Source("16.0f")), 1);
 }
 
-// What a killed process has not kept is compiled again: each kernel is kept soon after its launch.
+// Each kernel is stored soon after its launch; a killed process only loses kernels that were not
+// stored.
 TEST_F(CompileTest, KeepsTheKernelsThatPoclCompilesAtTheirLaunch) {
   device_ = Open();
   if (device_->info().platform != "Portable Computing Language") return;
@@ -317,7 +318,8 @@ TEST_F(CompileTest, GoesOnWhereItsFilesAreDeletedMeanwhile) {
   EXPECT_EQ(Run(Source("14.0f")), 15.0f);
 }
 
-// What a device's compiler is asked for is built there too: without it kernels would be others.
+// The query of the compiler's features is built in the same folder; without it, kernels would
+// differ.
 TEST_F(CompileTest, OpensTheSameDeviceWhereItsFilesAreDeletedMeanwhile) {
   device_ = Open();
   EXPECT_EQ(HitsOf(Source("16.0f")), 0);
@@ -343,7 +345,7 @@ TEST_F(CompileTest, LeavesTheEnvironmentAsItWas) {
 
 TEST_F(CompileTest, ReportsCacheHitsInAnotherProcess) {
   EXPECT_EQ(HitsOf(Source("8.0f")), 0);
-  // A fresh process: OpenCL drivers do not survive a fork.
+  // Uses a new process, because OpenCL drivers do not survive a fork.
   const std::string command = absl::StrCat(
       "TARTAN_TEST_CACHE=", directory_.path(), " ", fs::read_symlink("/proc/self/exe").string(),
       " --gtest_also_run_disabled_tests --gtest_filter=*DISABLED_SecondProcess >/dev/null");
@@ -383,7 +385,7 @@ TEST_F(CompileTest, NamesAnEntryPointThatTheSourceDoesNotDefine) {
 }
 
 TEST(OpenClDriver, NamesTheRemedyWhereThereIsNoPlatform) {
-  // The ICD loader reads its folder once per process: ask in one of its own.
+  // The ICD loader reads its folder once per process, so the test uses a separate process.
   const std::string command = absl::StrCat(
       "OCL_ICD_VENDORS=/nonexistent ", fs::read_symlink("/proc/self/exe").string(),
       " --gtest_also_run_disabled_tests --gtest_filter=*DISABLED_WithoutPlatform >/dev/null");

@@ -31,7 +31,7 @@ TEST(NeededLibraries, OfWhatIsNoLibraryAreNone) {
   EXPECT_THAT(NeededLibraries("/proc/self/status"), testing::IsEmpty());
 }
 
-// Cut off anywhere, or with numbers that point anywhere.
+// Truncates the file at various places, or overwrites numbers in its headers.
 TEST(NeededLibraries, OfDamagedFilesEndWithoutAFault) {
   std::ifstream stream(PathOfLoader(), std::ios::binary);
   const std::string whole(std::istreambuf_iterator<char>(stream), {});
@@ -70,7 +70,7 @@ TEST(ReturnCompilerPages, LeavesACompilerThatWorks) {
     ASSERT_TRUE(compiled.ok()) << compiled.status();
   }
   if (dlopen("libpocl.so.2", RTLD_NOLOAD | RTLD_LAZY) == nullptr) GTEST_SKIP() << "without PoCL";
-  EXPECT_LT(ResidentFileKib(), 48 * 1024);  // 80 MB with what has run
+  EXPECT_LT(ResidentFileKib(), 48 * 1024);  // bytes; 80 MB including code that has run
 }
 #endif
 

@@ -46,7 +46,7 @@ class DiskCacheTest : public testing::Test {
   fs::path PathOf(const std::string& key) const {
     return fs::path(root_) / "kernels" / CacheFileName(key);
   }
-  // Makes an entry look as if it was last used that long ago.
+  // Sets the time of last use of an entry to `age` ago.
   void Age(const std::string& key, std::chrono::hours age) {
     fs::last_write_time(PathOf(key), fs::file_time_type::clock::now() - age);
   }
@@ -107,7 +107,7 @@ TEST_F(DiskCacheTest, DeletesATruncatedOrLengthenedEntry) {
   EXPECT_EQ(Open().Load("key"), std::nullopt);
 }
 
-// A pipe that nobody writes to, and others that are no files, in the place of an entry.
+// A pipe without a writer, and other entries that are not files.
 TEST_F(DiskCacheTest, GoesOnWhereAnEntryIsNoFile) {
   const fs::path path = PathOf("key");
   const std::vector<std::function<void()>> replacements = {
@@ -151,7 +151,7 @@ TEST_F(DiskCacheTest, VerifyDeletesALockThatIsNoFile) {
 
 TEST_F(DiskCacheTest, DoesNotTakeTheEntryOfAnotherKeyWithTheSameFileName) {
   Open().Store("key", "payload");
-  // As a hash collision would leave it.
+  // Simulates a hash collision.
   fs::copy_file(PathOf("key"), PathOf("colliding key"));
   EXPECT_EQ(Open().Load("colliding key"), std::nullopt);
   EXPECT_EQ(Open().Load("key"), "payload");
@@ -164,7 +164,7 @@ TEST_F(DiskCacheTest, StaysWithinItsLimitByDroppingWhatWasLeastRecentlyUsed) {
     cache.Store(absl::StrCat("key", i), payload);
     Age(absl::StrCat("key", i), std::chrono::hours(100 - i));
   }
-  EXPECT_TRUE(cache.Load("key0").has_value());  // used now
+  EXPECT_TRUE(cache.Load("key0").has_value());  // marks key0 as recently used
   for (int i = 8; i < 12; ++i) cache.Store(absl::StrCat("key", i), payload);
   EXPECT_LE(InspectCache(root_)->bytes, 10'000);
   EXPECT_TRUE(cache.Load("key0").has_value());
@@ -220,9 +220,10 @@ TEST_F(DiskCacheTest, IsSafeWithTwoProcessesThatWriteReadAndEvictAtOnce) {
   const auto payload_of = [](int key) {
     return std::string(500 + key, static_cast<char>('a' + key));
   };
-  // Counts the loads that gave anything but what belongs to the key.
+  // Counts the loads that returned data of another key.
   const auto work = [&](unsigned seed) {
-    DiskCache cache = Open(6'000);  // about half of the keys: eviction never rests
+    DiskCache cache =
+        Open(6'000);  // room for about half of the keys, so that eviction is constantly active
     int wrong = 0;
     for (int round = 0; round < kRounds; ++round) {
       seed = seed * 1664525u + 1013904223u;
@@ -293,7 +294,7 @@ TEST_F(DiskCacheTest, VerifyDeletesWhatIsDamagedAndNothingElse) {
   EXPECT_EQ(*VerifyCache(root_), 0);
 }
 
-// In a child process, which ends with what `work` returns.
+// Runs `work` in a child process and returns its result.
 template <class Work>
 int InChildProcess(Work work) {
   const pid_t child = fork();
@@ -337,7 +338,7 @@ TEST_F(DiskCacheTest, PruneDeletesWhatInterruptedWritersLeft) {
   fs::last_write_time(old_one, fs::file_time_type::clock::now() - std::chrono::hours(2));
   ASSERT_TRUE(PruneCache(root_, kNoLimit).ok());
   EXPECT_FALSE(fs::exists(old_one));
-  EXPECT_TRUE(fs::exists(new_one));  // perhaps being written
+  EXPECT_TRUE(fs::exists(new_one));  // might still be in use by a writer
 }
 
 TEST_F(DiskCacheTest, ClearDeletesItsOwnFilesOnly) {

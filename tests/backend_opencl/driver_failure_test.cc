@@ -21,7 +21,7 @@ TEST(DriverFailure, IsLookedIntoOnlyWhereThereIsOne) {
   WatchFolder(directory.path());
   EXPECT_TRUE(ExplainByShortage(absl::OkStatus()).ok());
   EXPECT_EQ(fs::last_write_time(directory.path()), before);
-  // Whether files can be written is tried.
+  // A failure is explained by a trial write to the folder.
   const absl::Status failure = absl::InternalError("the driver failed");
   EXPECT_EQ(ExplainByShortage(failure), failure);
   EXPECT_NE(fs::last_write_time(directory.path()), before);

@@ -43,7 +43,7 @@ TEST(QuirksOf, RunsSequencesOnGpusOfNvidia) {
   EXPECT_FALSE(QuirksOf(info).runs_sequences);
 }
 
-// Most of a unit's, and what a kernel may always declare where little is reported.
+// The pool has most of a compute unit's local memory, and no less than kMostSequenceLocalBytes.
 TEST(QuirksOf, GivesSequencesOfNvidiaMostOfTheLocalMemory) {
   hal::DeviceInfo info = Device("NVIDIA CUDA", "NVIDIA Corporation");
   info.settings.local_memory_bytes = 227 << 10;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of groups that a device runs as one give what they give one by one. On drivers that run
-// no sequences of groups, too, where items wait for each other in whole groups alone.
+// Launches in a persistent kernel give the same results as separate launches. Also runs on drivers
+// without persistent kernels, where a team is a whole work-group.
 #include "backend_opencl/sequence/group_sequence.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@
 namespace tartan::opencl::group_sequence_test {
 namespace {
 
-// A kernel of one statement over `i`, as codegen writes it, in groups of so many items. `early`:
-// one that a group may begin with before the launch before is done.
+// Returns a kernel with one statement over `i`, in the form that codegen writes, for teams of
+// `team` work-items. `early` is a statement that may run before the preceding launch is complete.
 hal::KernelSource Kernel(const std::string& name, int team, const std::string& statement,
                          int local = 0, const std::string& early = "") {
   const std::string text = R"(
@@ -63,16 +63,16 @@ static void $N_groups(__local const ulong* arguments, __local uchar* pool, int p
 
 constexpr char kTurn[] = "if (i < n) to[i] = from[(i + 1) % n] + 1;";
 constexpr char kScale[] = "if (i < n) to[i] = from[n - 1 - i] * 0.5f;";
-// Each takes what another item of its group has put down.
+// Each work-item reads a value that another work-item of its work-group wrote.
 std::string Swap(int team) {
   return absl::StrReplaceAll(
       "shared[item] = i < n ? from[i] : 0; $B if (i < n) to[i] = shared[item ^ 1];",
       {{"$B", TeamBarrier(team)}});
 }
 
-// A kernel of one group with runs: each launch adds to its elements what the group has kept of
-// `add` from the first launch, and notes in the last element how many launches of the run came
-// before.
+// Returns a weight-stationary kernel with one work-group. Each launch adds to its elements the copy
+// of `add` that the work-group kept from the first launch. The last element gets the number of
+// preceding launches in the same call.
 hal::KernelSource RunKernel(const std::string& name) {
   const std::string text = R"(
 enum { $N_team = 256, $N_local = 1024, $N_align = 64, $N_early = 0 };
@@ -112,7 +112,7 @@ class GroupSequenceTest : public testing::Test {
   }
 
   OpenClContext& Context() { return ContextOf(device_); }
-  // Teams have barriers of their own.
+  // True if teams have separate barriers.
   bool HasTeamBarriers() { return absl::StrContains(Context().build_options(), "TARTAN_PTX"); }
   int64_t Units() { return Context().info().settings.compute_units; }
 
@@ -174,7 +174,7 @@ class GroupSequenceTest : public testing::Test {
     return *std::move(made);
   }
 
-  // As many launches as that, from one buffer to the other and back.
+  // Returns `count` launches that alternate between the two buffers.
   std::vector<hal::Launch> Launches(const hal::BufferPtr& a, const hal::BufferPtr& b, int count) {
     std::vector<hal::Launch> launches;
     for (int i = 0; i < count; ++i) {
@@ -199,7 +199,7 @@ class GroupSequenceTest : public testing::Test {
     return values;
   }
 
-  // Three runs of so many launches as one give in `a` what launches one by one give.
+  // Expects that three replays of `count` launches as one give the same `a` as separate launches.
   void ExpectReplays(const hal::BufferPtr& a, const hal::BufferPtr& b, int count, int64_t groups) {
     SCOPED_TRACE(absl::StrCat(a->size(), " bytes, ", groups, " groups"));
     const auto sequence = Sequence(Launches(a, b, count), groups);
@@ -230,8 +230,8 @@ TEST_F(GroupSequenceTest, GivesWhatSingleLaunchesGive) {
   }
 }
 
-// More groups than the device runs at once: it begins without the others, and they come later or
-// find nothing left.
+// With more work-groups than the device runs at once, the first starts without the others, which
+// join later or find no work.
 TEST_F(GroupSequenceTest, DependsOnNoGroupThatDoesNotRun) {
   Build({Kernel("turn", 8, kTurn), Kernel("scale", 32, kScale)});
   const hal::BufferPtr a = Upload(Values(5000));
@@ -241,8 +241,8 @@ TEST_F(GroupSequenceTest, DependsOnNoGroupThatDoesNotRun) {
   }
 }
 
-// The next launch of one kernel begins while the one before is running; of groups that have no
-// share in a launch, too, and not while some are missing.
+// The early phase of a kernel's next launch runs while the preceding launch is active, also in
+// work-groups without a share of that launch, but not while work-groups are missing.
 TEST_F(GroupSequenceTest, BeginsWithWhatIsEarly) {
   const std::string turn = "if (i < n) to[i] = from[(i + 1) % n] + shared[item];";
   const int team = HasTeamBarriers() ? 32 : 256;
@@ -336,14 +336,15 @@ TEST_F(GroupSequenceTest, ItemsOfATeamWaitForEachOther) {
   }
 }
 
-// Launches that keep the same of the same buffer; another one's, a copy, or another kernel is not
-// of the run. So it is wherever a launch of the device begins, and however few groups run.
+// One call executes consecutive launches that keep the same buffer. Launches with another buffer,
+// copies and other kernels end the call. This holds wherever the device launch begins, and for any
+// number of work-groups.
 TEST_F(GroupSequenceTest, DoesARunOfLaunchesAtOnce) {
   Build({RunKernel("run"), Kernel("scale", 96, kScale)});
   const std::vector<float> ones(256, 1);
   const std::vector<float> twos(256, 2);
   const hal::BufferPtr kept[] = {Upload(ones), Upload(twos)};
-  // Of each launch: the buffer that it keeps, or -1 for another kernel.
+  // For each launch, the buffer that it keeps, or -1 for another kernel.
   const std::vector<int> kinds = {0, 0, 0, 1, 1, -1, 1, 0, 0, 0, 0, -1, -1, 0, 0};
   std::vector<hal::BufferPtr> places;
   for (size_t i = 0; i <= kinds.size(); ++i) places.push_back(Upload(Values(256)));

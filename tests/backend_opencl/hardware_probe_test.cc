@@ -54,7 +54,7 @@ TEST(SettingsFor, GivesACpuOneItemPerGroupAndVectors) {
   EXPECT_EQ(settings.compute_units, 16);
   EXPECT_EQ(settings.cache_line_bytes, 64);
   EXPECT_EQ(settings.l1_bytes, 32 * 1024);
-  EXPECT_EQ(settings.l2_bytes, 1024 * 1024);        // the reported cache is the third level
+  EXPECT_EQ(settings.l2_bytes, 1024 * 1024);        // the reported cache is L3
   EXPECT_EQ(settings.register_bytes, 32 * 16 * 4);  // AVX-512
   EXPECT_FALSE(settings.has_float16);
   EXPECT_TRUE(settings.has_float64);
@@ -127,14 +127,14 @@ TEST(FollowCpu, TakesWhatBothTheCompilerAndTheProcessorHave) {
   FollowCpu(Avx512(), epyc, &settings);
   EXPECT_TRUE(settings.prefers_one_stream);
   EXPECT_TRUE(settings.hides_second_cache);
-  // A processor without: pairs.
+  // A processor without VNNI uses pairs.
   HostFeatures skylake = Vnni();
   skylake.avx512_vnni = skylake.avx_vnni = false;
   FollowCpu(Avx512(), skylake, &settings);
   EXPECT_EQ(settings.packed_products, 2);
   EXPECT_FALSE(settings.packs_unsigned);
   EXPECT_EQ(CpuBuildOptions(Avx512(), skylake), "");
-  // A compiler for less than the processor has.
+  // A compiler whose target has fewer features than the processor.
   FollowCpu(Avx2(), Vnni(), &settings);
   EXPECT_EQ(settings.vector_width, 8);
   EXPECT_EQ(settings.register_bytes, 16 * 8 * 4);

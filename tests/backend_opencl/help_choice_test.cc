@@ -24,7 +24,7 @@ TEST(HelpChoice, AsksForHelpWhereItPays) {
   EXPECT_LT(tried, 40);
 }
 
-// Nobody who runs a long one once, or often, has it run by one thread.
+// Long executions always use several threads, whether there is one or many.
 TEST(HelpChoice, AlwaysAsksForHelpWithLongRuns) {
   HelpChoice choice;
   for (int run = 0; run < 640; ++run) {
@@ -33,7 +33,7 @@ TEST(HelpChoice, AlwaysAsksForHelpWithLongRuns) {
   }
 }
 
-// The first run compiles.
+// The first execution includes compilation.
 TEST(HelpChoice, TakesNoRunForALongOneForTheFirstOnesSake) {
   HelpChoice choice;
   choice.Note(true, 50'000'000);

@@ -36,7 +36,7 @@ TEST(LargePages, AreRefusedWhereThereIsNoRoom) {
   EXPECT_EQ(LargePages::Take(int64_t{1} << 60), nullptr);
 }
 
-// Reads back what was written to a buffer and to a part of it, and gives all of it back.
+// Data written to a buffer and to a sub-buffer can be read back, and all memory is released.
 TEST(LargePages, HoldBuffersAsSmallOnesDo) {
   OpenClOptions options;
   options.use_disk_cache = false;

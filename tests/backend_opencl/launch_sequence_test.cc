@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that the device runs as one give what they give one by one.
+// Launches in a batch give the same results as separate launches.
 #include "backend_opencl/sequence/launch_sequence.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@
 namespace tartan::opencl::launch_sequence_test {
 namespace {
 
-// A kernel of one statement over `work_item`, as codegen writes it.
+// Returns a kernel with one statement over `work_item`, in the form that codegen writes.
 hal::KernelSource Kernel(const std::string& name, const std::string& statement) {
   const std::string text = R"(
 static __attribute__((noinline)) void $N_item(__global const float* from, __global float* to,
@@ -53,7 +53,7 @@ class SequenceTest : public testing::Test {
     device_ = *driver_->Open(devices->front());
     hal::ExecutableSource source;
     source.format = "opencl-c";
-    // Each element depends on one that another work-item of the launch before wrote.
+    // Each element depends on an element that another work-item wrote in the preceding launch.
     source.kernels = {Kernel("turn", "to[work_item] = from[(work_item + 1) % n] + 1;"),
                       Kernel("scale", "to[work_item] = from[n - 1 - work_item] * 0.5f;"),
                       Kernel("alone", "to[work_item] = from[work_item] - 3;")};
@@ -84,7 +84,7 @@ class SequenceTest : public testing::Test {
     return values;
   }
 
-  // `count` launches, from one buffer to the other and back.
+  // Returns `count` launches that alternate between the two buffers.
   std::vector<hal::Launch> Launches(const hal::BufferPtr& a, const hal::BufferPtr& b, int count,
                                     bool with_alone) {
     const int64_t n = a->size() / static_cast<int64_t>(sizeof(float));
@@ -180,7 +180,7 @@ TEST_F(SequenceTest, TellsTheTimeOfEachLaunch) {
   }
 }
 
-// Blocks and what is left of them, at offsets that no vector begins at.
+// Copies of full blocks and remainders at unaligned offsets.
 TEST_F(SequenceTest, CopiesBetweenLaunches) {
   const auto queue = *device_->CreateQueue(false);
   for (const int64_t bytes : {1, 7, 64, 4095, 4096, 4097, 40003}) {
@@ -203,8 +203,8 @@ TEST_F(SequenceTest, CopiesBetweenLaunches) {
   }
 }
 
-// Whoever waits for the result runs them, at times with the device's threads; the next runs may be
-// enqueued.
+// A waiting host thread executes the batch, sometimes with the device's threads; the next
+// executions may be enqueued.
 TEST_F(SequenceTest, MayBeRunByTheHost) {
   for (const size_t n : {1, 63, 1001, 20000}) {
     const auto queue = *device_->CreateQueue(false);
@@ -302,7 +302,7 @@ TEST_F(SequenceTest, GoesOnAfterARunOfWhichAPartFailed) {
 }
 
 #ifdef __linux__
-// Who waits gives the processor to whom it waits for.
+// A waiting thread yields its processor to the threads that it waits for.
 TEST_F(SequenceTest, GoesOnWhereAllThreadsShareAProcessor) {
   const auto queue = *device_->CreateQueue(false);
   const hal::BufferPtr a = Upload(*queue, Values(63));
@@ -310,7 +310,7 @@ TEST_F(SequenceTest, GoesOnWhereAllThreadsShareAProcessor) {
   const auto recording = device_->Record(executable_, Launches(a, b, 300, false));
   ASSERT_TRUE(recording.ok()) << recording.status();
   ASSERT_TRUE(queue->Replay(*recording).ok());
-  ASSERT_TRUE(queue->Finish().ok());  // the driver's threads are there
+  ASSERT_TRUE(queue->Finish().ok());  // starts the driver's threads
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
   cpu_set_t one;
@@ -334,7 +334,7 @@ TEST_F(SequenceTest, GoesOnWhereAllThreadsShareAProcessor) {
 }
 #endif
 
-// More of them than there are threads to run them.
+// Runs more queues than there are threads.
 TEST_F(SequenceTest, RunsInSeveralQueuesAtOnce) {
   std::vector<std::thread> threads;
   std::vector<std::vector<float>> results(6);

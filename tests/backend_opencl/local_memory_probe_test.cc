@@ -20,7 +20,7 @@ class LocalMemoryProbe : public testing::Test {
     const auto devices = FindDevices();
     ASSERT_TRUE(devices.ok()) << devices.status();
     found_ = devices->front();
-    found_.info.type = hal::DeviceType::kGpu;  // whose compiler is asked nothing else
+    found_.info.type = hal::DeviceType::kGpu;  // so that the compiler's features are not queried
     cl_int error = CL_SUCCESS;
     context_ = ContextHandle(
         CreateCl(&error, clCreateContext, nullptr, 1, &found_.device, nullptr, nullptr));

@@ -23,7 +23,7 @@ TEST(NvidiaFeatures, CameOneAfterTheOther) {
   EXPECT_EQ(NvidiaFeaturesOf(80).matrix, MatrixInstructions::kWarps);
 }
 
-// Instructions of Hopper's matrix unit are in no other GPU, before or after it.
+// Only Hopper has wgmma; neither earlier nor later GPUs do.
 TEST(NvidiaFeatures, WarpGroupsAreHoppersAlone) {
   for (const int capability : {80, 86, 87, 89, 100, 103, 120, 121}) {
     EXPECT_EQ(NvidiaFeaturesOf(capability).matrix, MatrixInstructions::kWarps) << capability;

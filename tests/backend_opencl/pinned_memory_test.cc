@@ -12,7 +12,7 @@
 namespace tartan::opencl {
 namespace {
 
-// The first device's driver pins memory, whether the device needs it or not.
+// The first device's driver pins memory, even if the device gains nothing from it.
 class PinnedMemoryTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -50,9 +50,10 @@ TEST_F(PinnedMemoryTest, IsUsedAgainOnceNobodyHasIt) {
   const uint8_t* const place = first.bytes.data();
   std::shared_ptr<const void> reader = first.owner;
   first = {};
-  EXPECT_NE(pinned_->Take(100'000).bytes.data(), place);  // it is read
+  EXPECT_NE(pinned_->Take(100'000).bytes.data(), place);  // the block is still being read
   reader.reset();
-  EXPECT_EQ(pinned_->Take(99'999).bytes.data(), place);  // of nearly the same size, too
+  EXPECT_EQ(pinned_->Take(99'999).bytes.data(),
+            place);  // blocks are also reused for slightly different sizes
 }
 
 TEST_F(PinnedMemoryTest, OutlivesTheDevice) {
@@ -63,7 +64,7 @@ TEST_F(PinnedMemoryTest, OutlivesTheDevice) {
   EXPECT_EQ(memory.bytes.front(), 7);
 }
 
-// What nobody uses is bounded: a block more is freed, the one that was let go of first.
+// Unused memory is limited: another block frees the one that was released first.
 TEST_F(PinnedMemoryTest, KeepsNoMoreThanItsShare) {
   constexpr int64_t kBytes = PinnedMemory::kMostKept / 2;
   std::vector<hal::HostMemory> taken;

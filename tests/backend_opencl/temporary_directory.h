@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory that a test owns and that goes with it.
+// A directory that a test owns and that is deleted at the end of the test.
 #pragma once
 
 #include <cstdlib>

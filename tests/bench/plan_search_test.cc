@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans measured one by one.
+// Measurement of individual plans.
 #include "bench/plan_search.h"
 
 #include "frontend/bench/parse_problem.h"

@@ -125,7 +125,7 @@ TEST_P(Conformance, ReadsWhatWasWritten) {
 
 TEST_P(Conformance, LetsTheCallerReuseWhatItWrote) {
   const auto queue = CreateQueue();
-  for (const size_t count : {size_t{16}, size_t{1} << 20}) {  // both sides of any staging limit
+  for (const size_t count : {size_t{16}, size_t{1} << 20}) {  // below and above any staging limit
     std::vector<float> values(count, 1.0f);
     const BufferPtr buffer = Upload(*queue, values);
     std::fill(values.begin(), values.end(), 2.0f);
@@ -218,7 +218,7 @@ TEST_P(Conformance, ASubBufferKeepsItsParentAlive) {
   EXPECT_EQ(device_->statistics().allocated_bytes, 0);
 }
 
-// Where the device has such memory: others say that any serves.
+// Devices without pinned memory return nothing, since any memory serves.
 TEST_P(Conformance, CopiesToAndFromMemoryThatItAllocatedOnTheHost) {
   constexpr int64_t kBytes = 1 << 20;
   EXPECT_EQ(device_->AllocateHost(0).owner, nullptr);
@@ -250,7 +250,7 @@ TEST_P(Conformance, WrappedMemoryIsReadWhereItIsAndKept) {
   ASSERT_TRUE(wrapped.ok()) << wrapped.status();
   EXPECT_EQ(device_->statistics().allocated_bytes, 0);
   EXPECT_EQ(memory.use_count(), *wrapped == nullptr ? 1 : 2);
-  if (*wrapped == nullptr) return;  // a device with memory of its own
+  if (*wrapped == nullptr) return;  // a device with separate memory
   EXPECT_EQ((*wrapped)->size(), kBytes);
   const BufferPtr copy = Allocate(kBytes);
   EXPECT_OK(queue->Copy(*wrapped, 0, copy, 0, kBytes));

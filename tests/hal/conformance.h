@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every backend must do, as one parameterised suite. A backend's test program compiles
-// conformance*.cc and instantiates the suite with its Backend:
+// The conformance suite for backends, as a parameterised test suite. A backend's test program
+// compiles conformance*.cc and instantiates the suite with its Backend:
 //   INSTANTIATE_TEST_SUITE_P(Null, Conformance, testing::Values(NullBackend()), BackendName);
 #pragma once
 
@@ -23,9 +23,9 @@ struct Backend {
   std::string format;
   // add_one(float* x): x[i] += 1 for each work-item i.
   KernelSource add_one;
-  // scale(const float* from, float* to): to[i] = 2 * from[i], with the local size (4, 1, 1) fixed.
+  // scale(const float* from, float* to): to[i] = 2 * from[i], with the fixed local size (4, 1, 1).
   KernelSource scale;
-  // A kernel that does not build, and what the message must hold.
+  // A kernel that does not build, and a text that the error message must contain.
   KernelSource broken;
   std::string broken_message;
   // Tests (by name) that this backend cannot pass, each with the reason.
@@ -37,7 +37,7 @@ std::string BackendName(const testing::TestParamInfo<Backend>& info);
 
 class Conformance : public testing::TestWithParam<Backend> {
  protected:
-  // Opens the first device; skips the test where the backend lists it.
+  // Opens the first device; skips the test if the backend lists it in `skipped`.
   void SetUp() override;
 
   BufferPtr Allocate(int64_t bytes);

@@ -158,7 +158,7 @@ TEST_P(Conformance, RefusesCopiesOutsideABuffer) {
   EXPECT_INVALID(device_->Record(executable, {Launch::Copy(small, 0, nullptr, 0, 4)}));
 }
 
-// A point is passed once what was put in before it is done, whatever comes later.
+// An event of Mark is reached once all earlier work is done, regardless of later work.
 TEST_P(Conformance, APointInAQueueIsReachedBeforeTheQueueIsFinished) {
   const auto queue = CreateQueue();
   const BufferPtr buffer = Upload(*queue, {1, 2});
@@ -193,7 +193,7 @@ TEST_P(Conformance, AQueueKeepsWhatItUsesAliveUntilTheWorkIsDone) {
     ASSERT_TRUE(queue->Run(executable, AddOne(temporary)).ok());
     ASSERT_TRUE(queue->Run(executable, Scale(temporary, result)).ok());
   }
-  // Memory given back too early would be taken again here.
+  // Memory that was released too early would be reused here.
   const BufferPtr other = Allocate(4 * 100'000);
   EXPECT_OK(CreateQueue()->Write(other, 0, Bytes(std::vector<float>(100'000, -1.0f))));
   EXPECT_THAT(Download(*queue, result), Each(4.0f));

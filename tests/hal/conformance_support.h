@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short names for what the tests of the conformance suite say often.
+// Helper functions of the conformance suite.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What documents and comments say of files is true.
+// Checks that files and functions named in documents and comments exist.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// Names that stand for files which are elsewhere, or for any file.
+// Names of files outside the repository, and placeholders.
 const std::set<std::string>& NamesOfOthers() {
   static const auto& names = *new std::set<std::string>{
       "0002-custom-gradients.txt",
@@ -50,7 +50,7 @@ bool NamesFile(absl::string_view word) {
          extensions.count(std::string(word.substr(dot + 1))) > 0;
 }
 
-// A word that may be a path, with what follows a colon behind it.
+// Characters of a path, and of a suffix after a colon.
 bool IsPathCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
          absl::StrContains("_./-:*{},$<>", absl::string_view(&c, 1));
@@ -74,8 +74,8 @@ std::vector<std::string> PathWords(absl::string_view line) {
   return words;
 }
 
-// The file that a word names, without what stands before and behind it; empty for other words and
-// for patterns.
+// Returns the file that a word names, without prefixes and suffixes; empty for other words and for
+// patterns.
 std::string NamedFile(absl::string_view word) {
   if (absl::StrContains(word, "://") || word.find_first_of("*{},$<>") != word.npos) return "";
   word = word.substr(0, word.find(':'));
@@ -85,7 +85,8 @@ std::string NamedFile(absl::string_view word) {
   return NamesFile(word) ? std::string(word) : "";
 }
 
-// The part of a line in which files are spoken of: all of a document, the comment of a source.
+// Returns the part of a line that may name files: a whole line of a document, the comment of a
+// source line.
 absl::string_view SpokenPart(const std::string& path, absl::string_view line) {
   if (absl::EndsWith(path, ".md")) return line;
   const size_t comment = line.find("//");
@@ -96,7 +97,7 @@ bool Speaks(const std::string& path) {
   return absl::EndsWith(path, ".md") || absl::EndsWith(path, ".h") || absl::EndsWith(path, ".cc");
 }
 
-// Every end of a file's path that begins at a folder: how files are spoken of.
+// Returns every suffix of a file's path that begins at a folder; documents use such suffixes.
 std::set<std::string> EndsOfPaths() {
   std::set<std::string> ends;
   for (const std::string& path : SourceFiles()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of the project: which folder may include which. The table is that of the design; what
-// it does not name is upward, and forbidden.
+// Checks the layers of the project: each folder may include only the folders in the table, which
+// follows docs/ARCHITECTURE.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::IsEmpty;
 
-// Each layer with those it may include. proto and tile/base are below everything and need no
-// mention; "tile/*" is every part of tile.
+// Each layer with the layers that it may include. Every layer may include proto and tile/base;
+// "tile/*" is every part of tile.
 const std::map<std::string, std::set<std::string>>& Layers() {
   static const auto& layers = *new std::map<std::string, std::set<std::string>>{
       {"proto", {}},
@@ -77,7 +77,8 @@ fs::path SourceRoot() {
   return root != nullptr ? root : ".";
 }
 
-// "tile/lang" for "tile/lang/parser.h", "hal" for "hal/hal.h"; empty for what is not the project's.
+// Returns "tile/lang" for "tile/lang/parser.h", "hal" for "hal/hal.h", and "" for paths outside the
+// project.
 std::string LayerOf(const std::string& path) {
   for (const auto& [layer, ignored] : Layers()) {
     if (path.compare(0, layer.size() + 1, layer + "/") == 0) return layer;
@@ -164,7 +165,7 @@ TEST(IncludeRule, ALibraryStaysWhereItBelongs) {
       {"zlib.h", {"frontend/data"}}};
   std::vector<std::string> offences;
   for (const Include& include : AllIncludes()) {
-    // Other libraries to measure beside, each in a shared object of its own.
+    // Peer libraries for benchmarks, each in a separate shared object.
     if (include.file.rfind("bench/peers/", 0) == 0) continue;
     for (const auto& [header, layers] : homes) {
       if (include.header.rfind(header, 0) != 0 || layers.count(LayerOf(include.file)) > 0) continue;
@@ -174,7 +175,7 @@ TEST(IncludeRule, ALibraryStaysWhereItBelongs) {
   EXPECT_THAT(offences, IsEmpty());
 }
 
-// A component: a header and its source.
+// Returns the path without extension, which identifies a header and its source.
 std::string ComponentOf(const std::string& path) {
   return fs::path(path).replace_extension().generic_string();
 }

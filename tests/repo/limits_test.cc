@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources, functions and folders stay as small as CONTRIBUTING.md says. What is larger is listed
-// with its size and may only shrink: the lists are what is left to do.
+// Checks that sources, functions and folders do not exceed the sizes in CONTRIBUTING.md. Larger
+// ones are listed with their size, which may only shrink.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ const Sizes& LongSources() {
   return sources;
 }
 
-// By the first line of the function; most are one switch.
+// Keys are the file and the first line of the function; most consist of one switch.
 const Sizes& LongFunctions() {
   static const auto& functions = *new Sizes{
       {"backend_opencl/dialect/opencl_operations.cc: absl::string_view FloatFunction(ScalarOp op) "
@@ -64,7 +64,7 @@ bool IsSource(const std::string& path) {
 
 bool IsPython(const std::string& path) { return absl::EndsWith(path, ".py"); }
 
-// What is larger than its limit, and than its exception; and exceptions for what is not too large.
+// Returns entries that exceed their limit or exception, and exceptions that are no longer needed.
 std::vector<std::string> Offences(const Sizes& sizes, const Sizes& exceptions,
                                   const std::map<std::string, int>& limits) {
   std::vector<std::string> offences;
@@ -89,7 +89,7 @@ TEST(Limits, SourcesAreShortOrListed) {
   Sizes limits;
   for (const std::string& path : SourceFiles()) {
     if (!IsSource(path) && !IsPython(path)) continue;
-    sizes[path] = static_cast<int>(LinesOf(path).size()) - 1;  // the license
+    sizes[path] = static_cast<int>(LinesOf(path).size()) - 1;  // without the license line
     limits[path] = absl::EndsWith(path, ".h") ? kHeaderLines : kSourceLines;
   }
   ASSERT_GT(sizes.size(), 500u);
@@ -131,8 +131,8 @@ bool BeginsWithWord(absl::string_view line, const std::set<std::string>& words) 
   return words.count(std::string(line.substr(0, end))) > 0;
 }
 
-// The number of the line that ends the head which begins at `first` with "{"; nothing where it ends
-// otherwise. Form is clang-format's.
+// Returns the line that ends the function head beginning at `first` with "{"; nothing if it ends
+// otherwise. Requires clang-format's style.
 std::optional<size_t> EndOfHead(const std::vector<std::string>& lines, size_t first) {
   constexpr size_t kMostLines = 12;
   for (size_t l = first; l < lines.size() && l < first + kMostLines; ++l) {
@@ -142,8 +142,8 @@ std::optional<size_t> EndOfHead(const std::vector<std::string>& lines, size_t fi
   return std::nullopt;
 }
 
-// Functions with heads indented by `indent`, by their first line, with their lines. Types and
-// tables are none.
+// Adds the number of lines of functions whose heads are indented by `indent`, keyed by their first
+// line. Types and tables are skipped.
 void AddFunctions(const std::string& path, const std::vector<std::string>& lines,
                   const std::string& indent, Sizes* functions) {
   const std::set<std::string> others = {"namespace", "class", "struct", "enum",   "union",
@@ -170,7 +170,7 @@ void AddFunctions(const std::string& path, const std::vector<std::string>& lines
   }
 }
 
-// The same for Python, where a function ends before the next line that is indented no further.
+// Adds Python functions. A function ends before the next line with the same or smaller indentation.
 void AddPythonFunctions(const std::string& path, const std::vector<std::string>& lines,
                         Sizes* functions) {
   for (size_t first = 0; first < lines.size(); ++first) {
@@ -179,7 +179,7 @@ void AddPythonFunctions(const std::string& path, const std::vector<std::string>&
         !absl::StartsWith(absl::string_view(lines[first]).substr(indent), "def ")) {
       continue;
     }
-    size_t last = first;  // with something in it
+    size_t last = first;  // last non-empty line
     for (size_t l = first + 1; l < lines.size(); ++l) {
       const size_t column = lines[l].find_first_not_of(' ');
       if (column == std::string::npos) continue;

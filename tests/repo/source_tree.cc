@@ -18,7 +18,7 @@ fs::path Root() {
   return root != nullptr ? root : ".";
 }
 
-// The folders of tests/repo/top_level.cmake.
+// The folders listed in tests/repo/top_level.cmake.
 constexpr const char* kFolders[] = {"backend_opencl", "bench",    "cmake", "docs",
                                     "examples",       "frontend", "hal",   "proto",
                                     "python",         "scripts",  "tests", "tile"};

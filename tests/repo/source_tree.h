@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of this project, as tests of the tree itself see them.
+// Lists the files of this project, for tests of the source tree.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tartan::repo {
 
-// Every file under version control's folders, as a path from the root, sorted. Build folders and
-// hidden files are not among them.
+// Returns all files in folders under version control as sorted paths relative to the root, without
+// build folders and hidden files.
 std::vector<std::string> SourceFiles();
 
 std::vector<std::string> LinesOf(const std::string& path);

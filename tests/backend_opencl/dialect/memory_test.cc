@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory through the OpenCL dialect: atomic updates of every type, arrays in every space, vectors;
-// and random kernels, all against the interpreter.
+// Memory accesses of the OpenCL dialect compared with the interpreter: atomic updates of every
+// type, arrays in every memory space, vectors, and random kernels.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -25,7 +25,7 @@ constexpr DataType kI32 = DataType::kInt32;
 const Type kInt{kI32, 1};
 const Type kFloat{kF32, 1};
 
-// Small integers, exact in every type.
+// Returns small integers, which are exact in every type.
 std::vector<uint8_t> SmallNumbers(DataType type, int count) {
   std::vector<uint8_t> bytes(count * ByteWidth(type));
   for (int64_t i = 0; i < count; ++i) {
@@ -186,7 +186,7 @@ TEST(OpenClVectors, AreShuffled) {
   ExpectSame({&kernel, 1}, {{SmallNumbers(kF32, 8), x}});
 }
 
-// A vector condition may select between values of another width than it compared.
+// A vector condition may select between values of another width than the compared values.
 TEST(OpenClSelect, WidensMasks) {
   Kernel kernel;
   kernel.name = "widen";

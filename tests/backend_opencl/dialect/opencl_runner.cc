@@ -34,7 +34,7 @@ struct OpenClRunner::State {
     if (context != nullptr) clReleaseContext(context);
   }
 
-  // The first of any platform: some have none.
+  // Takes the first device of any platform, because some platforms have none.
   absl::Status FindDevice() {
     cl_platform_id platforms[16];
     cl_uint count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs loop IR through the OpenCL dialect on the first OpenCL device: for tests only,
-// straight on the OpenCL API.
+// Runs loop IR through the OpenCL dialect on the first OpenCL device, directly on the OpenCL API.
+// For tests only.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace tartan::opencl {
 
 class OpenClRunner {
  public:
-  // Builds one program of all kernels; failures show at Run, with the compiler's log.
+  // Builds one program of all kernels. Run reports failures with the compiler's log.
   explicit OpenClRunner(absl::Span<const loop::Kernel> kernels,
                         const OpenClDialectOptions& options = {});
-  // Of a text; Run wants the kernels' names and sizes alone.
+  // Builds a program from source text. Run then uses only the kernels' names and sizes.
   explicit OpenClRunner(std::string source);
   ~OpenClRunner();
 
-  // Like loop::Interpret.
+  // Equivalent to loop::Interpret.
   absl::Status Run(const loop::Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers);
 
   const std::string& source() const { return source_; }

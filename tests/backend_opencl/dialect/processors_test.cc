@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every helper function and the kernels of small programs, compiled by Clang for processors that
-// this machine need not be: texts with builtins of one processor do not build for another.
+// Compiles every helper function and the kernels of small programs with Clang for processors other
+// than the host, because a text with builtins of one processor does not build for another.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -35,7 +35,7 @@ constexpr DataType kStored[] = {DataType::kBool,    DataType::kInt8,     DataTyp
 
 struct Processor {
   std::string name;
-  std::string flags;  // Clang's, and the options that device_query.cc would add
+  std::string flags;  // Clang's flags, and the options that device_query.cc would add
   HardwareSettings settings;
 };
 
@@ -63,20 +63,20 @@ std::vector<Processor> Processors() {
       {"Avx2", x86 + "haswell", Settings(8, 2, false, true)},
       {"AlderLake", x86 + "alderlake", Settings(8, 4, true, true)},
       {"Avx512", x86 + "skylake-avx512", Settings(16, 2, false, true)},
-      // PoCL's name for processors that have more.
+      // PoCL's target for processors with further features.
       {"Avx512WithVnni", x86 + "skylake-avx512 -DTARTAN_AVX512_VNNI", Settings(16, 4, true, true)},
       {"Avx512WithBFloat16", x86 + "skylake-avx512 -DTARTAN_AVX512_VNNI -DTARTAN_AVX512_BF16",
        Settings(16, 4, true, true, true)},
       {"SapphireRapids", x86 + "sapphirerapids -DTARTAN_AVX512_VNNI -DTARTAN_AVX512_BF16",
        Settings(16, 4, true, true, true)},
-      // Clang 14 declares vload_half4 there for devices that compute with half, and LLVM knows no
-      // calls of OpenCL kernels, which drivers replace: as far as its intermediate language.
+      // Compiles only to LLVM IR. Clang 14 declares vload_half4 for devices with half arithmetic,
+      // and LLVM cannot generate calls of OpenCL kernels, which drivers replace.
       {"Arm64", "--target=aarch64-linux-gnu -Xclang -cl-ext=+cl_khr_fp16 -emit-llvm",
        Settings(4, 1, false, true)},
       {"Portable", x86 + "skylake-avx512 -DTARTAN_PORTABLE", Settings(16, 4, true, true)}};
 }
 
-// "" or what Clang says of the text; `action`: how far it goes.
+// Returns Clang's messages for the text, or "". `action` selects how far it compiles.
 std::string Compile(const std::string& text, const std::string& flags, const std::string& action) {
 #ifndef TARTAN_CLANG
   return "there is no clang: apt-get install clang";
@@ -106,7 +106,7 @@ std::string Compile(const std::string& text, const std::string& flags, const std
 #endif
 }
 
-// The operations of all types and widths.
+// Adds the operations of all types and widths.
 void AddOperations(std::vector<Kernel>* kernels) {
   for (const DataType type : kStored) {
     if (ComputeType(type) != type) continue;
@@ -117,7 +117,7 @@ void AddOperations(std::vector<Kernel>* kernels) {
   }
 }
 
-// From every stored type to every other, and streamed and unaligned stores.
+// Adds conversions between all stored types, and streaming and unaligned stores.
 void AddConversions(std::vector<Kernel>* kernels) {
   for (const DataType from : kStored) {
     for (const int lanes : {1, 2, 4, 8, 16}) {
@@ -139,7 +139,7 @@ void AddConversions(std::vector<Kernel>* kernels) {
   }
 }
 
-// Numbers of two and four bits out of words.
+// Adds extractions of two- and four-bit integers from words.
 void AddSmallNumbers(std::vector<Kernel>* kernels) {
   for (const int lanes : {2, 4, 8, 16}) {
     for (const int64_t above : {28, 30}) {
@@ -157,7 +157,7 @@ void AddSmallNumbers(std::vector<Kernel>* kernels) {
   }
 }
 
-// Two numbers of bfloat16 to a word, and sums of their products.
+// Adds packing of two bfloat16 elements per word, and dot operations on them.
 void AddPairsOfFloats(std::vector<Kernel>* kernels) {
   for (const int lanes : {1, 2, 4, 8, 16}) {
     Kernel kernel;
@@ -208,7 +208,7 @@ TEST_P(OnEveryProcessor, EveryHelperFunctionCompiles) {
   EXPECT_EQ(Compile(text, GetParam().flags, "-O1 -c"), "");
 }
 
-// All programs in one text, kernels renamed by their program's number.
+// Compiles all programs in one text, with kernels renamed by program number.
 TEST_P(OnEveryProcessor, KernelsOfProgramsCompile) {
   std::vector<Kernel> kernels;
   for (const TestProgram& program : TestPrograms()) {

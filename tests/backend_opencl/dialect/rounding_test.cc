@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Casts of float32 to a 16-bit float and back, within a kernel: on the device and in the
-// interpreter, against the exact conversions of base/float16.h, around the numbers of the type.
+// Casts of float32 to a 16-bit float and back within a kernel, on the device and in the
+// interpreter, compared with the exact conversions of base/float16.h near representable values.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,8 @@ float Rounded(float x, DataType type) {
                                     : BFloat16ToFloat(FloatToBFloat16(x));
 }
 
-// Every third number of the type, the one halfway to the next and the two floats beside that.
+// Returns every third value of the type, its midpoint to the next value, and the two floats
+// adjacent to the midpoint.
 std::vector<float> Inputs(DataType type) {
   std::vector<float> inputs;
   for (uint32_t bits = 0; bits < 65536; bits += 3) {
@@ -37,7 +38,7 @@ std::vector<float> Inputs(DataType type) {
     const float infinity = std::copysign(std::numeric_limits<float>::infinity(), x);
     for (const float input :
          {x, middle, std::nextafter(middle, 0.0f), std::nextafter(middle, infinity)}) {
-      // Numbers too small for float32's full precision: devices may take them for 0.
+      // Replaces subnormal float32 numbers, which devices may flush to 0.
       const bool is_tiny = input != 0 && std::fabs(input) < std::numeric_limits<float>::min();
       inputs.push_back(is_tiny ? 65519.0f : input);
     }
@@ -48,7 +49,7 @@ std::vector<float> Inputs(DataType type) {
   return inputs;
 }
 
-// y = x rounded to the type, `lanes` at a time.
+// y = x rounded to the type, `lanes` elements per work-item.
 Kernel RoundingKernel(DataType type, int lanes, int64_t count) {
   Kernel kernel;
   kernel.name = absl::StrCat("round_", Name(type), "_", lanes);
@@ -62,7 +63,7 @@ Kernel RoundingKernel(DataType type, int lanes, int64_t count) {
   return kernel;
 }
 
-// The first `count` results.
+// Checks the first `count` results.
 void ExpectRounded(const std::vector<uint8_t>& bytes, const std::vector<float>& inputs,
                    DataType type, int64_t count) {
   int failures = 0;

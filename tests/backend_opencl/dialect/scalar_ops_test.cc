@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every scalar operation, on every type and on the values where languages differ: the OpenCL
-// device against the interpreter.
+// Every scalar operation for every type, on the device and in the interpreter, with values for
+// which languages differ.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,8 @@ constexpr DataType kStored[] = {DataType::kBool,    DataType::kInt8,     DataTyp
                                 DataType::kFloat16, DataType::kBFloat16, DataType::kFloat32,
                                 DataType::kFloat64};
 
-// The OpenCL specification's bounds on single precision, with the rounding of both sides.
+// The error bounds of the OpenCL specification for single precision, plus the rounding of both
+// sides.
 double AllowedUlps(ScalarOp op) {
   switch (op) {
     case ScalarOp::kDiv:
@@ -49,7 +50,7 @@ double AllowedUlps(ScalarOp op) {
   }
 }
 
-// "of 1 and 2: "
+// Returns a text such as "of 1 and 2: ".
 std::string Operands(DataType type, const Pairs& pairs, int64_t i) {
   const auto text = [&](const std::vector<uint8_t>& buffer) { return ToText(type, buffer, i); };
   return absl::StrCat("of ", text(pairs.first), " and ", text(pairs.second), ": ");
@@ -80,7 +81,7 @@ void ExpectSameResults(const Kernel& kernel, absl::Span<const ScalarOp> ops, Dat
   }
 }
 
-// All operations in one kernel.
+// Compares all operations in one kernel.
 void ExpectSameResults(DataType type, int lanes, const Pairs& pairs) {
   const std::vector<ScalarOp> ops = DefinedOps(type);
   const int64_t count = static_cast<int64_t>(pairs.first.size()) / ByteWidth(type);
@@ -95,7 +96,7 @@ TEST_P(ScalarOps, GiveTheNumbersOfTheInterpreter) {
   ExpectSameResults(GetParam(), 1, SpecialPairs(GetParam()));
 }
 
-// From one stored type to all others, scalars and vectors.
+// Converts each stored type to all others, as scalars and vectors.
 TEST_P(ScalarOps, ConvertToEveryType) {
   const DataType from = GetParam();
   const std::vector<uint8_t> input = SpecialBuffer(from);
@@ -139,7 +140,7 @@ TEST_P(VectorOps, GiveTheNumbersOfTheInterpreter) {
   ExpectSameResults(GetParam(), 4, SpecialPairs(GetParam()));
 }
 
-// A number is an int in C, whatever it stands beside.
+// A constant is an int in C, even as an operand of a vector.
 TEST_P(VectorOps, TakeNumbersBesideVectors) {
   const DataType type = GetParam();
   std::vector<ScalarOp> ops;
@@ -182,13 +183,14 @@ struct LanesCase {
 
 class Lanes : public testing::TestWithParam<LanesCase> {};
 
-// What a lane gives does not depend on what is in the others: drivers choose a way for all of them.
+// The result in one lane must not depend on other lanes, although drivers choose one code path for
+// all lanes.
 TEST_P(Lanes, DoNotDisturbEachOther) {
   const auto [type, lanes] = GetParam();
   const Pairs pairs = SpecialAmongOrdinary(type, lanes);
   const int64_t count = static_cast<int64_t>(pairs.first.size()) / ByteWidth(type);
   const std::vector<ScalarOp> ops = DefinedOps(type);
-  // A kernel each: PoCL takes minutes for all of them in one.
+  // One kernel per operation: PoCL takes minutes for all of them in one kernel.
   std::vector<Kernel> kernels;
   for (const ScalarOp& op : ops) kernels.push_back(MakeOpsKernel(type, lanes, count, {&op, 1}));
   OpenClRunner runner(kernels);
@@ -197,7 +199,7 @@ TEST_P(Lanes, DoNotDisturbEachOther) {
   }
 }
 
-// A finite number times a finite one of the second operand is none of float32.
+// True if a * b or b * b overflows float32 for finite operands.
 bool IsOverflow(const Pairs& pairs, int64_t place) {
   float a = 0, b = 0;
   std::memcpy(&a, pairs.first.data() + 4 * place, sizeof(a));
@@ -208,7 +210,7 @@ bool IsOverflow(const Pairs& pairs, int64_t place) {
 
 class PairsOfFloats : public testing::TestWithParam<int> {};
 
-// What lies in a word to the bit; products of special numbers, added to a number.
+// Checks packed words bit by bit, and dot operations on special values with an addend.
 TEST_P(PairsOfFloats, GiveTheNumbersOfTheInterpreter) {
   const int lanes = GetParam();
   const Pairs pairs = SpecialAmongOrdinary(DataType::kFloat32, lanes);
@@ -254,7 +256,7 @@ TEST_P(PairsOfFloats, GiveTheNumbersOfTheInterpreter) {
           Difference(DataType::kInt16, expected[2], actual[2], 2 * place + half, 0);
       EXPECT_EQ(difference, "") << operands;
     }
-    // Products beyond the range of float32 are infinite only where they are rounded by themselves.
+    // Results beyond the range of float32 are infinite only if intermediate results are rounded.
     if (IsOverflow(pairs, place)) continue;
     EXPECT_EQ(Difference(DataType::kFloat32, expected[3], actual[3], place, 2), "") << operands;
   }

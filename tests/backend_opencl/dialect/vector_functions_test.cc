@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of vector_functions.h all over the range of float32, against those of the host in
-// double precision.
+// The functions of vector_functions.h over the whole range of float32, compared with the host's
+// functions in double precision.
 #include "backend_opencl/dialect/vector_functions.h"
 
 #include <gtest/gtest.h>
@@ -21,16 +21,15 @@ namespace tartan::opencl {
 namespace {
 
 constexpr int kLanes = 8;
-constexpr int64_t kChunk = 256;  // vectors that a work-item takes
+constexpr int64_t kChunk = 256;  // vectors per work-item
 
 struct Case {
   ScalarOp op;
-  double ulps;  // what the header promises
+  double ulps;  // the error bound stated in the header
   double ulps_without_fma = ulps;
 };
 
-// The processor has fused multiply-adds, and PoCL has not been made to believe otherwise
-// (tests/pretend).
+// True if the processor has fused multiply-add and PoCL was not told otherwise (tests/pretend).
 bool HasFma() {
   const char* taken = std::getenv("TARTAN_PRETEND");
   if (taken != nullptr && absl::StrContains(taken, "fma")) return false;
@@ -41,7 +40,8 @@ bool HasFma() {
 #endif
 }
 
-// Every 499th float, NaN and infinities among them, and every one of a few where functions turn.
+// Returns every 499th float, including NaN and infinities, and all floats near critical points of
+// the functions.
 std::vector<float> Samples() {
   std::vector<float> samples;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 499) {
@@ -75,7 +75,7 @@ std::vector<float> Samples() {
       }
     }
   }
-  // Near zeros of sine and cosine, where all leading digits cancel.
+  // Zeros of sine and cosine, where all leading digits cancel.
   for (int n = -150000; n < 150000; n += 7)
     samples.push_back(static_cast<float>(n * 1.5707963267948966));
   while (samples.size() % (kLanes * kChunk) != 0) samples.push_back(1.0f);
@@ -105,8 +105,8 @@ double Reference(ScalarOp op, double x) {
   }
 }
 
-// How far `actual` is from the value in units in the last place of the float32 nearest to it;
-// infinite where one of them only is NaN or infinite.
+// Returns the error of `actual` in units in the last place of the float32 nearest to the value.
+// Infinite if exactly one of them is NaN or infinite.
 double ErrorInUlps(float actual, double value) {
   const auto rounded = static_cast<float>(value);
   if (std::isnan(actual) || std::isnan(rounded)) {
@@ -149,7 +149,7 @@ TEST_P(VectorFunctions, AreAsExactAsPromised) {
     float actual;
     std::memcpy(&actual, buffers[0].data() + i * sizeof(float), sizeof(float));
     const double value = Reference(op, samples[i]);
-    // As 1 / (1 + exp(-x)) in float32 has it, where exp(-x) is infinite.
+    // 1 / (1 + exp(-x)) in float32 is 0 if exp(-x) is infinite.
     if (op == ScalarOp::kSigmoid && samples[i] < -88.7f && actual == 0) continue;
     const double error = ErrorInUlps(actual, value);
     worst = std::max(worst, error);
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(EachOne, VectorFunctions,
                                          Case{ScalarOp::kTan, 4.5}),
                          [](const auto& info) { return std::string(Name(info.param.op)); });
 
-// The number of `bits` bits from bit `shift` on, of `lanes` words side by side.
+// Extracts the signed `bits`-bit integers at bit `shift` of `lanes` adjacent words.
 loop::ExprPtr SignedNumbers(int64_t bits, int64_t shift, int lanes) {
   const auto number = [&](int64_t value) { return loop::Splat(loop::Int(value), lanes); };
   const loop::ExprPtr place = loop::Mul(loop::Work(loop::WorkId::kGlobal, 0), loop::Int(lanes));

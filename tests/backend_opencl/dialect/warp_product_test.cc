@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the work-items of a warp find the blocks of a tile that they load for its matrix unit. The
-// expressions are evaluated on the device at hand, which need not have such a unit; products
-// themselves are compared by matrix_device_test where there is one.
+// Offsets at which the work-items of a warp load blocks of a tile for tensor cores. The expressions
+// are evaluated on the available device, which need not have tensor cores; matrix_device_test
+// compares the matmuls themselves.
 #include "backend_opencl/dialect/warp_product.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using testing::HasSubstr;
 constexpr int kLanes = 32;
 constexpr int kWarps = 4;
 constexpr int kSlices = 4;
-constexpr int kBlockLanes = 8;  // of the work-items that name a block's lines
+constexpr int kBlockLanes = 8;  // work-items that address the rows of one block
 
 std::vector<MatrixTile> Tiles(int64_t rows) {
   return {{MatrixFormat::kTf32, rows, false},
@@ -31,16 +31,16 @@ std::vector<MatrixTile> Tiles(int64_t rows) {
           {MatrixFormat::kFloat16, rows, true}};
 }
 
-// Elements of the depth in 16 bytes.
+// Elements of K in 16 bytes.
 int64_t HalfSlice(const MatrixTile& tile) { return tile.depth() / (2 * kSlices); }
 
-// The row and the place in the depth of a block's line: a vector along the depth, or along rows.
+// Offset of a block row: 16 bytes along K, or along rows of the operand.
 int64_t LineOffset(const MatrixTile& tile, int64_t first_row, int64_t first_depth, int64_t line) {
   return tile.along_rows ? tile.Offset(first_row, first_depth + line)
                          : tile.Offset(first_row + line, first_depth);
 }
 
-// What the kernel `places` of the text writes.
+// Returns the output of the kernel `places` in the text.
 std::vector<int> Written(const std::string& text, size_t count) {
   loop::Kernel kernel;
   kernel.name = "places";
