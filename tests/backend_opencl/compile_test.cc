@@ -273,8 +273,7 @@ TEST_F(CompileTest, KeepsAnEntryThatItHasNoPlaceToUnpack) {
   EXPECT_EQ(HitsOf(Source("16.0f")), 1);
 }
 
-// Each kernel is stored soon after its launch; a killed process only loses kernels that were not
-// stored.
+// Each kernel is stored soon after its launch, so a killed process loses few of them.
 TEST_F(CompileTest, KeepsTheKernelsThatPoclCompilesAtTheirLaunch) {
   device_ = Open();
   if (device_->info().platform != "Portable Computing Language") return;
@@ -318,8 +317,7 @@ TEST_F(CompileTest, GoesOnWhereItsFilesAreDeletedMeanwhile) {
   EXPECT_EQ(Run(Source("14.0f")), 15.0f);
 }
 
-// The query of the compiler's features is built in the same folder; without it, kernels would
-// differ.
+// The compiler's features, on which kernels depend, are found by a build in that folder.
 TEST_F(CompileTest, OpensTheSameDeviceWhereItsFilesAreDeletedMeanwhile) {
   device_ = Open();
   EXPECT_EQ(HitsOf(Source("16.0f")), 0);

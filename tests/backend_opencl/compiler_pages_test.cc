@@ -70,7 +70,7 @@ TEST(ReturnCompilerPages, LeavesACompilerThatWorks) {
     ASSERT_TRUE(compiled.ok()) << compiled.status();
   }
   if (dlopen("libpocl.so.2", RTLD_NOLOAD | RTLD_LAZY) == nullptr) GTEST_SKIP() << "without PoCL";
-  EXPECT_LT(ResidentFileKib(), 48 * 1024);  // bytes; 80 MB including code that has run
+  EXPECT_LT(ResidentFileKib(), 48 * 1024);  // KiB; about 80 MB including code that has run
 }
 #endif
 

@@ -230,8 +230,8 @@ TEST_F(GroupSequenceTest, GivesWhatSingleLaunchesGive) {
   }
 }
 
-// With more work-groups than the device runs at once, the first starts without the others, which
-// join later or find no work.
+// If not all work-groups fit, the first starts without the others, which join later or find no
+// work.
 TEST_F(GroupSequenceTest, DependsOnNoGroupThatDoesNotRun) {
   Build({Kernel("turn", 8, kTurn), Kernel("scale", 32, kScale)});
   const hal::BufferPtr a = Upload(Values(5000));
@@ -336,15 +336,14 @@ TEST_F(GroupSequenceTest, ItemsOfATeamWaitForEachOther) {
   }
 }
 
-// One call executes consecutive launches that keep the same buffer. Launches with another buffer,
-// copies and other kernels end the call. This holds wherever the device launch begins, and for any
-// number of work-groups.
+// One call executes consecutive launches that keep the same buffer. Other buffers, copies and other
+// kernels end the call, wherever the device launch begins.
 TEST_F(GroupSequenceTest, DoesARunOfLaunchesAtOnce) {
   Build({RunKernel("run"), Kernel("scale", 96, kScale)});
   const std::vector<float> ones(256, 1);
   const std::vector<float> twos(256, 2);
   const hal::BufferPtr kept[] = {Upload(ones), Upload(twos)};
-  // For each launch, the buffer that it keeps, or -1 for another kernel.
+  // The buffer that each launch keeps, or -1 for another kernel.
   const std::vector<int> kinds = {0, 0, 0, 1, 1, -1, 1, 0, 0, 0, 0, -1, -1, 0, 0};
   std::vector<hal::BufferPtr> places;
   for (size_t i = 0; i <= kinds.size(); ++i) places.push_back(Upload(Values(256)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles every helper function and the kernels of small programs with Clang for processors other
-// than the host, because a text with builtins of one processor does not build for another.
+// Compiles every helper function and the kernels of small programs with Clang for several
+// processors. A text with builtins of one processor does not build for another.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -29,7 +29,7 @@ struct Case {
   double ulps_without_fma = ulps;
 };
 
-// True if the processor has fused multiply-add and PoCL was not told otherwise (tests/pretend).
+// True if the processor has fused multiply-add and PoCL reports it, too (tests/pretend).
 bool HasFma() {
   const char* taken = std::getenv("TARTAN_PRETEND");
   if (taken != nullptr && absl::StrContains(taken, "fma")) return false;
