@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TARTAN_TEST_SHARE=0.02 in the environment runs one test in fifty, chosen by TARTAN_TEST_SEED (1)."""
+"""Test selection: TARTAN_TEST_SHARE=0.02 in the environment runs one test in fifty, chosen with the seed
+TARTAN_TEST_SEED (default 1)."""
 
 import hashlib
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains small networks of many kinds on made-up data, from weights that do not depend on the backend, and prints their
-losses as a line of JSON: python keras_models.py all|NAME,NAME. What torch makes of them is kept in keras_curves.json:
+"""Trains small networks of many kinds on synthetic data from backend-independent initial weights, and prints their
+losses as JSON: python keras_models.py all|NAME,NAME. keras_curves.json has the reference values of torch:
 KERAS_BACKEND=torch python keras_models.py all keras_curves.json"""
 
 import json
@@ -9,13 +9,14 @@ import sys
 import time
 
 if os.environ.get("KERAS_BACKEND") == "tartan":
-    import keras_tartan  # noqa: F401: for packages that are not installed, whose .pth does it
+    import keras_tartan  # noqa: F401: registers the backend if the package is not installed
 import keras
 import numpy as np
 from keras import layers
 
 RANDOM = np.random.default_rng(5)
-# With seed 5 a value of mobilenet's 20th step is zero but for rounding: torch's curves in float32 and float64 part there.
+# With seed 5, mobilenet's step 20 has a value that is zero except for rounding; torch's float32 and float64 curves
+# diverge there.
 SEEDS = {"mobilenet": 6}
 STEPS = 50
 
@@ -29,7 +30,7 @@ def integers(most, *shape):
 
 
 def classifier(model, x, classes, optimizer, **options):
-    """The model with a loss for its logits, and a batch with labels."""
+    """Returns the compiled model with a loss for its logits, and a labelled batch."""
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=optimizer, loss=loss, **options)
     rows = len(x[0] if isinstance(x, list) else x)
@@ -51,7 +52,7 @@ def cnn():
 
 
 def resnet():
-    """The eight blocks of ResNet-18 on small planes."""
+    """The eight blocks of ResNet-18 on small images."""
     x = inputs = keras.Input((16, 16, 3))
     x = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same", use_bias=False)(x)))
     for stage, filters in enumerate((8, 12, 16, 24)):
@@ -96,7 +97,7 @@ def unet():
 
 
 class _Sample(layers.Layer):
-    """A normal variable's value for given noise, and the divergence from the unit normal as a loss."""
+    """Returns a normal variable's value for given noise, and adds its KL divergence from the unit normal as a loss."""
 
     def call(self, parts):
         mean, log_variance, noise = parts
@@ -117,7 +118,7 @@ def vae():
 
 
 def _derivatives(loss_of, variables):
-    """A loss and its derivatives, by what the backend has for them."""
+    """Returns a loss and its derivatives by the backend's own method."""
     if keras.backend.backend() == "torch":
         import torch
 
@@ -132,7 +133,7 @@ def _derivatives(loss_of, variables):
 
 
 class _Gan(keras.Model):
-    """Two networks with an optimizer each, and a train_step of its own."""
+    """Two networks with separate optimizers and a custom train_step."""
 
     def __init__(self):
         super().__init__()
@@ -213,7 +214,7 @@ def transformer():
 
 
 class _Places(layers.Layer):
-    """Adds a vector for the place of each word."""
+    """Adds a positional embedding."""
 
     def build(self, shape):
         self.table = self.add_weight(shape=shape[1:], initializer="zeros", name="table")
@@ -223,7 +224,7 @@ class _Places(layers.Layer):
 
 
 def gpt():
-    """Learns the next word; `continuation` writes on."""
+    """Learns to predict the next token; `continuation` generates."""
     words = keras.Input((12,), dtype="int32")
     x = _Places()(layers.Embedding(26, 16)(words))
     for _ in range(2):
@@ -235,7 +236,7 @@ def gpt():
 
 
 def continuation(model, begin, length):
-    """The words that follow, each the likeliest by what came before."""
+    """Returns generated tokens, each the most likely one given its predecessors."""
     words = np.zeros((1, length), "int32")
     words[0, :len(begin)] = begin
     for place in range(len(begin), length):
@@ -253,14 +254,14 @@ def tabular():
 
 
 def accumulated():
-    """Accumulated derivatives and averaged weights."""
+    """Gradient accumulation and weight averaging."""
     model, x, y = mlp()
     model.compile(optimizer=keras.optimizers.Adam(0.01, gradient_accumulation_steps=3, use_ema=True), loss=model.loss)
     return model, x, y
 
 
 class _Penalty(keras.Model):
-    """A train_step of its own: a loss with a term for the weights."""
+    """A custom train_step with a weight penalty."""
 
     def train_step(self, data):
         x, y = data[:2]
@@ -287,7 +288,8 @@ MODELS = {f.__name__: f for f in (mlp, cnn, resnet, mobilenet, unet, vae, gan, l
 
 
 def losses(name, steps=STEPS):
-    """What train_on_batch told, seconds of the first step and the least of another, and what else the model shows."""
+    """Returns the losses of train_on_batch, the seconds of the first step and the minimum of later ones, and further
+    outputs of the model."""
     global RANDOM
     RANDOM = np.random.default_rng(SEEDS.get(name, 5))
     model, x, y = MODELS[name]()
@@ -296,7 +298,7 @@ def losses(name, steps=STEPS):
     found, times = [], []
     for _ in range(steps):
         begin = time.perf_counter()
-        # A list: what a step tells beside its loss would be another's business.
+        # A list of a loss and metrics; only the loss is compared.
         told = model.train_on_batch(x, y)
         found.append(float(told[0] if isinstance(told, (list, tuple)) else told))
         times.append(time.perf_counter() - begin)

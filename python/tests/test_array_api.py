@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of the array API standard beside array-api-strict, its authors' implementation on NumPy: names, types,
-promotion, values at zeros, infinities and NaN; and gradients beside differences."""
+"""Compares the array API functions with array-api-strict, the NumPy-based implementation by the standard's authors:
+names, dtypes, promotion, and results for zeros, infinities and NaN. Gradients are compared with finite
+differences."""
 
 import operator
 
@@ -10,7 +11,7 @@ import tartan
 
 strict = pytest.importorskip("array_api_strict")
 
-# test_complex.py has complex numbers and the transforms of Fourier.
+# test_complex.py covers complex numbers and Fourier transforms.
 _MISSING = {"Device", "set_array_api_strict_flags", "get_array_api_strict_flags",
             "reset_array_api_strict_flags", "ArrayAPIStrictFlags"}
 _TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
@@ -36,7 +37,7 @@ def _array(dtype, shape=(3, 5), seed=0, special=True):
 
 
 def _both(f, *arrays):
-    """What a function of a namespace gives for arrays: ours and theirs, None where theirs refuses."""
+    """Returns the results of both namespaces for these arrays; None if array-api-strict rejects them."""
     with np.errstate(all="ignore"):
         try:
             theirs = f(strict, *(strict.asarray(a) for a in arrays))
@@ -46,7 +47,7 @@ def _both(f, *arrays):
 
 
 def _check(pair, rtol=2e-6, counts=False):
-    """`counts`: integers are of the default type, of 32 bits here and of 64 there."""
+    """`counts`: integers have the default dtype, 32 bits here and 64 bits there."""
     ours, theirs = pair
     if counts and str(ours.dtype) in ("int32", "uint32"):
         theirs = np.asarray(theirs).astype(str(ours.dtype))
@@ -89,7 +90,7 @@ def test_functions_of_two_elements(name):
     for a in _TYPES:
         for b in _TYPES:
             if {a[0], b[0]} == {"i", "f"} or {a[0], b[0]} == {"u", "f"}:
-                continue  # the standard leaves these open
+                continue  # unspecified in the standard
             x, y = _array(a, (4, 1, 5), 1), _array(b, (3, 1), 2)
             if "shift" in name or name == "pow" and "int" in a + b:
                 y = np.abs(y)
@@ -109,7 +110,7 @@ def _finite(x):
 
 
 def test_floor_divide_of_infinities_and_signed_zeros_is_that_of_the_standard():
-    """NumPy, and array_api_strict with it, has NaN of inf // 2 and -1 of 2 // -inf."""
+    """NumPy, and thus array_api_strict, returns NaN for inf // 2 and -1 for 2 // -inf."""
     inf = np.inf
     cases = [(inf, 2, inf), (inf, -2, -inf), (-inf, 2, -inf), (-inf, -2, inf), (2, inf, 0.0), (2, -inf, -0.0), (-2, inf, -0.0),
              (-2, -inf, 0.0), (inf, inf, np.nan), (-inf, inf, np.nan), (2, 0.0, inf), (2, -0.0, -inf), (-2, 0.0, -inf),
@@ -217,7 +218,7 @@ def test_shapes_choice_and_order(name):
             continue
         ours, theirs = pair
         is_number = name in ("argsort", "nonzero", "unique_counts", "unique_inverse", "searchsorted", "full")
-        if is_number:  # integers are of 32 or of 64 bits by default
+        if is_number:  # default integers have 32 or 64 bits
             ours, theirs = ([np.asarray(v).astype("int64") for v in (pair if isinstance(pair, (tuple, list)) else [pair])]
                             for pair in (ours, theirs))
         _check((ours, theirs), 1e-5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of the package in a process that has imported Keras before: nothing changes for them."""
+"""Plain tartan tensors are unaffected by an earlier import of Keras in the same process."""
 
 import importlib.util
 import os
@@ -39,7 +39,7 @@ def test_the_tests_of_arrays_pass_after_keras_was_imported(name):
 
 
 def test_operators_are_those_of_the_package():
-    """Keras' own class has Keras' rules."""
+    """Only the Keras class has Keras' rules."""
     for name in ("__add__", "__eq__", "__getitem__", "astype", "reshape", "sum"):
         assert getattr(tartan.Tensor, name) is getattr(_operators.Operators, name)
     ours, theirs = tartan.asarray([1, 2]), ops.convert_to_tensor([1, 2])
@@ -109,6 +109,6 @@ def test_layers_may_use_functions_of_the_package():
 
 
 def test_what_is_computed_is_kept_by_whoever_asks():
-    """A tensor of another class shares what is known already."""
+    """Computed values are shared with a tensor of another class."""
     x = ops.convert_to_tensor(np.arange(3.0))
     assert _tensor.Tensor._of(x)._host is x._host and x._host is not None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs from PyPI that run models by onnxruntime, with one line of theirs replaced: the import. Their wheels bring the
-models; the answers are known, or those that onnxruntime gave."""
+"""Programs from PyPI that use onnxruntime, with only the import replaced. Their wheels contain the models; expected
+results are known or come from onnxruntime."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-# The file with the import, and the line.
+# The file with the import, the original line, and its replacement.
 _CLIENTS = {
     "swift-f0==0.3.0": ("swift_f0/core.py", "import onnxruntime\n", "import tartan as onnxruntime\n"),
     "arabic-name-romanizer==0.2.0": ("arabic_name_romanizer/inference.py", "        import onnxruntime as ort\n",
@@ -20,7 +20,7 @@ _NO_NETWORK = re.compile(r"connection broken|Temporary failure in name resolutio
 
 @pytest.fixture(scope="module")
 def clients(tmp_path_factory):
-    """A folder with the packages as they are but for a line each."""
+    """A folder with the packages, each with one line replaced."""
     if sys.version_info < (3, 11):
         pytest.skip("a client needs Python 3.11")
     folder = tmp_path_factory.mktemp("clients")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Complex numbers and Fourier transforms beside NumPy, whose complex128 is the right value of complex64, too."""
+"""Complex numbers and Fourier transforms compared with NumPy's complex128."""
 
 import copy
 import pickle
@@ -34,10 +34,10 @@ def test_functions_of_an_element(name, dtype):
         x = _numbers((3, 35), dtype, scale=scale)
         found = getattr(tartan, name)(tartan.asarray(x))
         right = getattr(np, _NUMPY.get(name, name))(x.astype("complex128"))
-        if name == "log1p":  # for which NumPy adds 1 and loses digits
+        if name == "log1p":  # NumPy computes log(1 + x) and loses digits
             right = np.log(1 + x.astype(np.clongdouble)).astype("complex128")
         assert str(found.dtype) == (dtype if np.iscomplexobj(right) else {"complex64": "float32"}.get(dtype, "float64"))
-        # Sums whose parts cancel lose what the size of an exponential of 20 has.
+        # Sums that cancel lose the digits of terms of size exp(20).
         _near(found, right, dtype, 8 if scale == 20 else 3)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents show runs."""
+"""Runs the code examples in documents."""
 
 import os
 import pathlib
@@ -27,7 +27,7 @@ def _examples():
 @pytest.mark.parametrize("code", list(_examples()))
 def test_example(code, tmp_path):
     shutil.copy(_ROOT / "examples/digits/digits.onnx", tmp_path / "model.onnx")
-    start = "import keras_tartan\n" if "keras" in code else ""  # as the .pth of an installation does
+    start = "import keras_tartan\n" if "keras" in code else ""  # as the .pth of an installed package does
     done = subprocess.run([sys.executable, "-c", start + code], cwd=tmp_path, capture_output=True, text=True,
                           env=dict(os.environ, KERAS_BACKEND="tartan"), timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever runs often enough has kernels for its own sizes in the end, wherever its operands are."""
+"""A computation that runs often enough gets exact (shape-specialised) kernels, regardless of where its operands are."""
 
 import os
 import pathlib
@@ -35,7 +35,7 @@ _BEGINNING = """
         raise AssertionError(f"the kernels are {tier()} ones")
 """
 
-# Each begins where nothing is compiled; `first` is the tier of the first run.
+# Each case starts without compiled kernels; `first` is the tier of the first execution.
 _WAYS = {
     "a captured function": """
         f = tartan.function(lambda x, y: tartan.tanh(x @ y) + 1)

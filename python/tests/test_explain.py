@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tartan.explain says what runs, and says it in text, numbers and HTML."""
+"""tartan.explain reports the actual programs as text, numbers and HTML."""
 
 import html.parser
 import os
@@ -20,7 +20,7 @@ _VOID = {"meta", "link", "br", "img", "input", "hr", "circle"}
 
 
 class _Page(html.parser.HTMLParser):
-    """Checks that tags are balanced, and keeps what is in them."""
+    """Checks that tags are balanced, and collects their text."""
 
     def __init__(self, text):
         super().__init__()
@@ -69,7 +69,7 @@ def test_kernels_are_those_that_run(tier):
     assert made.kernels == len(ran) == sum(k["launches"] for k in found.kernels)
     launches = {k["name"]: k["launches"] for k in found.kernels if k["launches"]}
     assert launches == {name: ran.count(name) for name in ran}
-    # The work is that of the two products, and of what is done to their elements.
+    # The operations are two matmuls and the elementwise operations on their results.
     products = 2 * 32 * 48 * 48 * 2
     assert products <= sum(k["flops"] for k in found.kernels) <= 1.2 * products
     for kernel in found.kernels:
@@ -122,7 +122,7 @@ def test_memory_is_what_the_device_gives():
     before = device.memory["allocated"]
     step(x)
     memory = tartan.explain(step, x).memory
-    # The table, which the function has captured, is a variable that is only read.
+    # The table captured by the function is a variable that is only read.
     assert memory["variables"] == 2 * 64 * 64 * 4
     assert device.memory["allocated"] - before == memory["constants"] + memory["variables"] + memory["temporaries"]
     assert memory["peak"] <= memory["constants"] + memory["variables"] + memory["temporaries"] <= device.memory["peak"]
@@ -197,7 +197,7 @@ def test_the_page_is_whole_and_escapes_names(tmp_path):
     assert "<x> & \"y\"" in shown
     for kernel in found.kernels:
         assert kernel["name"] in shown and kernel["source"] in shown
-    # Every number of the tables of kernels has its unit.
+    # Every number in the kernel tables has a unit.
     numbers = re.findall(r"<td class=n data-v=\"[^\"]*\">([^<]*)</td>", text)
     assert numbers and all(re.search(r"(B|FLOP|µs|ms|s|%)$|^–$|^\d+( and \d+ at first)?$| of |^byte | to ", n)
                            for n in numbers)
@@ -266,7 +266,7 @@ def test_sessions():
 def test_little_work_is_the_hosts():
     session = tartan.InferenceSession(str(_DIGITS))
     found = tartan.explain(session, {"x": np.zeros((1, 1, 28, 28), "float32")})
-    if found.tier == "host":  # else its exact kernels are on disk already
+    if found.tier == "host":  # otherwise its exact kernels are on disk already
         assert found.kernels == [] and "without kernels" in repr(found)
         assert "without kernels" in "".join(_Page(found._repr_html_()).text)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of tartan.linalg: first and second ones, against central differences in float64."""
+"""First and second derivatives of tartan.linalg compared with central differences in float64."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def _positive(x):
     return x @ x.mT + 2 * tartan.eye(x.shape[-2], dtype=x.dtype)
 
 
-# What each gives does not depend on the signs that vectors of a factorization have.
+# Results that do not depend on the signs of a factorization's vectors.
 CASES = {
     "inv": ((3, 3), lambda x: linalg.inv(_positive(x))),
     "solve": ((2, 3, 3), lambda x: linalg.solve(_positive(x), x)),

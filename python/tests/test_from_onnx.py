@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of ONNX as layers of Keras: they compute the same, train as the model they were exported from, and are saved."""
+"""ONNX models as Keras layers: they compute the same results, train like the original model, and can be saved."""
 
 import importlib.util
 import os
@@ -38,7 +38,7 @@ def mlp():
 
 
 def cnn():
-    """Its BatchNormalization has nothing to train, and computes as in inference."""
+    """Its BatchNormalization is frozen and runs in inference mode."""
     frozen = layers.BatchNormalization(center=False, scale=False, trainable=False)
     return keras.Sequential([keras.Input((12, 12, 3)), layers.Conv2D(8, 3, padding="same"), frozen, layers.ReLU(),
                              layers.MaxPooling2D(), layers.Conv2D(16, 3, strides=2, padding="same", activation="relu"),
@@ -61,7 +61,7 @@ def varied(model):
 
 
 def pair(name, folder):
-    """A network, and one that is its export as a layer."""
+    """Returns a network and its export as a layer."""
     make, shape = _NETWORKS[name]
     model = varied(make())
     model.export(folder / "model.onnx", format="onnx", verbose=False)
@@ -154,7 +154,7 @@ def _value(name, *dims, dtype=TensorProto.FLOAT):
 
 
 def _others():
-    """A model that no exporter of this package wrote: two inputs of which one has a default, two outputs."""
+    """A model not written by this package's exporter: two inputs, one with a default, and two outputs."""
     weights = {"w": floats(4, 3), "b": floats(3), "low": np.float32(0.0), "high": np.float32(6.0),
                "scales": np.array([1, 1, 2, 2], "float32"), "shape": np.array([-1, 3, 1, 1], "int64"),
                "shift": floats(3)}
@@ -168,7 +168,7 @@ def _others():
 def test_models_of_others(tmp_path):
     proto = _others()
     layer = tartan.from_onnx(proto.SerializeToString())
-    assert {v.name for v in layer.weights} == {"w", "b"}  # no numbers that decide shapes or bounds
+    assert {v.name for v in layer.weights} == {"w", "b"}  # no constants that decide shapes or bounds
     x = floats(5, 4)
     for ours, theirs in zip(layer(x), ReferenceEvaluator(proto).run(None, {"x": x})):
         np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-5, atol=1e-6)
@@ -196,7 +196,7 @@ def test_recurrent_models_learn(tmp_path):
 
 
 def test_statistics_of_batches_where_it_is_asked_for(tmp_path):
-    """As the BatchNormalization of Keras, with ONNX's momentum, which that of Keras is set to."""
+    """Compares with Keras' BatchNormalization, set to ONNX's momentum."""
     make = lambda: keras.Sequential([  # noqa: E731
         keras.Input((6, 6, 3)), layers.Conv2D(4, 3), layers.BatchNormalization(momentum=0.9), layers.ReLU(),
         layers.Flatten(), layers.Dense(4)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""InferenceSession in the place of onnxruntime's: arguments, results and what surrounds them."""
+"""InferenceSession as a replacement for onnxruntime's: arguments, results, and related classes."""
 
 import os
 import pathlib
@@ -31,7 +31,7 @@ def _value(name, shape, element=TensorProto.FLOAT):
 
 
 def _sums():
-    """Two outputs of x, another that is x itself, and one that is a weight."""
+    """Two outputs of x, one that is x itself, and one that is a weight."""
     weight = helper.make_tensor("w", TensorProto.FLOAT, [3], [1.0, 2.0, 3.0])
     nodes = [helper.make_node("Add", ["x", "w"], ["sum"]), helper.make_node("Mul", ["sum", "sum"], ["square"]),
              helper.make_node("Identity", ["x"], ["same"]), helper.make_node("Identity", ["w"], ["weight"])]
@@ -228,7 +228,7 @@ def test_values_are_bound_in_each_way():
     np.testing.assert_array_equal(array, wanted ** 2)
     np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[2], x)
     assert [value.shape() for value in binding.get_outputs()] == [[2, 3]] * 3
-    given.update_inplace(x + 1)  # the binding follows the value
+    given.update_inplace(x + 1)  # the binding uses the updated value
     session.run_with_iobinding(binding)
     np.testing.assert_array_equal(target.numpy(), wanted + 1)
     binding.bind_input("x", "cpu", 0, np.float32, x.shape, x.ctypes.data)

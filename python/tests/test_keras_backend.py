@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tartan under Keras: the hook, captured steps, control flow and derivatives. Runs in a process of its own backend."""
+"""Tartan as a Keras backend: import hook, captured steps, control flow and derivatives. Runs in a separate process
+because of its backend."""
 
 import importlib.util
 import os
@@ -55,7 +56,7 @@ def _programs(monkeypatch):
     class Counting:
         @staticmethod
         def create(*args, **kwargs):
-            if args[5] == "ready":  # the background makes others of them
+            if args[5] == "ready":  # the background creates exact ones from them
                 made.append(args[4])
             return create(*args, **kwargs)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of Keras exported as ONNX compute the same under ONNX's own evaluator, for any number of rows; what cannot be
-written is refused by name."""
+"""Keras models exported to ONNX compute the same under ONNX's reference evaluator, for any batch size. Unsupported
+models are rejected by name."""
 
 import collections
 import importlib.util
@@ -33,12 +33,13 @@ def floats(*shape):
 
 
 def varied(model):
-    """The model with weights of which none is 0 or 1 everywhere; variances stay positive."""
+    """Randomizes the weights so that none is uniformly 0 or 1; variances stay positive."""
     random = np.random.default_rng(2)
 
     def changed(weights):
         noise = 0.1 * random.standard_normal(weights.shape)
-        # Matrices of positive noise would make deep networks' results large, and some of them differences of larger ones.
+        # Positive noise in matrices would make the results of deep networks large, some of them differences of
+        # larger numbers.
         return (weights + (np.abs(noise) if weights.ndim == 1 else noise)).astype(weights.dtype)
 
     model.set_weights([changed(w) for w in model.get_weights()])
@@ -58,7 +59,7 @@ def listed(x):
 
 
 def check(model, folder, *batches, tolerance=1e-5, **options):
-    """Exports, and compares with `predict` for each batch; gives the model of ONNX."""
+    """Exports the model, compares it with `predict` for each batch, and returns the ONNX model."""
     written = exported(model, folder, **options)
     onnx.checker.check_model(written, full_check=True)
     evaluator = ReferenceEvaluator(written)
@@ -90,7 +91,7 @@ def test_networks_compute_the_same_for_any_number_of_rows(name, tmp_path):
     keras.utils.set_random_seed(1)
     model, x, _ = keras_models.MODELS[name]()
     options = {}
-    if name == "gan":  # it is called with noise alone
+    if name == "gan":  # it takes only the noise
         x = x[1]
         options["input_signature"] = [keras.InputSpec(shape=(None, 6), dtype="float32", name="noise")]
     batches = [[np.resize(a, (rows, *a.shape[1:])) for a in listed(x)] for rows in (3, 1)]
@@ -109,7 +110,7 @@ def test_convolutions_have_channels_first_and_weights_of_the_variables_names(tmp
         "Transpose", "Conv", "BatchNormalization", "Relu", "MaxPool", "Conv", "ReduceMean", "MatMul", "Add"]
     shapes = {tensor.name: list(tensor.dims) for tensor in written.graph.initializer}
     paths = {v.path for v in model.variables if "seed" not in v.path}
-    assert paths == set(shapes)  # other numbers are nodes
+    assert paths == set(shapes)  # other constants are nodes
     assert shapes[model.layers[0].kernel.path] == [4, 3, 3, 3] and shapes[model.layers[0].bias.path] == [4]
 
 
@@ -131,7 +132,7 @@ def test_recurrent_layers_without_masks_are_one_node_for_sequences_of_any_length
 
 
 def test_activations_of_recurrent_layers(tmp_path):
-    """By the sessions of the package: ONNX's own evaluator knows one activation alone."""
+    """Uses the package's sessions, because ONNX's evaluator supports only one activation."""
     model = keras.Sequential([keras.Input((5, 4)), layers.LSTM(3, activation="relu", return_sequences=True),
                               layers.GRU(2, activation="sigmoid", recurrent_activation="tanh")])
     assert operators(exported(varied(model), tmp_path))["GRU"] == 1
@@ -187,7 +188,7 @@ def test_activations(name, tmp_path):
 
 
 def test_formulas_that_are_operators_are_found(tmp_path):
-    """So that the table follows the texts of the activations."""
+    """Keeps the table in step with the texts of the activations."""
     def call(x):
         return [keras.activations.softplus(x), keras.activations.softsign(x), keras.activations.hard_sigmoid(x),
                 keras.activations.hard_silu(x), keras.activations.selu(x), ops.gelu(x, False), ops.gelu(x, True)]
@@ -226,7 +227,7 @@ def test_functions_of_shapes_and_order(tmp_path):
 
 
 def test_functions_of_the_package_in_a_layer(tmp_path):
-    """Their texts of Tile are contractions, copies by indices and formulas."""
+    """Their Tile texts are contractions, copies by indices and formulas."""
     def call(x):
         x = tartan.asarray(x)
         rows = tartan.sum(tartan.tanh(x), axis=1, keepdims=True) * tartan.max(x, axis=1, keepdims=True)
@@ -242,7 +243,7 @@ def test_functions_of_the_package_in_a_layer(tmp_path):
 
 
 def test_sizes_that_follow_those_of_operands(tmp_path):
-    """Twice the half of an odd size is no expression of the inputs' sizes."""
+    """Twice the half of an odd size is not an expression of the inputs' sizes."""
     model = keras.Sequential([keras.Input((None, None, 1)), layers.MaxPooling2D(2, padding="same"),
                               layers.UpSampling2D(interpolation="bilinear"), layers.Conv2D(2, 3)])
     check(varied(model), tmp_path, floats(2, 17, 9, 1), floats(1, 8, 12, 1))
@@ -319,7 +320,7 @@ def test_versions(version, tmp_path):
     assert written.opset_import[0].version == version
 
 
-# --- What is refused.
+# --- Unsupported models.
 
 
 class _Counting(layers.Layer):

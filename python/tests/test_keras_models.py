@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of many kinds learn as with the torch backend: the same losses over 50 steps from the same weights."""
+"""Networks of many kinds have the same losses as with the torch backend, over 50 steps from the same weights."""
 
 import json
 import os
@@ -16,7 +16,7 @@ _CURVES = json.loads((_HERE / "keras_curves.json").read_text(encoding="utf-8"))
 
 @pytest.fixture(scope="module")
 def found():
-    """Each model in one process: Keras has one backend, which other tests may have chosen."""
+    """Runs each model in one process, because other tests may have selected another Keras backend."""
     done = subprocess.run([sys.executable, "keras_models.py", "all"], cwd=_HERE, capture_output=True, text=True,
                           env=dict(os.environ, KERAS_BACKEND="tartan"))
     assert done.returncode == 0, done.stderr[-3000:]

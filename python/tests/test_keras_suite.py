@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A share of the tests that Keras' wheel ships: those that pass with torch pass here, but for what keras_exclusions.txt
-lists. keras_suite/run.py runs all of them."""
+"""A sample of the tests in the Keras wheel: tests that pass with torch pass here, too, unless keras_exclusions.txt
+lists them. keras_suite/run.py runs all of them."""
 
 import importlib.util
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's own runner of backends over its node tests and the models that its package holds. What does not pass is
-listed in onnx_exclusions.txt, and must not pass."""
+"""Runs ONNX's backend test runner on its node tests and bundled models. onnx_exclusions.txt lists the tests that
+fail; they must not pass."""
 
 import pathlib
 import re
@@ -14,7 +14,7 @@ EXCLUSIONS = pathlib.Path(__file__).parent / "onnx_exclusions.txt"
 
 
 def exclusions():
-    """Names of tests, each with its reason."""
+    """Returns test names with reasons."""
     listed = {}
     for line in EXCLUSIONS.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
@@ -25,8 +25,8 @@ def exclusions():
 
 def _cases():
     runner = onnx.backend.test.BackendTest(tartan.onnx_backend, __name__)
-    runner.exclude("test_.*_cuda")  # the same again
-    # Models that are fetched from the network.
+    runner.exclude("test_.*_cuda")  # duplicates
+    # Models that are downloaded.
     runner.exclude(r"test_(bvlc_alexnet|densenet121|inception_v1|inception_v2|resnet50|shufflenet|squeezenet"
                    r"|vgg19|zfnet512)_")
     for category, suite in runner.test_cases.items():
@@ -47,7 +47,7 @@ def test_case(suite, name, request):
     if reason is None:
         getattr(case, name)()
         return
-    with pytest.raises(Exception):  # noqa: B017 - any failure; passing would mean that the list is out of date
+    with pytest.raises(Exception):  # noqa: B017 - any failure; a pass would mean that the list is out of date
         getattr(case, name)()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of tensors, and their elements: against NumPy."""
+"""Operators and indexing of tensors compared with NumPy."""
 
 import operator
 
@@ -84,7 +84,7 @@ def test_changed_elements_are_those_of_numpy(index, how):
     want = A.copy()
     if how == "set":
         if A[index].size != len(np.unique(np.arange(A.size).reshape(A.shape)[index])):
-            value = np.full_like(value, 5)  # elements that are named twice
+            value = np.full_like(value, 5)  # repeated positions
         want[index] = value
     else:
         change.at(want, index, value)
@@ -152,7 +152,7 @@ def test_derivatives_by_a_tensor_that_was_assigned_to_are_refused():
         np.testing.assert_array_equal(tartan.gradients(tartan.sum(z), [after])[0].numpy(), [10, 4])
     with pytest.raises(ValueError, match="copy"):
         tartan.gradients(tartan.sum(y), [x])
-    with tartan.recording():  # what it holds now is all that there is
+    with tartan.recording():  # records only the current value
         np.testing.assert_array_equal(tartan.gradients(tartan.sum(x * x), [x])[0].numpy(), [10, 4])
 
 
@@ -217,7 +217,7 @@ def test_objects_without_a_hash_have_programs_of_their_own():
 
     f = tartan.function(lambda x, scale: x * scale.by)
     x = tartan.asarray([1.0])
-    for by in range(40):  # each object may get the place in memory of the last one
+    for by in range(40):  # each object may reuse the address of the previous one
         assert f(x, Scale(by)).item() == by
     same = Scale(3)
     before = f.signatures

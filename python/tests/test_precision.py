@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How exactly a session's products are computed."""
+"""Accuracy of matmuls in sessions with reduced precision."""
 
 import pathlib
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line tells what takes long, on a terminal alone."""
+"""The progress line appears for slow compilations, on a terminal only."""
 
 import io
 import sys

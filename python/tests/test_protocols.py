@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors in the hands of Python and of other packages: copies and pickles, NumPy's functions, einops, the choice of Keras'
-backend."""
+"""Tensors in Python protocols and other packages: copies, pickles, NumPy functions, einops, and the selection of
+Keras' backend."""
 
 import copy
 import importlib.util
@@ -69,7 +69,7 @@ _UFUNCS = {"sin": 1, "exp": 1, "arctan": 1, "absolute": 1, "conjugate": 1, "isna
 def test_numpys_functions_of_elements_are_computed_here(name, monkeypatch):
     x = np.linspace(0.5, 2, 9, dtype="float32").reshape(3, 3)
     given = [x, x[::-1] + 1][:_UFUNCS[name]]
-    monkeypatch.setattr(tartan.Tensor, "numpy", None)  # nothing asks for values
+    monkeypatch.setattr(tartan.Tensor, "numpy", None)  # fails if a value is requested
     found = [getattr(np, name)(*[tartan.asarray(a) for a in given]), getattr(np, name)(tartan.asarray(given[0]), *given[1:])]
     if len(given) == 2:
         found.append(getattr(np, name)(given[0], tartan.asarray(given[1])))
@@ -139,7 +139,7 @@ print(slope.shape, captured(t).shape)
 
 
 def _with_site(code, **environment):
-    """A process in whose environment the package is installed, with its .pth."""
+    """Runs a process in which the package is installed, including its .pth."""
     folder = str(pathlib.Path(tartan.__file__).parents[1])
     kept = {k: v for k, v in os.environ.items() if k not in ("KERAS_BACKEND", "KERAS_HOME")}
     start = f"import site; site.addsitedir({folder!r})\n"
@@ -164,7 +164,7 @@ def test_keras_backend_is_chosen_when_keras_is_imported(keras_home):
     (keras_home / "keras.json").write_text(json.dumps({"backend": "tartan", "floatx": "float32"}))
     done = _with_site(_BACKEND, KERAS_HOME=str(keras_home))
     assert done.stdout.split()[:1] == ["tartan"], done.stderr
-    # The variable goes before the file, and another backend is left alone.
+    # The environment variable has priority over the file, and other backends are unaffected.
     done = _with_site("import sys, keras_tartan_finder as f; f._look(); print('keras_tartan' in sys.modules)",
                       KERAS_HOME=str(keras_home), KERAS_BACKEND="numpy")
     assert done.stdout.split() == ["False"], done.stderr

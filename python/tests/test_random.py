@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of keys: published values of Threefry, the same numbers eager and captured, and distributions."""
+"""Random numbers by key: published values of Threefry, equal numbers eager and captured, and distributions."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What long runs, failures, threads and processes do to captured functions and to the backend of Keras."""
+"""Long runs, failures, threads and processes with captured functions and the Keras backend."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ _STEPS = int(os.environ.get("TARTAN_LONG_STEPS", "2000"))
 
 
 def _run(code, **environment):
-    """A script in a process of its own; gives what it printed last."""
+    """Runs a script in a separate process and returns the last line of its output."""
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True,
                           env=dict(os.environ, **environment), timeout=300)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
@@ -49,7 +49,7 @@ def test_memory_does_not_grow_over_many_steps():
         model.train_on_batch(x, y)
     print(kib() - begin)
     """, KERAS_BACKEND="tartan"))
-    assert grown < 4096  # KiB: a few bytes a step would be the interpreter's own
+    assert grown < 4096  # KiB; a few bytes per step are allowed for the interpreter
 
 
 def test_memory_does_not_grow_over_many_eager_operations():
@@ -196,7 +196,7 @@ def test_a_child_is_told_where_the_parent_has_used_a_device():
 
 
 def test_the_environment_changes_while_kernels_compile():
-    """Drivers hand it to their linkers."""
+    """Drivers pass the environment to their linkers."""
     result = _run("""
     import os, threading, numpy as np, tartan
     stop = []
@@ -225,7 +225,7 @@ def test_the_environment_changes_while_kernels_compile():
 
 
 def test_the_environment_is_read_while_it_grows():
-    """PoCL asks for variables at each launch, in its own threads."""
+    """PoCL reads variables at each launch in its own threads."""
     result = _run("""
     import ctypes, os, subprocess, threading, tartan
     library = ctypes.CDLL(None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a session that go on by themselves."""
+"""Asynchronous session runs."""
 
 import concurrent.futures
 import pathlib

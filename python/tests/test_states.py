@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions whose outputs are inputs of the next run."""
+"""Sessions with state: outputs that are inputs of the next run."""
 
 import pathlib
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of functions with many results, derivatives that functions bring, conditions and loops: beside formulas,
-differences, and JAX where it is installed."""
+"""Jacobians, custom derivatives, conditions and loops, compared with formulas, finite differences, and JAX if it is
+installed."""
 
 import numpy as np
 import pytest

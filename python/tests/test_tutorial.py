@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial runs, and what it says is true."""
+"""The tutorial notebook runs, and its statements are true."""
 
 import html.parser
 import importlib.util
@@ -18,13 +18,13 @@ _TUTORIAL = _ROOT / "examples/python/tutorial.ipynb"
 
 @pytest.fixture(scope="module")
 def kept():
-    """The notebook as it is in the repository."""
+    """The notebook as stored in the repository."""
     return json.loads(_TUTORIAL.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def ran():
-    """The notebook after a run, and the names that its cells define."""
+    """The executed notebook and the names defined by its cells."""
     spec = importlib.util.spec_from_file_location("notebook", _ROOT / "scripts/notebook.py")
     runner = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(runner)
@@ -48,7 +48,7 @@ def test_a_network_learns_digits(ran):
     assert names["x"].shape == (1500, 28, 28, 1) and names["x_test"].shape == (300, 28, 28, 1)
     losses = names["history"]["loss"]
     assert len(losses) == 6 and losses[-1] < 0.2 * losses[0]
-    # A linear classifier reads four fifths of them; chance is a tenth.
+    # A linear classifier reaches 80 %, chance is 10 %.
     assert names["accuracy"] > 0.88 and names["sharpened_accuracy"] > 0.88
     assert names["accuracy"] == pytest.approx(np.mean(names["mine"] == names["y_test"]), abs=1e-6)
     assert names["onnx_accuracy"] > 0.98
@@ -83,7 +83,7 @@ def test_the_gradient_of_the_operation_agrees_with_differences(ran):
     pixels, weight = names["pixels"].astype("float64"), names["weight"]
     more, less = [(names["sharpen_by_numpy"](pixels, a) * weight).sum() for a in (1.0, 0.0)]
     assert float(names["by_amount"]) == pytest.approx(more - less, abs=1e-3)
-    # The layer's weight began at zero, and was trained by that gradient.
+    # The layer's weight started at zero and was trained by that gradient.
     assert abs(float(names["layer"].amount)) > 1e-3
 
 

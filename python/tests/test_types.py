@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stubs (*.pyi) beside what there is: the same names, and the same parameters; and what mypy says to a program."""
+"""Compares the stubs (*.pyi) with the implementation (names and parameters), and runs mypy on a program."""
 
 import ast
 import enum
@@ -17,7 +17,7 @@ import tartan
 _FOLDER = pathlib.Path(tartan.__file__).parent
 _MODULES = ["tartan", "tartan.fft", "tartan.linalg", "tartan.random", "tartan.inference", "tartan.keras", "tartan.onnx_backend",
             "tartan._core"]
-# Methods that the package makes in a loop, with the parameters of functions of the same names.
+# Methods created in a loop, with the parameters of the functions of the same names.
 _MADE = set("sum prod mean var std min max any all argmin argmax transpose squeeze clip round".split())
 
 
@@ -37,7 +37,7 @@ def _is_public(name):
 
 
 def _declared(body):
-    """Name → the nodes that declare it."""
+    """Maps a name to the nodes that declare it."""
     found = {}
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -52,8 +52,8 @@ def _declared(body):
 
 
 def _names_of(module):
-    """What a module has for its users."""
-    if module is tartan:  # modules besides are there once somebody imports them
+    """Returns the public names of a module."""
+    if module is tartan:  # submodules exist only once they are imported
         return {n for n in dir(module) if _is_public(n)} - {"keras", "onnx_backend"}
     if hasattr(module, "__all__"):
         results = {n for n, v in vars(module).items() if inspect.isclass(v) and v.__module__ == module.__name__}
@@ -69,7 +69,7 @@ def test_names(name):
 
 
 def _parameters(arguments):
-    """(name, kind, whether it has a default) of a declaration."""
+    """Returns (name, kind, whether there is a default) for each parameter of a declaration."""
     P = inspect.Parameter
     placed = [(a.arg, P.POSITIONAL_ONLY) for a in arguments.posonlyargs] + \
         [(a.arg, P.POSITIONAL_OR_KEYWORD) for a in arguments.args]
@@ -92,7 +92,7 @@ def _check_function(nodes, function, place):
     if len(nodes) == 1:
         assert _parameters(nodes[0].args) == _listed(signature), place
         return
-    for node in nodes:  # overloads: calls that each allows are calls of the function
+    for node in nodes:  # overloads: every call that one allows must fit the function
         assert any(isinstance(d, ast.Name) and d.id == "overload" for d in node.decorator_list), place
         parameters = _parameters(node.args)
         keywords = {n: None for n, kind, _ in parameters if kind is inspect.Parameter.KEYWORD_ONLY}
@@ -122,7 +122,7 @@ def test_parameters_of_functions(name):
 
 
 def _members_of(kind):
-    """Members that classes of this package give to their users; operators, too."""
+    """Returns the public members of a class that this package defines, including operators."""
     found = set()
     for base in kind.__mro__:
         if base.__module__.partition(".")[0] != "tartan":

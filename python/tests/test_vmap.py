@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tartan.vmap: axes, trees, errors; with derivatives, captured functions and assignments."""
+"""tartan.vmap: axes, trees and errors; with derivatives, captured functions and assignments."""
 
 import threading
 
@@ -133,7 +133,7 @@ def test_few_elements(sizes):
         assert got.shape == (sizes[0], 1, 2, 3, 3)
 
 
-# --- With other functions of functions.
+# --- Combined with other transforms.
 
 def _loss(weights, x, y):
     hidden = tartan.tanh(x @ weights["first"] + weights["bias"])
@@ -354,4 +354,4 @@ def test_it_is_left_when_the_function_raises():
     assert tartan.function(lambda x: x * 2).signatures == 0
     f = tartan.function(lambda x: x * 2)
     f(X)
-    assert f.signatures == 1  # it was captured: no mapped function is around it
+    assert f.signatures == 1  # captured, because it is not called in a mapped function

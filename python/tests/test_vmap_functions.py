@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tartan.vmap: what a mapped function gives is what the function gives for each element, stacked; and so are its
-derivatives. For every function of the package."""
+"""Every function of the package under tartan.vmap: results and derivatives equal those of each element, stacked."""
 
 import itertools
 
@@ -10,9 +9,9 @@ import tartan
 from tartan import _batching, linalg, random
 from vmap_cases import CASES
 
-N = 3  # elements that are mapped over
+N = 3  # number of mapped elements
 
-# What makes no tensors of tensors, or needs values; the last are tested below.
+# Names that do not map tensors to tensors, or that need values; the latter are tested below.
 _OTHERS = set("""ConcretizationError Explanation Function IOBinding InferenceSession MappedError NodeArg Tensor UniqueAll
     UniqueCounts UniqueInverse Variable arange bfloat16 bool bool_ broadcast_shapes can_cast device e empty evaluate
     explain eye finfo float16 float32 float64 from_onnx function grad gradients iinfo inf inference int16 int32 int64 int8
@@ -21,7 +20,7 @@ _OTHERS = set("""ConcretizationError Explanation Function IOBinding InferenceSes
     ComplexTensor complex64 complex128 fft custom_gradient jacobian jvp vjp ExecutionMode ExecutionOrder
     GraphOptimizationLevel ModelMetadata OrtValue RunOptions SessionOptions get_all_providers get_available_providers
     get_device set_default_logger_severity set_default_logger_verbosity set_seed""".split())
-# What is computed for each element by itself.
+# Cases that are computed one element at a time.
 _LOOPED = {"an operator that broadcasts", "an operator without a rule", "several outputs of an operator", "a rule of its own"}
 
 
@@ -37,7 +36,8 @@ def _leaves(result):
 
 
 def _many(x, seed):
-    """N elements of the kind that x is, the first x itself, along an axis that depends on the seed; and the axis."""
+    """Returns N elements similar to x, the first one x itself, stacked along an axis chosen with the seed; and the
+    axis."""
     mixed = np.random.default_rng(seed)
     x = np.asarray(x)
     if x.dtype == "uint32":
@@ -47,14 +47,14 @@ def _many(x, seed):
         if x.ndim == 0 and x.dtype.kind in "if":
             rest = [(x * 0.5 + 0.1 * k).astype(x.dtype) for k in range(N - 1)]
         if x.ndim == 1:
-            is_sorted = np.all(np.diff(x.astype("float64")) >= 0)  # as searchsorted needs it
+            is_sorted = np.all(np.diff(x.astype("float64")) >= 0)  # required by searchsorted
             rest = [np.sort(r + (0.1 if x.dtype.kind == "f" else 0)) if is_sorted else r for r in rest]
     axis = int(mixed.integers(-x.ndim - 1, x.ndim + 1))
     return np.stack([x, *rest], axis=axis), axis
 
 
 def _mappings(name):
-    """For each choice of mapped operands: the function, operands, axes, and operands of each element."""
+    """Yields the function, operands, axes, and the operands of each element, for each choice of mapped operands."""
     f, operands = CASES[name]
     for seed, chosen in enumerate(itertools.product([False, True], repeat=len(operands))):
         if not any(chosen):
@@ -69,7 +69,7 @@ def _mappings(name):
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_those_of_each_element(name, monkeypatch):
     if name not in _LOOPED:
-        monkeypatch.setattr(_batching, "_looped", None)  # all have rules
+        monkeypatch.setattr(_batching, "_looped", None)  # fails if a function has no rule
     for f, arrays, axes, each in _mappings(name):
         got = _leaves(tartan.vmap(f, in_axes=axes)(*arrays))
         wanted = [np.stack(parts) for parts in zip(*(_leaves(f(*xs)) for xs in each))]
@@ -80,7 +80,7 @@ def test_values_are_those_of_each_element(name, monkeypatch):
 
 
 def _total(result):
-    """A number that depends on all floats of a result."""
+    """Returns a number that depends on all floats of a result."""
     parts = [y for y in (result if isinstance(result, (tuple, list)) else [result]) if y.dtype in ("float32", "float64")]
     return sum((tartan.sum(tartan.astype(y * y + y, "float64")) for y in parts), tartan.asarray(0.0, dtype="float64"))
 

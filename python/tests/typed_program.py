@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of a user with types, which test_types.py gives to mypy, and runs."""
+"""A typed user program, which test_types.py runs and checks with mypy."""
 
 from typing import Dict, List, Tuple
 
@@ -47,7 +47,7 @@ def main() -> List[float]:
             float(value.size + count), float(key[0])]
 
 
-def wrong() -> None:  # each is a fault that a checker finds
+def wrong() -> None:  # a type checker reports each line
     tartan.sum(tartan.ones(3), axes=0)  # type: ignore[call-arg]
     tartan.exp()  # type: ignore[call-arg]
     linalg.inv("text", 1)  # type: ignore[call-arg]

@@ -42,7 +42,7 @@ _BINARY = """add atan2 copysign divide divmod equal float_power floor_divide fma
 _BITS = "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift".split()
 _REDUCTIONS = "sum prod max min mean var std any all argmax argmin count_nonzero logsumexp".split()
 
-# Name of a case: the function and its operands, each as it is for one element.
+# Name of a case → the function and its operands for one element.
 CASES = {name: (getattr(tartan, name), [floats(2, 5)]) for name in _UNARY}
 CASES |= {name: (getattr(tartan, name), [floats(5, 1), floats(2, 1, 3)]) for name in _BINARY}
 CASES |= {f"{name} of a row": (getattr(tartan, name), [floats(4), floats()]) for name in ("add", "hypot", "less")}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For the tests that Keras' wheel ships, which come without a conftest.py. run.py runs them all; some of them:
+"""Configuration for the tests in the Keras wheel, which has no conftest.py. run.py runs all of them; to run some:
 KERAS_BACKEND=tartan python -m pytest -c python/tests/keras_suite/pytest.ini --pyargs keras.src.ops.nn_test
 
-KERAS_SUITE_RESULTS names a file that gets a line of JSON when a test begins and one when it ended, KERAS_SUITE_DONE one
-with tests to leave out, KERAS_SUITE_SHARE "0.1 7" chooses a tenth by the seed 7."""
+KERAS_SUITE_RESULTS names a file that gets a line of JSON at the start and the end of each test. KERAS_SUITE_DONE
+names a file with tests to skip. KERAS_SUITE_SHARE "0.1 7" selects a tenth of the tests with seed 7."""
 
 import hashlib
 import json
@@ -14,10 +14,10 @@ import time
 
 import _pytest.runner
 
-# A compiler may run in another thread, and reads the environment that pytest would change for each test.
+# A compiler may run in another thread and read the environment, which pytest would change for each test.
 _pytest.runner._update_current_test_var = lambda item, when: None
 
-try:  # with an LLVM that must be there before TensorFlow's
+try:  # contains an LLVM that must be loaded before TensorFlow's
     import triton
 except ImportError:
     pass
@@ -28,7 +28,7 @@ if os.environ["KERAS_BACKEND"] == "tartan":
     import keras_tartan
     from keras_tartan import _hook
 
-    # Tests that derive bring code for each backend of Keras.
+    # Tests with custom training code have a branch per Keras backend.
     _hook.add("keras.src.trainers.trainer_test",
               'else:\n    raise ImportError(f"Invalid backend: {backend.backend()}")',
               'elif backend.backend() == "tartan":\n'
@@ -72,7 +72,7 @@ def skip_if_backend(given_backend, reason):
 
 
 def name_of(item):
-    """ops/nn_test.py::Class::test, the same wherever Keras is installed and whenever it runs."""
+    """Returns ops/nn_test.py::Class::test, independent of Keras' location."""
     path = pathlib.Path(item.path).relative_to(_SOURCES).as_posix()
     return re.sub("0x[0-9a-f]+", "0x", "::".join([path] + item.nodeid.split("::")[1:]))
 
@@ -142,6 +142,6 @@ def pytest_runtest_makereport(item, call):
 
 
 def _is_lacking(error):
-    """Whether a package of others is not there."""
+    """Returns True if a third-party package is missing."""
     name = re.search(r"No module named '([^'.]+)", str(error)) if isinstance(error, ImportError) else None
     return name is not None and name.group(1) not in ("keras", "keras_tartan", "tartan")

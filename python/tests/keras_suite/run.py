@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that Keras' wheel ships (keras/src/**/*_test.py) under a backend, and what torch makes of them.
+"""Runs the tests in the Keras wheel (keras/src/**/*_test.py) with a backend, and compares the results with torch.
 
     python run.py run --backend tartan --results tartan.jsonl [--jobs 2] [--share 0.1 --seed 7] [FILE ...]
-    python run.py baseline torch.jsonl            # what torch passes, as torch_passes.txt.gz
-    python run.py compare tartan.jsonl            # status 1 for a failure that is not listed, or too many that are
+    python run.py baseline torch.jsonl            # stores torch's passes as torch_passes.txt.gz
+    python run.py compare tartan.jsonl            # status 1 for an unlisted failure or a listed pass
 
-`run` starts processes of pytest for a few files each. One that crashes, or is silent for --limit seconds, loses one test:
-that is noted as "crashed" or "hung", and the rest goes to another process; one that needs a package which is not there is
-"lacking". `compare` reads ../keras_exclusions.txt; what is listed and passes is an error too."""
+`run` starts pytest processes for a few files each. A process that crashes, or is silent for --limit seconds, loses
+one test, which is recorded as "crashed" or "hung"; another process runs the rest. A test that needs a missing
+package is "lacking". `compare` reads ../keras_exclusions.txt; a listed test that passes is an error, too."""
 
 import argparse
 import collections
@@ -28,11 +28,11 @@ import time
 HERE = pathlib.Path(__file__).parent.resolve()
 PASSES = HERE / "torch_passes.txt.gz"
 EXCLUSIONS = HERE.parent / "keras_exclusions.txt"
-# Files with so many tests that each has a process of its own, begun first.
+# Files with many tests: each gets a process of its own and starts first.
 LONG = ("applications/", "ops/numpy_test", "trainers/trainer_test", "backend/common/variables_test", "wrappers/",
         "ops/nn_test", "ops/image_test", "models/model_test", "saving/saving_lib_test", "quantizers/")
 
-# Tests that download fail at once, with every backend.
+# Tests that download fail immediately, with every backend.
 NO_NETWORK = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
 
 
@@ -41,7 +41,7 @@ def sources():
 
 
 def chunks(options):
-    """Lists of files, one for each process. A small part of the tests is not worth many processes."""
+    """Returns lists of files, one per process. Few tests are not worth many processes."""
     root = sources()
     files = sorted(p.relative_to(root).as_posix() for p in root.rglob("*_test.py"))
     if options.files:
@@ -68,7 +68,7 @@ class Suite:
                 file.write(json.dumps(line) + "\n")
 
     def process(self, files, folder, done):
-        """One process of pytest; gives the test in the midst of which it ended, and how: None for a whole run."""
+        """Runs one pytest process. Returns the test during which it ended and the reason, or None if it completed."""
         results, skips = folder / "results", folder / "done"
         results.write_text("")
         skips.write_text("\n".join(done))
@@ -123,7 +123,7 @@ class Suite:
                 has_progress = len(done) > before
                 done.append(test)
                 self.note({"test": test, "outcome": outcome, "text": text})
-                if test in files and not has_progress:  # it ended outside of a test, and would again
+                if test in files and not has_progress:  # it ended outside a test and would do so again
                     break
         print(f"{time.time() - self.begin:7.0f} s  {dict(self.count)}  {files[0]} + {len(files) - 1}", flush=True)
 
@@ -166,7 +166,7 @@ def compare(options):
     with gzip.open(PASSES, "rt", encoding="utf-8") as file:
         theirs = set(file.read().splitlines())
     ours, listed = outcomes(options.results), exclusions()
-    if options.share < 1 or options.files:  # a part of the tests: what did not run says nothing
+    if options.share < 1 or options.files:  # a partial run: missing tests are not failures
         theirs &= {test for test, outcome in ours.items() if outcome != "lacking"}
     if not theirs:
         print("no test that passes with torch was run")
