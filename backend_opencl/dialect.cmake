@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The OpenCL C dialect: needs no OpenCL headers or driver.
+# The OpenCL C dialect, which needs no OpenCL headers or driver.
 tartan_library(tartan_opencl_dialect
   SRCS ${CMAKE_CURRENT_LIST_DIR}/dialect/dot_functions.cc ${CMAKE_CURRENT_LIST_DIR}/dialect/matrix_functions.cc ${CMAKE_CURRENT_LIST_DIR}/dialect/warp_product.cc ${CMAKE_CURRENT_LIST_DIR}/dialect/opencl_dialect.cc ${CMAKE_CURRENT_LIST_DIR}/dialect/opencl_expressions.cc
        ${CMAKE_CURRENT_LIST_DIR}/dialect/narrow_floats.cc dialect/opencl_helpers.cc ${CMAKE_CURRENT_LIST_DIR}/dialect/opencl_memory.cc ${CMAKE_CURRENT_LIST_DIR}/dialect/opencl_operations.cc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Types of the package for checkers; python/tests/test_types.py holds them beside what there is.
+# Type stubs of the package; python/tests/test_types.py compares them with the implementation.
 from builtins import bool as _bool
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -39,7 +39,7 @@ class _Exported(Protocol):
     def __dlpack__(self) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
-# What stands for a tensor, a type, a shape, axes.
+# Argument types: tensors, dtypes, shapes, axes.
 _Array = Tensor | ComplexTensor | Variable | np.ndarray[Any, Any] | np.generic | _Exported | complex | Sequence[Any]
 _DType = _ElementType | str | type[Any] | np.dtype[Any] | None
 _Shape = int | Sequence[int] | Tensor | np.ndarray[Any, Any]
@@ -70,7 +70,7 @@ uint32: _ElementType
 uint64: _ElementType
 
 class _Place:
-    """Elements that are to be read or changed."""
+    """Elements to be read or updated functionally."""
 
     def get(self) -> Tensor: ...
     def set(self, value: _Array) -> Tensor: ...
@@ -191,7 +191,7 @@ class Tensor:
     def round(self, /, decimals: int = 0) -> Tensor: ...
 
 class ComplexTensor:
-    """An n-dimensional array of complex numbers: two tensors of floats."""
+    """An n-dimensional array of complex numbers: two float tensors."""
 
     @property
     def real(self) -> Tensor: ...
@@ -297,7 +297,7 @@ class ComplexTensor:
     def round(self, /, decimals: int = 0) -> ComplexTensor: ...
 
 class Variable:
-    """A tensor that is assigned to."""
+    """A mutable tensor."""
 
     name: str
     def __init__(self, value: _Array, dtype: _DType = None, name: str = "") -> None: ...
@@ -319,13 +319,13 @@ class Variable:
     def __array__(self, dtype: Any = None, copy: _bool | None = None) -> np.ndarray[Any, Any]: ...
 
 class ConcretizationError(RuntimeError):
-    """A value was asked for while a function is captured."""
+    """A value was requested while a function is captured."""
 
 class MappedError(ConcretizationError):
-    """A value was asked for of a tensor that is mapped."""
+    """A value of a mapped tensor was requested."""
 
 class Function(Generic[_R]):
-    """A function that is compiled once for each signature."""
+    """A function that is compiled once per signature."""
 
     def __init__(self, function: Callable[..., _R], name: str | None = None) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> _R: ...
@@ -356,7 +356,7 @@ class _Info:
 
 def __array_namespace_info__() -> _Info: ...
 
-# --- Functions of functions, programs of Tile, operators of ONNX.
+# --- Function transforms, Tile programs, ONNX operators.
 
 @overload
 def function(f: Callable[..., _R], *, name: str | None = None) -> Function[_R]: ...
@@ -409,7 +409,7 @@ def operator(
     name: str, inputs: Sequence[Tensor | None], outputs: int, domain: str = "", opset: int = 0,
     **attributes: Any) -> list[Tensor]: ...
 
-# --- Functions of tensors. Those of complex tensors give complex ones, which checkers are not told.
+# --- Tensor functions. The stubs omit that complex arguments give complex results.
 
 def abs(x: _Array, /) -> Tensor: ...
 def acos(x: _Array, /) -> Tensor: ...

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 class GraphOptimizationLevel(enum.IntEnum):
-    """How far onnxruntime rewrites a graph."""
+    """Optimization levels of onnxruntime."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -18,13 +18,13 @@ class GraphOptimizationLevel(enum.IntEnum):
     ORT_ENABLE_ALL = 99
 
 class ExecutionMode(enum.IntEnum):
-    """Whether onnxruntime runs nodes one after another."""
+    """Sequential or parallel node execution in onnxruntime."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 class ExecutionOrder(enum.IntEnum):
-    """In which order onnxruntime runs nodes."""
+    """Node order in onnxruntime."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -81,7 +81,7 @@ class NodeArg:
 
 @dataclasses.dataclass(frozen=True)
 class ModelMetadata:
-    """The metadata of a model's file."""
+    """The metadata of a model file."""
 
     producer_name: str
     graph_name: str
@@ -116,7 +116,7 @@ class OrtValue:
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class IOBinding:
-    """Inputs and outputs that are bound to memory."""
+    """Inputs and outputs bound to memory."""
 
     def __init__(self, session: InferenceSession) -> None: ...
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None: ...

@@ -5,7 +5,7 @@ from typing import Any
 from tartan.inference import InferenceSession
 
 class TartanRep:
-    """A model that is prepared to be run."""
+    """A prepared model."""
 
     def __init__(self, session: InferenceSession) -> None: ...
     def run(self, inputs: Sequence[Any] | Mapping[str, Any], **kwargs: Any) -> Any: ...

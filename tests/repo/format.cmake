@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DSOURCE_DIR=... -P format.cmake: sources have the form that clang-format gives them. By the
-# version of Debian 12, as others differ in detail; passes, saying so, where it is not installed or
-# the sources are no git checkout.
+# cmake -DSOURCE_DIR=... -P format.cmake: checks that sources are formatted by the clang-format of
+# Debian 12 (other versions differ in details). Passes with a message if it is not installed or the
+# sources are not a git checkout.
 cmake_policy(VERSION 3.22)
 find_program(formatter clang-format-14)
 find_program(git git)

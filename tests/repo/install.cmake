@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DSOURCE_DIR=... -DBINARY_DIR=... -DCXX=... -P install.cmake: a project that finds the installed
-# Tartan builds against it and runs a model.
+# cmake -DSOURCE_DIR=... -DBINARY_DIR=... -DCXX=... -P install.cmake: builds a project against the
+# installed Tartan and runs a model with it.
 cmake_policy(VERSION 3.22)
 set(scratch ${BINARY_DIR}/install-test)
 file(REMOVE_RECURSE ${scratch})
@@ -15,7 +15,7 @@ endfunction()
 
 run("Installing" ${CMAKE_COMMAND} --install ${BINARY_DIR} --component development
     --prefix ${scratch}/prefix)
-# Nothing installed may lead back to the sources or the build.
+# Installed files must not refer to the source or build folders.
 file(GLOB_RECURSE scripts ${scratch}/prefix/*.cmake)
 foreach(script IN LISTS scripts)
   file(READ ${script} text)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DSOURCE_DIR=... -P top_level.cmake: the files under version control lie in the folders of
-# the design and nowhere else. Passes, saying so, where the sources are no git checkout.
+# cmake -DSOURCE_DIR=... -P top_level.cmake: checks that all files under version control are in the
+# expected top-level folders. Passes with a message if the sources are not a git checkout.
 cmake_policy(VERSION 3.22)
 set(allowed
   .ci .clang-format .clang-tidy .gitignore CHANGELOG.md CMakeLists.txt CONTRIBUTING.md LICENSE README.md SECURITY.md
