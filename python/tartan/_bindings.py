@@ -75,6 +75,7 @@ class OrtValue:
         np.copyto(self._value, array)
 
     def shape(self):
+        """Returns the shape as a list."""
         return list(self._value.shape)
 
     def data_type(self):
@@ -82,18 +83,23 @@ class OrtValue:
         return "seq" if isinstance(self._value, list) else type_text(self._value.dtype)
 
     def device_name(self):
+        """Returns "cpu": values are accessible on the host."""
         return "cpu"
 
     def has_value(self):
+        """Returns True unless the value is None."""
         return self._value is not None
 
     def is_tensor(self):
+        """Returns True if the value is a tensor or an array."""
         return hasattr(self._value, "dtype")
 
     def is_tensor_sequence(self):
+        """Returns True if the value is a sequence."""
         return isinstance(self._value, list)
 
     def is_sparse_tensor(self):
+        """Returns False: sparse tensors are not supported."""
         return False
 
     def data_ptr(self):
@@ -101,6 +107,7 @@ class OrtValue:
         return self.numpy().__array_interface__["data"][0]
 
     def tensor_size_in_bytes(self):
+        """Returns the number of bytes of the tensor."""
         return self.numpy().nbytes
 
     def __array__(self, dtype=None, copy=None):
@@ -154,9 +161,11 @@ class IOBinding:
         self._outputs[name] = ortvalue
 
     def clear_binding_inputs(self):
+        """Removes all bound inputs."""
         self._inputs.clear()
 
     def clear_binding_outputs(self):
+        """Removes all bound outputs."""
         self._outputs.clear()
 
     def synchronize_inputs(self):

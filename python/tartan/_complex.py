@@ -50,22 +50,27 @@ class ComplexTensor(Operators):
 
     @property
     def shape(self):
+        """The sizes of the dimensions, a tuple."""
         return self._real.shape
 
     @property
     def dtype(self):
+        """complex64 or complex128."""
         return _WHOLE[self._real.dtype]
 
     @property
     def ndim(self):
+        """The number of dimensions."""
         return self._real.ndim
 
     @property
     def size(self):
+        """The number of elements."""
         return self._real.size
 
     @property
     def device(self):
+        """The name of the device in use."""
         return self._real.device
 
     @property
@@ -92,9 +97,11 @@ class ComplexTensor(Operators):
         return (1, 0)
 
     def item(self, *position):
+        """Returns an element as a Python complex number."""
         return self.numpy().item(*position)
 
     def tolist(self):
+        """Returns the values as nested lists of Python complex numbers."""
         return self.numpy().tolist()
 
     def __bool__(self):

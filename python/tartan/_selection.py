@@ -176,6 +176,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
 # thus have derivatives.
 
 class UniqueAll(NamedTuple):
+    """Distinct values, their first positions, inverse positions and counts; see unique_all."""
     values: Tensor
     indices: Tensor
     inverse_indices: Tensor
@@ -183,11 +184,13 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
+    """Distinct values and their counts."""
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
+    """Distinct values, and the position of each element's value."""
     values: Tensor
     inverse_indices: Tensor
 

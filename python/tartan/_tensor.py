@@ -44,18 +44,22 @@ class Tensor(Operators):
 
     @property
     def shape(self):
+        """The sizes of the dimensions, a tuple."""
         return self._value.shape
 
     @property
     def dtype(self):
+        """The element type, a tartan dtype."""
         return _dtypes.ALL[self._value.dtype]
 
     @property
     def ndim(self):
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self):
+        """The number of elements."""
         size = 1
         for dim in self.shape:
             size *= dim
@@ -63,6 +67,7 @@ class Tensor(Operators):
 
     @property
     def device(self):
+        """The name of the device in use."""
         return _runtime.device().info["name"]
 
     @property
@@ -139,9 +144,11 @@ class Tensor(Operators):
         return (1, 0)
 
     def item(self, *position):
+        """Returns an element as a Python number."""
         return self.numpy().item(*position)
 
     def tolist(self):
+        """Returns the values as nested lists of Python numbers."""
         return self.numpy().tolist()
 
     def __bool__(self):
@@ -247,6 +254,7 @@ def to_host(array, copy=True):
 
 
 def from_numpy(array, copy=True):
+    """Returns a tensor with the values of a NumPy array."""
     host = to_host(array, copy)
     tensor = Tensor(_core.Value.leaf(host))
     tensor._host = host

@@ -47,10 +47,12 @@ class Variable:
 
     @property
     def shape(self):
+        """The sizes of the dimensions, a tuple."""
         return self._shape
 
     @property
     def dtype(self):
+        """The element type, a tartan dtype."""
         return self._dtype
 
     @property
@@ -87,6 +89,7 @@ class Variable:
         return value
 
     def numpy(self):
+        """Returns the value as a NumPy array."""
         return self.value.numpy()
 
     def __array__(self, dtype=None, copy=None):

@@ -216,6 +216,7 @@ class InferenceSession:
         return self._session
 
     def io_binding(self):
+        """Returns an empty IOBinding for this session."""
         return IOBinding(self)
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):

@@ -26,21 +26,25 @@ from tartan._tensor import Tensor, from_numpy, operator
 
 
 class EighResult(NamedTuple):
+    """Eigenvalues [..., N] in ascending order and eigenvectors [..., N, N] as columns."""
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class QRResult(NamedTuple):
+    """Q with orthonormal columns and the upper triangular R."""
     Q: Tensor
     R: Tensor
 
 
 class SlogdetResult(NamedTuple):
+    """Sign of determinants, and logarithm of their absolute values."""
     sign: Tensor
     logabsdet: Tensor
 
 
 class SVDResult(NamedTuple):
+    """U, singular values S in descending order, and Vh."""
     U: Tensor
     S: Tensor
     Vh: Tensor

@@ -34,19 +34,23 @@ class TartanBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model, device="CPU", **kwargs):
+        """Returns True if the device is supported; `prepare` reports unsupported operators."""
         return cls.supports_device(device)
 
     @classmethod
     def prepare(cls, model, device="CPU", **kwargs):
+        """Returns a TartanRep for a model of the package onnx."""
         data = model if isinstance(model, bytes) else model.SerializeToString()
         return TartanRep(InferenceSession(data, **kwargs))
 
     @classmethod
     def run_model(cls, model, inputs, device="CPU", **kwargs):
+        """Prepares a model and runs it once; returns its outputs."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
     def run_node(cls, node, inputs, device="CPU", outputs_info=None, **kwargs):
+        """Runs a single node; returns its outputs."""
         graph = helper.make_graph(
             [node], "node",
             [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
@@ -58,6 +62,7 @@ class TartanBackend(Backend):
 
     @classmethod
     def supports_device(cls, device):
+        """Returns True for the device names CPU, CUDA, GPU and OPENCL; computation uses the device in use."""
         return device.split(":")[0].upper() in ("CPU", "CUDA", "GPU", "OPENCL")
 
 
