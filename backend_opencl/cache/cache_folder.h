@@ -19,8 +19,8 @@ class CacheFolder {
  public:
   enum class Missing : uint8_t { kStays, kIsMade };
 
-  // Opens KernelDirectory(directory). Returns NotFound if it is missing and not created,
-  // FailedPrecondition with the remedy if another user may write it (trusted_file.h), and
+  // Opens KernelDirectory(directory). Errors: NotFound if it is missing and not created;
+  // FailedPrecondition with the remedy if another user may write it (trusted_file.h);
   // PermissionDenied or Internal for other system errors.
   static absl::StatusOr<CacheFolder> Open(absl::string_view directory, Missing missing);
   CacheFolder(CacheFolder&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}

@@ -22,10 +22,10 @@ struct ScratchPlace {
 
 class ScratchFolder {
  public:
-  // Tries the places in order. A place is suitable if it is writable, no other user can replace it
-  // (trusted_file.h), code may be mapped from it, and it has `room_bytes` free. If none has enough
-  // free space, the place with the most is used. Returns PermissionDenied with the reason for each
-  // place if none is writable.
+  // Tries the places in order. A suitable place is writable, cannot be replaced by another user
+  // (trusted_file.h), allows mapping of code, and has `room_bytes` free. If none has enough free
+  // space, the place with the most is used. Returns PermissionDenied with the reason for each place
+  // if none is writable.
   static absl::StatusOr<std::unique_ptr<ScratchFolder>> Make(absl::Span<const ScratchPlace> places,
                                                              int64_t room_bytes);
   ScratchFolder(const ScratchFolder&) = delete;

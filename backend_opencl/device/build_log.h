@@ -8,8 +8,8 @@
 
 namespace tartan::opencl {
 
-// Returns the driver's log, shortened to a readable length, followed by the numbered lines of
-// `source` that the log mentions (":12:" or "line 12") with one line of context on each side.
+// Returns the driver's log, shortened to a readable length, and the numbered lines of `source` that
+// it mentions (":12:" or "line 12"). One line of context is added on each side.
 std::string ExplainBuildLog(absl::string_view log, absl::string_view source);
 
 }  // namespace tartan::opencl

@@ -69,9 +69,9 @@ $ROUND  return as_$F(bits);
 #endif
 }
 )";
-// wgmma's matrix descriptor of a tile. Its fields are the address of the first row, the stride to
-// the next 64 rows, and the stride to the next eight lines in units of 16 bytes. They are followed
-// by the 128-byte swizzle mode. The first stride is used only if tile lines hold 64 rows.
+// wgmma's matrix descriptor of a tile. Its fields are the address of the first row, the strides to
+// the next 64 rows and to the next eight lines (in units of 16 bytes), and the 128-byte swizzle
+// mode. The first stride is used only if tile lines hold 64 rows.
 constexpr absl::string_view kTilePlace =
     R"(static inline ulong tt_tile_place(const __local void* tile, uint further_rows) {
   return (((uint)(ulong)tile & 0x3ffff) >> 4) | (ulong)further_rows << 16 | 64UL << 32 | 1UL << 62;

@@ -5,8 +5,8 @@
 //
 // One kernel (sequence_source.h) processes a table of launches. It has one work-group per thread.
 // The work-groups take pieces of a launch from a shared counter, then wait for the pieces that
-// others have taken. A thread thus waits only for pieces that a running thread has taken, so the
-// batch terminates no matter how many work-groups the driver runs at once.
+// others have taken. A thread waits only for pieces that a running thread has taken. The batch thus
+// terminates no matter how many work-groups the driver runs at once.
 //
 // A host thread that waits for the result takes part: it calls the compiled function directly, and
 // the driver's threads join as soon as they are awake.

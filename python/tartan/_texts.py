@@ -340,8 +340,8 @@ def _words(tokens):
 
 
 def with_axis(text, mapped, shapes, size):
-    """Returns the text for operands of which those with a true `mapped` have a leading axis of `size` before their
-    `shapes`, and whether each output has that axis. Raises Unsupported for forms that are not rewritten and for
+    """Returns the text for mapped operands, and whether each output has the mapped axis. Operands with a true `mapped`
+    have a leading axis of `size` before their `shapes`. Raises Unsupported for forms that are not rewritten and for
     invalid texts."""
     return _Rewriter(text, mapped, shapes, size).run()
 

@@ -241,8 +241,8 @@ TEST_F(GroupSequenceTest, DependsOnNoGroupThatDoesNotRun) {
   }
 }
 
-// The early phase of a kernel's next launch runs while the preceding launch is active, also in
-// work-groups without a share of that launch, but not while work-groups are missing.
+// The early phase of a kernel runs while the preceding launch is active, also in work-groups
+// without a share of it. It does not run while work-groups are missing.
 TEST_F(GroupSequenceTest, BeginsWithWhatIsEarly) {
   const std::string turn = "if (i < n) to[i] = from[(i + 1) % n] + shared[item];";
   const int team = HasTeamBarriers() ? 32 : 256;

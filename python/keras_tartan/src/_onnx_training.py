@@ -5,8 +5,8 @@ import os
 
 
 def with_statistics(model):
-    """Returns the bytes of a model (a path or bytes) whose BatchNormalizations use batch statistics, and the names
-    of the running statistics, which are additional outputs in this order."""
+    """Returns the bytes of a model with BatchNormalizations in training mode, and the names of the running statistics.
+    These are additional outputs in this order. `model` is a path or bytes."""
     try:
         import onnx
     except ImportError as error:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Casts of float32 to a 16-bit float and back within a kernel, on the device and in the
-// interpreter, compared with the exact conversions of base/float16.h near representable values.
+// Casts of float32 to a 16-bit float and back within a kernel, near representable values. The
+// device and the interpreter are compared with the exact conversions of base/float16.h.
 #include <gtest/gtest.h>
 
 #include <cmath>
