@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr char kLockFile[] = "update.lock";
 
-// bytes; larger files are not cache entries.
+// Maximum size of a cache entry in bytes. A larger file is not an entry.
 constexpr int64_t kMaxEntryBytes = int64_t{1} << 30;
 // A process lists the folder after this number of its own stores, to see what other processes
 // stored.

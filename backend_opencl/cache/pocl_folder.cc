@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 constexpr char kVariable[] = "POCL_CACHE_DIR";
 // PoCL creates the folder. If it cannot, it keeps its programs elsewhere.
 constexpr char kRoot[] = "/programs";
-// bytes; several times the kernels of a large model. Empirical.
+// Free bytes that a place for the folder should have: several times the kernels of a large model.
+// Empirical.
 constexpr int64_t kRoomBytes = int64_t{128} << 20;
 
 std::optional<std::string> Environment(const char* name) {

@@ -20,8 +20,8 @@
 namespace tartan::opencl {
 namespace {
 
-// bytes; user and group names are looked up only for messages and private groups, because the user
-// database may be remote.
+// Bytes reserved for an entry of the user database. User and group names are looked up only for
+// messages and private groups, because the database may be remote.
 constexpr size_t kNameBytes = 16 << 10;
 
 struct User {

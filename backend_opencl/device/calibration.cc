@@ -17,19 +17,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Samples are short, so that some are undisturbed even on a busy machine. A measurement ends after
-// kMostSeconds at the latest. It ends earlier when kSteady samples and kSteadySeconds have passed
-// without an improvement of more than 1 %.
-constexpr double kMostSeconds = 0.1;
-constexpr double kSteadySeconds = 0.02;
-constexpr int kSteady = 5;
-constexpr double kSampleMs = 2;
+// kMostSeconds, or after kSteady samples and kSteadySeconds without an improvement of more than one
+// percent.
+constexpr double kMostSeconds = 0.1;     // maximum duration of a measurement
+constexpr double kSteadySeconds = 0.02;  // minimum time without improvement
+constexpr int kSteady = 5;               // minimum samples without improvement
+constexpr double kSampleMs = 2;          // duration of a sample
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
 // Independent multiply-add chains per work-item. Twelve cover two FMA units with a latency of five
 // cycles, and fit into 16 registers with their two operands.
 constexpr int kChains = 12;
-constexpr int kSteps = 1024;
+constexpr int kSteps = 1024;  // multiply-adds per chain
 
 enum KernelNumber { kNothing, kMultiplyAdd, kCopy };
 

@@ -39,7 +39,8 @@ int ReturnText(dl_phdr_info* library, size_t, void*) {
   return 0;
 }
 
-// bytes; a driver's own library is small compared with the libraries that it depends on.
+// Maximum size in bytes of a driver library that is parsed. Drivers are small compared with the
+// libraries that they depend on.
 constexpr int64_t kMaxDriverBytes = int64_t{256} << 20;
 
 // A library's file. Reads outside the file return nothing.

@@ -24,7 +24,7 @@ constexpr char kRemedy[] =
     "no OpenCL platform: install a driver of the device, or for the CPU: "
     "apt-get install pocl-opencl-icd";
 
-// bits; used if no sub-buffer alignment is reported: the size of long16, the largest vector type.
+// Alignment in bits if the driver reports none: the size of long16, the largest vector type.
 constexpr int64_t kDefaultAlignmentBits = 1024;
 
 // A property unknown to the driver stays zero. A missing optional property must not make the device

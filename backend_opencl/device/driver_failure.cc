@@ -18,12 +18,12 @@
 namespace tartan::opencl {
 namespace {
 
-// bytes; upper bound of one allocation by malloc arenas, thread stacks and LLVM. Empirical.
+// Upper bound in bytes of one allocation by malloc arenas, thread stacks and LLVM. Empirical.
 constexpr int64_t kPieceBytes = int64_t{64} << 20;
-// bytes; PoCL needs no more for one program. With less free memory, an assertion failure in PoCL or
-// LLVM is taken for an allocation failure that went unchecked. Empirical.
+// Bytes that PoCL needs at most for one program. With less free memory, an assertion failure in
+// PoCL or LLVM is attributed to an allocation failure that went unchecked. Empirical.
 constexpr int64_t kProgramBytes = int64_t{256} << 20;
-// bytes; disk space for a program of a few kernels with its intermediate files. Empirical.
+// Bytes of disk space for a program of a few kernels with its intermediate files. Empirical.
 constexpr int64_t kDiskBytes = int64_t{1} << 20;
 
 // Written before and after the driver is used; read in signal handlers.

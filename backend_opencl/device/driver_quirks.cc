@@ -10,6 +10,7 @@ namespace tartan::opencl {
 
 namespace {
 
+// Maximum bytes of local memory for the teams of a persistent kernel.
 constexpr int64_t kMostPool = 192 << 10;
 
 }  // namespace

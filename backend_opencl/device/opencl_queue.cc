@@ -23,7 +23,8 @@ constexpr int64_t kCommandsPerBatch = 512;
 constexpr int64_t kStagedBytesPerBatch = int64_t{4} << 20;
 constexpr size_t kMaxClosedBatches = 16;
 
-// bytes; up to this size, copying the caller's data is cheaper than a blocking write. Empirical.
+// Maximum bytes of a write whose data are copied, which is cheaper than waiting for the queue.
+// Empirical.
 constexpr size_t kMaxStagedWrite = size_t{64} << 10;
 
 // Maximum number of deferred transfers and recordings.

@@ -15,7 +15,7 @@ namespace {
 
 bool IsCopy(const hal::Launch& launch) { return launch.entry_point == hal::kCopy; }
 
-// bytes; vector size of a work-item's copy of aligned data
+// Bytes that a work-item copies at a time if the data are aligned.
 constexpr int64_t kCopiedBytes = 16;
 
 // Work-groups of a launch, or pieces of a copy.
@@ -33,7 +33,7 @@ size_t WordsOf(const hal::Launch& launch) {
   return kHeadWords + (IsCopy(launch) ? 3 : launch.arguments.size() + launch.numbers.size());
 }
 
-// bytes; upper bound of the buffers of a small launch. Empirical.
+// Upper bound of the bytes in the buffers of a small launch. Empirical.
 constexpr int64_t kSmallBytes = 64 << 10;
 
 // True if one persistent work-group executes the launch as fast as many do.
@@ -41,6 +41,7 @@ bool IsSmall(const hal::Launch& launch) {
   if (IsCopy(launch)) return false;
   const auto [x, y, z] = launch.local_size;
   const auto [width, height, depth] = GridOf(launch);
+  // Work-items that a team occupies: whole warps, or a power of two within a warp.
   int64_t span = kSequenceWarp;
   while (span < x * y * z) span += kSequenceWarp;
   while (span > 1 && span / 2 >= x * y * z) span /= 2;

@@ -242,7 +242,7 @@ void $ADDRESS(__global const void* memory, __global ulong* address) {
 )";
 
 // Number of polls after which the first work-group stops waiting for work-groups that have not
-// started; about 50 us on an H200.
+// started; about 50 us.
 constexpr int kPatience = 100;
 
 }  // namespace

@@ -21,6 +21,7 @@ inline constexpr char kAddressKernel[] = "tartan_tell_address";
 // Work-items per persistent work-group. With 256, each work-item has up to 255 registers, which the
 // kernels of some plans need.
 inline constexpr int64_t kSequenceGroupItems = 256;
+// Maximum number of persistent work-groups; the state counts them in 16 bits.
 inline constexpr int64_t kMostGroups = 65535;
 // Words of a table entry before the arguments of the kernel's function.
 enum LaunchWord : uint8_t {
@@ -34,10 +35,12 @@ enum LaunchWord : uint8_t {
   kMeetsWord,  // 1: a grid barrier follows the launch; 0: its only work-group continues without one
   kHeadWords
 };
+// Maximum number of words in a table entry.
 inline constexpr int kMostWords = 64;
 // Case of a copy. Its arguments are two addresses and a number of bytes; its work-groups copy
 // pieces.
 inline constexpr int kCopyGroups = -1;
+// Words of the state buffer, whose counters are in separate cache lines.
 inline constexpr int kStateWords = 128;
 
 // Returns the source for the batched kernels among `kernels`; "" if there are none. Teams share

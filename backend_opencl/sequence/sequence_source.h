@@ -19,7 +19,7 @@ inline constexpr char kSequenceKernel[] = "tartan_sequence";
 inline constexpr int kNumbersPerStep = 7;
 // Kernel case of a copy of arguments[2] bytes. Its work-items are blocks of kBlockBytes.
 inline constexpr int kCopyCase = -1;
-inline constexpr int64_t kBlockBytes = 4096;
+inline constexpr int64_t kBlockBytes = 4096;  // bytes per work-item of a copy
 // Counters per launch. The counters of taken and of finished pieces are in different cache lines.
 inline constexpr int kCountersPerStep = 32;
 
