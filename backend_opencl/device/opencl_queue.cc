@@ -23,8 +23,7 @@ constexpr int64_t kCommandsPerBatch = 512;
 constexpr int64_t kStagedBytesPerBatch = int64_t{4} << 20;
 constexpr size_t kMaxClosedBatches = 16;
 
-// Maximum bytes of a write whose data are copied, which is cheaper than waiting for the queue.
-// Empirical.
+// Maximum bytes of a write that is staged, which is cheaper than waiting. Empirical.
 constexpr size_t kMaxStagedWrite = size_t{64} << 10;
 
 // Maximum number of deferred transfers and recordings.
