@@ -15,19 +15,25 @@ struct KernelSource {
   std::string source;
   // True if launches of this kernel may be batched: a backend may combine many short launches into
   // one device launch. The source then defines an additional function that does part of a launch's
-  // work. Its `arguments` are buffer addresses followed by integers. For CPUs,
+  // work. Its `arguments` are buffer addresses followed by integers.
+  //
+  // CPUs:
   //   NAME_items(const ulong* arguments, long begin, long end, long width, long height)
-  // executes the work-items [begin, end) of a width x height grid in row-major order; a work-group
-  // has one work-item. If ExecutableSource::sequences_of_groups is set (GPUs),
+  // executes the work-items [begin, end) of a width x height grid in row-major order. A work-group
+  // has one work-item.
+  //
+  // GPUs (ExecutableSource::sequences_of_groups):
   //   NAME_groups(const local ulong* arguments, local uchar* pool, int phase, int team, int item,
   //               int group, int end, int step, int width, int height)
   // executes the work-groups group, group + step, ... below `end` of a width x height grid of
-  // work-groups. `phase` selects the part of the kernel: 0 all, 1 the prefetch of constants
-  // (loop::Early) for the first work-group, 2 the rest. A larger work-group is divided into teams,
-  // each of which executes one work-group. The source defines NAME_team, NAME_local, NAME_align and
-  // NAME_early: the work-items [0, NAME_team) of a team call the function; a team owns NAME_local
-  // bytes, aligned to NAME_align, of the local memory `pool`; NAME_early is 1 if the kernel has a
-  // phase 1. Limits: tile/base/sequence_limits.h.
+  // work-groups. A larger work-group is divided into teams, each of which executes one work-group
+  // (tile/base/sequence_limits.h). Phase 0 does all work, phase 1 the prefetch of constants
+  // (loop::Early) for the first work-group, and phase 2 the rest. The source also defines
+  // constants:
+  //   NAME_team   work-items per team; the items [0, NAME_team) call the function
+  //   NAME_local  bytes of `pool` for each team
+  //   NAME_align  alignment of these bytes
+  //   NAME_early  1 if the kernel has a phase 1, else 0
   bool in_sequence = false;
   // Positions of the arguments that a weight-stationary kernel reads only once for several
   // consecutive launches. These launches have one work-group, the same buffers in these positions,
