@@ -18,8 +18,7 @@ struct SectionResult {
 // Speed relative to one engine: the engine's time divided by Tartan's time, so a ratio above 1
 // means that Tartan is faster.
 struct Standing {
-  int problems =
-      0;  // number of problems that both support; the other members are 0 if there are none
+  int problems = 0;  // supported by both; the other members are 0 if there are none
   double geometric_mean = 0;
   double least = 0;
   std::string least_spec;

@@ -58,8 +58,8 @@ class DiskCache {
   const bool quiet_;
   std::atomic<bool> told_failure_{false};
   std::mutex mutex_;
-  int64_t stored_bytes_ =
-      -1;  // guarded by mutex_; estimate since the last listing, -1 before the first
+  // Estimate since the last listing, -1 before the first; guarded by mutex_.
+  int64_t stored_bytes_ = -1;
   int stores_since_look_ = 0;  // guarded by mutex_
 };
 

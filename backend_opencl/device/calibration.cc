@@ -126,8 +126,8 @@ absl::StatusOr<double> BestSample(double best,
 }
 
 absl::StatusOr<double> BestMs(Probe& probe, const hal::RecordingPtr& recording) {
-  TARTAN_RETURN_IF_ERROR(
-      ReplayMs(probe, recording, 1).status());  // drivers finish compiling at the first launch
+  // Drivers finish compiling at the first launch.
+  TARTAN_RETURN_IF_ERROR(ReplayMs(probe, recording, 1).status());
   TARTAN_ASSIGN_OR_RETURN(const double first, ReplayMs(probe, recording, 1));
   const auto sample = [&](double ms) {
     const double count = std::clamp(kSampleMs / ms, 1.0, 10'000.0);

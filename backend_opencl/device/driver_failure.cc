@@ -112,8 +112,7 @@ const char* Describe(Shortage shortage) {
 }
 
 absl::Status ExplainByShortage(absl::Status failure) {
-  if (failure.ok())
-    return failure;  // looking for a shortage allocates memory and disk space on trial
+  if (failure.ok()) return failure;  // the check allocates memory and disk space
   const Shortage shortage = FindShortage(Failure::kError);
   const bool is_told = absl::StartsWith(failure.message(), Describe(shortage));
   if (shortage == Shortage::kNone || is_told) return failure;

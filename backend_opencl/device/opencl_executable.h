@@ -51,8 +51,7 @@ class OpenClExecutable : public hal::Executable {
   const std::unique_ptr<PoclProgram> pocl_files_;  // must be destroyed after the program
   ProgramHandle program_;
   std::mutex mutex_;
-  std::vector<std::vector<KernelHandle>>
-      idle_;  // idle kernel objects by entry point; guarded by mutex_
+  std::vector<std::vector<KernelHandle>> idle_;  // by entry point; guarded by mutex_
 };
 
 // A kernel launch. It owns a kernel object because arguments are state of the kernel object.

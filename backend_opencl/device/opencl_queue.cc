@@ -195,8 +195,7 @@ absl::Status OpenClQueue::DoLaterWork() {
     for (const RecordedWork& recorded : recording->work()) {
       auto& sequence = *std::get<std::unique_ptr<LaunchSequence>>(recorded);
       TARTAN_RETURN_IF_ERROR(sequence.Mend(queue_.get()));
-      batch_.kept.reserve(batch_.kept.size() +
-                          1);  // allocates before the driver's threads use the recording
+      batch_.kept.reserve(batch_.kept.size() + 1);  // before other threads use it
       if (!sequence.RunOnHost(queue_.get())) continue;
       Keep(recording);
       TARTAN_RETURN_IF_ERROR(LimitInFlight(1));

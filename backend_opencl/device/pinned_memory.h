@@ -18,10 +18,10 @@ namespace tartan::opencl {
 // Thread-safe. Returned memory may outlive the pool.
 class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
  public:
-  static constexpr int64_t kLeast = 64 << 10;  // bytes; smaller transfers gain nothing from pinning
-  static constexpr int64_t kMost = int64_t{2} << 30;  // bytes in use at once, an upper bound
-  static constexpr int64_t kMostKept = int64_t{256}
-                                       << 20;  // bytes of unused blocks, an upper bound
+  // Minimum size in bytes; smaller transfers gain nothing from pinning.
+  static constexpr int64_t kLeast = 64 << 10;
+  static constexpr int64_t kMost = int64_t{2} << 30;        // maximum bytes in use at once
+  static constexpr int64_t kMostKept = int64_t{256} << 20;  // maximum bytes of unused blocks
 
   PinnedMemory(cl_context context, cl_device_id device) : context_(context), device_(device) {}
 

@@ -86,8 +86,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.prologue = "#pragma OPENCL FP_CONTRACT OFF\n";
   dialect.definition = Definition;
   dialect.kernel_qualifier = "__kernel";
-  dialect.function_qualifier =
-      "static __attribute__((noinline)) ";  // a function with its own stack frame
+  dialect.function_qualifier = "static __attribute__((noinline)) ";  // separate stack frame
   dialect.inline_qualifier = "static inline __attribute__((always_inline)) ";
   dialect.global_space = "__global ";
   dialect.local_space = "__local ";

@@ -222,8 +222,7 @@ TEST_F(DiskCacheTest, IsSafeWithTwoProcessesThatWriteReadAndEvictAtOnce) {
   };
   // Counts the loads that returned data of another key.
   const auto work = [&](unsigned seed) {
-    DiskCache cache =
-        Open(6'000);  // room for about half of the keys, so that eviction is constantly active
+    DiskCache cache = Open(6'000);  // room for about half of the keys, to keep evicting
     int wrong = 0;
     for (int round = 0; round < kRounds; ++round) {
       seed = seed * 1664525u + 1013904223u;

@@ -52,8 +52,7 @@ TEST_F(PinnedMemoryTest, IsUsedAgainOnceNobodyHasIt) {
   first = {};
   EXPECT_NE(pinned_->Take(100'000).bytes.data(), place);  // the block is still being read
   reader.reset();
-  EXPECT_EQ(pinned_->Take(99'999).bytes.data(),
-            place);  // blocks are also reused for slightly different sizes
+  EXPECT_EQ(pinned_->Take(99'999).bytes.data(), place);  // of nearly the same size, too
 }
 
 TEST_F(PinnedMemoryTest, OutlivesTheDevice) {

@@ -44,8 +44,8 @@ int64_t MostLocalBytes(int capability) {
   }
 }
 
-constexpr int64_t kRateOfWarpGroups =
-    2048;  // multiply-adds per cycle and compute unit with wgmma; measured on an H200
+// Multiply-adds per cycle and compute unit with wgmma; measured on an H200.
+constexpr int64_t kRateOfWarpGroups = 2048;
 
 }  // namespace
 
