@@ -31,7 +31,7 @@ def fold_biases(graph):
 
 
 def name_outputs(graph):
-    """Removes copies that only name outputs if the value has a single producer node."""
+    """Removes copies that only name outputs; the node that produces the value gets the output's name."""
     makers = {name: n for n in graph.nodes for name in n.outputs}
     for n in list(graph.nodes):
         if n.op != "Identity" or n.outputs[0] not in graph.outputs:

@@ -74,7 +74,7 @@ class _Worker:
         return self.makers[name].inputs[0]
 
     def _turned(self, n, order):
-        """Returns the nodes that follow after moving node n before a transpose; empty if nothing changed."""
+        """Returns the Transpose that follows the rewritten node n, and gives n's result a new name."""
         name = n.outputs[0]
         inner = self.graph.reserve(n.name)
         n.outputs = [inner]
