@@ -80,13 +80,14 @@ std::string Row(const Key& key, const OperatorRow& newest, const std::map<Key, C
 
 constexpr char kHead[] = R"(# Operators
 
-Written by `onnx_operator_list docs/operators.md`; a test holds the page to the table of operators.
+Written by `onnx_operator_list docs/operators.md`; a test compares the page with the table of
+operators.
 
-*From* lists the operator sets that introduced a form we import; a form holds until the next. *Elements*:
-"numbers" are bool, int8–int64, uint8–uint64, float16, bfloat16, float32 and float64, as far as the standard
-allows them for the operator; "all" are these, strings, and the narrow types (float8, float4, int4, int2 …);
-"other values" are sequences and optionals. *Cases* counts the official backend cases (`libonnx-testdata`)
-whose models use the operator, those that pass first.
+*From* lists the operator sets that introduced a form we import; a form holds until the next.
+*Elements*: "numbers" are bool, int8–int64, uint8–uint64, float16, bfloat16, float32 and float64, as
+far as the standard allows them for the operator; "all" are these, strings, and the narrow types
+(float8, float4, int4, int2 …); "other values" are sequences and optionals. *Cases* counts the
+official backend cases (`libonnx-testdata`) whose models use the operator, passing ones first.
 )";
 
 constexpr char kMicrosoftHead[] = R"(
@@ -99,9 +100,10 @@ What onnxruntime 1.31 documents of this domain besides, 52 of 136 operators:
 constexpr char kDecisionsHead[] = R"(
 ## Where the standard leaves a choice
 
-The rule is that of `frontend/onnx/README.md`: the standard's text; where it is silent, what PyTorch and
-onnxruntime agree on; the reference evaluator only after that. `scripts/compare_operators.py FOLDER --against
-onnxruntime` compares the rest; its recipes leave out what is decided otherwise here.
+The rule is in `frontend/onnx/README.md`: the standard's text; where it is silent, the common answer
+of PyTorch and onnxruntime; the reference evaluator only after them.
+`scripts/compare_operators.py FOLDER --against onnxruntime` compares the rest; its recipes leave out
+cases with another decision here.
 
 | operators | question | here | as |
 |---|---|---|---|

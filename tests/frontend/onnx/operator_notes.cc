@@ -34,12 +34,11 @@ constexpr Decision kDecisions[] = {
      "TopK in the order of their positions",
      "standard"},
     {"ArgMax, ArgMin, Max, MaxPool, Min, ReduceMax, ReduceMin, TopK", "NaN",
-     "is chosen: a maximum or minimum is NaN, its position that of the first one; TopK ranks it as "
-     "the "
-     "greatest",
-     "PyTorch, NumPy; onnxruntime's answer hangs on where the NaN stands"},
+     "is chosen: a maximum or minimum is NaN, its position is the first one's; TopK ranks it as "
+     "the maximum",
+     "PyTorch, NumPy; onnxruntime's answer depends on the position of the NaN"},
     {"AveragePool, LpPool, MaxPool", "`ceil_mode` where a window is larger than the padded input",
-     "one window of what there is; without `ceil_mode` the model is refused",
+     "one window of the elements that exist; without `ceil_mode` the model is refused",
      "standard's formula, PyTorch, onnxruntime"},
     {"AveragePool, LpPool, MaxPool", "`auto_pad` VALID with `ceil_mode`",
      "the standard's formula, which gives whole windows alone",
@@ -48,17 +47,16 @@ constexpr Decision kDecisions[] = {
      "windows count as wide as they are dilated",
      "standard's formula; onnxruntime ignores dilations"},
     {"AveragePool, LpPool, MaxPool", "`auto_pad` SAME with strides wider than windows",
-     "the padding of the formula is negative and crops both ends, the odd element behind for "
-     "SAME_UPPER and "
-     "in front for SAME_LOWER",
+     "the padding of the formula is negative and crops both ends, the odd element at the end for "
+     "SAME_UPPER and at the beginning for SAME_LOWER",
      "standard's formula; onnxruntime for SAME_UPPER, for SAME_LOWER it crops the "
      "end alone"},
     {"AveragePool", "`count_include_pad` where `ceil_mode` lets a window reach beyond the padding",
-     "counts the tensor and its padding, not what lies beyond", "PyTorch, onnxruntime"},
+     "counts the tensor and its padding, not positions beyond", "PyTorch, onnxruntime"},
     {"Conv", "`auto_pad` SAME with strides wider than windows", "no padding: it never crops",
      "standard's \"pad\", onnxruntime"},
     {"ConvTranspose", "`auto_pad` SAME with strides wider than windows",
-     "the result has `input * stride` elements all the same, with zeros behind",
+     "the result has `input * stride` elements all the same, with zeros at the end",
      "standard; onnxruntime's is "
      "smaller"},
     {"ConvTranspose", "the odd element of the padding that follows from `output_shape` or SAME",
@@ -76,15 +74,15 @@ constexpr Decision kDecisions[] = {
      "standard, and its checker for results of nodes; of an initialiser onnxruntime and the "
      "reference evaluator take the outer value"},
     {"Loop, Scan", "sizes of rows where there is no iteration",
-     "those of an iteration that would have been; where values decide them, what the body "
-     "declares, and 0 for a size that it leaves open",
+     "the sizes of a first iteration; where values decide them, the body's declared sizes, and 0 "
+     "for a size that it leaves open",
      "onnxruntime"},
     {"MoE, QMoE (com.microsoft)", "`normalize_routing_weights` of 0",
      "the shares of the experts chosen are those among all experts",
      "documentation, onnxruntime's MoE; "
      "its QMoE normalizes in any case"},
     {"MultiHeadAttention (com.microsoft)", "`unidirectional` where keys are more than queries",
-     "the queries stand at the end of the keys",
+     "the queries are at the end of the keys",
      "onnxruntime for one query; for several its results fit no place"},
     {"MaxPool", "`Indices` of equal maxima",
      "the first in row-major order, with `storage_order` 1 too", "PyTorch, onnxruntime"},
@@ -93,7 +91,7 @@ constexpr Decision kDecisions[] = {
      "the last one"},
     {"NonMaxSuppression", "boxes of equal scores", "in the order of their positions",
      "onnxruntime"},
-    {"QuantizeLinear, DynamicQuantizeLinear, QLinear…", "halves, and numbers beyond the ends",
+    {"QuantizeLinear, DynamicQuantizeLinear, QLinear…", "ties, and numbers beyond the ends",
      "round to the even number, then the zero point is added, then saturation",
      "standard, onnxruntime"},
     {"QuantizeLinear", "precision of the quotient",
@@ -106,7 +104,7 @@ constexpr Decision kDecisions[] = {
      "the next element up (`ceil`); down (`floor`) where it grows. Upsample likewise",
      "ONNX 1.5's case `test_resize_downsample_nearest`, onnxruntime"},
     {"Resize", "size of an axis from its scale",
-     "`floor` of the product in float32: 0.7 of 10 are 7",
+     "`floor` of size times scale in float32: 0.7 of 10 are 7",
      "ONNX's shape inference, PyTorch, onnxruntime"},
     {"Resize", "nearest where a coordinate is whole or halfway",
      "coordinates are exact fractions: with `sizes` the scale is the quotient of the sizes, a "
@@ -123,7 +121,7 @@ constexpr Decision kDecisions[] = {
     {"Resize", "`pytorch_half_pixel` where one element is left of a fraction more", "position 0",
      "standard (`length_resized > 1`), onnxruntime"},
     {"RoiAlign", "regions turned inside out",
-     "0; before operator set 16 they are at least one element large", "onnxruntime"},
+     "0; before operator set 16 their minimum is one element", "onnxruntime"},
     {"Slice", "backwards from before the first element", "begins at the first element",
      "standard, onnxruntime; NumPy, and with it the reference evaluator, takes nothing"},
 };
@@ -149,7 +147,7 @@ constexpr Reason kMissing[] = {
     {"EPContext", "a program of another engine's device"},
     {"GatedDeltaNet",
      "LinearAttention with the gates of LinearAttentionGate is its general form; not done yet"},
-    {"GemmFloat8", "products of float8 on one GPU; not done yet"},
+    {"GemmFloat8", "matmul of float8 on one GPU; not done yet"},
     {"GreedySearch", "a search over words that runs graphs of its own: a caller's part"},
     {"Irfft", "not done yet; ONNX's DFT is there"},
     {"LongformerAttention", "made by one script for GPUs; not done yet"},
