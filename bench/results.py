@@ -126,20 +126,22 @@ def summary(columns, rows, ratios, group):
     return table(head, lines)
 
 
-def full(columns, rows, ratios, is_brief):
-    """All rows, then the mean and the minimum of each ratio."""
+def full(columns, rows, ratios):
+    """All rows."""
     is_ratio = [name in ratios or name.startswith("of ") for name in columns]
-    lines = table(columns, [[cell(value, is_ratio[i]) for i, value in enumerate(row)]
-                            for row in rows])
-    means = []
+    return table(columns, [[cell(value, is_ratio[i]) for i, value in enumerate(row)]
+                           for row in rows])
+
+
+def means(columns, rows, ratios):
+    """A sentence for each ratio: its geometric mean and its minimum."""
+    text = ""
     for ratio in ratios:
         figures = figures_of(rows, columns.index(ratio))
         if len(figures) > 1:
             minimum = min(value for value, _ in figures)
-            means.append(f"{ratio}: mean {mean(figures):.2f}, minimum {minimum:.2f}")
-    if is_brief:
-        return [f"{len(rows)} rows; " + "; ".join(means) + "."]
-    return lines + (["", "; ".join(means) + "."] if means else [])
+            text += f" `{ratio}`: mean {mean(figures):.2f}, minimum {minimum:.2f}."
+    return text
 
 
 def wrap(text):
@@ -167,16 +169,17 @@ def text_of(runs):
             if key[1] != subject:
                 subject = key[1]
                 lines += ["", f"### {subject}"]
-            commit = f"commit `{run['commit']}`" if run["commit"] else "commit not recorded"
-            source = f"[{name}](results/{name})"
-            lines += [""] + wrap(f"{run['device']}, {run['date']}, {commit}; {run['software']}; "
-                                 f"{run['measured']}. {source}")
-            lines.append("")
             columns, rows, ratios = add_comparisons(run)
+            commit = f"commit `{run['commit']}`" if run["commit"] else "commit not recorded"
+            text = (f"{run['device']}, {run['date']}, {commit} ([run](results/{name})); "
+                    f"{run['software']}; {run['measured']}.")
+            if "summary" not in run:
+                text += means(columns, rows, ratios)
+            lines += [""] + wrap(text)
             if "summary" in run:
-                lines += summary(columns, rows, ratios, run["summary"])
-            else:
-                lines += full(columns, rows, ratios, run.get("brief", False))
+                lines += [""] + summary(columns, rows, ratios, run["summary"])
+            elif not run.get("brief", False):
+                lines += [""] + full(columns, rows, ratios)
     return "\n".join(lines) + "\n"
 
 
