@@ -22,6 +22,17 @@ struct ProgramText {
 
 ProgramText WriteProgramParts(absl::Span<const loop::Kernel> kernels, const Dialect& dialect);
 
+// The text of one kernel, and the definitions that it needs, each after those that it needs itself.
+struct KernelText {
+  std::string kernel;
+  std::vector<std::string> definitions;
+};
+
+KernelText WriteKernelText(const loop::Kernel& kernel, const Dialect& dialect);
+
+// Returns the prologue of a program of these kernels, as WriteProgramParts writes it.
+std::string PrologueOf(absl::Span<const KernelText* const> kernels, const Dialect& dialect);
+
 // The concatenated parts.
 std::string WriteProgram(absl::Span<const loop::Kernel> kernels, const Dialect& dialect);
 

@@ -53,15 +53,10 @@ struct CompileOptions {
   std::string Key() const;
 };
 
-<<<<<<< HEAD
 class KnownKernels;  // launches/known_kernels.h
 
-// What sees or steers a compilation from outside. What is made with a planner is no function of the
-// program and its options: it must not be kept for others.
-=======
 // Observers and overrides of a compilation.
 // With a planner, the result is no function of program and options, so it must not be cached.
->>>>>>> 3ae600f7 (Rewrite the comments of tile/compiler in plain English)
 struct CompileHooks {
   // Called with each stage (a pass of the program, or "flat", "plan", "loops", "simplified" for
   // each kernel) and its readable result.
@@ -72,13 +67,9 @@ struct CompileHooks {
   std::function<plan::PlannedKernel(const poly::FlatContraction& flat,
                                     const std::vector<bool>& is_constant)>
       planner;
-<<<<<<< HEAD
-  // Earlier compilations keep their simplified kernels here. It changes no result, and may be null.
+  // Simplified kernels of earlier compilations. It changes no result, and may be null.
   KnownKernels* known = nullptr;
-  // The compilation ends with this pass, its list holding what is there so far; empty: none.
-=======
   // Name of the last pass to run; the list then holds the results so far. Empty: all passes run.
->>>>>>> 3ae600f7 (Rewrite the comments of tile/compiler in plain English)
   std::string stop_after;
   // Launches carry readable descriptions of their operations and plans (LaunchStep).
   bool tells_launches = false;

@@ -111,17 +111,10 @@ class Emitter {
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("simplified", [&] { return loop::Verify(kernel); }));
     for (const loop::Size& size : kernel.sizes) step.sizes.push_back(size.value);
     if (!kernel.sizes.empty()) std::copy_n(kernel.global_size, 3, step.global_size.begin());
-<<<<<<< HEAD
     const auto [it, is_new] =
         numbers_.emplace(simplified->text, static_cast<int>(list_.kernels.size()));
-    // A kernel of many programs is named by what it does.
-    if (options_.tier == Tier::kReady) kernel.name = simplified->name;
-=======
-    const std::string text = loop::ToString(loop::WithoutNames(kernel));
-    const auto [it, is_new] = numbers_.emplace(text, static_cast<int>(list_.kernels.size()));
     // A dynamic-shape kernel serves many programs, so its name is a digest of its text.
-    if (options_.tier == Tier::kReady) kernel.name = absl::StrCat("ready_", Digest(text));
->>>>>>> 3ae600f7 (Rewrite the comments of tile/compiler in plain English)
+    if (options_.tier == Tier::kReady) kernel.name = simplified->name;
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("write-kernels", [&] {
       return is_new ? absl::OkStatus() : CheckEqual(list_.kernels[it->second], kernel);
     }));

@@ -105,7 +105,10 @@ class ProgramCache {
   };
   std::unordered_map<std::string, Slot> slots_;
   ProgramStore store_;
-  KernelLibrary library_;  // dynamic-shape kernels
+  // The next three serve the ready tier (dynamic-shape kernels).
+  KernelLibrary library_;
+  compiler::KnownKernels known_;
+  WrittenKernels written_;
   CompilerProcesses processes_;
   ProgramCacheStatistics statistics_;
 };

@@ -198,6 +198,9 @@ bool Equal(const ExprPtr& a, const ExprPtr& b);
 bool Equal(const StmtPtr& a, const StmtPtr& b);
 bool Equal(const Kernel& a, const Kernel& b);
 
+// Returns equal hashes for equal trees. The hash covers the members in which most kernels differ.
+uint64_t HashOf(const Stmt& stmt);
+
 // Prints one statement per line, every expression fully parenthesised, with types at declarations,
 // loads and constants. Kernels with equal texts are equal (Equal); the compiler deduplicates
 // kernels by it. Without a printed type, integer constants are int32 and other constants float32.
