@@ -15,7 +15,7 @@ namespace {
 
 using plan::PlannedKernel;
 
-// What becomes of a plan that is kept in a file.
+// Reports whether the tuning database stores a plan and finds the same plan again.
 std::string AfterStoring(const poly::FlatContraction& flat, const HardwareSettings& settings,
                          const std::vector<bool>& is_constant, const PlannedKernel& planned) {
   plan::TuningDatabase database;

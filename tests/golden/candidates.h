@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plans that tuning would measure for a kernel, as text.
+// Records, as text, the plans that tuning would measure for each kernel.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@
 
 namespace tartan::golden {
 
-// "12 lines, 0123456789abcdef"
+// Line count and XXH3 hash of a text: "12 lines, 0123456789abcdef".
 std::string Digest(absl::string_view text);
 
-// A CompileOptions::planner that takes the cost model's choice and adds the first `count`
-// candidates of each kernel to `text`: plan, cost, kernels, and whether the tuning database gives
-// it back. All that it is given outlives it.
+// Returns a CompileOptions::planner that uses the cost model's choice. It appends the first `count`
+// candidates of each kernel to `text`: plan, cost, hash of the kernels, and whether the tuning
+// database returns the same plan. The arguments must outlive the planner.
 std::function<plan::PlannedKernel(const poly::FlatContraction&, const std::vector<bool>&)>
 CandidateRecorder(int count, const HardwareSettings& settings, const codegen::Dialect& dialect,
                   std::string* text);

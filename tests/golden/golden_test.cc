@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden kernels: what the compiler makes of each program of this folder, compared with the files
-// in expected/. With --renew the files are written anew, with --write FOLDER texts in full are
-// written there. README.md tells more.
+// Compares the compiler's output for every golden program with the files in expected/. Options:
+// `--renew` rewrites expected/, `--write FOLDER` writes full texts into a folder. See README.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +59,7 @@ KernelText TextOf(const GoldenProgram& program) {
   return program.shows_kernels() ? KernelText::kShown : KernelText::kHash;
 }
 
-// "" where both are equal, else the first lines that differ, and the machine in whose section.
+// Returns "" for equal texts, else the first lines that differ and the machine of their section.
 std::string FirstDifference(const std::string& actual, const std::string& expected) {
   constexpr size_t kShown = 5;
   const std::vector<absl::string_view> is = absl::StrSplit(actual, '\n');
@@ -111,7 +110,7 @@ TEST(GoldenFiles, EachBelongsToAProgram) {
   }
 }
 
-// Writes the reports of all programs; returns the exit code.
+// Writes the reports of all programs and returns the process's exit code.
 int Write(const fs::path& folder, bool in_full) {
   int exit_code = 0;
   for (const GoldenProgram& program : Programs()) {

@@ -4,7 +4,7 @@
 namespace tartan::golden {
 namespace {
 
-// Vectors of 16 bytes in 16 registers, and no fused multiply-adds.
+// A CPU with sixteen 16-byte vector registers and no fused multiply-add.
 HardwareSettings Sse() {
   HardwareSettings settings;
   settings.threads = 1;
@@ -31,7 +31,7 @@ HardwareSettings Sse() {
   return settings;
 }
 
-// Made by AMD.
+// An AMD CPU with AVX2 and fused multiply-add.
 HardwareSettings Avx2() {
   HardwareSettings settings = Sse();
   settings.prefers_one_stream = true;
@@ -46,7 +46,7 @@ HardwareSettings Avx2() {
   return settings;
 }
 
-// With VNNI and bfloat16.
+// A CPU with AVX-512, VNNI and bfloat16 instructions.
 HardwareSettings Avx512() {
   HardwareSettings settings = Avx2();
   settings.prefers_one_stream = false;
@@ -71,7 +71,7 @@ HardwareSettings H200() {
   settings.has_local_memory = true;
   settings.local_memory_bytes = 48 << 10;
   settings.l1_bytes = 16 << 10;
-  settings.l2_bytes = 132 * (32 << 10);  // as its driver reports
+  settings.l2_bytes = 132 * (32 << 10);  // as the H200's driver reports
   settings.cache_line_bytes = 128;
   settings.register_bytes = 64 << 10;
   settings.compute_units = 132;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machines that golden kernels are made for: fixed, whatever machine the tests run on.
+// Settings of the machines that golden kernels are compiled for, independent of the test machine.
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ using onnx::GraphProto;
 using onnx::TensorProto;
 using Words = std::vector<std::string>;
 
-// The number of a type in ONNX.
+// Returns ONNX's enumeration value of a data type.
 absl::StatusOr<int> TypeNumber(const std::string& name) {
   const std::map<std::string, int> numbers = {
       {"float32", TensorProto::FLOAT},    {"float16", TensorProto::FLOAT16},
@@ -62,7 +62,7 @@ absl::Status AddInput(absl::Span<const std::string> words, GraphProto* graph) {
   return absl::OkStatus();
 }
 
-// Words after "=" are its elements; without, they are ones.
+// Adds an initializer: the words after "=" are its elements; without them, all elements are 1.
 absl::Status AddInitializer(absl::Span<const std::string> words, GraphProto* graph) {
   size_t end = 3;
   while (end < words.size() && words[end] != "=") ++end;
@@ -83,7 +83,8 @@ absl::Status AddInitializer(absl::Span<const std::string> words, GraphProto* gra
   return absl::OkStatus();
 }
 
-// pads=[1,1]: integers; axis=1: an integer; alpha=0.5: a float; else a string.
+// Adds an attribute. pads=[1,1] is a list of integers, axis=1 an integer, alpha=0.5 a float, and
+// any other value a string.
 absl::Status AddAttribute(const std::string& text, onnx::NodeProto* node) {
   const Words parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
   if (parts.size() != 2) return absl::InvalidArgumentError(absl::StrCat("no attribute: ", text));
@@ -114,7 +115,7 @@ absl::Status AddAttribute(const std::string& text, onnx::NodeProto* node) {
   return absl::OkStatus();
 }
 
-// "y, z = Op(a, b) axis=1"
+// Adds a node from a line such as "y, z = Op(a, b) axis=1".
 absl::Status AddNode(const std::string& line, GraphProto* graph) {
   const size_t open = line.find('(');
   const size_t close = line.find(')');

@@ -58,7 +58,7 @@ absl::Status AddFile(const fs::path& path, std::vector<GoldenProgram>* programs)
   return absl::OkStatus();
 }
 
-// "const float32 3 4": a tensor that is known at load.
+// One input of a Tile function. "const float32 3 4" is a tensor that is known at load.
 struct InputText {
   TensorShape shape;
   ir::Input flags;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that golden kernels are made of. README.md of this folder describes their files.
+// Reads the golden programs from their files. README.md describes the file format.
 #pragma once
 
 #include <map>
@@ -13,26 +13,26 @@
 namespace tartan::golden {
 
 struct GoldenProgram {
-  std::string family;  // the name of the file it stands in
+  std::string family;  // name of the file that contains the program
   std::string name;
-  bool is_onnx = false;  // else Tile
+  bool is_onnx = false;  // false: a Tile function
   std::string text;
-  std::map<std::string, std::string> headers;  // "// key: …", known ones only
+  std::map<std::string, std::string> headers;  // known headers of the form "// key: …"
 
   std::string path() const { return family + "/" + name; }
   bool shows_kernels() const { return headers.count("kernels") > 0; }
-  // Plans of each kernel that tuning would measure; 0: none are shown.
+  // Number of tuning candidates reported for each kernel; 0: none.
   int candidates() const;
 };
 
-// Those of all files of tests/golden/programs, by file and in the order in which they stand there.
-// InvalidArgument for a header that is none, and for a name that stands twice.
+// Reads all files of a folder, sorted by file name; programs keep their order in the file. Returns
+// InvalidArgument for an unknown header or a repeated name.
 absl::StatusOr<std::vector<GoldenProgram>> ReadPrograms(const std::string& folder);
 
-// With the sizes, constants and gradients that its headers tell.
+// Binds the program with the input sizes, constants and gradients that its headers give.
 absl::StatusOr<ir::Program> Bind(const GoldenProgram& program);
 
-// The switches of its header "options".
+// Returns the compile options that the header "options" gives.
 absl::StatusOr<compiler::CompileOptions> OptionsOf(const GoldenProgram& program);
 
 }  // namespace tartan::golden

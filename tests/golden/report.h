@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler makes of a program for a machine, as text.
+// Reports the compiler's output for a program and a machine as text.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 namespace tartan::golden {
 
 enum class KernelText {
-  kHash,   // its number of lines and a hash
-  kShown,  // in full, with a hash of the definitions it uses
-  kAll,    // and those in full, too
+  kHash,   // line count and hash of each kernel
+  kShown,  // kernels in full, and a hash of the definitions they use
+  kAll,    // kernels and definitions in full
 };
 
-// Plans, buffers, steps and kernels in OpenCL C: a section of a golden file.
+// Returns one section of a golden file: plans, buffers, steps and kernels in OpenCL C.
 absl::StatusOr<std::string> Report(const GoldenProgram& program, const ir::Program& bound,
                                    const Machine& machine, KernelText kernels);
 
-// The sections of all machines.
+// Returns the sections of all machines.
 absl::StatusOr<std::string> Report(const GoldenProgram& program, KernelText kernels);
 
 }  // namespace tartan::golden

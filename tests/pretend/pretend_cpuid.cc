@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded (LD_PRELOAD), answers `cpuid` as an older processor would wherever a breakpoint stands
-// in its place, as scripts/without_avx512.py puts them into copies of other runtimes: AVX-512, AMX
-// and AVX-VNNI are taken away. Those runtimes choose their code by what it says.
+// A library for LD_PRELOAD that makes `cpuid` report an older processor to other runtimes.
+// scripts/without_avx512.py replaces each `cpuid` instruction in copies of these runtimes by a
+// breakpoint. The signal handler here executes `cpuid` and clears the bits of AVX-512, AMX,
+// AVX-VNNI and AVX10, so the runtimes choose code without them.
 #include <cpuid.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -16,14 +17,17 @@ struct Registers {
   uint32_t eax, ebx, ecx, edx;
 };
 
-// Leaf 7: F, DQ, IFMA, PF, ER, CD, BW, VL; VBMI, VBMI2, VNNI, BITALG, VPOPCNTDQ; 4VNNIW, 4FMAPS,
-// VP2INTERSECT, AMX-BF16, FP16, AMX-TILE, AMX-INT8.
+// Feature bits of leaf 7, subleaf 0.
+// EBX: AVX512 F, DQ, IFMA, PF, ER, CD, BW, VL.
+// ECX: AVX512 VBMI, VBMI2, VNNI, BITALG, VPOPCNTDQ.
+// EDX: AVX512 4VNNIW, 4FMAPS, VP2INTERSECT; AMX-BF16; AVX512-FP16; AMX-TILE, AMX-INT8.
 constexpr uint32_t kEbx =
     Bit(16) | Bit(17) | Bit(21) | Bit(26) | Bit(27) | Bit(28) | Bit(30) | Bit(31);
 constexpr uint32_t kEcx = Bit(1) | Bit(6) | Bit(11) | Bit(12) | Bit(14);
 constexpr uint32_t kEdx = Bit(2) | Bit(3) | Bit(8) | Bit(22) | Bit(23) | Bit(24) | Bit(25);
-// Its second part: AVX-VNNI, AVX512-BF16, AMX-FP16, AVX-IFMA; AVX-VNNI-INT8, AVX-NE-CONVERT,
-// AMX-COMPLEX, AVX-VNNI-INT16, AVX10.
+// Feature bits of leaf 7, subleaf 1.
+// EAX: AVX-VNNI, AVX512-BF16, AMX-FP16, AVX-IFMA.
+// EDX: AVX-VNNI-INT8, AVX-NE-CONVERT, AMX-COMPLEX, AVX-VNNI-INT16, AVX10.
 constexpr uint32_t kEax1 = Bit(4) | Bit(5) | Bit(21) | Bit(23);
 constexpr uint32_t kEdx1 = Bit(4) | Bit(5) | Bit(8) | Bit(10) | Bit(19);
 

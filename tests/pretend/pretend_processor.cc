@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded before PoCL (LD_PRELOAD), takes features away from the processor as LLVM sees it, so
-// that kernels are compiled, and planned, as for an older one: TARTAN_PRETEND is a list of prefixes
-// of LLVM's names, as "avx512,avxvnni". Stands in front of llvm::sys::getHostCPUFeatures, which
-// fills a StringMap<bool>; the layout of that has been the same since LLVM 11.
+// A library for LD_PRELOAD that hides processor features from LLVM, so that PoCL compiles, and
+// Tartan plans, for an older processor. TARTAN_PRETEND lists prefixes of LLVM's feature names, as
+// in "avx512,avxvnni". The library overrides llvm::sys::getHostCPUFeatures, which fills a
+// StringMap<bool>. The struct `Map` copies the memory layout of that type, which is the same since
+// LLVM 11.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -13,7 +14,7 @@
 
 namespace {
 
-// bool llvm::sys::getHostCPUFeatures(StringMap<bool>&)
+// Mangled name of bool llvm::sys::getHostCPUFeatures(StringMap<bool>&).
 #define TARTAN_FEATURES _ZN4llvm3sys18getHostCPUFeaturesERNS_9StringMapIbNS_15MallocAllocatorEEE
 #define TARTAN_TEXT(x) #x
 #define TARTAN_NAME(x) TARTAN_TEXT(x)
@@ -57,7 +58,7 @@ extern "C" bool TARTAN_FEATURES(Map& features) {
   if (original == nullptr || !original(features)) return false;
   for (unsigned i = 0; i < features.buckets; ++i) {
     Entry* entry = features.table[i];
-    // Empty, or the mark of a deleted entry, which is no address.
+    // Skips empty buckets and the tombstones of deleted entries, which are not valid addresses.
     if (entry == nullptr || reinterpret_cast<uintptr_t>(entry) > UINTPTR_MAX - 4096) continue;
     const char* name = reinterpret_cast<const char*>(entry) + features.entry_size;
     if (IsTaken({name, entry->length})) entry->value = false;

@@ -28,7 +28,7 @@ HostTensor RandomFloats(const TensorShape& shape, std::mt19937_64& random) {
   return HostTensor::FromVector<double>(shape, values);
 }
 
-// The loss of the program: the sum of the float outputs times the seeds.
+// Returns the program's loss: the sum of its float outputs times the seeds.
 double Loss(const ir::Program& program, const std::vector<HostTensor>& inputs,
             const std::vector<HostTensor>& seeds) {
   const auto outputs = ir::EvaluateNaively(program, inputs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of Tile functions against central differences in float64.
+// Checks gradients of Tile functions against central differences in float64.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct GradientCase {
   std::string name;
   std::string code;
   std::vector<TensorShape> inputs;
-  // Floats are drawn from the interval, integers from [-5, 5].
+  // Floats are drawn from [low, high], integers from [-5, 5].
   double low = -2;
   double high = 2;
-  bool whole = false;  // floats are whole numbers
+  bool whole = false;  // draws whole numbers as floats
 };
 
 inline std::ostream& operator<<(std::ostream& out, const GradientCase& test) {
@@ -30,28 +30,30 @@ TensorShape F64(std::vector<int64_t> dims);
 TensorShape I64(std::vector<int64_t> dims);
 HostTensor Doubles(std::vector<int64_t> dims, const std::vector<double>& values);
 
-// A failure to parse or bind fails the test and gives an empty program.
+// Parses and binds a function. On a failure, fails the test and returns an empty program.
 ir::Program BindCode(const std::string& code, const std::vector<TensorShape>& inputs);
 
-// Deterministic for a seed.
+// Draws inputs deterministically from a seed.
 std::vector<HostTensor> DrawInputs(const GradientCase& test, uint64_t seed);
 
-// The outputs of Gradient(program, wrt) behind those of the program; a failure fails the test.
+// Evaluates the program's outputs followed by their gradients with respect to `wrt`. A failure
+// fails the test.
 std::vector<HostTensor> GradientsOf(const ir::Program& program, const std::vector<int>& wrt,
                                     const std::vector<HostTensor>& inputs,
                                     const GradientOptions& options = {});
 
 struct Comparison {
-  std::string difference;  // "" where all are equal
+  std::string difference;  // "" if all elements agree
   int compared = 0;
-  int skipped = 0;  // elements near a kink, where differences of two widths disagree
+  int skipped = 0;  // elements near a kink, where differences with two step sizes disagree
 };
 
-// Gradients by all float inputs, for random seeds of the outputs, with central differences.
+// Compares the gradients of all float inputs with central differences, for random output seeds.
 Comparison CompareWithDifferences(const ir::Program& program, const std::vector<HostTensor>& inputs,
                                   const GradientOptions& options = {});
 
-// Binds, draws inputs, compares: no difference and at most a tenth of the elements skipped.
+// Binds the function, draws inputs and compares. Expects no difference, and at most a tenth of the
+// elements skipped.
 void ExpectGradientEqualsDifferences(const GradientCase& test, const GradientOptions& options = {});
 
 }  // namespace tartan::autodiff

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients are ordinary programs: compiled, they compute what the naive evaluator says.
+// Compiled gradients agree with the naive evaluator.
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/interpret_list.h"
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
                     {F32({4, 4}), TensorShape{DataType::kInt64, {4, 4}}}}),
     [](const auto& info) { return info.param.name; });
 
-// So that training keeps one value where a rectifier follows something costly, and not two.
+// The gradient reads relu's result, so training stores one activation instead of two.
 TEST(GradientOfRelu, ReadsTheResultAndNotTheOperand) {
   const TestProgram test{
       "Normalised", "function (A[N]) -> (O) { M = A * A - 1; O = relu(M); }", {F32({6})}};

@@ -19,7 +19,7 @@ TEST_P(ContractionGradient, EqualsCentralDifferencesWhenTheFirstWins) {
   ExpectGradientEqualsDifferences(GetParam(), options);
 }
 
-// Every aggregation with every combination, over ranges that cut each other short.
+// Appends every aggregation with every combination, over index ranges that truncate each other.
 void AppendPairs(std::vector<GradientCase>& cases) {
   struct Named {
     const char* name;
@@ -34,7 +34,8 @@ void AppendPairs(std::vector<GradientCase>& cases) {
     for (const Named& combination : kCombinations) {
       const bool is_cond = combination.name == std::string("Cond");
       for (const bool whole : {false, true}) {
-        // Whole numbers tie where maxima compare them; multilinear products take zeros.
+        // Whole numbers would tie in maxima. Sums and multiplications are multilinear and may get
+        // zeros.
         if (whole && (aggregation.text[0] == '>' || aggregation.text[0] == '<')) continue;
         if (!whole && is_cond) continue;
         cases.push_back({absl::StrCat(aggregation.name, combination.name, whole ? "OfZeros" : ""),
@@ -53,7 +54,7 @@ void AppendPairs(std::vector<GradientCase>& cases) {
   }
 }
 
-// Assignments with every combination: each output element has one index point.
+// Appends assignments with every combination; each output element has one index point.
 void AppendAssignments(std::vector<GradientCase>& cases) {
   struct Named {
     const char* name;
@@ -158,7 +159,7 @@ std::vector<double> ByInput(const std::string& code, const std::vector<double>& 
       .ToDoubles();
 }
 
-// A comparison has a value of 0 or 1, which small changes leave alone.
+// A comparison yields 0 or 1, so its derivative is 0 almost everywhere.
 TEST(ComparingContraction, HasNoGradient) {
   for (const char* aggregation : {"+", "*", ">", "<"}) {
     EXPECT_EQ(ByInput(absl::StrCat("function (A) -> (O) { E[i : 3] = ", aggregation,
@@ -187,7 +188,7 @@ TEST(ExtremumTies, AreGivenToTheFirst) {
 }
 
 TEST(ExtremumTies, OfSeveralTensorsAreGivenToTheFirstIndexPoint) {
-  // A[i] * A[j] is greatest at (1, 1), (1, 2), (2, 1) and (2, 2), in this order.
+  // A[i] * A[j] is maximal at (1, 1), (1, 2), (2, 1) and (2, 2), in this order.
   const std::string products = "function (A) -> (O) { O[] = >(A[i] * A[j]); }";
   EXPECT_EQ(ByInput(products, {1, 3, 3}, Ties::kFirst), (std::vector<double>{0, 6, 0}));
   EXPECT_EQ(ByInput(products, {1, 3, 3}, Ties::kShare), (std::vector<double>{0, 3, 3}));

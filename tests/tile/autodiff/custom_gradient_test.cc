@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stop_gradient and gradients that the user gives.
+// Tests of stop_gradient and of gradients that the user defines.
 #include <gtest/gtest.h>
 
 #include "tests/tile/autodiff/check_gradient.h"
@@ -10,7 +10,8 @@ namespace {
 
 using Values = std::vector<double>;
 
-// Of the sum of the outputs by the first input, at these values of all inputs.
+// Returns the derivative of the outputs' sum with respect to the first input, at these input
+// values.
 Values GradientAt(const std::string& code, const std::vector<Values>& inputs, int order = 1) {
   std::vector<TensorShape> shapes;
   std::vector<HostTensor> tensors;
@@ -38,7 +39,7 @@ TEST(StopGradient, LeavesTheValueAndStopsTheDerivative) {
 }
 
 TEST(StopGradient, HoldsInGradientsOfGradients) {
-  // A³ and stop(A)² * A have second derivatives 6 A and 0, stop(A) * A² has 2 A.
+  // The second derivatives of A³, stop(A)² * A and stop(A) * A² are 6 A, 0 and 2 A.
   EXPECT_EQ(GradientAt("function (A) -> (O) { O = A * A * A; }", {{3}}, 2), Values{18});
   EXPECT_EQ(GradientAt("function (A) -> (O) { S = stop_gradient(A); O = S * S * A; }", {{3}}, 2),
             Values{0});
@@ -70,8 +71,8 @@ TEST(CustomGradient, OfATensorBroadcastOrReadTwiceIsSummed) {
             (Values{12, 12}));
 }
 
-// By the rules that the importer gives for softmax and its logarithm, and by their formulas, in
-// which the greatest element has a gradient that comes to nothing.
+// Compares the importer's gradient rules of softmax and log-softmax with the gradients of their
+// formulas. The gradient with respect to the subtracted maximum cancels out.
 TEST(CustomGradient, OfSoftmaxAgreesWithItsFormulaInEveryOrder) {
   const std::string begin =
       "function (X, W) -> (O) { M[0 : 1] = >(X[i]); D = X - M; E = exp(D); S[0 : 1] = +(E[i]); ";
@@ -94,7 +95,8 @@ TEST(CustomGradient, OfSoftmaxAgreesWithItsFormulaInEveryOrder) {
 }
 
 TEST(CustomGradient, HasGradientsOfItsOwn) {
-  // The derivative is 3 X², so the second is 6 X, whatever the value is.
+  // The custom rule gives the derivative 3 X², so the second derivative is 6 X for any value of the
+  // function.
   const std::string code =
       "function (A) -> (O) { O = custom_gradient(floor(A), cube, A); }"
       "function cube (X, Y, DY) -> (DX) { DX = 3 * X * X * DY; }";
@@ -104,7 +106,7 @@ TEST(CustomGradient, HasGradientsOfItsOwn) {
 }
 
 TEST(CustomGradient, OfTheResultGoesBackToTheRule) {
-  // exp with its rule in terms of the result: every derivative is the result.
+  // The rule of exp uses its result, so every derivative equals the result.
   const std::string code =
       "function (A) -> (O) { O = custom_gradient(exp(A), same, A); }"
       "function same (X, Y, DY) -> (DX) { DX = Y * DY; }";

@@ -47,7 +47,7 @@ TEST(Gradient, StopsAtTheValuesItIsTold) {
   EXPECT_EQ(GradientsOf(program, {0}, {Doubles({1}, {3})}, options).at(0).ToDoubles(), Values{9});
 }
 
-// Quantised to int8 with a scale of 0.5 and a zero point of 3, and back.
+// Quantizes to int8 with scale 0.5 and zero point 3, and dequantizes.
 constexpr char kQuantized[] =
     "function (A) -> (O) { Q = as_int(min(max(round(A / 0.5) + 3, -128), 127), 8);"
     " O = as_float(as_int(Q, 32) - 3, 64) * 0.5; }";
@@ -148,7 +148,7 @@ TEST(Gradient, OfEmptyTensorsHasTheirShapes) {
   }
 }
 
-// The gradient of the gradient's sum, by differences of the gradient.
+// Compares the gradient of the gradient's sum with central differences of the gradient.
 class SecondGradient : public testing::TestWithParam<GradientCase> {};
 
 TEST_P(SecondGradient, EqualsCentralDifferencesOfTheFirst) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of products up to the third order at points where factors are 0, where a product is a
-// polynomial like everywhere else.
+// Derivatives of multiplicative reductions up to the third order, at points where factors are 0.
+// The function is a polynomial, so it is differentiable there as well.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@ namespace {
 
 struct ProductCase {
   const char* name;
-  const char* code;  // of A and integers I
+  const char* code;  // a function of A and an integer tensor I
   std::vector<TensorShape> inputs;
 };
 
@@ -19,7 +19,7 @@ std::ostream& operator<<(std::ostream& out, const ProductCase& test) { return ou
 
 class ProductAtZeros : public testing::TestWithParam<ProductCase> {};
 
-// Whole numbers from -1 to 1, so that zeros are many.
+// Inputs are whole numbers from -1 to 1, so many factors are zero.
 TEST_P(ProductAtZeros, EqualsCentralDifferencesInEveryOrder) {
   GradientCase test{"", GetParam().code, GetParam().inputs};
   test.low = -1.4;
@@ -35,7 +35,8 @@ TEST_P(ProductAtZeros, EqualsCentralDifferencesInEveryOrder) {
     if (order == 3) break;
     absl::StatusOr<ir::Program> gradient = Gradient(program, {0});
     ASSERT_TRUE(gradient.ok()) << gradient.status();
-    // Of the derivative alone, whose elements must not all be summed with equal weights.
+    // Differentiates the derivative only: summing its elements with equal weights could hide
+    // errors.
     program = *std::move(gradient);
     program.outputs = {program.outputs.back()};
     program.output_names = {"G"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random Tile functions: the gradient against central differences. TARTAN_LONG_TESTS sets how many
-// (default 100), TARTAN_TEST_SEED the first seed.
+// Compares gradients of random Tile functions with central differences. TARTAN_LONG_TESTS sets the
+// number of functions (default 100), TARTAN_TEST_SEED the first seed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ int64_t FromEnvironment(const char* name, int64_t otherwise) {
   return text == nullptr ? otherwise : std::atoll(text);
 }
 
-// Matrices of at most 3 × 3, a few statements of every kind.
+// Writes a random function of matrices of at most 3 × 3, with a few statements of every kind.
 class RandomFunction {
  public:
   explicit RandomFunction(uint64_t seed) : random_(seed) {}
@@ -46,7 +46,7 @@ class RandomFunction {
 
   int Below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
   int64_t Size() { return 1 + Below(3); }
-  // Prefers what was made last, so that functions become deep.
+  // Returns an operand and prefers recent values, so that functions become deep.
   Tensor Any() {
     const auto count = static_cast<int>(tensors_.size());
     return tensors_[Below(2) == 0 ? count - 1 : Below(count)];
@@ -85,7 +85,7 @@ class RandomFunction {
   void AppendBinary(const std::string& name) {
     static constexpr const char* kFunctions[] = {"add", "sub", "mul", "max", "min"};
     const Tensor a = Any();
-    // Sums over the axes that do not fit make a tensor that broadcasts.
+    // Reduces the axes that do not fit, so that the operand broadcasts.
     const Tensor b = Any();
     const bool row_fits = b.rows == a.rows;
     const bool column_fits = b.columns == a.columns;
@@ -95,7 +95,7 @@ class RandomFunction {
                      row_fits ? a.rows : 1, ", ", column_fits ? a.columns : 1, "] = +(", b.name,
                      "[i, j])"));
     std::string text = absl::StrCat(OneOf(kFunctions), "(", a.name, ", ", other, ")");
-    // Away from the points where the functions have no derivative.
+    // Keeps arguments away from points where the functions have no derivative.
     const std::string positive = absl::StrCat("(1.5 + ", other, " * ", other, ")");
     const int choice = Below(8);
     if (choice == 0) text = absl::StrCat(a.name, " > ", other, " ? ", other, " : 2 * ", a.name);
@@ -105,7 +105,7 @@ class RandomFunction {
     Add(name, a.rows, a.columns, absl::StrCat(name, " = ", text));
   }
 
-  // A polynomial that holds `variable`, at times the other one too.
+  // Returns a polynomial that contains `variable` and sometimes the other variable.
   std::string Poly(const std::string& variable, const std::string& other) {
     std::string poly = Below(4) == 0 ? absl::StrCat("2*", variable) : variable;
     if (Below(4) == 0) poly = absl::StrCat("(", variable, ") / 2");

@@ -29,7 +29,7 @@ TEST(Float16, KnowsItsLandmarks) {
   EXPECT_EQ(HalfToFloat(0x3C00), 1.0f);
   EXPECT_EQ(HalfToFloat(0xC000), -2.0f);
   EXPECT_EQ(HalfToFloat(0x7BFF), 65504.0f);
-  EXPECT_EQ(HalfToFloat(0x0001), std::ldexp(1.0f, -24));  // the least denormal
+  EXPECT_EQ(HalfToFloat(0x0001), std::ldexp(1.0f, -24));  // smallest denormal
   EXPECT_EQ(HalfToFloat(0x7C00), std::numeric_limits<float>::infinity());
   EXPECT_EQ(BFloat16ToFloat(0x3F80), 1.0f);
 }
@@ -39,7 +39,7 @@ TEST(Float16, RoundsHalfwayCasesToEven) {
   EXPECT_EQ(HalfToFloat(FloatToHalf(2051)), 2052);
   EXPECT_EQ(BFloat16ToFloat(FloatToBFloat16(257)), 256);
   EXPECT_EQ(BFloat16ToFloat(FloatToBFloat16(259)), 260);
-  EXPECT_EQ(FloatToHalf(std::ldexp(1.0f, -25)), 0);  // half of the least denormal
+  EXPECT_EQ(FloatToHalf(std::ldexp(1.0f, -25)), 0);  // half of the smallest denormal
 }
 
 TEST(Float16, OverflowsToInfinityAndKeepsNaN) {

@@ -28,7 +28,7 @@ int64_t Sum(absl::Span<const uint8_t> bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
 }
 
-// Bytes of the process that lie in memory, by pages of files.
+// Returns the process's resident bytes that are pages of files.
 int64_t FilePages() {
   int64_t size = 0;
   int64_t resident = 0;
@@ -71,7 +71,7 @@ TEST(MappedFile, LeavesOtherMemoryAsItIs) {
   std::vector<uint8_t> other(kBytes, 7);
   MappedFile::LetGo(other);
   EXPECT_EQ(Sum(other), static_cast<int64_t>(kBytes) * 7);
-  // Anonymous memory that madvise would clear.
+  // Anonymous memory loses its contents if madvise drops its pages.
   void* const anonymous =
       mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(anonymous, MAP_FAILED);

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// For as long as the object lives.
+// Sets a process limit for the lifetime of the object.
 class Limit {
  public:
   Limit(__rlimit_resource resource, rlim_t value) : resource_(resource) {

@@ -119,7 +119,8 @@ TEST(Scalar, SaturatesReals) {
 }
 
 TEST(Scalar, ConvertsLongIntegersWithOneRounding) {
-  // Through double this number would round up to a tie and then to even, away from the truth.
+  // A conversion through double would round twice: up to a tie, then to even, in the wrong
+  // direction.
   const int64_t value = (int64_t{1} << 60) + (int64_t{1} << 36) + 1;
   EXPECT_EQ(RealFromInteger(value, T::kInt64, T::kFloat32), static_cast<float>(value));
   EXPECT_EQ(RealFromInteger(2049, T::kInt32, T::kFloat16), 2048);

@@ -32,7 +32,7 @@ TEST(CheckShape, RefusesWhatCannotBe) {
   EXPECT_EQ(CheckShape({DataType::kInt8, {-1}}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(CheckShape({DataType::kFloat32, {int64_t{1} << 31, int64_t{1} << 31}}).code(),
             absl::StatusCode::kResourceExhausted);
-  // The sizes beside a zero count as well: strides are computed from them.
+  // The other sizes of an empty tensor must be valid, too: strides are computed from them.
   EXPECT_EQ(CheckShape({DataType::kInt8, {0, INT64_MAX, INT64_MAX}}).code(),
             absl::StatusCode::kResourceExhausted);
 }

@@ -21,7 +21,7 @@ constexpr DataType kI32 = DataType::kInt32;
 const Type kFloat1{kF32, 1};
 const Type kFloat8{kF32, 8};
 
-// The text of one expression of variables.
+// Returns the printed text of one expression of variables.
 std::string Printed(const ExprPtr& expr) {
   Kernel kernel;
   kernel.name = "k";
@@ -55,7 +55,8 @@ Kernel MatMulKernel() {
   return kernel;
 }
 
-// One work-item as a function, the loop over them, and the kernel that calls the first.
+// A kernel in a launch batch becomes a function of one work-item, a loop over work-items, and a
+// kernel that calls the former.
 TEST(WriteKernel, WritesTheFunctionsOfAKernelInASequence) {
   Kernel kernel;
   kernel.name = "twice";
@@ -90,7 +91,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void twice(__global floa
 )");
 }
 
-// Local memory comes from the caller, barriers are a team's, nothing is restricted.
+// In a launch batch, the caller provides local memory, barriers synchronize a team, and pointers
+// are not `restrict`.
 TEST(WriteKernel, WritesTheFunctionsOfGroupsInASequence) {
   Kernel kernel;
   kernel.name = "swap";
@@ -124,7 +126,7 @@ __kernel __attribute__((reqd_work_group_size(8, 4, 1))) void swap(__global float
 )");
 }
 
-// What is early may come by itself, before the rest.
+// A phase argument allows the early part of a group to run before the rest.
 TEST(WriteKernel, WritesThePhasesOfGroupsInASequence) {
   Kernel kernel;
   kernel.name = "take";
@@ -337,10 +339,10 @@ TEST(WriteKernel, JoinsVectorMasksAtTheWidthOfTheValues) {
   const ExprPtr y = Var("y", Type{kF32, 4});
   EXPECT_EQ(Printed(Select(And(narrow, wide), x, y)),
             "select(y, x, convert_int4(a < b) & convert_int4(p < q))");
-  // Of one width: joined first.
+  // Conditions of the same width are combined before they are converted.
   EXPECT_EQ(Printed(Select(Not(And(wide, wide)), x, y)),
             "select(y, x, convert_int4(!((p < q) & (p < q))))");
-  // A condition that chooses between conditions.
+  // A condition selects between two conditions.
   EXPECT_EQ(Printed(Select(Select(narrow, wide, Less(x, y)), x, y)),
             "select(y, x, select(x < y, convert_int4(p < q), convert_int4(a < b)))");
   EXPECT_EQ(Printed(Cast(And(narrow, wide), DataType::kInt8)),

@@ -13,8 +13,8 @@ using codegen::WriteKernel;
 constexpr DataType kF32 = DataType::kFloat32;
 const Type kFloat1 = {kF32, 1};
 
-// What is done once stands before a loop over launches, of which each finds its own arguments in
-// the table, and what it would fetch where the launch before has left it.
+// Statements in MakeOnce are before the loop over launches. Each launch reads its arguments from
+// the table, and prefetched values come from where the launch before stored them.
 TEST(WriteKernel, WritesTheRunsOfGroupsInASequence) {
   Kernel kernel;
   kernel.name = "step";
