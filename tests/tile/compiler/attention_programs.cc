@@ -11,21 +11,21 @@ namespace {
 
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// From the scores L[h, t, u] to the weights W.
+// Computes the weights W as the softmax of the scores L[h, t, u].
 constexpr char kSoftmax[] =
     "M[h, t, 0 : H, T, 1] = >(L[h, t, u]); E = exp(L - M); S[h, t, 0 : H, T, 1] = +(E[h, t, u]); "
     "W = E / S; ";
 constexpr char kScores[] = "P[h, t, u : H, T, U] = +(Q[h, t, d] * K[h, u, d]); ";
 constexpr char kValues[] = "O[h, t, d : H, T, D] = +(W[h, t, u] * V[h, u, d]); ";
 
-// With `logits` of the scores P.
+// Attention whose softmax reads `logits`, an expression of the scores P.
 std::string Attention(const std::string& logits, const std::string& more = "",
                       const std::string& inputs = "", const std::string& outputs = "O") {
   return absl::StrCat("function (Q[H, T, D], K[H, U, D], V[H, U, D]", inputs, ") -> (", outputs,
                       ") { ", kScores, logits, kSoftmax, kValues, more, "}");
 }
 
-// Keys and values that are those of before with one more.
+// A decoding step: concatenates the cached keys and values with one new row each.
 std::string Decode() {
   return absl::StrCat(
       "function (Q[H, T, D], Old[H, C, D], OldV[H, C, D], New[H, 1, D], NewV[H, 1, D], Mask[U]) -> "
@@ -55,8 +55,8 @@ std::string SharedKeys() {
          "O[g, r, t, d : G, R, T, D] = +(W[g, r, t, u] * V[g, u, d]); }";
 }
 
-// Heads that are counted one by one in softmax, several of which read the same keys; the queries
-// are turned by an angle for each place, and all heads of a query are one row in the end.
+// Grouped-query attention: `turns` adds a rotary-like term to the queries, and reshapes split and
+// merge the heads before and after the softmax.
 std::string GroupedHeads(bool turns) {
   return absl::StrCat(
       "function (X[T, C], K[G, U, D], V[G, U, D], A[T, D], B[T, D]) -> (Y) { "
@@ -72,7 +72,7 @@ std::string GroupedHeads(bool turns) {
       "Y = reshape(I, T, C); }");
 }
 
-// A product that another one of the same rows opens and closes.
+// Two matmuls of the same rows, one of which gates the other.
 std::string Gated(const std::string& result) {
   return absl::StrCat(
       "function (X[T, C], F[C, N], H[C, N]) -> (Y) { A[t, n : T, N] = +(X[t, c] * F[c, n]); "
@@ -123,12 +123,12 @@ const std::vector<AttentionProgram>& AttentionPrograms() {
     add("Causal",
         Attention("L = index(Ones, 1) > index(Ones, 0) ? -inf() : P * 0.25; ", "", ", Ones[T, U]"),
         With(Shapes(2, 18, 18, 8), F32({18, 18})));
-    // The first rows have no key.
+    // The first queries have no unmasked key.
     add("EmptyRows",
         Attention("L = index(Ones, 1) + 3 > index(Ones, 0) ? -inf() : P * 0.25; ", "",
                   ", Ones[T, U]"),
         With(Shapes(2, 11, 11, 8), F32({11, 11})));
-    // The scores are kept, too, because the program asks for their coordinates.
+    // The program uses the coordinates of the scores, so the scores are stored, too.
     add("ScoresAreKept", Attention("L = index(P, 2) > index(P, 1) ? -inf() : P * 0.25; "),
         Shapes(2, 18, 18, 8));
     add("Capped", Attention("L = 5 * tanh(P * 0.2); "), Shapes(2, 9, 12, 8));
@@ -156,7 +156,7 @@ const std::vector<AttentionProgram>& AttentionPrograms() {
     add("GatedOneRow", Gated(silu), gated(DataType::kFloat32, 1, 33, 24));
     add("GatedByZero", Gated("(A > 0 ? A : 0.0) * B"), gated(DataType::kFloat32, 7, 5, 16));
     add("GatedHalves", Gated(silu), gated(DataType::kFloat16, 5, 12, 32));
-    // Nothing divides the columns.
+    // The number of columns is prime.
     add("GatedOddColumns", Gated(silu), gated(DataType::kFloat32, 4, 6, 19), 2);
     add("Halves", Attention(scaled),
         {{DataType::kFloat16, {2, 7, 8}},
@@ -208,9 +208,9 @@ const std::vector<AttentionProgram>& LongAttentionPrograms() {
     add("OddDepth", Attention(scaled), Shapes(2, 3, 1999, 7));
     add("OneQuery", Attention(scaled), Shapes(3, 1, 2051, 16));
     add("Masked", Attention("L = P * 0.25 + Mask; ", "", ", Mask[T, U]"), shapes(4, 1543));
-    // The queries are the last of all places.
+    // The queries are the last positions of the sequence.
     add("Causal", chosen("index(Ones, 1) > index(Ones, 0) + 1530"), shapes(6, 1536));
-    // Some rows have no key at all, others none in whole blocks.
+    // In "EmptyRows" some queries have no unmasked key, and others have none in whole blocks.
     add("EmptyRows", chosen("index(Ones, 1) + 200 > index(Ones, 0) * 100"), shapes(7, 1500));
     add("LateKeys", chosen("index(Ones, 1) < 1300 + index(Ones, 0) * 50"), shapes(5, 1510));
     add("Capped", Attention("L = 5 * tanh(P * 0.2); "), Shapes(2, 4, 1600, 8));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in the forms that models have it: one kernel on GPUs, where that is quicker.
+// Test programs for fused attention, in the forms that models contain.
 #pragma once
 
 #include <ostream>
@@ -16,15 +16,15 @@ struct AttentionProgram {
   int launches = 1;
 };
 
-// A made-up GPU, on which launches cost so much that few are best.
+// An invented GPU with launches so expensive that the fewest launches win.
 HardwareSettings AttentionSettings();
 
-// Softmax of scores by values, for heads that share keys in groups, with a tensor B of queries by
-// keys that `logits` may read.
+// Grouped-query attention: `heads` query heads share each of `groups` sets of keys and values.
+// `logits` may read the tensor B[queries, keys].
 struct AttentionCase {
   std::string name;
-  int64_t groups = 1;  // of heads that read the same keys
-  int64_t heads = 1;   // of a group
+  int64_t groups = 1;  // sets of keys and values
+  int64_t heads = 1;   // query heads per group
   int64_t queries = 1;
   int64_t keys = 1;
   int64_t depth = 1;
@@ -33,22 +33,22 @@ struct AttentionCase {
 };
 std::ostream& operator<<(std::ostream& out, const AttentionCase& c);
 
-// The queries are the last of all places.
+// Causal mask for queries that are the last positions of the sequence.
 inline constexpr char kCausalLogits[] =
     "(index(B, 1) > index(B, 0) + U - T ? -inf() : 0.0) + P * 0.125";
 
 TestProgram ProgramOf(const AttentionCase& c);
 
-// Small enough for an interpreter.
+// Programs small enough for the loop interpreter.
 const std::vector<AttentionProgram>& AttentionPrograms();
 
-// One that has too little local memory for their rows: they are walked in blocks.
+// AttentionSettings with too little local memory for whole rows, which requires online softmax.
 HardwareSettings LongAttentionSettings();
 
-// A GPU of 132 units, beside which no other is made up.
+// A realistic GPU with 132 compute units.
 HardwareSettings LargeGpuSettings();
 
-// With rows of many keys.
+// Programs with many keys per query, for online softmax.
 const std::vector<AttentionProgram>& LongAttentionPrograms();
 
 }  // namespace tartan

@@ -34,7 +34,7 @@ CompileOptions ForGpu() {
 
 class CompiledProgramTest : public testing::TestWithParam<TestProgram> {
  protected:
-  // Compiles, interprets the kernels and compares with the naive evaluator.
+  // Compiles, interprets the kernels, and compares the results with the naive evaluator.
   void Check(const CompileOptions& options, double tolerance = 1e-5) {
     const ir::Program program = BindTestProgram(GetParam());
     const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 1);
@@ -113,7 +113,7 @@ int KernelCount(const std::string& name) {
   for (const TestProgram& program : TestPrograms()) {
     if (program.name != name) continue;
     CompileOptions options = ForCpu();
-    options.disabled_passes = {"pad-inputs"};  // fusion alone
+    options.disabled_passes = {"pad-inputs"};  // only fusion remains enabled
     const auto list = Compile(BindTestProgram(program), options);
     EXPECT_TRUE(list.ok()) << list.status();
     return static_cast<int>(list->steps.size());
@@ -184,7 +184,7 @@ TEST(Stores, GoPastTheCachesWhereTheOutputIsLargerThanTheyAre) {
               HasSubstr("aligned streamed"));
   EXPECT_THAT(KernelsOf({"Small", code, {{DataType::kFloat32, {1024, 1024}}}}),
               Not(HasSubstr("streamed")));
-  // Vectors are not on their boundaries.
+  // Rows of 4095 floats leave vectors unaligned.
   EXPECT_THAT(KernelsOf({"Ragged", code, {{DataType::kFloat32, {4095, 4095}}}}),
               Not(HasSubstr("streamed")));
 }
@@ -222,7 +222,7 @@ TEST(Windows, LeaveNoConditionInsideButThatOfTheirRows) {
       {{DataType::kFloat32, {1, 64, 28, 28}}, {DataType::kFloat32, {64, 3, 3}}}};
   const std::string text = KernelsOf(first);
   EXPECT_THAT(text, Not(HasSubstr("+ cond(")));
-  // The vectors that a window leaves in part.
+  // Windows at the edge use a part of a vector.
   EXPECT_THAT(text, HasSubstr("shuffle("));
 }
 
@@ -240,7 +240,7 @@ TEST(Windows, KeepInfiniteFactorsOutsideThePictureOut) {
     }
     const ir::Program program = BindTestProgram(test);
     std::vector<HostTensor> inputs = RandomInputs(test, 1);
-    // Of the first channel's window the left column.
+    // Puts NaN into the left column of the first channel's window.
     std::vector<float> window(144, 1);
     for (int i = 0; i < 3; ++i) {
       window[is_last ? i * 48 : i * 3] = std::numeric_limits<float>::infinity();
@@ -318,7 +318,7 @@ TEST(Compile, ScalesAndShiftsByValuesMadeAtLoad) {
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(list->setup.size(), 2u);
   ASSERT_EQ(list->steps.size(), 1u);
-  // X, the scale, the shift and the output.
+  // X, the scale, the shift and the output
   EXPECT_EQ(std::get<LaunchStep>(list->steps[0]).buffers.size(), 4u);
 }
 

@@ -17,7 +17,7 @@ std::string ReadFile(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// What writing two stages into `directory` tells on stderr.
+// Returns the messages on stderr when two stages are written into `directory`.
 std::string Told(const std::string& directory) {
   testing::internal::CaptureStderr();
   const auto dump = DumpToDirectory(directory);
@@ -46,7 +46,7 @@ TEST(DumpFiles, TellOnceWhatCannotBeWrittenAndWhy) {
 
 TEST(DumpFiles, TellThatADiskIsFull) {
   const TemporaryDirectory directory;
-  // Takes no byte.
+  // /dev/full accepts no byte.
   const std::string full = directory.path() + "/0001-program.txt";
   std::filesystem::create_symlink("/dev/full", full);
   const std::string told = Told(directory.path());

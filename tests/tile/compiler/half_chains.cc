@@ -14,7 +14,7 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-// Writes the text of a chain. Every value has `rows_` x `columns_` elements.
+// Writes the Tile text of a chain. Every value has `rows_` x `columns_` elements.
 class ChainWriter {
  public:
   explicit ChainWriter(uint64_t seed)
@@ -54,7 +54,7 @@ class ChainWriter {
   int64_t Below(int64_t limit) { return static_cast<int64_t>(random_() % limit); }
   int64_t Pick(const Dims& choices) { return choices[Below(choices.size())]; }
 
-  // Floats are multiples of 1/4; integers are places below `places`, some counted from the end.
+  // Floats are multiples of 1/4. Integers are indices below `places`; some count from the end.
   void AddInput(const std::string& name, const TensorShape& shape, int64_t places = 0) {
     std::vector<uint8_t> bytes(shape.byte_size());
     for (int64_t i = 0; i < shape.element_count(); ++i) {
@@ -74,7 +74,7 @@ class ChainWriter {
     return values_[values_.size() - 1 - Below(std::min<size_t>(4, values_.size()))];
   }
 
-  // A value in another's type.
+  // Returns an expression that casts a value to a type.
   std::string As(const Value& value, DataType type) {
     if (value.type == type) return value.name;
     return absl::StrCat(type == DataType::kBFloat16 ? "as_bfloat" : "as_float", "(", value.name,
@@ -94,14 +94,14 @@ class ChainWriter {
     values_.push_back({name, type});
   }
 
-  // The same where values may have grown or have finer fractions.
+  // Adds an expression whose values may be too large or too fine, and bounds them.
   void AddBounded(const std::string& expression, DataType type) {
     const std::string name = New();
     Add(absl::StrCat(name, " = ", expression));
     AddValue(absl::StrCat("max(min(round(", name, " * 4) / 4, 8), -8)"), type);
   }
 
-  // A contraction into a new name, "=" or another aggregation.
+  // Contracts into a new name; the aggregation is "=" unless given.
   std::string Contract(const std::string& indices, const std::string& from,
                        const std::string& otherwise = "") {
     const std::string name = New();
@@ -200,7 +200,7 @@ class ChainWriter {
     }
   }
 
-  // Factors of -1, 0 and 1 and sums within bounds keep products and sums exact.
+  // Factors of -1, 0 and 1 and bounded sums keep the results exact.
   void AddScatter(const Value& a, const Value& b) {
     const int64_t mode = Below(5);
     const std::string updates =
@@ -239,7 +239,7 @@ class ChainWriter {
 
   void AddOrder(const Value& a) {
     const int64_t axis = Below(2);
-    const int64_t flag = Below(2);  // descending, or exclusive
+    const int64_t flag = Below(2);  // descending order, or an exclusive scan
     const int64_t reverse = Below(2);
     switch (Below(4)) {
       case 0:

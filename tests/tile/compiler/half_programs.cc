@@ -13,8 +13,8 @@ using Dims = std::vector<int64_t>;
 struct Text {
   const char* name;
   const char* code;
-  std::vector<Dims> halves;  // A, B …
-  std::vector<Dims> places;  // integers behind them
+  std::vector<Dims> halves;  // shapes of the 16-bit inputs A, B, …
+  std::vector<Dims> places;  // shapes of the integer inputs after them
 };
 
 const std::vector<Text>& Texts() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs on 16-bit floats, compiled and interpreted, against the naive evaluator.
-// TARTAN_LONG_TESTS sets how many random chains (default 100), TARTAN_TEST_SEED the first seed.
+// Compiles and interprets programs on 16-bit floats and compares with the naive evaluator.
+// TARTAN_LONG_TESTS sets the number of random chains (default 100), TARTAN_TEST_SEED the first
+// seed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -50,7 +51,7 @@ void Check(const TestProgram& test, const std::vector<HostTensor>& inputs,
 
 class HalvesTest : public testing::TestWithParam<TestProgram> {
  protected:
-  // Two neighbours among the numbers of 8 bits: results are rounded once, from float32.
+  // The tolerance is one unit in the last place: results are rounded once, from float32.
   void CheckOne(const CompileOptions& options) {
     const bool is_half = GetParam().inputs[0].type == DataType::kFloat16;
     Check(GetParam(), RandomInputs(GetParam(), 1), options, is_half ? 0x1p-10 : 0x1p-7);

@@ -54,7 +54,8 @@ absl::StatusOr<std::vector<HostTensor>> InterpretList(const KernelList& list,
                                                       absl::Span<const HostTensor> inputs) {
   Memory memory;
   for (const BufferInfo& buffer : list.buffers) {
-    // Rubbish, so that what is never written shows; a little even for empty tensors.
+    // Fills memory with garbage to expose elements that no kernel writes; empty tensors get 16
+    // bytes.
     memory.emplace_back(std::max<int64_t>(buffer.bytes, 16), uint8_t{0x5b});
   }
   for (size_t i = 0; i < list.inputs.size(); ++i) {

@@ -12,20 +12,20 @@
 
 namespace tartan::compiler {
 
-// `inputs` in the order of the program's inputs, constants among them.
+// Returns the outputs for `inputs` in the order of the program's inputs, including constants.
 absl::StatusOr<std::vector<HostTensor>> InterpretList(const KernelList& list,
                                                       absl::Span<const HostTensor> inputs);
 
-// Fails the test unless both lists compute the same from the inputs, within the tolerance.
+// Fails the test unless both lists compute the same results, within the tolerance.
 void ExpectSameResults(const KernelList& list, const KernelList& other,
                        absl::Span<const HostTensor> inputs, double tolerance);
 
-// Fails the test unless the list computes what the definition of Tile says, to 1e-5, for random
-// inputs.
+// Fails the test unless the list's results for random inputs agree with the naive evaluator to
+// 1e-5.
 void ExpectNaiveResults(const TestProgram& program, const KernelList& list);
 
-// Compiles the program, and fails the test unless it is so many launches that compute from `inputs`
-// what the definition of Tile says: to 1e-5, from float16 to `half_tolerance`.
+// Compiles the program. Fails the test unless it has `launches` launches and its results agree with
+// the naive evaluator: to 1e-5, or to `half_tolerance` for float16.
 void ExpectNaiveLaunches(const TestProgram& program, const CompileOptions& options,
                          absl::Span<const HostTensor> inputs, int launches, double half_tolerance);
 

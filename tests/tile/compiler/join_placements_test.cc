@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of tensors that lie beside each other, and concatenations of many parts: what is computed
-// stays what the naive evaluator says, and each part is written once, where it belongs.
+// Tests that sums of zero-padded tensors become concatenations, and that each part is written once,
+// into its place in the result.
 #include "tile/graph/placements/join_placements.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,8 @@ KernelList CompileAndCompare(const TestProgram& program, const CompileOptions& o
   return *std::move(list);
 }
 
-// The sum of X0[r, c], X1[r, c - width] …, each times a number, in a tensor of `room` more columns.
+// The sum of `count` tensors, each scaled and shifted by `width` columns, with `room` columns left
+// empty.
 TestProgram Sum(int count, int rows, int width, int room = 0) {
   std::string inputs;
   std::string statements;
@@ -79,7 +80,7 @@ ir::Program Joined(const TestProgram& program) {
 TEST(JoinPlacements, MakesAConcatenationOfASumOfParts) {
   const ir::Program joined = Joined(Sum(5, 3, 4));
   EXPECT_EQ(Contractions(joined, Aggregation::kAssign), 5);
-  EXPECT_EQ(Contractions(joined, Aggregation::kSum), 1);  // of the rows
+  EXPECT_EQ(Contractions(joined, Aggregation::kSum), 1);  // the sum over each row
   EXPECT_EQ(Sums(joined), 0);
 }
 
@@ -102,7 +103,7 @@ TEST(JoinPlacements, LeavesSumsWithOtherTerms) {
   CompileAndCompare(program);
 }
 
-// A part that something else reads, too, stays.
+// A part with another reader is stored separately.
 TEST(JoinPlacements, LeavesPartsThatAreReadTwice) {
   const TestProgram program = {
       "twice",
@@ -140,7 +141,7 @@ TEST(JoinPlacements, ManyPartsAreWrittenIntoOneMemory) {
         copies += std::holds_alternative<CopyStep>(step) ? 1 : 0;
       }
       EXPECT_EQ(copies, 0);
-      EXPECT_EQ(fills, room == 0 ? 0 : 1);  // where no part is
+      EXPECT_EQ(fills, room == 0 ? 0 : 1);  // fills the columns that no part covers
     }
   }
 }
@@ -160,7 +161,7 @@ TEST(JoinPlacements, ManyPartsOnGpusAndWithReadyKernels) {
   CompileAndCompare(Sum(12, 3, 7), apart);
 }
 
-// What was there before the first part is kept.
+// Elements before the first part keep the values of the given tensor.
 TEST(JoinPlacements, ManyPartsOverAGivenTensor) {
   std::string statements = "B0[i : 40] = =(D[i]);";
   std::string inputs = "D";

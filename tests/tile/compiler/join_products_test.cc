@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of one tensor with several constant matrices: which are joined, and that what is
-// computed stays what the naive evaluator says.
+// Tests which matmuls of one tensor with several constant matrices are joined, and that results
+// stay the same.
 #include "tile/graph/products/join_products.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr DataType kFloat = DataType::kFloat32;
 
-// Inputs from `first_constant` on are known at load.
+// Marks the inputs from `first_constant` on as known at load.
 ir::Program Bound(const TestProgram& program, size_t first_constant = 1) {
   ir::Program bound = BindTestProgram(program);
   for (size_t i = first_constant; i < bound.inputs.size(); ++i) {
@@ -31,7 +31,7 @@ ir::Program Bound(const TestProgram& program, size_t first_constant = 1) {
   return bound;
 }
 
-// Sums of products.
+// Counts the matmuls of a program.
 int Products(const ir::Program& program) {
   int count = 0;
   for (const ir::Value& value : program.values) {
@@ -63,7 +63,7 @@ void ExpectSameResults(const TestProgram& program, const ir::Program& bound) {
   }
 }
 
-// Queries, keys and values of 6 rows with `columns` each; scores and sums of values read them.
+// Projects 6 rows to queries, keys and values of `columns` each, and computes attention from them.
 TestProgram Attention(std::array<int, 3> columns, const std::string& after, DataType type = kFloat,
                       const std::string& inputs = "", std::vector<TensorShape> shapes = {}) {
   std::string code = absl::StrCat("function (X, A, B, C", inputs, ") -> (R, S) {\n");
@@ -105,13 +105,13 @@ TEST(JoinProducts, JoinsMatricesIn16Bits) {
 }
 
 TEST(JoinProducts, LeavesProductsWithOtherWorkBehindTheSum) {
-  // A gate: its kernel computes the sigmoid, and the other product's kernel multiplies.
+  // A gated layer: one kernel computes the sigmoid, the other matmul's kernel multiplies.
   const TestProgram gate = {"gate",
                             "function (X, A, B) -> (R) { P[i, j : 6, 8] = +(X[i, k] * A[k, j]);"
                             " Q[i, j : 6, 8] = +(X[i, k] * B[k, j]); R = sigmoid(P) * Q; }",
                             {{kFloat, {6, 5}}, {kFloat, {5, 8}}, {kFloat, {5, 8}}}};
   EXPECT_EQ(ProductsAfter(Bound(gate)), 2);
-  // A bias for one of them, and one that is no constant.
+  // One of the matmuls has a bias; its bias is not a constant.
   EXPECT_EQ(ProductsAfter(Bound(Attention({8, 8, 8}, "P$ + U", kFloat, ", U", {{kFloat, {6, 8}}}))),
             5);
 }
@@ -127,7 +127,7 @@ TEST(JoinProducts, LeavesOutputs) {
 TEST(JoinProducts, LeavesMatricesThatChangeOrAreReadElsewhere) {
   const TestProgram program = Attention({8, 8, 4}, "P$");
   EXPECT_EQ(ProductsAfter(Bound(program, 4)), 5);
-  // The last two are constants: they are joined, and the first is not.
+  // The last two matrices are constants and are joined; the first one is not.
   EXPECT_EQ(ProductsAfter(Bound(program, 2)), 4);
   TestProgram twice = program;
   twice.code.replace(twice.code.rfind("}"), 1, "V[k : 5] = +(A[k, j]); }");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products for matrix units: programs whose factors are whole numbers that every format holds, so
-// that all sums are exact.
+// Matmul test programs for matrix units. All factors are small integers that every format
+// represents, so all sums are exact.
 #pragma once
 
 #include <ostream>
@@ -21,7 +21,7 @@ struct MatrixProgram {
   std::string name;
   std::string code;
   std::vector<std::vector<int64_t>> inputs;
-  std::vector<bool> is_constant = {};  // of the first inputs
+  std::vector<bool> is_constant = {};  // for the first inputs; the others are variable
   DataType type = DataType::kFloat32;
 };
 
@@ -34,35 +34,36 @@ const std::vector<MatrixProgram>& MatrixPrograms();
 ir::Program Bind(const MatrixProgram& program);
 std::vector<HostTensor> WholeNumbers(const MatrixProgram& program);
 
-// A bound program, whole numbers and what the naive evaluator makes of them.
+// A bound program with integer inputs and the results of the naive evaluator.
 struct MatrixCase {
   ir::Program program;
   std::vector<HostTensor> inputs, expected;
 };
 MatrixCase CaseOf(const MatrixProgram& program);
 
-// Products of few rows by constants.
+// Matmuls of few rows with constant weights.
 const std::vector<MatrixProgram>& RowStreamPrograms();
 
-// A GPU with a matrix unit.
+// Settings of a GPU with a matrix unit.
 HardwareSettings MatrixSettings();
 
-// Factors that are packed before, where that is possible.
+// Selects which factors are packed before the matmul: constants only, or all if the planner can.
 enum class PackedFactors { kConstants, kAll };
 
-// Plans every product for the matrix unit, quick or not; adds what it planned to `plans`, one to a
-// line. `slices` of the depth, where they fit a work-group; 0: as planned.
+// Returns hooks that plan every matmul for the matrix unit, regardless of cost. Appends each plan
+// to `plans`, one per line. `slices` sets the number of K slices per work-group, reduced to fit; 0:
+// as planned.
 compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans,
                                          PackedFactors packed = PackedFactors::kConstants);
 
-// A bound program with every product planned so, constants packed; `left_out`: passes. Fails the
-// test where it does not compile.
+// Compiles a program with the plans of PlanForMatrixUnit and packed constants. `left_out` lists
+// disabled passes. Fails the test if compilation fails.
 compiler::KernelList CompileForMatrixUnit(const ir::Program& program, MatrixFormat format,
                                           Precision precision,
                                           const std::set<std::string>& left_out);
 
-// Plans every such product to stream its weights by blocks, on a device of so many compute units;
-// counts them.
+// Returns hooks that plan every eligible matmul with streamed weights for a device of
+// `compute_units` compute units. Counts these plans in `count`.
 compiler::CompileHooks PlanRowStreams(int64_t compute_units, int* count);
 
 }  // namespace tartan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For how few rows products go to a matrix unit.
+// Tests the minimum number of rows for which a matmul uses the matrix unit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ TEST(MatrixRows, FewDoWithoutTheUnitInTf32) {
   EXPECT_TRUE(UsesMatrixUnit(64, Precision::kTf32));
 }
 
-// Weights of half the bytes are worth it for a row, too.
+// Weights of 16 bits halve the traffic, which pays off even for one row.
 TEST(MatrixRows, FewTakeItInSixteenBits) {
   EXPECT_TRUE(UsesMatrixUnit(1, Precision::kBFloat16, 50000));
   EXPECT_FALSE(UsesMatrixUnit(64, Precision::kFloat32));

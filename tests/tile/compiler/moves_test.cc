@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves elements and computes nothing is no kernel where a view, the kernel before or the
-// kernel behind can do it; what is computed stays what the naive evaluator says.
+// Tests that operations that only move elements need no kernel of their own if a view, the producer
+// or the consumer can replace them. Compares the results with the naive evaluator.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -22,8 +22,8 @@ CompileOptions Gpu() {
   return gpu;
 }
 
-// How many kernels run on a CPU and on a GPU, of which there must be as many; the same results in
-// every way of compiling.
+// Returns the number of launches, which must be equal on a CPU and a GPU. Expects the same results
+// with every set of options.
 int Launches(const TestProgram& program) {
   const ir::Program bound = BindTestProgram(program);
   CompileOptions ready;
@@ -49,7 +49,7 @@ int Launches(const TestProgram& program) {
   return static_cast<int>(launches[0]);
 }
 
-// Values of heads, with the context as rows of all heads, times a matrix.
+// Attention's values: the context of all heads, as rows, times a matrix.
 TestProgram Context(int64_t keys, int64_t queries, int64_t width) {
   return {"context",
           "function (P[B, H, S, T], V[B, H, T, D], W[N, O]) -> (R) {"
@@ -104,7 +104,8 @@ TEST(Moves, OfWhatNoAffineMapDividesAreKernels) {
             2);
 }
 
-// Keys and values of two heads, each for three query heads; keys are computed before.
+// Grouped-query attention: keys and values of two heads, each for three query heads. The program
+// computes the keys.
 TestProgram Grouped(const std::string& key) {
   return {"grouped",
           absl::StrCat("function (Q[H, S, D], K[G, T, D], V[G, T, D]) -> (C) { L = ", key,
@@ -140,7 +141,7 @@ TEST(Moves, ThatRepeatWhatIsAddedUpAreReadThrough) {
             1);
 }
 
-// The cell and the hidden state of a recurrent step, twice.
+// Two steps of a recurrent network, each with a cell state and a hidden state.
 TEST(Moves, AreNotNeededBetweenTwoStatesOfAStep) {
   EXPECT_EQ(Launches({"steps",
                       "function (C0, Z[B, H], W[H, G], Y) -> (H2) {"

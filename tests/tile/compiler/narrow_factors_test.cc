@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors of products in 16 bits: which values are stored in them, and that results stay.
+// Tests which matmul factors are stored in 16 bits, and that results stay the same.
 #include "tile/graph/products/narrow_factors.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr DataType kNarrow = DataType::kBFloat16;
 
-// Two products with whole numbers between them that 8 bits hold, in two heads side by side.
+// Two matmuls of two heads, with integer intermediate values that fit 8 significant bits.
 MatrixProgram Layers(const std::string& more, const std::string& outputs) {
   return {"Layers",
           "function (X[M, L], A[L, N], B[N, K]) -> (" + outputs +
@@ -51,7 +51,7 @@ TEST(NarrowFactors, StoresWhatOnlyProductsReadInSixteenBits) {
   EXPECT_EQ(TypeOf(narrow, "C"), DataType::kFloat32);
 }
 
-// Values are numbered anew where others come in between.
+// The pass inserts values, so value ids change; it must update the given ids.
 TEST(NarrowFactors, TellsWhereValuesAre) {
   const ir::Program program = Bind(Layers("", "C, S"));
   std::vector<ir::ValueId> held = {program.outputs[1], program.inputs[0], program.outputs[0]};
@@ -61,7 +61,7 @@ TEST(NarrowFactors, TellsWhereValuesAre) {
 }
 
 TEST(NarrowFactors, LeavesWhatIsReadOtherwise) {
-  // H is an output, or read by another operation behind a move; inputs are what they are.
+  // H is an output, or another operation reads it through a transpose. Inputs keep their type.
   for (const MatrixProgram& test : {Layers("", "C, S, H"), Layers("Z = exp(T);", "C, S, Z")}) {
     const ir::Program narrow = graph::NarrowFactors(Bind(test), kNarrow);
     EXPECT_EQ(TypeOf(narrow, "E_narrow"), kNarrow);
@@ -73,7 +73,7 @@ TEST(NarrowFactors, LeavesWhatIsReadOtherwise) {
       "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
       {{48, 40}, {40, 64}}};
   EXPECT_EQ(graph::NarrowFactors(Bind(inputs), kNarrow), Bind(inputs));
-  // No rows and columns: a scale for each column.
+  // Here each column has its own scale; the operand is not a row-by-column matmul.
   const MatrixProgram scales = {
       "Scales",
       "function (A[M, N], B[N]) -> (C) { E = A * 2; C[j : N] = +(E[i, j] * B[j]); }",

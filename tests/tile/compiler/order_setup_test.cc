@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of what is done at load.
+// Tests the order of the steps that run at load.
 #include "tile/compiler/memory/order_setup.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace tartan::compiler::order_setup_test {
 namespace {
 
-// What each buffer holds after setup.
+// Returns the value that each buffer contains after setup.
 std::vector<double> AfterSetup(KernelList list) {
   list.steps = list.setup;
   return Simulate(list);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of steps for memory: the same values end where they did, and less is there at a time.
+// Tests that reordering steps reduces the peak memory and keeps the results.
 #include "tile/compiler/memory/order_steps.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(OrderSteps, UpdatesOnceTheirGradientsAreThere) {
 TEST(OrderSteps, TakesMemoryAsLateAsItCan) {
   KernelList list;
   std::vector<Step> uses;
-  // Each is needed where a value that takes its place is made.
+  // Each early value is needed only when an output of the same size is written.
   for (int i = 0; i < 4; ++i) {
     const int early = AddBuffer(BufferKind::kTemporary, &list);
     const int output = AddBuffer(BufferKind::kOutput, &list);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of odd lengths between kernels: which are padded, and that results stay.
+// Tests which buffers with rows of odd lengths are padded, and that results stay the same.
 #include "tile/compiler/pad_rows.h"
 
 #include <gtest/gtest.h>
@@ -17,12 +17,12 @@ namespace tartan::compiler::pad_rows_test {
 namespace {
 
 KernelList Compile(const TestProgram& test, Precision precision, bool pads) {
-  std::set<std::string> left_out = {"chain-products"};  // of small ones they make one launch
+  std::set<std::string> left_out = {"chain-products"};  // would fuse small matmuls into one launch
   if (!pads) left_out.insert("pad-rows");
   return CompileForMatrixUnit(BindTestProgram(test), *FormatOf(precision), precision, left_out);
 }
 
-// Temporary buffers whose rows have this length.
+// Counts the temporary buffers with rows of this length.
 int64_t CountRows(const KernelList& list, int64_t length) {
   return std::count_if(list.buffers.begin(), list.buffers.end(), [&](const BufferInfo& buffer) {
     return buffer.kind == BufferKind::kTemporary && !buffer.shape.dims.empty() &&
@@ -30,7 +30,7 @@ int64_t CountRows(const KernelList& list, int64_t length) {
   });
 }
 
-// `padded` buffers have rows of `length`, and results are those without the pass.
+// Expects `padded` buffers with rows of `length`, and the same results as without the pass.
 void ExpectPadded(const TestProgram& test, int64_t padded, int64_t length,
                   Precision precision = Precision::kTf32) {
   const KernelList list = Compile(test, precision, true);
@@ -38,7 +38,7 @@ void ExpectPadded(const TestProgram& test, int64_t padded, int64_t length,
   EXPECT_EQ(CountRows(list, length), padded);
   EXPECT_EQ(CountRows(without, length), 0);
   EXPECT_EQ(list.steps.size(), without.steps.size());
-  // Sums of tiles may have another order.
+  // The order of additions may differ between tilings.
   ExpectSameResults(list, without, RandomInputs(test, 11), 1e-5);
 }
 
@@ -88,7 +88,7 @@ TEST(PadRows, LeavesShortRows) {
 }
 
 TEST(PadRows, PadsToVectorsOfHalves) {
-  // Probabilities are stored in 16 bits.
+  // The probabilities are stored in 16 bits.
   ExpectPadded(Attention(), 2, 56, Precision::kBFloat16);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of passes, and the key of what a compilation depends on.
+// Tests the table of passes and the cache key of a compilation.
 #include "tile/compiler/passes.h"
 
 #include <gmock/gmock.h>
@@ -107,8 +107,8 @@ TEST(CompileOptions, HaveAKeyThatTellsEachOfThem) {
   EXPECT_EQ(CompileOptions().Key(), CompileOptions().Key());
 }
 
-// A softmax at the end of a network once made its convolutions read their weights as models have
-// them, far apart for neighbouring work-items.
+// Row fusion at the end of a network must not change the layout of convolution weights: strided
+// weights are slow for adjacent work-items.
 TEST(Passes, KeepWeightsInTheirOrderWhereRowsAreChained) {
   CompileOptions options;
   options.settings.threads = 256;
@@ -134,7 +134,7 @@ TEST(Passes, KeepWeightsInTheirOrderWhereRowsAreChained) {
   EXPECT_THAT(persistent, Contains(HasSubstr("channels_last")));
 }
 
-// The table of the compiler with a pass more, behind the one that is named.
+// Returns the compiler's table with a pass added after the named one.
 std::vector<Pass> TableWith(absl::string_view name, absl::string_view added,
                             absl::Status (*run)(Compilation*)) {
   std::vector<Pass> table;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concatenations of what sums compute: each sum's kernel writes its part of the whole, where
-// nothing else reads it; what is computed stays what the naive evaluator says.
+// Tests in-place concatenation: each reduction's kernel writes its part of the result if the part
+// has no other reader. Compares the results with the naive evaluator.
 #include "tile/graph/placements/pieces.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ CompileOptions Gpu() {
   return gpu;
 }
 
-// How many kernels run, on a CPU; the same results in every way of compiling.
+// Returns the number of launches on a CPU. Expects the same results with every set of options.
 int Launches(const TestProgram& program) {
   const ir::Program bound = BindTestProgram(program);
   CompileOptions ready;
@@ -44,7 +44,7 @@ int Launches(const TestProgram& program) {
   return static_cast<int>(list->steps.size());
 }
 
-// P and Q are products, `made` what is made of them.
+// P and Q are matmuls; the statements `made` read them.
 TestProgram Products(const std::string& made, const std::string& outputs = "C") {
   return {"products",
           absl::StrCat("function (A[M, K], X[K, N], Y[K, L], B) -> (", outputs,
@@ -61,7 +61,7 @@ TEST(Pieces, AreWrittenByTheKernelsOfTheirSums) {
             2);
 }
 
-// As imported models have them: the input's places are told by the output's.
+// The importer's form: the input's index is an expression of the output's index.
 TEST(Pieces, MayBeReadAtMovedPlaces) {
   EXPECT_EQ(Launches(Products("D[i, j : M, N + L] = =(P[i, j]);"
                               "C[i, j : M, N + L] = =(Q[i, j - N]) default D;")),
@@ -102,7 +102,7 @@ TEST(Pieces, AreOneKernelWhereFewAreSums) {
             2);
 }
 
-// The rest is 0, or what was there.
+// The remaining elements are 0 or come from a given tensor.
 TEST(Pieces, MayLeaveARest) {
   Launches(
       Products("D[i, j : M, N + L + 2] = =(P[i, j]);"
@@ -143,7 +143,7 @@ TEST(Pieces, MayBeConvolutionsByWinogradsAlgorithm) {
     options.winograd = winograd;
     const auto list = Compile(program, options);
     ASSERT_TRUE(list.ok()) << list.status();
-    // The algorithm's errors are relative to the greatest numbers that are added up.
+    // Winograd's rounding errors are relative to the largest terms of the sums.
     const auto actual = InterpretList(*list, inputs);
     ASSERT_TRUE(actual.ok()) << actual.status();
     for (int64_t i = 0; i < actual->front().element_count(); ++i) {

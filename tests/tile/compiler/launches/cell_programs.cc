@@ -8,7 +8,7 @@ namespace {
 
 TensorShape Floats(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// The gates' values of each state are as far apart as there are states.
+// Selects a gate's columns; adjacent gates of a state are `states` columns apart.
 std::string Gate(const char* name, int64_t number, int64_t states) {
   return absl::StrCat(name, "[b, h : B, H] = =(Z[b, h + ", number * states, "]);\n");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of recurrent networks: a product for all gates, of which the next states are made.
+// Test programs for one step of a recurrent network: a matmul for all gates, then the next states.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace tartan {
 
-// Of so many rows and states. Outputs: the state, for an LSTM the cell's state as well.
+// Cells with `rows` rows and `states` states. The outputs are the next states; the LSTM also has
+// its cell state as an output.
 TestProgram LstmCell(int64_t rows, int64_t states);
 TestProgram GruCell(int64_t rows, int64_t states);
 

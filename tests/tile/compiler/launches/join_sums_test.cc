@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of several sums of a product: when it is one launch with the product, and that it
-// computes what the naive evaluator does.
+// Tests the fusion of several reductions of a matmul's result into the matmul's launch, and
+// compares the results with the naive evaluator.
 #include "tile/compiler/launches/join_sums.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ void ExpectLaunches(const TestProgram& program, int launches) {
   ExpectNaiveLaunches(program, Gpu(), RandomInputs(program, 1), launches, 0);
 }
 
-// One launch, and two without the pass.
+// Expects one launch with the pass, and two without it.
 void ExpectJoined(const TestProgram& program) {
   SCOPED_TRACE(program.name);
   ExpectLaunches(program, 1);
@@ -58,7 +58,7 @@ TEST(JoinSums, AStepOfAGruThatReadsItsStateTwiceIsOneLaunch) {
   }
 }
 
-// The second half of the rows is what the first is divided by, and the result is transposed.
+// The first half of the rows is divided by the second half, and the result is transposed.
 TEST(JoinSums, SumsMayLieAlongAnyDimension) {
   ExpectJoined({"halves",
                 "function (X[K, N], W[M, K]) -> (Y) {\n"
@@ -108,7 +108,7 @@ TEST(JoinSums, SumsAtUnevenDistancesStayApart) {
                  2);
 }
 
-// Each would be computed twice.
+// A fused launch would compute each sum twice.
 TEST(JoinSums, SumsThatNeighboursShareStayApart) {
   ExpectLaunches({"neighbours",
                   "function (X[B, K], W[G, K]) -> (Y) {\n"
@@ -118,29 +118,29 @@ TEST(JoinSums, SumsThatNeighboursShareStayApart) {
                  2);
 }
 
-// The text of the first kernel.
+// Returns the text of the first kernel.
 std::string KernelOf(const ir::Program& program) {
   const auto list = Compile(program, Gpu());
   EXPECT_TRUE(list.ok()) << list.status();
   return list.ok() && !list->kernels.empty() ? loop::ToString(list->kernels[0]) : "";
 }
 
-// The sums' barriers come between asking for it and what is made of it.
+// A value that is read along with the sums is loaded before the barriers and used after them.
 TEST(JoinSums, WhatIsReadBesideTheSumsIsAskedForFirst) {
   const std::string ahead = "let in0_ahead: float32 =";
   ir::Program program = BindTestProgram(LstmCell(1, 32));
   const std::string text = KernelOf(program);
   EXPECT_LT(text.find(ahead), text.find("barrier")) << text;
   EXPECT_NE(text.find("barrier"), std::string::npos) << text;
-  // Work-items may not read what another one writes over.
+  // A state that is updated in place must not be loaded early: another work-item may overwrite it.
   auto& cell = std::get<ir::Input>(program.values[program.inputs[2]].op);
   cell.is_state = true;
   cell.next = 1;
   EXPECT_EQ(KernelOf(program).find("_ahead"), std::string::npos);
 }
 
-// Groups of a launch run in any order: none writes over a state that others still read, and copying
-// what it writes would take longer than a launch.
+// Work-groups of a launch run in any order, so none may overwrite a state that others still read. A
+// copy of the state would take longer than a second launch.
 TEST(JoinSums, StatesThatAreWrittenOverKeepTwoLaunches) {
   ir::Program program = BindTestProgram(LstmCell(1, 32));
   const auto be_state = [&](int input, int next) {
@@ -154,7 +154,7 @@ TEST(JoinSums, StatesThatAreWrittenOverKeepTwoLaunches) {
     for (const Step& step : list->steps) EXPECT_TRUE(std::holds_alternative<LaunchStep>(step));
     return list->steps.size();
   };
-  be_state(2, 1);  // of the cell, which each group reads where it writes
+  be_state(2, 1);  // each work-group reads the cell state exactly where it writes
   EXPECT_EQ(launches(), 1);
   be_state(1, 0);
   EXPECT_EQ(launches(), 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of recurrent networks that keep their weights: when they do, and that launches by
-// themselves compute what the naive evaluator does. Runs of launches:
-// tests/tile/evaluator/runs_device_test.cc.
+// Tests when a step of a recurrent network becomes a persistent (weight-stationary) kernel, and
+// that single launches agree with the naive evaluator. tests/tile/evaluator/runs_device_test.cc
+// tests batches of launches.
 #include "tile/compiler/launches/keep_weights.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ KernelList ListOf(const ir::Program& program, const CompileOptions& options) {
   return list.ok() ? *std::move(list) : KernelList();
 }
 
-// Whether some launch keeps what it reads.
+// Returns whether some launch keeps its weights in registers or local memory.
 bool Keeps(const ir::Program& program, const CompileOptions& options = Gpu()) {
   for (const loop::Kernel& kernel : ListOf(program, options).kernels) {
     if (!loop::KeptParameters(kernel).empty()) return true;
@@ -76,13 +76,14 @@ TEST(KeepWeights, AStepIsOneGroupThatComputesWhatItDid) {
   }
 }
 
-// The text of the only launch's kernel.
+// Returns the text of the only launch's kernel.
 std::string TextOf(const ir::Program& program) {
   const KernelList list = ListOf(program, Gpu());
   return loop::ToString(list.kernels[std::get<LaunchStep>(list.steps[0]).kernel]);
 }
 
-// The new state, not the cell's, which is as large.
+// The next launch finds the new hidden state in local memory, rather than the cell state of the
+// same size.
 TEST(KeepWeights, TheRowsOfTheNextLaunchStayInLocalMemory) {
   const ir::Program program = BindStep(LstmStep(1, 32));
   const KernelList list = ListOf(program, Gpu());
@@ -90,7 +91,7 @@ TEST(KeepWeights, TheRowsOfTheNextLaunchStayInLocalMemory) {
   const auto place = std::find(launch.buffers.begin(), launch.buffers.end(), list.outputs[0]);
   EXPECT_THAT(TextOf(program),
               HasSubstr(absl::StrCat("was out", place - launch.buffers.begin(), "[0]")));
-  // Where nothing tells which of the outputs they are.
+  // Swaps the outputs, so that nothing identifies the hidden state.
   ir::Program other = program;
   std::swap(other.outputs[0], other.outputs[1]);
   EXPECT_THAT(TextOf(other),
@@ -105,7 +106,7 @@ TEST(KeepWeights, OnlyProgramsThatAreRepeatedDo) {
   EXPECT_TRUE(Keeps(BindStep(step)));
 }
 
-// How many launches of the list keep what they read.
+// Counts the launches of the list that keep their weights.
 int LaunchesThatKeep(const KernelList& list) {
   return static_cast<int>(
       std::count_if(list.steps.begin(), list.steps.end(), [&](const Step& step) {
@@ -114,7 +115,7 @@ int LaunchesThatKeep(const KernelList& list) {
       }));
 }
 
-// The first one reads where its rows begin, and has a kernel of its own.
+// The first launch reads its rows from an input and therefore has a kernel of its own.
 TEST(KeepWeights, TheStepsThatAProgramHasBehindEachOtherDo) {
   for (const auto& [rows, states] : {std::pair(1, 64), std::pair(2, 37)}) {
     const TestProgram test = UnrolledLstm(rows, states, kLeastShared + 1);
@@ -153,7 +154,7 @@ TEST(KeepWeights, StatesInMemoryOfTheCallersStayThere) {
   EXPECT_FALSE(Keeps(program));
 }
 
-// Launches of several kernels are no run.
+// A batch must consist of launches of one kernel.
 TEST(KeepWeights, SeveralLaunchesDoNot) {
   StepProgram step = GruStep(1, 32);
   step.program.code.replace(step.program.code.find("(Y)"), 3, "(Y, T)");
@@ -164,11 +165,11 @@ TEST(KeepWeights, SeveralLaunchesDoNot) {
 
 TEST(KeepWeights, WhatDoesNotFitOneUnitDoesNot) {
   EXPECT_FALSE(Keeps(BindStep(LstmStep(1, 256))));
-  EXPECT_FALSE(Keeps(BindStep(LstmStep(5, 8))));  // many rows
+  EXPECT_FALSE(Keeps(BindStep(LstmStep(5, 8))));  // too many rows
   CompileOptions small = Gpu();
   small.settings.matrix_local_bytes = 0;
   EXPECT_FALSE(Keeps(BindStep(LstmStep(1, 128)), small));
-  EXPECT_TRUE(Keeps(BindStep(LstmStep(1, 32)), small));  // registers have room for all
+  EXPECT_TRUE(Keeps(BindStep(LstmStep(1, 32)), small));  // the registers have room for all weights
 }
 
 TEST(KeepWeights, OtherDevicesDoNot) {

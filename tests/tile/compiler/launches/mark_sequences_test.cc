@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which launches may be run as one.
+// Tests which launches are marked as members of a launch batch.
 #include "tile/compiler/launches/mark_sequences.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ HardwareSettings Settings() {
   return settings;
 }
 
-// A list whose steps launch a kernel each, that take so long.
+// Returns a list whose steps launch one kernel each, with these predicted times.
 KernelList ListOf(const std::vector<double>& microseconds) {
   KernelList list;
   for (const double us : microseconds) {
@@ -43,7 +43,7 @@ TEST(MarkSequences, MarksShortNeighbours) {
             (std::vector<bool>{true, true, false, false, false, true, true}));
 }
 
-// On more cores a launch is sooner done, and more threads have to wake up for it.
+// With more cores, a launch takes less time and has to wake up more threads.
 TEST(MarkSequences, MarksLongerLaunchesWhereMoreCoresShareThem) {
   const KernelList list = ListOf({3000, 3000});
   HardwareSettings settings = Settings();
@@ -87,7 +87,7 @@ TEST(MarkSequences, MarksShortGroupsOfGpus) {
   EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{true, true, false, true, true}));
 }
 
-// What a program hands on as it came is read by its next run.
+// An input that is also an output marks a repeated program: its next run reads the buffer.
 TEST(MarkSequences, TakesTheLastLaunchOfARepeatedProgramForTheFirstOnesNeighbour) {
   const auto marked = [](const std::vector<double>& microseconds, BufferKind handed_on) {
     KernelList list = ListOf(microseconds);
@@ -103,7 +103,7 @@ TEST(MarkSequences, TakesTheLastLaunchOfARepeatedProgramForTheFirstOnesNeighbour
   EXPECT_EQ(marked({4, 100, 5}, BufferKind::kOutput), (std::vector<bool>{false, false, false}));
 }
 
-// Where the cost is not known, what a launch moves counts.
+// Without a predicted time, the bytes that a launch moves decide.
 TEST(MarkSequences, LeavesLaunchesOfGpusThatMoveMuch) {
   KernelList list = ListOf({0, 0, 0});
   std::get<LaunchStep>(list.steps[0]).bytes = 1e6;
@@ -114,8 +114,8 @@ TEST(MarkSequences, LeavesLaunchesOfGpusThatMoveMuch) {
 
 TEST(MarkSequences, LeavesLargeGroupsOfGpus) {
   KernelList list = ListOf({1, 1, 1, 1});
-  list.kernels[0].local_size[0] = 512;  // items
-  list.kernels[1].local_size[0] = 40;  // that wait for each other, neither in a warp nor whole ones
+  list.kernels[0].local_size[0] = 512;  // more work-items than a batch allows
+  list.kernels[1].local_size[0] = 40;   // a barrier needs one warp at most, or whole warps
   list.kernels[1].body = loop::MakeBarrier();
   list.kernels[2].local_size[0] = 40;
   const loop::Type number = {DataType::kFloat32, 1};
@@ -125,7 +125,7 @@ TEST(MarkSequences, LeavesLargeGroupsOfGpus) {
   EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{false, false, true, true}));
 }
 
-// What fills a unit's local memory takes longer, and is as quick in a sequence.
+// A kernel that fills a compute unit's local memory takes longer, but is as fast in a batch.
 TEST(MarkSequences, TakesLongerLaunchesThatFillAUnit) {
   const loop::Type number = {DataType::kFloat32, 1};
   const auto early = [&](int64_t size) {
@@ -145,7 +145,7 @@ TEST(MarkAllForSequences, LeavesGpusAlone) {
   EXPECT_FALSE(list.kernels[0].in_sequence);
 }
 
-// A compiler takes less time for them as one.
+// The driver compiles marked kernels faster, because they are one program.
 TEST(MarkAllForSequences, MarksSharedKernelsWhateverTheirNeighboursAre) {
   KernelList list = ListOf({1e5, 1, 1e5});
   list.kernels[1].body = loop::MakeBarrier();

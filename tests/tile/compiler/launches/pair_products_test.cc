@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gates: which products are one launch, and that results stay bit by bit.
+// Tests the dual-GEMM fusion of gated linear units: which matmuls share a launch, bit by bit
+// exactly.
 #include "tile/compiler/launches/pair_products.h"
 
 #include <gtest/gtest.h>
@@ -15,12 +16,12 @@ namespace tartan::compiler::pair_products_test {
 namespace {
 
 KernelList Compile(const MatrixProgram& test, MatrixFormat format, bool pairs) {
-  std::set<std::string> left_out = {"chain-products"};  // of small ones they make one launch
+  std::set<std::string> left_out = {"chain-products"};  // would fuse small matmuls into one launch
   if (!pairs) left_out.insert("pair-products");
   return CompileForMatrixUnit(Bind(test), format, Precision::kFloat32, left_out);
 }
 
-// With the pass there are so many launches fewer, and the same results; sums are exact.
+// Expects that the pass saves `pairs` launches and keeps the results; all sums are exact.
 void ExpectPairs(const MatrixProgram& test, size_t pairs, MatrixFormat format) {
   const KernelList list = Compile(test, format, true);
   const KernelList apart = Compile(test, format, false);
@@ -34,7 +35,7 @@ void ExpectPairs(const MatrixProgram& test, size_t pairs) {
   }
 }
 
-// Products of X with two constants, and what follows.
+// Two matmuls G and P of X with constant matrices, followed by the given statements.
 MatrixProgram Products(const std::string& follows, const std::string& outputs = "Y") {
   return {"gate",
           absl::StrCat("function (X[M, K], W[K, N], U[K, N], V[N, L]) -> (", outputs,
@@ -54,13 +55,13 @@ TEST(PairProducts, JoinsAGateWithWhatItMultiplies) {
 }
 
 TEST(PairProducts, LeavesAGateApartThatHasTwoResults) {
-  // The gate itself, which is read in another shape, and what is greater than 0 of it.
+  // The result reads the gate in two ways: reshaped, and through max.
   ExpectPairs(Products("F = reshape(G, 1584); H = reshape(F, 66, 24); Y = max(G, 0) * P + H;\n"),
               0);
 }
 
 TEST(PairProducts, LeavesAGateThatIsReadInAnotherOrder) {
-  // As the transposed matrix would lie.
+  // A reshaped transpose reads the gate's elements in another order.
   ExpectPairs(
       Products("F = reshape(G, 24, 66); T[i, j : M, N] = =(F[j, i]); Y = max(G, 0) * P + T;\n"), 0);
 }
@@ -97,7 +98,7 @@ TEST(PairProducts, LeavesWhatOthersReadApart) {
 }
 
 TEST(PairProducts, LeavesWhatIsReadElsewhereApart) {
-  // The neighbour's gate; a gate for each row; products of another factor.
+  // Reads the gate of another column; then two matmuls with different left factors.
   ExpectPairs(Products("S[i, j : M, N] = =(G[i, N - 1 - j]); Y = S * P;\n"), 0);
   const MatrixProgram other = {
       "other",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of one group that their readers' groups repeat: how many launches are left, and that
-// they compute what the naive evaluator does.
+// Tests producer recomputation: every work-group of a consumer repeats a producer launch of one
+// work-group. Checks the number of launches, and compares the results with the naive evaluator.
 #include "tile/compiler/launches/repeat_in_readers.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,8 @@ CompileOptions Gpu() {
   return options;
 }
 
-// Of one row of `count`, times a matrix that a run may change.
+// Normalizes one row of `count` elements and multiplies it by a matrix that may change between
+// runs.
 std::string Normalised(const std::string& name) {
   return absl::StrCat("M_", name, "[n, 0 : 1, 1] = +(X[n, k]); C_", name, " = X - M_", name,
                       " / K; V_", name, "[n, 0 : 1, 1] = +(C_", name, "[n, k] * C_", name,
@@ -71,7 +72,7 @@ TEST(RepeatInReaders, WhatIsAnOutputIsWrittenByALaunchOfItsOwn) {
   ExpectNaiveLaunches(program, Gpu(), RandomInputs(program, 3), 2, 0);
 }
 
-// Whether the launch that computes Y, the next value of the state X, writes it where X lies.
+// Returns whether the launch that computes Y, the next value of the state X, updates X in place.
 bool IsInPlace(const std::string& code, const std::vector<TensorShape>& inputs) {
   ir::Program program = BindTestProgram({"state", code, inputs});
   auto& state = std::get<ir::Input>(program.values[program.inputs[0]].op);
@@ -95,7 +96,7 @@ TEST(RepeatInReaders, StatesAreWrittenOverWhereOnlyTheirOwnPlaceIsRead) {
       IsInPlace("function (X[N, K]) -> (Y) { M[n, 0 : 1, 1] = +(X[n, k]); Y = X * M; }", {row}));
 }
 
-// Each of many groups would wait for what it reads.
+// Recomputation in many work-groups would delay each of them.
 TEST(RepeatInReaders, ManyGroupsHaveItComputedOnce) {
   const TestProgram program = {
       "wide_product",
@@ -107,7 +108,7 @@ TEST(RepeatInReaders, ManyGroupsHaveItComputedOnce) {
   ExpectNaiveLaunches(program, few, RandomInputs(program, 4), 2, 0);
 }
 
-// Several rows are several groups, of which each reader needs all.
+// Several rows need several work-groups, and each consumer needs all of them.
 TEST(RepeatInReaders, SeveralGroupsStayALaunch) {
   const TestProgram program = {
       "rows",

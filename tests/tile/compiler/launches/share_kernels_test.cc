@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that differ in numbers alone: how many are left, and that they compute what the naive
-// evaluator does.
+// Tests that kernels that differ only in constants are shared, and compares the results with the
+// naive evaluator.
 #include "tile/compiler/launches/share_kernels.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ KernelList CompileProgram(const TestProgram& program, const CompileOptions& opti
   return *std::move(list);
 }
 
-// `count` outputs, each two elements of X from another place on, times another number.
+// `count` outputs, each two elements of X at another offset, times another constant.
 TestProgram Slices(int count, const std::string& type = "") {
   std::string outputs;
   std::string statements;
@@ -40,7 +40,7 @@ TEST(ShareKernels, LeavesAFewAlone) {
 TEST(ShareKernels, MakesOneOfManySlices) {
   const TestProgram program = Slices(100);
   const KernelList list = CompileProgram(program);
-  // The first ones may be simpler: nothing is added to an index, nothing multiplied.
+  // The first kernels may differ: an offset of 0 or a factor of 1 simplifies their code.
   EXPECT_LE(list.kernels.size(), 6);
   EXPECT_EQ(list.steps.size(), 100);
   ExpectNaiveResults(program, list);
@@ -55,7 +55,8 @@ TEST(ShareKernels, MakesOneOfManySlicesWithWideIndices) {
   ExpectNaiveResults(program, list);
 }
 
-// A kernel is run with zeros for its numbers to have it compiled: no index may be less than 0 then.
+// The driver compiles a kernel by running it with zeros as its constants; no index may be negative
+// then.
 TEST(ShareKernels, NumbersThatMoveTogetherAreTakenFromTheLeast) {
   constexpr int kCount = 40;
   std::string outputs;
@@ -75,7 +76,7 @@ TEST(ShareKernels, NumbersThatMoveTogetherAreTakenFromTheLeast) {
   for (Step& step : list.setup) {
     if (auto* fill = std::get_if<FillStep>(&step)) fill->value = 0;
   }
-  // The interpreter reports what lies outside a buffer.
+  // The interpreter reports accesses outside a buffer.
   const auto zeros = InterpretList(list, RandomInputs(program, 1));
   EXPECT_TRUE(zeros.ok()) << zeros.status();
 }

@@ -16,10 +16,10 @@ namespace {
 
 TensorShape FloatShape(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// The cell with its row, the first input, behind so many states.
+// Moves the first input, the row, after the `states` state inputs.
 TestProgram WithStatesFirst(TestProgram cell, size_t states) {
   const size_t first = cell.code.find('(') + 1;
-  size_t end = cell.code.find("], ", first) + 3;  // of the row
+  size_t end = cell.code.find("], ", first) + 3;  // end of the row's declaration
   const std::string row = cell.code.substr(first, end - first);
   cell.code.erase(first, end - first);
   end = first;
@@ -32,7 +32,7 @@ TestProgram WithStatesFirst(TestProgram cell, size_t states) {
 
 }  // namespace
 
-// The cell's next value is the second output.
+// The second output is the cell's next state.
 StepProgram LstmStep(int64_t rows, int64_t states) {
   return {WithStatesFirst(LstmCell(rows, states), 2), 2, {0, 1}, {3, 4}};
 }

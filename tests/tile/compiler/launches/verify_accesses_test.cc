@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Two kernels: B of A, and C of B, with 8 elements each.
+// Two kernels with 8 elements each: the first computes B from A, the second C from B.
 KernelList Chain() {
   KernelList list;
   const TensorShape shape{DataType::kFloat32, {8}};
