@@ -113,7 +113,7 @@ int KernelCount(const std::string& name) {
   for (const TestProgram& program : TestPrograms()) {
     if (program.name != name) continue;
     CompileOptions options = ForCpu();
-    options.disabled_passes = {"pad-inputs"};  // only fusion remains enabled
+    options.disabled_passes = {"pad-inputs"};  // would add launches
     const auto list = Compile(BindTestProgram(program), options);
     EXPECT_TRUE(list.ok()) << list.status();
     return static_cast<int>(list->steps.size());
@@ -240,7 +240,7 @@ TEST(Windows, KeepInfiniteFactorsOutsideThePictureOut) {
     }
     const ir::Program program = BindTestProgram(test);
     std::vector<HostTensor> inputs = RandomInputs(test, 1);
-    // Puts NaN into the left column of the first channel's window.
+    // Puts infinities into the left column of the first channel's window.
     std::vector<float> window(144, 1);
     for (int i = 0; i < 3; ++i) {
       window[is_last ? i * 48 : i * 3] = std::numeric_limits<float>::infinity();

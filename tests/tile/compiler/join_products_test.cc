@@ -111,7 +111,7 @@ TEST(JoinProducts, LeavesProductsWithOtherWorkBehindTheSum) {
                             " Q[i, j : 6, 8] = +(X[i, k] * B[k, j]); R = sigmoid(P) * Q; }",
                             {{kFloat, {6, 5}}, {kFloat, {5, 8}}, {kFloat, {5, 8}}}};
   EXPECT_EQ(ProductsAfter(Bound(gate)), 2);
-  // One of the matmuls has a bias; its bias is not a constant.
+  // The bias U is not a constant.
   EXPECT_EQ(ProductsAfter(Bound(Attention({8, 8, 8}, "P$ + U", kFloat, ", U", {{kFloat, {6, 8}}}))),
             5);
 }

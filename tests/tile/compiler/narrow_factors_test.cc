@@ -73,7 +73,7 @@ TEST(NarrowFactors, LeavesWhatIsReadOtherwise) {
       "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
       {{48, 40}, {40, 64}}};
   EXPECT_EQ(graph::NarrowFactors(Bind(inputs), kNarrow), Bind(inputs));
-  // Here each column has its own scale; the operand is not a row-by-column matmul.
+  // The second factor is a vector of scales, so the contraction is not a matmul.
   const MatrixProgram scales = {
       "Scales",
       "function (A[M, N], B[N]) -> (C) { E = A * 2; C[j : N] = +(E[i, j] * B[j]); }",

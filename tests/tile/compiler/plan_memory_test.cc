@@ -13,7 +13,7 @@ namespace {
 
 using math::Affine;
 
-// name = +(A[m, k] * B[k, n]), of these values.
+// Returns the kernel name = +(A[m, k] * B[k, n]) that reads and writes these values.
 poly::FlatContraction Product(const std::string& name, ir::ValueId a, ir::ValueId b,
                               ir::ValueId result, int64_t rows = 64) {
   poly::FlatContraction flat;
@@ -58,7 +58,7 @@ class PlanMemoryTest : public testing::Test {
   int planned_ = 0;
 };
 
-// Everything that a scheduler takes from a plan.
+// Compares everything that a scheduler reads from a plan.
 void ExpectSame(const plan::PlannedKernel& actual, const plan::PlannedKernel& expected) {
   EXPECT_EQ(poly::ToString(actual.flat), poly::ToString(expected.flat));
   EXPECT_EQ(plan::ToString(actual.plan, actual.flat), plan::ToString(expected.plan, expected.flat));
@@ -93,7 +93,7 @@ TEST_F(PlanMemoryTest, TellsSizesAndConstantsApart) {
   EXPECT_EQ(planned_, 3);
 }
 
-// One tensor read as both operands says nothing of two.
+// A plan for one tensor read as both operands does not apply to two different tensors.
 TEST_F(PlanMemoryTest, PlansAnewWhereValuesAreNotClear) {
   poly::FlatContraction square = Product("S", 1, 1, 3, /*rows=*/48);
   const int form = Get(square, {false, false}).form;

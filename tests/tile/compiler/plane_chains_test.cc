@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools and their gradients in one launch: for each plane of the data the maxima, their shares and
-// where these go.
+// Tests the gradient of max pooling in one launch: for each plane (height by width) the maxima, the
+// gradient's shares, and their scatter to the inputs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 struct Pool {
   int64_t height = 0, width = 0;
   int64_t kernel = 0, stride = 0, padding = 0;
-  int launches = 1;  // on a CPU
+  int launches = 1;  // launches on a CPU
   bool channels_last = false;
 };
 
@@ -40,7 +40,7 @@ std::vector<int64_t> Dims(int64_t height, int64_t width, const Pool& p) {
   return {kBatch, kChannels, height, width};
 }
 
-// The gradient of a max pool, equal maxima sharing that of the result.
+// The gradient of max pooling; equal maxima share the gradient of their result.
 TestProgram GradientOf(const Pool& p) {
   const std::vector<int64_t> inside = Dims(p.height, p.width, p);
   const std::vector<int64_t> outside = Dims(Output(p.height, p), Output(p.width, p), p);
@@ -62,7 +62,7 @@ TestProgram GradientOf(const Pool& p) {
           {{DataType::kFloat32, inside}, {DataType::kFloat32, outside}}};
 }
 
-// Few different numbers, so that many are equal, with some that are none.
+// Draws few distinct values, so that many maxima are equal, and some NaNs.
 std::vector<HostTensor> Inputs(const TestProgram& program) {
   std::vector<HostTensor> inputs = RandomInputs(program, 7);
   std::vector<float> values(program.inputs[0].element_count());
@@ -77,7 +77,7 @@ std::vector<HostTensor> Inputs(const TestProgram& program) {
 
 class PlaneChainTest : public testing::TestWithParam<Pool> {
  protected:
-  // Returns the launches.
+  // Compiles and compares with the naive evaluator; returns the number of launches.
   int Check(const CompileOptions& options) {
     const TestProgram test = GradientOf(GetParam());
     const ir::Program program = BindTestProgram(test);

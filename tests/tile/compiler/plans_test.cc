@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever the plan, a kernel computes the same: every test program under plans that the cost model
-// proposes and under random ones, with constraints and guards across the vectors. TARTAN_LONG_TESTS
-// sets how many random plans a program gets (default 6), TARTAN_TEST_SEED the first seed.
+// A kernel computes the same under every plan. Runs every test program with plans from the cost
+// model and with random plans, including constraints and guards that cross vectors.
+// TARTAN_LONG_TESTS sets the number of random plans per program (default 6), TARTAN_TEST_SEED the
+// first seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices in chains over rows: what becomes one launch, and that it computes what the
-// naive evaluator does.
+// Tests fused attention: which matmuls share a launch with the softmax, and that the results agree
+// with the naive evaluator.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -93,7 +93,7 @@ std::string AttentionOf(const std::string& values = "V[h, u, d]") {
 
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// The settings of a GPU of 132 units.
+// Compile options for a GPU with 132 compute units.
 CompileOptions ForLargeGpu() {
   CompileOptions options = ForGpu(256);
   options.settings.local_memory_bytes = 48 << 10;
@@ -137,8 +137,8 @@ TEST(ProductChains, AreOneLaunchInTheSizesOfModels) {
   EXPECT_EQ(LaunchCount(attention(12, 1, 129), ForLargeGpu()), 1);
 }
 
-// One head is no batch of products, and a group for each of few heads would walk many keys for
-// long.
+// One head is a large matmul rather than a batch. With few heads and one query, too few work-groups
+// would loop over many keys.
 TEST(ProductChains, AreNotMadeWhereLaunchesOfTheirOwnAreQuicker) {
   const auto attention = [](int64_t heads, int64_t queries, int64_t keys) {
     return TestProgram{"",
@@ -149,14 +149,14 @@ TEST(ProductChains, AreNotMadeWhereLaunchesOfTheirOwnAreQuicker) {
   EXPECT_GT(LaunchCount(attention(12, 1, 16384), ForLargeGpu()), 1);
 }
 
-// A product by the same matrix for all rows is a matter of large tiles.
+// A matmul whose weights are the same for all rows needs large tiles.
 TEST(ProductChains, HaveNoProductsWithWeights) {
   const TestProgram weights = {
       "", AttentionOf("V[u, d]"), {F32({4, 16, 8}), F32({4, 24, 8}), F32({24, 8})}};
   EXPECT_EQ(LaunchCount(weights, ForGpu()), 2);
 }
 
-// What else reads the scores or weights gets them from memory.
+// Scores or weights with another reader are stored in memory, too.
 TEST(ProductChains, StoreWhatOthersRead) {
   const TestProgram attention = {
       "",
@@ -185,7 +185,8 @@ int KeptArrays(const std::string& program) {
   return -1;
 }
 
-// Weights take the scores' place; rows of results, of as many columns at most, too.
+// The weights overwrite the scores in local memory, and so do result rows with at most as many
+// columns.
 TEST(ProductChains, KeepWhatIsDoneWithInNoArray) {
   EXPECT_EQ(KeptArrays("Whole"), 1);
   EXPECT_EQ(KeptArrays("Capped"), 1);
@@ -195,7 +196,7 @@ TEST(ProductChains, KeepWhatIsDoneWithInNoArray) {
 TEST(ProductChains, OfOneQueryMayBeInSequences) {
   CompileOptions options = ForLargeGpu();
   options.settings.runs_sequences = true;
-  // Another short launch beside it.
+  // A second short launch makes a launch batch worthwhile.
   TestProgram program = {
       "", AttentionOf(), {F32({12, 1, 64}), F32({12, 129, 64}), F32({12, 129, 64})}};
   program.code.replace(program.code.find("-> (O)"), 6, "-> (R)");

@@ -351,7 +351,7 @@ const std::vector<TestProgram>& TestPrograms() {
       {"Sort",
        "function (X) -> (V, P) { V = sort(X, 1, 1); P = argsort(X, 1, 1); }",
        {Of(DataType::kInt32, {3, 19})}},
-      // Halves of numbers and roots of negative ones: many equal keys, and NaN.
+      // Multiples of 0.5 and roots of negative values: many equal keys, and NaN.
       {"SortOfManyRuns",
        "function (X) -> (V, W, P, Q) { Y = sqrt(round(X * 4)); V = sort(Y, 1, 0); W = sort(Y, 1, "
        "1); "

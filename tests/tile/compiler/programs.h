@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile programs with sizes that exercise every path from text to kernels, and what they compute
-// by definition. Used wherever compiled results are compared with the naive evaluator.
+// Small Tile programs whose sizes exercise every path from text to kernels, with their inputs and
+// expected results. Tests that compare with the naive evaluator share them.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct TestProgram {
   std::string name;
   std::string code;
   std::vector<TensorShape> inputs;
-  // Integers are drawn from [low, high], floats from the interval.
+  // Integers are drawn from [low, high], floats from the same interval.
   double low = -2;
   double high = 2;
 };
 
-// Texts that tests of several kinds of plans have: a product of matrices, and a convolution with
-// padding for 3x3 windows, channels last.
+// Texts that several tests of plans share: a matmul, and a channels-last convolution with padding
+// for 3x3 windows.
 inline constexpr char kMatMul[] =
     "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
 inline constexpr char kPaddedConvolution[] =
@@ -34,11 +34,11 @@ const std::vector<TestProgram>& TestPrograms();
 
 ir::Program BindTestProgram(const TestProgram& program);
 
-// Deterministic for a seed.
+// Draws inputs deterministically from a seed.
 std::vector<HostTensor> RandomInputs(const TestProgram& program, uint64_t seed);
 
-// "" where equal: same shape, integers exact, floats within |a - b| <= tolerance * (1 + |b|), NaN
-// with NaN; otherwise the first difference.
+// Compares shapes and elements: integers exactly, floats within |a - b| <= tolerance * (1 + |b|),
+// NaN only with NaN. Returns "" if equal, else the first difference.
 std::string FirstDifference(const HostTensor& actual, const HostTensor& expected, double tolerance);
 
 inline std::ostream& operator<<(std::ostream& out, const TestProgram& program) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose sizes are arguments: which programs share them, and that they compute the same.
+// Tests ready (dynamic-shape) kernels, whose sizes are arguments: which programs share them, and
+// that their results are right.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -30,11 +31,11 @@ CompileOptions Ready(int64_t vector_width = 8) {
 
 TensorShape Float(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// Checks what the program computes, and gives the names of its kernels, which say what they do,
-// with their comments: drivers compile texts that differ in these alone once more.
+// Checks the program's results. Returns the names and comments of its kernels: texts that differ in
+// these alone would be compiled again.
 std::set<std::string> KernelsOf(const TestProgram& test, int64_t vector_width = 8) {
   ir::Program program = BindTestProgram(test);
-  if (test.name == "Convolution") {  // its weights are known at load
+  if (test.name == "Convolution") {  // the weights are known at load
     std::get<ir::Input>(program.values[program.inputs[1]].op).is_constant = true;
   }
   if (test.name == "Words") {
@@ -93,7 +94,7 @@ TEST(ReadyKernels, ServeConvolutionsOfAnySize) {
                          Convolution(10, 8, 48, 1), Convolution(12, 6, 64, 1)});
 }
 
-// Weights in words of eight numbers of 4 bits, with a scale for each block of two words.
+// Weights with eight 4-bit values per 32-bit word, and a scale for each block of two words.
 TestProgram Words(int64_t rows, int64_t blocks, int64_t columns) {
   const TensorShape words = {DataType::kInt32, {blocks, 2, columns}};
   return {"Words",
@@ -133,7 +134,7 @@ TEST(ReadyKernels, ServeTransposesAndSlicesOfAnySize) {
                          moved(3, 9, 3), moved(2, 4, 17)});
 }
 
-// Numbers that follow from sizes are arguments, too: divisors, and what is chosen and negated.
+// Constants that depend on sizes are arguments, too: divisors, selected and negated values.
 TEST(ReadyKernels, ServeMeansOfAnySize) {
   const auto mean = [](int64_t rows, int64_t columns) {
     const double part = 1.0 / static_cast<double>(rows);
@@ -169,7 +170,7 @@ TEST(ReadyKernels, ServeScattersOfAnyNumberOfUpdates) {
   ExpectOneKernelForAll({scatter(2), scatter(20), scatter(33)});
 }
 
-// Indices are from -7 to 7: some count from the end, some occur twice, some are out of range.
+// Indices range from -7 to 7: some count from the end, some repeat, some are out of range.
 TestProgram Indexed(const std::string& expression, std::vector<TensorShape> inputs) {
   const char* parameters = inputs.size() == 3 ? "D, I, U" : inputs.size() == 2 ? "D, I" : "D";
   return {expression, absl::StrCat("function (", parameters, ") -> (O) { O = ", expression, "; }"),
@@ -186,7 +187,7 @@ TEST(ReadyKernels, ServeScattersOfElementsOfAnySize) {
                        {Float({rows, columns}), Int(DataType::kInt64, {put_rows, put_columns}),
                         Float({put_rows, put_columns})});
       };
-      // Many lines, then few long ones.
+      // Many short rows, then few long ones.
       ExpectOneKernelForAll({scatter(20, 30, 9, 11), scatter(40, 9, 12, 9), scatter(9, 9, 8, 8),
                              scatter(300, 50, 8, 50)});
       const int64_t few = 3;
@@ -269,7 +270,8 @@ TEST(ReadyKernels, FindTheFirstOfAnySize) {
   }
 }
 
-// A layer of a transformer: a normalisation, rotated queries and keys of two heads, causal
+// A transformer layer: a normalization, rotary queries and keys of two heads, causal attention, and
+// a matmul with an activation.
 // attention and a product with an activation after it.
 TestProgram Layer(int64_t length) {
   constexpr int64_t kWidth = 24;
@@ -323,7 +325,7 @@ TEST(ReadyKernels, ServeATransformerWithVectorsOfAnyWidth) {
   }
 }
 
-// Every size up to beyond two tiles, so that each way of ending is met.
+// Covers every size up to more than two tiles, hence every kind of remainder.
 TEST(ReadyKernels, ComputeTheSameAtEverySize) {
   for (int64_t m : {1, 2, 3, 4, 5, 8}) {
     for (int64_t k : {1, 2, 31, 32, 33, 200}) {
@@ -349,7 +351,7 @@ TEST(ReadyKernels, KnowNoNumbersOfTheirProgram) {
   }
 }
 
-// Positions of elements beyond 2^31 are computed in 64 bits, so that the same kernels serve them.
+// Offsets are computed in 64 bits, so the same kernels serve tensors with more than 2^31 elements.
 TEST(ReadyKernels, ComputePositionsIn64BitsOnCpus) {
   const auto list = Compile(BindTestProgram(Product(9, 40, 24)), Ready());
   ASSERT_TRUE(list.ok()) << list.status();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are made again instead of kept: what steps compute stays, less is there at a time,
-// and nothing is made of what has changed since. TARTAN_LONG_TESTS sets how many random programs
-// there are (default 60), TARTAN_TEST_SEED the first seed.
+// Tests rematerialization: results stay the same, peak memory shrinks, and no value is recomputed
+// from an operand that has changed. TARTAN_LONG_TESTS sets the number of random programs (default
+// 60), TARTAN_TEST_SEED the first seed.
 #include "tile/compiler/memory/recompute.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ int64_t FromEnvironment(const char* name, int64_t otherwise) {
   return text == nullptr ? otherwise : std::atoll(text);
 }
 
-// A value that is made first and read last, and others in between.
+// A list in which one value is computed first and read last, with other values in between.
 struct Waiting {
   KernelList list;
   int source = 0;
@@ -76,7 +76,7 @@ TEST(Recompute, MakesNothingOfAStateThatHasChanged) {
   EXPECT_EQ(Simulate(waiting.list)[waiting.result], -1 - waiting.source);
 }
 
-// Half of a value is filled, and the whole is copied over it: both steps are done again.
+// A fill and a copy write the value; both steps must be repeated.
 TEST(Recompute, DoesAllAgainThatWritesAValue) {
   Waiting waiting(BufferKind::kState);
   waiting.list.steps.insert(waiting.list.steps.begin(), FillStep{waiting.value, kFloat, 3});
@@ -116,7 +116,7 @@ TEST(Recompute, LeavesWhatRandomStepsCompute) {
     }
     for (int s = 0; s < 40; ++s) {
       const auto from = static_cast<int>(random() % count);
-      // Temporaries are mostly written once, as compilers make them.
+      // Most temporaries are written once, as the compiler does.
       const auto to = static_cast<int>(s < count ? s : random() % count);
       if (list.buffers[to].kind == BufferKind::kInput) continue;
       if (from == to || random() % 4 == 0) {
@@ -142,8 +142,8 @@ TEST(Recompute, LeavesWhatRandomStepsCompute) {
   EXPECT_GT(remade, 50);
 }
 
-// Steps of training as text: layers of all kinds forwards, and back through them in their order;
-// gradients read what the layers made, and parameters are states that change.
+// Random training steps as text: a forward pass through layers of all kinds, then the layers in
+// reverse. Gradients read the layers' results, and parameters are states that change.
 class RandomStep {
  public:
   explicit RandomStep(uint64_t seed) : random_(seed) {
@@ -170,7 +170,7 @@ class RandomStep {
   }
 
   const TestProgram& program() const { return program_; }
-  // Per input its next value among the outputs, or -1.
+  // For each input the output that is its next value, or -1.
   const std::vector<int>& next() const { return next_; }
 
  private:
@@ -188,14 +188,14 @@ class RandomStep {
     operands_.push_back(x);
     const std::string sizes = absl::StrCat(rows_, ", ", width_);
     switch (kinds_.back()) {
-      case 0:  // a product with a parameter
+      case 0:  // a matmul with a parameter
       case 1:
         AddInput(absl::StrCat("W", l), {width_, width_}, static_cast<int>(outputs_.size()));
         outputs_.push_back(absl::StrCat("N", l));
         absl::StrAppend(&text_, "P", l, "[i, j : ", sizes, "] = +(", x, "[i, k] * W", l,
                         "[k, j]);\n", y, " = tanh(P", l, ");\n");
         break;
-      case 2:  // a normalisation by columns
+      case 2:  // a normalization over columns
         absl::StrAppend(&text_, "M", l, "[0, j : 1, ", width_, "] = +(", x, "[i, j]);\n", y, " = ",
                         x, " - M", l, " / ", rows_, ";\n");
         break;
@@ -208,7 +208,7 @@ class RandomStep {
         absl::StrAppend(&text_, "R", l, " = prng(", 3 + l, ", ", sizes, ");\n", y, " = R", l,
                         " < 0.5 ? ", x, " * 2 : 0;\n");
         break;
-      case 5:  // written in two parts
+      case 5:  // a value written in two parts
         absl::StrAppend(&text_, "Q", l, " = ", x, " * 0.5;\nC", l, "[i, j : ", sizes, "] = =(", x,
                         "[i, j]), j < ", width_ / 2, ";\nD", l, "[i, j + ", width_ / 2, " : ",
                         sizes, "] = =(Q", l, "[i, j]), j < ", width_ / 2, ";\n", y, " = C", l,
@@ -220,7 +220,7 @@ class RandomStep {
     return y;
   }
 
-  // G(l) of G(l + 1): not the derivative, but it reads what that would.
+  // Computes G(l) from G(l + 1). The formula is not the derivative but reads the same values.
   void AppendGradient(int l) {
     const std::string g = absl::StrCat("G", l + 1);
     const std::string& x = operands_[l];
@@ -238,8 +238,8 @@ class RandomStep {
   std::mt19937_64 random_;
   int64_t rows_ = 0;
   int64_t width_ = 0;
-  std::vector<int> kinds_;             // by layer
-  std::vector<std::string> operands_;  // by layer
+  std::vector<int> kinds_;             // per layer
+  std::vector<std::string> operands_;  // per layer
   std::string text_;
   std::vector<std::string> inputs_;
   std::vector<std::string> outputs_;
@@ -286,7 +286,7 @@ TEST(Recompute, GivesRandomStepsOfTrainingTheSameBits) {
     const auto expected = InterpretList(kept, inputs);
     ASSERT_TRUE(expected.ok()) << expected.status();
     for (int i = 0; i < 3; ++i) {
-      // At the lowest, as little as there can be.
+      // The first budget is the minimum: one byte more than the resident buffers.
       const int64_t of_runs = i == 0 ? 1 : static_cast<int64_t>(random() % peak);
       options.memory_budget = ResidentBytes(kept) + of_runs;
       const KernelList list = CompileStep(step, options);
@@ -306,7 +306,7 @@ TEST(Recompute, GivesRandomStepsOfTrainingTheSameBits) {
   EXPECT_GT(remade, static_cast<int>(count));
 }
 
-// What is reported as the least can be had.
+// The minimum that an infeasible budget reports is feasible as a budget.
 TEST(Recompute, MeetsTheLeastThatAHopelessBudgetEndsWith) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const RandomStep step(seed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors in tf32: which are rounded where they are stored, and that results stay bit by bit.
+// Tests which tf32 matmul factors are rounded when they are stored, and that results stay the same
+// bit by bit.
 #include "tile/compiler/round_stores.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,8 @@ KernelList Compile(const MatrixProgram& test, bool rounds_stores) {
                               rounds_stores ? std::set<std::string>() : left_out);
 }
 
-// Stores of kernels that run at each run that round: of results, and of tiles in local memory.
+// Counts the rounding stores of the kernels of each run: stores of results, and of tiles in local
+// memory.
 struct RoundingStores {
   int of_results = 0;
   int of_tiles = 0;
@@ -42,7 +44,7 @@ RoundingStores CountOf(const KernelList& list) {
   return count;
 }
 
-// Results with the pass and without are the same, of numbers that tf32 does not hold.
+// Expects the same results with and without the pass, for inputs that tf32 does not represent.
 void ExpectSameResults(const MatrixProgram& test) {
   TestProgram random = {test.name, test.code, {}};
   for (const std::vector<int64_t>& dims : test.inputs) {
@@ -72,7 +74,7 @@ TEST(RoundStores, RoundsWhatOnlyProductsRead) {
   ExpectSameResults(test);
 }
 
-// A product that its planner gives a copy of the factor, rounded: the copy is of no use.
+// A planned copy of the factor that only rounds it becomes unnecessary.
 TEST(RoundStores, LeavesOutCopiesThatOnlyRound) {
   const auto compile = [](const MatrixProgram& test, bool rounds_stores) {
     std::string plans;
@@ -97,7 +99,7 @@ TEST(RoundStores, LeavesOutCopiesThatOnlyRound) {
     random.inputs.push_back({DataType::kFloat32, dims});
   }
   compiler::ExpectSameResults(after, before, RandomInputs(random, 7), 0);
-  // What is turned as well, or seen, is copied.
+  // A factor that is transposed as well, or is an output, still needs its copy.
   const MatrixProgram turned = {"turned",
                                 "function (X[K, M], W[K, J]) -> (Y) {\n"
                                 "A = exp(X) + 0.1;\nY[i, j : M, J] = +(A[k, i] * W[k, j]); }",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains of kernels over the same rows: which are made, and that they compute what the naive
-// evaluator does.
+// Tests row fusion (softmax, layer norm in one kernel): which kernels are fused, and that results
+// agree with the naive evaluator.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ CompileOptions ForCpu() {
   return options;
 }
 
-// With `registers` on a compute unit, for all work-items.
+// `registers` is the number of registers of a compute unit.
 CompileOptions ForGpu(int64_t threads, int64_t registers = 65536) {
   CompileOptions options;
   options.settings.threads = threads;
@@ -29,8 +29,8 @@ CompileOptions ForGpu(int64_t threads, int64_t registers = 65536) {
   options.settings.max_work_group_size = threads;
   options.settings.register_bytes = registers;
   options.settings.compute_units = 2;
-  options.disabled_passes.insert("chain-products");  // see product_chains_test.cc
-  // It would join what no chain may have.
+  options.disabled_passes.insert("chain-products");  // tested in product_chains_test.cc
+  // Producer recomputation could merge kernels that row fusion must reject.
   options.disabled_passes.insert("repeat-in-readers");
   return options;
 }
@@ -122,10 +122,11 @@ int CountInFirstKernel(const TestProgram& program, const std::string& what) {
 }
 
 TEST(RowChains, SumWhatTheyComputeInTheSameLoop) {
-  // The greatest, exponentials and their sum (a loop over its runs and one within), quotients.
+  // One loop for the maximum, two nested loops for exponentials and their sum in K chunks, and one
+  // loop for the quotients.
   EXPECT_EQ(CountInFirstKernel(SoftmaxOf(512, 1024), "for at"), 4);
   EXPECT_EQ(CountInFirstKernel(SoftmaxOf(512, 1024), "for s"), 0);
-  // What fills no vectors is aggregated by itself.
+  // Elements that do not fill a vector are reduced in separate loops.
   EXPECT_EQ(CountInFirstKernel(SoftmaxOf(512, 1027), "for at"), 4);
   EXPECT_EQ(CountInFirstKernel(SoftmaxOf(512, 1027), "for s"), 2);
 }
@@ -135,7 +136,7 @@ TEST(RowChains, FetchTheNextRowAheadWhereCachesDoNotHoldTheTensors) {
   EXPECT_EQ(CountInFirstKernel(SoftmaxOf(32, 512), "prefetch"), 0);
 }
 
-// The gradient of a softmax by its result, which two stages need.
+// The gradient of softmax with respect to its input, where two stages need the softmax.
 TEST(RowChains, DivideOncePerElement) {
   const TestProgram gradient = {
       "gradient",
@@ -143,15 +144,16 @@ TEST(RowChains, DivideOncePerElement) {
       "S[m, 0 : M, 1] = +(E[m, n]); Y = E / S; P = Y * G; T[m, 0 : M, 1] = +(P[m, n]); "
       "D = Y * (G - T); }",
       {{DataType::kFloat32, {512, 1024}}, {DataType::kFloat32, {512, 1024}}}};
-  // Once in a loop of two vectors a step, and in one of four.
+  // The text appears once in a loop of two vectors per step, and once in a loop of four.
   EXPECT_EQ(CountInFirstKernel(gradient, "exp("), 2);
   EXPECT_EQ(CountInFirstKernel(gradient, " / "), 4);
-  // Behind the first loop, which waits for it, the next row of both is fetched.
+  // Both inputs' next rows are prefetched after the first loop, which is bound by memory.
   EXPECT_GT(CountInFirstKernel(gradient, "prefetch in0["), 0);
   EXPECT_GT(CountInFirstKernel(gradient, "prefetch in1["), 0);
 }
 
-// Statistics of channels that are neighbours: a chain would have no vectors. Rows of their own do.
+// Adjacent channels with one statistic each: row fusion would prevent vectorization. Contiguous
+// rows are fused.
 TEST(RowChains, GiveWayWhereRowsLieSideBySide) {
   const auto normalization = [](int64_t points, int64_t channels) {
     return TestProgram{"normalization",
@@ -199,8 +201,8 @@ TEST(RowChains, KeepNotANumberAndInfinityWithinTheirRows) {
   EXPECT_EQ((*actual)[0].GetDouble(2 * 37 + 36), 0);
 }
 
-// Averages of eight tensors wait for one sum, what is made of them for another one, too: more than
-// a chain takes, so that two chains share the rest, each of which would wait for the other.
+// Eight averages depend on one sum, and their successors on another one. They exceed the limit of
+// one fused kernel, and two fused kernels must not wait for each other.
 TEST(RowChains, DoNotWaitForEachOther) {
   TestProgram program{"averages", "", {{DataType::kFloat32, {12}}, {DataType::kFloat32, {7}}}};
   std::string inputs = "G[N], L[M]";

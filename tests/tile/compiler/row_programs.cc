@@ -81,7 +81,7 @@ const std::vector<RowProgram>& RowPrograms() {
          "S[m, 0 : M, 1] = +(E[m, n]); O = E / S; }",
          {F32({7, 18})}},
         1);
-    // What all items of a row read is an output, too.
+    // A per-row scalar that all work-items of the row read is an output, too.
     add({"RowScalarsAreOutputs",
          "function (X[M, N], G, B) -> (O, A, I) { S[m, 0 : M, 1] = +(X[m, n]); A = S / N; "
          "C = X - A; Q = C * C; V[m, 0 : M, 1] = +(Q[m, n]); I = 1 / sqrt(V / N + 0.1); "
@@ -135,7 +135,7 @@ const std::vector<RowProgram>& RowPrograms() {
          0.5,
          2},
         1);
-    // Nothing reads an element of D.
+    // D is used for its shape only.
     add({"OnlyItsShapeIsRead",
          "function (A[N]) -> (I) { S[x : 1] = +(A[2 * x + w]), w < 2; L = log(1.0 + S * S); "
          "D = L - L; I = index(D, 0); }",

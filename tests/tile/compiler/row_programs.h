@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that are chains of kernels over the same rows, and some that look like it and are not.
+// Test programs for row fusion, including some that resemble fusible rows but are not.
 #pragma once
 
 #include <vector>
@@ -10,15 +10,15 @@ namespace tartan {
 
 struct RowProgram {
   TestProgram program;
-  int launches = 1;  // that it takes with chains wherever they are right and worth it
+  int launches = 1;  // expected launches with row fusion
 };
 
-// Softmax over the last of two dimensions, with the maximum and the sum in [rows, 1].
+// Softmax over the last of two dimensions, with maximum and sum of shape [rows, 1].
 TestProgram SoftmaxOf(int64_t rows, int64_t columns);
-// Layer normalisation with scale and shift, the means in [rows].
+// Layer normalization with scale and shift, with means of shape [rows].
 TestProgram LayerNormalizationOf(int64_t rows, int64_t columns);
 
-// Small enough for an interpreter.
+// Programs small enough for the loop interpreter.
 const std::vector<RowProgram>& RowPrograms();
 
 }  // namespace tartan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of fills and copies, by which tests of memory tell what a list of steps does.
+// Kernel lists of fills and copies, with which tests of memory passes simulate a list's effect.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 
 namespace tartan::compiler {
 
-inline constexpr int64_t kBytes = 1024;  // of each buffer
+inline constexpr int64_t kBytes = 1024;  // bytes per buffer
 
-// Returns its number.
+// Adds a buffer of kBytes and returns its index.
 int AddBuffer(BufferKind kind, KernelList* list);
 
-// The most bytes that are there at a time.
+// Returns the peak number of bytes in use.
 int64_t Peak(const KernelList& list);
 
-// What each buffer holds after the steps, as the number of its origin: a fill, or what was there.
+// Returns each buffer's content after the steps: the value of a fill, or -1 - b for the initial
+// content of buffer b.
 std::vector<double> Simulate(const KernelList& list);
 
 }  // namespace tartan::compiler

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States that get their next values where they lie: what is computed stays what the naive evaluator
-// says, for each order of reads and writes.
+// Tests in-place updates of states: results agree with the naive evaluator for every order of reads
+// and writes.
 #include "tile/compiler/update_in_place.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr DataType kFloat = DataType::kFloat32;
 
-// `next`: per input the output that is its next value; -1: it is no state.
+// `next` contains, for each input, the output that is its next value; -1: not a state.
 KernelList CompileWithStates(const TestProgram& program, const std::vector<int>& next,
                              const CompileOptions& options = {}) {
   ir::Program bound = BindTestProgram(program);
@@ -53,7 +53,7 @@ TEST(UpdateInPlace, WritesElementwiseUpdatesOverTheStates) {
         {{kFloat, {size}}, {kFloat, {size}}, {kFloat, {size}}}};
     for (const CompileOptions& options : Tiers()) {
       const KernelList list = CompileWithStates(program, {0, 1, -1}, options);
-      // Vectors of ready kernels stay as wide as they are where they do not divide the size.
+      // Ready (dynamic-shape) kernels keep full vectors, so other sizes need a copy.
       if (options.tier == Tier::kExact || size % 16 == 0) {
         EXPECT_EQ(Copies(list), 0) << size;
         EXPECT_EQ(list.steps.size(), size > 0 ? 1u : 0u) << size;
@@ -63,7 +63,7 @@ TEST(UpdateInPlace, WritesElementwiseUpdatesOverTheStates) {
   }
 }
 
-// A parameter and both averages, kept as they are where a step is not taken.
+// An Adam update: a parameter and its two averages, unchanged if the step is skipped.
 TEST(UpdateInPlace, OneKernelUpdatesAParameterAndItsAverages) {
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{1003}, std::vector<int64_t>{17, 33},
                                            std::vector<int64_t>{8, 4, 3, 3}}) {
@@ -84,7 +84,7 @@ TEST(UpdateInPlace, OneKernelUpdatesAParameterAndItsAverages) {
   }
 }
 
-// A product of many terms keeps its large tiles; the update is a kernel of its own.
+// A matmul with a long K dimension keeps its large tiles; the update has its own kernel.
 TEST(UpdateInPlace, UpdatesJoinProductsOfFewTermsAlone) {
   for (const auto& [terms, kernels] : {std::pair(4, 1u), std::pair(32, 1u), std::pair(33, 2u)}) {
     const TestProgram program = {
@@ -108,7 +108,8 @@ CompileOptions ForGpu() {
   return options;
 }
 
-// A sum over the batch, and all that depends on whether it is finite, is one chain of kernels.
+// A sum over the batch, and the operations that depend on its being finite, are one fused row
+// kernel.
 TEST(UpdateInPlace, ChainsWriteOverTheirStates) {
   for (const int64_t size : {64, 7}) {
     const TestProgram program = {
@@ -125,7 +126,7 @@ TEST(UpdateInPlace, ChainsWriteOverTheirStates) {
   }
 }
 
-// Work-items of one row: the first writes what all of them have read before.
+// The first work-item of a row would overwrite elements that the others still read.
 TEST(UpdateInPlace, CopiesWhereNeighboursReadWhatOneWrites) {
   const TestProgram program = {
       "held",
@@ -155,7 +156,7 @@ TEST(UpdateInPlace, MovesAnUpdateBehindOtherReaders) {
   }
 }
 
-// A reduction whose results lie in rows shorter than a vector has a plan of its own.
+// Result rows are shorter than a vector, and such a reduction has a special plan.
 TEST(UpdateInPlace, UpdatesWeightsOfConvolutionsByThemselves) {
   const TestProgram program = {
       "weights",
@@ -170,7 +171,7 @@ TEST(UpdateInPlace, UpdatesWeightsOfConvolutionsByThemselves) {
 }
 
 TEST(UpdateInPlace, CopiesWhereTheOldValueIsNeededForTheNewOnesUse) {
-  // The product reads the old state and the new one.
+  // The matmul reads both the old and the new state.
   const TestProgram program = {"both",
                                "function (S[N, N]) -> (NS, P) { NS = S + 1;"
                                " P[i, j : N, N] = +(S[i, k] * NS[k, j]); }",

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A scatter: a copy and a launch.
+// Returns the kernel list of a scatter: a copy and a launch.
 KernelList Scatter() {
   for (const TestProgram& program : HalfPrograms()) {
     if (program.name == "ScatterNdIntoInputHalf") return *Compile(BindTestProgram(program), {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of floats that CPUs compute with factors of bfloat16: which ones, and what of.
+// Tests which float32 matmuls CPUs compute with bfloat16 factors, and with which results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 class BFloat16ProductsTest : public testing::TestWithParam<std::tuple<MatrixProgram, int>> {};
 
-// Whole numbers, which bfloat16 holds.
+// The inputs are integers that bfloat16 represents exactly.
 TEST_P(BFloat16ProductsTest, AreExactWhereFactorsAreExact) {
   const auto& [test, lanes] = GetParam();
   const auto [program, inputs, expected] = CaseOf(test);
@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(All, BFloat16ProductsTest,
 constexpr char kProduct[] =
     "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
 
-// How many kernels of a program are such products, as the cost model has it.
+// Counts the kernels that use bfloat16 factors under the cost model's plans.
 int Chosen(const MatrixProgram& test, const CompileOptions& options) {
   const auto list = Compile(Bind(test), options);
   EXPECT_TRUE(list.ok()) << list.status();
@@ -104,8 +104,8 @@ TEST(BFloat16Products, AreNoneWithoutASum) {
   EXPECT_EQ(Chosen(sums, true), 0);
 }
 
-// Its algorithm spares more than half of the multiplications, which an instruction makes twice as
-// many of.
+// Winograd's algorithm saves more than half of the multiplications; the bfloat16 instruction
+// computes two at a time and saves more in total.
 TEST(BFloat16Products, AreQuickerThanWinogradsAlgorithmWithAnInstruction) {
   const MatrixProgram convolution = {
       "Convolution",
@@ -123,7 +123,7 @@ TEST(BFloat16Products, AreQuickerThanWinogradsAlgorithmWithAnInstruction) {
 TEST(BFloat16Products, TakeWeightsFromHalfOfTheMemory) {
   const auto list = Compile(Bind(kRow), OptionsForWords(WordSettings(16, true)));
   ASSERT_TRUE(list.ok()) << list.status();
-  int64_t largest = 0;  // that a launch of each run reads
+  int64_t largest = 0;  // bytes of the largest buffer that a launch of every run reads
   for (const Step& step : list->steps) {
     for (const int buffer : BuffersOf(*list, step).read) {
       largest = std::max(largest, list->buffers[buffer].bytes);

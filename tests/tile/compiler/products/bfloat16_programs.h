@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products that CPUs may compute with factors of bfloat16, two to a word.
+// Test programs of matmuls that CPUs may compute with bfloat16 factors, two per 32-bit word.
 #pragma once
 
 #include <vector>
@@ -11,18 +11,18 @@
 
 namespace tartan {
 
-// Large enough to be worth it, of sizes that neither words nor vectors divide.
+// Matmuls large enough to benefit, with odd sizes that words and vectors do not divide.
 const std::vector<MatrixProgram>& BFloat16Programs();
 
-// A CPU with vectors of `lanes` floats, with an instruction for such products or without.
+// Settings of a CPU with vectors of `lanes` floats, with or without a bfloat16 dot instruction.
 HardwareSettings WordSettings(int64_t lanes, bool has_instruction);
 
-// Where the precision allows it, products of floats are computed so, quick or not; of the plans of
-// every kernel it gets number `candidate`, or the last.
+// Options and hooks that compute float32 matmuls with bfloat16 factors regardless of cost. Every
+// kernel gets the plan candidate with index `candidate`, or the last one.
 compiler::CompileOptions OptionsForWords(const HardwareSettings& settings);
 compiler::CompileHooks PlanForWords(const HardwareSettings& settings, int candidate);
 
-// Kernels that add up products of such words.
+// Counts the kernels that use the bfloat16 dot operation.
 int CountDots(const compiler::KernelList& list);
 
 }  // namespace tartan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of attention that are walked in blocks of keys: where they are, and that kernels compute
-// what the naive evaluator does, also of numbers that are none.
+// Tests fused attention with online softmax, which loops over blocks of keys: when it is used, and
+// that results agree with the naive evaluator, including NaN and infinities.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -25,7 +25,7 @@ CompileOptions ForGpu(int64_t threads = 64) {
   CompileOptions options;
   options.settings = LongAttentionSettings();
   options.settings.threads = options.settings.max_work_group_size = threads;
-  options.memory_budget = 1;  // no scores in memory, whatever is quicker
+  options.memory_budget = 1;  // forbids scores in memory, even if they are faster
   return options;
 }
 
@@ -33,7 +33,7 @@ bool IsWalk(const LaunchStep& step) {
   return absl::StrContains(step.plan, "each row in blocks of");
 }
 
-// How many launches walk their rows, and how many there are.
+// Counts the launches, and among them the ones with online softmax (`walks`).
 struct Launches {
   int walks = 0;
   int all = 0;
@@ -59,7 +59,7 @@ Launches LaunchesOf(const TestProgram& program, const CompileOptions& options) {
   return launches;
 }
 
-// An input with some numbers at places of its own.
+// Replaces some elements of one input.
 std::vector<HostTensor> With(std::vector<HostTensor> inputs, size_t input,
                              const std::vector<std::pair<int64_t, double>>& numbers) {
   const TensorShape shape = inputs[input].shape();
@@ -93,7 +93,7 @@ TEST_P(OnlineRowsTest, EqualTheNaiveEvaluatorWithManyWorkItemsAndWideIndices) {
 INSTANTIATE_TEST_SUITE_P(All, OnlineRowsTest, testing::ValuesIn(LongAttentionPrograms()),
                          [](const auto& info) { return info.param.program.name; });
 
-// Greater elements in later blocks, and in earlier ones.
+// Later blocks have larger maxima, then smaller ones.
 TEST(OnlineRows, FollowTheGreatestElement) {
   for (const double slope : {0.03, -0.03}) {
     const TestProgram program = {"Slope",
@@ -122,7 +122,8 @@ const AttentionProgram& Named(const std::string& name) {
   return LongAttentionPrograms()[0];
 }
 
-// In queries, keys and values: in the first, a middle and the last, partial block.
+// Puts NaN, infinities and huge values into queries, keys and values: in the first, a middle and
+// the partial last block.
 TEST(OnlineRows, TakeNumbersThatAreNone) {
   const TestProgram& odd = Named("LongOdd").program;
   const std::vector<HostTensor> inputs = RandomInputs(odd, 4);
@@ -137,14 +138,15 @@ TEST(OnlineRows, TakeNumbersThatAreNone) {
   }
 }
 
-// What whole blocks are masked with: the greatest element so far is -inf, or the sum is NaN.
+// Masks whole blocks with extreme values, so that a running maximum is -inf or a sum is NaN.
 TEST(OnlineRows, TakeMasksOfAnyNumber) {
   const TestProgram& masked = Named("LongMasked").program;
   const std::vector<HostTensor> inputs = RandomInputs(masked, 5);
   const int64_t keys = 1543;
   for (const double number : {-kInfinity, kInfinity, kNan, -1e9, -3.4e38}) {
     std::vector<std::pair<int64_t, double>> numbers;
-    // All of the first row, the first keys of the second, the last of the third, one of the fourth.
+    // Masks all keys of the first row, the first 1400 of the second, all after 100 of the third,
+    // and one key of the fourth.
     for (int64_t u = 0; u < keys; ++u) {
       numbers.emplace_back(u, number);
       if (u < 1400) numbers.emplace_back(keys + u, number);
@@ -157,7 +159,7 @@ TEST(OnlineRows, TakeMasksOfAnyNumber) {
 
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// `between` the scores P and the weights W; `last` of these and the values.
+// `between` computes the weights W from the scores P.
 TestProgram AttentionOf(const std::string& between, int64_t heads, int64_t queries, int64_t keys,
                         const std::string& outputs = "O", int64_t depth = 8) {
   return {"",
@@ -175,8 +177,8 @@ constexpr char kScaledSoftmax[] =
     "L = P * 0.125; M[h, t, 0 : H, T, 1] = >(L[h, t, u]); E = exp(L - M); "
     "S[h, t, 0 : H, T, 1] = +(E[h, t, u]); W = E / S; ";
 
-// Anything else than the differences from the maximum of the same elements, or that needs whole
-// rows.
+// Online softmax requires exponentials of differences from the same row's maximum, and weights that
+// are only summed. Every other form is rejected.
 TEST(OnlineRows, HaveNoOtherForm) {
   const std::string maximum = "M[h, t, 0 : H, T, 1] = >(P[h, t, u]); ";
   const std::string sum = "S[h, t, 0 : H, T, 1] = +(E[h, t, u]); ";
@@ -200,7 +202,7 @@ TEST(OnlineRows, HaveNoOtherForm) {
   }
 }
 
-// Scores are in memory where that is quicker, if `budget` allows.
+// Options that allow scores in memory if they are faster and fit `budget`.
 CompileOptions ForLargeGpu(int64_t budget = 0) {
   CompileOptions options;
   options.settings = LargeGpuSettings();
@@ -213,12 +215,12 @@ TEST(OnlineRows, AreWalkedWhereScoresWouldTakeTooMuchMemory) {
     return LaunchesOf(AttentionOf(kScaledSoftmax, heads, queries, keys, "O", 64),
                       ForLargeGpu(budget));
   };
-  // 805 MB, and 12.9 GB.
+  // The scores of these cases take 805 MB and 12.9 GB.
   EXPECT_EQ(attention(12, 4096, 4096).walks, 0);
   EXPECT_EQ(attention(12, 4096, 4096, /*budget=*/int64_t{600} << 20), (Launches{1, 1}));
   EXPECT_EQ(attention(12, 16384, 16384), (Launches{1, 1}));
   EXPECT_EQ(attention(12, 16387, 16387), (Launches{1, 1}));
-  // Held whole.
+  // Rows fit local memory whole.
   EXPECT_EQ(attention(12, 128, 128), (Launches{0, 1}));
   EXPECT_EQ(attention(12, 1, 129), (Launches{0, 1}));
   EXPECT_EQ(attention(12, 1, 16384).walks, 0);

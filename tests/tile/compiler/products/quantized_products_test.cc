@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of floats that are computed with factors of int8, where the precision allows it: which
-// ones, and that kernels give what the program says.
+// Tests which float32 matmuls are computed with int8 factors when the precision allows it, and that
+// kernels agree with the rewritten program.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(All, QuantizedProductsTest,
                                                std::get<1>(info.param));
                          });
 
-// How many kernels of a program are such products.
+// Counts the kernels that use int8 factors.
 int Chosen(const MatrixProgram& test, const CompileOptions& options) {
   const auto list = Compile(Bind(test), options);
   EXPECT_TRUE(list.ok()) << list.status();
@@ -65,7 +65,7 @@ TEST(QuantizedProducts, NeedThePrecisionTheDeviceAndTheTier) {
   EXPECT_EQ(Chosen(kLayer, without), 0);
 }
 
-// Weights of a step of training are states.
+// A training step's weights are states, so they are not known at load.
 TEST(QuantizedProducts, NeedWeightsThatAreKnownAtLoad) {
   MatrixProgram test = kLayer;
   test.is_constant = {};
@@ -78,7 +78,7 @@ TEST(QuantizedProducts, NeedEnoughUsesOfWhatIsPackedAtEachRun) {
   EXPECT_EQ(Chosen({"FewColumns", kMatMul, {{300, 64}, {64, 15}}, {false, true}}, options), 0);
 }
 
-// Constants are packed at load, however few rows use them.
+// Constants are packed at load, so packing pays off for few rows.
 TEST(IntegerProducts, OfFewRowsByConstantsAddUpSeveralAtATime) {
   MatrixProgram test = {"OneRow",
                         "function (A[M, L], B[L, N]) -> (C) { P = as_int(A, 32); Q = as_int(B, 32);"
@@ -99,7 +99,7 @@ TEST(IntegerProducts, OfFewRowsByConstantsAddUpSeveralAtATime) {
   EXPECT_EQ(Chosen(test, options), 0);
 }
 
-// Where a launch costs as much as many products of floats.
+// On GPUs small matmuls stay in float32: an additional launch costs more than it saves.
 TEST(QuantizedProducts, AreLargeOnGpus) {
   HardwareSettings gpu = MatrixSettings();
   gpu.matrix_local_bytes = 0;

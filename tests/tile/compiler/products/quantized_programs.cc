@@ -17,8 +17,8 @@
 namespace tartan {
 namespace {
 
-// E from the sums over results of row times |w| (SW), of |x| times column (SX), and of row times
-// column (SO).
+// Computes the error bound E. SW sums (row maximum) * |w|, SX sums |x| * (column maximum), and SO
+// sums (row maximum) * (column maximum). A factor is rounded by at most maximum / 254.
 constexpr char kError[] = "E = SW / 254 + SX / 254 + SO / 64516; }";
 
 std::vector<QuantizedCase> MakeCases() {
@@ -142,8 +142,9 @@ void ExpectQuantizationErrors(const QuantizedCase& test, const std::vector<HostT
   const std::vector<double> results = actual.ToDoubles();
   ASSERT_EQ(results.size(), expected.size());
   ASSERT_EQ(bounds.size(), expected.size());
-  constexpr double kRoundings = 0x1p-20;  // of float32, in a scale, an integer and a result
-  double greatest = 0;                    // as a part of the bound
+  constexpr double kRoundings =
+      0x1p-20;          // relative float32 rounding of a scale, an integer and a result
+  double greatest = 0;  // as a fraction of the bound
   for (size_t i = 0; i < results.size(); ++i) {
     const double error = std::abs(results[i] - expected[i]);
     ASSERT_LE(error, bounds[i] * (1 + 1e-4) + std::abs(expected[i]) * kRoundings) << i;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by constant weights that may be computed with factors of int8, and how far their results
-// may be from those of exact sums then.
+// Test programs of matmuls with constant weights that may use int8 factors, with error bounds.
 #pragma once
 
 #include <string>
@@ -14,8 +13,8 @@ namespace tartan {
 
 struct QuantizedCase {
   MatrixProgram product;
-  // A function of the same inputs that gives the greatest error of each result, as the rounding of
-  // factors to integers explains it: rows and columns are named by hand.
+  // Tile function of the same inputs that computes the maximum error of each result, due to the
+  // rounding of factors to int8. The function names the rows and columns that share a scale.
   std::string bound;
 };
 
@@ -23,22 +22,23 @@ inline std::ostream& operator<<(std::ostream& out, const QuantizedCase& test) {
   return out << test.product.name;
 }
 
-// Large enough to be worth it, of sizes that neither words nor vectors divide.
+// Matmuls large enough to benefit, with odd sizes that words and vectors do not divide.
 const std::vector<QuantizedCase>& QuantizedCases();
 
-// Numbers of both signs, whose rows and columns differ in size by orders of magnitude.
+// Draws positive and negative inputs whose rows and columns differ by orders of magnitude.
 std::vector<HostTensor> UnevenNumbers(const MatrixProgram& program);
 
-// Fails the test unless `actual` is as near to the results in float64 as the case says, and not so
-// near that nothing can have been rounded.
+// Fails the test unless `actual` is within the case's bound of the float64 results. Also fails if
+// the error is so small that nothing can have been rounded.
 void ExpectQuantizationErrors(const QuantizedCase& test, const std::vector<HostTensor>& inputs,
                               const HostTensor& actual);
 
-// A CPU that multiplies so many integers at a time: 4 of 8 bits or 2 of 16.
+// Settings of a CPU that multiplies `products` integers per instruction lane: 4 of 8 bits or 2 of
+// 16.
 HardwareSettings IntegerSettings(int64_t products);
 compiler::CompileOptions OptionsForIntegers(const HardwareSettings& settings);
 
-// Kernels that add up several products of integers at a time.
+// Counts the kernels that use an integer dot operation.
 int CountIntegerDots(const compiler::KernelList& list);
 
 }  // namespace tartan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products for a matrix unit in runs of their depth, which the normalisation that follows adds up.
+// Tests split-K matmuls for a matrix unit whose partial sums the following normalization adds up.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace tartan::compiler {
 namespace {
 
-// A layer's end: a product, a residual, which is an output, and a normalisation.
+// The end of a layer: a matmul, a residual addition that is an output, and a normalization.
 MatrixProgram Layer(int64_t rows, int64_t depth, int64_t columns) {
   return {"Layer",
           "function (A[M, L], B[L, N], C[M, N]) -> (R, Y) { P[i, j : M, N] = +(A[i, k] * B[k, j]);"
@@ -52,7 +52,7 @@ TEST(SplitDepths, AreAddedUpByTheNormalisation) {
     EXPECT_FALSE(HasRuns(ListOf(test, OptionsFor(precision, {"split-depths"}))));
     const KernelList list = ListOf(test, OptionsFor(precision));
     EXPECT_TRUE(HasRuns(list)) << Name(precision);
-    // The product in runs, and all the rest.
+    // Expects a split-K matmul and one launch for the remaining operations.
     EXPECT_EQ(list.steps.size(), 2u) << Name(precision);
     const auto actual = InterpretList(list, layer.inputs);
     ASSERT_TRUE(actual.ok()) << actual.status();
@@ -68,7 +68,7 @@ TEST(SplitDepths, AreForMatrixUnitsAndLongSumsOfFewTiles) {
   EXPECT_FALSE(has_runs(Layer(32, 2048, 96), Precision::kFloat32));
   EXPECT_FALSE(has_runs(Layer(32, 256, 96), Precision::kTf32));
   EXPECT_FALSE(has_runs(Layer(2048, 1024, 2048), Precision::kTf32));
-  // A row is quicker without the unit.
+  // One row is faster without the matrix unit.
   EXPECT_FALSE(has_runs(Layer(1, 2048, 96), Precision::kTf32));
   CompileOptions ready = OptionsFor(Precision::kTf32);
   ready.tier = Tier::kReady;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the text of a random program; private to random_programs.cc and random_moves.cc.
+// Writes the text of a random program. Private to random_programs.cc and random_moves.cc.
 #pragma once
 
 #include <algorithm>
@@ -21,19 +21,20 @@ struct RandomValue {
   std::string name;
   DataType type = DataType::kInvalid;
   Dims dims;
-  double bound = 0;  // of magnitudes; for floats
+  double bound = 0;  // upper bound of the magnitudes of floats
   int fraction = 0;  // floats are multiples of 2^-fraction
   bool is_exact = true;
 };
 
 int64_t CountOf(const Dims& dims);
-// The bound of magnitudes of a type of integers.
+// Returns the maximum magnitude of an integer type.
 double BoundOf(DataType type);
-// Returns whether the shapes broadcast to `result`, of at most kMostElements.
+// Computes the broadcast shape. Returns false if the shapes do not broadcast, or for more than
+// kMostElements elements.
 bool Broadcasts(const Dims& a, const Dims& b, Dims* result);
-// "i0, i1"
+// Returns index names for a rank: "i0, i1".
 std::string Indices(size_t rank);
-// "T[i0, i1 : 5, 3]", or "T[]".
+// Returns the left-hand side of a contraction: "T[i0, i1 : 5, 3]", or "T[]" for a scalar.
 std::string Target(const std::string& name, const std::string& indices, const Dims& dims);
 
 class ProgramWriter {
@@ -62,12 +63,12 @@ class ProgramWriter {
   }
 
   void AddInput();
-  // Values made last are preferred, so that programs become deep.
+  // Returns a random value and prefers recent ones, so that programs become deep.
   const RandomValue& Any() {
     const auto count = static_cast<int64_t>(values_.size());
     return values_[Below(2) == 0 ? count - 1 - Below(std::min<int64_t>(3, count)) : Below(count)];
   }
-  // One that `accepts` takes; null where a few tries find none.
+  // Returns a value that `accepts` accepts; null if a few tries find none.
   template <class Accepts>
   const RandomValue* Find(const Accepts& accepts) {
     for (int tries = 0; tries < 12; ++tries) {
@@ -78,7 +79,7 @@ class ProgramWriter {
   }
 
   std::string NewName() { return absl::StrCat("T", next_name_++); }
-  // Leaves it out where floats would not stay exact, or grow.
+  // Adds a statement, unless its floats could become inexact or too large.
   void Add(RandomValue value, const std::string& text);
   void AddExpression(RandomValue value, const std::string& expression) {
     value.name = NewName();

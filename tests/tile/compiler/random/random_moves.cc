@@ -56,7 +56,7 @@ void ProgramWriter::AddMatMul() {
                            b.name, is_own ? "[j, k]);" : "[k, j]);"));
 }
 
-// Sums or extremes of windows along the first axis.
+// Adds sums or extremes of windows along the first axis.
 void ProgramWriter::AddWindow() {
   const RandomValue* found = Find([](const RandomValue& value) { return !value.dims.empty(); });
   if (found == nullptr) return;
@@ -76,7 +76,7 @@ void ProgramWriter::AddWindow() {
                    a.name, "[", stride, "*x + w - ", pad, others, "]), w < ", window, ";"));
 }
 
-// Transposes, strides, spreads and running sums.
+// Adds a transpose, a strided read or write, or a running sum.
 void ProgramWriter::AddMove() {
   const RandomValue a = Any();
   RandomValue result = a;
@@ -107,7 +107,7 @@ void ProgramWriter::AddMove() {
                            " = =(", a.name, "[", read, "]);"));
 }
 
-// Two tensors one after the other.
+// Concatenates two tensors.
 void ProgramWriter::AddPlacement() {
   const RandomValue* first = Find([](const RandomValue& value) { return !value.dims.empty(); });
   if (first == nullptr) return;
@@ -134,7 +134,7 @@ void ProgramWriter::AddPlacement() {
                   " = =(", b.name, read, ") default ", half, ";"));
 }
 
-// Compares all elements of two tensors: gives bools, or values where elements are equal.
+// Compares all pairs of elements of two tensors; yields bools, or values of equal elements.
 void ProgramWriter::AddMatch() {
   const auto is_vector = [](const RandomValue& value) {
     return value.dims.size() == 1 && value.is_exact;

@@ -44,7 +44,7 @@ std::string Target(const std::string& name, const std::string& indices, const Di
 }
 
 void ProgramWriter::Add(RandomValue value, const std::string& text) {
-  // The most bits that an exact float has, from its first to its last.
+  // Maximum number of significant bits of an exact float; below float32's 24, as a margin.
   constexpr int kExactBits = 21;
   if (!IsFloat(value.type)) {
     value.is_exact = true;
@@ -149,7 +149,7 @@ void ProgramWriter::AddBinaryOfFloats(const RandomValue& a, const RandomValue& b
     result.bound = a.bound * b.bound;
     result.fraction = fraction_a + fraction_b;
   }
-  // An integer that its float does not hold is rounded.
+  // An integer that float32 does not represent would be rounded.
   if ((!IsFloat(a.type) && a.bound > 65536) || (!IsFloat(b.type) && b.bound > 65536)) return;
   AddExpression(result, op.size() == 3 ? absl::StrCat(op, "(", a.name, ", ", b.name, ")")
                                        : absl::StrCat(a.name, " ", op, " ", b.name));
@@ -224,7 +224,7 @@ void ProgramWriter::AddCast() {
   if (IsFloat(result.type) && a.bound > 65536) return;
   if (IsFloat(a.type) != IsFloat(result.type)) result.fraction = 0;
   if (!IsFloat(result.type)) result.bound = std::min(a.bound, BoundOf(result.type));
-  // A cast that wraps gives any number.
+  // A cast that wraps may yield any value of its type.
   if (!IsFloat(a.type) && result.bound < a.bound) result.bound = BoundOf(result.type);
   const std::string name = std::string(Name(result.type));
   const size_t digits = name.find_first_of("0123456789");

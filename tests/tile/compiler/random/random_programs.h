@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole Tile programs at random: several inputs and outputs, constants, bools, integers and floats
-// of all widths, sizes that no vector divides, contractions and special operations.
+// Generates whole random Tile programs: several inputs and outputs, constants, all element types,
+// odd sizes, contractions and special operations.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace tartan {
 
-// Floats are multiples of a power of two that float32 holds whatever the order of sums. Values that
-// no exact operation made are `inexact`: they depend on the rounding of functions such as exp.
+// A random program. Its exact floats are multiples of a power of two that float32 represents in any
+// order of summation. Inexact values depend on the rounding of functions such as exp.
 struct RandomProgram {
   TestProgram program;
   std::vector<HostTensor> inputs;
-  std::vector<bool> is_inexact;  // by output
-  std::vector<int> floats;       // the inputs that have gradients
+  std::vector<bool> is_inexact;  // per output
+  std::vector<int> floats;       // indices of the inputs that have gradients
 };
 
-// Deterministic for a seed.
+// Generates a program deterministically from a seed.
 RandomProgram MakeRandomProgram(uint64_t seed);
 
-// The program with the gradients of all float inputs as further outputs, which are inexact. The
-// same program where it has no gradients.
+// Adds the gradients of all float inputs as further, inexact outputs. Returns the program unchanged
+// if it has no gradients.
 RandomProgram WithGradients(RandomProgram program);
 
-// "" where equal: integers, bools and exact floats to the last bit, inexact floats within 2e-4 of
-// the largest magnitude in their tensor; otherwise the first difference.
+// Compares outputs: integers, bools and exact floats to the last bit; inexact floats within 2e-4 of
+// the maximum magnitude of their tensor. Returns "" if equal, else the first difference.
 std::string DifferenceOf(const RandomProgram& program, const std::vector<HostTensor>& actual,
                          const std::vector<HostTensor>& expected);
 

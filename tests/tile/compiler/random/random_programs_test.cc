@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs and their gradients, compiled and interpreted in both tiers, against the naive
-// evaluator. TARTAN_LONG_TESTS sets how many (default 40), TARTAN_TEST_SEED the first seed.
+// Compiles and interprets random programs and their gradients in both tiers, and compares with the
+// naive evaluator. TARTAN_LONG_TESTS sets the number (default 40), TARTAN_TEST_SEED the first seed.
 #include "tests/tile/compiler/random/random_programs.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(RandomPrograms, EqualTheNaiveEvaluatorInBothTiers) {
     with_gradients += CompareWithNaiveEvaluator(seed) ? 1 : 0;
     if (testing::Test::HasFailure()) return;
   }
-  // Where few programs are made, all of them may lack gradients by chance.
+  // A small sample may lack programs with gradients by chance.
   if (count >= 40) {
     EXPECT_GE(3 * with_gradients, count) << "of " << count << " programs";
   }
