@@ -272,7 +272,6 @@ TEST(ReadyKernels, FindTheFirstOfAnySize) {
 
 // A transformer layer: a normalization, rotary queries and keys of two heads, causal attention, and
 // a matmul with an activation.
-// attention and a product with an activation after it.
 TestProgram Layer(int64_t length) {
   constexpr int64_t kWidth = 24;
   constexpr int64_t kHeads = 3;

@@ -147,7 +147,7 @@ TEST(RowChains, DivideOncePerElement) {
   // The text appears once in a loop of two vectors per step, and once in a loop of four.
   EXPECT_EQ(CountInFirstKernel(gradient, "exp("), 2);
   EXPECT_EQ(CountInFirstKernel(gradient, " / "), 4);
-  // Both inputs' next rows are prefetched after the first loop, which is bound by memory.
+  // Both inputs' next rows are prefetched after the first loop, which waits for memory.
   EXPECT_GT(CountInFirstKernel(gradient, "prefetch in0["), 0);
   EXPECT_GT(CountInFirstKernel(gradient, "prefetch in1["), 0);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with factors of bfloat16 on a CPU device, by its instruction where it has one: how far
-// they are from those in float64, which is by the rounding of their factors, and what becomes of
-// numbers that are none.
+// Tests matmuls with bfloat16 factors on a CPU device, with its bfloat16 instruction if it has one.
+// Compares the rounding errors with float64, and checks NaN, infinities and subnormal numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,9 +22,10 @@
 namespace tartan::evaluator::bfloat16_test {
 namespace {
 
-constexpr double kUnit = 0x1p-8;  // the greatest error of a factor
+constexpr double kUnit =
+    0x1p-8;  // maximum relative error of a truncated factor; rounding to nearest halves it
 
-// Vectors of any width that the device has instructions for.
+// Vectors may have any width that the device has instructions for.
 HardwareSettings SettingsOf(int64_t lanes) {
   return WordSettings(lanes, TestSettings().multiplies_bfloat16);
 }
@@ -69,9 +69,9 @@ TEST_P(BFloat16DeviceTest, IsExactWhereFactorsAreExact) {
   }
 }
 
-// Their mean square is that of sums of rounded products. One number rounded to nearest is off by
-// 0.42 units in the mean, 0.58 at most, a product of two by 0.6; by twice that where bits are cut
-// off. A half of a word that is left out would be off by much more.
+// Checks the root mean square error, in units of kUnit. Rounding a factor to nearest gives 0.42 in
+// the mean and at most 0.58; a matmul of two rounded factors gives 0.6. Truncation would double
+// these errors, and a lost half of a word would add much more.
 TEST_P(BFloat16DeviceTest, ErrorsAreThoseOfRoundingTheFactorsToNearest) {
   const auto& [test, lanes] = GetParam();
   const std::vector<HostTensor> inputs = Draw(test);
@@ -120,12 +120,12 @@ class BFloat16NumbersTest : public testing::TestWithParam<int> {
                    GetParam());
     return result.ToDoubles();
   }
-  // Row `row` of A as given at some places, all else 1.
+  // Row `row` of A has the given values at some indices; all other elements are 1.
   std::vector<float> a = std::vector<float>(kRows * kDepth, 1);
   std::vector<float> b = std::vector<float>(kDepth * kColumns, 1);
 };
 
-// In either half of a word, the last one of an odd depth among them.
+// The values are in either half of a word, including the last half of an odd K.
 TEST_P(BFloat16NumbersTest, KeepInfinitiesAndNumbersThatAreNone) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float none[] = {std::numeric_limits<float>::quiet_NaN(), -std::nanf(""),
@@ -165,7 +165,7 @@ TEST_P(BFloat16NumbersTest, RoundToNearestWithTiesToEven) {
   }
 }
 
-// Instructions may take what is below the least normal number as 0: less is not lost.
+// Instructions may flush subnormal numbers to 0, but must keep normal ones.
 TEST_P(BFloat16NumbersTest, MayLoseNumbersBelowTheLeastNormalOne) {
   constexpr float kLeast = std::numeric_limits<float>::min();
   std::fill(b.begin(), b.end(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic, comparisons and logic of bools in vector code on the test device.
+// Tests arithmetic, comparisons and logic of bools in vectorized code on the test device.
 #include "absl/strings/str_cat.h"
 #include "tests/tile/evaluator/expect_naive.h"
 #include "tile/evaluator/loaded_program.h"
@@ -44,7 +44,7 @@ TEST_P(BoolsOnTheDevice, MaskWhatWasCompared) {
                {{DataType::kFloat32, {67}}, {DataType::kInt8, {67}}, {DataType::kBool, {67}}}});
 }
 
-// Every value is used twice by the next one.
+// Each value has two uses in the next statement.
 TEST_P(BoolsOnTheDevice, ComputeLongChains) {
   std::string body = "X0 = A > 0; Y0 = A < 1; ";
   for (int i = 1; i <= 24; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that check each access (compiler/check_bounds.h), on the device.
+// Tests bounds checks of memory accesses (compiler/check_bounds.h) on the device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using compiler::CompileOptions;
 using testing::HasSubstr;
 
-// O = I[place], of 8 elements each, by vectors of so many lanes.
+// Returns a kernel O = I[place] for 8 elements, with vectors of `lanes` elements.
 compiler::KernelList CopyFrom(const loop::ExprPtr& place, int lanes = 1) {
   compiler::KernelList list;
   const TensorShape shape{DataType::kFloat32, {8}};
@@ -69,7 +69,8 @@ TEST(CheckBounds, NamesTheAccessThatLeavesItsBuffer) {
   EXPECT_THAT(std::string(vector.message()), HasSubstr("index 5 with 4 lanes"));
 }
 
-// Of products, convolutions with padding, gathers and chains over rows, in both tiers.
+// Compares with unchecked kernels for matmuls, padded convolutions, gathers and fused rows, in both
+// tiers.
 TEST(CheckBounds, ChangesNoResult) {
   for (const compiler::Tier tier : {compiler::Tier::kExact, compiler::Tier::kReady}) {
     CompileOptions options;

@@ -12,8 +12,8 @@
 namespace tartan::evaluator {
 namespace {
 
-// A kernel stores at places that an earlier kernel has computed, and is run once to have it
-// compiled: the places must then be some within the buffer.
+// A kernel is run once to make the driver compile it. If it stores at indices that an earlier
+// kernel computes, these indices must be zeros, which are in bounds.
 TEST(CompileKernels, RunsKernelsOnZerosWhateverTheirBuffersAreFor) {
   using compiler::BufferKind;
   compiler::KernelList list;

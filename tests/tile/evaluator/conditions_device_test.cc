@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on elements of one width that choose between elements of another, on the device: masks
-// are as wide as what was compared.
+// Tests selections whose condition compares elements of another width, on the device. A vector mask
+// has the width of the compared elements.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +17,7 @@ constexpr DataType kChosen[] = {DataType::kUInt8, DataType::kInt16, DataType::kI
 
 class Conditions : public testing::TestWithParam<std::tuple<DataType, DataType>> {};
 
-// Of a size that vectors divide and of one that they do not.
+// Covers a size that vectors divide and one that they do not divide.
 TEST_P(Conditions, ChooseAndJoinAcrossWidths) {
   const auto [compared, chosen] = GetParam();
   TestProgram program;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs that are constants, on the device: one constant in several shapes has several kernels.
+// Tests constant outputs on the device: one constant in several shapes needs several kernels.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"

@@ -7,7 +7,7 @@
 namespace tartan::evaluator {
 
 hal::DevicePtr TestDevice() {
-  // Never released: some drivers are gone before the last static objects are.
+  // Never released: some drivers unload before static objects are destroyed.
   static const auto* const device = [] {
     const auto driver = opencl::MakeOpenClDriver();
     const auto devices = driver->ListDevices();

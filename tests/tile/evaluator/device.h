@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device that tests of this folder run on.
+// Opens the OpenCL device that the tests of this folder run on.
 #pragma once
 
 #include "hal/hal.h"
@@ -9,13 +9,13 @@
 
 namespace tartan::evaluator {
 
-// The first OpenCL device, opened once; null where there is none.
+// Returns the first OpenCL device, opened once; null if there is none.
 hal::DevicePtr TestDevice();
 
-// What programs are compiled for it with.
+// Returns the hardware settings that the compiler uses for this device.
 HardwareSettings TestSettings();
 
-// Programs compiled for it.
+// Returns a cache of programs compiled for this device.
 ProgramCache& TestProgramCache();
 
 proto::Program ToProto(const TestProgram& program);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs through the whole way: text, compiler, OpenCL device, against the naive evaluator.
+// Tests the path from Tile text through the compiler to the OpenCL device, against the naive
+// evaluator.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -62,7 +63,7 @@ TEST(ProgramCache, KeepsProgramsApartThatMayUseDifferentAlgorithms) {
   EXPECT_EQ(*cache.Get(program), *usual);
 }
 
-// A device that nobody has measured, as a first run meets it.
+// Opens a device with an empty cache folder and no measurements, as a first run does.
 class UnmeasuredDevice {
  public:
   UnmeasuredDevice() {
@@ -98,7 +99,7 @@ TEST(ProgramCache, MeasuresNothingForProgramsThatAreToBeReadySoon) {
   const auto before = cache.Get(ToProto(Find("Relu")), ready);
   ASSERT_TRUE(before.ok()) << before.status();
   EXPECT_FALSE(device->Knows(hal::Knowledge::kMeasured));
-  // Nor does it matter to them that it was measured meanwhile.
+  // A later measurement must not change the programs of the ready (dynamic-shape) tier.
   const auto exact = cache.Get(ToProto(Find("Relu")));
   ASSERT_TRUE(exact.ok()) << exact.status();
   EXPECT_TRUE(device->Knows(hal::Knowledge::kMeasured));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every function of scalars on every type, in Tile: exact kernels, ready kernels and the host give
-// what the naive evaluator gives, or binding refuses it, with one reason for all of them. Kernels
-// are interpreted; tests/backend_opencl/dialect/scalar_ops_test.cc shows that devices agree.
+// Tests every scalar function of Tile on every type. Exact (shape-specialised) kernels, ready
+// (dynamic-shape) kernels and the host agree with the naive evaluator, or binding rejects the
+// function. Kernels are interpreted; tests/backend_opencl/dialect/scalar_ops_test.cc tests devices.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -39,7 +39,7 @@ std::vector<ScalarOp> Functions() {
   return ops;
 }
 
-// The function of A and B; a selection is by A < B.
+// Returns the call of the function with A and B; a selection uses the condition A < B.
 std::string Call(ScalarOp op) {
   if (op == ScalarOp::kSelect) return "cond(A < B, A, B)";
   return absl::StrCat(tartan::Name(op), OperandCount(op) == 1 ? "(A)" : "(A, B)");
@@ -54,7 +54,7 @@ std::string Text(const std::vector<ScalarOp>& ops) {
   return absl::StrCat("function (A, B) -> (", outputs, ") {", statements, " }");
 }
 
-// A number that no vector divides.
+// Pads the operand to a number of elements that no vector width divides.
 HostTensor Operand(DataType type, std::vector<uint8_t> bytes) {
   const int64_t width = ByteWidth(type);
   int64_t count = static_cast<int64_t>(bytes.size()) / width;
@@ -104,7 +104,7 @@ TEST_P(EveryFunction, IsTheSameInKernelsAndOnTheHost) {
   compare(*actual, "the host");
 }
 
-// Binding comes before kernels and the host alike.
+// Binding rejects the function before kernels or the host see it.
 TEST_P(EveryFunction, IsRefusedByBindingWhereItDoesNotExist) {
   const TensorShape shape{GetParam(), {3}};
   for (const ScalarOp op : Functions()) {

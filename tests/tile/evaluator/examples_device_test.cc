@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file of examples/tile, compiled and run on the device, against the naive evaluator.
+// Runs every file of examples/tile on the device and compares with the naive evaluator.
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/programs.h"

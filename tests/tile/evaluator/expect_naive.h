@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on the test device, against the naive evaluator.
+// Compares a program on the test device with the naive evaluator.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 
 namespace tartan::evaluator {
 
-// Runs what a program was compiled to `runs` times; every output is the naive evaluator's within
-// `tolerance` (FirstDifference).
+// Runs a compiled program `runs` times. Expects outputs equal to the naive evaluator's, within
+// `tolerance` as FirstDifference defines it.
 inline void ExpectNaiveResults(const std::shared_ptr<const CompiledProgram>& compiled,
                                const TestProgram& program, const std::vector<HostTensor>& inputs,
                                double tolerance, int runs = 1) {
@@ -31,7 +31,7 @@ inline void ExpectNaiveResults(const std::shared_ptr<const CompiledProgram>& com
   }
 }
 
-// The same of a program that is compiled for the test device.
+// Compiles a program for the test device and compares it in the same way.
 inline void ExpectNaiveResults(const TestProgram& program, const std::vector<HostTensor>& inputs,
                                double tolerance, int runs = 1) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
@@ -40,7 +40,7 @@ inline void ExpectNaiveResults(const TestProgram& program, const std::vector<Hos
   ExpectNaiveResults(*compiled, program, inputs, tolerance, runs);
 }
 
-// The same on random inputs.
+// Compares the program in the same way for random inputs.
 inline void ExpectNaiveResults(const TestProgram& program, uint64_t seed, double tolerance,
                                int runs = 1) {
   ExpectNaiveResults(program, RandomInputs(program, seed), tolerance, runs);

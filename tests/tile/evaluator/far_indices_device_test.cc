@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers and scatters by indices far out of range, compared with the naive evaluator: no number is
-// cut to the width that kernels compute positions in.
+// Tests gathers and scatters with indices far out of range. Indices must not be truncated to the
+// width in which kernels compute offsets.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -24,7 +24,7 @@ HostTensor Counting(const TensorShape& shape) {
   return HostTensor::FromVector(shape, values);
 }
 
-// As kernels for processors and for GPUs compute it.
+// Compares kernels planned for CPUs and for GPUs with the naive evaluator.
 void ExpectNaive(const std::string& name, const std::string& code,
                  const std::vector<HostTensor>& inputs) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
@@ -57,7 +57,7 @@ HostTensor Indices(DataType type, std::vector<int64_t> dims, const std::vector<T
 }
 
 TEST(FarIndices, AreLeftOutByScatters) {
-  // The low 32 bits of each are an index of an element.
+  // The low 32 bits of each value are a valid index.
   const std::vector<int64_t> far = {kFar,
                                     -kFar,
                                     (int64_t{1} << 32) + 3,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel of each form that GPUs get, on the OpenCL device at hand (any device has work-groups
-// and local memory), against the naive evaluator. scripts/oclgrind.sh runs it under oclgrind, too.
+// Runs one GPU kernel of each form on the available OpenCL device, since any device has work-groups
+// and local memory. Compares with the naive evaluator. scripts/oclgrind.sh runs this test under
+// oclgrind, too.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,8 +69,7 @@ std::vector<Form> Forms() {
       {{"Transposed",
         "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
         {F32({37, 20})}}},
-      // Special operations: sorted runs and merges, updates sorted by target, running sums in
-      // parts.
+      // Special operations: sorted blocks and merges, updates sorted by target, partial scans.
       {{"Sorted", "function (X) -> (O) { O = argsort(round(X), 1, 1); }", {F32({2, 99})}}},
       {{"Scattered",
         "function (E, I, V) -> (O) { O = scatter(E, I, V); }",
@@ -80,7 +80,7 @@ std::vector<Form> Forms() {
   };
 }
 
-// Each way is a test of its own: oclgrind mistakes values of one program for those of another.
+// Each way is a separate test, because oclgrind confuses values of programs in one process.
 constexpr Runs kWays[] = {Runs::kOneByOne, Runs::kInSequence};
 
 std::string WayName(const std::string& form, Runs runs) {
@@ -157,7 +157,7 @@ TEST_P(RowGroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   ExpectNaiveResults(form.program, form.launches, Gpu(), runs);
 }
 
-// The forms of chains: one row for a group and several, rows as neighbours, results in buffers.
+// Forms of row fusion: one or several rows per work-group, adjacent rows, stored intermediates.
 std::vector<RowProgram> RowForms() {
   std::vector<RowProgram> forms;
   for (const RowProgram& row_program : RowPrograms()) {
@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(All, RowGroupDeviceTest,
                                           std::get<1>(info.param));
                          });
 
-// Several sums of each element, in groups whose items share them and in tiles.
+// Several reductions per output element, both with cooperating work-items and with tiles.
 class CellDeviceTest : public testing::TestWithParam<std::tuple<TestProgram, Runs>> {};
 
 TEST_P(CellDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
@@ -211,7 +211,7 @@ std::vector<AttentionProgram> AttentionForms(const std::set<std::string>& names)
   return forms;
 }
 
-// Blocks that divide the rows and others, one query, masks, heads side by side and shared keys.
+// Covers blocks that divide the rows or not, one query, masks, interleaved heads and shared keys.
 INSTANTIATE_TEST_SUITE_P(All, AttentionDeviceTest,
                          testing::Combine(testing::ValuesIn(AttentionForms(
                                               {"Whole", "OddDepth", "OneQuery", "Causal", "Decode",
@@ -221,13 +221,13 @@ INSTANTIATE_TEST_SUITE_P(All, AttentionDeviceTest,
                            return WayName(std::get<0>(info.param).program.name,
                                           std::get<1>(info.param));
                          });
-// In a sequence, LLVM 15 ends the process that compiles them.
+// LLVM 15 crashes when it compiles this program for a launch batch.
 INSTANTIATE_TEST_SUITE_P(OneByOne, AttentionDeviceTest,
                          testing::Combine(testing::ValuesIn(AttentionForms({"Odd"})),
                                           testing::Values(Runs::kOneByOne)),
                          [](const auto& info) { return std::get<0>(info.param).program.name; });
 
-// What stages hand on in local memory is nowhere else.
+// Intermediates that stages pass in local memory need no global memory.
 TEST(AttentionMemory, IsThatOfOperandsAndResults) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   const TestProgram& program = AttentionPrograms()[0].program;
@@ -235,7 +235,7 @@ TEST(AttentionMemory, IsThatOfOperandsAndResults) {
   options.settings = AttentionSettings();
   const auto planned = CompiledProgram::Plan(ToProto(program), TestDevice()->info(), options);
   ASSERT_TRUE(planned.ok()) << planned.status();
-  int64_t bytes = program.inputs[0].byte_size();  // the result
+  int64_t bytes = program.inputs[0].byte_size();  // starts with the size of the result
   for (const TensorShape& input : program.inputs) bytes += input.byte_size();
   EXPECT_EQ((*planned)->frame().plan.total_bytes(), bytes);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs on 16-bit floats on the test device. TARTAN_LONG_TESTS sets how many random chains
-// (default 2), TARTAN_TEST_SEED the first seed.
+// Tests programs on 16-bit floats on the test device. TARTAN_LONG_TESTS sets the number of random
+// chains (default 2), TARTAN_TEST_SEED the first seed.
 #include <cstdlib>
 
 #include "tests/tile/compiler/half_programs.h"
@@ -14,7 +14,7 @@ int64_t FromEnvironment(const char* name, int64_t otherwise) {
   return text == nullptr ? otherwise : std::atoll(text);
 }
 
-// One program: a driver takes a while for each.
+// All cases share one program, because the driver's compilation is slow.
 TEST(HalvesOnTheDevice, AreScatteredAndSortedWhereverTheyComeFrom) {
   for (const DataType type : {DataType::kFloat16, DataType::kBFloat16}) {
     const TestProgram program = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs computed by the host, against the naive evaluator: to the last bit.
+// Tests programs that the host computes: results equal the naive evaluator's to the last bit.
 #include "tile/evaluator/host/host_program.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,8 @@ constexpr DataType kTypes[] = {DataType::kBool,    DataType::kInt8,     DataType
                                DataType::kFloat16, DataType::kBFloat16, DataType::kFloat32,
                                DataType::kFloat64};
 
-// "" where both are the same numbers, zeros of one sign; float64 up to the order of sums.
+// Compares bits, including the signs of zeros; float64 sums may differ by their order. Returns ""
+// if equal.
 std::string FirstDifferentBit(const HostTensor& actual, const HostTensor& expected) {
   if (actual.shape() != expected.shape()) return "the shape";
   if (actual.type() == DataType::kFloat64) return FirstDifference(actual, expected, 1e-14);
@@ -41,7 +42,7 @@ std::string FirstDifferentBit(const HostTensor& actual, const HostTensor& expect
   return "";
 }
 
-// `constants`: how many of the first inputs are constant.
+// `constants` is the number of leading inputs that are constant.
 void ExpectNaive(ir::Program program, const std::vector<HostTensor>& inputs, size_t constants = 0) {
   const auto expected = ir::EvaluateNaively(program, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
@@ -152,14 +153,14 @@ TEST(HostProgram, EqualsTheNaiveEvaluatorOnAggregationsOfSpecialNumbers) {
   }
 }
 
-// A contraction as random as those of the index analysis, of random types and values.
+// A random contraction, as in the tests of the index analysis, with random types and values.
 class RandomCase {
  public:
   explicit RandomCase(uint64_t seed)
       : problem_(poly::RandomContraction(seed, {1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 11}).Next()),
         random_(seed) {}
 
-  // False where nothing bounds an index, or the contraction writes an element twice.
+  // Returns false if an index is unbounded, or if the contraction writes an element twice.
   bool Make() {
     if (!poly::IsBounded(problem_)) return false;
     ir::ProgramBuilder builder;
@@ -199,7 +200,7 @@ class RandomCase {
 
  private:
   DataType Type() { return kTypes[random_() % std::size(kTypes)]; }
-  // Reals are odd multiples of 1/4, so that sums are exact and zeros of one sign in every order.
+  // Floats are odd multiples of 1/4, so that sums are exact and zeros have one sign in every order.
   HostTensor Values(const TensorShape& shape) {
     std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
     for (int64_t i = 0; i < shape.element_count(); ++i) {

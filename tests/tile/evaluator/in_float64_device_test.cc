@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs computed in float64 on the device, against the naive evaluator in float64.
+// Tests programs computed in float64 on the device, against the naive evaluator in float64.
 #include <gtest/gtest.h>
 
 #include "backend_opencl/dialect/opencl_dialect.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that are built in parts.
+// Tests programs whose kernels are built in several parts by parallel compiler processes.
 #include "tile/evaluator/kernel_parts.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace tartan::evaluator {
 namespace {
 
-// A dozen kernels, none of which joins another.
+// A program of twelve kernels that cannot be fused.
 TestProgram ManyKernels() {
   std::string code = "function (A[M, N]) -> (";
   std::string body;
@@ -25,7 +25,7 @@ TestProgram ManyKernels() {
   return {"ManyKernels", code + ") {" + body + " }", {{DataType::kFloat32, {40, 20}}}};
 }
 
-// Other processes that are none: they note what they are to do.
+// Fake compiler processes that record the requested work.
 struct Notes {
   std::vector<ProgramSource> started;
   int waited = 0;
@@ -42,7 +42,7 @@ struct Notes {
   }
 };
 
-// Without sequences, which are built together.
+// Disables launch batches, whose kernels are built together.
 compiler::CompileOptions Apart() {
   compiler::CompileOptions options;
   options.disabled_passes = {"sequences"};
@@ -87,11 +87,11 @@ TEST(KernelParts, HoldEveryKernelOnceWithItsLaunches) {
     for (const hal::EntryPoint& entry : executable->entry_points()) names.insert(entry.name);
   }
   EXPECT_EQ(names.size(), kernels);
-  // What is sent to another process is a program of its own.
+  // A part that another process builds is a complete program.
   EXPECT_TRUE(ParseProgram(SerializeProgram(part)).has_value());
 }
 
-// Their launches follow each other as one.
+// Kernels of one launch batch stay in one part.
 TEST(KernelParts, KeepTogetherWhatRunsInSequences) {
   if (!TestSettings().runs_sequences) GTEST_SKIP() << "the device runs no sequences";
   Notes notes;

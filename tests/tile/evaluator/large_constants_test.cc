@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants so large that a device reads them where they are.
+// Tests constants so large that the device reads them in the caller's memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -23,14 +23,14 @@ constexpr int64_t kRows = 20000;
 constexpr int64_t kColumns = 1000;
 constexpr int64_t kBytes = kRows * kColumns * 4;
 
-// Rows of a matrix by a list that is given at each run.
+// Gathers rows of a matrix by indices that change in every run.
 TestProgram Rows() {
   return {"Rows",
           "function (W, I) -> (Y) { Y = gather(W, I); }",
           {{DataType::kFloat32, {kRows, kColumns}}, {DataType::kInt32, {3}}}};
 }
 
-// A matrix that is zero but for one row of ones, `offset` bytes behind a boundary of pages.
+// A matrix of zeros with one row of ones, `offset` bytes after a page boundary.
 HostTensor Matrix(int64_t row_of_ones, int64_t offset) {
   std::shared_ptr<uint8_t> memory(
       static_cast<uint8_t*>(std::aligned_alloc(4096, kBytes + 4096 - kBytes % 4096 + 4096)),
@@ -66,7 +66,7 @@ TEST(LargeConstants, AreNotCopiedOnACpu) { ExpectRows(0, !ReadsHostMemory()); }
 
 TEST(LargeConstants, AreCopiedWhereTheirAddressDoesNotSuitTheDevice) { ExpectRows(4, true); }
 
-// Bytes of the process that lie in memory, by pages of files.
+// Returns the process's resident bytes that are pages of files.
 int64_t FilePages() {
   int64_t size = 0;
   int64_t resident = 0;
@@ -75,7 +75,7 @@ int64_t FilePages() {
   return of_files * sysconf(_SC_PAGESIZE);
 }
 
-// A program with a matrix that is zero but for row 17, in a file.
+// Runs a program with a matrix in a file; the matrix is zero except for row 17.
 class MatrixInAFile : public testing::Test {
  protected:
   void SetUp() override {
@@ -112,7 +112,7 @@ class MatrixInAFile : public testing::Test {
   int64_t file_pages_ = 0, allocated_ = 0;
 };
 
-// What is computed at load needs all of it, and a run three rows.
+// The computation at load reads the whole matrix; a run reads three rows.
 TEST_F(MatrixInAFile, LeavesMemoryOnceWhatIsComputedOfItIsThere) {
   TestProgram sums = Rows();
   sums.code = "function (W[R, C], I) -> (Y, S) { Y = gather(W, I); S[r : R] = +(W[r, c]); }";
@@ -131,7 +131,7 @@ TEST_F(MatrixInAFile, LeavesMemoryOnceWhatIsComputedOfItIsThere) {
   }
 }
 
-// Memory gives large pages more quickly.
+// A matmul reads the whole matrix, which is faster from memory with large pages.
 TEST_F(MatrixInAFile, IsCopiedWhereAProductStreamsIt) {
   TestProgram product = Rows();
   product.code = "function (W[R, C], X[C]) -> (Y) { Y[r : R] = +(W[r, c] * X[c]); }";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs so large that callers get them where kernels have written them.
+// Tests outputs so large that callers receive the kernel's output memory without a copy.
 #include "tile/evaluator/lent_outputs.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ constexpr int64_t kRows = 700;
 constexpr int64_t kColumns = 1000;
 constexpr int64_t kBytes = kRows * kColumns * 4;
 
-// All elements of Y are the input's first number, those of S that times the rows.
+// Fills Y with the input's first value, and S with that value times the number of rows.
 TestProgram Filled() {
   return {"Filled",
           "function (A[M, L], B[L, N]) -> (Y, S) "
@@ -44,7 +44,7 @@ HostTensor RunWith(LoadedProgram& program, float number) {
   return outputs->front();
 }
 
-// Where every element is that.
+// Expects this value in every element.
 void ExpectFilled(const HostTensor& output, float number) {
   ASSERT_EQ(output.element_count(), kRows * kColumns);
   for (int64_t i = 0; i < kRows * kColumns; ++i) ASSERT_EQ(output.GetDouble(i), number) << i;
@@ -58,7 +58,7 @@ TEST(LentOutputs, StayAsTheyAreWhileOtherRunsFollow) {
   for (int run = 1; run <= 3 * OutputMemory::kMostLent; ++run) {
     kept.push_back(RunWith(*program, static_cast<float>(run)));
   }
-  kept.erase(kept.begin() + 1, kept.begin() + 3);  // memory for two runs
+  kept.erase(kept.begin() + 1, kept.begin() + 3);  // leaves memory for two runs
   kept.push_back(RunWith(*program, -1));
   kept.push_back(RunWith(*program, -2));
   ExpectFilled(kept[0], 1);

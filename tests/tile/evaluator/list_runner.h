@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a kernel list on the test device as it is: without a memory plan, whatever device its
-// kernels were planned for.
+// Runs a kernel list on the test device without a memory plan, whichever device it was planned for.
 #pragma once
 
 #include <memory>
@@ -15,20 +14,20 @@ namespace tartan::evaluator {
 
 enum class Runs : uint8_t { kOneByOne, kInSequence };
 
-// The list's steps, one after the other. In a sequence, kernels are written as functions of groups,
-// as for the device that they were planned for, and their launches run as one where the test device
-// can do that. The list outlives it.
+// Runs a list's steps in order. `Runs::kInSequence` writes kernels as functions of work-groups, as
+// for a GPU, and runs their launches as one batch if the test device supports it. The list must
+// outlive the runner.
 class ListRunner {
  public:
   ListRunner(const compiler::KernelList& list, hal::Device& device, Runs runs = Runs::kOneByOne,
              const HardwareSettings& planned_for = {});
-  // The first output; fails the test where the device does.
+  // Returns the first output; a device error fails the test.
   HostTensor Run(const std::vector<HostTensor>& inputs);
 
  private:
   void Do(const compiler::Step& step);
   void Launch(const compiler::LaunchStep& step);
-  // All as one recording, with a copy that makes it a sequence even where there is one alone.
+  // Runs all launches as one recording. An additional copy makes even a single launch a batch.
   void RunLaunches();
 
   const compiler::KernelList& list_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for matrix units on the OpenCL device at hand, against the naive evaluator: those of a
-// GPU that has one as its instructions, those of others as the loops that stand for them.
+// Tests matrix-unit kernels on the available OpenCL device, against the naive evaluator. GPUs with
+// a matrix unit run its instructions; other devices run loops that emulate them.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -19,8 +19,7 @@
 namespace tartan::evaluator {
 namespace {
 
-// PoCL starts threads for no work-group, and runs 128 work-items of a kernel with barriers as
-// loops.
+// Works on PoCL, which runs the 128 work-items of a kernel with barriers as loops in one thread.
 class MatrixDeviceTest : public testing::TestWithParam<std::tuple<MatrixProgram, MatrixFormat>> {};
 
 TEST_P(MatrixDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
@@ -29,8 +28,8 @@ TEST_P(MatrixDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   const auto [program, inputs, expected] = CaseOf(test);
   compiler::CompileOptions options;
   options.settings = MatrixSettings();
-  options.disabled_passes.insert("chain-products");  // of small ones they make one launch
-  // A device that only plays one has half of the forms: its compiler takes its time.
+  options.disabled_passes.insert("chain-products");  // would fuse small matmuls into one launch
+  // A device that emulates the unit runs one case only, because its compiler is slow.
   const bool has_unit = TestSettings().matrix_local_bytes > 0;
   for (int64_t slices : has_unit ? std::vector<int64_t>{0, 1, 2, 4} : std::vector<int64_t>{0}) {
     std::string plans;
@@ -44,7 +43,7 @@ TEST_P(MatrixDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   }
 }
 
-// Numbers whose bits do not all fit the format, and some that are none.
+// Factors have more bits than the format, and some are NaN or infinite.
 TEST(MatrixDevice, RoundsFactorsAsTheInterpreterDoes) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   const MatrixProgram test = {
@@ -75,7 +74,7 @@ TEST(MatrixDevice, RoundsFactorsAsTheInterpreterDoes) {
     const auto expected = compiler::InterpretList(*list, inputs);
     ASSERT_TRUE(expected.ok()) << expected.status();
     const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
-    // Sums have another order, and units keep fewer bits of them than float32 has.
+    // The order of summation differs, and matrix units keep fewer bits of sums than float32.
     EXPECT_EQ(FirstDifference(actual, (*expected)[0], 3e-5), "") << plans;
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in one launch whose products a matrix unit makes, on the OpenCL device at hand, against
+// Tests fused attention whose matmuls use a matrix unit, on the available OpenCL device, against
 // the naive evaluator.
 #include <gtest/gtest.h>
 
@@ -38,13 +38,13 @@ std::vector<Case> Cases() {
 compiler::CompileOptions OptionsFor(Precision precision) {
   compiler::CompileOptions options;
   options.settings = MatrixSettings();
-  options.settings.gbps = 1;     // scores in memory are slow
-  options.settings.threads = 2;  // and so are products without the unit
+  options.settings.gbps = 1;     // makes scores in memory slow
+  options.settings.threads = 2;  // makes matmuls without the matrix unit slow
   options.precision = precision;
   return options;
 }
 
-// The kernel's plan, of the only launch.
+// Returns the plan of the only launch's kernel.
 std::string PlanOf(const compiler::KernelList& list) {
   const auto* launch = std::get_if<compiler::LaunchStep>(&list.steps[0]);
   return list.steps.size() == 1 && launch != nullptr ? launch->plan : "";
@@ -66,7 +66,7 @@ class MatrixRowsDeviceTest : public testing::TestWithParam<std::tuple<Case, Prec
   }
 };
 
-// Results are means of values, which are within 2 and rounded to 8 or 11 bits, as the weights are.
+// Results are weighted means of values up to 2. Values and weights are rounded to 8 or 11 bits.
 double ToleranceOf(Precision precision) { return precision == Precision::kBFloat16 ? 2e-2 : 3e-3; }
 
 TEST_P(MatrixRowsDeviceTest, EqualsTheNaiveEvaluator) {
@@ -85,8 +85,8 @@ TEST_P(MatrixRowsDeviceTest, EqualsTheNaiveEvaluator) {
   RecordProperty("error", std::to_string(most));
 }
 
-// A row with NaN is NaN as a whole, rows beside it are what they are without; what lies behind the
-// last key, or is left of a row before, is in no sum.
+// A NaN in one query makes its whole row NaN and leaves the other rows unchanged. Elements after
+// the last key, and leftovers of earlier rows, must not enter any sum.
 TEST_P(MatrixRowsDeviceTest, KeepsRowsApart) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   const auto& [c, precision] = GetParam();

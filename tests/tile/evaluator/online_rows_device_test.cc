@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention whose rows are walked in blocks of keys, on the OpenCL device at hand, against the
-// naive evaluator and against float64.
+// Tests online softmax over blocks of keys on the available OpenCL device, against the naive
+// evaluator and against float64.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 using Case = AttentionCase;
 
-// Keys of which local memory does not hold a row.
+// Returns whether a row of scores exceeds local memory.
 bool IsLong(const Case& c) { return c.keys >= 1000; }
 
 std::vector<Case> Cases() {
@@ -45,7 +45,7 @@ std::vector<Case> Cases() {
 compiler::CompileOptions OptionsFor(const Case& c) {
   compiler::CompileOptions options;
   options.settings = AttentionSettings();
-  options.memory_budget = 1;  // no scores in memory, whatever is quicker
+  options.memory_budget = 1;  // forbids scores in memory, even if they are faster
   options.settings.launch_us = 1000;
   if (IsLong(c)) options.settings.local_memory_bytes = std::min<int64_t>(4 * c.keys - 64, 8192);
   return options;
@@ -57,7 +57,7 @@ bool Walks(const compiler::KernelList& list) {
          absl::StrContains(launch->plan, "each row in blocks of");
 }
 
-// What the device gives; the test fails where long rows are not walked.
+// Returns the device's result; fails the test if long rows do not use online softmax.
 HostTensor RunOnDevice(const Case& c, const std::vector<HostTensor>& inputs) {
   const compiler::CompileOptions options = OptionsFor(c);
   compiler::CompileHooks hooks;
@@ -83,7 +83,7 @@ TEST_P(OnlineRowsDeviceTest, EqualTheNaiveEvaluator) {
 INSTANTIATE_TEST_SUITE_P(All, OnlineRowsDeviceTest, testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
 
-// The sum of a row's products with the values of a column, from its definition in float64.
+// Computes one output element of attention from its definition in float64.
 double InFloat64(const Case& c, const std::vector<HostTensor>& inputs, int64_t row,
                  int64_t column) {
   const int64_t group = row / (c.heads * c.queries);
@@ -107,7 +107,7 @@ double InFloat64(const Case& c, const std::vector<HostTensor>& inputs, int64_t r
   return product / sum;
 }
 
-// Errors of rounding do not grow with the number of blocks.
+// Rounding errors must not grow with the number of blocks.
 TEST(OnlineRowsAccuracy, IsThatOfFloat32) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   for (const int64_t keys : {int64_t{1000}, int64_t{16387}}) {
@@ -119,13 +119,13 @@ TEST(OnlineRowsAccuracy, IsThatOfFloat32) {
       const double expected = InFloat64(c, inputs, i / c.depth, i % c.depth);
       most = std::max(most, std::abs(actual.GetDouble(i) - expected));
     }
-    // Values are within 2.
+    // Values are between -2 and 2.
     EXPECT_LT(most, 2e-6) << keys;
     RecordProperty(absl::StrCat("error_", keys), absl::StrCat(most));
   }
 }
 
-// Scores are in memory where that is quicker, if `budget` allows.
+// Options that allow scores in memory if they are faster and fit `budget`.
 compiler::CompileOptions ForLargeGpu(int64_t budget = 0) {
   compiler::CompileOptions options;
   options.settings = LargeGpuSettings();
@@ -133,7 +133,7 @@ compiler::CompileOptions ForLargeGpu(int64_t budget = 0) {
   return options;
 }
 
-// Scores of 4096 queries and keys are 805 MB, and are nowhere.
+// The scores of 4096 queries and 4096 keys would take 805 MB; online softmax stores none of them.
 TEST(OnlineRowsMemory, IsThatOfOperandsAndResults) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   const Case c = {"Memory", 12, 1, 4096, 4096, 64};
@@ -143,7 +143,7 @@ TEST(OnlineRowsMemory, IsThatOfOperandsAndResults) {
   const auto walked = CompiledProgram::Plan(ToProto(ProgramOf(c)), info, options);
   ASSERT_TRUE(walked.ok()) << walked.status();
   const int64_t operands = int64_t{4} * 12 * 4096 * 64 * 4 + 4096 * 4096 * 4;
-  // Devices whose buffers may not overlap in part have some room between them.
+  // Devices that cannot overlap parts of buffers need some extra room.
   EXPECT_LT((*walked)->frame().plan.total_bytes(), operands + operands / 8);
   options.disabled_passes.insert("chain-products");
   info.max_allocation_bytes = int64_t{1} << 34;

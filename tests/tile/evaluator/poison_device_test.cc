@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that holds no value which may be right by chance (hal::DeviceInfo::poisons_memory), as in
-// all tests: ctest sets TARTAN_POISON=1.
+// Tests poisoned memory (hal::DeviceInfo::poisons_memory), which exposes reads of unwritten
+// elements. ctest sets TARTAN_POISON=1 for all tests.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ TEST(Poison, FillsNewMemory) {
   EXPECT_EQ(bytes, std::vector<uint8_t>(100, hal::kPoison));
 }
 
-// Of the second run, too, whose memory held values before.
+// The second run must fail as well, although its memory contains values of the first run.
 TEST(Poison, ShowsThatNobodyWritesAnOutput) {
   compiler::KernelList list;
   const TensorShape shape{DataType::kFloat32, {4}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with factors of int8 on the device, by its instructions for them: how far they are from
-// those in float64, and what becomes of numbers that are none.
+// Tests matmuls with int8 factors on the device, with its integer dot instructions. Compares errors
+// with float64 bounds, and checks NaN and infinities.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,8 +35,8 @@ TEST_P(QuantizedDeviceTest, ErrorsAreThoseOfRoundingTheFactorsToIntegers) {
   ExpectQuantizationErrors(GetParam(), inputs, runner->Run(inputs));
 }
 
-// The first element of the activations is none: of the first row of matrices, the first image or
-// its first pixel. Of the weights the last one is, of which the last result is made.
+// Makes the first activation and the last weight NaN or infinite. The first activation affects the
+// first row, image or pixel; the last weight affects the last result.
 TEST_P(QuantizedDeviceTest, NumbersThatAreNoneAreNotHidden) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const std::vector<double> before = runner->Run(inputs).ToDoubles();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs and their gradients by the kernels of both tiers on the test device, against the
-// naive evaluator. TARTAN_LONG_TESTS sets how many (default 2), TARTAN_TEST_SEED the first seed.
+// Runs random programs and their gradients in both tiers on the test device, against the naive
+// evaluator. TARTAN_LONG_TESTS sets the number (default 2), TARTAN_TEST_SEED the first seed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants on the device, and what is computed from them, shared by several programs.
+// Tests device buffers of constants, and of values computed from them, that several programs share.
 #include "tile/evaluator/resident_buffers.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ constexpr int64_t kWeightBytes = kRows * kColumns * 4;
 
 int64_t Allocated() { return TestDevice()->statistics().allocated_bytes; }
 
-// W is constant; X has `batch` rows.
+// Compiles a program with a constant W and an X of `batch` rows.
 std::shared_ptr<const CompiledProgram> Compiled(const std::string& code, int64_t batch,
                                                 int64_t columns) {
   const TestProgram program = {
@@ -34,14 +34,14 @@ std::shared_ptr<const CompiledProgram> Compiled(const std::string& code, int64_t
   return *compiled;
 }
 
-// X plus the sums of the rows of W, which are computed once.
+// Adds W's row sums, which are computed once, to X.
 std::shared_ptr<const CompiledProgram> AddRowSums(int64_t batch) {
   return Compiled("function (W[R, C], X) -> (Y) { S[r : R] = +(W[r, c]); Y = X + S; }", batch,
                   kRows);
 }
 
-// The product of X and W, which every run reads; summed over the rows of X, so that it is the same
-// kernel's work for any of them.
+// Multiplies X by W and sums over the rows of X. Every run reads W, with the same kernel for every
+// batch size.
 std::shared_ptr<const CompiledProgram> WeightedSum(int64_t batch) {
   return Compiled("function (W[R, C], X[B, C]) -> (Y) { Y[r : R] = +(W[r, c] * X[b, c]); }", batch,
                   kColumns);
@@ -59,7 +59,7 @@ std::shared_ptr<LoadedProgram> Loaded(std::shared_ptr<const CompiledProgram> pro
   return *loaded;
 }
 
-// The first element of the output for an X of ones.
+// Runs the program with an X of ones and returns the first output element.
 double FirstOf(LoadedProgram& program, int64_t batch, int64_t columns) {
   const auto y = program.Run(
       {HostTensor::FromVector({DataType::kFloat32, {batch, columns}},
@@ -117,7 +117,8 @@ TEST(ResidentBuffers, HoldWhatIsComputedFromAConstantAndNotTheConstant) {
   EXPECT_EQ(FirstOf(*second, 4, kRows), 3 * kColumns + 1);
 }
 
-// Six constants of 12 MB, of which runs use the sums of rows alone, pass through little memory.
+// Runs read only the row sums of six 12 MB constants, so the constants are uploaded one after
+// another into shared memory.
 TEST(ResidentBuffers, AreMadeOfConstantsThatShareMemoryOneAfterTheOther) {
   constexpr int64_t kLarge = int64_t{1} << 20;
   constexpr int64_t kLargeBytes = kLarge * 3 * 4;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains of kernels over the same rows on the device at hand, with sizes that an interpreter is too
-// slow for.
+// Tests row fusion on the available device, with sizes that are too slow for the interpreter.
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/row_programs.h"

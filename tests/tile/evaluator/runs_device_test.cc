@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of recurrent networks as runs of launches whose work-group keeps the weights, on the OpenCL
-// device at hand, whatever it is: against the naive evaluator, step by step.
+// Tests persistent RNN kernels, whose work-group keeps the weights for a batch of launches. Runs on
+// any OpenCL device, and compares each step with the naive evaluator.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ HardwareSettings Gpu() {
   return settings;
 }
 
-// The launches of a step, several times, each with buffers of its own but for constants.
+// Launches a step several times. Each launch has separate buffers, except for constants.
 class RunRunner {
  public:
   explicit RunRunner(const compiler::KernelList& list)
@@ -67,7 +67,7 @@ class RunRunner {
     program_ = *std::move(built);
   }
 
-  // All outputs that are no inputs, of all steps.
+  // Returns, for each step, the outputs that are not inputs.
   std::vector<std::vector<HostTensor>> Run(const StepProgram& step_program,
                                            const StepInputs& inputs, int64_t groups) {
     std::vector<hal::BufferPtr> buffers = Allocate();
@@ -79,7 +79,8 @@ class RunRunner {
     const std::vector<hal::BufferPtr> first = buffers;
     std::vector<std::vector<hal::BufferPtr>> made;
     for (const HostTensor& row : inputs.rows) {
-      // Rows and results lie elsewhere in each step; a state is where the step before has made it.
+      // Rows and results have new buffers in each step; a state is read from the buffer of the step
+      // before.
       Write(row, buffers[list_.inputs[step_program.row]] = Like(step_program.row, buffers));
       for (size_t s = 0; s < step_program.states.size() && !made.empty(); ++s) {
         const int state = list_.inputs[step_program.states[s]];
@@ -102,7 +103,7 @@ class RunRunner {
     return results;
   }
 
-  // The first output of a program that has all steps behind each other.
+  // Returns the first output of a program that contains all steps.
   HostTensor RunProgram(const std::vector<HostTensor>& inputs, int64_t groups) {
     std::vector<hal::BufferPtr> buffers = Allocate();
     for (size_t i = 0; i < list_.inputs.size(); ++i) Write(inputs[i], buffers[list_.inputs[i]]);
@@ -125,7 +126,7 @@ class RunRunner {
   }
 
  private:
-  // Those of the list.
+  // Allocates the buffers of the list.
   std::vector<hal::BufferPtr> Allocate() const {
     std::vector<hal::BufferPtr> buffers;
     for (const compiler::BufferInfo& buffer : list_.buffers) {
@@ -199,7 +200,7 @@ TEST_P(RunsDeviceTest, EqualTheNaiveEvaluatorStepByStep) {
   ASSERT_NO_FATAL_FAILURE(runner.Build());
   StepInputs inputs = RandomSteps(step, 7, 7);
   for (const int64_t groups : {1, 3}) ExpectSteps(step, inputs, runner.Run(step, inputs, groups));
-  // What is no number, or has no bounds, goes where it goes by definition.
+  // NaN and infinite inputs propagate as in the naive evaluator.
   const float infinity = std::numeric_limits<float>::infinity();
   SetElement(&inputs.rows[2], 1, infinity);
   SetElement(&inputs.rows[4], 0, std::numeric_limits<float>::quiet_NaN());
@@ -207,7 +208,7 @@ TEST_P(RunsDeviceTest, EqualTheNaiveEvaluatorStepByStep) {
   ExpectSteps(step, inputs, runner.Run(step, inputs, 1));
 }
 
-// Each launch reads rows at another place, of which it is told in a buffer.
+// Each launch finds the index of its rows in an argument buffer.
 TEST(UnrolledRunsDeviceTest, StepsOfOneProgramEqualTheNaiveEvaluator) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   for (const auto& [rows, states] : {std::pair(1, 128), std::pair(3, 34)}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled programs that a later process takes from where the first one kept them.
+// Tests compiled programs that a later process reads from storage.
 #include "tile/evaluator/stored_program.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace tartan::evaluator {
 namespace {
 
-// Keeps programs in memory and counts.
+// Stores programs in memory and counts accesses.
 struct Shelf {
   std::map<std::string, std::string> programs;
   int found = 0;
@@ -42,7 +42,7 @@ const TestProgram& Find(const std::string& name) {
   return TestPrograms().front();
 }
 
-// Several kernels, one of which reads another's result.
+// A program of several kernels, one of which reads another's result.
 TestProgram ManySteps() {
   return {
       "ManySteps",
@@ -141,7 +141,7 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   EXPECT_TRUE(read->list.kernels.back().in_sequence);
   EXPECT_TRUE(read->source.kernels.back().in_sequence);
   EXPECT_EQ(read->source.kernels.back().kept, std::vector<int>{1});
-  program.source.kernels.back().kept = {99};  // which the kernel does not have
+  program.source.kernels.back().kept = {99};  // not a parameter of the kernel
   EXPECT_FALSE(ParseProgram(SerializeProgram(program)).has_value());
   const std::vector<loop::Parameter>& parameters = program.list.kernels.back().parameters;
   ASSERT_EQ(read->list.kernels.back().parameters.size(), parameters.size());

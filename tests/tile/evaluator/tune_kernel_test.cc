@@ -31,7 +31,7 @@ class TuneKernelTest : public testing::Test {
     Take(Product());
   }
 
-  // The kernel of a program that has one.
+  // Reads the kernel of a program that has only one.
   void Take(const TestProgram& program) {
     compiler::CompileOptions options;
     compiler::CompileHooks hooks;
@@ -75,8 +75,8 @@ TEST_F(TuneKernelTest, TriesThePlannersCandidates) {
   EXPECT_LE(tuned->after_ms, tuned->before_ms);
 }
 
-// The memory of an input may serve for other values once it was packed: the second run would not
-// find it.
+// Tuning must keep packed inputs: if their memory were reused, the second run would read wrong
+// values.
 TEST_F(TuneKernelTest, KeepsInputsThatAreCopiedForTheNextRun) {
   Take({"product",
         "function (A[M, K], B[N, K]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[j, k]); }",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winograd's algorithm on the device: within 1e-4 of the output's range of what float64 gives, at
-// the sizes of ResNet-50 and at those that fit no tile.
+// Tests Winograd's algorithm on the device. Results are within 1e-4 of the output's range of the
+// float64 results, for ResNet-50 sizes and for sizes that no tile divides.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 struct Case {
   int64_t n, c, h, w, k;
-  // Rows and columns of zeros above, below, left and right of the image.
+  // Zero padding of the image in rows and columns.
   int64_t top = 1, bottom = 1, left = 1, right = 1;
   bool constant_weights = true;
 
@@ -39,7 +39,7 @@ std::vector<float> RandomFloats(int64_t count, uint64_t seed) {
   return values;
 }
 
-// relu(correlation + bias) with channels first; in float64.
+// Returns relu(correlation + bias) in float64, with channels first.
 std::vector<double> Expected(const Case& p, const std::vector<float>& data,
                              const std::vector<float>& weights, const std::vector<float>& bias) {
   std::vector<double> result(p.n * p.k * p.output_height() * p.output_width());
@@ -69,7 +69,7 @@ std::vector<double> Expected(const Case& p, const std::vector<float>& data,
   return result;
 }
 
-// [n][from][to] as [n][to][from].
+// Transposes [n][from][to] into [n][to][from].
 std::vector<float> SwapInner(const std::vector<float>& values, int64_t n, int64_t from,
                              int64_t to) {
   std::vector<float> swapped(values.size());
@@ -89,7 +89,7 @@ HostTensor Tensor(std::vector<int64_t> dims, const std::vector<float>& values) {
 
 class WinogradDeviceTest : public testing::TestWithParam<Case> {
  protected:
-  // The greatest error as a share of the greatest element.
+  // Checks the maximum error relative to the maximum element.
   void Check(bool channels_last) {
     const Case& p = GetParam();
     const std::vector<float> data = RandomFloats(p.n * p.c * p.h * p.w, 1);
@@ -120,7 +120,7 @@ class WinogradDeviceTest : public testing::TestWithParam<Case> {
     std::get<ir::Input>(bound.values[bound.inputs[1]].op).is_constant = p.constant_weights;
     compiler::CompileOptions options;
     options.winograd = plan::Winograd::kAlways;
-    // GPUs are given another algorithm, but run this one.
+    // GPUs normally use another algorithm but can run this one.
     options.settings = TestSettings();
     options.settings.threads = 1;
     const auto list = compiler::Compile(bound, options);
