@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels run in one launch over the same rows.
+// Tests which kernels over the same rows are fused into one launch.
 #include "tile/graph/chain_groups.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// Of each chain the values that its kernels store, in order, and of those the kept ones.
+// For each fused chain: the values that its kernels store, in order, and the ones kept on chip.
 struct Chains {
   std::vector<std::vector<std::string>> stored;
   std::vector<std::vector<std::string>> kept;
@@ -79,7 +79,7 @@ TEST(RowChains, StoreWhatIsAnOutputOfTheProgram) {
 }
 
 TEST(RowChains, HaveNoKernelThatReadsOtherRows) {
-  // R reads the maximum of the row before.
+  // R reads the maximum of the previous row.
   const Chains chains = FindChains(
       "function (X[N, C]) -> (R) { M[n : N] = >(X[n, c]);"
       " R[n, c : N, C] = +(X[n, c] * M[n - 1]); }",
@@ -98,7 +98,7 @@ TEST(RowChains, HaveNoProductsOfMatrices) {
 }
 
 TEST(RowChains, GoNotAroundAKernelThatWaitsForThem) {
-  // S sums over columns, and R needs S: R cannot run in the launch that makes M.
+  // S sums over columns and R needs S, so R cannot be in the launch that computes M.
   const Chains chains = FindChains(
       "function (X[N, C]) -> (R) { M[n, 0 : N, 1] = >(X[n, c]); E = exp(X - M);"
       " S[0, c : 1, C] = +(E[n, c]); R = M + S; }",
@@ -111,7 +111,7 @@ TEST(RowChains, GoNotAroundAKernelThatWaitsForThem) {
 
 TEST(RowChains, HaveRowsThatFitTheirMemory) {
   ChainOptions options;
-  options.row_bytes = 64;  // a row of X alone
+  options.row_bytes = 64;  // room for one row of X only
   EXPECT_THAT(FindChains(kSoftmax, {F32({8, 16})}, options).stored, IsEmpty());
 }
 
@@ -138,7 +138,7 @@ TEST(RowChains, MayHaveFewRowsOfLittleWork) {
   EXPECT_THAT(FindChains(kSoftmax, {F32({12, 8000})}, options).stored, IsEmpty());
 }
 
-// Weights of one query, times the values of each head.
+// Attention weights of one query, times the values of each head.
 const char kAttention[] =
     "function (X[N, C], V[N, C, D]) -> (O) { M[n, 0 : N, 1] = >(X[n, c]); E = exp(X - M);"
     " T[n, 0 : N, 1] = +(E[n, c]); R = E / T; O[n, d : N, D] = +(R[n, c] * V[n, c, d]); }";
@@ -160,7 +160,7 @@ TEST(RowChains, HaveNoReductionsOfSeveralResultsForARowWhereThatIsAskedFor) {
               ElementsAre(ElementsAre("M", "T", "R")));
 }
 
-// A pool and what reads its result in windows: the planes of batch and channels are rows.
+// A pool and a windowed sum of its result. A row is the plane of one batch element and channel.
 const char kPools[] =
     "function (X[N, C, H, W]) -> (R) {"
     " M[n, c, y, x : N, C, H / 2, W / 2] = >(X[n, c, 2*y + r, 2*x + s]), r < 2, s < 2;"
@@ -173,7 +173,7 @@ TEST(RowChains, HavePlanesOverWhichWindowsSlide) {
   EXPECT_THAT(chains.stored, ElementsAre(ElementsAre("M", "R")));
   ASSERT_EQ(chains.chains.size(), 1u);
   EXPECT_THAT(chains.chains[0].rows, ElementsAre(2, 3));
-  // The window of the first element begins a row and an element before the plane.
+  // The first element's window begins one row and one element before the plane.
   ASSERT_EQ(chains.chains[0].tensors.size(), 1u);
   EXPECT_EQ(chains.chains[0].tensors[0].before, 5);
   EXPECT_EQ(chains.chains[0].tensors[0].after, 5);

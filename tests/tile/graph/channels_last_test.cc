@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving channels behind the spatial dimensions changes no result, and happens where it should.
+// Tests the conversion to channels-last layout: results stay the same, and it applies where it
+// should.
 #include "tile/graph/channels_last.h"
 
 #include <gmock/gmock.h>
@@ -22,8 +23,8 @@ TestProgram Make(const std::string& inputs, const std::string& outputs, const st
           std::move(shapes)};
 }
 
-// A convolution to 9 channels, what follows, and the sum of the result with a second one: so there
-// is always something that reads what follows.
+// A convolution to 9 channels, the operations `what_follows`, and the sum of their result with a
+// second convolution. The sum reads the result of `what_follows`.
 TestProgram AfterConvolution(const std::string& what_follows, const std::string& more_inputs = "",
                              std::vector<TensorShape> more_shapes = {}) {
   std::vector<TensorShape> shapes = {F32({2, 3, 6, 5}), F32({9, 3, 3, 3}), F32({4, 9, 1, 1})};
@@ -126,7 +127,7 @@ TEST(ChannelsLast, LeavesAConvolutionThatAReshapeReadsAlone) {
   EXPECT_EQ(MoveChannelsLast(program), program);
 }
 
-// A network's end: a convolution to 9 channels of 6x5 pixels, flattened, and what follows.
+// The end of a network: a convolution to 9 channels of 6x5 pixels, flattened, and `what_follows`.
 TestProgram Flattened(const std::string& outputs, const std::string& what_follows,
                       TensorShape matrix) {
   return Make("X[N, C, Y, X0], K[O, C, I, J], W[A, B]", outputs,
@@ -142,7 +143,7 @@ ir::Program WithConstantMatrix(const TestProgram& test) {
   return program;
 }
 
-// The elements of a row are added up in another order.
+// Tolerance for a different order of summation over a row.
 constexpr double kOtherOrder = 1e-5;
 
 TEST(ChannelsLast, FlattensInThatOrderWhatConstantMatricesMultiply) {
@@ -166,7 +167,7 @@ TEST(ChannelsLast, KeepsTheOrderOfWhatIsFlattenedForOthers) {
       Flattened("R, T", product + " T = F * 2;", F32({4, 270})),
       Flattened("R, F", product, F32({4, 270})),
       Flattened("R, T", product + " T[n, k : N, 270] = =(F[n, 269 - k]);", F32({4, 270})),
-      // A row for every other element; elements that rows share.
+      // Reads every other element; then elements that several rows share.
       Flattened("R", "R[n, m : N, 4] = +(F[n, 2 * k] * W[m, k]);", F32({4, 135})),
       Flattened("R", "R[n, m : N, 4] = +(F[n, k] * W[m, k + n]);", F32({4, 271})),
       Flattened("R", "R[n, m : N, 4] = +(F[n, k] * W[m, k]), k < 100;", F32({4, 270})),

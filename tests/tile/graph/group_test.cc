@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values share a kernel, and which are held in memory.
+// Tests which values share a kernel, and which are stored in memory.
 #include "tile/graph/group.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ ir::Grouping GroupingOf(const ir::Program& program, const GroupOptions& options 
   return GroupIntoKernels(program, *spaces, options);
 }
 
-// Of each kernel in order the values that it stores.
+// Returns the stored values of each kernel, in order.
 std::vector<std::string> Kernels(const ir::Program& program, const GroupOptions& options = {}) {
   std::vector<std::string> kernels;
   for (const ir::KernelGroup& group : GroupingOf(program, options).groups) {
@@ -196,7 +196,7 @@ TEST(Group, KeepsReductionsOfConstantsApartFromWhatEachRunComputes) {
 }
 
 TEST(Group, StoresTheNarrowFormOfWhatOthersReadWidened) {
-  // In the kernel of what makes it, and in one of its own.
+  // The narrow value is computed by a matmul's kernel, then by an elementwise kernel.
   EXPECT_THAT(Kernels("function (A[M, K], B[K, N], C[N, L]) -> (R) { P[i, j : M, N] = +(A[i, k] * "
                       "B[k, j]); H = as_bfloat(P); W = as_float(H, 32); S = relu(W);"
                       " R[i, l : M, L] = +(W[i, j] * C[j, l]) ; }",
@@ -224,7 +224,7 @@ TEST(Group, HasValuesThatAnotherOneReadsFirst) {
 }
 
 TEST(Group, StoresAValueByItselfOfWhichOtherElementsAreRead) {
-  // M would be made in the kernel of Y, which makes X as well and reads M at other places.
+  // M would share the kernel of Y, which also computes X and reads M at other indices.
   const std::string code =
       "function (A, I) -> (M, X, Y) { M = exp(A); X = abs(M); G = gather(M, as_int(I, 32), 0);"
       " Y = X + G; }";
@@ -244,7 +244,7 @@ TEST(Group, StoresAStateByItselfOfWhichOtherElementsAreRead) {
 }
 
 TEST(Group, CountsWhatIsStoredAnywayAsRead) {
-  // C is one, so that each of E and F has three operations.
+  // C counts as one operation, so E and F have three operations each.
   const char* const code =
       "function (A, B) -> (E, F) { C = exp(A) * B + sin(B); E = tanh(exp(C) * B);"
       " F = cos(exp(C) + B); }";
@@ -261,7 +261,7 @@ TEST(Group, StoresAValueByItselfThatIsReadElsewhereToo) {
 }
 
 TEST(Group, StoresAValueByItselfThatIsNeededSooner) {
-  // Q reads C, and H reads Q.
+  // Q depends on C, and H depends on Q.
   const char* const code =
       "function (A[M, N], B, W[N, L]) -> (H) { C = exp(A) * B + sin(A);"
       " Q[i, l : M, L] = +(C[i, j] * W[j, l]); S = exp(Q) + C; P[i, l : M, L] = +(S[i, j] * W[j, "

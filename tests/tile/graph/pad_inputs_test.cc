@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies with zeros around them instead of conditions in sums.
+// Tests that zero-padded copies of inputs replace conditions in reductions.
 #include "tile/graph/pad_inputs.h"
 
 #include <gmock/gmock.h>
@@ -87,7 +87,7 @@ TEST(PadInputs, LeavesMaximaAlone) {
 }
 
 TEST(PadInputs, LeavesInputsAloneThatWouldGrowToMoreThanTwice) {
-  // 16 x 16 with 13 on each side are 42 x 42.
+  // A 16 x 16 image with padding of 13 would grow to 42 x 42.
   const ir::Program program = BindTestProgram(Convolution(4, "x+13*j-13"));
   EXPECT_THAT(AddedShapes(program), IsEmpty());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pass over a program must keep.
+// Checks that a graph pass keeps a program's results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 namespace tartan::graph {
 
-// `program`, which a pass made of the test's, is a valid one, and all its outputs are the same bit
-// by bit.
+// Expects that `program`, the result of a pass on the test program, is valid and has the same
+// outputs bit by bit.
 inline void ExpectSameMeaning(const ir::Program& program, const TestProgram& test) {
   EXPECT_TRUE(ir::VerifyStored(program).ok()) << ir::VerifyStored(program);
   const std::vector<HostTensor> inputs = RandomInputs(test, 1);

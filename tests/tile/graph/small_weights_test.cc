@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights in few bytes: decoded where they are read, or made at load.
+// Tests low-precision weights: which are decoded by the kernel that reads them, and which at load.
 #include "tile/graph/small_weights.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace tartan::graph::small_weights_test {
 namespace {
 
-// Numbers in blocks of 16 along the sum, each block with a scale.
+// Weights with one scale per block of 16 along the reduced dimension.
 const char kBlocks[] =
     "function (A[M, K], Q[B, L, N], S[B, N]) -> (C) {"
     " R[n, b, l : N, B, L] = =(Q[b, l, n]); T[b, l, n : B, L, N] = =(R[n, b, l]);"
@@ -72,10 +72,10 @@ TEST(SmallWeights, AreNotThoseThatAreHardlySmaller) {
   EXPECT_TRUE(IsDecoded(BlocksOf(1, DataType::kInt8), "W"));
   EXPECT_TRUE(IsDecoded(BlocksOf(1, DataType::kInt16, 1024), "W"));
   EXPECT_FALSE(IsDecoded(BlocksOf(1, DataType::kInt32), "W"));
-  EXPECT_FALSE(IsDecoded(BlocksOf(1, DataType::kInt8, 64), "W"));  // nothing worth the trouble
+  EXPECT_FALSE(IsDecoded(BlocksOf(1, DataType::kInt8, 64), "W"));  // too little memory to save
 }
 
-// Words of eight numbers of 4 bits, with a scale for each block of two words.
+// Weights with eight 4-bit values per 32-bit word, and a scale for each block of two words.
 ir::Program WordsOf(int64_t rows) {
   ir::Program program = BindTestProgram(
       {"test",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constant weights of convolutions are transposed so that output channels are neighbours.
+// Tests that constant convolution weights are transposed to make output channels contiguous.
 #include "tile/graph/weights_last.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which 16-bit values are held in float32.
+// Tests which 16-bit values are upcast to float32.
 #include "tile/graph/widen_halves.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 
 constexpr DataType kHalf = DataType::kFloat16;
 
-// "name: type" of each value of the program with wide halves.
+// Returns "name: type" for each value after the pass.
 std::vector<std::string> Widened(const std::string& code, std::vector<TensorShape> inputs) {
   const ir::Program program = WidenHalves(BindTestProgram({"test", code, std::move(inputs)}));
   EXPECT_TRUE(ir::VerifyStored(program).ok()) << ir::VerifyStored(program);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of work-groups against the naive evaluator, on sizes that divide nothing, for many plans
-// of each kernel.
+// Tests work-group kernels with many plans each, on sizes that no tile divides, against the naive
+// evaluator.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -81,7 +81,7 @@ std::vector<TestProgram> Programs() {
        "function (D[N, Y, X, C], K[I, J, C]) -> (R) { R[n, y, x, c : N, Y, X, C] = +(D[n, y+i-1, "
        "x+j-1, c] * K[i, j, c]); }",
        {F32({1, 5, 6, 8}), F32({3, 3, 8})}},
-      {"Products",  // the edges need checks
+      {"Products",  // edge tiles need checks
        "function (A[M, L], B[N]) -> (C) { C[i, j : M, N] = *(A[i + k - 1, j] + B[j]), k < 3; }",
        {F32({9, 8}), F32({8})}},
       {"MaximumOfSums",
@@ -141,7 +141,7 @@ class GroupKernelTest : public testing::TestWithParam<TestProgram> {
  protected:
   static constexpr int kCandidates = 24;
 
-  // Compiles with the given candidate of every kernel; false where there are fewer.
+  // Uses the given candidate plan for every kernel. Returns false if there are fewer candidates.
   bool Check(int candidate, plan::Buffering buffering, bool wide) {
     const TestProgram& test = GetParam();
     const ir::Program program = BindTestProgram(test);
@@ -159,7 +159,7 @@ class GroupKernelTest : public testing::TestWithParam<TestProgram> {
       found |= static_cast<int>(planned.size()) > candidate;
       plan::PlannedKernel kernel = planned[std::min<size_t>(candidate, planned.size() - 1)];
       if (auto* const groups = std::get_if<plan::GpuPlan>(&kernel.plan)) {
-        // Some are sound in one way alone: tiles that are copied ahead have more local memory.
+        // Some plans support only one buffering: asynchronous copies need more local memory.
         const plan::Buffering planned_so = std::exchange(groups->buffering, buffering);
         if (!plan::WhatIsWrong(kernel.flat, *groups, Gpu()).empty()) groups->buffering = planned_so;
         EXPECT_EQ(plan::WhatIsWrong(kernel.flat, *groups, Gpu()), "");
@@ -198,7 +198,7 @@ TEST(GpuPlans, SplitsLongReductionsIntoFewElements) {
   EXPECT_EQ(list->steps.size(), 2u);
 }
 
-// Gradients of convolutions by their weights: no reduced index is long, all of them together are.
+// Weight gradients of convolutions: no reduced index is long, but their combination is.
 TEST(GpuPlans, SplitsReductionsOfManyIndices) {
   for (const auto& [images, height, stride] :
        {std::tuple(16, 17, 1), std::tuple(3, 40, 2), std::tuple(5, 33, 2)}) {
@@ -215,7 +215,7 @@ TEST(GpuPlans, SplitsReductionsOfManyIndices) {
     const auto list = compiler::Compile(program, options);
     ASSERT_TRUE(list.ok()) << list.status();
     EXPECT_EQ(list->steps.size(), 2u) << images << " of " << height;
-    // Whole numbers are summed without error.
+    // Sums of integers have no rounding error.
     std::vector<HostTensor> inputs;
     for (const TensorShape& shape : test.inputs) {
       std::vector<float> values(static_cast<size_t>(shape.element_count()));
@@ -230,7 +230,7 @@ TEST(GpuPlans, SplitsReductionsOfManyIndices) {
   }
 }
 
-// A step of eight values of each reduced index would need more local memory than there is.
+// A step of eight values of each reduced index would exceed the local memory.
 TEST(GpuPlans, FindsPlansWhereTheFirstGuessDoesNotFit) {
   HardwareSettings settings = Gpu();
   settings.threads = 256;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index arithmetic, and conditions that are decided while code is written.
+// Tests index arithmetic, and conditions that are decided at compile time.
 #include "tile/lower/index_emitter.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 using math::Affine;
 using math::RangeConstraint;
 
-// Two output indices, i below 12 and j below 3.
+// A kernel with two output indices, i < 12 and j < 3.
 poly::FlatContraction TwoIndices() {
   poly::FlatContraction flat;
   flat.indices = {{"i", 12}, {"j", 3}};
@@ -33,12 +33,12 @@ class IndexEmitting : public testing::Test {
   }
 
   std::string Emitted(const Affine& poly) { return ToString(indices_.Emit(poly)); }
-  // "" where nothing is left to check.
+  // Returns "" if no check is necessary at run time.
   std::string Condition(const Affine& poly, int64_t range, int64_t shift = 0) {
     const loop::ExprPtr condition = indices_.Condition({poly, range}, shift);
     return condition == nullptr ? "" : ToString(condition);
   }
-  // Lanes of a vector of 4 along i that begins at `begin`.
+  // Returns the valid lanes of a vector of 4 along i that begins at `begin`.
   LaneRange Lanes(int64_t begin, const std::vector<RangeConstraint>& constraints) {
     indices_.Set(0, indices_.Number(begin));
     return ValidLanes(indices_, constraints, {0, 4}, {0, 0});
@@ -90,7 +90,7 @@ TEST_F(IndexEmitting, FindsTheLanesWithinConstraints) {
   expect(4, 0, 4);
   expect(8, 0, 3);
   EXPECT_TRUE(Lanes(0, {{I() - Constant(4), 8}}).empty());
-  // Both at once leave one lane.
+  // Both constraints together leave one lane.
   const LaneRange both = Lanes(0, {{I() - Constant(2), 10}, {I(), 3}});
   EXPECT_EQ(both.begin, 2);
   EXPECT_EQ(both.end, 3);
@@ -99,9 +99,9 @@ TEST_F(IndexEmitting, FindsTheLanesWithinConstraints) {
 TEST_F(IndexEmitting, MovesVectorsToWhereAllLanesAreValid) {
   EXPECT_EQ(Distance(0, {{I() - Constant(1), 10}}), 1);
   EXPECT_EQ(Distance(8, {{I() - Constant(1), 10}}), -1);
-  // Four valid values are fewer than a vector beside them has.
+  // The four valid values are fewer than a shifted vector needs.
   EXPECT_EQ(Distance(0, {{I() - Constant(2), 3}}), std::nullopt);
-  // Beyond the end of the range there are no points.
+  // No point is beyond the end of the range.
   EXPECT_EQ(Distance(8, {{I() - Constant(10), 12}}), std::nullopt);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far products by a matrix unit are from those in float64: by the rounding of their factors,
-// which leans to neither side, and what becomes of numbers that are none.
+// Compares matrix-unit matmuls with float64. Errors come from rounding the factors and must be
+// unbiased. Also checks NaN and infinities.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kRows = 24, kColumns = 40, kDepth = 96;
 
-// C = A B^T in a format, B a constant or none.
+// Returns C = A B^T in a format; B is a constant if `is_constant`.
 std::vector<double> Product(const std::vector<float>& a, const std::vector<float>& b,
                             MatrixFormat format, bool is_constant) {
   const MatrixProgram test = {
@@ -38,7 +38,7 @@ std::vector<double> Product(const std::vector<float>& a, const std::vector<float
   return (*outputs)[0].ToDoubles();
 }
 
-// The greatest error of a factor that is rounded to nearest.
+// Returns the maximum relative error of a factor rounded to nearest.
 double UnitOf(MatrixFormat format) { return format == MatrixFormat::kBFloat16 ? 0x1p-9 : 0x1p-11; }
 
 class MatrixAccuracyTest : public testing::TestWithParam<std::tuple<MatrixFormat, bool>> {};
@@ -68,14 +68,14 @@ TEST_P(MatrixAccuracyTest, ErrorsAreThoseOfRoundingTheFactorsToNearest) {
   }
   EXPECT_LT(greatest, 2.1 * unit);
   EXPECT_GT(greatest, 0.02 * unit) << "nothing was rounded";
-  // Bits that are cut off make sums lesser by half a unit for each factor.
+  // Truncation would bias sums by half a unit per factor.
   EXPECT_LT(std::abs(lean), 0.02 * unit);
 }
 
 TEST_P(MatrixAccuracyTest, KeepsInfinitiesAndNumbersThatAreNone) {
   const auto [format, is_constant] = GetParam();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  // The last is what NVIDIA's GPUs make: a carry from its last bits would make 0 of it.
+  // NVIDIA GPUs produce the last NaN; rounding it by an integer addition would overflow to 0.
   const float none[] = {std::numeric_limits<float>::quiet_NaN(), -std::nanf(""),
                         std::bit_cast<float>(0x7fffffffu)};
   for (const bool in_a : {false, true}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for matrix units, run by the interpreter, against the naive evaluator.
+// Tests matrix-unit kernels in the interpreter, against the naive evaluator.
 #include "tile/lower/gpu/matrix_kernel.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST_P(MatrixKernelTest, EqualsTheNaiveEvaluator) {
     compiler::CompileOptions options;
     options.settings = MatrixSettings();
     options.force_64bit_indices = slices == 4;
-    options.disabled_passes.insert("chain-products");  // of small ones they make one launch
+    options.disabled_passes.insert("chain-products");  // would fuse small matmuls into one launch
     std::string plans;
     const auto list =
         compiler::Compile(program, options, PlanForMatrixUnit(format, slices, &plans, packed));
@@ -66,7 +66,7 @@ TEST(MatrixCandidate, LeavesProductsWithoutPointsToOthers) {
   }
 }
 
-// Whole runs and a shorter last one, what follows the sum, and a window of which padding is a part.
+// Covers full K chunks and a shorter last one, an epilogue, and a window with padding.
 TEST(SplitMatrixCandidate, AddsUpRunsOfTheDepth) {
   const MatrixProgram product = {
       "Product",

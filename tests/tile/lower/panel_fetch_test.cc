@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What products fetch ahead: all of the weights, once those in use at the beginning are there.
+// Tests that matmuls prefetch all packed weights, except the first panels.
 #include "tile/lower/cpu/panel_fetch.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using loop::StmtPtr;
 
-// Fetches become stores of 1 to "fetched", whose elements are those of the buffer.
+// Replaces each prefetch by a store of 1 to "fetched", at the prefetched element's index.
 StmtPtr Recorded(const StmtPtr& stmt, int* count) {
   if (stmt == nullptr) return nullptr;
   if (const auto* block = std::get_if<loop::Block>(&stmt->node)) {
@@ -55,9 +55,10 @@ compiler::KernelList Compiled(const TestProgram& test, int64_t units = 1) {
   return *std::move(list);
 }
 
-constexpr int64_t kLine = 16;  // floats
+constexpr int64_t kLine = 16;  // floats per cache line
 
-// Lines of the packed weights that are not fetched ahead; -1 where nothing is.
+// Counts the cache lines of the packed weights that are not prefetched; -1: the kernel has no
+// prefetch.
 int64_t LinesNotFetched(const TestProgram& test, int64_t units = 1) {
   const compiler::KernelList list = Compiled(test, units);
   const auto& launch = std::get<compiler::LaunchStep>(list.steps.back());
@@ -69,7 +70,7 @@ int64_t LinesNotFetched(const TestProgram& test, int64_t units = 1) {
   std::vector<std::vector<uint8_t>> buffers;
   for (const int buffer : launch.buffers) buffers.emplace_back(list.buffers[buffer].bytes);
   const int64_t elements = test.inputs[1].element_count();
-  buffers.emplace_back(2 * elements);  // what lies behind the weights is not read
+  buffers.emplace_back(2 * elements);  // has room for prefetches beyond the weights
   const absl::Status status = loop::Interpret(kernel, absl::MakeSpan(buffers));
   EXPECT_TRUE(status.ok()) << status;
   int64_t missing = 0;
@@ -81,7 +82,7 @@ int64_t LinesNotFetched(const TestProgram& test, int64_t units = 1) {
 }
 
 TEST(PanelFetch, ComesToAllWeightsButTheFirst) {
-  // Panels of 128 rows with up to 64 columns, the first of which nobody fetches.
+  // Panels have 128 rows and up to 64 columns; no earlier panel prefetches the first one.
   for (const int64_t rows : {27, 40, 64, 100}) {
     const int64_t missing = LinesNotFetched(Product(rows, 128, 2048));
     EXPECT_GE(missing, 0) << rows;

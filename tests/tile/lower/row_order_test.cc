@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which a register tile's points are computed.
+// Tests the order in which the points of a register tile are computed.
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/interpret_list.h"
@@ -11,8 +11,8 @@
 namespace tartan::lower::row_order_test {
 namespace {
 
-// Blocks of columns that lie apart, as packed ones do, come before the rows in the order of
-// indices.
+// A matmul with separate blocks of columns, as packed weights have; the block index precedes the
+// row.
 const TestProgram kBlocks = {
     "blocks",
     "function (A[M, L], B[N, L, K]) -> (C) { C[n, i, k : N, M, K] = +(A[i, l] * B[n, l, k]); }",
@@ -33,8 +33,8 @@ compiler::KernelList Compiled() {
   return *std::move(list);
 }
 
-// Two vectors are kept and each row's element is there for both: else three elements would have to
-// be kept until the second vector comes.
+// Two vectors stay in registers and each row's element is used for both. In the other order, three
+// elements would occupy registers until the second vector is loaded.
 TEST(RowOrder, ElementsOfARowAreUsedByAllVectorsBeforeTheNextRow) {
   const compiler::KernelList list = Compiled();
   ASSERT_EQ(list.kernels.size(), 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of few rows by streamed weights, run by the interpreter, against the naive evaluator.
+// Tests matmuls of few rows with streamed weights, in the interpreter, against the naive evaluator.
 #include "tile/lower/gpu/row_stream_kernel.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST_P(RowStreamKernelTest, EqualsTheNaiveEvaluator) {
 INSTANTIATE_TEST_SUITE_P(All, RowStreamKernelTest, testing::ValuesIn(RowStreamPrograms()),
                          [](const auto& test) { return test.param.name; });
 
-// More rows, weights that are no constants, weights that the row has indices of, windows.
+// Rejects many rows, variable weights, weights that depend on a row index, and windows.
 TEST(RowStreamCandidate, LeavesOthersAlone) {
   const std::string matmul =
       "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";

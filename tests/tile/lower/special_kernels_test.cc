@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Special operations whose work is divided among work-items in ways that their sizes decide,
-// against the naive evaluator.
+// Tests special operations whose sizes decide how work-items share the work, against the naive
+// evaluator.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -65,7 +65,7 @@ void ExpectNaiveResultsEverywhere(const TestProgram& test) {
   }
 }
 
-// Slices of so many columns are put and added to one of seven places.
+// Scatters slices of `columns` columns to one of seven rows, with and without addition.
 void ExpectScatters(int64_t columns) {
   for (const int mode : {0, 1}) {
     TestProgram test = {
@@ -122,7 +122,7 @@ TEST(SpecialKernels, SortLongLinesOfEveryType) {
   }
 }
 
-// NaN, infinities and zeros of both signs: 0 / 0, 1 / 0, -1 / 0, and 0 * -1.
+// Sorts NaN, infinities and zeros of both signs: 0 / 0, 1 / 0, -1 / 0, and 0 * -1.
 TEST(SpecialKernels, SortNumbersWithoutAnOrder) {
   for (const char* type : {"16", "32", "64"}) {
     for (const char* sorted : {"argsort(Y, 1, 0)", "argsort(Y, 1, 1)", "argsort(Y, 1, 0, 5)",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Into which runs long sums are divided.
+// Tests how long sums are divided into K chunks.
 #include "tile/lower/cpu/sum_runs.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace tartan::lower {
 namespace {
 
-// O[i : 64] = +(X[i, k]), k < terms.
+// Returns the kernel O[i : 64] = +(X[i, k]), k < terms.
 poly::FlatContraction SumOf(int64_t terms) {
   poly::FlatContraction flat;
   flat.indices = {{"i", 64}, {"k", terms}};
@@ -18,7 +18,7 @@ poly::FlatContraction SumOf(int64_t terms) {
   return flat;
 }
 
-// With `outputs` accumulators side by side.
+// Returns a plan with `outputs` accumulators.
 plan::CpuPlan PlanOf(const poly::FlatContraction& flat, int64_t outputs) {
   plan::CpuPlan plan = plan::ScalarPlan(flat, 1);
   plan.task[0] = plan.unroll[0] = outputs;
@@ -61,7 +61,7 @@ TEST(SumRuns, HaveAtMost64NumbersAnd128InSumsFrom512On) {
     const SumRuns runs = Divided(terms, 8);
     ASSERT_EQ(runs.level, 0) << terms;
     EXPECT_LE(runs.steps, terms < 512 ? 64 : 128) << terms;
-    // No shorter than a third of that: each costs a load, an addition and a store.
+    // A chunk is at least a third of the limit: each costs a load, an addition and a store.
     EXPECT_GE(runs.steps, terms < 512 ? 22 : 43) << terms;
     EXPECT_EQ(runs.fine_steps, 0) << terms;
   }
@@ -70,7 +70,7 @@ TEST(SumRuns, HaveAtMost64NumbersAnd128InSumsFrom512On) {
 TEST(SumRuns, AreEquallyLongWhereAFewMoreMakeThemSo) {
   EXPECT_EQ(Divided(200, 8).steps, 50);
   EXPECT_EQ(Divided(192, 8).steps, 64);
-  EXPECT_EQ(Divided(131, 8).steps, 44);  // a prime: three of nearly equal length
+  EXPECT_EQ(Divided(131, 8).steps, 44);  // a prime: three chunks of nearly equal length
 }
 
 TEST(SumRuns, HaveRunsOf16WithinThemWhereAccumulatorsAreFew) {
@@ -87,14 +87,14 @@ TEST(SumRuns, AreTheShortRunsOfABlock) {
   EXPECT_EQ(DivideSum(flat, plan).steps, 16);
   plan.block->run = 32;
   EXPECT_EQ(DivideSum(flat, plan).steps, 32);
-  plan.block->run = 8;  // 96 runs: a shorter chain than that of 768 terms
+  plan.block->run = 8;  // 96 chunks: the chain of their sums is shorter than the chain of 768 terms
   EXPECT_EQ(DivideSum(flat, plan).steps, 8);
   plan.block->run = 4;
   EXPECT_EQ(DivideSum(flat, plan).level, -1);
 }
 
 TEST(SumRuns, DivideTheOuterLoopWhereTheInnerOneIsShort) {
-  // O[i : 64] = +(X[i, k, l]), l < 16: a run of 64 has 4 values of k.
+  // O[i : 64] = +(X[i, k, l]), l < 16: a chunk of 64 terms has 4 values of k.
   poly::FlatContraction flat = SumOf(20);
   flat.indices.push_back({"l", 16});
   const SumRuns runs = DivideSum(flat, PlanOf(flat, 8));

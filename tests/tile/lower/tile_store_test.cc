@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tile's values get to memory.
+// Tests how the values of a tile are stored.
 #include "tile/lower/cpu/tile_store.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@ using math::Affine;
 
 constexpr DataType kF32 = DataType::kFloat32;
 
-// An elementwise kernel over y and x that writes float32 at `coords` of a tensor with `dims`.
+// Returns an elementwise kernel over y and x that writes float32 at `coords` of a tensor with
+// `dims`.
 poly::FlatContraction Elementwise(int64_t rows, int64_t columns, std::vector<Affine> coords,
                                   std::vector<int64_t> dims) {
   poly::FlatContraction flat;
@@ -30,7 +31,7 @@ poly::FlatContraction Rows(int64_t rows, int64_t columns) {
   return Elementwise(rows, columns, {Affine::Variable(0), Affine::Variable(1)}, {rows, columns});
 }
 
-// Tiles of `width` values of x in vectors of `lanes`.
+// Returns a plan with tiles of `width` values of x in vectors of `lanes`.
 plan::CpuPlan PlanOf(const poly::FlatContraction& flat, int64_t width, int lanes = 8) {
   plan::CpuPlan plan = plan::ScalarPlan(flat, 1);
   plan.task = plan.unroll = {1, width};
@@ -42,7 +43,7 @@ plan::CpuPlan PlanOf(const poly::FlatContraction& flat, int64_t width, int lanes
 
 loop::ExprPtr Vector(int lanes, DataType type = kF32) { return loop::Var("v", {type, lanes}); }
 
-// The stores of a vector at `position`, of a tile at y, x.
+// Returns the stores of the vector at `position` of a tile at y, x.
 std::vector<StmtPtr> Stores(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                             const Position& position = {0, 0}) {
   IndexEmitter indices(flat, DataType::kInt32);
@@ -54,7 +55,7 @@ std::vector<StmtPtr> Stores(const poly::FlatContraction& flat, const plan::CpuPl
 
 const loop::Store& StoreOf(const StmtPtr& stmt) { return std::get<loop::Store>(stmt->node); }
 
-// Whether the tile's vector goes past the caches; a store that does is aligned.
+// Returns whether the vector is stored past the caches; such a store must be aligned.
 bool IsStreamed(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                 const Position& position = {0, 0}) {
   const std::vector<StmtPtr> stores = Stores(flat, plan, position);
@@ -90,7 +91,7 @@ TEST(TileStore, StreamsNoVectorsOffTheirBoundaries) {
       Elementwise(kRows, kColumns, {Affine::Variable(0), Affine::Variable(1) + Affine::Constant(1)},
                   {kRows, kColumns + 8});
   EXPECT_FALSE(IsStreamed(shifted, PlanOf(shifted, 16)));
-  // Rows that begin between boundaries.
+  // Rows that begin between vector boundaries.
   const poly::FlatContraction odd = Elementwise(
       kRows, kColumns, {Affine::Variable(0), Affine::Variable(1)}, {kRows, kColumns + 4});
   EXPECT_FALSE(IsStreamed(odd, PlanOf(odd, 16)));
@@ -118,7 +119,7 @@ TEST(TileStore, StoresLaneByLaneWhereElementsLieApart) {
 }
 
 TEST(TileStore, InterleavesVectorsOfElementsTwoApart) {
-  // Element 2 x + y of a row, y = 0 and 1 in one tile.
+  // Writes element 2 x + y of a row; one tile contains y = 0 and y = 1.
   const poly::FlatContraction flat =
       Elementwise(2, 8, {Affine::Variable(1) * 2 + Affine::Variable(0)}, {16});
   plan::CpuPlan plan = PlanOf(flat, 4, 4);

@@ -17,7 +17,7 @@ namespace {
 
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// A device whose caches hold next to nothing.
+// A device with caches too small to hold any operand.
 HardwareSettings Settings() {
   HardwareSettings settings;
   settings.l2_bytes = 1024;
@@ -25,7 +25,7 @@ HardwareSettings Settings() {
   return settings;
 }
 
-// The plan of a program's only kernel; nothing where this file has none.
+// Returns the column plan of a program's only kernel, or nothing if it has another plan.
 std::optional<CpuPlan> PlanOf(const TestProgram& program) {
   std::optional<CpuPlan> found;
   compiler::CompileOptions options;
@@ -52,7 +52,8 @@ TEST(ColumnPlan, WalksSeveralRowsAlongAllColumns) {
   ASSERT_TRUE(plan->block.has_value());
   EXPECT_EQ(plan->block->run, 8);
   EXPECT_EQ(plan->order.back(), plan->vector_index);
-  EXPECT_EQ(plan->task[plan->vector_index], 320);  // half of the columns for each core, in tiles
+  EXPECT_EQ(plan->task[plan->vector_index],
+            320);  // half of the columns for each core, rounded to tiles
 }
 
 TEST(ColumnPlan, IsNotForWhatACacheHolds) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When tiles of a GPU's work-groups are copied ahead, past registers, and how they lie then.
+// Tests when GPU tiles use asynchronous copies instead of registers, and their layout in local
+// memory.
 #include "tile/plan/gpu/copies_ahead.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@
 namespace tartan::plan::copies_ahead_test {
 namespace {
 
-// As an H100's.
+// Settings of an H100.
 HardwareSettings Settings() {
   HardwareSettings settings;
   settings.threads = 256;
@@ -44,7 +45,7 @@ struct Choice {
   GpuPlan plan;
 };
 
-// Of the program's only kernel.
+// Returns the choice for the program's only kernel.
 Choice ChoiceFor(const std::string& code, std::vector<TensorShape> inputs,
                  const HardwareSettings& settings) {
   Choice choice;
@@ -82,7 +83,8 @@ TEST(CopiesAhead, AreWhatLargeProductsHaveWhereTheDeviceHasThem) {
   EXPECT_NE(WhatIsWrong(choice.flat, choice.plan, others), "");
 }
 
-// Rows of which different work-items read keep their distance: they would lie in the same banks.
+// A row stays padded if different work-items read different rows: without padding the rows would
+// share banks.
 TEST(CopiesAhead, HaveNoPaddingWhereWorkItemsReadNeighbours) {
   const Choice choice = LargeProduct(Settings());
   ASSERT_EQ(choice.plan.staged.size(), 2);
@@ -109,7 +111,7 @@ TEST(CopiesAhead, CopyVectorsOfSixteenBytesAndZeros) {
   EXPECT_FALSE(MayCopyAhead(choice.flat, other));
 }
 
-// They are converted on their way.
+// Elements are converted to float32 between loads and stores, which an asynchronous copy cannot do.
 TEST(CopiesAhead, AreNotThereForHalves) {
   const auto halves = [](std::vector<int64_t> dims) {
     return TensorShape{DataType::kFloat16, std::move(dims)};

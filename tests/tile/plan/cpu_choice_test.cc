@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cost model of CPUs prefers, where that was measured to be quicker.
+// Tests that the CPU cost model prefers plans that were measured to be faster.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tartan::plan::cpu_choice_test {
 namespace {
 
-// A core with AVX-512 and two units for multiply-adds.
+// Settings of a core with AVX-512 and two multiply-add units.
 HardwareSettings Settings() {
   HardwareSettings settings;
   settings.threads = 1;
@@ -43,7 +43,7 @@ struct Choice {
   std::string Vector() const { return flat.indices[plan.vector_index].name; }
 };
 
-// Of a program with one kernel, whose second input is a constant.
+// Returns the choice for a program of one kernel, whose second input is a constant.
 Choice ChoiceOf(const std::string& code, std::vector<TensorShape> inputs,
                 const HardwareSettings& settings = Settings()) {
   Choice choice;
@@ -63,7 +63,7 @@ Choice ChoiceOf(const std::string& code, std::vector<TensorShape> inputs,
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 TEST(CpuChoice, RowsThatShareSetsAreAsManyAsTheFirstCacheHasWays) {
-  // Rows lie 12 KiB apart.
+  // Rows are 12 KiB apart.
   const std::vector<TensorShape> shapes = {F32({128, 3072}), F32({3072, 768})};
   EXPECT_GE(ChoiceOf(kMatMul, shapes).Rows("i"), 8);
   HardwareSettings fewer_ways = Settings();
@@ -82,8 +82,8 @@ TEST(CpuChoice, ManyRowsThatNoFirstCacheHoldsAreCopied) {
   EXPECT_TRUE(is_copied || choice.Rows("i") <= 8) << choice.plan.ToString(choice.flat);
 }
 
-// 49 pixels are three vectors of 16 and a pixel: vectors along the channels waste nothing, and
-// their elements are stored one by one.
+// 49 pixels fill three vectors of 16 and leave one pixel. Vectors along the channels waste no
+// lanes, and their elements are stored one by one.
 TEST(CpuChoice, SmallImagesHaveVectorsAlongTheChannels) {
   const Choice choice = ChoiceOf(
       "function (D[C, Y, X], K[O, C]) -> (R) { R[o, y, x : O, Y, X] = +(D[c, y, x] * K[o, c]); }",
@@ -91,7 +91,7 @@ TEST(CpuChoice, SmallImagesHaveVectorsAlongTheChannels) {
   EXPECT_EQ(choice.Vector(), "o_lane");
 }
 
-// Sums of nine numbers hide no stores.
+// Sums of nine terms are too short to hide the stores.
 TEST(CpuChoice, ShortSumsHaveVectorsWhereResultsAreNeighbours) {
   const Choice choice = ChoiceOf(
       "function (D[Y, X], K[O, I, J]) -> (R) "
@@ -109,7 +109,7 @@ TEST(CpuChoice, WhatIsReadAtEveryOtherPlaceIsCopiedOnce) {
   EXPECT_EQ(choice.plan.block->staged, std::vector<int>{0});
 }
 
-// As on a Zen 5, whose memory prefers one stream, too.
+// Settings as on a Zen 5, whose memory also prefers one stream.
 HardwareSettings HidingSettings() {
   HardwareSettings settings = Settings();
   settings.hides_second_cache = true;
@@ -117,7 +117,7 @@ HardwareSettings HidingSettings() {
   return settings;
 }
 
-// Where the second cache is hidden, copies cost more than the pages that they spare.
+// If the second cache's latency is hidden, copies cost more than the page accesses they save.
 TEST(CpuChoice, WhatIsReadAtEveryOtherPlaceStaysThereWhereTheSecondCacheIsHidden) {
   const Choice choice = ChoiceOf(
       "function (D[C, Y, X], K[O, C]) -> (R) "
@@ -127,15 +127,15 @@ TEST(CpuChoice, WhatIsReadAtEveryOtherPlaceStaysThereWhereTheSecondCacheIsHidden
       << choice.plan.ToString(choice.flat);
 }
 
-// Eight rows are work enough to hide that their matrix comes from the third cache; four rows at a
-// time read it twice, and wait for their sums.
+// Eight rows give enough work to hide loads of the matrix from the third cache. Four rows at a time
+// would read it twice and wait for their sums.
 TEST(CpuChoice, EightRowsShareEachVectorOfALargeMatrixWhereTheSecondCacheIsHidden) {
   const std::vector<TensorShape> shapes = {F32({8, 2048}), F32({2048, 1000})};
   const Choice choice = ChoiceOf(kMatMul, shapes, HidingSettings());
   EXPECT_EQ(choice.Rows("i"), 8) << choice.plan.ToString(choice.flat);
 }
 
-// Blocks of a packed matrix side by side would be several streams.
+// Adjacent blocks of a packed matrix would be several streams.
 TEST(CpuChoice, AMatrixFromMemoryIsOneStream) {
   const Choice few = ChoiceOf(kMatMul, {F32({32, 1024}), F32({1024, 4096})}, HidingSettings());
   EXPECT_EQ(few.Rows("j_block"), 1) << few.plan.ToString(few.flat);

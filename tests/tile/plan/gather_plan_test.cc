@@ -47,7 +47,7 @@ TEST(GatherPlan, IsNotForWholeRows) { EXPECT_FALSE(PlanOf(Gather(10, 19, 0)).has
 TEST(GatherPlan, IsNotForFewRows) { EXPECT_FALSE(PlanOf(Gather(7, 10, 1)).has_value()); }
 
 TEST(GatherPlan, ReadsWhatTheNaiveEvaluatorDoes) {
-  const TestProgram test = Gather(19, 10, 1);  // positions from the end, too
+  const TestProgram test = Gather(19, 10, 1);  // some indices count from the end
   const ir::Program program = BindTestProgram(test);
   const std::vector<HostTensor> inputs = RandomInputs(test, 1);
   const auto expected = ir::EvaluateNaively(program, inputs);

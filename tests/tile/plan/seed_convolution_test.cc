@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 3x3 convolution with ReLU of the kernel-generation article: its tables, number by number.
+// Tests the plan of the kernel-generation article's 3x3 convolution with ReLU against the article's
+// tables.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -48,7 +49,8 @@ Sizes Strides(const poly::FlatContraction& flat, const poly::FlatAccess& access)
   return strides;
 }
 
-// Sorted names of a merged index → range, global stride, local stride, work-items.
+// Maps the sorted names of a merged index to its range, global stride, local stride, and
+// work-items.
 using Rows = std::map<std::string, std::vector<int64_t>>;
 
 Rows RowsOf(const poly::FlatContraction& flat, const TileLayout& layout) {
@@ -66,7 +68,7 @@ Rows RowsOf(const poly::FlatContraction& flat, const TileLayout& layout) {
   return rows;
 }
 
-// Of an access, with the work-items spread.
+// Returns the layout of an access, with the work-items distributed.
 TileLayout ReadPlan(const poly::FlatContraction& flat, int access,
                     const std::vector<int64_t>& tile) {
   constexpr int64_t kThreads = 256;
@@ -121,7 +123,7 @@ TEST(SeedConvolution, FlattensToTheTable) {
 
 TEST(SeedConvolution, HasTheFourConstraints) {
   const poly::FlatContraction flat = SeedKernel();
-  // One-sided, with the coefficients of the indices: (…) <= limit.
+  // Maps the coefficients of one-sided constraints to their limits: (…) <= limit.
   std::map<Sizes, int64_t> constraints;
   for (const math::RangeConstraint& constraint : flat.constraints) {
     Sizes above, below;

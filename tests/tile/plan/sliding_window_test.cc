@@ -8,8 +8,8 @@ namespace {
 
 using math::Affine;
 
-// A window of `window` values, `stride` apart, over a line of `length`, with `before` zeros at its
-// left: index 0 is the output's, 1 the window's.
+// A window of `window` values over a line of `length`, with a step of `stride` and `before` zeros
+// at its left. Index 0 is the output's, index 1 the window's.
 poly::FlatContraction Line(int64_t outputs, int64_t window, int64_t stride, int64_t before,
                            int64_t length) {
   poly::FlatContraction flat;

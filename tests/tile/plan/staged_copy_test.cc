@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of what a block reads at every other place: a convolution of single points with stride 2,
-// channels first.
+// Tests staged copies of strided reads, for a channels-first 1x1 convolution with stride 2.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,11 +16,11 @@ namespace {
 
 struct Copy {
   std::string name;
-  char vector = 'x';    // the index with vectors
-  int lanes = 4;        // of them
-  int64_t vectors = 1;  // side by side
-  int64_t rows = 1;     // along x, where it has no vectors
-  int level = 0;        // of the block
+  char vector = 'x';    // index that is vectorized
+  int lanes = 4;        // lanes per vector
+  int64_t vectors = 1;  // vectors per register tile
+  int64_t rows = 1;     // rows of the register tile along x, if x is not vectorized
+  int level = 0;        // loop level of the block
 };
 
 class EveryOther : public testing::TestWithParam<Copy> {
@@ -48,7 +47,7 @@ class EveryOther : public testing::TestWithParam<Copy> {
   }
 };
 
-// The last element that is read is the tensor's last one: no load may go beyond it.
+// The read of the tensor's last element must not load beyond the tensor.
 TEST_P(EveryOther, PlaceIsReadAndNoneBehindTheTensor) {
   const TestProgram program = {
       "stride",

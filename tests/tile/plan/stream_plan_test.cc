@@ -18,7 +18,7 @@ namespace {
 
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// A device whose second cache holds next to nothing.
+// A device with a second cache too small to hold any matrix.
 HardwareSettings Settings() {
   HardwareSettings settings;
   settings.l2_bytes = 1024;
@@ -26,7 +26,7 @@ HardwareSettings Settings() {
   return settings;
 }
 
-// The last kernel of a program for which there is such a plan.
+// Returns the last kernel of a program that has a stream plan.
 std::optional<PlannedKernel> PlannedStream(const ir::Program& program,
                                            const HardwareSettings& settings) {
   std::optional<PlannedKernel> found;
@@ -63,7 +63,8 @@ TEST(StreamPlan, WalksSeveralRowsOfTheMatrixAlongAllResults) {
   ASSERT_TRUE(plan.has_value());
   ASSERT_TRUE(plan->block.has_value());
   EXPECT_EQ(plan->block->run, 16);
-  EXPECT_EQ(plan->task[plan->vector_index], 608);  // half of them for each core, in tiles
+  EXPECT_EQ(plan->task[plan->vector_index],
+            608);  // half of the columns for each core, rounded to tiles
 }
 
 TEST(StreamPlan, SumsUpSeveralRowsOfATransposedMatrix) {
@@ -99,8 +100,8 @@ TEST(StreamPlan, IsNotForRowsThatVectorsDoNotDivide) {
       StreamPlanOf({"product", kTransposed, {F32({1, 129}), F32({100, 129})}}).has_value());
 }
 
-// Numbers of four bits, the lower half of a byte first, in blocks of eight bytes with a scale and
-// a zero point; results lie 64 side by side.
+// Weights of 4 bits, the low half of each byte first, in blocks of eight bytes with a scale and a
+// zero point. The results are stored in groups of 64.
 const char kNibbles[] =
     "function (A[M, K], Q[T, B, L, C], S[T, B, C], Z[T, B, C], PARTS[P]) -> (O) {"
     " EACH = (as_int(reshape(Q, T, B, L, 1, C), 32) >> (reshape(index(PARTS, 0), P, 1) * 4)) & 15;"
@@ -120,7 +121,7 @@ TestProgram Nibbles(int64_t rows, int64_t width) {
           200};
 }
 
-// Signed numbers of four bits, eight in a word.
+// Signed 4-bit weights, eight in each 32-bit word.
 const char kWords[] =
     "function (A[M, K], Q[T, B, L, C], S[T, B, C], Z[T, B, C], PARTS[P]) -> (O) {"
     " PLACED = reshape(Q, T, B, L, 1, C) >> (reshape(index(PARTS, 0), P, 1) * 4);"
@@ -140,7 +141,7 @@ TestProgram Words(int64_t rows, int64_t width) {
           2e9};
 }
 
-// With the weights as constants, which are decoded in the kernel.
+// Binds the weights as constants, which the kernel decodes.
 ir::Program BindWithWeights(const TestProgram& test) {
   ir::Program program = BindTestProgram(test);
   for (size_t i = 1; i < program.inputs.size(); ++i) {
@@ -166,9 +167,9 @@ TEST_P(NibbleKernels, DecodeWeightsAndScaleTheirSumsAsTheNaiveEvaluatorDoes) {
   };
   const auto list = compiler::Compile(program, options, hooks);
   ASSERT_TRUE(list.ok()) << list.status();
-  EXPECT_EQ(list->kernels.size(), 1);  // no float is in memory
+  EXPECT_EQ(list->kernels.size(), 1);  // no float weights are stored in memory
   ASSERT_TRUE(found.has_value());
-  // The numbers of a byte or word.
+  // Unrolls over the values of a byte or word.
   EXPECT_EQ(found->unroll[found->reduction_order.back()], GetParam().inputs.back().dims.front());
   const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 3);
   const auto expected = ir::EvaluateNaively(program, inputs);
@@ -184,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(All, NibbleKernels,
                                          Words(16, 64), Words(2, 48), Words(1, 520)),
                          [](const auto& info) { return info.param.name; });
 
-// As DequantizeLinear computes weights before a product: in blocks, which are then one dimension.
+// DequantizeLinear's form: weights in blocks, whose dimensions are then merged by a reshape.
 const char kReshapedBlocks[] =
     "function (A[M, K], Q[B, L, N], S[B, N]) -> (C) {"
     " R = as_float(Q, 32) * reshape(S, B, 1, N); W = reshape(R, K, N);"
@@ -208,14 +209,14 @@ TEST(BlockReads, ReadWeightsInTheBlocksThatTheyWereReshapedFrom) {
   const auto actual = InterpretList(*list, inputs);
   ASSERT_TRUE(actual.ok()) << actual.status();
   EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "");
-  // Without the pass the numbers are made at load.
+  // Without the pass, the weights are decoded at load.
   options.disabled_passes = {"block-reads"};
   const auto without = compiler::Compile(program, options);
   ASSERT_TRUE(without.ok()) << without.status();
   EXPECT_EQ(without->kernels.size(), 2);
 }
 
-// The second input has a NaN and an infinity, and is a constant where `program` says so.
+// Puts a NaN and an infinity into the second input, which is a constant if `program` says so.
 void ExpectNaiveResults(const TestProgram& test, const ir::Program& program,
                         const HardwareSettings& settings) {
   std::vector<HostTensor> inputs = RandomInputs(test, 1);
@@ -261,7 +262,7 @@ TEST_P(StreamKernels, ReadAConstantAsOneStreamWhereThatIsQuicker) {
   ExpectNaiveResults(GetParam(), program, OneStream());
 }
 
-// A second cache that holds all of the programs here, and a first one that holds no matrix of them.
+// A second cache that holds every program's data, and a first cache that holds no matrix.
 HardwareSettings OneStreamFromCache() {
   HardwareSettings settings = OneStream();
   settings.l1_bytes = 1024;
@@ -290,7 +291,7 @@ TEST(StreamPlan, PacksASmallMatrixWhereTheProgramStaysInTheSecondCache) {
   HardwareSettings settings = OneStreamFromCache();
   EXPECT_TRUE(packed(settings));
   settings.l2_bytes = 512 * 128 * 4;
-  EXPECT_FALSE(packed(settings));  // more than a share of it
+  EXPECT_FALSE(packed(settings));  // more than the share of the cache that a matrix may fill
   settings = OneStreamFromCache();
   settings.prefers_one_stream = false;
   EXPECT_FALSE(packed(settings));
@@ -299,7 +300,7 @@ TEST(StreamPlan, PacksASmallMatrixWhereTheProgramStaysInTheSecondCache) {
   EXPECT_FALSE(packed(settings));
 }
 
-// As the steps of an unrolled recurrence do.
+// The form of an unrolled recurrence.
 TEST(StreamPlan, PacksAMatrixOnceForAllProductsThatReadIt) {
   const TestProgram steps = {"steps",
                              "function (H[M, K], W[K, K]) -> (C) {"
@@ -317,7 +318,7 @@ TEST(StreamPlan, PacksAMatrixOnceForAllProductsThatReadIt) {
   ExpectNaiveResults(steps, program, OneStreamFromCache());
 }
 
-// To compute with so few rows takes no core long, to read the matrix does.
+// With so few rows, reading the matrix takes a core longer than computing.
 TEST(StreamPlan, DividesAMatrixAmongCoresByTheTimeThatMemoryTakes) {
   const TestProgram square = {"square", kProduct, {F32({1, 512}), F32({512, 512})}};
   HardwareSettings settings = OneStream();

@@ -37,7 +37,7 @@ struct Kernel {
   std::vector<bool> is_constant;
 };
 
-// Every kernel of a program, as the planner is given them.
+// Returns every kernel of a program as the planner receives it.
 std::vector<Kernel> KernelsOf(const TestProgram& program) {
   std::vector<Kernel> kernels;
   compiler::CompileOptions options;
@@ -101,7 +101,7 @@ TEST(TuningDatabase, KeepsPlansOfWorkGroups) {
     TuningDatabase book;
     ASSERT_TRUE(book.Keep(kernel.flat, Gpu(), kernel.is_constant, planned, 1, 2));
     ExpectEqual(*book.Find(kernel.flat, Gpu(), kernel.is_constant), planned);
-    // A CPU has no use for it.
+    // A GPU's plan must not apply to a CPU.
     EXPECT_FALSE(book.Find(kernel.flat, Cpu(), kernel.is_constant).has_value());
   }
 }
@@ -222,7 +222,7 @@ TEST(StoredPlan, KeepsABlockAndRefusesOneThatCannotBe) {
   EXPECT_TRUE(refused([](auto* b) { b->add_staged(-1); }));
 }
 
-// Any field anything: what is accepted all the same computes what it should.
+// Any field of a stored plan may be corrupt: an accepted plan must still compute the right results.
 TEST(StoredPlan, ComputesTheSameWhateverItSays) {
   constexpr int kTrials = 3000;
   constexpr uint32_t kSeed = 5;
@@ -283,7 +283,7 @@ TEST(StoredPlan, ComputesTheSameWhateverItSays) {
       return is_accepted ? *std::move(planned) : PlanKernel(flat, Cpu(), is_constant);
     };
     if (!FromProto(stored, poly::MergeIndices(kernel.flat), Cpu()).has_value()) continue;
-    if (++accepted > 60) continue;  // interpreting takes its time
+    if (++accepted > 60) continue;  // limits the time for interpreting
     const auto list = compiler::Compile(bound, options, hooks);
     ASSERT_TRUE(list.ok()) << list.status();
     ASSERT_TRUE(is_accepted);

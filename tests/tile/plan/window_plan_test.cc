@@ -14,7 +14,7 @@
 namespace tartan::plan::window_plan_test {
 namespace {
 
-// The only kernel of a test program, as the planner is given it.
+// Returns the only kernel of a test program as the planner receives it.
 poly::FlatContraction KernelOf(const std::string& name) {
   poly::FlatContraction kernel;
   compiler::CompileOptions options;
@@ -38,7 +38,7 @@ TEST(Unroll, LeavesOnlyOutputIndices) {
   const poly::FlatContraction written = poly::Unroll(kernel);
   EXPECT_FALSE(written.is_reduction());
   EXPECT_EQ(static_cast<int>(written.indices.size()), kernel.output_index_count);
-  EXPECT_EQ(written.accesses.size(), 9u);  // one for each point of the window
+  EXPECT_EQ(written.accesses.size(), 9u);  // one per point of the window
 }
 
 TEST(Unroll, IsNotForManyPoints) { EXPECT_FALSE(poly::CanUnroll(KernelOf("SumOverLastAxis"))); }
@@ -58,7 +58,7 @@ TEST(WindowPlan, MasksTheEdgesOfAPool) {
   EXPECT_EQ(std::get<CpuPlan>(planned->plan).lanes, 8);
 }
 
-// Each of the four neighbours in a square of the input has windows of its own.
+// Each of the four adjacent elements of an input square has a different set of windows.
 TEST(WindowPlan, ComputesNeighboursOfAPoolsGradientSideBySide) {
   const poly::FlatContraction kernel = KernelOf("OverlappingMaxPoolGradient");
   HardwareSettings settings;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which powers become products.
+// Tests which powers become multiplications.
 #include "tile/graph/literals/powers.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// The operations of a function of float32 tensors A, B of 4 elements, once powers are products.
+// Returns the operations of a function of tensors A and B with four elements, after powers are
+// rewritten.
 std::vector<ScalarOp> Operations(const std::string& code,
                                  const TensorShape& base = {DataType::kFloat32, {4}}) {
   const ir::Program original = BindTestProgram({"test", code, {base, {DataType::kFloat32, {4}}}});

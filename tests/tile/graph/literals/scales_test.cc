@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which scales of factors multiply the sum of their product, and that results stay.
+// Tests which scales of matmul factors are applied to the matmul's result instead.
 #include "tile/graph/literals/scales.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TestProgram Test(const std::string& code) {
           {{DataType::kFloat32, {5, 7}}, {DataType::kFloat32, {7, 3}}, {DataType::kFloat32, {1}}}};
 }
 
-// The input S is known at load.
+// Marks the input S as known at load.
 ir::Program Bound(const TestProgram& test) {
   ir::Program program = BindTestProgram(test);
   for (ir::ValueId input : program.inputs) {
@@ -31,7 +31,7 @@ ir::Program Bound(const TestProgram& test) {
   return program;
 }
 
-// Factors of sums of products that are products with a number themselves.
+// Counts the contraction inputs that are themselves scaled by a multiplication.
 int ScaledFactors(const ir::Program& program) {
   int count = 0;
   for (const ir::Value& value : program.values) {
@@ -86,7 +86,7 @@ TEST(ScaleAfterProducts, LeavesWhatIsReadOtherwiseOrSeen) {
          1, 1);
 }
 
-// Whoever computes a factor scales it for nothing.
+// A kernel that computes a factor scales it at no cost.
 TEST(ScaleAfterProducts, LeavesFactorsThatAreComputedOrGiven) {
   Expect(std::string("function (A[M, K], B[K, N], S) -> (P) { F = exp(A) * S; G = B; ") + kProduct,
          1, 1);

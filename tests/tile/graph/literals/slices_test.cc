@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which gathers become slices, and of which place.
+// Tests which gathers become slices, and with which offset.
 #include "tile/graph/literals/slices.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ ir::Program Bound(const std::string& gather) {
                           {{DataType::kFloat32, {4, 5, 6}}, {DataType::kInt32, {}}}});
 }
 
-// The access by which the result reads A.
+// Returns the access by which the result reads A.
 std::vector<math::Affine> ReadOf(const std::string& gather) {
   const ir::Program original = Bound(gather);
   const ir::Program program = SliceAtLiterals(original);

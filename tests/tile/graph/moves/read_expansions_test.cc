@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contractions read repeated tensors where they lie once.
+// Tests which contractions read a tensor directly instead of its broadcast copy.
 #include "tile/graph/moves/read_expansions.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// X is repeated three times along a dimension behind, or in front of, its first.
+// Broadcasts X three times along a dimension after or before its first one.
 TestProgram Repeated(const std::string& product, const std::string& repeated = "g, r") {
   const std::string sizes = repeated == "g, r" ? "G, 3" : "3, G";
   return {"test",
@@ -30,7 +30,7 @@ int Reshapes(const ir::Program& program) {
   return count;
 }
 
-// Whether the repeated tensor is gone as what it was; what is computed is the same.
+// Returns whether the broadcast tensor was eliminated; checks that results stay the same.
 bool IsReadThrough(const TestProgram& test) {
   const ir::Program original = BindTestProgram(test);
   const ir::Program program = ReadThroughExpansions(original);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which readers of a concatenation read its pieces.
+// Tests which consumers of a concatenation read its parts directly.
 #include "tile/graph/moves/read_pieces.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,8 @@ namespace {
 
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// C holds A in its rows 0 and 1, B in 2 to 4. Whether it is gone; what is computed is the same.
+// C concatenates A (rows 0 and 1) and B (rows 2 to 4). Returns whether C was eliminated; checks
+// that results stay the same.
 bool IsGone(const std::string& readers, const std::string& outputs = "R") {
   const TestProgram test = {"test",
                             absl::StrCat("function (A[M, N], B[L, N]) -> (", outputs,
@@ -59,7 +60,7 @@ TEST(ReadPieces, LeavesWhatIsReadAsAWhole) {
 }
 
 TEST(ReadPieces, StaysWithinWhatIsThere) {
-  // Beyond the last row there is nothing.
+  // Some of these rows are outside C and read nothing.
   EXPECT_TRUE(IsGone("R[i, j : 4, N] = =(C[i + 3, j]);"));
   EXPECT_TRUE(IsGone("R[i, j : 4, N] = =(C[i - 2, j]);"));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which permutations between reshapes become one of dimensions that both have.
+// Tests which permutations between two reshapes become a permutation of the dimensions that both
+// reshapes share.
 #include "tile/graph/moves/split_permutations.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 namespace tartan::graph::split_permutations_test {
 namespace {
 
-// Whether anything is changed; what is computed is the same in any case.
+// Returns whether the pass changes the program; checks that results stay the same.
 bool IsSplit(const std::string& body, std::vector<int64_t> dims) {
   const TestProgram test = {"test",
                             absl::StrCat("function (A) -> (R) { ", body, " }"),
@@ -46,7 +47,7 @@ TEST(SplitPermutations, FollowsOneAnother) {
               {5, 3, 8}));
 }
 
-// Such are read through the split dimensions already.
+// These permutations already have split dimensions.
 TEST(SplitPermutations, LeavesWhatIsSplitAlone) {
   EXPECT_FALSE(
       IsSplit("M = reshape(A, 5, 4, 2); P[h, r, c : 4, 5, 2] = =(M[r, h, c]);"
@@ -55,10 +56,10 @@ TEST(SplitPermutations, LeavesWhatIsSplitAlone) {
 }
 
 TEST(SplitPermutations, LeavesDimensionsThatHaveNoCommonOnes) {
-  // 6 = 2 * 3 in another place than 4 * 3.
+  // The factors of 6 = 2 * 3 and 12 = 4 * 3 do not align.
   EXPECT_FALSE(
       IsSplit("M = reshape(A, 6, 4); P[b, a : 4, 6] = =(M[a, b]); R = reshape(P, 2, 12);", {4, 6}));
-  // What was merged stays so.
+  // A merged dimension that stays merged needs no split.
   EXPECT_FALSE(
       IsSplit("M = reshape(A, 5, 12, 2); P[h, r, c : 12, 5, 2] = =(M[r, h, c]);"
               "R = reshape(P, 12, 10);",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which moves leave every element where it is.
+// Tests which moves keep every element in place and are therefore views.
 #include "tile/graph/moves/views.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Views, AreInTheOrderOfMemory) {
 }
 
 TEST(Views, HaveAsManyElementsThatAreRead) {
-  // Only the first is both at 0 and at 0.
+  // The move reads only the diagonal, so it is not a view.
   EXPECT_FALSE(IsView("[a, b : 1, 4] = =(A[b, b]), a < 1", {1, 4}));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which products are quantized, and what becomes of their results: by the definition of Tile, no
-// kernel is compiled.
+// Tests which matmuls are quantized, and with which results. Uses the naive evaluator; compiles no
+// kernel.
 #include "tile/graph/products/quantize_products.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using ir::ValueId;
 
-// With every product quantized that may be.
+// Quantizes every matmul that permits it.
 ir::Program Quantized(const ir::Program& program) {
   const auto spaces = poly::AnalyzeProgram(program);
   EXPECT_TRUE(spaces.ok()) << spaces.status();
@@ -35,7 +35,7 @@ ir::Program Quantized(const ir::Program& program) {
   return quantized;
 }
 
-// Values of a type that an operation of `kind` makes.
+// Counts the values of a type that an operation of `kind` computes.
 template <typename Kind>
 int64_t CountOf(const ir::Program& program, DataType type) {
   return std::count_if(program.values.begin(), program.values.end(), [&](const ir::Value& value) {
@@ -137,7 +137,7 @@ TEST(QuantizeProducts, WorksOnWeightsThatAreComputedAtLoad) {
 
 constexpr int64_t kRows = 7, kDepth = 24, kColumns = 10;
 
-// A product of rows by columns, quantized.
+// A quantized matmul with chosen rows and columns.
 class QuantizedNumbersTest : public testing::Test {
  protected:
   std::vector<double> Product() const {
@@ -189,7 +189,7 @@ TEST_F(QuantizedNumbersTest, GreatAndSmallRowsKeepTheirResults) {
   const std::vector<double> product = Product();
   for (int64_t i = 0; i < kRows; ++i) {
     const double exact = kDepth * double{sizes[i]} * 1e-3;
-    // Half a step of the row is lost in each product.
+    // Each multiplication is off by at most half a quantization step of its row.
     const double step = std::max(std::abs(double{sizes[i]}), 0x1p-100) / 127;
     EXPECT_NEAR(product[i * kColumns + 5], exact,
                 kDepth * 1e-3 * step / 2 * 1.001 + 1e-6 * std::abs(exact))

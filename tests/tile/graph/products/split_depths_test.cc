@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products in runs of their depth: that results stay, and which products may be divided.
+// Tests split-K: results stay the same, and which matmuls may be split.
 #include "tile/graph/products/split_depths.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace tartan::graph {
 namespace {
 
-// The first value of that name.
+// Returns the first value with this name.
 ir::ValueId Named(const ir::Program& program, const std::string& name) {
   for (size_t v = 0; v < program.values.size(); ++v) {
     if (program.values[v].name == name) return static_cast<ir::ValueId>(v);
@@ -24,7 +24,7 @@ ir::ValueId Named(const ir::Program& program, const std::string& name) {
   return ir::kNoValue;
 }
 
-// The product P of the program in several runs; of whole numbers, so that all sums are exact.
+// Splits the matmul P into several K chunks. Inputs are integers, so all sums are exact.
 void ExpectSameSums(const MatrixProgram& test, int64_t depth) {
   const auto [program, inputs, expected] = CaseOf(test);
   const ir::ValueId product = Named(program, "P");
@@ -66,7 +66,7 @@ TEST(SplitProductDepths, KeepsSums) {
                  6);
 }
 
-// What one factor has more of than the other one; places beside each other; a condition.
+// Cases: one factor is longer than the other, one is read with a stride, and a constraint applies.
 TEST(SplitProductDepths, KeepsSumsOfPartsOfFactors) {
   ExpectSameSums({"Longer",
                   "function (A[M, L], B[K, N]) -> (P) { P[i, j : M, N] = +(A[i, k] * B[k, j]); }",
@@ -102,13 +102,13 @@ TEST(FeedsRowReduction, IsTrueOfWhatLeadsToANormalisation) {
 
 TEST(FeedsRowReduction, IsFalseElsewhere) {
   EXPECT_FALSE(Feeds(std::string(kSummed) + "R = P + C; }"));
-  // Another product reads it.
+  // Another matmul reads P.
   EXPECT_FALSE(Feeds(std::string(kSummed) + "E = P + C; R[i, h : M, M] = +(E[i, j] * C[h, j]); }"));
-  // Its columns are reduced, as for the gradient of a bias.
+  // P's columns are reduced, as for the gradient of a bias.
   EXPECT_FALSE(Feeds(std::string(kSummed) + "S[j : N] = +(P[i, j]); R = S; }"));
-  // It is only moved.
+  // P is only transposed.
   EXPECT_FALSE(Feeds(std::string(kSummed) + "R[j, i : N, M] = =(P[i, j]); }"));
-  // No product of rows by columns, two reduced indices, another aggregation, another type.
+  // P is not a matmul, has two reduced indices, another aggregation, or another type.
   EXPECT_FALSE(Feeds(
       "function (A[M, L], B[L, N], C) -> (R) { P[i, k : M, L] = +(A[i, k] * A[i, k]); S[i : M] "
       "= +(P[i, k]); R = S; }"));
