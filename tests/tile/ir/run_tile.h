@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs Tile text with the naive evaluator, for tests.
+// Runs Tile text with the naive evaluator.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace tartan::ir {
 
 HostTensor Floats(std::vector<int64_t> dims, const std::vector<float>& values);
-// Values of any type, converted from double.
+// Converts values from double to any type.
 HostTensor Typed(DataType type, std::vector<int64_t> dims, const std::vector<double>& values);
 HostTensor Ints(DataType type, std::vector<int64_t> dims, const std::vector<int64_t>& values);
 
@@ -20,7 +20,7 @@ absl::StatusOr<Program> BindTile(const std::string& text, const std::vector<Host
 absl::StatusOr<std::vector<HostTensor>> RunAll(const std::string& text,
                                                const std::vector<HostTensor>& inputs,
                                                const NaiveOptions& options = {});
-// The first output; a failure fails the test.
+// Returns the first output; a failure fails the test.
 HostTensor RunTile(const std::string& text, const std::vector<HostTensor>& inputs);
 
 }  // namespace tartan::ir

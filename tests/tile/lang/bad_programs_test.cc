@@ -19,7 +19,7 @@ std::vector<std::string> Files() { return TileFiles("tests/tile/lang/bad"); }
 
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Lines that begin with the file's name; the others quote the text.
+// Returns the lines that begin with the file's name; the others quote the text.
 std::string MessageLines(absl::string_view message, const std::string& file) {
   std::string result;
   for (const absl::string_view line : absl::StrSplit(message, '\n')) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile text through the naive evaluator.
+// Evaluates Tile text with the naive evaluator.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace tartan::lang {
 
-// Dense values of one type.
+// Creates dense tensors of one type.
 HostTensor FloatTensor(std::vector<int64_t> dims, const std::vector<float>& values);
 HostTensor IntTensor(DataType type, std::vector<int64_t> dims, const std::vector<int64_t>& values);
 
-// The function's outputs as the naive evaluator has them; a failure fails the test.
+// Returns the function's outputs from the naive evaluator; a failure fails the test.
 std::vector<HostTensor> Evaluate(const std::string& text, const std::vector<HostTensor>& inputs);
 
 std::vector<double> Values(const HostTensor& tensor);

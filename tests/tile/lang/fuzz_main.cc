@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the fuzz target where the compiler has no engine for it: random changes of the files of a
-// folder. Usage: fuzz_tile FOLDER SECONDS SEED CRASH_FILE. Before each run the text is in
-// CRASH_FILE, which is removed at the end.
+// Runs the fuzz target without a fuzzing engine, on random mutations of a folder's files. Usage:
+// fuzz_tile FOLDER SECONDS SEED CRASH_FILE. CRASH_FILE contains the current text and is removed at
+// the end.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

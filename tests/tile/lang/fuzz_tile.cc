@@ -19,7 +19,7 @@ namespace {
   std::abort();
 }
 
-// Those of the "// shapes:" line, or small ones: 2, 3, 4 … for the sizes of each input.
+// Returns the shapes of the "// shapes:" line, or small ones: sizes 2, 3, 4 … for each input.
 std::vector<TensorShape> ShapesFor(const Function& function, const std::string& text) {
   std::vector<TensorShape> shapes = HeaderShapes(text);
   if (shapes.size() == function.inputs.size()) return shapes;

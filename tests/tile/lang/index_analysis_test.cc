@@ -37,7 +37,7 @@ TEST(FindUnboundedIndex, NamesAVariableThatIsNotHeld) {
   EXPECT_EQ(FindUnboundedIndex({Poly({1, 0, 0}), Poly({0, 0, 1})}, 3), 1);
 }
 
-// Whether '=' with these outputs writes an element twice, where variable i is in [0, sizes[i]).
+// Returns whether '=' writes an element twice, for variables i in [0, sizes[i]).
 math::Answer Collides(const std::vector<Affine>& output, const std::vector<int64_t>& sizes,
                       const std::vector<RangeConstraint>& constraints = {}) {
   std::vector<RangeConstraint> accesses;
@@ -76,7 +76,8 @@ TEST(FindCollision, KnowsSumsThatAreNoDigitsButNeverMeet) {
 
 TEST(FindCollision, CountsOnlyPointsWhoseFractionsAreWhole) {
   Collision collision;
-  // A[x / 3]: of 9 values of x, three; x - y differs by multiples of 3, so x + y < 3 tells them.
+  // A[x / 3] permits three of 9 values of x. Values of x - y differ by multiples of 3, so x + y < 3
+  // distinguishes them.
   const std::vector<RangeConstraint> accesses = {{Poly({Rational(1, 3)}), 3}, {Poly({0, 1}), 3}};
   EXPECT_EQ(FindCollision({Poly({1, 1})}, accesses, {}, 2, collision), math::Answer::kNo);
   EXPECT_EQ(FindCollision({Poly({1, 3})}, accesses, {}, 2, collision), math::Answer::kYes);

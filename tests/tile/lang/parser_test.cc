@@ -22,7 +22,7 @@ Function MustParse(absl::string_view text) {
   return function.ok() ? *std::move(function) : Function{};
 }
 
-// The value of the only statement of a function.
+// Returns the value of a function's only statement.
 ExprPtr ParseValue(absl::string_view expr) {
   const Function function = MustParse(absl::StrCat("function (A) -> (B) { B = ", expr, "; }"));
   return std::get<Assignment>(function.statements.at(0).node).value;
@@ -33,7 +33,7 @@ Contraction ParseContraction(absl::string_view text) {
   return std::get<Contraction>(function.statements.at(0).node);
 }
 
-// A tree with every call written out: add(A, mul(B, C)).
+// Returns a tree with every call written out: add(A, mul(B, C)).
 std::string Structure(const Expr& expr) {
   if (const auto* call = std::get_if<Call>(&expr.node)) {
     std::string result = call->function + "(";

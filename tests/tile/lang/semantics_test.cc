@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Tile means, through the naive evaluator: the promises of tile/lang/README.md, one by one.
+// Tests the semantics of Tile with the naive evaluator, one promise of tile/lang/README.md each.
 #include <cmath>
 #include <limits>
 
@@ -25,7 +25,7 @@ HostTensor Ints(DataType type, const std::vector<int64_t>& values) {
   return IntTensor(type, {static_cast<int64_t>(values.size())}, values);
 }
 
-// The values of O.
+// Returns the values of O.
 std::vector<double> OutputOf(const std::string& body, const std::vector<HostTensor>& inputs) {
   const char* header[] = {"function () -> (O) { ", "function (A) -> (O) { ",
                           "function (A, B) -> (O) { ", "function (A, B, C) -> (O) { "};
@@ -174,8 +174,8 @@ TEST(Semantics, ATensorMayHaveTheNameOfASize) {
   const auto output = [&](const std::string& body) {
     return Values(Evaluate("function (A[N]) -> (O) { " + body + " }", {input}).at(0));
   };
-  // The size before the tensor has a value, the tensor after that; the size where sizes are
-  // written.
+  // The name means the size until the tensor has a value, then the tensor, except where a size is
+  // required.
   EXPECT_THAT(output("N = A * N; O = N / 2;"), ElementsAre(2, 4, 6, 8));
   EXPECT_THAT(output("N[i : N] = +(A[i + N - 2]); O[i : N - 1] = +(N[i]), i < N - 2;"),
               ElementsAre(3, 4, 0));
@@ -184,7 +184,7 @@ TEST(Semantics, ATensorMayHaveTheNameOfASize) {
   EXPECT_THAT(output("S[i : N / 2] = +(A[2*i + j]), j < 2; Ones = A * 0 + 1;"
                      "N[i : N / 2] = +(Ones[2*i + j]), j < 2; O = S / N;"),
               ElementsAre(1.5, 3.5));
-  // A number must be the same.
+  // A constant must match the size.
   EXPECT_THAT(output("N = 4; O[i : N] = +(A[i]);"), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(Values(Evaluate("function (N[N], A[A, N]) -> (O) {"
                               "  O[i : A] = +(A[i, j] * N[j]); O_ = N; }",

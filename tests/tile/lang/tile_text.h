@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile text, written in a test or in a file, through the parser, the binder and the naive
-// evaluator.
+// Reads Tile text from tests and files, and parses, binds and evaluates it.
 #pragma once
 
 #include <string>
@@ -14,13 +13,13 @@ namespace tartan::lang {
 
 std::string ReadFile(const std::string& path);
 
-// The paths of the *.tile files of a folder under the source tree, sorted.
+// Returns the sorted paths of the *.tile files of a folder in the source tree.
 std::vector<std::string> TileFiles(const std::string& folder);
 
-// The rest of the line "// key: …" in a text; "" where there is none.
+// Returns the rest of the line "// key: …" in a text, or "" if there is none.
 std::string Header(const std::string& text, const std::string& key);
 
-// Those of the line "// shapes: 2x3; 3x4" (an empty item is a scalar), all float32.
+// Returns the shapes of the line "// shapes: 2x3; 3x4", all float32; an empty item is a scalar.
 std::vector<TensorShape> HeaderShapes(const std::string& text);
 
 absl::StatusOr<ir::Program> ParseAndBind(const std::string& text,

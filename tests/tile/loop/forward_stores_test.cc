@@ -12,7 +12,7 @@ constexpr DataType kF32 = DataType::kFloat32;
 const Type kInt{DataType::kInt32, 1};
 const Type kVector{kF32, 4};
 
-// The statements of a kernel with an array `kept` and a buffer y, after forwarding from `kept`.
+// Prints the body of a kernel with an array `kept` and a buffer y, after store forwarding.
 std::string Forwarded(const StmtPtr& body) {
   Kernel kernel;
   kernel.name = "k";

@@ -55,7 +55,7 @@ StmtPtr StoreOf(ExprPtr value) {
   return MakeStore("o", DataType::kFloat32, Int(0), std::move(value));
 }
 
-// The compiler runs one kernel for all that have its text.
+// The compiler shares one kernel between all kernels with the same text.
 TEST(ToString, TellsApartWhatDiffersInTypesOrMemoryAlone) {
   const std::vector<StmtPtr> statements = {
       StoreOf(Float(7)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random kernels for tests: every kind of statement and expression on int32 and float32, every
-// work-item writing elements of its own.
+// Generates random kernels with every kind of statement and expression on int32 and float32. Each
+// work-item writes separate elements.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace tartan::loop {
 
 enum class Literals {
-  kAny,    // index arithmetic may overflow, which is for the interpreter only
-  kSmall,  // it does not; data still do
+  kAny,    // index arithmetic may overflow; for the interpreter only
+  kSmall,  // index arithmetic does not overflow; data may
 };
 
-// Deterministic in the seed.
+// Generates a kernel deterministically from a seed.
 Kernel MakeRandomKernel(uint64_t seed, Literals literals);
 
-// Buffers for any kernel of MakeRandomKernel: zeros for the outputs, special values as inputs.
+// Returns buffers for any kernel of MakeRandomKernel: zeros as outputs, special values as inputs.
 std::vector<std::vector<uint8_t>> MakeRandomKernelBuffers();
 
 }  // namespace tartan::loop

@@ -30,7 +30,7 @@ StmtPtr LoadState() {
                    MakeStore("rows", kF32, Item(), LoadFrom("state", kF32, Item())));
 }
 
-// next = state * factor, of which the factor is kept.
+// Computes next = state * factor and keeps the factor across launches.
 Kernel Of(std::vector<StmtPtr> statements) {
   Kernel kernel;
   kernel.name = "step";
@@ -70,7 +70,7 @@ TEST(Runs, HaveOneStatementThatIsDoneOnce) {
   ExpectWrong(Of({LoadState()}), "without what is done once");
 }
 
-// The next launch's arguments come where this one's are.
+// The next launch's arguments overwrite the current ones, so each launch needs a barrier.
 TEST(Runs, WaitInEachLaunch) {
   ExpectWrong(Of({KeepFactor()}), "without a barrier");
   ExpectWrong(Of({MakeBarrier(), KeepFactor()}), "without a barrier");

@@ -10,7 +10,7 @@
 namespace tartan::poly {
 namespace {
 
-// The first kernel of a program of two float32 inputs.
+// Returns the first kernel of a program with two float32 inputs.
 FlatContraction KernelOf(const std::string& code, std::vector<int64_t> data,
                          std::vector<int64_t> weights, DataType type = DataType::kFloat32) {
   const ir::Program program =
@@ -63,7 +63,7 @@ TEST(MatchCorrelation, FindsTheGradientOfAConvolutionByItsData) {
   ASSERT_TRUE(found.has_value());
   EXPECT_TRUE(found->directions[0].reversed);
   EXPECT_TRUE(found->directions[1].reversed);
-  // The element that place 0 of the reversed window sees.
+  // Index 0 of the reversed window reads this element.
   EXPECT_EQ(found->directions[0].first, -1);
 }
 
@@ -78,8 +78,8 @@ TEST(MatchCorrelation, LeavesOtherContractionsAlone) {
   };
   EXPECT_TRUE(
       matches("O[n, k, y, x : N, 6, Y, X] = +(D[n, c, y+i-1, x+j-1] * W[k, c, i, j]);", weights));
-  // A stride, a dilated window, a larger one, one in groups, one per channel, another aggregation,
-  // another combination, another type, another constraint.
+  // Rejects strides, dilation, larger windows, groups, depthwise windows, and another aggregation,
+  // combination, type or constraint.
   EXPECT_FALSE(matches("O[n, k, y, x : N, 6, 4, 4] = +(D[n, c, 2*y+i-1, 2*x+j-1] * W[k, c, i, j]);",
                        weights));
   EXPECT_FALSE(matches("O[n, k, y, x : N, 6, Y, X] = +(D[n, c, y+2*i-2, x+2*j-2] * W[k, c, i, j]);",

@@ -32,7 +32,7 @@ std::vector<Check> Checks(const Problem& problem) {
   return result;
 }
 
-// Depth first over the indices, keeping for each the interval that every check leaves of it.
+// Searches the indices depth-first, with the interval that all checks leave for each index.
 class Search {
  public:
   Search(std::vector<Check> checks, size_t limit) : checks_(std::move(checks)), limit_(limit) {}
@@ -103,7 +103,7 @@ class Search {
   int64_t nodes_ = 0;
 };
 
-// Calls `visit` for each point of the ranges; stops when it returns false.
+// Calls `visit` for each point of the ranges until it returns false.
 bool ForEachPoint(const std::vector<int64_t>& ranges,
                   const std::function<bool(const std::vector<int64_t>&)>& visit) {
   for (int64_t range : ranges) {
@@ -130,7 +130,7 @@ bool OverOutputOnly(const Affine& poly, int count) {
   return true;
 }
 
-// What can be said without looking at points.
+// Checks the invariants that need no enumeration.
 std::string CheckForm(const Problem& problem, const IndexSpace& space) {
   int outputs = space.output_index_count;
   if (space.original.size() != problem.contraction.index_names.size()) return "originals missing";

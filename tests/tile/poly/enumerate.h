@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The definition of a contraction's valid index points, enumerated, and a check of an index space
-// against it. Shares nothing with the analysis.
+// Enumerates a contraction's valid index points by definition, and checks an index space against
+// them. Shares no code with the analysis.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ struct Problem {
   std::string ToString() const;
 };
 
-// Whether the point satisfies the definition: integer indices in range for every tensor, and every
-// constraint.
+// Returns whether the point is valid: integer indices in range for every tensor, and all
+// constraints.
 bool IsValid(const Problem& problem, const std::vector<int64_t>& point);
 
-// Every valid point with all indices in [-bound, bound]; nothing when there are more than `limit`
-// or the search is too long.
+// Returns all valid points with indices in [-bound, bound]. Returns nothing for more than `limit`
+// points, or if the search takes too long.
 std::optional<std::set<std::vector<int64_t>>> ValidPoints(const Problem& problem, int64_t bound,
                                                           size_t limit);
 
-// Whether the sizes and constraints bound every index: the rank of their polynomials.
+// Returns whether sizes and constraints bound every index, from the rank of their polynomials.
 bool IsBounded(const Problem& problem);
 
 struct Comparison {
@@ -42,7 +42,7 @@ struct Comparison {
   int64_t points = 0;
 };
 
-// `valid` as from ValidPoints.
+// Compares an index space with `valid`, a result of ValidPoints.
 Comparison Compare(const Problem& problem, const IndexSpace& space,
                    const std::set<std::vector<int64_t>>& valid, int64_t limit);
 

@@ -12,7 +12,7 @@ namespace {
 
 using math::Affine;
 
-// A product with an epilogue.
+// Returns a matmul with an epilogue.
 FlatContraction Product() {
   FlatContraction flat;
   flat.name = "C";
@@ -103,7 +103,7 @@ std::vector<ExprPtr> Expressions() {
       MakeExpr(DataType::kFloat32, ReadAt{0, {literal(int64_t{0})}, {}}),
       MakeExpr(DataType::kFloat32, ReadAt{1, {literal(int64_t{0})}, {}}),
       MakeExpr(DataType::kFloat32, Choice{Affine::Variable(0), {read}}),
-      // Whether something is shared shows in the code.
+      // The code shows whether two reads share a node.
       MakeApply(ScalarOp::kAdd, DataType::kFloat32, {read, read}),
       MakeApply(ScalarOp::kAdd, DataType::kFloat32, {read, again}),
       MakeApply(ScalarOp::kSub, DataType::kFloat32, {read, read}),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which chains can walk their rows in blocks, and what their kernels are then.
+// Tests which fused rows permit online softmax over blocks, and the resulting kernels.
 #include "tile/poly/online/online_rows.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-// The only chain of a program, with products.
+// Returns the only fused chain of a program, including matmuls.
 graph::RowChain ChainOf(const TestProgram& test) {
   const ir::Program program = BindTestProgram(test);
   const auto spaces = AnalyzeProgram(program);
@@ -46,7 +46,7 @@ std::optional<OnlineRows> Find(const graph::RowChain& chain) {
   return FindOnlineRows(chain.kernels, chain.tensors);
 }
 
-// Of 3 heads with 5 queries and 70 keys.
+// Attention with 3 heads, 5 queries and 70 keys.
 TestProgram Attention(const std::string& softmax, const std::string& after = "") {
   return {"test",
           "function (Q[H, T, D], K[H, U, D], V[H, U, D], G[H, T, U]) -> (R) { "
@@ -71,7 +71,7 @@ TEST(OnlineRows, HaveRolesByWhatTheyRead) {
                           OnlineRole::kAfter, OnlineRole::kAfter));
 }
 
-// What divides the weights divides the sum of the values.
+// A divisor of the weights divides the sum of the values instead.
 TEST(OnlineRows, DivideSumsInsteadOfElements) {
   const auto online = Find(ChainOf(Attention(kSoftmax)));
   ASSERT_TRUE(online.has_value());
@@ -109,7 +109,7 @@ TEST(OnlineRows, AreNoOthers) {
   EXPECT_FALSE(Find(ChainOf(Attention(kSoftmax, "R = O + M; "))));
 }
 
-// A softmax alone gives each element, which needs the whole row.
+// Softmax without a following matmul stores each element, which requires the whole row.
 TEST(OnlineRows, HaveSumsOfColumns) {
   graph::RowChain chain = ChainOf(Attention(kSoftmax));
   while (!HasColumns(chain.kernels.back())) chain.kernels.pop_back();
@@ -133,7 +133,7 @@ TEST(OnlineRows, AreCutIntoBlocksAndARest) {
               .range,
           is_rest ? 6 : 32);
     }
-    // The scores are kept for a block.
+    // The scores are stored for one block only.
     EXPECT_EQ(blocks.tensors[online->kernels[1].output].dims.back(), 36);
     EXPECT_EQ(online->tensors[online->kernels[1].output].dims.back(), 70);
   }

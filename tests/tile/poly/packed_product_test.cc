@@ -12,7 +12,8 @@
 namespace tartan::poly {
 namespace {
 
-// The last kernel of a program, with what lies between it and narrow integers computed in it.
+// Returns the last kernel of a program; it includes the operations between narrow integers and the
+// matmul.
 FlatContraction KernelOf(const std::string& code, std::vector<TensorShape> inputs) {
   const ir::Program program = BindTestProgram({"test", code, std::move(inputs)});
   const ProgramSpaces spaces = AnalyzeProgram(program).value();
@@ -24,7 +25,7 @@ FlatContraction KernelOf(const std::string& code, std::vector<TensorShape> input
   return BuildKernel(program, spaces, grouping, grouping.groups.back()).value();
 }
 
-// int32 products of two tensors of `type`.
+// Returns an int32 matmul of two tensors of `type`.
 FlatContraction Product(DataType type, const std::string& statement, std::vector<int64_t> a,
                         std::vector<int64_t> b) {
   return KernelOf(
@@ -88,12 +89,12 @@ TEST(PackProducts, LeavesWideAndOtherSumsAlone) {
 }
 
 TEST(PackProducts, NeedsAReducedIndexThatBothFactorsHaveToItself) {
-  // A sliding window alone: every reduced index shares its coordinate with an output's.
+  // A sliding window only: each reduced index shares a coordinate with an output index.
   EXPECT_FALSE(Pairs(
       Product(DataType::kInt8, "O[c, y : 6, 9] = +(X[c, y + i] * Y[c, i]);", {6, 11}, {6, 3})));
-  // The diagonal: the index is in two coordinates.
+  // The diagonal: the index occurs in two coordinates.
   EXPECT_FALSE(Pairs(Product(DataType::kInt8, "O[j : 9] = +(X[k, k] * Y[k, j]);", {7, 7}, {7, 9})));
-  // Only sums of neighbours count, which a condition says.
+  // A constraint limits the sum to nearby elements.
   EXPECT_FALSE(Pairs(Product(DataType::kInt8, "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]), i + k < 6;",
                              {5, 7}, {7, 9})));
 }
@@ -119,8 +120,8 @@ TEST(PackProducts, TakesDifferencesOfWholeRowsOutOfBytes) {
         {{DataType::kUInt8, {5, 7}}, {DataType::kUInt8, std::move(zeros)}, {right, {7, 9}}});
   };
   const std::string matmul = "O[i, j : M, N] = +(X[i, k] * Y[k, j]);";
-  // The left factor differs from bytes with a sign: sums of the right one are needed, and where
-  // that differs as well, of both.
+  // The left factor is not signed bytes, which requires sums of the right one. If the right factor
+  // differs, too, both sums are required.
   const auto left = PackProducts(kernel(matmul, DataType::kInt8, {5, 1}), PackedForm::kBytes);
   ASSERT_TRUE(left.has_value());
   ASSERT_EQ(left->operands.size(), 3u);
@@ -129,9 +130,9 @@ TEST(PackProducts, TakesDifferencesOfWholeRowsOutOfBytes) {
   ASSERT_TRUE(both.has_value());
   ASSERT_EQ(both->operands.size(), 4u);
   EXPECT_EQ(both->operands[2].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {5}}));
-  // Zero points of columns are not the same for all that is added up.
+  // Zero points that vary along the reduced index cannot be factored out.
   EXPECT_FALSE(PackProducts(kernel(matmul, DataType::kInt8, {1, 7}), PackedForm::kBytes));
-  // Under a condition, not every sum has as many terms.
+  // With a constraint, sums have different numbers of terms.
   EXPECT_FALSE(
       PackProducts(kernel("O[i, j : M, N] = +(X[i, k] * Y[k, j]), i + j < 8;", DataType::kInt8, {}),
                    PackedForm::kBytes));
@@ -145,7 +146,7 @@ TEST(PackProducts, LeavesTheSignAwayOfTheFactorThatCostsTheFewestSums) {
         {{left, {5, 7}}, {right, {7, 9}}});
     return PackProducts(flat, PackedForm::kUnsignedBytes).value();
   };
-  // Which word is the operand without sign.
+  // Returns the access that is the unsigned operand.
   const auto first_read = [](const PackedProduct& product) {
     const auto& dot = std::get<Apply>(product.products.body->node);
     EXPECT_EQ(dot.op, ScalarOp::kDot8u);
@@ -158,7 +159,7 @@ TEST(PackProducts, LeavesTheSignAwayOfTheFactorThatCostsTheFewestSums) {
   const PackedProduct turned = packed(DataType::kInt8, DataType::kUInt8);
   EXPECT_EQ(turned.operands.size(), 2u);
   EXPECT_EQ(first_read(turned), turned.operands[1].tensor);
-  // Else sums of the second factor are taken, which are of a row of nine.
+  // Otherwise the correction needs sums of the second factor, whose rows have nine elements.
   for (const DataType type : {DataType::kInt8, DataType::kUInt8}) {
     const PackedProduct same = packed(type, type);
     ASSERT_EQ(same.operands.size(), 3u);

@@ -24,7 +24,7 @@ Problem RandomContraction::Next() {
   for (int64_t i = Between(-2, 2); i > 0; --i) {
     problem.contraction.constraints.push_back({NextPoly(count), NextSize()});
   }
-  // Most indices that nothing bounds get a bound.
+  // Adds a bound for most of the unbounded indices.
   for (int i = 0; i < count && !IsBounded(problem); ++i) {
     if (Between(0, 50) == 0) continue;
     problem.contraction.constraints.push_back({math::Affine::Variable(i), NextSize()});

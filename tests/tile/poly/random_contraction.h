@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random contractions, small enough to enumerate or with sizes like those of real tensors.
+// Generates random contractions, small enough to enumerate or with the sizes of real tensors.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,12 @@ namespace tartan::poly {
 
 class RandomContraction {
  public:
-  // Sizes are drawn from `sizes`, at times 0.
+  // Draws sizes from `sizes`, and sometimes 0.
   RandomContraction(uint64_t seed, std::vector<int64_t> sizes)
       : random_(seed), sizes_(std::move(sizes)) {}
 
-  // Up to 6 indices, coefficients from -4 to 4, at times fractions and unbounded indices.
+  // Returns a problem with up to 6 indices and coefficients from -4 to 4. Some have fractions or
+  // unbounded indices.
   Problem Next();
 
  private:
@@ -30,7 +31,7 @@ class RandomContraction {
   bool fractions_ = false;
 };
 
-// The number in an environment variable, for the length of tests.
+// Returns the number in an environment variable, which sets the length of tests.
 int64_t FromEnvironment(const char* name, int64_t otherwise);
 
 }  // namespace tartan::poly

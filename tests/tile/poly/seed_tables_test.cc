@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables that the articles print, from their Tile code at their sizes. Indices come in another
-// order: those of the output first.
+// Tests the tables of the seed articles, computed from their Tile code and sizes. Here the indices
+// of the output come first.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +24,7 @@ ir::Program BindCode(const char* code, const std::vector<std::vector<int64_t>>& 
   return lang::Bind(lang::Parse(code).value(), shapes).value();
 }
 
-// The only kernel of a function.
+// Returns the only kernel of a function.
 FlatContraction OnlyKernel(const char* code, const std::vector<std::vector<int64_t>>& inputs) {
   const ir::Program program = BindCode(code, inputs);
   const ProgramSpaces spaces = AnalyzeProgram(program).value();
@@ -33,7 +33,8 @@ FlatContraction OnlyKernel(const char* code, const std::vector<std::vector<int64
   return BuildKernel(program, spaces, grouping, grouping.groups[0]).value();
 }
 
-// "name range stride…" with one stride per tensor, the output's first; then the offsets.
+// Returns one row per index, "name range stride…" with one stride per tensor, the output's first;
+// then the offsets.
 std::vector<std::string> Table(const FlatContraction& flat) {
   const int count = static_cast<int>(flat.indices.size());
   std::vector<FlatAccess> columns = {Flatten(flat.output_coords, flat.output_dims, count)};
@@ -111,7 +112,7 @@ constexpr char kGradient[] =
 
 class StridedDilatedGradient : public testing::Test {
  protected:
-  // Indices of the contraction in order of appearance.
+  // The contraction's indices in order of appearance.
   enum Original { kN, kY, kJ, kX, kI, kCi, kCo };
 
   StridedDilatedGradient()
@@ -124,8 +125,8 @@ class StridedDilatedGradient : public testing::Test {
   IndexSpace space_;
 };
 
-// With v1 and v2 the output's coordinates, v4 = j and v5 = i: y = 1/3*v1 - 2/3*v4 and
-// x = 1/3*v2 - 2/3*v5.
+// With v1 and v2 as the output's coordinates, v4 = j and v5 = i: y = 1/3*v1 - 2/3*v4 and x = 1/3*v2
+// - 2/3*v5.
 TEST_F(StridedDilatedGradient, HoldsTheReducedForm) {
   const Rational third(1, 3);
   const std::vector<Affine>& v = space_.output_coords;

@@ -10,7 +10,7 @@ using math::Rational;
 
 class FilterTransformsTest : public testing::TestWithParam<int64_t> {};
 
-// Output k is the sum of data k + i times weight i, exactly, whatever the two are.
+// Output k equals the sum over i of data k + i times weight i, exactly and for symbolic operands.
 TEST_P(FilterTransformsTest, ComputeACorrelationExactly) {
   const int64_t tile = GetParam();
   const FilterTransforms transforms = MakeFilterTransforms(tile);
@@ -30,7 +30,7 @@ TEST_P(FilterTransformsTest, ComputeACorrelationExactly) {
 
 INSTANTIATE_TEST_SUITE_P(Tiles, FilterTransformsTest, testing::Values(2, 4));
 
-// What an expression over float32 operands is.
+// Evaluates an expression of float32 operands.
 double ValueOf(const ExprPtr& expr, const std::vector<double>& operands) {
   if (const auto* read = std::get_if<Read>(&expr->node)) return operands[read->access];
   if (const auto* literal = std::get_if<Literal>(&expr->node)) {

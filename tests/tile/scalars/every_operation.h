@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels with every scalar operation of a type.
+// Builds kernels that apply every scalar operation of a type.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace tartan {
 
-// All but the identity and conversions.
+// Returns all operations of a type, except the identity and conversions.
 std::vector<ScalarOp> DefinedOps(DataType type);
 
-// For work-item i and each of the operations, at its position p: values[p * count + i * lanes …] =
-// op(a[i * lanes …], b[…]); results that are bool go to `truths`, where lanes is 1. A number given
-// as `second` stands for b.
+// Returns a kernel that applies each operation, at position p of `ops`, in each work-item i:
+// values[p * count + i * lanes …] = op(a[i * lanes …], b[…]). Bool results are stored in `truths`,
+// with one lane. If given, the constant `second` replaces b.
 loop::Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const ScalarOp> ops,
                            const loop::ExprPtr& second = nullptr);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meaning of every scalar operation, on every type and on the numbers where languages differ:
-// the naive evaluator, the folding of literals, the interpreter of loops and the arithmetic of
-// sizes give the same numbers, bit for bit. (That devices give them too is the affair of
-// tests/backend_opencl/dialect/scalar_ops_test.cc.)
+// Tests every scalar operation on every type, with values for which languages differ. The naive
+// evaluator, constant folding, the loop interpreter and size arithmetic agree bit for bit.
+// tests/backend_opencl/dialect/scalar_ops_test.cc tests devices.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +33,7 @@ constexpr DataType kTypes[] = {DataType::kBool,    DataType::kInt8,     DataType
                                DataType::kFloat16, DataType::kBFloat16, DataType::kFloat32,
                                DataType::kFloat64};
 
-// An element of any type, as literals hold it.
+// An element of any type, as constants store it.
 using Number = std::variant<int64_t, double>;
 
 Number ElementOf(const HostTensor& tensor, int64_t i) {
@@ -48,7 +47,7 @@ std::string ToText(const Number& number) {
                             : absl::StrFormat("%.17g", std::get<double>(number));
 }
 
-// The same kind and the same bits, but that one NaN is as good as another.
+// Compares kinds and bits; any NaN equals any other NaN.
 bool IsSame(const Number& a, const Number& b) {
   if (a.index() != b.index()) return false;
   if (std::holds_alternative<int64_t>(a)) return a == b;
@@ -67,7 +66,7 @@ HostTensor First(const absl::StatusOr<std::vector<HostTensor>>& outputs) {
   return outputs.ok() ? outputs->front() : HostTensor();
 }
 
-// The operation on all pairs in the naive evaluator; a selection is by a < b.
+// Applies the operation to all pairs with the naive evaluator; a selection uses a < b.
 HostTensor Naively(ScalarOp op, const HostTensor& a, const HostTensor& b) {
   ir::ProgramBuilder builder;
   const ir::ValueId x = builder.AddInput("X", a.shape()).value();
@@ -90,7 +89,7 @@ ir::Literal Folded(ScalarOp op, const ir::Literal& a, const ir::Literal& b) {
   return ir::FoldLiterals(op, operands);
 }
 
-// Up to four of them are shown; `what` gives the text of what was computed.
+// Reports up to four differences; `what` returns the text of the operation.
 class Differences {
  public:
   template <class What>
@@ -131,7 +130,7 @@ TEST_P(Scalars, AreFoldedToWhatTheNaiveEvaluatorGives) {
       const ir::Literal a{type, {ElementOf(a_, i), false}};
       const ir::Literal b{type, {ElementOf(b_, i), false}};
       const ir::Literal folded = Folded(op, a, b);
-      // 16-bit floats are rounded where they are stored.
+      // 16-bit floats are rounded when they are stored.
       const Number stored = ir::ConvertLiteral(folded, result).constant.value;
       differences.Expect(ElementOf(expected, i), stored, [&] { return Call(op, a_, b_, i); });
     }
@@ -170,7 +169,7 @@ TEST_P(Scalars, ExistInLoopsForTheTypesThatProgramsHaveThemFor) {
   for (int i = 0; i < kScalarOpCount; ++i) {
     const auto op = static_cast<ScalarOp>(i);
     if (op == ScalarOp::kIdentity || op == ScalarOp::kCast || op == ScalarOp::kSelect) continue;
-    // Logic takes operands of any type in programs: they are cast to bool.
+    // Programs cast the operands of logical operations to bool.
     const std::vector<ir::OperandInfo> operands(OperandCount(op), ir::OperandInfo{type, false});
     const absl::StatusOr<DataType> computed = ir::ElementwiseType(op, operands);
     EXPECT_EQ(std::count(defined.begin(), defined.end(), op) == 1,
@@ -179,7 +178,7 @@ TEST_P(Scalars, ExistInLoopsForTheTypesThatProgramsHaveThemFor) {
   }
 }
 
-// Casts to every type.
+// Tests casts to every type.
 TEST_P(Scalars, AreCastToWhatLiteralsAre) {
   const HostTensor from = AsTensor(GetParam(), SpecialBuffer(GetParam()));
   for (const DataType to : kTypes) {
@@ -202,8 +201,8 @@ TEST_P(Scalars, AreCastToWhatLiteralsAre) {
 INSTANTIATE_TEST_SUITE_P(EveryType, Scalars, testing::ValuesIn(kTypes),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
-// Sizes and numbers that a function is bound with are exact: where their arithmetic gives a number
-// at all, it is the one that the program would have computed.
+// Sizes and constants are exact integers at compile time. If their arithmetic yields a value, the
+// program would compute the same one.
 class CompileTime : public testing::TestWithParam<DataType> {};
 
 lang::CompileTimeScalar AsCompileTime(const HostTensor& tensor, int64_t i) {
@@ -214,7 +213,7 @@ ir::Literal AsLiteral(DataType type, const HostTensor& tensor, int64_t i) {
   return {type, {ElementOf(tensor, i), type != DataType::kBool}};
 }
 
-// Bools among numbers, and in functions of reals, count as integers.
+// Bools count as integers if the other operand is a number, and in functions of reals.
 DataType MeantType(ScalarOp op, const HostTensor& x, const HostTensor& other) {
   const bool is_number = IsFloatFunction(op) || other.shape().type != DataType::kBool;
   return x.shape().type == DataType::kBool && is_number ? DataType::kInt64 : x.shape().type;

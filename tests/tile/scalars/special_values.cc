@@ -26,7 +26,7 @@ HostTensor AsTensor(DataType type, const std::vector<uint8_t>& bytes) {
   return HostTensor({type, {static_cast<int64_t>(bytes.size()) / ByteWidth(type)}}, bytes);
 }
 
-// The distance to the next value of the type at `x`.
+// Returns the distance from `x` to the next value of the type.
 double UnitInLastPlace(DataType type, double x) {
   const int digits = type == DataType::kFloat64   ? 53
                      : type == DataType::kFloat32 ? 24
@@ -49,7 +49,7 @@ std::vector<double> SpecialReals(DataType type) {
       values.push_back(x);
     }
   }
-  // The greatest, the least normal and subnormal ones.
+  // The largest value, and the smallest normal and subnormal values.
   const bool is_half = type == DataType::kFloat16;
   if (type == DataType::kFloat64) {
     for (double x : {0x1.fffffffffffffp+1023, 0x1p-1022, -0x1.8p-1023, 0x1p-1074}) {
@@ -66,7 +66,7 @@ std::vector<double> SpecialReals(DataType type) {
 
 std::vector<int64_t> SpecialIntegers(DataType type) {
   if (type == DataType::kBool) return {0, 1};
-  // Counts of shifts on both sides of every width are among them.
+  // Includes shift counts around every width.
   std::vector<int64_t> values = {0,  1,  2,  3,  7,  8,  10,  15,
                                  16, 31, 32, 33, 63, 64, 100, MaxInteger(type)};
   values.push_back(MaxInteger(type) - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers of the values where operations differ between languages, and their comparison.
+// Buffers of values for which operations differ between languages, and their comparison.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,27 @@
 
 namespace tartan {
 
-// Zeros of both signs, ones, halves, ties, extremes, subnormals, infinities and NaN, as far as the
-// type has them.
+// Returns zeros of both signs, ones, fractions, ties, extremes, subnormals, infinities and NaN, if
+// the type has them.
 std::vector<double> SpecialReals(DataType type);
 std::vector<int64_t> SpecialIntegers(DataType type);
 
-// Every value (or the first, or the second of every pair of values) as a dense buffer.
+// Returns all special values, or the first or second members of all their pairs, as a dense buffer.
 std::vector<uint8_t> SpecialBuffer(DataType type);
 struct Pairs {
   std::vector<uint8_t> first, second;
 };
 Pairs SpecialPairs(DataType type);
 
-// Vectors of `lanes` ordinary numbers, small ones among them, with each special number (one of the
-// second operand beside it) in each lane.
+// Returns vectors of `lanes` ordinary values, each with one pair of special values in one lane.
 Pairs SpecialAmongOrdinary(DataType type, int lanes);
 
-// The number in the buffer.
+// Returns the text of one value of the buffer.
 std::string ToText(DataType type, const std::vector<uint8_t>& buffer, int64_t i);
 
-// "" where element `i` of both buffers is the same number: two NaN are, and floats at most
-// `ulps` units in the last place of `type` apart, zeros of one sign where `ulps` is 0; else a text
-// with both.
+// Compares element `i` of both buffers. NaNs are equal; floats may differ by `ulps` units in the
+// last place of `type`, and if `ulps` is 0, zeros must have equal signs. Returns "" if equal, else
+// a text with both.
 std::string Difference(DataType type, const std::vector<uint8_t>& expected,
                        const std::vector<uint8_t>& actual, int64_t i, double ulps);
 

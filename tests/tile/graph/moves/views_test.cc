@@ -51,7 +51,7 @@ TEST(Views, AreInTheOrderOfMemory) {
 }
 
 TEST(Views, HaveAsManyElementsThatAreRead) {
-  // The move reads only the diagonal, so it is not a view.
+  // A[b, b] with a size of 1 in the first dimension reads only element (0, 0).
   EXPECT_FALSE(IsView("[a, b : 1, 4] = =(A[b, b]), a < 1", {1, 4}));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random contractions of real sizes: the analysis against the integer set library.
-// TARTAN_LONG_TESTS sets how many (default 300), TARTAN_TEST_SEED the first seed.
+// Checks the analysis of random contractions of real sizes with the integer set library (isl).
+// TARTAN_LONG_TESTS sets the number (default 300), TARTAN_TEST_SEED the first seed.
 #include <isl/ctx.h>
 #include <isl/map.h>
 #include <isl/options.h>
@@ -32,7 +32,7 @@ std::string Tuple(const std::vector<std::string>& names) {
   return absl::StrCat("[", absl::StrJoin(names, ","), "]");
 }
 
-// scale * poly as isl writes it, with an integer scale that removes all fractions.
+// Returns scale * poly in isl's notation, with an integer scale that removes all fractions.
 std::string Scaled(const Affine& poly, const std::vector<std::string>& names, int64_t& scale) {
   scale = poly.constant.denominator();
   for (const Rational& c : poly.coefficients) scale *= c.denominator();
@@ -66,7 +66,7 @@ std::string Braces(const std::string& tuple, const std::vector<std::string>& con
                       absl::StrJoin(conditions, " and "), " }");
 }
 
-// The definition: pairs of valid points and elements.
+// Returns the definition: the map from valid points to elements.
 std::string DefinitionText(const Problem& problem) {
   std::vector<std::string> x = Numbered("x", problem.contraction.index_names.size());
   std::vector<std::string> o = Numbered("o", problem.output_dims.size());
@@ -87,7 +87,7 @@ std::string DefinitionText(const Problem& problem) {
   return Braces(absl::StrCat(Tuple(x), " -> ", Tuple(o)), conditions);
 }
 
-// Loop points with all constraints to pairs of points and elements.
+// Returns the map from loop points, with all constraints, to points and elements.
 std::string SpaceText(const IndexSpace& space) {
   std::vector<std::string> k = Numbered("k", space.indices.size());
   std::vector<std::string> x = Numbered("x", space.original.size());
@@ -104,7 +104,7 @@ std::string SpaceText(const IndexSpace& space) {
   return Braces(absl::StrCat(Tuple(k), " -> [", Tuple(x), " -> ", Tuple(o), "]"), conditions);
 }
 
-// Output points with the guard to elements.
+// Returns the map from output points, with the guard, to elements.
 std::string StoreText(const IndexSpace& space) {
   std::vector<std::string> k = Numbered("k", space.output_index_count);
   std::vector<std::string> o = Numbered("o", space.output_coords.size());
@@ -125,7 +125,7 @@ std::string ElementsText(const std::vector<int64_t>& dims) {
   return Braces(Tuple(o), conditions);
 }
 
-// One isl context with a limit on its work.
+// Owns an isl context with a limit on its work.
 class Isl {
  public:
   Isl() : ctx_(isl_ctx_alloc()) {
@@ -134,7 +134,7 @@ class Isl {
   }
   ~Isl() { isl_ctx_free(ctx_); }
 
-  // Whether the map is one-to-one and its range is the set; frees both.
+  // Returns whether the map is one-to-one and its range is the set; frees both.
   isl_bool IsBijection(isl_map* map, isl_set* range) {
     isl_bool injective = isl_map_is_injective(map);
     isl_set* reached = isl_map_range(map);

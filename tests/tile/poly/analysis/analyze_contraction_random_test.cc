@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random contractions: the analysis against the enumerated definition. TARTAN_LONG_TESTS sets how
-// many (default 600), TARTAN_TEST_SEED the first seed.
+// Checks the analysis of random contractions against the enumerated definition. TARTAN_LONG_TESTS
+// sets the number (default 600), TARTAN_TEST_SEED the first seed.
 #include <iostream>
 
 #include "absl/strings/str_cat.h"

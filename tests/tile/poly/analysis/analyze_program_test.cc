@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's contractions are analysed once for each form; each must get its own form's answer.
+// Contractions of the same form share one analysis; each must receive the result of its own form.
 #include "tile/poly/analysis/analyze_program.h"
 
 #include <gtest/gtest.h>
@@ -17,13 +17,13 @@ TEST(AnalyzeProgram, GivesEachContractionWhatItsOwnAnalysisGives) {
   const char* code =
       "function (A[M, K], B[K, K], C[M, L]) -> (O1, O2, O3, O4, O5, O6, O7, O8, O9) {"
       " O1[m, n : M, K] = +(A[m, k] * B[k, n]);"
-      " O2[m, n : M, K] = +(O1[m, k] * B[k, n]);"     // the same of other tensors
+      " O2[m, n : M, K] = +(O1[m, k] * B[k, n]);"     // same form, other tensors
       " O3[m, n : M, K] = +(O1[m, k] * B[n, k]);"     // other polynomials
       " O4[m, n : M, L] = +(C[m, k] * C[k, n]);"      // other sizes
-      " O5[m, n : M, K - 1] = +(A[m, k] * B[k, n]);"  // of the output alone
+      " O5[m, n : M, K - 1] = +(A[m, k] * B[k, n]);"  // another output size
       " O6[m, n : M, K] = +(A[m, k] * B[k, n]), k < 3;"
       " O7[m, n : M, K] = +(A[m, k] * B[k, n]), k < 4;"
-      " O8[m, x : M, K] = +(A[m, k] * B[k, x]);"  // another name
+      " O8[m, x : M, K] = +(A[m, k] * B[k, x]);"  // another index name
       " O9[m, n : M, K] = =(A[m, n]) default O1; }";
   const std::vector<TensorShape> shapes = {
       {DataType::kFloat32, {5, 7}}, {DataType::kFloat32, {7, 7}}, {DataType::kFloat32, {5, 9}}};
