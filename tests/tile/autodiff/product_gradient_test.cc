@@ -19,7 +19,7 @@ std::ostream& operator<<(std::ostream& out, const ProductCase& test) { return ou
 
 class ProductAtZeros : public testing::TestWithParam<ProductCase> {};
 
-// Inputs are whole numbers from -1 to 1, so many factors are zero.
+// Inputs are whole numbers from -1 to 1, which makes many factors zero.
 TEST_P(ProductAtZeros, EqualsCentralDifferencesInEveryOrder) {
   GradientCase test{"", GetParam().code, GetParam().inputs};
   test.low = -1.4;

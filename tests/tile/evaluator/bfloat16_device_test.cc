@@ -23,7 +23,7 @@ namespace tartan::evaluator::bfloat16_test {
 namespace {
 
 constexpr double kUnit =
-    0x1p-8;  // maximum relative error of a truncated factor; rounding to nearest halves it
+    0x1p-8;  // maximum relative error of a truncated factor; half of it if rounded to nearest
 
 // Vectors may have any width that the device has instructions for.
 HardwareSettings SettingsOf(int64_t lanes) {

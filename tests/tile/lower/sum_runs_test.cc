@@ -61,7 +61,7 @@ TEST(SumRuns, HaveAtMost64NumbersAnd128InSumsFrom512On) {
     const SumRuns runs = Divided(terms, 8);
     ASSERT_EQ(runs.level, 0) << terms;
     EXPECT_LE(runs.steps, terms < 512 ? 64 : 128) << terms;
-    // A chunk is at least a third of the limit: each costs a load, an addition and a store.
+    // A chunk has a third of the limit or more: each costs a load, an addition and a store.
     EXPECT_GE(runs.steps, terms < 512 ? 22 : 43) << terms;
     EXPECT_EQ(runs.fine_steps, 0) << terms;
   }

@@ -318,7 +318,7 @@ TEST(StreamPlan, PacksAMatrixOnceForAllProductsThatReadIt) {
   ExpectNaiveResults(steps, program, OneStreamFromCache());
 }
 
-// With so few rows, reading the matrix takes a core longer than computing.
+// Reading the matrix takes a core longer than computing a single row.
 TEST(StreamPlan, DividesAMatrixAmongCoresByTheTimeThatMemoryTakes) {
   const TestProgram square = {"square", kProduct, {F32({1, 512}), F32({512, 512})}};
   HardwareSettings settings = OneStream();

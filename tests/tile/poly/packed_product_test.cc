@@ -132,7 +132,7 @@ TEST(PackProducts, TakesDifferencesOfWholeRowsOutOfBytes) {
   EXPECT_EQ(both->operands[2].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {5}}));
   // Zero points that vary along the reduced index cannot be factored out.
   EXPECT_FALSE(PackProducts(kernel(matmul, DataType::kInt8, {1, 7}), PackedForm::kBytes));
-  // With a constraint, sums have different numbers of terms.
+  // A constraint gives the sums different numbers of terms.
   EXPECT_FALSE(
       PackProducts(kernel("O[i, j : M, N] = +(X[i, k] * Y[k, j]), i + j < 8;", DataType::kInt8, {}),
                    PackedForm::kBytes));

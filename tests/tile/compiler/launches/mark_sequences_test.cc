@@ -43,7 +43,7 @@ TEST(MarkSequences, MarksShortNeighbours) {
             (std::vector<bool>{true, true, false, false, false, true, true}));
 }
 
-// With more cores, a launch takes less time and has to wake up more threads.
+// A launch on more cores takes less time and has to wake up more threads.
 TEST(MarkSequences, MarksLongerLaunchesWhereMoreCoresShareThem) {
   const KernelList list = ListOf({3000, 3000});
   HardwareSettings settings = Settings();

@@ -99,7 +99,7 @@ TEST(IntegerProducts, OfFewRowsByConstantsAddUpSeveralAtATime) {
   EXPECT_EQ(Chosen(test, options), 0);
 }
 
-// On GPUs small matmuls stay in float32: an additional launch costs more than it saves.
+// Small matmuls stay in float32 on GPUs: an additional launch costs more than it saves.
 TEST(QuantizedProducts, AreLargeOnGpus) {
   HardwareSettings gpu = MatrixSettings();
   gpu.matrix_local_bytes = 0;
