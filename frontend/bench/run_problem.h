@@ -61,7 +61,7 @@ struct EngineResult {
   Measurement time;
   double gflops = 0;
   double gbps = 0;
-  double roofline = 0;  // LeastMilliseconds divided by the median
+  double roofline = 0;   // LeastMilliseconds divided by the median
   double max_error = 0;  // compared with Tartan's result (comparison.h)
   int64_t kernels = 0;
 };
@@ -70,7 +70,7 @@ struct ProblemResult {
   std::string spec;
   double flops = 0;
   double bytes = 0;
-  double compile_ms = 0;  // Tartan's time for compiling and packing
+  double compile_ms = 0;              // Tartan's time for compiling and packing
   std::vector<EngineResult> engines;  // "tartan" first
   std::vector<std::string> missing;   // engines that do not have the operation
 };

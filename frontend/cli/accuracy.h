@@ -18,7 +18,7 @@ struct Accuracy {
   // scale (its root mean square), the distance at the scale is used. For integers, 1 ulp is 1.
   double max_ulps = 0;
   double rms_error = 0;  // root mean square error, relative to the scale
-  int64_t beyond = 0;  // number of elements that exceed the tolerance
+  int64_t beyond = 0;    // number of elements that exceed the tolerance
 };
 
 // `exact` has the shape of `actual`, and type float64 for floats. The error is infinite if only one

@@ -15,9 +15,9 @@ namespace tartan::cli {
 struct InputOptions {
   std::vector<std::string> inputs;  // NAME=SPEC
   std::vector<std::string> shapes;  // NAME=1x3x224x224, or SIZE=4 for an open size with a name
-  bool random = false;  // inputs not named are random
-  int64_t batch = 0;  // the open first dimension of every input; 0: not set
-  bool open_is_one = false;  // remaining open sizes of generated inputs are 1
+  bool random = false;              // inputs not named are random
+  int64_t batch = 0;                // the open first dimension of every input; 0: not set
+  bool open_is_one = false;         // remaining open sizes of generated inputs are 1
 };
 
 // Returns the model's inputs with the sizes fixed by --shape and --batch. If an input and a size

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Colour kInk{31, 35, 40};
 constexpr Colour kGrid{225, 228, 232};
-constexpr int kTicks = 6;  // approximate number per axis
+constexpr int kTicks = 6;          // approximate number per axis
 constexpr size_t kManyLines = 80;  // curves with more points are smoothed
 
 struct Value {
