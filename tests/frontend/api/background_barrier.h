@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for the background in tests, without a clock.
+// Lets a test wait for the process's background thread without a clock.
 #pragma once
 
 #include <future>
@@ -9,8 +9,8 @@
 
 namespace tartan::api {
 
-// Returns once the background has done what it was asked for before: its task is less urgent than
-// any that compiles.
+// Returns once the background has finished its earlier tasks. It adds a task of lower priority than
+// every compilation and waits for it.
 inline void WaitForBackground() {
   auto done = std::make_shared<std::promise<void>>();
   std::future<void> is_done = done->get_future();

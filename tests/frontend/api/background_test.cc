@@ -12,7 +12,7 @@
 namespace tartan::api {
 namespace {
 
-// Tells its name once it runs.
+// Collects the names of its tasks in the order in which they run.
 class Names {
  public:
   Background::Task Task(std::string name, double urgency) {
@@ -37,7 +37,7 @@ TEST(Background, DoesTheMostUrgentFirstAndWhatNobodyWantsNever) {
   std::promise<void> done;
   Background& background = Background::OfProcess();
   {
-    const Background::Pause pause;  // all are there when it begins
+    const Background::Pause pause;  // starts no task until all are added
     ASSERT_TRUE(
         background.Add({[] { return 0.0; }, [&](const Background::GoOn&) { done.set_value(); }}));
     ASSERT_TRUE(background.Add(names.Task("b", 2)));
@@ -69,7 +69,7 @@ TEST(Background, LetsATaskGoOnOnlyWhereNobodyWaits) {
   EXPECT_TRUE(result.get());
 }
 
-// Whether the process ends in time where a task asks to go on until it may not.
+// Exits the process during a task that runs until `go_on` returns false.
 void ExitWhileATaskRuns() {
   std::promise<void> begun;
   Background::OfProcess().Add({[] { return 1.0; },
@@ -88,7 +88,7 @@ TEST(BackgroundDeathTest, EndsWithTheProcessOnceItsTaskMay) {
   EXPECT_EXIT(ExitWhileATaskRuns(), testing::ExitedWithCode(3), "the task has ended");
 }
 
-// As LLVM does in a thread that compiles where a disk is full.
+// Exits from inside a task, as LLVM does in a compiling thread when the disk is full.
 void ExitInATask() {
   Background::OfProcess().Add({[] { return 1.0; }, [](const Background::GoOn&) { std::exit(4); }});
   std::promise<void>().get_future().wait();

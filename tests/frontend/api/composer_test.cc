@@ -35,7 +35,7 @@ Tensor Call(absl::string_view text, absl::Span<const Tensor> inputs, absl::strin
   return result.ok() ? *result : Tensor();
 }
 
-// Reads the text back and runs it with `values` for the placeholders, in order.
+// Parses the composed text and runs it with `values` for the placeholders, in order.
 absl::StatusOr<std::vector<HostTensor>> RunComposed(const ComposedProgram& composed,
                                                     const std::vector<HostTensor>& values) {
   TARTAN_ASSIGN_OR_RETURN(const lang::Function function, lang::Parse(composed.program.code()));
@@ -80,7 +80,7 @@ TEST(Compose, ListsPlaceholdersFirstWhetherUsedOrNot) {
   const Tensor w = Const<float>(DataType::kFloat32, {2}, {10, 20}, "w");
   const auto composed = Compose({unused, x}, {Call(kAdd, {w, Call(kAdd, {x, w})})});
   ASSERT_TRUE(composed.ok());
-  ASSERT_EQ(composed->inputs.size(), 3u);  // the constant once
+  ASSERT_EQ(composed->inputs.size(), 3u);  // the constant appears once
   EXPECT_TRUE(composed->inputs[0] == unused);
   EXPECT_TRUE(composed->inputs[1] == x);
   EXPECT_TRUE(composed->inputs[2] == w);
@@ -216,7 +216,7 @@ TEST(EvaluateOnHost, CountsIndexPointsOfAllTogether) {
   int64_t points = 250;
   ASSERT_TRUE(EvaluateOnHost(sum, &points).ok());
   EXPECT_EQ(points, 50);
-  points = 150;  // for one of the two
+  points = 150;  // enough for one of the two
   const Tensor again = Call("function (A[N]) -> (O) { O[] = +(A[i]); }", {Call(kAdd, {c, c})});
   EXPECT_EQ(EvaluateOnHost(again, &points).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(points, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device takes from the environment.
+// Tests of the environment variables that a device reads.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -60,7 +60,7 @@ TEST_F(DeviceEnvironment, LeavesOutPassesThatMayBe) {
   EXPECT_NE(std::string(status.message()).find("'analyze'"), std::string::npos);
 }
 
-// The eager runtime leaves a sum of two elements to the host.
+// The tier of an addition of two elements. By default, the eager runtime computes it on the host.
 std::string TierOfSmallSum() {
   const auto device = Device::Open();
   EXPECT_TRUE(device.ok()) << device.status();

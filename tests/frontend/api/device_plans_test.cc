@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that a device keeps are there for the next process.
+// Tests that another process finds the plans that a device has stored.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 namespace tartan::api {
 namespace {
 
-// Of `count` different sizes.
+// Kernels of `count` different sizes.
 std::vector<poly::FlatContraction> Kernels(int count) {
   std::vector<poly::FlatContraction> kernels;
   compiler::CompileOptions options;
@@ -60,7 +60,8 @@ TEST_F(DevicePlansTest, AreThereForTheNext) {
   if (!device.ok()) GTEST_SKIP() << device.status();
   const auto kernels = Kernels(3);
   EXPECT_EQ(Kept(**device), 0u);
-  const auto other = Device::Open();  // as another process would: it knows nothing of the first's
+  // stands for another process: it shares no state with the first
+  const auto other = Device::Open();
   for (Device* one : {device->get(), other->get(), device->get()}) {
     const size_t next = Kept(*one);
     ASSERT_TRUE(one->UpdatePlans([&](plan::TuningDatabase* database) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose state stays on the device: what many runs make of it is what the definition says.
+// Tests of programs whose state stays on the device, against the naive evaluator and known results.
 #include "frontend/api/resident/device_program.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ TEST_F(DeviceProgramTest, AssigningChangesAllHandles) {
   EXPECT_THAT(tensor->Assign(Floats({3}, {1, 2, 3})).message(), HasSubstr("float32[3]"));
 }
 
-// A Create that compiles nothing finds what another has compiled.
+// Create with kNowhere, which compiles nothing, finds the kernels that an earlier Create compiled.
 TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
   const Tensor x = Tensor::Placeholder("x", {kFloat, {3}});
   const Tensor next = Call("function (X) -> (N) { N = 2 * X; }", {x})[0];
@@ -87,7 +87,7 @@ TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
   }
 }
 
-// Two programs that differ take the part of ready kernels and of wrong exact ones.
+// Two different programs stand in for the ready kernels and for exact kernels with wrong results.
 TEST_F(DeviceProgramTest, ASwapIsCheckedFromTheSameStates) {
   setenv("TARTAN_CHECK_SWAP", "1", 1);
   const Tensor x = Tensor::Placeholder("x", {kFloat, {3}});
@@ -115,7 +115,7 @@ TEST_F(DeviceProgramTest, ASwapIsCheckedFromTheSameStates) {
   EXPECT_EQ(state->CheckSwap(*ready, inputs), absl::OkStatus());
 }
 
-// x' = a x + b, y' = y + x: two states, one of which reads the other.
+// Two states, x' = a x + b and y' = y + x; the second reads the first.
 TEST_F(DeviceProgramTest, StatesChangeFromRunToRun) {
   const Tensor x = Tensor::Placeholder("x", {kFloat, {3}});
   const Tensor y = Tensor::Placeholder("y", {kFloat, {3}});
@@ -170,7 +170,7 @@ TEST_F(DeviceProgramTest, OnADeviceInFloat64StatesInputsConstantsAndOutputsAreFl
   EXPECT_THAT(state->ToHost()->ToDoubles(), ElementsAre(first + 1, 2.5));
 }
 
-// A cache of which a run writes one row: the others are neither read nor written for that.
+// Each run writes one row of a cache; the other rows are neither read nor written.
 TEST_F(DeviceProgramTest, RowsAreScatteredIntoAState) {
   constexpr int64_t kRows = 1000;
   const Tensor cache = Tensor::Placeholder("cache", {kFloat, {kRows, 16}});
@@ -182,7 +182,7 @@ TEST_F(DeviceProgramTest, RowsAreScatteredIntoAState) {
       {cache, row, at});
   auto program = DeviceProgram::Create(device_, {row, at}, {{cache, next[0]}}, {next[1]}, "append");
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_LT((*program)->memory().scratch, kRows * 16 * 4);  // no second cache
+  EXPECT_LT((*program)->memory().scratch, kRows * 16 * 4);  // no second copy of the cache
   auto memory = DeviceTensor::Zeros(*device_, {kFloat, {kRows, 16}});
   ASSERT_TRUE((*program)->Bind({*memory}).ok());
   for (int run = 0; run < 3; ++run) {
@@ -215,7 +215,7 @@ TEST_F(DeviceProgramTest, SeveralProgramsShareTheirStates) {
   EXPECT_THAT((*(*look)->Outputs())[0].ToDoubles(), ElementsAre(36));
 }
 
-// A linear regression by gradient descent finds its weights, all on the device.
+// Gradient descent on the device finds the weights of a linear regression.
 TEST_F(DeviceProgramTest, GradientDescentFindsTheWeights) {
   const Tensor w = Tensor::Placeholder("w", {kFloat, {3}});
   const Tensor x = Tensor::Placeholder("x", {kFloat, {8, 3}});

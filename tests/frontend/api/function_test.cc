@@ -89,7 +89,7 @@ TEST(Function, TakesScalarIntegersThatAreKnownAsSizes) {
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_THAT(result->dims(), ElementsAre(3));
   }
-  // A value that is computed from constants is known as well.
+  // A value computed from constants counts as known.
   const auto half = Apply("function (D) -> (H) { H = D / 2; }", {Tensor::Constant(number(9))});
   ASSERT_TRUE(half.ok()) << half.status();
   EXPECT_THAT(Apply(text, {Floats({7}), *half})->dims(), ElementsAre(4));
@@ -111,7 +111,7 @@ TEST(Function, TakesAScalarOfASizesNameThatIsTheSame) {
     EXPECT_THAT(std::string(Apply(text, {Floats({7}), wrong}).status().message()),
                 HasSubstr("'N' is already a size in line 1"));
   }
-  // No other tensor can be taken for a size.
+  // Only a scalar constant can be a size.
   EXPECT_THAT(Apply(text, {Floats({7}), Floats({3})})->dims(), ElementsAre(8));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of lazy tensors and functions, evaluated by definition.
+// Tests of gradients of lazy tensors and functions, evaluated by the naive evaluator.
 #include "frontend/api/gradient.h"
 
 #include <cmath>
@@ -229,7 +229,7 @@ TEST(Gradient, StopsAndGoesWhereTheFunctionSays) {
 }
 
 TEST(Gradient, SendsNothingBeyondAStop) {
-  // exp(1000) is infinite, and so is its derivative: times a 0 that came through the stop, NaN.
+  // exp(1000) and its derivative are infinite. A zero gradient that passed the stop would make NaN.
   const Tensor x = Input("x", {});
   const Tensor large = Call("function (X) -> (Y) { Y = exp(X); }", {x});
   const Tensor stopped = Call("function (X) -> (Y) { Y = stop_gradient(X); }", {large});
@@ -272,7 +272,7 @@ TEST(Filled, HasTheShapeAndType) {
   EXPECT_FALSE(Filled({DataType::kInt32, {2}}, 1).ok());
 }
 
-// The gradient as a function.
+// --- The gradient as a function.
 
 Function MatMul() { return Function::FromTile(kMatMul).value(); }
 NamedShapes MatMulShapes() {

@@ -13,7 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Time that goes on where a test says so. It begins at the end of the background's share.
+// An IdleTime with a clock that the test advances. The clock starts just after the background's
+// share of a period.
 class IdleTimes : public ::testing::Test {
  protected:
   explicit IdleTimes(int processors = IdleTime::kFewProcessors)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls by name, on the device.
+// Tests of operator calls by name, on the device.
 #include "frontend/api/invoker.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's functions where allocations of theirs fail. A program of its own: it replaces
-// operator new.
+// Tests that the library returns ResourceExhausted when an allocation fails. They are a separate
+// executable because they replace operator new.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <functional>
 #include <new>
 
-// GCC takes the two below for a mismatched pair where it inlines only one of them.
+// GCC reports a mismatched pair when it inlines only one of the two operators below.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 #include "frontend/api/function.h"
@@ -17,7 +17,7 @@
 
 namespace {
 
-// What this thread may still allocate: so many times, so many bytes each time.
+// Limits of this thread: the number of further allocations, and the bytes of each.
 thread_local int64_t allocations_left = INT64_MAX;
 thread_local size_t most_bytes = SIZE_MAX;
 
@@ -36,7 +36,7 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 namespace tartan::api {
 namespace {
 
-// The code of what `work` returns without allocations of more than 100,000 bytes.
+// Runs `work` with allocations of at most 100,000 bytes and returns its status code.
 absl::StatusCode WithoutLargeAllocations(const std::function<absl::Status()>& work) {
   most_bytes = 100'000;
   const absl::Status status = work();
@@ -69,7 +69,7 @@ TEST(OutOfMemory, IsAnsweredWhereAnOutputIsTooLarge) {
   if (session == nullptr) GTEST_SKIP() << "no device";
   const NamedTensors inputs = {{"x", Constant(50'000, 21)}};
   const auto run = [&] { return session->Run(inputs).status(); };
-  ASSERT_TRUE(run().ok());  // drivers do not bear to compile without memory
+  ASSERT_TRUE(run().ok());  // drivers crash when a compilation runs out of memory
   EXPECT_EQ(WithoutLargeAllocations(run), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(run().ok());
 }

@@ -6,7 +6,8 @@
 namespace tartan::api {
 namespace {
 
-// The number of the run, of `ms` each, after which exact kernels are compiled; 0: none of 1000.
+// The run, of `ms` each, after which exact kernels are compiled; 0 when none of 1000 runs triggers
+// it.
 int FirstRepaid(Repayment repayment, double ms) {
   for (int run = 1; run <= 1000; ++run) {
     if (repayment.AddRun(ms)) return run;
@@ -16,7 +17,7 @@ int FirstRepaid(Repayment repayment, double ms) {
 
 TEST(Repayment, ComesWhenRunsHaveLostTheShareOfTheCost) {
   const ExactForecast forecast = {/*cost_ms=*/4000, /*saved_share=*/0.5};
-  // 100 runs lose 20 ms each: half of 4 s.
+  // Each run loses 20 ms, so 100 runs lose half of 4 s.
   EXPECT_EQ(FirstRepaid(Repayment({2, 0.5}, forecast), 40), 100);
   EXPECT_EQ(FirstRepaid(Repayment({2, 1.0}, forecast), 40), 200);
   EXPECT_EQ(FirstRepaid(Repayment({2, 0.5}, forecast), 1), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies repeated on a device, beside the same by the definition of Tile.
+// Tests of loop bodies repeated on a device, against the naive evaluator.
 #include "frontend/api/repeat.h"
 
 #include "frontend/api/device_runner.h"
@@ -28,7 +28,7 @@ class Repeating : public ::testing::Test {
     device_ = *std::move(device);
   }
 
-  // The results on the device, which must be those of the definition.
+  // Runs the body on the device and expects the results of the naive evaluator.
   std::vector<HostTensor> Run(const RepeatBody& body, const std::vector<HostTensor>& operands) {
     DeviceRunner runner(*device_, /*is_checked=*/true);
     RunStatistics statistics;
@@ -36,7 +36,7 @@ class Repeating : public ::testing::Test {
     const auto expected = naive.Repeat(body, operands);
     EXPECT_TRUE(expected.ok()) << expected.status();
     std::vector<HostTensor> results;
-    for (int time = 0; time < 2; ++time) {  // the second time with the memory of the first
+    for (int time = 0; time < 2; ++time) {  // the second run reuses the memory of the first
       const auto actual = runner.Run(RepeatCall(body), operands, &statistics);
       EXPECT_TRUE(actual.ok()) << actual.status();
       if (!actual.ok() || !expected.ok()) return {};
@@ -50,7 +50,7 @@ class Repeating : public ::testing::Test {
     return results;
   }
 
-  // One tensor, as a list.
+  // Returns the one resulting tensor as a list.
   std::vector<Tensor> Apply(const std::string& text, const std::vector<Tensor>& inputs) {
     const auto outputs = api::Apply(text, inputs);
     EXPECT_TRUE(outputs.ok()) << outputs.status();
@@ -119,7 +119,8 @@ TEST_F(Repeating, KeepsMoreRowsThanWereReserved) {
   EXPECT_EQ(results[1].GetDouble(999), 1000);
 }
 
-// Rows of 12 bytes lie apart on the device; numbers go on where iterations are divided.
+// Rows of 12 bytes need padding on the device. The iteration number continues across the parts into
+// which the loop is divided.
 TEST_F(Repeating, GoesOnWhereIterationsAreTooManyAtOnce) {
   constexpr int kIterations = 5001;
   RepeatBody body;
@@ -138,8 +139,8 @@ TEST_F(Repeating, GoesOnWhereIterationsAreTooManyAtOnce) {
   EXPECT_GT(results[0].GetDouble(0), 9000);
 }
 
-// States that are rows as well, that stay, that come back, that go from one to the other; a row
-// that is a state before its iteration; one that is the same as another.
+// Covers states that are rows, keep their value, swap or move to another state. Also covers a row
+// that is a state's previous value, and two equal rows.
 TEST_F(Repeating, FindsStatesWhereTheyWereWritten) {
   const auto add = [&](const Tensor& a, const Tensor& b) {
     return Apply("function (A, B) -> (C) { C = A + 2 * B; }", {a, b})[0];
@@ -185,7 +186,7 @@ TEST(NaiveRunner, GivesUpAfterItsIterationsAndIndexPoints) {
   ASSERT_TRUE(enough.Repeat(body, operands).ok());
   EXPECT_EQ(enough.iterations(), 60);
   EXPECT_GT(enough.points(), 0);
-  // All loops together.
+  // The limits apply to all loops of a runner together.
   EXPECT_TRUE(enough.Repeat(body, operands).ok());
   EXPECT_EQ(enough.Repeat(body, operands).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(NaiveRunner(100, 399).Repeat(body, operands).status().code(),

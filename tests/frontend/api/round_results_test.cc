@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which results are rounded to 16 bits, and that gradients are at the same places.
+// Tests which results are rounded to 16 bits, and that gradients are rounded at the same places.
 #include "frontend/api/precision/round_results.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Tensor Made(const char* text, const std::vector<Tensor>& inputs) {
   return *made;
 }
 
-// Conversions to `type` in the program that computes a tensor.
+// The number of conversions to `type` in the program that computes a tensor.
 int Roundings(const Tensor& tensor, DataType type) {
   const auto composed = Compose({}, {tensor});
   EXPECT_TRUE(composed.ok()) << composed.status();
@@ -56,7 +56,7 @@ TEST(RoundResults, LeavesStatisticsAndWhatIsMadeOfThemAsTheyAre) {
   const Tensor deviation = Made("function (V) -> (C) { C = sqrt(V); }", {Made(kMean, {squares})});
   const Tensor normal = Made("function (A, D) -> (C) { C = A / D; }", {centered, deviation});
   EXPECT_EQ(RoundingsOf(normal), 1);
-  // Up to the next product.
+  // Rounding resumes at the next matmul.
   EXPECT_EQ(RoundingsOf(Made(kProduct, {normal, Input("w", {5, 3})})), 2);
 }
 
@@ -96,7 +96,7 @@ TEST(RoundResults, GradientsAreRoundedWhereValuesAre) {
   const auto gradient = Gradient(absl::MakeConstSpan(&loss, 1), {x});
   ASSERT_TRUE(gradient.ok()) << gradient.status();
   EXPECT_EQ((*gradient)[0].type(), DataType::kFloat32);
-  EXPECT_EQ(Roundings((*gradient)[0], DataType::kBFloat16), 1);  // of the seed
+  EXPECT_EQ(Roundings((*gradient)[0], DataType::kBFloat16), 1);  // rounds the seed
 }
 
 TEST(RoundResults, GradientsReadAResultAsItIsStored) {
@@ -107,7 +107,7 @@ TEST(RoundResults, GradientsReadAResultAsItIsStored) {
   const SeededTensor loss{(*stored)[0], Input("seed", {30})};
   const auto gradient = Gradient(absl::MakeConstSpan(&loss, 1), {x});
   ASSERT_TRUE(gradient.ok()) << gradient.status();
-  // 1 - tanh(x)^2: of the rounded tanh, and of the seed.
+  // 1 - tanh(x)^2 rounds tanh and the seed.
   EXPECT_EQ(Roundings((*gradient)[0], DataType::kFloat16), 2);
 }
 

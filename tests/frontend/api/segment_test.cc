@@ -8,7 +8,7 @@
 namespace tartan::api {
 namespace {
 
-// Threads have smaller stacks than a program's first one.
+// Releases the chain in a thread, whose stack is smaller than the main thread's.
 TEST(Segment, MayFollowAnyNumberOfOthersWhenItIsReleased) {
   auto first = std::make_shared<Segment>();
   std::shared_ptr<Segment> last = first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of models that hand work to whoever runs them.
+// Tests of sessions whose models call back into the host during a run.
 #include "frontend/api/function.h"
 #include "frontend/api/repeat.h"
 #include "frontend/api/session.h"
@@ -10,7 +10,7 @@
 namespace tartan::api {
 namespace {
 
-// A call that repeats a body only where the first element is positive.
+// A call that repeats its body when the first element is positive.
 class RepeatIfPositive : public Call {
  public:
   explicit RepeatIfPositive(RepeatBody body) : body_(std::move(body)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions whose programs are so little work that the host does it.
+// Tests of sessions that run small programs on the host.
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -36,7 +36,7 @@ class TimesTwo final : public Call {
   const RepeatBody body_;
 };
 
-// x doubled `iterations` times, as a loop.
+// A model that doubles x `iterations` times in a loop.
 std::shared_ptr<TestModel> DoublingInALoop(int64_t iterations) {
   return std::make_shared<TestModel>(
       std::vector<int64_t>{-1},
@@ -59,7 +59,7 @@ class SessionHost : public ::testing::Test {
  protected:
   void SetUp() override {
     DeviceOptions options;
-    options.use_disk_cache = false;  // whose exact kernels would be taken
+    options.use_disk_cache = false;  // exact kernels on disk would be used instead
     auto device = Device::Open("", options);
     if (!device.ok()) GTEST_SKIP() << device.status();
     device_ = *std::move(device);
@@ -72,7 +72,7 @@ class SessionHost : public ::testing::Test {
     return *std::move(session);
   }
 
-  // On `size` threes, each of which is to become `expected`.
+  // Runs on `size` threes and expects `expected` for each.
   static RunStatistics RunOn(Session& session, int64_t size, double expected,
                              std::vector<KernelProfile>* profile = nullptr) {
     RunStatistics statistics;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that sessions take, and what they do where it ends.
+// Tests of the memory of sessions, and of their behaviour when memory runs out.
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -22,19 +22,20 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// So many elements of the vectors below.
+// Elements of each weight vector.
 constexpr int64_t kElements = 1 << 20;
 constexpr int64_t kBytes = 4 * kElements;
 
-// x times the number of the weights, which are ones: every run reads them all.
+// x times the number of weights, each of which is 1. Every run reads all weights.
 constexpr char kTimesSum[] = "function (X[N], W[M]) -> (Y) { Y[n : N] = +(X[n] * W[m]); }";
-// The same, computed from the weights once.
+// The same result with a sum that is computed once, because only constants enter it.
 constexpr char kTimesSumOfConstants[] = "function (X, W) -> (Y) { S[] = +(W[m]); Y = X * S; }";
 
 class SessionMemory : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Memory that is filled is taken from the machine, and LeaveFree takes nearly all.
+    // Poisoning would fill, and thereby commit, nearly all of the memory, which LeaveFree
+    // allocates.
     const std::string poison(EnvironmentValue("TARTAN_POISON"));
     unsetenv("TARTAN_POISON");
     auto device = Device::Open();
@@ -53,7 +54,7 @@ class SessionMemory : public ::testing::Test {
     return *std::move(session);
   }
 
-  // A session of one weight for all signatures.
+  // A session whose signatures share one weight.
   std::unique_ptr<Session> MakeWithWeight(const std::string& text) {
     const HostTensor weight = Constant(kElements, 1);
     return Make([=](const Tensor& x, Resolver*) {
@@ -69,7 +70,7 @@ class SessionMemory : public ::testing::Test {
     return absl::OkStatus();
   }
 
-  // Takes the device's memory but for `bytes`.
+  // Allocates the device's memory except `bytes`.
   void LeaveFree(int64_t bytes) {
     const hal::DeviceInfo& info = device_->hal()->info();
     for (int64_t more = info.memory_bytes - Allocated() - bytes; more > 0;) {
@@ -113,7 +114,8 @@ TEST_F(SessionMemory, OfWhatWasNotUsedLongestIsGivenUpWhereItEnds) {
   std::vector<int64_t> bound;
   const auto session = Make([&](const Tensor& x, Resolver*) {
     bound.push_back(x.dims()[0]);
-    return Apply(kTimesSum, {x, Tensor::Constant(Constant(kElements, 1))});  // of its own
+    // a separate constant per signature
+    return Apply(kTimesSum, {x, Tensor::Constant(Constant(kElements, 1))});
   });
   LeaveFree(2 * kBytes + kBytes / 2);
   for (int64_t size : {1, 2, 1, 3}) {

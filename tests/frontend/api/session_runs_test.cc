@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions whose runs overlap.
+// Tests of overlapping runs of a session.
 #include <atomic>
 #include <condition_variable>
 #include <future>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds kLong(60);
 
-// A door that is shut at first.
+// A gate that is initially closed.
 class Door {
  public:
   void Open() {
@@ -24,7 +24,7 @@ class Door {
     is_open_ = true;
     opened_.notify_all();
   }
-  // False where nobody opens it for a long time.
+  // Waits until the gate opens; false after `patience`.
   bool Pass(std::chrono::milliseconds patience = kLong) {
     std::unique_lock<std::mutex> lock(mutex_);
     return opened_.wait_for(lock, patience, [&] { return is_open_; });
@@ -56,7 +56,7 @@ class SessionRuns : public ::testing::Test {
     return *std::move(session);
   }
 
-  // Whether a run on `size` elements gives their doubles.
+  // Whether a run on `size` elements returns their doubles.
   static bool DoublesAtSize(Session& session, int64_t size) {
     const auto y = session.Run({{"x", Constant(size, 21)}});
     EXPECT_TRUE(y.ok()) << y.status();
@@ -95,7 +95,7 @@ TEST_F(SessionRuns, BindANewShapeOnceForAllThreadsThatAskForIt) {
   Door second_bind;
   const auto session = Make([&](const Tensor& x, Resolver*) -> absl::StatusOr<Tensor> {
     if (++binds > 1) second_bind.Open();
-    // Time for the others to ask.
+    // Gives the other threads time to request the same signature.
     second_bind.Pass(std::chrono::milliseconds(200));
     return Doubled(x);
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions used from several threads.
+// Tests of sessions shared by several threads.
 #include "frontend/api/session.h"
 
 #include <cmath>
@@ -76,7 +76,7 @@ class Affine : public Model {
   const std::vector<TensorSpec> outputs_ = {Floats("y", {-1})};
 };
 
-// Runs on `size` elements that begin with `first` and expects the right answer.
+// Runs on `size` elements starting at `first` and expects the correct result.
 void RunOnce(Session& session, int64_t size, int first) {
   std::vector<float> x(static_cast<size_t>(size));
   std::vector<double> expected;
@@ -94,7 +94,7 @@ TEST(Session, AnswersManyThreadsOfEqualAndOfDifferentShapes) {
   const auto device = Device::Open();
   if (!device.ok()) GTEST_SKIP() << device.status();
   SessionOptions options;
-  options.max_signatures = 2;  // fewer than there are shapes: some go while others use them
+  options.max_signatures = 2;  // fewer than the shapes, so that signatures are evicted while in use
   const auto session = Session::Create(std::make_shared<Affine>(), *device, options);
   ASSERT_TRUE(session.ok()) << session.status();
   std::vector<std::thread> threads;
@@ -129,7 +129,7 @@ TEST(Session, RunsLater) {
   EXPECT_EQ(wrong.status().code(), absl::StatusCode::kInvalidArgument) << wrong.status();
 }
 
-// Nobody asks for the outputs: the future waits for the run all the same.
+// Nobody reads the outputs; the destructor of the future still waits for the run.
 TEST(Session, EndsAfterARunWhoseFutureIsLetGoOf) {
   const auto device = Device::Open();
   if (!device.ok()) GTEST_SKIP() << device.status();

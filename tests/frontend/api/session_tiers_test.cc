@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions that begin with ready kernels and go on with exact ones.
+// Tests of sessions that start with ready (dynamic-shape) kernels and continue with exact
+// (shape-specialised) ones.
 #include <atomic>
 #include <future>
 #include <memory>
@@ -26,7 +27,7 @@ using ::testing::HasSubstr;
 constexpr int64_t kWeights = 1 << 18;
 constexpr int64_t kWeightBytes = 4 * kWeights;
 
-// x times the number of the weights, which are ones.
+// x times the number of weights, each of which is 1.
 std::shared_ptr<TestModel> TimesSum() {
   const HostTensor weights = Constant(kWeights, 1);
   return std::make_shared<TestModel>(
@@ -40,13 +41,14 @@ class SessionTiers : public ::testing::Test {
  protected:
   void SetUp() override {
     DeviceOptions options;
-    options.use_disk_cache = false;  // whose exact kernels would be taken
+    options.use_disk_cache = false;  // exact kernels on disk would be used at once
     auto device = Device::Open("", options);
     if (!device.ok()) GTEST_SKIP() << device.status();
     device_ = *std::move(device);
   }
 
-  // A session of kAuto unless the options say otherwise. Only the number of its runs counts.
+  // A session of kAuto unless the options say otherwise. Only the number of runs decides when exact
+  // kernels are compiled.
   std::unique_ptr<Session> Make(SessionOptions options = {}) const {
     options.host_ms = 0;
     options.exact_lost_share = 0;
@@ -55,7 +57,7 @@ class SessionTiers : public ::testing::Test {
     return *std::move(session);
   }
 
-  // What a run on `size` twos took; its answer must be right.
+  // The statistics of a run on `size` twos; expects the correct result.
   static RunStatistics RunOn(Session& session, int64_t size) {
     RunStatistics statistics;
     const auto y = session.Run({{"x", Constant(size, 2)}}, &statistics);
@@ -141,7 +143,7 @@ TEST_F(SessionTiers, LinesThatRunOneByOneReachExactKernels) {
   }
 }
 
-// Rows that attend to each other.
+// Self-attention over the rows of x.
 std::shared_ptr<TestModel> Attention() {
   return std::make_shared<TestModel>(std::vector<int64_t>{-1, 32}, [](const Tensor& x, Resolver*) {
     return Apply(
@@ -239,7 +241,7 @@ TEST_F(SessionTiers, EndWhileTheirExactKernelsAreCompiled) {
   session = nullptr;
   EXPECT_EQ(Allocated(), before);
   released->set_value();
-  // The background goes on with what others ask for.
+  // The background continues with requests of other sessions.
   const auto other = Make();
   while (!IsExact(RunOn(*other, 3))) {
   }

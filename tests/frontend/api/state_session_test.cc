@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States that a session feeds back give what a caller gets who feeds them back.
+// Tests that states fed back by a session give the same results as states fed back by the caller.
 #include "frontend/api/resident/state_session.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-// Inputs, outputs and what leads from one to the other in Tile.
+// A model defined by its inputs, its outputs and a Tile function.
 class TileModel : public Model {
  public:
   using Text = std::function<std::string(absl::Span<const InputBinding>)>;
@@ -48,7 +48,7 @@ class TileModel : public Model {
   const Text text_;
 };
 
-// h' = h / 2 + x, y = sum of h', k' = h: a state that is another's old value.
+// h' = h / 2 + x, y = sum of h', k' = h. The state k holds the previous value of h.
 std::shared_ptr<Model> Recurrent() {
   return std::make_shared<TileModel>(
       std::vector{FloatSpec("x", {3}), FloatSpec("h", {3}), FloatSpec("k", {3})},
@@ -59,7 +59,7 @@ std::shared_ptr<Model> Recurrent() {
       });
 }
 
-// A cache [1, P] to which x[1, S] is appended; y is the sum of all.
+// Appends x[1, S] to a cache [1, P]; y is the sum of all elements.
 std::shared_ptr<Model> Growing() {
   TensorSpec x = FloatSpec("x", {1, -1});
   x.dim_names = {"batch", "length"};
@@ -160,7 +160,7 @@ TEST_F(StateSessionTest, StatesOfOneSizeStayOnTheDevice) {
   }
 }
 
-// A device whose exact kernels nobody has compiled yet.
+// A device without compiled exact kernels.
 std::shared_ptr<Device> FreshDevice() {
   DeviceOptions options;
   options.use_disk_cache = false;
@@ -171,11 +171,11 @@ std::shared_ptr<Device> FreshDevice() {
 
 class StateSessionTiers : public StateSessionTest {
  protected:
-  // One run of Recurrent, whose state `h` is 0 before run 0 and whose input is 1. With memory bound
-  // to "x" and "y" a run is given nothing and gives nothing.
+  // A session of Recurrent whose state `h` starts at 0 and whose input is 1. With memory bound to
+  // "x" and "y", runs have no inputs and return no outputs.
   struct Running {
     std::unique_ptr<StateSession> session;
-    DeviceTensor y = {};  // defined where it is bound
+    DeviceTensor y = {};  // defined when memory is bound
     double h = 0;
 
     RunStatistics Run() {
@@ -222,7 +222,7 @@ TEST_F(StateSessionTiers, RunsReachExactKernelsWhereverInputsAre) {
   }
 }
 
-// Memory that is bound makes another program, as in `tartan bench --on-device`.
+// Binding memory creates another program, as in `tartan bench --on-device`.
 TEST_F(StateSessionTiers, WaitingMakesThoseExactThatHaveRunSinceMemoryWasBound) {
   const std::shared_ptr<Device> device = FreshDevice();
   SessionOptions options;
@@ -277,7 +277,7 @@ TEST_F(StateSessionTest, InputsAndOutputsMayBeInMemoryOfTheCaller) {
     EXPECT_THAT(*outputs, SizeIs(1));  // k_next
     EXPECT_THAT(y->ToHost()->ToDoubles(), ElementsAre(wanted));
   }
-  // Other values of the caller's, and other memory.
+  // The caller assigns other values and binds other memory.
   ASSERT_TRUE(x->Assign(Constant(3, 10)).ok());
   auto other = DeviceTensor::Zeros(*device_, {DataType::kFloat32, {}});
   ASSERT_TRUE((*session)->Bind("y", *other).ok());

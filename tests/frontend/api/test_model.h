@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models made in tests.
+// Small models, inputs and session options for the tests of frontend/api.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace tartan::api {
 
-// A tensor of float32; -1 for sizes that the model leaves open.
+// A float32 tensor; -1 marks a dimension that the model leaves open.
 inline TensorSpec FloatSpec(const std::string& name, std::vector<int64_t> dims) {
   TensorSpec spec;
   spec.name = name;
@@ -23,10 +23,11 @@ inline TensorSpec FloatSpec(const std::string& name, std::vector<int64_t> dims) 
   return spec;
 }
 
-// From one float32 tensor "x" to another, "y", in the way that a function says.
+// A model with one float32 input "x" and one output "y". A function given by the test builds the
+// graph between them.
 class TestModel : public Model {
  public:
-  // From the placeholder of "x".
+  // Builds "y" from the placeholder of "x".
   using Body = std::function<absl::StatusOr<Tensor>(const Tensor& x, Resolver* resolver)>;
 
   TestModel(std::vector<int64_t> dims, Body body)
@@ -52,14 +53,15 @@ class TestModel : public Model {
   const Body body_;
 };
 
-// Nothing is compiled in the background, and all at once.
+// Options of a session that compiles exact (shape-specialised) kernels at once and nothing in the
+// background.
 inline SessionOptions ExactAtOnce() {
   SessionOptions options;
   options.tier = Tier::kExact;
   return options;
 }
 
-// A vector of `size` elements that are `value`.
+// A vector of `size` elements, each equal to `value`.
 inline HostTensor Constant(int64_t size, float value) {
   return HostTensor::FromVector(TensorShape{DataType::kFloat32, {size}},
                                 std::vector<float>(static_cast<size_t>(size), value));

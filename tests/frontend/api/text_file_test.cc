@@ -69,7 +69,7 @@ TEST(ReadTextFile, RefusesWhatIsTooLong) {
   EXPECT_EQ(*ReadTextFile(file.path, 5), "12345");
   EXPECT_THAT(std::string(ReadTextFile(file.path, 4).status().message()),
               HasSubstr("longer than the 4 bytes"));
-  // A file of holes is refused before memory ends.
+  // A sparse file of 1 TiB is refused before memory runs out.
   ASSERT_EQ(truncate(file.path.c_str(), off_t{1} << 40), 0);
   EXPECT_FALSE(ReadTextFile(file.path).ok());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left of exact kernels that are compiled in the background when a process ends.
+// Tests of background compilation of exact kernels when processes end, crash or run out of disk.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class TiersFaults : public testing::Test {
                            options);
   }
 
-  // A program for TARTAN_COMPILER that does this.
+  // A shell script for TARTAN_COMPILER that runs `commands`.
   std::string Script(const std::string& commands) const {
     const std::string path = directory_.path() + "/script";
     std::ofstream(path) << "#!/bin/sh\n" << commands << "\n";
@@ -67,7 +67,7 @@ class TiersFaults : public testing::Test {
     return {std::istreambuf_iterator<char>(stream), {}};
   }
 
-  // Whether a run ended well, the last of its answers being by kernels of this tier.
+  // Expects a successful run whose last result came from kernels of `tier`.
   static void ExpectTier(const cli::ProgramResult& result, const std::string& tier) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, tier) << result.err;
@@ -115,7 +115,7 @@ TEST_F(TiersFaults, RunsGoOnWhereTheCacheCannotBeWritten) {
   ExpectTier(Run("exact", 1, "/dev/null"), "exact");
 }
 
-// A disk that is full from the start, in the midst of the ready kernels, and of the exact ones.
+// The disk fills up at the start, during the ready kernels, or during the exact kernels.
 TEST_F(TiersFaults, RunsGoOnWhereTheDiskBecomesFull) {
   const std::string mount = "mount -t tmpfs -o size=$1 tmpfs /mnt";
   const auto on_disk = [&](const std::string& size, const std::string& compiler,
@@ -142,13 +142,13 @@ TEST_F(TiersFaults, AnotherProcessCompilesThemWhereThereIsOneToDoSo) {
   const std::string compiler =
       Script("echo $1 >>" + log + "; " + Built("tartan") + " \"$@\"; echo $? >>" + log);
   ExpectTier(Run("exact", 1, "", compiler), "exact");
-  // As many as the processors are worth, each of which ended well.
+  // The compiler processes that started; each ended with status 0.
   const std::string first = ContentOf("log");
   EXPECT_GT(CountOf("compile-kernels\n", first), 0);
   const int started = CountOf("compile-kernels\n", first);
   const int done = CountOf("0\n", first);
   EXPECT_EQ(CountOf("\n", first), started + done) << first;
-  // One that had loaded its compiler ahead was not needed for so few kernels, and killed.
+  // One idle process that loaded its compiler in advance may have been killed.
   EXPECT_GE(done, started - 1) << first;
   EXPECT_GT(done, 0) << first;
   ExpectTier(Run("exact", 1, "", compiler), "exact");
@@ -174,11 +174,11 @@ TEST_F(TiersFaults, ACompilersProcessEndsWithTheOneThatExits) {
   const cli::ProgramResult result = Run("exit", 2001, "", compiler);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const std::string process = ContentOf("process");
-  if (process.empty()) return;  // it had not come so far
+  if (process.empty()) return;  // the compiler process had not started yet
   EXPECT_NE(kill(std::stoi(process), 0), 0);
 }
 
-// The letter for the state of a process: T means that it is stopped.
+// The state letter of a process; T means stopped.
 char StateOf(const std::string& process) {
   std::ifstream stream("/proc/" + process + "/stat");
   const std::string line(std::istreambuf_iterator<char>(stream), {});
@@ -218,7 +218,7 @@ TEST_F(TiersFaults, ACompilersProcessIsStoppedWhileARunIsUnderWay) {
 TEST_F(TiersFaults, ACompilersProcessThatGetsNoProcessorIsFollowedByOneOfUsualPriority) {
   IdleTime time(IdleTime::kFewProcessors, [] { return IdleTime::Duration(0); });
   const std::string log = directory_.path() + "/policies";
-  // The policy of the scheduler is word 41 of that line; the script's name has no blank.
+  // The scheduling policy is field 41 of /proc/PID/stat; the script's name contains no blank.
   const std::string script = Script("set -- $(cat /proc/$$/stat); shift 40; echo $1 >>" + log +
                                     "; [ $1 = 0 ] || exec sleep 250");
   const absl::Status status = CompileInIdleTime(
@@ -227,12 +227,12 @@ TEST_F(TiersFaults, ACompilersProcessThatGetsNoProcessorIsFollowedByOneOfUsualPr
   EXPECT_THAT(ContentOf("policies"), testing::EndsWith("0\n"));
 }
 
-// A file that is closed while another process compiles would stay locked: that process must not
-// have it.
+// A file lock survives the caller's close while another process has the file open, so the compiler
+// process must not inherit it.
 TEST_F(TiersFaults, CompilerProcessesHaveNoFilesOfTheCaller) {
   const int file = open((directory_.path() + "/weights").c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_GE(file, 0);
-  const int inherited = fcntl(file, F_DUPFD, 77);  // not closed by exec
+  const int inherited = fcntl(file, F_DUPFD, 77);  // stays open across exec
   close(file);
   ASSERT_GE(inherited, 77);
   const std::string script =

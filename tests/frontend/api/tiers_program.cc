@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose exact kernels are compiled in the background, for tests of what happens when it
-// ends: tiers_program MODE [RUNS]. It prints the tier of its last run, after an answer that is
-// right.
-//   runs   runs a model so many times
-//   exact  runs it until its kernels are exact
-//   exit   returns from main so many runs after the first exact kernel is about to be compiled
-//   kill   is killed then
-//   wait   waits for them then
+// A program for tests of the process exit during background compilation of exact kernels.
+// Usage: tiers_program MODE [RUNS]. Checks its results and prints the tier of the last run. Modes:
+//   runs   runs a model RUNS times
+//   exact  runs until its kernels are exact, then RUNS times
+//   exit   waits until the first exact kernel is about to be compiled, runs RUNS times, exits
+//   kill   the same, but kills itself at the end
+//   wait   the same, but waits for the exact kernels before the RUNS runs
 #include <signal.h>
 
 #include <algorithm>
@@ -30,7 +29,7 @@ namespace {
 constexpr int64_t kSizes[] = {1, 17, 19, 23, 29, 31};
 constexpr float kProduct = 17 * 19 * 23 * 29 * 31;
 
-// x times the product of the sizes, by a kernel for each, and two that compute weights.
+// Multiplies x by all sizes, with one kernel per size and kernels that compute the weights.
 absl::StatusOr<Tensor> Times(const Tensor& x, Resolver* /*resolver*/) {
   TARTAN_ASSIGN_OR_RETURN(Tensor y,
                           Apply("function (X[N]) -> (Y) { Y[n, 0 : N, 1] = =(X[n]); }", {x}));
@@ -79,7 +78,8 @@ absl::Status Run(const Mode& mode) {
   if (mode.name == "exact") {
     TARTAN_RETURN_IF_ERROR(run());
     while (!IsExact(statistics)) {
-      std::this_thread::sleep_for(2 * IdleTime::kPause);  // in which the background compiles
+      // the background compiles during this pause
+      std::this_thread::sleep_for(2 * IdleTime::kPause);
       TARTAN_RETURN_IF_ERROR(run());
     }
   }
@@ -95,7 +95,7 @@ absl::Status Run(const Mode& mode) {
   std::printf("%s", IsExact(statistics) ? "exact" : "ready");
   std::fflush(stdout);
   if (mode.name == "kill") raise(SIGKILL);
-  // Whoever exits need not end its sessions.
+  // An odd number of runs exits without destroying the session.
   if (mode.name == "exit" && mode.runs % 2 > 0) std::exit(0);
   return absl::OkStatus();
 }

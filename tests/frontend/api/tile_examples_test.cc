@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file of examples/tile with its gradient by all inputs: on the device and by the naive
-// evaluator, and in float64 against central differences.
+// Runs each file of examples/tile with its gradients by all inputs on the device and compares with
+// the naive evaluator. Compares the gradients in float64 with central differences.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -19,11 +19,11 @@ constexpr int64_t kMaxPoints = int64_t{1} << 28;
 
 struct Example {
   std::vector<Tensor> inputs;
-  std::vector<Tensor> outputs;  // the function's, then one gradient per input
-  size_t results = 0;           // how many are the function's
+  std::vector<Tensor> outputs;  // the function's results, then one gradient per input
+  size_t results = 0;           // number of results of the function
 };
 
-// With gradients of the sum of all elements of the float outputs.
+// Adds the gradients of the sum of all elements of the float outputs.
 absl::StatusOr<Example> Differentiate(const Function& function,
                                       const std::vector<TensorShape>& shapes) {
   Example example;
@@ -52,7 +52,7 @@ std::vector<HostTensor> Evaluate(const Example& example, const std::vector<HostT
   return results.ok() ? *results : std::vector<HostTensor>();
 }
 
-// Where logarithms, roots and quotients are smooth.
+// Inputs in [0.5, 2], where logarithms, roots and quotients are smooth.
 std::vector<HostTensor> PositiveInputs(const std::vector<TensorShape>& shapes) {
   TestProgram program;
   program.inputs = shapes;
@@ -65,7 +65,7 @@ bool HasGivenGradient(const Function& function) {
   return function.text().find("_gradient(") != std::string::npos;
 }
 
-// Odd sizes, under which equal sizes stay equal.
+// Makes all sizes odd; equal sizes stay equal.
 std::vector<TensorShape> OddShapes(std::vector<TensorShape> shapes) {
   for (TensorShape& shape : shapes) {
     for (int64_t& dim : shape.dims) dim = 2 * dim + 1;
@@ -104,7 +104,7 @@ TEST(TileExamples, GradientsOnTheDeviceEqualTheNaiveOnesOnOddSizes) {
       shapes = OddShapes(shapes);
       ++odd;
     } else {
-      example = Differentiate(function, shapes);  // with sizes in its text
+      example = Differentiate(function, shapes);  // the text requires the declared sizes
     }
     ASSERT_TRUE(example.ok()) << example.status();
     const std::vector<HostTensor> inputs = PositiveInputs(shapes);
@@ -142,7 +142,8 @@ TEST(TileExamples, GradientsEqualCentralDifferencesInFloat64) {
     const auto parsed = Function::FromFile(path);
     ASSERT_TRUE(parsed.ok()) << parsed.status();
     const Function& function = *parsed;
-    if (HasGivenGradient(function)) continue;  // on purpose not the derivative
+    // such a gradient differs from the derivative on purpose
+    if (HasGivenGradient(function)) continue;
     std::vector<TensorShape> shapes = lang::HeaderShapes(function.text());
     for (TensorShape& shape : shapes) shape.type = DataType::kFloat64;
     const auto example = Differentiate(function, shapes);
@@ -151,7 +152,7 @@ TEST(TileExamples, GradientsEqualCentralDifferencesInFloat64) {
     const std::vector<HostTensor> outputs = Evaluate(*example, inputs, example->outputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       const HostTensor& gradient = outputs[example->results + i];
-      // A share of the elements of large inputs.
+      // Checks a sample of the elements of large inputs.
       const int64_t stride = inputs[i].element_count() / 50 + 1;
       for (int64_t element = 0; element < inputs[i].element_count(); element += stride) {
         std::vector<HostTensor> above = inputs;

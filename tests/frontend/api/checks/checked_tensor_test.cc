@@ -28,7 +28,7 @@ Tensor Made(const std::string& text, const std::vector<Tensor>& inputs) {
 
 Check TenIndices() { return {"take (Gather)", "index", {{-10, 9, "axis 0"}}, std::nullopt, 0}; }
 
-// What the status of `values` tells, computed as a device computes it.
+// The message that a device would report for `values`. The naive evaluator computes the status.
 std::string Told(const Check& check, const HostTensor& values) {
   const Tensor x = Tensor::Placeholder("x", values.shape());
   const auto status = StatusOf({std::make_shared<const Check>(check), x});
@@ -53,7 +53,7 @@ TEST(Check, TellsTheNumberAndItsBounds) {
   }
 }
 
-// Long runs of numbers are looked at in blocks.
+// Long arrays are checked in blocks.
 TEST(Check, OfManyNumbersTellsTheFirstOutOfRange) {
   Check rows = TenIndices();
   rows.bounds = {{-10, 9, "axis 0"}, {-5, 4, "axis 1"}, {0, 2, "axis 2"}};
@@ -84,7 +84,8 @@ TEST(Check, OfManyNumbersTellsTheFirstOutOfRange) {
             "take (Gather): index 255 is out of range [-10, 9] of axis 0");
 }
 
-// Numbers of up to 32 bits are looked at without widening them to 64 where the bounds allow it.
+// Values of up to 32 bits are checked without conversion to 64 bits, provided that the bounds allow
+// it.
 TEST(Check, OfManyShortNumbersTellsTheFirstOutOfRange) {
   const std::vector<Bounds> all_bounds = {{-10, 9, "axis 0"},
                                           {-1000, 999, "axis 0"},
@@ -193,7 +194,7 @@ TEST(Check, WithNothingInRangeFailsUnlessThereAreNoValues) {
   EXPECT_TRUE(Checked(none, check).ok());
 }
 
-// --- On the host, where inputs' values are.
+// --- Checks on the host, of input values.
 
 TEST(InputCheck, IsMadeOfAnInputAndOfALittleArithmetic) {
   const Tensor x = Tensor::Placeholder("x", TensorShape{DataType::kInt64, {3}});
@@ -213,7 +214,7 @@ TEST(InputCheck, IsMadeOfAnInputAndOfALittleArithmetic) {
   EXPECT_EQ(told(x, {0, 10, -10}), place + "10" + bounds);
   const Tensor masked = Made("function (X, M) -> (Y) { Y = X * M + 1; }", {x, mask});
   EXPECT_EQ(told(masked, {0, 8, 7}), "");
-  // What the least and greatest numbers do not prove is computed.
+  // The value range does not prove these in bounds, so their values are computed.
   EXPECT_EQ(told(masked, {0, 99, 7}), "");
   EXPECT_EQ(told(masked, {0, 99, 9}), place + "10" + bounds);
   EXPECT_EQ(told(masked, {int64_t{1} << 62, 0, 0}), place + "4611686018427387905" + bounds);
@@ -230,10 +231,10 @@ TEST(InputCheck, IsNotMadeOfFloatsOrMuchWork) {
   EXPECT_FALSE(is_made(Made("function (X) -> (Y) { Y = as_int(X, 64); }", {f}), f));
   EXPECT_FALSE(is_made(Made("function (X) -> (Y) { Y = X + 1; }", {many}), many));
   EXPECT_TRUE(is_made(many, many));
-  EXPECT_FALSE(is_made(many, f));  // no input of the program
+  EXPECT_FALSE(is_made(many, f));  // not an input of the program
 }
 
-// --- What is proven.
+// --- Ranges that are proven.
 
 TEST(IntegerRange, FollowsFromHowNumbersAreComputed) {
   const Tensor x = Tensor::Placeholder("x", TensorShape{DataType::kInt64, {4, 3}});
@@ -266,7 +267,7 @@ TEST(IntegerRange, FollowsFromHowNumbersAreComputed) {
   EXPECT_EQ(of("as_int(X, 64)", f), all);
   EXPECT_EQ(of("cumsum(X % 4, 0)", x), std::pair(int64_t{0}, int64_t{12}));
   EXPECT_EQ(of("cumprod(X % 4, 0)", x), all);
-  // Elements that nothing reaches are 0.
+  // Elements that no index writes are 0.
   EXPECT_EQ(
       range(Made("function (X[M, N]) -> (Y) { P = X % 2 + 3; Y[i, j : M + 1, N] = =(P[i, j]); }",
                  {x})),
@@ -281,7 +282,7 @@ TEST(Check, OfWhatIsProvenIsLeftOut) {
   const Tensor open = Made("function (X) -> (Y) { Y = X % 11; }", {x});
   EXPECT_TRUE(ChecksOf({*Checked(proven, TenIndices())}).empty());
   EXPECT_EQ(ChecksOf({*Checked(open, TenIndices())}).size(), 1u);
-  // Checked once is enough.
+  // Checking a tensor twice adds one check.
   const Tensor checked = *Checked(x, TenIndices());
   EXPECT_EQ(ChecksOf({*Checked(checked, TenIndices())}).size(), 1u);
 }

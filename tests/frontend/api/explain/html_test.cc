@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is shown as HTML cannot be taken for HTML, and numbers are sorted as numbers.
+// Tests that text is escaped in HTML, and that numbers sort numerically.
 #include "frontend/api/explain/html.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report tells of the program that runs, without building it.
+// Tests that a report describes the running program without compiling it.
 #include "frontend/api/explain/program_report.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ class ProgramReportTest : public testing::TestWithParam<compiler::Tier> {
     device_ = (**device)->WithTier(GetParam());
   }
 
-  // Y of X and the weight W, and its next value.
+  // Defines Y from X and the weight W, and the next value of W.
   void MakeStep() {
     x_ = Tensor::Placeholder("x", {DataType::kFloat32, {24, 40}});
     w_ = Tensor::Placeholder("w", {DataType::kFloat32, {40, 40}});
@@ -72,7 +72,7 @@ TEST_P(ProgramReportTest, TellsOfWhatRuns) {
 TEST_P(ProgramReportTest, TimesAreThoseOfItsLaunches) {
   MakeStep();
   auto report = Explain(*device_, {x_}, {}, {y_}, "step");
-  // The weight is neither an input nor a state.
+  // The weight is declared neither as an input nor as a state.
   EXPECT_FALSE(report.ok());
   report = Explain(*device_, {x_, w_}, {}, {y_}, "step");
   ASSERT_TRUE(report.ok()) << report.status();
