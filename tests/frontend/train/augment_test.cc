@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that are changed at random: that each change is its definition with the numbers drawn.
+// Tests of random picture augmentation, against a reference that applies the same random draws.
 #include "frontend/train/augment.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ using testing::Pointwise;
 
 using Seed = std::vector<uint32_t>;
 
-// [n, c, h, w], by definition and one change after the other.
+// A batch [n, c, h, w] for the reference, which applies one change after the other.
 struct Picture {
   int64_t n, c, h, w;
   std::vector<double> values;
@@ -37,7 +37,7 @@ struct Picture {
     const bool inside = y >= 0 && y < h && x >= 0 && x < w;
     return inside ? values[static_cast<size_t>(((i * c + k) * h + y) * w + x)] : 0;
   }
-  // Each pixel by a function of the example, the channel and the place.
+  // A picture whose pixels are a function of the example, the channel and the position.
   template <typename F>
   Picture Made(const F& pixel) const {
     Picture made = *this;
@@ -60,7 +60,8 @@ double Bilinear(const Picture& p, int64_t i, int64_t k, double y, double x) {
   return top * (1 - y + fy) + low * (y - fy);
 }
 
-// `draw(d, i)`: number d of example i; the pixels are those of the inverse map.
+// The affine change. `draw(d, i)` is draw d of example i. Each output pixel samples the input at
+// its inversely mapped position.
 template <typename F>
 Picture AffineByHand(const Picture& p, const Augmentation& a, const F& draw) {
   const double degree = std::numbers::pi / 180;
@@ -71,7 +72,7 @@ Picture AffineByHand(const Picture& p, const Augmentation& a, const F& draw) {
     const double scale = 1 + between(2, a.scale);
     const double middle_y = static_cast<double>(p.h - 1) / 2;
     const double middle_x = static_cast<double>(p.w - 1) / 2;
-    // Moved back, turned back, sheared back, scaled back.
+    // The inverse of the translation, the rotation, the shear and the scaling, in this order.
     const double dy =
         static_cast<double>(y) - middle_y - between(3, a.translate * static_cast<double>(p.h));
     const double dx =
@@ -114,7 +115,7 @@ class AugmentTest : public DeviceTest {
     return Invoke({{"x", placeholder}, {"seed", word}}, *y, {{"x", x}, {"seed", Words(seed)}});
   }
 
-  // What prng draws with the seed and the key.
+  // The numbers that `prng` draws for the seed and the key.
   std::vector<double> Draws(const Seed& seed, uint32_t noise, int64_t rows, int64_t columns) const {
     Seed sum = AugmentationKey(0, noise);
     sum[0] += seed[0];
@@ -157,7 +158,7 @@ class AugmentTest : public DeviceTest {
       } else {
         const auto count = static_cast<int64_t>(p.values.size());
         const std::vector<double> u = Draws(seed, ++noises, 2, count);
-        // Numbers are drawn in the order of memory.
+        // Draws follow the order of elements in memory.
         for (int64_t e = 0; e < count; ++e) {
           const double normal = std::sqrt(-2 * std::log(1 - u[static_cast<size_t>(e)])) *
                                 std::cos(2 * std::numbers::pi * u[static_cast<size_t>(count + e)]);
@@ -170,7 +171,7 @@ class AugmentTest : public DeviceTest {
     return p;
   }
 
-  // Where element e of [n, h, w, c] lies in [n, c, h, w].
+  // The index in [n, c, h, w] of element e of [n, h, w, c].
   static int64_t FromChannelsLast(const Picture& p, int64_t e) {
     const int64_t k = e % p.c;
     const int64_t pixel = e / p.c;
@@ -249,7 +250,7 @@ TEST_F(AugmentTest, DrawsAreAsLikelyAsTheyShouldBe) {
   for (int64_t i = 0; i < kCount; ++i) flips += flipped.GetDouble(2 * i);
   EXPECT_NEAR(flips, kCount / 2.0, 5 * std::sqrt(kCount / 4.0));
 
-  // Where the middle of 3x3 pixels comes to lie.
+  // Follows the centre of 3x3 pixels.
   std::vector<float> dots(9 * kCount, 0);
   for (size_t i = 0; i < kCount; ++i) dots[9 * i + 4] = 1;
   const std::vector<double> moved =
@@ -310,7 +311,7 @@ TEST_F(AugmentTest, NoGradientGoesThrough) {
       zeros.ToDoubles());
 }
 
-// y = x w for a scalar w = 1.
+// The model y = x w with a scalar w = 1.
 std::string ScaledText(const std::string& dims) {
   return absl::StrCat("graph { name: 'scaled' ", ValueText("input", "x", 1, dims),
                       " output { name: 'y' } ",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses over 100 steps beside those of PyTorch, from the same start and data: tests/…/curves holds
-// what scripts/training_curves.py wrote. TARTAN_LONG_TESTS compiles the exact kernels of all
-// networks; else those that compile long run kernels whose sizes are arguments.
+// Compares the losses of 100 training steps with PyTorch's, from the same parameters and data.
+// scripts/training_curves.py writes the data in tests/frontend/train/curves.
+// With TARTAN_LONG_TESTS, all networks run exact (shape-specialised) kernels. Without it, networks
+// that compile for long run ready (dynamic-shape) kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,7 @@ struct Case {
   bool compiles_long = false;
 };
 
-// 100 steps, whose losses `look` is given beside those of PyTorch.
+// Trains for 100 steps and calls `look` with each loss and PyTorch's loss.
 void Train(const Case& which, Precision precision,
            const std::function<void(int step, double loss, double expected)>& look) {
   auto device = api::Device::Open();
@@ -93,15 +94,15 @@ INSTANTIATE_TEST_SUITE_P(
 struct NarrowCase {
   Case which;
   Precision precision;
-  int roundings;  // of values and copies of weights, from the input to the scores
+  int roundings;  // number of roundings of values and weight copies, from the input to the scores
 };
 
 class NarrowCurvesTest : public testing::TestWithParam<NarrowCase> {};
 
-// Each rounding moves scores by up to half of a last place of their size, this way or that: n of
-// them by sqrt(n) times as much. The loss moves by no more than its scores do, and begins at about
-// their size. Gradients are off by a like share, so that the curves stay as near to each other as
-// they are at the start, as long as both go down.
+// Each rounding moves the scores by up to half a unit in the last place, in either direction. So n
+// roundings move them by about sqrt(n) half units. The loss moves by no more than the scores and
+// starts at about their magnitude. Gradients have a similar relative error. So the initial distance
+// between the curves bounds the later ones, as long as both losses decrease.
 TEST_P(NarrowCurvesTest, LossesFollowThoseInFloat32AsFarAsRoundingLets) {
   const double unit = GetParam().precision == Precision::kFloat16 ? 0x1p-11 : 0x1p-8;
   double tolerance = 0;
@@ -112,7 +113,7 @@ TEST_P(NarrowCurvesTest, LossesFollowThoseInFloat32AsFarAsRoundingLets) {
     worst = std::max(worst, std::abs(loss - expected));
   });
   RecordProperty("worst_share", absl::StrCat(worst / tolerance));
-  EXPECT_GT(worst, tolerance * 1e-3);  // something is rounded
+  EXPECT_GT(worst, tolerance * 1e-3);  // rounding has an effect
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs on datasets whose examples do not fill their batches.
+// Tests of training runs on datasets whose sizes are not multiples of the batch size.
 #include "frontend/train/fit.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using testing::SizeIs;
 constexpr int64_t kRows = 11;
 constexpr double kRate = 0.25;
 
-// h = x[batch, 3] w, y = h.
+// The model y = h = x[batch, 3] w.
 std::string Linear(const std::string& batch) {
   return absl::StrCat("graph { name: 'linear' ", ValueText("input", "x", 1, batch + " 3"),
                       " output { name: 'y' } ", InitializerText("w", {3, 1}, 7),
@@ -33,7 +33,7 @@ std::string Linear(const std::string& batch) {
                       "}");
 }
 
-// The same of x[N, 1, 1, 3].
+// The same model on x[N, 1, 1, 3].
 std::string Pictures() {
   return absl::StrCat("graph { name: 'linear' ", ValueText("input", "x", 1, "N 1 1 3"),
                       " output { name: 'y' } ", InitializerText("w", {3, 1}, 7),
@@ -94,7 +94,8 @@ class FitTest : public DeviceTest {
   FitOptions options_;
 };
 
-// The mean square of each batch before its step, by definition; `sizes` of an epoch's batches.
+// The mean square of each batch before its step, computed in the test. `sizes` are the sizes of the
+// batches of an epoch.
 std::vector<double> LossesByHand(const std::vector<int64_t>& sizes, int epochs) {
   const std::vector<float> x = X();
   const std::vector<float> t = T();
@@ -141,7 +142,7 @@ TEST_F(FitTest, TheMeanOfAnEpochCountsExamples) {
   const auto run = Run();
   ASSERT_TRUE(run.ok()) << run.status();
   const std::vector<double> by_hand = LossesByHand({4, 4, 3}, 2);
-  // The first step has a line of its own.
+  // The first step has a separate line in the log.
   const std::vector<double> means = {
       by_hand[0], (4 * by_hand[1] + 3 * by_hand[2]) / 7,
       (4 * by_hand[3] + 4 * by_hand[4] + 3 * by_hand[5]) / static_cast<double>(kRows)};
@@ -188,7 +189,7 @@ TEST_F(FitTest, ValidationSeesEveryExampleOnce) {
   options_.validation = 5;
   const auto run = Run();
   ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_EQ(run->result.steps, 4);  // 4 and 2 examples, twice
+  EXPECT_EQ(run->result.steps, 4);  // batches of 4 and 2 examples, in two epochs
   EXPECT_EQ(run->lines.back().metrics.count("val_loss"), 1u);
 }
 
@@ -224,7 +225,7 @@ TEST_F(FitTest, RunsGoOnBitForBitFromAnyStep) {
   }
 }
 
-// Flipping, moving and noise, of x[N, 3] as pictures of one row.
+// Flips, moves and adds noise to x[N, 3], seen as pictures of one row.
 TEST_F(FitTest, AugmentedRunsGoOnBitForBit) {
   trainer_.augment.list = *ParseAugmentations("flip,crop:padding=1,noise");
   trainer_.mode.dropout_of = {{"h", 0.3}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That right gradients pass, that wrong ones are found, and what has no derivative is told apart.
+// Tests that the gradient check accepts correct gradients, finds wrong ones and recognises points
+// without a derivative.
 #include "frontend/train/grad_check/grad_check.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +28,7 @@ class GradCheckTest : public DeviceTest {
     if (!device_->info().settings.has_float64) GTEST_SKIP() << "the device has no float64";
   }
 
-  // Of the outputs of `text`, a function of the parameter P alone.
+  // Checks the gradient of the outputs of `text`, a function of the parameter P.
   ParameterCheck Check(const std::string& text, const HostTensor& value) const {
     const GivenTensor parameter = {"p", Tensor::Placeholder("p", value.shape()), value};
     const auto output = api::Apply(text, {parameter.placeholder});
@@ -94,8 +95,8 @@ TEST_F(GradCheckTest, ElementsBesideACornerAreChecked) {
   EXPECT_EQ(check.kinks, 2) << "an element, and the direction";
 }
 
-// Y[i] = Z + max(Z, 0) / 50 for Z = X[i] + P, where hundreds of X are so small that every step
-// passes some.
+// Y[i] = Z + max(Z, 0) / 50 with Z = X[i] + P. Hundreds of X are so small that every
+// finite-difference step crosses some corners.
 TEST_F(GradCheckTest, ManyCornersNearbyAreNoError) {
   constexpr int64_t kCount = 200'000;
   std::vector<float> values;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses beside their formulas in float64.
+// Compares losses with their formulas in float64.
 #include "frontend/train/loss.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ HostTensor Classes(std::vector<int64_t> dims, const std::vector<int64_t>& values
   return HostTensor::FromVector({DataType::kInt64, std::move(dims)}, values);
 }
 
-// The loss of a batch, and the derivative by each element of the output.
+// The loss of a batch and its derivative by each element of the output.
 absl::StatusOr<std::pair<double, std::vector<double>>> Evaluate(absl::string_view text,
                                                                 const HostTensor& output,
                                                                 const HostTensor& target) {
@@ -47,7 +47,7 @@ absl::StatusOr<std::pair<double, std::vector<double>>> Evaluate(absl::string_vie
   return std::pair((*results)[0].GetDouble(0), (*results)[1].ToDoubles());
 }
 
-// Compares the loss with a formula, and its gradient with the formula's differences.
+// Compares the loss with a formula, and its gradient with finite differences of the formula.
 void ExpectFormula(absl::string_view text, const HostTensor& output, const HostTensor& target,
                    const std::function<double(const std::vector<double>&)>& formula) {
   const auto actual = Evaluate(text, output, target);
@@ -207,7 +207,7 @@ TEST(Loss, GreatScoresStayFinite) {
   EXPECT_NEAR(binary->first, 1e4, 1);
 }
 
-// Its softmax is 1 whatever the score is: nothing would be learnt.
+// The softmax of one score is always 1, so the model would learn nothing.
 TEST(Loss, OneScoreHasNoSoftmax) {
   for (const HostTensor& target : {Floats({2, 1}, {0, 1}), Classes({2}, {0, 0})}) {
     EXPECT_THAT(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training with a memory budget: the same bits with less memory, or a word on what it takes.
+// Tests that training under a memory budget gives the same bits with less memory, or an error with
+// the minimum budget.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Each with what its network has of batch statistics, and with dropout.
+// Options with batch statistics (for networks that have them) and dropout.
 TrainerOptions OptionsOf(OptimizerKind kind, int64_t budget) {
   TrainerOptions options;
   options.mode.batch_norm = true;
@@ -33,7 +34,8 @@ struct Case {
   std::string network;
   OptimizerKind optimizer = OptimizerKind::kSgd;
   compiler::Tier tier = compiler::Tier::kReady;
-  std::string dropout_at = {};  // a value that has no node for it
+  // name of a value that gets dropout, in a network without dropout nodes
+  std::string dropout_at = {};
 };
 
 std::string NameOf(const Case& named) {
@@ -85,7 +87,7 @@ class MemoryBudgetTest : public testing::TestWithParam<Case> {
     return trained;
   }
 
-  // The number behind "needs " of the message that tells what is possible.
+  // The number of bytes after "needs " in the message, which is the smallest possible budget.
   static int64_t LeastOf(const absl::Status& status) {
     const std::string message(status.message());
     const size_t at = message.find("needs ");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics compared with scikit-learn's, which scripts/metric_cases.py wrote to metric_cases.txt.
+// Compares metrics with the results of scikit-learn in metric_cases.txt (scripts/metric_cases.py
+// writes them).
 #include "frontend/train/metrics/metrics.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +36,7 @@ HostTensor Ints(std::vector<int64_t> dims, const std::vector<double>& values) {
 }
 
 struct Case {
-  std::string text = {};  // the first line
+  std::string text = {};  // first line of the case
   DecisionRule rule = {};
   std::vector<int64_t> output_dims = {};
   std::vector<int64_t> target_dims = {};
@@ -95,7 +96,7 @@ std::vector<Case> ReadCases() {
   return cases;
 }
 
-// Examples from `begin` on, and one more that is no part of the batch.
+// The `count` examples from `begin`, followed by one example that is not part of the batch.
 HostTensor Part(const std::vector<int64_t>& dims, const std::vector<double>& values, int64_t begin,
                 int64_t count, bool as_ints) {
   const auto size = static_cast<std::ptrdiff_t>(values.size()) / dims[0];
@@ -106,7 +107,7 @@ HostTensor Part(const std::vector<int64_t>& dims, const std::vector<double>& val
   return as_ints ? Ints(sizes, part) : Floats(sizes, part);
 }
 
-// The whole case in batches of `batch` examples.
+// Evaluates the metric over the whole case in batches of `batch` examples.
 double ValueOf(const Case& given, const std::string& name, int64_t batch, bool as_ints) {
   auto metric = MakeMetric(name, given.rule);
   if (!metric.ok()) {
@@ -219,7 +220,7 @@ TEST(Metrics, RefuseWhatHasNoMeaning) {
   EXPECT_THAT(ErrorOf("f2", {}, pair, pair, 2), HasSubstr("f1_micro"));
   EXPECT_THAT(ErrorOf("f1", RuleOf(LossKind::kBinaryCrossEntropy, 2), pair, pair, 2),
               HasSubstr("the threshold 2 is no probability"));
-  // An output without examples, as a loss that the model computes itself.
+  // The output has no batch dimension, as when the model computes its loss itself.
   EXPECT_THAT(ErrorOf("mae", RuleOf(LossKind::kOutput), Floats({}, {1}), HostTensor(), 2),
               HasSubstr("there are 2 examples"));
 }

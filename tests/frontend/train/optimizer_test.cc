@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One update after the other, beside the formulas in float64.
+// Compares successive optimizer updates with their formulas in float64.
 #include "frontend/train/optimizer.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ struct Numbers {
   std::vector<double> p, s0, s1;
 };
 
-// What torch.optim makes of it; LAMB as in its paper.
+// The update as torch.optim defines it; LAMB follows its paper.
 void Reference(const Optimizer& o, const std::vector<double>& gradient, int64_t step, Numbers* n) {
   const double c1 = 1 - std::pow(o.beta1, static_cast<double>(step));
   const double c2 = 1 - std::pow(o.beta2, static_cast<double>(step));
@@ -83,7 +83,7 @@ HostTensor Floats(const std::vector<double>& values) {
                                 std::vector<float>(values.begin(), values.end()));
 }
 
-// The results of one update, by the definition of Tile.
+// The results of one update, computed by the naive evaluator.
 std::vector<std::vector<double>> Step(const Optimizer& optimizer, const Numbers& n,
                                       const std::vector<double>& gradient, int64_t step,
                                       bool is_enabled = true) {

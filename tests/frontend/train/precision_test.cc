@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps in 16 bits: what is rounded and what is not, and how the loss is scaled.
+// Tests of 16-bit training: the values that are rounded, and loss scaling.
 #include "frontend/train/precision/precision.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using onnx::ValueText;
 using testing::Each;
 using testing::HasSubstr;
 
-// y[N, 1] = x w: with mse towards 0 the gradient is 2 mean(x y).
+// The model y[N, 1] = x w. With mse and target 0, its gradient is 2 mean(x y).
 std::string LineText() {
   return absl::StrCat("graph { name: 'line' ", ValueText("input", "x", 1, "N 1"),
                       " output { name: 'y' } ", InitializerText("w", {1, 1}, std::vector<float>{1}),
@@ -46,7 +46,7 @@ class PrecisionTest : public DeviceTest {
     return options;
   }
 
-  // Of a line, one example: y = x w, whose target is 0.
+  // Options to train y = x w on one example with target 0.
   static TrainerOptions Line() {
     TrainerOptions options = Descent(Precision::kFloat16);
     options.loss.kind = LossKind::kMse;
@@ -63,7 +63,7 @@ class PrecisionTest : public DeviceTest {
 };
 
 TEST_F(PrecisionTest, ParametersAddUpUpdatesThatSixteenBitsCannotTell) {
-  // 1 - 2^-14 is 1 in bfloat16 and in float16.
+  // 1 - 2^-14 rounds to 1 in bfloat16 and in float16.
   for (const Precision precision : {Precision::kBFloat16, Precision::kFloat16}) {
     TrainerOptions options = Line();
     options.precision = precision;
@@ -72,8 +72,8 @@ TEST_F(PrecisionTest, ParametersAddUpUpdatesThatSixteenBitsCannotTell) {
     for (int step = 0; step < 8; ++step)
       ASSERT_EQ(StepLine(*trainer, 1, std::ldexp(1, -15)), absl::OkStatus());
     ASSERT_TRUE(trainer->Read().ok());
-    // The copy that is read stays 1 (in float16 to within an ulp of 2^-11), and so does the
-    // gradient of 2.
+    // The 16-bit copy of the weight stays 1, and so does the gradient of 2 (in float16 within an
+    // ulp of 2^-11).
     EXPECT_NEAR(Weight(*trainer), 1 - 8 * std::ldexp(1, -14), 8 * std::ldexp(1, -14) * 0x1p-10);
     const auto state = trainer->Save();
     ASSERT_TRUE(state.ok());
@@ -96,7 +96,7 @@ TEST_F(PrecisionTest, AStepNeedsLessMemory) {
   EXPECT_LT(bytes[Precision::kFloat16], 0.8 * static_cast<double>(bytes[Precision::kFloat32]));
 }
 
-// A frozen layer is known at load.
+// The frozen weight v is a constant, known when the program is loaded.
 TEST_F(PrecisionTest, AStepIsNotQuantized) {
   const std::string text = absl::StrCat(
       "graph { name: 'layers' ", ValueText("input", "x", 1, "N 64"), " output { name: 'y' } ",
@@ -122,7 +122,7 @@ TEST_F(PrecisionTest, TheScaleHalvesAndNothingMovesWhereAGradientOverflows) {
   TrainerOptions options = Line();
   options.optimizer.kind = OptimizerKind::kAdam;
   const auto trainer = Make(LineText(), options);
-  // dy = 2 * 64 * 65536 is beyond 65504; so it is until the scale is below 512.
+  // dy = 2 * 64 * 65536 exceeds 65504, the largest float16, until the scale falls below 512.
   int steps = 0;
   for (; steps < 20; ++steps) {
     ASSERT_EQ(StepLine(*trainer, 64), absl::OkStatus());
@@ -136,9 +136,9 @@ TEST_F(PrecisionTest, TheScaleHalvesAndNothingMovesWhereAGradientOverflows) {
     EXPECT_THAT(state->tensors.at("momentum/w").ToDoubles(), Each(0));
     EXPECT_THAT(state->tensors.at("square/w").ToDoubles(), Each(0));
   }
-  // The gradient by w is 64 times as great as that by y.
+  // The gradient by w is 64 times the gradient by y.
   EXPECT_EQ(steps, 14);
-  // Adam's first step is its rate: steps that were left out are none to its corrections.
+  // Adam's first step equals its rate, because skipped steps do not count in its bias corrections.
   EXPECT_NEAR(Weight(*trainer), 1 - 0.001, 1e-6);
 }
 
@@ -149,7 +149,7 @@ TEST_F(PrecisionTest, TheScaleDoublesAfterGoodStepsInARow) {
   const auto trainer = Make(LineText(), options);
   std::vector<double> scales;
   for (int step = 0; step < 8; ++step) {
-    // The fifth one overflows: 3 good ones in a row are counted anew.
+    // The fifth step overflows, which restarts the count of 3 good steps.
     ASSERT_EQ(StepLine(*trainer, step == 4 ? 250 : 1, 1e-5), absl::OkStatus());
     scales.push_back(*trainer->Read()->loss_scale);
   }
@@ -170,7 +170,7 @@ TEST_F(PrecisionTest, AFixedScaleStays) {
 }
 
 TEST_F(PrecisionTest, GradientsThatNoScaleMendsAreNamed) {
-  // The value and its loss are finite numbers, the gradient by w is not in float16.
+  // The value and its loss are finite in float16; the gradient by w is not.
   for (const bool is_fixed : {false, true}) {
     TrainerOptions options = Line();
     options.loss_scale.first = 1;
@@ -191,7 +191,7 @@ TEST_F(PrecisionTest, ALossThatIsNoNumberIsStillNamed) {
   const HostTensor t = ClassesFor(4, 2);
   ASSERT_EQ(trainer->Step({{"x", x}}, t, 0.1), absl::OkStatus());
   ASSERT_TRUE(trainer->Read().ok());
-  // Finite in float32: the product is not in float16.
+  // The result of the matmul is finite in float32 but not in float16.
   x = Floats({4, 5}, std::vector<float>(20, 60000));
   ASSERT_EQ(trainer->Step({{"x", x}}, t, 0.1), absl::OkStatus());
   EXPECT_EQ(trainer->Read().status().code(), absl::StatusCode::kOutOfRange);
@@ -207,7 +207,7 @@ TEST_F(PrecisionTest, GoesOnBitForBit) {
     options.precision = Precision::kFloat16;
     options.clip_norm = 1;
     options.accumulate = accumulate;
-    options.loss_scale.first = 1 << 22;  // too great at first
+    options.loss_scale.first = 1 << 22;  // too large at first
     options.loss_scale.growth_steps = 4;
     const auto step = [&](Trainer& trainer, uint64_t number) {
       for (int64_t i = 0; i < accumulate; ++i) {
@@ -245,7 +245,7 @@ TEST_F(PrecisionTest, AnAccumulatedGradientThatOverflowsLeavesTheWholeUpdateOut)
   ASSERT_EQ(StepLine(*trainer, 0.01F), absl::OkStatus());
   EXPECT_EQ(trainer->Read()->left_out, 1);
   EXPECT_EQ(Weight(*trainer), 1);
-  // Sums begin anew.
+  // Reading the progress resets its sums.
   ASSERT_EQ(StepLine(*trainer, 0.01F), absl::OkStatus());
   ASSERT_EQ(StepLine(*trainer, 0.01F), absl::OkStatus());
   EXPECT_EQ(trainer->Read()->left_out, 1);

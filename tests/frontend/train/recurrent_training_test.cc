@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent operators are built in another form for training: the results are those of inference,
-// and the gradients those of differences.
+// Tests the form of recurrent operators that is built for training. Its results match inference,
+// and its gradients match finite differences.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -33,7 +33,7 @@ struct RecurrentCase {
   bool has_peepholes = false;
 };
 
-// x[6, 2, 3] through the operator, whose states after every step are the output.
+// Applies the operator to x[6, 2, 3]; its states after every step are the output.
 std::string Graph(const RecurrentCase& c) {
   const int64_t rows = c.gates * kHidden;
   const int64_t d = c.directions;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps in 16 bits beside a network by hand that rounds at the same places.
+// Compares 16-bit training steps with a reference network that rounds at the same places.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tartan::train::rounded_step_test {
 namespace {
 
-// The nearest number with `bits` bits, ties to even, none of them below 2^least.
+// Rounds to `bits` significant bits, ties to even, but not finer than 2^least.
 double RoundTo(double x, int bits, int least) {
   if (x == 0 || !std::isfinite(x)) return x;
   int exponent = 0;
@@ -23,18 +23,18 @@ double RoundTo(double x, int bits, int least) {
 
 struct Format {
   Precision precision;
-  int bits;   // of a significand
-  int least;  // exponent of the last bit of the least number
+  int bits;   // bits of the significand
+  int least;  // exponent of the smallest positive number
 
   double Round(double x) const { return RoundTo(x, bits, least); }
-  double unit() const { return std::ldexp(1.0, -bits); }  // the greatest relative error
+  double unit() const { return std::ldexp(1.0, -bits); }  // maximum relative error
 };
 constexpr Format kHalf = {Precision::kFloat16, 11, -24};
 constexpr Format kBrain = {Precision::kBFloat16, 8, -133};
 
 using Row = std::vector<double>;
 
-// [M, K] times [K, N].
+// The matrix [M, K] times [K, N].
 Row Product(const Row& a, const Row& b, size_t k) {
   const size_t m = a.size() / k;
   const size_t n = b.size() / k;
@@ -61,12 +61,12 @@ Row ColumnSums(const Row& a, size_t columns) {
 
 Row Wide(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
-// x[N, 5] -> relu(x w1 + b1) w2 + b2: y[N, 3], in float64 but for what is stored.
+// The network x[N, 5] -> relu(x w1 + b1) w2 + b2: y[N, 3], in float64 except for stored values.
 struct Mlp {
   Row w1 = Wide(Numbers(40, 1)), b1 = Wide(Numbers(8, 2)), w2 = Wide(Numbers(24, 3)),
       b2 = Wide(Numbers(3, 4));
 
-  // A step of plain descent; `format` null: nothing is rounded.
+  // A step of plain gradient descent. A null `format` rounds nothing.
   void Step(const HostTensor& x, const HostTensor& classes, double rate, const Format* format,
             double scale) {
     const auto rounded = [&](Row row) {
@@ -109,9 +109,9 @@ struct Mlp {
 
 class RoundedStep : public DeviceTest {};
 
-// The reference rounds where a step does, and adds up in float64 instead of float32: a number near
-// the middle of two falls to the other side now and then, which moves a gradient by at most two of
-// its units. Most are the same, and an order of magnitude nearer than without rounding.
+// The reference rounds at the same places but accumulates in float64 instead of float32. So a value
+// near a tie may round the other way, which moves a gradient by at most two units. Most gradients
+// are equal, and their total error is below a tenth of the error without rounding.
 TEST_F(RoundedStep, StepsAreThoseOfANetworkByHandThatRoundsWhatItStores) {
   for (const Format& format : {kHalf, kBrain}) {
     TrainerOptions options;
@@ -143,7 +143,7 @@ TEST_F(RoundedStep, StepsAreThoseOfANetworkByHandThatRoundsWhatItStores) {
     const auto compare = [&](const std::string& name, const Row& expected, const Row& other) {
       const Row got = values->at(name).ToDoubles();
       for (size_t i = 0; i < got.size(); ++i) {
-        // Gradients are below 1 in size.
+        // Gradients are below 1 in magnitude.
         EXPECT_NEAR(got[i], expected[i], 3 * rate * 2 * format.unit()) << name << " " << i;
         error += std::abs(got[i] - expected[i]);
         without += std::abs(got[i] - other[i]);

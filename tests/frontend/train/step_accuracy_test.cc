@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accuracy that steps of training add up on the device.
+// Tests of the accuracy that training steps accumulate on the device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using onnx::ValueText;
 
 class StepAccuracy : public DeviceTest {
  protected:
-  // y = x w, and the accuracy of a step whose classes are `classes`; class 2 does not count.
+  // The accuracy of one step of y = x w on `classes`; class 2 is ignored.
   double Of(const std::vector<float>& w, const std::vector<int64_t>& classes) const {
     const auto model = LoadToTrain(absl::StrCat(
         "graph { name: 'linear' ", ValueText("input", "x", 1, "N 5"), " output { name: 'y' } ",
@@ -37,7 +37,8 @@ class StepAccuracy : public DeviceTest {
   }
 };
 
-// A model that begins with zeros is not always right.
+// With all-zero parameters the scores are equal and class 0 is the prediction, so only examples of
+// class 0 count as correct.
 TEST_F(StepAccuracy, OfEqualScoresIsTheShareOfTheFirstClass) {
   EXPECT_NEAR(Of(std::vector<float>(15, 0), {0, 1, 1, 0, 2, 1}), 2.0 / 5, 1e-6);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of training as kernels of several machines, interpreted, beside the definition of Tile: no
-// device is needed, and states are written over.
+// Compares the kernels of a training step, compiled for several machines and interpreted, with the
+// naive evaluator. Needs no device; states are updated in place.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 using onnx::NodeText;
 using onnx::ValueText;
 
-// Two convolutions with normalisations, whose running statistics are states, too.
+// Two convolutions with batch normalisations, whose running statistics are also states.
 std::string ConvolutionsText() {
   const auto normalised = [](const std::string& from, const std::string& to, int64_t channels) {
     const std::string n = to + "_";
@@ -49,7 +49,7 @@ std::string ConvolutionsText() {
                       NodeText("Add", {"z", "b"}, {"y"}), "}");
 }
 
-// The step's program, with its states, and values for its inputs.
+// The program of a step, its states, and values for its inputs.
 struct BoundStep {
   ir::Program program;
   std::vector<HostTensor> values;
@@ -58,7 +58,7 @@ struct BoundStep {
 HostTensor ValueFor(const api::Tensor& input, uint64_t seed) {
   const TestProgram one{"one", "function (X) -> (Y) { Y = X; }", {input.shape()}, -1, 1};
   if (IsFloat(input.type())) {
-    // What optimizers keep of squares is not negative.
+    // Optimizers' averages of squares are not negative.
     const bool is_square = input.node()->name.rfind("square/", 0) == 0;
     const TestProgram drawn{"one", one.code, one.inputs, is_square ? 0.0 : -1.0, 1};
     return RandomInputs(drawn, seed)[0];
@@ -153,7 +153,8 @@ TEST_P(StepKernels, ComputeWhatTheDefinitionSays) {
   }
 }
 
-// Small states are updated by chains of kernels; a copy of each costs a GPU more than its kernel.
+// Small states are updated by fused row kernels. Copies of them would take a GPU longer than the
+// kernels themselves.
 TEST_P(StepKernels, UpdateRunningStatisticsInPlace) {
   StepPlan plan;
   plan.output = "y";

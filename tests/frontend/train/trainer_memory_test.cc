@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trainer says of its memory is what the device holds.
+// Tests that the memory reported by a trainer equals the memory allocated on the device.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +15,7 @@ using onnx::ValueText;
 
 class TrainerMemoryTest : public DeviceTest {};
 
-// relu(x[N, 5] W1 + b1) W2 + b2: y[N, 3].
+// The network relu(x[N, 5] W1 + b1) W2 + b2: y[N, 3].
 std::string Network() {
   return absl::StrCat("graph { name: 'mlp' ", ValueText("input", "x", 1, "N 5"),
                       " output { name: 'y' } ", InitializerText("w1", {5, 8}, 1),
@@ -43,7 +43,7 @@ TEST_F(TrainerMemoryTest, IsWhatTheDeviceHolds) {
       for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i % 3);
       return HostTensor::FromVector({DataType::kInt64, {count}}, values);
     };
-    for (const int64_t batch : {64, 128, 32}) {  // one scratch serves all
+    for (const int64_t batch : {64, 128, 32}) {  // all batch sizes share one scratch buffer
       for (int64_t i = 0; i < accumulate; ++i) {
         const absl::Status status = (*trainer)->Step({{"x", images(batch)}}, classes(batch), 0.1);
         ASSERT_TRUE(status.ok()) << status;
@@ -52,12 +52,12 @@ TEST_F(TrainerMemoryTest, IsWhatTheDeviceHolds) {
     ASSERT_TRUE((*trainer)->Evaluate({{"x", images(64)}}, classes(64)).ok());
     const Trainer::Memory memory = (*trainer)->memory();
     EXPECT_EQ(memory.parameters, 4 * (40 + 8 + 24 + 3));
-    // Two averages, sums of gradients, the sums of step_sums.h and the count of skipped steps.
+    // Two averages, gradient sums, the sums of step_sums.h and the count of skipped steps.
     EXPECT_GE(memory.state, (accumulate > 1 ? 3 : 2) * memory.parameters);
-    // What of a batch there is at the peak, which need not be all of it.
+    // The part of a batch that is allocated at the peak, which may be less than the whole batch.
     EXPECT_GT(memory.batch, 0);
     EXPECT_GE(memory.batch + memory.kept + memory.scratch, 128 * (5 * 4 + 8));
-    EXPECT_GE(memory.kept + memory.scratch, 128 * 8 * 4);  // what relu gives
+    EXPECT_GE(memory.kept + memory.scratch, 128 * 8 * 4);  // the output of relu
     const int64_t held = device_->hal()->statistics().allocated_bytes - before;
     EXPECT_EQ(held, memory.total()) << "accumulate " << accumulate;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of training on the device: that they are what their parts say, whatever the batches are.
+// Tests of training steps on the device, against references, with various batch sizes.
 #include "frontend/train/trainer.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using testing::Key;
 using testing::Pointwise;
 using testing::UnorderedElementsAre;
 
-// x[N, 5] -> relu(x W1 + b1) W2 + b2: y[N, 3], through a value that dropout may be put on.
+// The network x[N, 5] -> relu(x W1 + b1) W2 + b2: y[N, 3], with an intermediate value for dropout.
 std::string MlpText(bool with_dropout = false) {
   return absl::StrCat(
       "graph { name: 'mlp' ", ValueText("input", "x", 1, "N 5"), " output { name: 'y' } ",
@@ -51,7 +51,7 @@ class TrainerTest : public DeviceTest {
   }
 };
 
-// In float64 by hand.
+// The reference network in float64.
 struct Mlp {
   std::vector<double> w1, b1, w2, b2;
 
@@ -65,7 +65,7 @@ struct Mlp {
     b2 = wide(Numbers(3, 4));
   }
 
-  // One step of plain descent; returns the loss before it.
+  // One step of plain gradient descent; returns the loss before it.
   double Step(const HostTensor& x, const HostTensor& classes, double rate) {
     const int64_t n = x.shape().dims[0];
     Mlp gradient = *this;
@@ -123,7 +123,7 @@ TEST_F(TrainerTest, StepsAreThoseOfANetworkByHand) {
   const auto trainer = MustMake(MlpText(), Descent());
   Mlp reference;
   for (int step = 0; step < 20; ++step) {
-    // Two sizes of batches in turn, one of them odd.
+    // Alternates between two batch sizes, one of them odd.
     const int64_t count = step % 2 == 0 ? 16 : 7;
     const HostTensor x = Images(count, 100 + static_cast<uint64_t>(step));
     const HostTensor t = ClassesFor(count, 200 + static_cast<uint64_t>(step));
@@ -264,7 +264,7 @@ TEST_F(TrainerTest, DropoutDropsInTrainingAlone) {
   }
   ASSERT_EQ(without->Step({{"x", x}}, t, 0), absl::OkStatus());
   const double plain = without->Read()->loss;
-  // Other elements are dropped in each step.
+  // Each step drops other elements.
   EXPECT_NE(losses[0], losses[1]);
   EXPECT_NE(losses[1], losses[2]);
   EXPECT_NE(losses[0], plain);
@@ -323,7 +323,7 @@ TEST_F(TrainerTest, BatchNormalizationFollowsTheBatches) {
   ASSERT_EQ(trainer->Step({{"x", x}}, t, 0.1), absl::OkStatus());
   const auto values = trainer->Values();
   ASSERT_TRUE(values.ok()) << values.status();
-  // Means 4 and 6, variances 5 and 14; momentum 0.9.
+  // The means are 4 and 6, the variances 5 and 14, the momentum 0.9.
   EXPECT_THAT(values->at("mean").ToDoubles(),
               ElementsAre(DoubleNear(0.4, 1e-6), DoubleNear(0.6, 1e-6)));
   EXPECT_THAT(values->at("var").ToDoubles(),
@@ -337,7 +337,7 @@ TEST_F(TrainerTest, BatchNormalizationFollowsTheBatches) {
               1e-5);
 }
 
-// The weights, and what they are multiplied by, go through int8; y = x W.
+// The model y = x W, with weights and inputs quantized to int8 and back.
 std::string QuantizedText() {
   const auto through = [](const std::string& from, const std::string& to) {
     return absl::StrCat(NodeText("QuantizeLinear", {from, "scale", "zero"}, {to + "_q"}),

@@ -14,7 +14,8 @@
 namespace tartan::train {
 namespace {
 
-// Numbers in [-1, 1), as generated() of scripts/training_networks.py makes them of a name.
+// Pseudo-random numbers in [-1, 1) seeded by a name, as generated() of scripts/training_networks.py
+// makes them.
 std::vector<double> Generated(const std::string& name, int64_t count) {
   uint64_t seed = 0xcbf29ce484222325;
   for (const char byte : name) seed = (seed ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
@@ -29,7 +30,7 @@ std::vector<double> Generated(const std::string& name, int64_t count) {
   return values;
 }
 
-// "float SCALE CENTER", "keep SHARE" or "below LIMIT": a tensor's values, or of one batch.
+// Makes a tensor or one batch from "float SCALE CENTER", "keep SHARE" or "below LIMIT".
 HostTensor Made(const std::string& source, const std::string& name, std::vector<int64_t> dims) {
   std::istringstream stream(source);
   std::string kind;
@@ -46,7 +47,7 @@ HostTensor Made(const std::string& source, const std::string& name, std::vector<
   std::vector<float> values;
   for (const double u : unit) {
     const double kept = (u + 1) / 2 < first ? 1 / first : 0;
-    // Scales are float32: the product is exact.
+    // Scales are float32 values, so the multiplication is exact in double.
     values.push_back(static_cast<float>(kind == "keep" ? kept : center + first * u));
   }
   return HostTensor::FromVector(shape, values);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The networks of tests/frontend/train/curves, which scripts/training_curves.py wrote: graphs,
-// batches and PyTorch's losses.
+// Reads the networks of tests/frontend/train/curves: graphs, batches and the losses of PyTorch.
+// scripts/training_curves.py writes them.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct Batch {
 
 Batch BatchOf(const Curves& curves, int number);
 
-// The network, its parameters inputs.
+// Loads the network with its parameters as inputs.
 absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> LoadToTrain(const Curves& curves);
 
 }  // namespace tartan::train

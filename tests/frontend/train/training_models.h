@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of training share: small models as text, their numbers, a device.
+// Fixtures of the training tests: small models as text, their data, and a device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,26 +18,28 @@ namespace tartan::train {
 
 HostTensor Floats(std::vector<int64_t> dims, const std::vector<float>& values);
 
-// In [-1, 1), the same for a seed everywhere.
+// Pseudo-random numbers in [-1, 1); a seed gives the same numbers on every machine.
 std::vector<float> Numbers(size_t count, uint64_t seed);
 
-// A field of a graph; `values` in row-major order.
+// The protobuf text of an initializer; `values` are in row-major order.
 std::string InitializerText(const std::string& name, const std::vector<int64_t>& dims,
                             const std::vector<float>& values);
-// With numbers of a seed.
+// The same with pseudo-random values from `seed`.
 std::string InitializerText(const std::string& name, const std::vector<int64_t>& dims,
                             uint64_t seed);
 
-// 5 inputs, a hidden layer of 8 and 3 classes, with parameters w1, b1, w2, b2; input x, output y.
+// A network of 5 inputs, a hidden layer of 8 and 3 classes. Input x, output y, parameters w1, b1,
+// w2, b2.
 std::string MlpText();
-// What it is trained on: [count, 5], and numbers of classes.
+// Training data of that network: inputs [count, 5], and class indices.
 HostTensor Images(int64_t count, uint64_t seed);
 HostTensor ClassesFor(int64_t count, uint64_t seed);
 
-// The model of a graph's text (tests/frontend/onnx/model_text.h), its parameters inputs.
+// Loads the model of a graph's text (tests/frontend/onnx/model_text.h) with its parameters as
+// inputs.
 absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> LoadToTrain(const std::string& graph);
 
-// Tests on the default device, which is opened once; skipped where there is none.
+// A test on the default device, which is opened once per process. Skips the test without a device.
 class DeviceTest : public testing::Test {
  protected:
   void SetUp() override;
