@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that must be refused: with one message that names the thing, and the right exit code.
+// Tests that invalid models are refused with one message that names the cause, and the right exit
+// code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ onnx::NodeProto* AddNode(onnx::GraphProto* graph, const std::string& op,
   return node;
 }
 
-// x float32[2] -> y float32[2], no nodes yet.
+// A model with x float32[2], y float32[2] and no nodes.
 onnx::ModelProto EmptyModel(int64_t opset = 13) {
   onnx::ModelProto model;
   model.set_ir_version(7);

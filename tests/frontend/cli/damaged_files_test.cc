@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged files end in an error, or are read as what they say: a seeded share of what
-// scripts/fuzz.sh does for longer and with sanitizers.
+// Tests that damaged files give an error or the contents that they declare. scripts/fuzz.sh does
+// the same for longer and with sanitizers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ TEST_P(DamagedFiles, AreReadWhereNothingIsWrong) {
   std::filesystem::create_directories(folder_);
   int read = 0;
   for (const std::string& bytes : GetParam().corpus()) {
-    // What is expected of the file is random.
+    // The seed also decides what the reader expects of the file.
     for (uint32_t seed = 0; seed < 60; ++seed) {
       const absl::Status status = GetParam().read(bytes, folder_, seed);
       EXPECT_NE(status.code(), absl::StatusCode::kInternal) << status;

@@ -41,13 +41,13 @@ std::string WriteTo(const std::string& folder, absl::string_view name, const std
   return path;
 }
 
-// What was read is as large as its shape says, and every byte is there.
+// Checks that the tensor has as many bytes as its shape needs and that all are readable.
 absl::Status CheckTensor(const HostTensor& tensor) {
   if (static_cast<int64_t>(tensor.bytes().size()) != tensor.shape().byte_size()) {
     return absl::InternalError(
         absl::StrCat(tensor.bytes().size(), " bytes for ", tensor.shape().ToString()));
   }
-  // The sanitizer sees what is read beyond them.
+  // A sanitizer reports reads beyond the bytes.
   static volatile uint8_t read = 0;
   for (const uint8_t byte : tensor.bytes()) read = read + byte;
   return absl::OkStatus();
@@ -73,7 +73,7 @@ std::vector<std::string> NpyCorpus() {
   return files;
 }
 
-// Mostly within the dictionary.
+// Changes mostly the header's dictionary.
 void DamageNpy(std::string* bytes, Dice* dice) {
   static constexpr const char* kPieces[] = {"<f4",  ">i8",
                                             "|b1",  "'",
@@ -148,7 +148,7 @@ uint32_t BigEndianAt(const std::string& bytes, size_t at) {
   return value;
 }
 
-// Makes the checksum of every chunk right again.
+// Recomputes the checksum of every chunk.
 void RepairChunks(std::string* bytes) {
   size_t at = 8;
   while (at + 12 <= bytes->size()) {
@@ -165,7 +165,7 @@ void RepairChunks(std::string* bytes) {
 
 void DamagePng(std::string* bytes, Dice* dice) {
   if (dice->OneIn(3) && bytes->size() > 33) {
-    // Within the header: width, height, depth, kind of colour, interlacing.
+    // Damages the header: width, height, bit depth, colour type, interlacing.
     (*bytes)[16 + dice->Below(13)] = static_cast<char>(dice->OddNumber());
   } else {
     onnx::DamageBytes(bytes, dice);
@@ -229,7 +229,7 @@ std::vector<std::string> PbCorpus() {
   return files;
 }
 
-// Field by field where the bytes are one of these messages, which they say nowhere.
+// Damages a field if the bytes parse as a `Proto`. The files do not record their message type.
 template <class Proto>
 bool DamageAs(std::string* bytes, Dice* dice) {
   Proto proto;
@@ -258,7 +258,7 @@ void DamagePb(std::string* bytes, Dice* dice) {
   onnx::DamageBytes(bytes, dice);
 }
 
-// What a model could declare of an input.
+// A random declaration of a model's input.
 api::TensorSpec AnySpec(Dice* dice) {
   constexpr api::Element kElements[] = {api::Element::kPlain, api::Element::kString};
   api::TensorSpec spec;
@@ -297,7 +297,7 @@ absl::Status ReadCache(const std::string& bytes, const std::string& folder, uint
   if (entry && opencl::EncodeCacheEntry(entry->key, entry->payload) != bytes) {
     return absl::InternalError("a damaged entry was taken for a whole one");
   }
-  // In the place of an entry of each of these keys.
+  // Stores the bytes as the cache file of one of two keys.
   const std::string directory = folder + "/cache";
   std::filesystem::create_directories(directory + "/kernels");
   const std::string key = seed % 2 == 0 ? "key" : std::string(3000, 'k');
@@ -362,7 +362,7 @@ bool IsIndex(int64_t index, size_t count) {
 absl::Status ReadProgram(const std::string& bytes, const std::string&, uint32_t) {
   const std::optional<evaluator::ProgramSource> program = evaluator::ParseProgram(bytes);
   if (!program) return absl::InvalidArgumentError("no program");
-  // What was taken for a program must fit together.
+  // A program that parses must be consistent.
   for (const int input : program->list.inputs) {
     if (!IsIndex(input, program->list.buffers.size())) return absl::InternalError("input");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged files of the kinds that Tartan reads beside models, to see that each ends in one error or
-// is read as what it says.
+// Damaged files of each kind that Tartan reads besides models. A test reads each one and expects an
+// error or the contents that the file declares.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ class Dice;
 
 namespace tartan::cli {
 
-// One kind of file.
+// A kind of file.
 struct FileKind {
   absl::string_view name;
-  // Files of this kind with nothing wrong.
+  // Returns undamaged files of this kind.
   std::vector<std::string> (*corpus)();
-  // Changes one of them, so that the change is not noticed by a checksum alone.
+  // Damages a file. Repairs the checksums of PNG chunks, so that the reader gets past them.
   void (*damage)(std::string* bytes, onnx::Dice* dice);
-  // Reads such a file; `folder` is for those that need a path, `seed` chooses what is expected of
-  // it. Internal where what was read contradicts itself.
+  // Reads such a file. `folder` is for kinds that need a path; `seed` chooses what the reader
+  // expects. Returns Internal when the contents contradict themselves.
   absl::Status (*read)(const std::string& bytes, const std::string& folder, uint32_t seed);
 };
 
-// npy, png, pb (tensors, sequences, optionals and maps), cache (entries of the disk cache) and
-// program (a compiled program as an entry holds it).
+// All kinds: npy, png, pb (tensors, sequences, optionals and maps), cache (entries of the disk
+// cache) and program (a compiled program as a cache entry stores it).
 absl::Span<const FileKind> FileKinds();
 
 }  // namespace tartan::cli

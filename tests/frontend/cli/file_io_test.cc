@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files are written whole or not at all.
+// Tests that a file is written completely or not at all.
 #include "frontend/cli/file_io.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@
 namespace tartan::cli {
 namespace {
 
-// No file of this process grows beyond `bytes` while it lives: a disk that is full.
+// Limits the size of files of this process to `bytes` during its lifetime, which simulates a full
+// disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program with a cache that another user has filled or may write: it is told, and not used.
+// Tests that the program reports and ignores a cache that another user has filled or may write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ constexpr uid_t kNobody = 65534;
 
 class ForeignCache : public testing::Test {
  protected:
-  // Fills the cache.
+  // The first run fills the cache.
   ForeignCache() {
     const ProgramResult first = Run();
     EXPECT_EQ(first.exit_code, 0) << first.err;
@@ -80,7 +80,8 @@ TEST_F(ForeignCache, AFolderThatOthersMayWriteIsToldAndNotUsed) {
   EXPECT_THAT(mended.err, Not(HasSubstr("going on without")));
 }
 
-// As it was seen: the folder was nobody's, everybody could write it, and root ran what it held.
+// The folder belongs to the user nobody, everybody may write it, and root must not run its
+// contents.
 TEST_F(ForeignCache, RootRunsNothingOfAnotherUsers) {
   if (getuid() != 0) GTEST_SKIP() << "only root gives files away";
   GiveTo(kNobody);

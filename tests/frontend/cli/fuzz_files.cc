@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuzz_files KIND SECONDS SEED FOLDER: reads damaged files of one kind of file_damage.h for so
-// long. Each is written to FOLDER/file before it is read, so that after a crash that file holds the
-// culprit; one that takes ten seconds of the processor, or ends in an error that is ours, ends the
-// program too. fuzz_files KIND FILE reads that one.
+// fuzz_files KIND SECONDS SEED FOLDER: reads damaged files of one kind of file_damage.h for
+// SECONDS. Writes each to FOLDER/file before reading it, so that this file reproduces a crash. The
+// program also ends at a file that takes ten seconds of processor time or gives an internal error.
+// fuzz_files KIND FILE: reads one file.
 #include <sys/time.h>
 
 #include <chrono>

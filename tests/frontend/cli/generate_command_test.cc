@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan generate: what it prints, and what it says of what it is given.
+// Tests of `tartan generate`: its output and its messages.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -44,10 +44,10 @@ proto::GenerateReport Report(const ProgramResult& result) {
   return report;
 }
 
-// A tokenizer of one character for each of 61 tokens, the last of which ends a text.
+// Provides a tokenizer of 61 one-character tokens, the last of which ends a text.
 class GenerateCommand : public ::testing::Test {
  protected:
-  // Its normalizer makes 2^40 letters of one.
+  // Its normalizer expands one letter to 2^40 letters.
   std::string Growing() const {
     const std::string twice = R"({"type": "Replace", "pattern": {"String": "A"}, "content": "AA"})";
     std::string steps = twice;
@@ -97,7 +97,7 @@ TEST_F(GenerateCommand, PrintsTokens) {
 }
 
 TEST_F(GenerateCommand, PrintsTextUntilATokenEndsIt) {
-  // Token i is the letter that many behind A; the 24th is the one that ends a text.
+  // Token i is the i-th letter after A. The 24th generated token ends the text.
   const proto::GenerateReport report =
       Report(Generate("masked", {"--tokenizer", Tokenizer(), "--prompt", "DOPJCG", "--max", "40",
                                  "--format", "json"}));
@@ -132,7 +132,7 @@ TEST_F(GenerateCommand, PositionsThatEndLoseNothing) {
       Generate("masked", {"--tokens", prompt, "--max", "20", "--format", "json"});
   const proto::GenerateReport report = Report(result);
   EXPECT_EQ(report.finish(), "positions");
-  EXPECT_EQ(report.tokens_size(), 3);  // two are read, the third is chosen by the last
+  EXPECT_EQ(report.tokens_size(), 3);  // two are read, and the second yields the third
   EXPECT_THAT(result.err, HasSubstr("out of range"));
 }
 
@@ -157,8 +157,8 @@ TEST_F(GenerateCommand, AGoneReaderEndsItAtOnce) {
   EXPECT_THAT(result.err, Not(HasSubstr("generated")));
 }
 
-// Ready kernels answer first; a later process reads prompts in chunks of exact ones, once they are
-// compiled and found to be right.
+// The first process runs ready (dynamic-shape) kernels. A later one reads prompts in chunks with
+// exact (shape-specialised) kernels, once these are compiled and verified.
 TEST_F(GenerateCommand, PromptsComeToBeReadInChunks) {
   const TemporaryDirectory cache;
   ProgramOptions own;
@@ -171,7 +171,7 @@ TEST_F(GenerateCommand, PromptsComeToBeReadInChunks) {
   const ProgramResult first = run();
   EXPECT_EQ(first.exit_code, 0) << first.err;
   EXPECT_THAT(first.err, Not(HasSubstr("in chunks")));
-  constexpr int kMostRuns = 5;  // one may end before the background begins
+  constexpr int kMostRuns = 5;  // a run may end before the background starts
   ProgramResult last;
   for (int i = 0; i < kMostRuns && !absl::StrContains(last.err, "in chunks"); ++i) {
     last = run();

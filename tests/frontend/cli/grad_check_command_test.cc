@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tartan grad-check` as a user meets it.
+// Tests of `tartan grad-check` through the command line.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// y = OP(x + w)
+// Writes the model y = OP(x + w).
 std::string Written(const std::string& op, bool has_parameter) {
   const std::string graph =
       "graph { name: 'g' " + onnx::ValueText("input", "x", 1, "2") + " output { name: 'y' } " +
@@ -59,7 +59,7 @@ TEST(GradCheckCommand, AModelThatPassesIsReportedByParameter) {
 
 TEST(GradCheckCommand, CornersAreCountedAndDoNotFail) {
   const ProgramResult result = Check(Written("Relu", true), {"--input", "x=-0.5"});
-  // One element lies on the corner, the other above it.
+  // One element is at the corner of the function, the other above it.
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const proto::GradCheckReport report = ReportIn(result);
   ASSERT_EQ(report.parameters_size(), 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program where memory, a home or a place to write is missing. What takes more than seconds is
-// in scripts/torture_cache.sh.
+// Tests of the program without enough memory, without a home folder and without writable folders.
+// Cases that take longer than seconds are in scripts/torture_cache.sh.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ std::string RunDigits() {
                       SourcePath("examples/digits/seven.png"));
 }
 
-// A command of the shell, ended as a hang after two minutes.
+// Runs a shell command; a timeout of two minutes turns a hang into a failure.
 ProgramResult Shell(const std::string& command, const std::vector<std::string>& environment = {}) {
   ProgramOptions options;
   options.environment = environment;
@@ -45,8 +45,8 @@ int FilesIn(const std::string& directory) {
   return count;
 }
 
-// The driver may not be loaded, may find no device, may abort, throw or fail an assertion. From
-// 390 MB on some drivers have enough.
+// The driver may fail to load, find no device, abort, throw or fail an assertion. From 390 MB on,
+// some drivers have enough memory.
 TEST(HostileMachine, TooLittleMemoryEndsWith7) {
   for (const int mb : {60, 150, 230, 255, 280, 330, 360, 390, 420}) {
     SCOPED_TRACE(absl::StrCat(mb, " MB"));
@@ -88,7 +88,7 @@ TEST(HostileMachine, NothingIsLeftOfARunWithoutACache) {
                          Program(), " devices --no-cache"),
             {"TMPDIR=" + directory.path(), "HOME=" + directory.path()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  fs::remove_all(directory.path() + "/.nv");  // NVIDIA's driver keeps its own cache there
+  fs::remove_all(directory.path() + "/.nv");  // NVIDIA's driver stores its own cache there
   EXPECT_EQ(FilesIn(directory.path()), 0);
 }
 

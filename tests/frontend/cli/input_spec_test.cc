@@ -304,13 +304,13 @@ TEST(FixShapes, ASizeIsGivenByItsName) {
   ASSERT_TRUE(fixed.ok()) << fixed.status();
   EXPECT_THAT((*fixed)[0].dims, ElementsAre(5, 3));
   EXPECT_THAT((*fixed)[1].dims, ElementsAre(5));
-  // The order is free, and an input's shape may have the size already.
+  // Options may come in any order, and an input's shape may already give the size.
   options.shapes = {"batch size=5", "x=5x3"};
   EXPECT_TRUE(FixShapes(inputs, options).ok());
   options.shapes = {"batch size=5", "x=4x3"};
   EXPECT_THAT(std::string(FixShapes(inputs, options).status().message()),
               HasSubstr("--shape batch size=5 contradicts x: float32[4, 3]"));
-  // A name that both have is the input's.
+  // A name shared by an input and a dimension means the input.
   inputs[1].dim_names = {"x"};
   options.shapes = {"x=4x3"};
   EXPECT_THAT((*FixShapes(inputs, options))[1].dims, ElementsAre(-1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tartan inspect` counts of a model whose values decide how it goes on.
+// Tests of the counts that `tartan inspect` gives for models whose graph depends on values.
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ TEST(Inspect, CountsTheKernelsOnBothSidesOfAResultWhoseSizeDependsOnValues) {
   EXPECT_GT(report.peak_bytes(), 0);
 }
 
-// Kernels of one node of `x` float32[dims].
+// The number of kernels of one node on `x` float32[dims].
 int64_t KernelsOf(const std::string& node, const std::string& dims) {
   return Inspect(absl::StrCat("graph { name: 'g' ", onnx::ValueText("input", "x", kFloat, dims),
                               onnx::ValueText("input", "s", kFloat, "64"),
@@ -53,7 +53,7 @@ TEST(Inspect, HotOperatorsAreFused) {
   EXPECT_EQ(KernelsOf("op_type: 'Gelu' input: 'x'", "12 64"), 1);
   EXPECT_EQ(KernelsOf("op_type: 'LayerNormalization' input: 'x' input: 's'", "12 64"), 1);
   EXPECT_EQ(KernelsOf("op_type: 'RMSNormalization' input: 'x' input: 's'", "12 64"), 1);
-  // A product, the softmax, a product.
+  // A matmul, the softmax, a matmul.
   EXPECT_EQ(KernelsOf("op_type: 'Attention' input: 'x' input: 'x' input: 'x'", "2 3 16 64"), 3);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of a run's losses, as the reader of pictures sees it.
+// Tests of the loss plot, decoded with the picture reader.
 #include "frontend/cli/pages/loss_plot.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ struct Seen {
     }
     return colour;
   }
-  // A pixel at the point that is at least half of the colour.
+  // Whether a pixel at the point has at least half of the colour.
   bool Has(Colour colour, double x, double y) const {
     const std::vector<double> seen = At(std::lround(x), std::lround(y));
     const double wanted[] = {static_cast<double>(colour.red), static_cast<double>(colour.green),
@@ -66,11 +66,11 @@ Seen Drawn(const std::vector<train::LogLine>& lines) {
 
 TEST(LossPlot, CurvesLieWhereTheValuesSay) {
   const Seen seen = Drawn({Line(1, 2.0), Line(51, 1.0), Line(101, 0.5, 1.5), Line(201, 0.25, 0.5)});
-  // Steps 1 to 201 are columns 90 to 940; losses 0 to 2 are rows 540 to 40.
+  // Steps 1 to 201 map to columns 90 to 940, losses 0 to 2 to rows 540 to 40.
   const auto x = [](double step) { return 90 + (step - 1) / 200 * 850; };
   const auto y = [](double loss) { return 540 - loss / 2 * 500; };
   for (const auto& [step, loss] : {std::pair{1.0, 2.0},
-                                   {26.0, 1.5},  // between two values
+                                   {26.0, 1.5},  // between two data points
                                    {51.0, 1.0},
                                    {76.0, 0.75},
                                    {101.0, 0.5},
@@ -84,7 +84,7 @@ TEST(LossPlot, CurvesLieWhereTheValuesSay) {
     EXPECT_TRUE(seen.Has(kValidationColour, x(step), y(loss))) << "step " << step;
   }
   EXPECT_FALSE(seen.Has(kValidationColour, x(51), y(2)));
-  // The legend's strokes.
+  // The legend's lines.
   EXPECT_TRUE(seen.Has(kValidationColour, 940 - 8 * 12 - 20, 20));
   EXPECT_TRUE(seen.Has(kLossColour, 940 - 8 * 12 - 60 - 4 * 12 - 20, 20));
 }

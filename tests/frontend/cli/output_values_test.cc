@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs that are maps, as they are shown and reported.
+// Tests of outputs that are maps: printing and reports.
 #include "frontend/cli/output_values.h"
 
 #include "gmock/gmock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits on the process: those of the shell (ulimit) are named where they are met, and those of
-// the command line hold.
+// Tests of resource limits: messages name a limit of the shell (ulimit), and limits of the command
+// line are enforced.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ std::string Program() {
 std::string Digits() { return SourcePath("examples/digits/digits.onnx"); }
 std::string Seven() { return "x=@" + SourcePath("examples/digits/seven.png"); }
 
-// `arguments` of the program behind a command of the shell.
+// Runs the program with `arguments` after the shell command `limit`.
 ProgramResult With(const std::string& limit, const std::string& arguments) {
   return RunProgram({"/usr/bin/timeout", "-s", "KILL", "300", "bash", "-c",
                      absl::StrCat("ulimit -c 0; ", limit, "; exec ", Program(), " ", arguments)});
@@ -52,7 +52,7 @@ TEST(ProcessLimits, ALimitOnAddressesIsNamedWhereMemoryEnds) {
   const data::TestFolder folder;
   const std::string text =
       folder.Write("outer.tile", "function (A[N]) -> (B) { B[i, j: N, N] = =(A[i] * A[j]); }");
-  // The result alone has 1,024,000,000 bytes.
+  // The result has 1,024,000,000 bytes.
   const ProgramResult result =
       With("ulimit -v 1000000",
            absl::StrCat("tile ", text, " --shape A=16000 --input A=ones --no-cache"));
@@ -80,7 +80,7 @@ TEST(ProcessLimits, ALimitOnFilesIsNamedWhereOneIsWritten) {
                                            "1024 bytes (ulimit -f)")));
 }
 
-// Everything works on a stack of 64 KiB.
+// A stack of 64 KiB is sufficient for a run.
 TEST(ProcessLimits, ASmallStackWillDo) {
   for (const int kib : {64, 256}) {
     const ProgramResult result =
@@ -140,7 +140,7 @@ TEST(ProcessLimits, MaxFileSizeBoundsWhatIsReadAndUnpacked) {
     EXPECT_THAT(result.err, AllOf(HasSubstr(message), HasSubstr("--max-file-size")));
     EXPECT_THAT(result.out, IsEmpty());
   }
-  // A pipe has no size before it is read.
+  // The size of a pipe is unknown until it is read.
   const ProgramResult piped = With("true", "tile <(yes | head -c 100000) --max-file-size 1K");
   EXPECT_EQ(piped.exit_code, 6);
   EXPECT_THAT(piped.err, HasSubstr("--max-file-size"));

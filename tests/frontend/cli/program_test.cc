@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program as a user meets it: answers, JSON, exit codes and messages.
+// Tests of the program through its command line: results, JSON, exit codes and messages.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using ::testing::StartsWith;
 std::string Digits() { return SourcePath("examples/digits/digits.onnx"); }
 std::string Seven() { return "x=@" + SourcePath("examples/digits/seven.png"); }
 
-// A usable message: one, from tartan, ended.
+// Expects one complete message that starts with the program's name.
 void ExpectFailure(const ProgramResult& result, int exit_code, const std::string& message) {
   EXPECT_EQ(result.exit_code, exit_code) << result.err;
   EXPECT_THAT(result.err, AllOf(StartsWith("tartan: "), HasSubstr(message)));
@@ -141,7 +141,7 @@ TEST(Program, BenchTimesEveryKernel) {
     share += kernel.share();
   }
   EXPECT_NEAR(share, 1, 1e-6);
-  // The sums have the same total, and know the model's operators.
+  // The rows per operator also add up to all time and all kernels, and name the model's operators.
   double sum = 0;
   int kernels = 0;
   std::string operators;
@@ -284,7 +284,7 @@ TEST(Program, InspectWritesAPageThatNeedsNothingElse) {
 TEST(Program, VerifyNamesTheFirstNodeThatDeparts) {
   const std::string folder = "/usr/share/libonnx-testdata/data/node/test_exp";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
-  // No tolerance at all: a device's exponential function is not exact to the last bit.
+  // With a tolerance of zero: a device's exponential is not correctly rounded.
   const ProgramResult result =
       RunTartan({"--tier", "ready", "verify", folder, "--rtol", "0", "--atol", "0", "--bisect"});
   EXPECT_EQ(result.exit_code, 1);

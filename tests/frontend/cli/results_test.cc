@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of the results: comparison, expected lists, scores, latencies, exit codes.
+// Tests of result handling: comparison, expected lists, scores, latencies and exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ HostTensor Doubles(const std::vector<double>& values) {
 
 TEST(Accuracy, CountsUnitsInTheLastPlaceAtTheExactValue) {
   const Accuracy accuracy = MeasureAccuracy(Floats({1 + 0x1p-22f, 4}), Doubles({1, 4}), {});
-  // The scale is the root of 8.5, at which neighbours are 2^-22 apart.
+  // The scale is the root of 8.5, where the spacing of floats is 2^-22.
   EXPECT_EQ(accuracy.max_ulps, 1);
   EXPECT_EQ(accuracy.max_abs_error, 0x1p-22);
   EXPECT_EQ(MeasureAccuracy(Floats({4 + 0x1p-20f, 1}), Doubles({4, 1}), {}).max_ulps, 2);

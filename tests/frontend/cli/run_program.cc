@@ -17,7 +17,7 @@ std::string Environment(const char* name, const std::string& otherwise) {
   return value != nullptr ? value : otherwise;
 }
 
-// In the child: never returns.
+// Runs in the child process and never returns.
 void Execute(const std::vector<std::string>& arguments, const ProgramOptions& options, int out,
              int err) {
   signal(SIGPIPE, SIG_DFL);
@@ -33,7 +33,7 @@ void Execute(const std::vector<std::string>& arguments, const ProgramOptions& op
   _exit(127);
 }
 
-// Appends what can be read; false at the end.
+// Appends the available data; false at the end of the stream.
 bool ReadSome(int fd, std::string* text) {
   char buffer[4096];
   const ssize_t count = read(fd, buffer, sizeof(buffer));

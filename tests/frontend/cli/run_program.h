@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program to its end and keeps what it wrote.
+// Runs a program to its end and collects its output.
 #pragma once
 
 #include <functional>
@@ -15,20 +15,20 @@ struct ProgramResult {
 };
 
 struct ProgramOptions {
-  std::vector<std::string> environment;  // NAME=VALUE, beside the test's own
+  std::vector<std::string> environment;  // NAME=VALUE, added to the environment of the test
   std::string stdout_path;               // instead of a pipe
-  bool close_stdout = false;             // the reader of its stdout is gone from the start
-  int interrupt_signal = 0;              // sent once its stderr holds `interrupt_at`
+  bool close_stdout = false;             // starts it with the read end of its stdout closed
+  int interrupt_signal = 0;              // sent once its stderr contains `interrupt_at`
   std::string interrupt_at;
 };
 
 ProgramResult RunProgram(const std::vector<std::string>& arguments,
                          const ProgramOptions& options = {});
 
-// build/tartan with these arguments.
+// Runs build/tartan with these arguments.
 ProgramResult RunTartan(std::vector<std::string> arguments, const ProgramOptions& options = {});
 
-// A file of the source tree.
+// The absolute path of a file of the source tree.
 std::string SourcePath(const std::string& relative);
 
 }  // namespace tartan::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan run and bench with --state: outputs that are inputs of the next run.
+// Tests of `tartan run` and `bench` with --state, which feeds outputs back as inputs of the next
+// run.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ using ::testing::HasSubstr;
 
 class StateOption : public ::testing::Test {
  protected:
-  // h_next = h + x, y = 2 h_next; and, where `grows`, h_next = [h, x].
+  // The model h_next = h + x, y = 2 h_next. If `grows`, h_next = [h, x].
   std::string Model(bool grows) const {
     const std::string sizes = grows ? "n" : "2";
     const std::string bytes = onnx::ModelBytes(

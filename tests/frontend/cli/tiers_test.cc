@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's option --tier.
+// Tests of the option --tier.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 class TierOption : public testing::Test {
  protected:
-  // With a cache of the test's own.
+  // Runs the digits example with a separate cache.
   ProgramResult RunDigits(const std::string& command, std::vector<std::string> more) const {
     more.insert(more.begin(), {command, SourcePath("examples/digits/digits.onnx")});
     ProgramOptions own;

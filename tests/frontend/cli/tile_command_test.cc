@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tartan tile` as a user meets it.
+// Tests of `tartan tile` through the command line.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::string Example(const std::string& name) {
   return SourcePath("examples/tile/" + name + ".tile");
 }
 
-// A function in a file of its own.
+// Writes a function to a separate file.
 std::string Written(const std::string& name, const std::string& text) {
   const std::string path = ::testing::TempDir() + "tile_command_test_" + name + ".tile";
   EXPECT_TRUE(WriteFile(path, text).ok());
@@ -110,7 +110,7 @@ TEST(TileCommand, ACheckThatFailsEndsWith1) {
   const std::vector<std::string> arguments = {
       "--input", "A=rand", "--shape", "A=100x1003", "--check", "--rtol", "0", "--atol", "0"};
   const ProgramResult result = RunTile(file, arguments);
-  // Float32 additions in another order do not give every last bit.
+  // Float32 additions in another order differ in the last bits.
   EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
   EXPECT_THAT(result.err, AllOf(StartsWith("tartan: S: "), HasSubstr("of 100 elements differ")));
 }
@@ -193,7 +193,7 @@ TEST(TileCommand, ShowsEveryStageOfTheCompiler) {
   EXPECT_THAT(report.outputs(1).shape(), ElementsAre(3, 5));
 }
 
-// Tests run on a CPU device, which rounds to bfloat16 and to integers alone.
+// Tests run on a CPU device, which supports rounding to bfloat16 and to integers only.
 TEST(TileCommand, SaysWhereAPrecisionChangesNothing) {
   for (const std::string precision : {"tf32", "float16", "bfloat16", "float32", "int8"}) {
     std::vector<std::string> arguments = kMatMulInputs;

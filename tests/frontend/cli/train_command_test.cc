@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tartan train as a user types it: what it writes, how it is interrupted and taken up again, and
-// what it says of data that does not fit.
+// Tests of `tartan train` through the command line: its output, interruption, resumption, and
+// messages for unsuitable data.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ std::string Initializer(const std::string& name, const std::string& dims, int co
   return text + "}";
 }
 
-// x[N, 4] -> three scores by a layer, and their softmax.
+// The model of three scores from x[N, 4] by one layer, and their softmax.
 std::string Model() {
   return onnx::ModelBytes(absl::StrCat(
       "producer_name: 'a test' graph { name: 'linear' ", ValueText("input", "x", 1, "N 4"),
@@ -59,7 +59,7 @@ std::string Model() {
 
 class TrainCommand : public testing::Test {
  protected:
-  // 60 examples whose class is where their greatest element is.
+  // Writes 60 examples, each with the index of its maximum element as its class.
   void SetUp() override {
     std::vector<float> x;
     std::vector<int64_t> y;
@@ -107,7 +107,7 @@ TEST_F(TrainCommand, WritesABetterModel) {
   EXPECT_THAT(result.err, HasSubstr("memory "));
   EXPECT_THAT(result.err, HasSubstr("kept values "));
   EXPECT_TRUE(last.done());
-  EXPECT_EQ(last.steps(), 100);  // 48 examples: four batches and one of 8, 20 times
+  EXPECT_EQ(last.steps(), 100);  // 48 examples make four full batches and one of 8; 20 epochs
   EXPECT_EQ(last.metrics().at("val_accuracy"), 1);
   EXPECT_LT(last.metrics().at("loss"), first.loss() / 2);
   EXPECT_THAT(ReadAll(Path("page.html")), AllOf(HasSubstr("val_loss"), HasSubstr("</html>")));
@@ -116,7 +116,7 @@ TEST_F(TrainCommand, WritesABetterModel) {
       data::DecodePng({reinterpret_cast<const uint8_t*>(plot.data()), plot.size()});
   ASSERT_TRUE(picture.ok()) << picture.status();
   EXPECT_EQ(picture->width, kPlotWidth);
-  // The same model with other weights.
+  // The saved model has the same structure and other weights.
   const auto before = onnx::OnnxModel::Load(Path("model.onnx"));
   const auto after = onnx::OnnxModel::Load(Path("out.onnx"));
   ASSERT_TRUE(before.ok() && after.ok()) << after.status();
@@ -125,7 +125,7 @@ TEST_F(TrainCommand, WritesABetterModel) {
   EXPECT_NE((*after)->Initializer("w")->ToDoubles(), (*before)->Initializer("w")->ToDoubles());
 }
 
-// x[N, 4] times a small w, plus b: logits of `labels` labels that say 0 whatever x is.
+// The model x[N, 4] times a small w, plus b. Its logits of `labels` labels predict 0 for every x.
 std::string AlwaysZero(int labels) {
   std::string bias;
   for (int i = 0; i < labels; ++i) bias += "float_data: -20 ";
@@ -138,7 +138,7 @@ std::string AlwaysZero(int labels) {
 }
 
 TEST_F(TrainCommand, MeasuresLabelsByAThresholdNotByTheMaximalScore) {
-  // Label 0 is set in every second example, label 1 in every fourth, label 2 never.
+  // Label 0 is 1 in every second example, label 1 in every fourth, label 2 never.
   std::vector<float> one, three;
   for (int i = 0; i < 60; ++i) {
     one.push_back(static_cast<float>(i % 2));
@@ -161,7 +161,7 @@ TEST_F(TrainCommand, MeasuresLabelsByAThresholdNotByTheMaximalScore) {
     EXPECT_EQ(last.metrics().at("val_accuracy"), 0.5);
     EXPECT_EQ(last.metrics().at("val_label_accuracy"), labels == 1 ? 0.5 : 0.75);
     EXPECT_EQ(last.metrics().at("val_f1"), 0);
-    // Both classes of one label count: 30 of 60 examples are found, all of class 0.
+    // Both classes of a single label count: 30 of 60 examples are correct, all of class 0.
     EXPECT_EQ(last.metrics().at("val_f1_micro"), labels == 1 ? 0.5 : 0);
     EXPECT_NEAR(last.metrics().at("val_f1_macro"), labels == 1 ? 1.0 / 3 : 0, 1e-12);
   }
@@ -262,7 +262,7 @@ TEST_F(TrainCommand, WritesJsonLinesForPrograms) {
       RunTartan(Arguments({"--steps", "4", "--log-every", "2", "--format", "json"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::vector<std::string> lines = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
-  ASSERT_THAT(lines, SizeIs(4)) << result.out;  // steps 1, 3 and 4, and the end
+  ASSERT_THAT(lines, SizeIs(4)) << result.out;  // lines for steps 1, 3 and 4, and the final line
   EXPECT_THAT(lines[0], AllOf(HasSubstr("\"step\":1,"), HasSubstr("\"lr\":0.001")));
   EXPECT_THAT(lines[3], AllOf(HasSubstr("\"done\":true"), HasSubstr("\"steps\":4")));
 }

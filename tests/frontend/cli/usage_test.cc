@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user may type: values of options, names, files that are none.
+// Tests of user input: option values, names, and unsuitable files.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ void ExpectUsage(const std::vector<std::string>& arguments, const std::string& m
   EXPECT_THAT(result.out, IsEmpty());
 }
 
-// A file that ends with the test.
+// Provides a file that is removed after the test.
 class Usage : public ::testing::Test {
  protected:
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
@@ -139,7 +139,7 @@ TEST_F(Usage, AWordThatIsNoCommandListsTheCommands) {
   ExpectUsage({"--frobnicate", "3"}, "--frobnicate");
 }
 
-// x[batch, 1, height, width], whose size 1 no window of 3 fits into.
+// x[batch, 1, height, width]: a window of 3 does not fit a size that defaults to 1.
 TEST_F(Usage, SizesThatWereTakenAs1AreToldWhereAWindowDoesNotFit) {
   const std::string model = Write(
       "pool.onnx",
@@ -287,7 +287,7 @@ TEST_F(Usage, AFileOpenedLaterDoesNotTakeThePlaceOfAClosedStdout) {
   EXPECT_EQ(result.exit_code, 6);
 }
 
-// y = -x and a node per result, whose names a terminal would obey, and one with '='.
+// The model y = -x, whose result names contain terminal escape codes, and one contains '='.
 std::string HostileModel() {
   return onnx::ModelBytes(
       absl::StrCat(R"(graph { name: "g")", onnx::ValueText("input", R"(x\033[2J\n=a)", 1, "2"),
@@ -376,7 +376,7 @@ TEST_F(Usage, TheFirstAnswerIsTimedAsAClockOnTheWallDoes) {
     EXPECT_LE(report.first_answer_ms(), wall_ms);
     EXPECT_GE(report.first_answer_ms(), report.load_ms() + report.bind_ms() + report.compile_ms() +
                                             report.setup_ms() + report.first_ms());
-    // Only the second run and the beginning and end of the process are not in it.
+    // The wall time also includes the second run and the start and end of the process.
     if (is_cold) {
       EXPECT_GE(report.first_answer_ms(), 0.5 * wall_ms);
     }
