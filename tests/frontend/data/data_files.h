@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files for the tests of the data layer: a folder of their own, arrays, and archives of them.
+// Creates files for the tests of frontend/data: temporary folders, arrays, zip archives and PNG
+// pictures.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace tartan::data {
 
-// A new folder, removed with all that is in it.
+// A new temporary folder; its destructor removes it with all its contents.
 class TestFolder {
  public:
   TestFolder();
@@ -20,7 +21,7 @@ class TestFolder {
   TestFolder& operator=(const TestFolder&) = delete;
 
   std::string Path(absl::string_view name) const;
-  // Writes the file, in folders that are made for it, and gives its path.
+  // Writes the file, creates its parent folders and returns its path.
   std::string Write(absl::string_view name, absl::string_view bytes) const;
 
  private:
@@ -31,12 +32,13 @@ struct ArchiveMember {
   std::string name;
   std::string bytes;
   bool deflate = false;
-  int64_t zeros = 0;  // as many more bytes; no checksum is made then
+  int64_t zeros = 0;  // number of zero bytes after `data`; with any, the archive has no checksum
 };
 
-// A zip archive as NumPy writes it.
+// A zip archive in NumPy's format.
 std::string Zip(const std::vector<ArchiveMember>& members);
-// One that may be longer than 4 GiB: its zeros are holes of the file. Gives its path.
+// Writes an archive that may be longer than 4 GiB, with its zeros as holes of a sparse file.
+// Returns its path.
 std::string WriteZip(const TestFolder& folder, absl::string_view name,
                      const std::vector<ArchiveMember>& members);
 
@@ -47,10 +49,10 @@ HostTensor Tensor(DataType type, std::vector<int64_t> dims, const std::vector<T>
 
 std::string Npy(const HostTensor& tensor);
 
-// A PNG file; `format` is one of libpng's PNG_FORMAT_…
+// A PNG file; `format` is one of libpng's PNG_FORMAT_… constants.
 std::string EncodePng(int width, int height, uint32_t format, const void* samples);
 
-// The column's rows as numbers; a failure of the test where they cannot be read.
+// The rows of the column as doubles; fails the test when they cannot be read.
 std::vector<double> Rows(const Dataset& dataset, absl::string_view column,
                          const std::vector<int64_t>& rows);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damages protobuf messages of any kind, field by field.
+// Damages protobuf messages of any type, field by field.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class Message;
 
 namespace tartan::onnx {
 
-// What the fuzzer's choices come from: the same seed gives the same.
+// The random generator of the fuzzers; a seed determines the sequence.
 class Dice {
  public:
   explicit Dice(uint32_t seed) : random_(seed) {}
@@ -23,27 +23,28 @@ class Dice {
   }
   int BelowInt(int count) { return static_cast<int>(Below(static_cast<size_t>(count))); }
   bool OneIn(size_t count) { return Below(count) == 0; }
-  // An element of an array or vector that is not empty.
+  // A random element of a non-empty array or vector.
   template <class Choices>
   auto& Among(Choices& choices) {
     return choices[Below(std::size(choices))];
   }
-  // Mostly a limit of something: small numbers, sizes, numbers of enumerations, the greatest ones.
+  // A random integer, usually a boundary value: a small number, a size, an enumeration value or a
+  // limit of an integer type.
   int64_t OddNumber();
 
  private:
   std::mt19937 random_;
 };
 
-// The message and every message in it.
+// The message and all messages nested in it.
 std::vector<google::protobuf::Message*> MessagesIn(google::protobuf::Message* root);
 
-// Changes a field somewhere in the message: a number becomes an odd one, a string another one of
-// the message or of `strings`, a part is left out, doubled, exchanged or made.
+// Changes one random field in the message or in a nested one. It changes a number or a string
+// (`strings` adds candidates), or removes, duplicates, exchanges or adds an element.
 void DamageField(google::protobuf::Message* root, const std::vector<std::string>& strings,
                  Dice* dice);
 
-// Changes serialised bytes: bits turned over, a piece left out or doubled, the end cut off.
+// Damages serialised bytes: flips bits, removes or duplicates a piece, or cuts off the end.
 void DamageBytes(std::string* bytes, Dice* dice);
 
 }  // namespace tartan::onnx

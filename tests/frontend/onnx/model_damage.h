@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways in which a model is damaged that know what a model is.
+// The kinds of damage that use the structure of an ONNX model.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tartan::onnx {
 
-// What models of the corpus consist of, to be put into others.
+// Parts of the models of the corpus, to be inserted into other models.
 struct Material {
   std::vector<std::string> strings;  // of nodes: operators, domains, attributes and their values
   std::vector<NodeProto> nodes;
@@ -26,17 +26,18 @@ struct Damage {
   void (*apply)(ModelProto* model, const Material& material, Dice* dice);
 };
 
-// Every kind of damage.
+// All kinds of damage.
 absl::Span<const Damage> Damages();
 
-// Those that build something (model_structures.cc): nodes put into nested bodies, functions that
-// call functions, nodes in long chains, operators whose results are as large as a number says.
+// The kinds that build large structures (model_structures.cc). They nest nodes in bodies, make
+// functions call functions, chain many nodes, or add operators whose size operands make their
+// results large.
 void Nest(ModelProto* model, const Material& material, Dice* dice);
 void AddFunctions(ModelProto* model, const Material& material, Dice* dice);
 void Chain(ModelProto* model, const Material& material, Dice* dice);
 void Grow(ModelProto* model, const Material& material, Dice* dice);
 
-// Every message of a type.
+// Collects all messages of a type.
 template <class Proto>
 std::vector<Proto*> All(ModelProto* model) {
   std::vector<Proto*> found;
@@ -48,13 +49,13 @@ std::vector<Proto*> All(ModelProto* model) {
   return found;
 }
 
-// An element of a repeated field that is not empty.
+// A random element of a non-empty repeated field.
 template <class Field>
 auto* Any(Field* field, Dice* dice) {
   return field->Mutable(dice->BelowInt(field->size()));
 }
 
-// Adds an initialiser of int64: a vector, or a scalar where there are no dims.
+// Adds an int64 initializer: a vector, or a scalar when `is_scalar`.
 std::string AddInts(GraphProto* graph, absl::Span<const int64_t> values, bool is_scalar);
 
 }  // namespace tartan::onnx

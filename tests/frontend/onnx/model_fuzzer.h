@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damages models, to see that each ends in one error or is right after all.
+// Damages ONNX models at random, for tests that expect a correct result or a clean error.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace tartan::onnx {
 
 struct Material;
 
-// Serialised models like those it is given, each damaged in a few of many ways: from numbers at
-// their limits to nests of loops and functions that call each other. The same seed gives the same
-// models.
+// Generates serialised models from a corpus by applying a few kinds of damage to each. The damage
+// ranges from numbers at their limits to nested loops and functions that call each other. A seed
+// determines the models.
 class ModelFuzzer {
  public:
   ModelFuzzer(std::vector<std::string> corpus, uint32_t seed);
   ~ModelFuzzer();
   std::string Next();
 
-  // How often each kind of damage was done.
+  // The number of times that a kind of damage was applied.
   struct Count {
     std::string name;
     int64_t times = 0;
@@ -36,12 +36,12 @@ class ModelFuzzer {
   std::vector<Count> counts_;
 };
 
-// Serialised models of the cases in the folder `root`, as far as they have at most `max_bytes` with
-// the inputs they come with: those are initialisers of the same names, so that the model knows
-// their values and they can be damaged.
+// Reads the models of the cases in the folder `root`, serialised, up to `max_bytes` each with their
+// inputs. The inputs of a case become initializers of the same names, so that the fuzzer can damage
+// their values.
 std::vector<std::string> ReadModels(const std::string& root, size_t max_bytes);
 
-// Those of the official cases.
+// Reads the models of the official ONNX cases.
 std::vector<std::string> ReadOfficialModels(size_t max_bytes);
 
 }  // namespace tartan::onnx

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs models on the host as a session runs them on a device: inputs are placeholders, what the
-// importer asks is computed as soon as it does. By the definition of Tile, within limits.
+// Runs models on the host with the naive evaluator, as the reference for sessions on devices. As in
+// a session, inputs are placeholders, and values that the importer requests are computed on
+// request.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +13,24 @@
 
 namespace tartan::onnx {
 
-// ResourceExhausted beyond them.
+// Limits of an evaluation; ResourceExhausted beyond them.
 struct NaiveLimits {
-  int64_t points = 1 << 22;         // index points of a contraction
-  int64_t points_in_all = 1 << 26;  // fewer for each where there are many
-  int64_t iterations = 1000;        // of a loop
+  int64_t points = 1 << 22;         // index points per contraction
+  int64_t points_in_all = 1 << 26;  // index points per evaluation, shared among its tensor nodes
+  int64_t iterations = 1000;        // iterations per loop
   int breaks = 200;
 };
 
-// `values` and `bindings` by the model's inputs; an input whose binding has no value stays unknown
-// to the importer until it asks. Internal error where it asks for a value twice.
+// Evaluates the model. `values` and `bindings` are in the order of the model's inputs. The value of
+// an input without one in its binding stays unknown to the importer until the importer requests it.
+// Returns Internal when the importer requests a value twice.
 absl::StatusOr<std::vector<api::HostValue>> BindAndEvaluate(const OnnxModel& model,
                                                             absl::Span<const api::HostValue> values,
                                                             std::vector<api::InputBinding> bindings,
                                                             const NaiveLimits& limits = {});
 
-// The same with no value known but those of inputs that are not plain tensors. Inputs that `values`
-// is too short for are left out.
+// The same, but the importer initially knows no values except inputs that are not plain tensors.
+// Leaves out inputs beyond the end of `values`.
 absl::StatusOr<std::vector<api::HostValue>> RunUnknown(const OnnxModel& model,
                                                        absl::Span<const api::HostValue> values);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a case of the official ONNX backend tests on the host: model, inputs and expected outputs
-// from a folder, evaluated naively. Checks what operators mean without the compiler or a device.
+// Runs a case of the official ONNX backend tests with the naive evaluator on the host. Checks the
+// semantics of operators without the compiler or a device.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tartan::onnx {
 
-// Where Debian's libonnx-testdata puts its groups.
+// The folder of the groups of cases in Debian's package libonnx-testdata.
 inline constexpr char kTestDataFolder[] = "/usr/share/libonnx-testdata/data";
 
 // The tolerance of the official runner.
@@ -24,12 +24,12 @@ struct Tolerance {
   double absolute = 1e-7;
 };
 
-// What rounding may make of some nodes of this type. For random graphs, whose references are chosen
-// to hang on rounding no more than that (scripts/compare_graphs.py).
+// The rounding error that a few nodes of this type may accumulate. It holds for the random graphs:
+// scripts/compare_graphs.py keeps only graphs whose references are no more sensitive to rounding.
 Tolerance ToleranceOf(DataType type);
 
-// What the importer knows of the inputs: their values, or their shapes until it asks for values, as
-// in a session.
+// The importer's initial knowledge of the inputs. `kKnown`: their values. `kUnknown`: only their
+// shapes, until it requests values, as in a session.
 enum class Inputs : uint8_t { kKnown, kUnknown };
 
 // A folder with model.onnx and test_data_set_0.
@@ -40,31 +40,31 @@ struct NodeCase {
 };
 absl::StatusOr<NodeCase> ReadCase(const std::string& folder);
 
-// Ok when every output agrees; DataLoss naming the first element that differs; else the error of
+// Ok when all outputs match. DataLoss names the first element that differs. Otherwise the error of
 // the step that failed.
 absl::Status RunNodeCase(const std::string& folder);
-// The same for a random graph, with tolerances by the types of its outputs.
+// The same for a random graph, with a tolerance by the type of each output.
 absl::Status RunGraphCase(const std::string& folder, Inputs inputs);
 
-// Compares as RunGraphCase does.
+// Compares with the tolerances of RunGraphCase.
 absl::Status CompareByType(absl::Span<const api::HostValue> actual,
                            absl::Span<const api::HostValue> expected);
 
-// Ok when types, shapes and values agree: NaN equals NaN, an infinity itself.
+// Ok when types, shapes and values match. NaN equals NaN, and an infinity equals itself.
 absl::Status CompareTensors(const HostTensor& actual, const HostTensor& expected,
                             const Tolerance& tolerance);
 
-// The same for values of any kind; bfloat16 within two units in its last place at least, as the
-// official runner compares.
+// The same for values of any kind. The tolerance of bfloat16 is at least two units in its last
+// place, as in the official runner.
 absl::Status CompareValues(const api::HostValue& actual, const api::HostValue& expected,
                            const Tolerance& tolerance);
 
-// Values that depend on no placeholder, computed by the naive evaluator.
+// Computes values that depend on no placeholder with the naive evaluator.
 absl::StatusOr<std::vector<api::HostValue>> EvaluateValues(const std::vector<api::Value>& values);
 
-// The case folders of a group ("node", "simple" …), by name.
+// The case folders of a group ("node", "simple" …), sorted by name.
 std::vector<std::string> ListCases(const std::string& group);
-// The same for any folder of case folders.
+// The case folders in any folder, sorted by name.
 std::vector<std::string> ListCasesIn(const std::string& root);
 
 }  // namespace tartan::onnx

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/operators.md: which operators there are, and how many official cases of each pass.
+// Generates docs/operators.md: the supported operators and the number of official cases that pass
+// for each.
 #pragma once
 
 #include <string>
@@ -10,8 +11,9 @@ namespace tartan::onnx {
 
 inline constexpr char kOperatorListFile[] = "docs/operators.md";
 
-// The page, from the operator table, the models of libonnx-testdata and the list of cases that
-// pass (tests/frontend/onnx/node_cases.txt, of the working folder). NotFound without the data.
+// The text of the page, from the operator table, the models of libonnx-testdata and the list of
+// passing cases (tests/frontend/onnx/node_cases.txt, relative to the working folder). NotFound
+// without the test data.
 absl::StatusOr<std::string> OperatorList();
 
 }  // namespace tartan::onnx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/operators.md says of operators beside what the table of operators knows.
+// The handwritten notes of docs/operators.md, which the operator table does not contain.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -7,19 +7,20 @@
 
 namespace tartan::onnx {
 
-// The note beside an operator's name; "" where there is none.
+// The note for an operator's name; "" without one.
 absl::string_view NoteOf(absl::string_view name);
 
-// A question that the standard leaves open, or that engines answer against it.
+// A decision on a question that the standard leaves open or that engines answer against the
+// standard.
 struct Decision {
   const char* operators;
   const char* question;
   const char* answer;
-  const char* source;  // who answers it so
+  const char* source;  // the engine or document that decides it the same way
 };
 absl::Span<const Decision> Decisions();
 
-// An operator of com.microsoft that is not there, and why.
+// An operator of com.microsoft that is not supported, and the reason.
 struct Reason {
   const char* name;
   const char* text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators give in tests that fail where they give nothing.
+// Returns the results of operators and fails the test when there are none.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tartan::onnx {
 
-// Output `i`; an empty tensor, with a failure, where the operator cannot be run.
+// Output `i`; an empty tensor and a test failure when the operator cannot be run.
 inline HostTensor EvaluateTensor(const OperatorCall& call, size_t i = 0) {
   const auto outputs = RunOperator(call);
   if (!outputs.ok()) {
@@ -20,7 +20,7 @@ inline HostTensor EvaluateTensor(const OperatorCall& call, size_t i = 0) {
   return outputs->at(i);
 }
 
-// Its elements.
+// The elements of output `i`.
 inline std::vector<double> Evaluate(const OperatorCall& call, size_t i = 0) {
   return EvaluateTensor(call, i).ToDoubles();
 }

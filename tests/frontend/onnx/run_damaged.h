@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs models of which nothing is known by the definition of Tile, within limits.
+// Runs untrusted models with the naive evaluator, within limits.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace tartan::onnx {
 
-// Binds the model to inputs of its types with strange values that follow from `seed` (open sizes
-// are small) and computes its outputs naively. The inputs are known while the graph is imported, or
-// values that decide it are asked for, as `seed` says. Any error is right but an internal one;
-// ResourceExhausted is the model's or ours: beyond small inputs, many index points or iterations of
-// loops we give up.
+// Binds the model to inputs of its types with unusual values derived from `seed`, and small sizes
+// for open dimensions. Computes the outputs with the naive evaluator. `seed` also decides whether
+// the importer knows the inputs at once or requests values. Every error but Internal is acceptable.
+// ResourceExhausted comes from the model or from the limits on input sizes, index points and loop
+// iterations.
 absl::Status RunDamaged(const OnnxModel& model, uint32_t seed);
 
-// A seed that depends on the bytes alone.
+// A seed derived from the bytes.
 uint32_t SeedOf(absl::string_view bytes);
 
-// The same for a model in memory.
+// Loads the model from memory and runs it the same way.
 absl::Status LoadAndRun(absl::string_view bytes);
 
 }  // namespace tartan::onnx

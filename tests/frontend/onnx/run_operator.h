@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one operator on given values, on the host, for tests of what the official cases leave out.
+// Runs one operator on given values on the host, for tests of cases beyond the official ones.
 #pragma once
 
 #include <string>
@@ -13,8 +13,9 @@ namespace tartan::onnx {
 struct OperatorCall {
   std::string op;
   int opset = 13;
-  std::vector<api::HostValue> inputs = {};  // nothing, or a tensor without a type, is left out
-  // Fields of the NodeProto as protobuf text: Attribute(…) makes them.
+  // an empty value or a tensor without a type omits the input
+  std::vector<api::HostValue> inputs = {};
+  // Fields of the NodeProto as protobuf text; `Attribute` makes them.
   std::string fields = "";
   int outputs = 1;
   std::string domain = "";
@@ -22,18 +23,18 @@ struct OperatorCall {
 };
 
 absl::StatusOr<std::vector<api::HostValue>> RunOperatorValues(const OperatorCall& call);
-// The same where all outputs are tensors of numbers.
+// The same for operators whose outputs are all numeric tensors.
 absl::StatusOr<std::vector<HostTensor>> RunOperator(const OperatorCall& call);
-// The message of its error; empty where it can be run.
+// The message of the error; empty when the operator can be run.
 std::string Error(const OperatorCall& call);
 
-// "attribute { name: 'axis' type: INT i: 1 }" and the like.
+// The text of an attribute, such as "attribute { name: 'axis' type: INT i: 1 }".
 std::string Attribute(const std::string& name, int64_t value);
 std::string Attribute(const std::string& name, float value);
 std::string Attribute(const std::string& name, const std::string& value);
 std::string Attribute(const std::string& name, const std::vector<int64_t>& values);
 
-// Values rounded to `type`, in row-major order.
+// A tensor of the values in row-major order, rounded to `type`.
 HostTensor Values(std::vector<int64_t> dims, const std::vector<double>& values,
                   DataType type = DataType::kFloat32);
 
