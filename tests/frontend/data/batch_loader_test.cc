@@ -18,14 +18,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Row i of "x" is i; rows from `broken` on cannot be read.
+// A dataset whose row i of "x" is i. Rows from `broken` on cannot be read.
 class CountedDataset : public Dataset {
  public:
   explicit CountedDataset(int64_t size, int64_t broken = INT64_MAX)
       : Dataset("set", {{"x", {DataType::kInt64, {}}}}, size), broken_(broken) {}
 
   int64_t reads() const { return reads_; }
-  // Rows are given only once this is called.
+  // Lets readers proceed; they wait until this call.
   void Open() { opened_.set_value(); }
   void Close() { gate_ = opened_.get_future().share(); }
 
@@ -51,7 +51,7 @@ std::shared_ptr<const Dataset> Counted(int64_t size) {
   return std::make_shared<CountedDataset>(size);
 }
 
-// All batches up to the end of the epochs, or `limit`.
+// All batches up to the end of the epochs, or the first `limit`.
 std::vector<std::vector<int64_t>> All(std::shared_ptr<const Dataset> dataset,
                                       const BatchOptions& options, Position start = {},
                                       size_t limit = 100) {

@@ -16,7 +16,8 @@ using ::testing::ElementsAre;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// The converted tensor; an empty one where an element is lost, whose index is then `*lost`.
+// The converted tensor. When an element is lost, returns an empty tensor and sets `*lost` to its
+// index.
 HostTensor Converted(const HostTensor& from, DataType type, double scale = 1,
                      std::optional<int64_t>* lost = nullptr) {
   const TensorShape shape{type, from.shape().dims};

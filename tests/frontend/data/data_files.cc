@@ -34,9 +34,9 @@ std::string Deflate(const std::string& bytes) {
   return packed;
 }
 
-// An archive in pieces, with zeros between them.
+// An archive in pieces, separated by zeros.
 struct Pieces {
-  std::vector<std::pair<uint64_t, std::string>> pieces;  // each at its offset
+  std::vector<std::pair<uint64_t, std::string>> pieces;  // each piece with its offset
   uint64_t size = 0;
 
   void Add(const std::string& bytes, uint64_t zeros = 0) {
@@ -45,7 +45,7 @@ struct Pieces {
   }
 };
 
-// A value of 4 bytes: itself, or the mark that it is in the zip64 field.
+// Appends a 32-bit value, or the zip64 marker when the value goes into the zip64 field.
 void PutOr64(std::string* out, uint64_t value, std::string* field) {
   const bool is_large = value >= 0xffffffff;
   Put(out, 4, is_large ? 0xffffffff : value);
@@ -65,7 +65,7 @@ void PutEnd(std::string* out, uint64_t count, uint64_t size, uint64_t offset) {
     *out += "PK\x06\x06";
     Put(out, 8, 44);
     Put(out, 4, 45 | 45 << 16);
-    Put(out, 8, 0);  // disk 0, for all and for this
+    Put(out, 8, 0);  // disk 0 for the archive and for this file
     for (const uint64_t value : {count, count, size, offset}) Put(out, 8, value);
     *out += std::string("PK\x06\x07\0\0\0\0", 8);
     Put(out, 8, at);
@@ -74,7 +74,7 @@ void PutEnd(std::string* out, uint64_t count, uint64_t size, uint64_t offset) {
   *out += end;
 }
 
-// Local headers with the zip64 field, whatever the size; the directory where it is needed.
+// Uses the zip64 field in every local header, and in the directory only for large values.
 Pieces MakeZip(const std::vector<ArchiveMember>& members) {
   Pieces archive;
   std::string directory;
@@ -106,7 +106,7 @@ Pieces MakeZip(const std::vector<ArchiveMember>& members) {
     directory += field;
 
     std::string local = absl::StrCat("PK\x03\x04", common);
-    Put(&local, 8, ~uint64_t{0});  // both sizes: in the field
+    Put(&local, 8, ~uint64_t{0});  // marks both sizes as zip64
     Put(&local, 2, member.name.size());
     Put(&local, 2, 20);
     local += member.name;

@@ -16,7 +16,7 @@ absl::Span<const uint8_t> Bytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// A version 1.0 file with this dictionary and these element bytes.
+// A version 1.0 file with this header dictionary and this element data.
 std::string File(const std::string& dictionary, const std::string& data) {
   std::string file("\x93NUMPY\x01\x00", 8);
   file += static_cast<char>(dictionary.size() & 0xff);

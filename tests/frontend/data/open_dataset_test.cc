@@ -29,8 +29,9 @@ HostTensor Ints(std::vector<int64_t> values) {
   return Tensor<int64_t>(DataType::kInt64, {static_cast<int64_t>(values.size())}, values);
 }
 
-// By NumPy 2: savez and savez_compressed of x = arange(24, float32).reshape(4, 2, 3), the same as
-// int16 in column-major order and as big-endian float64, and y = int64 [3, 1, 0, 2].
+// NumPy 2 wrote the files with savez and savez_compressed. They contain x = arange(24,
+// float32).reshape(4, 2, 3), its copies as column-major int16 and big-endian float64, and y = int64
+// [3, 1, 0, 2].
 TEST(OpenDataset, ReadsWhatNumPyWrites) {
   for (const char* file : {"stored.npz", "deflated.npz"}) {
     const auto dataset = OpenDataset(Fixture(file));
@@ -138,12 +139,13 @@ TEST(OpenDataset, RefusesWhatItDoesNotKnow) {
 std::string PageHeader(int64_t rows) {
   std::string header = Npy(Tensor<uint8_t>(DataType::kUInt8, {1234567, 0}, {}));
   const std::string dims = absl::StrCat(rows, ", 4096");
-  header.replace(header.find("1234567, 0"), dims.size(), dims);  // over a space and the bracket
+  // overwrites a space and the bracket, too
+  header.replace(header.find("1234567, 0"), dims.size(), dims);
   header.replace(header.find(dims) + dims.size(), 4, "), }");
   return header;
 }
 
-// As numpy.savez would write zeros.
+// Writes zeros in the format of numpy.savez.
 TEST(OpenDataset, ReadsArchivesBeyond4GiB) {
   const TestFolder folder;
   const int64_t rows = (int64_t{5} << 30) / 4096;

@@ -41,7 +41,7 @@ TEST(EpochOrder, PutsEveryRowEverywhereAboutAsOften) {
   std::map<std::vector<int64_t>, int> counts;
   for (int64_t epoch = 0; epoch < 24000; ++epoch) ++counts[EpochOrder(Counted(4), 11, epoch)];
   ASSERT_EQ(counts.size(), 24u);
-  // 1000 expected, standard deviation 31.
+  // The expected count is 1000, its standard deviation 31.
   for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 5 * 31);
 }
 

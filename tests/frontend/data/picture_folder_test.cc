@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// 2 wide, 1 high.
+// A picture 2 pixels wide and 1 high.
 std::string Gray(uint8_t left, uint8_t right) {
   const uint8_t samples[] = {left, right};
   return EncodePng(2, 1, PNG_FORMAT_GRAY, samples);
@@ -47,7 +47,7 @@ TEST(PictureFolder, NumbersTheSubfoldersByName) {
   EXPECT_EQ((*dataset)->columns()[1].example, (TensorShape{DataType::kInt64, {}}));
   EXPECT_THAT((*dataset)->columns()[1].classes, ElementsAre("cat", "dog", "empty"));
   EXPECT_THAT(Rows(**dataset, "y", {0, 1, 2}), ElementsAre(0, 1, 1));
-  // Once decoded, once from memory.
+  // The first read decodes the picture, the second uses the cached pixels.
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(Rows(**dataset, "x", {2, 0, 1}), ElementsAre(0, 0.2f, 0.2f, 0, 0.4f, 1));
   }

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 
-// 3 wide, 2 high.
+// A picture 3 pixels wide and 2 high.
 Picture Gray() { return {2, 3, 1, {0, 0.2f, 0.4f, 0.6f, 0.8f, 1}}; }
 Picture Color() { return {1, 2, 3, {1, 0, 0, 0, 1, 0}}; }
 

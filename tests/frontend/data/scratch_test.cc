@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kLarge = (int64_t{64} << 20) + 5;
 
-// Sets $TMPDIR while it is there.
+// Sets $TMPDIR during its lifetime.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const std::string& path) {
@@ -57,7 +57,7 @@ TEST(Scratch, NamesTheFolderThatHasNoPlace) {
               HasSubstr("none: no place for 67108869 bytes of unpacked data"));
 }
 
-// More than any disk has: it fails at once, not when it is written to.
+// More than any disk has: the allocation fails at once, not the later writes.
 TEST(Scratch, TakesItsPlaceAtOnce) {
   const TestFolder folder;
   const TemporaryFolder temporary(folder.Path(""));

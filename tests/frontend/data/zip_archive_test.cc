@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 std::string Text(absl::Span<const uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
 
-// Reads and unpacks everything, checksums too.
+// Reads and unpacks all members and verifies their checksums.
 absl::StatusOr<std::vector<std::string>> ReadAll(const std::string& archive) {
   auto members = ReadZip(BytesOf(archive));
   if (!members.ok()) return members.status();
@@ -89,7 +89,7 @@ TEST(ZipArchive, RefusesWhatItCannotUnpack) {
   std::string other = archive;
   other[entry + 10] = 14;
   EXPECT_THAT(MessageOf(other), HasSubstr("method 14"));
-  std::string large = archive;  // 4 GiB would be asked for
+  std::string large = archive;  // would request 4 GiB
   large.replace(entry + 24, 4, "\xf0\xff\xff\xff");
   EXPECT_THAT(MessageOf(large), HasSubstr("do not unpack to 4294967280"));
   EXPECT_THAT(MessageOf("no archive"), HasSubstr("no directory at its end"));
@@ -110,7 +110,7 @@ TEST(ZipArchive, SurvivesDamageAnywhere) {
       damaged[random() % damaged.size()] = static_cast<char>(random());
     const auto texts = ReadAll(damaged);
     if (!texts.ok()) continue;
-    // Names, times and versions have no checksum.
+    // Names, times and versions are not covered by a checksum.
     for (const std::string& text : *texts) EXPECT_LE(text.size(), Long().size());
   }
 }
