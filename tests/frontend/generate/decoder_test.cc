@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoders choose the tokens that onnxruntime chooses, wherever their cache is
-// (scripts/write_decoder_models.py).
+// Tests that decoders choose the same tokens as onnxruntime for every kind of cache.
+// scripts/write_decoder_models.py writes the models and tokens.
 #include "frontend/generate/decoder.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ std::string DataPath(const std::string& file) {
 struct Wanted {
   std::vector<int64_t> prompt;
   std::vector<int64_t> tokens;
-  std::vector<float> scores;  // after the last of them
+  std::vector<float> scores;  // scores after the last token
 };
 
 template <class T>
@@ -51,8 +51,8 @@ Wanted ReadWanted(const std::string& name) {
   return wanted;
 }
 
-// In float16 onnxruntime rounds each result to 11 bits; where activations are rounded to 8, one of
-// them may go the other way.
+// Tolerance of the scores. In float16, onnxruntime rounds each result to 11 bits. With 8-bit
+// activations, one of them may round the other way.
 double Tolerance(const std::string& name) {
   return name == "half" || name == "quantized" ? 0.03 : 2e-4;
 }
@@ -81,7 +81,7 @@ class DecoderTest : public testing::Test {
     return *std::move(decoder);
   }
 
-  // The tokens of `wanted`, each read once it is the one with the greatest score.
+  // Expects the tokens of `wanted`, reading each as soon as it has the maximum score.
   static void ExpectTokens(Decoder& decoder, const Wanted& wanted, double tolerance = 2e-4) {
     auto scores = decoder.Read(wanted.prompt);
     for (const int64_t token : wanted.tokens) {
@@ -110,7 +110,7 @@ TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
   }
 }
 
-// Prompts of less than a chunk, of several and of a rest, in one reading or behind others.
+// Prompts shorter than a chunk, and of several chunks and a remainder, read at once or in parts.
 TEST_F(DecoderTest, PromptsAreReadInChunks) {
   for (const char* name : {"masked", "rotary", "plain", "joint", "attention", "multihead",
                            "grouped", "window", "half"}) {
@@ -131,7 +131,8 @@ TEST_F(DecoderTest, PromptsAreReadInChunks) {
       ASSERT_TRUE(scores.ok()) << scores.status();
       ASSERT_TRUE(wanted.ok()) << wanted.status();
       EXPECT_EQ(decoder->length(), tokens.size());
-      EXPECT_EQ(decoder->read_in_chunks(), tokens.size() - 2) << name;  // the last ones alone
+      // the last tokens are read one by one
+      EXPECT_EQ(decoder->read_in_chunks(), tokens.size() - 2) << name;
       for (size_t i = 0; i < scores->size(); ++i) {
         EXPECT_NEAR((*scores)[i], (*wanted)[i], Tolerance(name)) << name << i;
       }
@@ -151,8 +152,8 @@ TEST_F(DecoderTest, ChunksChooseTheSameTokens) {
   }
 }
 
-// Activations are quantised by the range of all tokens that are read at once; a cache that cannot
-// be appended to has no chunks.
+// Activations are quantized by the range of all tokens read together, so chunks would change the
+// results. A cache without appends has no chunks either.
 TEST_F(DecoderTest, WhatIsAnotherInChunksIsReadAsAWhole) {
   for (const char* name : {"quantized", "sliced"}) {
     DecoderOptions options;
@@ -218,7 +219,7 @@ TEST_F(DecoderTest, ChunksGoOnWhereTheCacheGrows) {
   for (size_t i = 0; i < scores->size(); ++i) EXPECT_NEAR((*scores)[i], (*wanted)[i], 2e-4) << i;
 }
 
-// A chunk made up with tokens behind the last position is none.
+// A chunk padded beyond the last position is not used.
 TEST_F(DecoderTest, ChunksEndWherePositionsDo) {
   DecoderOptions options;
   options.chunk = 16;
@@ -230,7 +231,7 @@ TEST_F(DecoderTest, ChunksEndWherePositionsDo) {
   EXPECT_EQ(decoder->read_in_chunks(), 95);
 }
 
-// Some exporters give the operator a length for each sample in a row of its own.
+// Some exporters give the operator the length of each sample in a separate row.
 TEST_F(DecoderTest, LengthsMayHaveTwoDimensions) {
   std::ifstream stream(DataPath("grouped.onnx"), std::ios::binary);
   onnx::ModelProto proto;
@@ -256,7 +257,7 @@ TEST_F(DecoderTest, LengthsMayHaveTwoDimensions) {
   EXPECT_EQ((*decoder)->kind(), CacheKind::kInPlace) << (*decoder)->why_not_in_place();
 }
 
-// A step has no memory for a second cache, nor for the rows of one.
+// A step allocates neither a second cache nor a copy of its rows.
 TEST_F(DecoderTest, AStepCopiesNoCache) {
   for (const char* name :
        {"masked", "rotary", "plain", "joint", "attention", "multihead", "grouped", "half"}) {
@@ -302,8 +303,8 @@ TEST_F(DecoderTest, StatesOfOneSizeStayOnTheDevice) {
   EXPECT_EQ(decoder->kind(), CacheKind::kStates);
 }
 
-// Tokens that are read one by one have exact kernels in the default tier once the background has
-// made them, wherever the cache is.
+// In the default tier, single tokens use exact (shape-specialised) kernels once the background has
+// compiled them, for every kind of cache.
 TEST_F(DecoderTest, SingleTokensReachExactKernels) {
   for (const char* name : {"rotary", "joint", "recurrent"}) {
     api::DeviceOptions fresh;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left to draw from are NumPy's probabilities, and draws follow them.
+// Compares the probabilities that remain after filtering with NumPy's, and the frequencies of draws
+// with those probabilities.
 #include "frontend/generate/sampler.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +28,8 @@ struct Case {
 };
 
 TEST(Sampler, LeavesTheProbabilitiesOfNumPy) {
-  // z = exp(s / t - max); the top_k by z; of them as many as cumsum(z / sum) < top_p, and one more.
+  // z = exp(s / t - max). The top_k largest z remain; of these, the first whose cumsum(z / sum) <
+  // top_p, and one more.
   const std::vector<Case> cases = {
       {1,
        0,
@@ -82,7 +84,8 @@ TEST(Sampler, DrawsAsOftenAsIsProbable) {
   }
   EXPECT_EQ(counted, kDraws);  // no other token
   EXPECT_EQ(candidates->size(), 5u);
-  EXPECT_LT(chi_square, 18.5);  // of 4 degrees of freedom: one in a thousand seeds is beyond
+  // chi-square with 4 degrees of freedom; one seed in a thousand exceeds it
+  EXPECT_LT(chi_square, 18.5);
 }
 
 TEST(Sampler, TheSameSeedGivesTheSameTokens) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokenizers of every kind give what the package tokenizers gives
-// (scripts/write_tokenizer_cases.py).
+// Tests that tokenizers of every kind give the same results as the package tokenizers.
+// scripts/write_tokenizer_cases.py writes the cases.
 #include "frontend/generate/text/tokenizer.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ std::string ReadCases(const std::string& name) {
   return text.str();
 }
 
-// The text of one value of a document's object.
+// The text of the value of `name`, which the member `next` follows.
 std::string Member(const std::string& document, const std::string& name, const std::string& next) {
   const size_t begin = document.find(absl::StrCat("\"", name, "\": ")) + name.size() + 4;
   return document.substr(begin, document.find(absl::StrCat(", \"", next, "\": [{")) - begin);
@@ -48,7 +48,7 @@ std::string Decode(const std::shared_ptr<const Tokenizer>& tokenizer,
   std::string text;
   for (const int64_t token : tokens) {
     text += stream.Add(token);
-    EXPECT_TRUE(IsUtf8(text)) << text;  // never half of a character
+    EXPECT_TRUE(IsUtf8(text)) << text;  // never a part of a character
   }
   return text + stream.Finish();
 }
@@ -122,7 +122,7 @@ TEST(Tokenizer, SaysWhatItLacks) {
   }
 }
 
-// Each of the steps makes twice as much of a text, and there are forty.
+// Each of the forty steps doubles the length of the text.
 TEST(Tokenizer, RefusesToGrowATextWithoutBound) {
   struct Kind {
     const char* place;
@@ -137,7 +137,7 @@ TEST(Tokenizer, RefusesToGrowATextWithoutBound) {
              R"({"type": "Metaspace", "replacement": "  ", "split": false})"},
         Kind{"pre_tokenizer", "pretokenizers", R"({"type": "ByteLevel", "use_regex": false})"}}) {
     SCOPED_TRACE(step);
-    // A prefix of 100,000 characters, forty times.
+    // Adds a prefix of 100,000 characters forty times.
     const std::string one = absl::StrReplaceAll(step, {{"PREFIX", std::string(100'000, 'p')}});
     std::string steps = one;
     for (int i = 1; i < 40; ++i) absl::StrAppend(&steps, ", ", one);
