@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bookkeeping of measurements; what the clock says is no matter here.
+// Tests the bookkeeping of measurements, not the measured times.
 #include "frontend/bench/measure.h"
 
 #include "gmock/gmock.h"
@@ -38,7 +38,7 @@ TEST(Measure, GivesEveryEngineAsManyTurnsAsAskedFor) {
     EXPECT_EQ(measurement.runs % 3, 0);
     EXPECT_LE(measurement.min_ms, measurement.median_ms);
   }
-  EXPECT_GE(a.runs(), measurements->at(0).runs + 3);  // and those that are not timed
+  EXPECT_GE(a.runs(), measurements->at(0).runs + 3);  // plus untimed runs
   EXPECT_GE(b.runs(), measurements->at(1).runs + 3);
 }
 

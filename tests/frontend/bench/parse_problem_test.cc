@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a spec may be, and what a wrong one is answered with.
+// Tests the syntax of problem specifications and the messages for wrong ones.
 #include "frontend/bench/parse_problem.h"
 
 #include <fstream>
@@ -154,10 +154,10 @@ TEST(MakeWorkload, CountsWork) {
   const auto conv = ParseProblem("conv:n1c64h56w56k128r3s1p1");
   EXPECT_EQ(MakeWorkload(*conv).flops, 2.0 * 128 * 56 * 56 * 64 * 9);
   EXPECT_EQ(MakeWorkload(*conv).bytes, 4.0 * (64 * 56 * 56 + 128 * 64 * 9 + 128 * 56 * 56));
-  // A gradient by weights reads the data and writes the weights.
+  // The gradient by weights reads the data and writes the weights.
   const auto weights = ParseProblem("conv:n1c64h56w56k128r3s1p1:bwd_weights");
   EXPECT_EQ(MakeWorkload(*weights).bytes, MakeWorkload(*conv).bytes);
-  // That of a maximum reads its input too.
+  // The gradient of a softmax reads its input, too.
   EXPECT_EQ(MakeWorkload(*ParseProblem("softmax:8x16:bwd_data")).bytes, 4.0 * 3 * 8 * 16);
   EXPECT_EQ(MakeWorkload(*ParseProblem("reduce:sum:8x16:axis1:bwd_data")).bytes,
             4.0 * (8 * 16 + 8));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole problems on the default device, beside whichever libraries this build has.
+// Runs complete problems on the default device and on the libraries of this build.
 #include "frontend/bench/run_problem.h"
 
 #include <map>
@@ -45,7 +45,8 @@ TEST_F(RunProblemTest, ReportsTartanFirst) {
   EXPECT_EQ(result->engines[1].engine, "copy");
 }
 
-// The results are compared before anything is timed: an error here is a wrong answer of either.
+// The results are compared before the timing. An error here is a wrong result of Tartan or of a
+// library.
 TEST_F(RunProblemTest, AgreesWithTheLibrariesThereAre) {
   std::vector<std::string> peers;
   for (const std::string& name : PeerNames()) {

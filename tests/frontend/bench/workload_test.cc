@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Tile text of problems says what the problem is: against loops written out, and gradients
-// against differences.
+// Compares the Tile text of problems with explicit loops, and gradients with finite differences.
 #include "frontend/bench/workload.h"
 
 #include <cmath>
@@ -23,7 +22,7 @@ Problem Parse(const std::string& spec) {
   return problem.ok() ? *std::move(problem) : Problem();
 }
 
-// Output 0 of the program for `workload`, by the naive evaluator.
+// Output 0 of the program for `workload`, from the naive evaluator.
 absl::StatusOr<HostTensor> Evaluate(const Workload& workload,
                                     const std::vector<HostTensor>& values) {
   TARTAN_ASSIGN_OR_RETURN(const WorkloadProgram made, MakeProgram(workload, "test"));
@@ -71,7 +70,7 @@ TEST(MakeWorkload, MultipliesMatrices) {
   ExpectNear(*output, expected);
 }
 
-// Both layouts are read and written through `Position`.
+// An element's position in the layout; `Position` serves reads and writes.
 struct Layout {
   const ConvolutionProblem& p;
   int64_t channels, height, width;
@@ -188,7 +187,7 @@ TEST(MakeWorkload, MovesElements) {
   std::vector<HostTensor> values = ValuesFor(transpose);
   auto result = Evaluate(transpose, values);
   ASSERT_TRUE(result.ok()) << result.status();
-  // O[c, a, b] = X[a, b, c].
+  // The permutation O[c, a, b] = X[a, b, c].
   EXPECT_EQ(result->GetDouble((1 * 2 + 1) * 3 + 2), values[0].GetDouble((1 * 3 + 2) * 4 + 1));
 
   const Workload gather = MakeWorkload(Parse("gather:5x3:axis0:i4"));
@@ -212,7 +211,7 @@ double Dot(const HostTensor& a, const HostTensor& b) {
   return sum;
 }
 
-// `values` with the input moved by `step` along `direction`.
+// `values` with the input changed by `step` along `direction`.
 std::vector<HostTensor> Moved(std::vector<HostTensor> values, size_t input,
                               const HostTensor& direction, double step) {
   std::vector<float> moved;
