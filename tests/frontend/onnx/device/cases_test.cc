@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small models that once gave a wrong answer or none: by the definition of Tile, by the host, and
-// by dynamic-shape (ready) and shape-specialised (exact) kernels.
+// Regression tests of small models. Each runs on the naive evaluator, on the host, and with
+// dynamic-shape (ready) and shape-specialised (exact) kernels.
 #include "frontend/api/session.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/node_case.h"
@@ -40,7 +40,7 @@ TEST(Cases, AreRightByDefinition) {
 
 TEST(Cases, AreRightOnTheHostAndInKernelsOfBothKinds) {
   api::DeviceOptions options;
-  options.use_disk_cache = false;  // whose exact kernels would take the place of the host
+  options.use_disk_cache = false;  // exact kernels on disk would be used instead of the host
   const auto device = api::Device::Open("", options);
   if (!device.ok()) GTEST_SKIP() << device.status();
   for (const std::string& folder : ListCasesIn(kFolder)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indices that are computed on the way and out of range: checked on the device, in branches and
-// loops too.
+// Tests of computed indices that are out of range. The device checks them, also in branches and
+// loops.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,7 +20,8 @@ class ComputedIndices : public ::testing::Test {
     if (TestDevice() == nullptr) GTEST_SKIP() << "no OpenCL device";
   }
 
-  // The error, which is that of the definition where the model asks nothing.
+  // The message of the error. When the model requests no values, the naive evaluator must give the
+  // same error.
   std::string Error(const std::string& graph, const InputValues& inputs, bool asks = false) {
     const auto model = LoadModel("graph { " + graph + " }", 16);
     if (model == nullptr) return "";
@@ -62,7 +63,7 @@ TEST_F(ComputedIndices, AreCheckedByColumnOnTheDevice) {
 }
 
 TEST_F(ComputedIndices, OfSeveralNodesTellTheFirst) {
-  // One check is made on the host, where the input's values are, the other on the device.
+  // The host checks the indices of the input, the device checks the computed ones.
   for (const bool host_first : {true, false}) {
     const std::string first = host_first ? "i" : "j";
     const std::string second = host_first ? "j" : "i";
@@ -105,7 +106,7 @@ TEST_F(ComputedIndices, OfRegionsAreChecked) {
   EXPECT_EQ(error(-1), "pool (MaxRoiPool, opset 16): image -1 is out of range [0, 1] of axis 0");
 }
 
-// More than are read with the results: a kernel looks at them.
+// Too many indices to read back with the results, so a kernel checks them.
 TEST_F(ComputedIndices, ThatAreManyAreChecked) {
   const std::string graph = FloatInput("x", "10") + FloatInput("f", "20000") +
                             CastToInts("f", "i") + Node("take", "Gather", {"x", "i"}, {"y"}) +
@@ -143,8 +144,8 @@ TEST_F(ComputedIndices, InABranchTellTheNodesAroundIt) {
             "axis 0");
 }
 
-// A loop of `iterations` whose body takes x[index], where `index` is made by the body's other nodes
-// of the iteration `t`, the state `s` and what is outside.
+// A loop of `iterations` that reads x[index]. The nodes `make_index` compute `index` from the
+// iteration `t`, the state `s` and outer values.
 std::string LoopGraph(int64_t iterations, const std::string& make_index,
                       const std::string& condition) {
   const std::string body = " input { name: 't' } input { name: 'c' } input { name: 's' } " +
@@ -167,27 +168,27 @@ TEST_F(ComputedIndices, InABodyThatStaysOnTheDeviceAreChecked) {
   };
   const std::string place = "loop (Loop, opset 16): take (Gather, opset 16): index ";
   const std::string bounds = " is out of range [-6, 5] of axis 0";
-  // The number of the iteration.
+  // The index is the iteration number.
   const std::string iteration = Node("same_iteration", "Identity", {"t"}, {"index"});
   EXPECT_EQ(run(6, iteration, 0), "");
   EXPECT_EQ(run(8, iteration, 0), place + "7" + bounds);
-  // A value from outside, the same for all iterations.
+  // The index is an outer value, the same in all iterations.
   const std::string outer = Node("same_k", "Identity", {"k"}, {"index"});
   EXPECT_EQ(run(7, outer, -6), "");
   EXPECT_EQ(run(7, outer, 6), place + "6" + bounds);
   EXPECT_EQ(run(0, outer, 6), "");
-  // What is computed from both.
+  // The index is computed from both.
   const std::string sum = Node("sum", "Add", {"t", "k"}, {"index"});
   EXPECT_EQ(run(7, sum, -6), "");
   EXPECT_EQ(run(7, sum, -8), place + "-8" + bounds);
-  // What is computed from the state: 0, 1, 3, 8, beyond.
+  // The index is computed from the state: 0, 1, 3, 8, then out of range.
   const std::string state = CastToInts("s", "index");
   EXPECT_EQ(run(3, state, 0), "");
   EXPECT_THAT(run(7, state, 0), StartsWith(place));
 }
 
 TEST_F(ComputedIndices, EndALoopWhoseConditionTheyWouldHaveMet) {
-  // Goes on while the row is positive, which the last one stays for ever.
+  // The loop continues while the row is positive, and the last row always is.
   const std::string condition =
       " node { name: 'positive' op_type: 'Greater' input: 'row' input: 'zero' output: 'go' } ";
   const std::string zero = " initializer { name: 'zero' data_type: 1 float_data: 0 } ";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models whose graph depends on values computed on the way, run on a device.
+// Tests on a device of models whose graph depends on computed values.
 #include <set>
 #include <thread>
 
@@ -75,7 +75,7 @@ class DynamicModel : public ::testing::Test {
   std::unique_ptr<api::Session> session_;
 };
 
-// The elements of x + 1 that are not 0, doubled.
+// Doubles the elements of x + 1 that are not 0.
 std::string NonZeroGraph() {
   return Input("x") + FloatTensor("one", 1) + FloatTensor("two", 2) +
          " initializer { name: 'flat' data_type: 7 dims: 1 int64_data: -1 } " +
@@ -129,7 +129,7 @@ TEST_F(DynamicModel, TakesTheBranchThatAComputedConditionSelects) {
   EXPECT_THAT(Run({{"x", Vector({5, 5})}}).at(0).ToDoubles(), ElementsAre(15, 15));
 }
 
-// The body of a loop: iteration, condition and s go in; the condition, s * 2 and s come out.
+// A loop body with the inputs iteration, condition and s, and the outputs condition, s * 2 and s.
 std::string DoublingBody(const std::string& condition) {
   return ValueText("input", "iteration", kInt64, "") + ValueText("input", "condition", kBool, "") +
          Input("s") + NodeText("Mul", {"s", "factor"}, {"next"}) + condition +
@@ -210,7 +210,7 @@ TEST_F(DynamicModel, RefusesSequencesInSequences) {
   EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(), HasSubstr("no tensor"));
 }
 
-// Nothing in it is an input, yet it is too much for the host.
+// All operands are constants, yet the loop is too long for the host.
 TEST_F(DynamicModel, LeavesLongLoopsOverConstantsToTheDevice) {
   const std::string body = DoublingBody(NodeText("Identity", {"condition"}, {"still"}));
   Load(Input("x") + FloatTensor("factor", 1) + FloatTensor("start", 3) +
@@ -222,7 +222,7 @@ TEST_F(DynamicModel, LeavesLongLoopsOverConstantsToTheDevice) {
 }
 
 TEST_F(DynamicModel, RefusesLoopsInLoopsThatNobodyWaitsFor) {
-  // Iterations that are imported one by one, since the state grows.
+  // The importer unrolls these iterations, because the state grows.
   const auto body = [](const std::string& inner) {
     return ValueText("input", "iteration", kInt64, "") +
            ValueText("input", "condition", kBool, "") + Input("s") + inner +

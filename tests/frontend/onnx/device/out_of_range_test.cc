@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers out of range at run time: indices, lengths, labels. Each operator by definition and on a
-// device, told to check and not to.
+// Tests of indices, lengths and labels that are out of range at run time. Each operator runs on the
+// naive evaluator and on a device, with and without checks.
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -21,13 +21,13 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kFar = int64_t{1} << 62;
 
-// An operator, one of whose operands is held to a range, and values of that operand out of range.
+// An operator with a bounded operand, and values of that operand out of range.
 struct Case {
-  OperatorCall call;  // with operands in range
+  OperatorCall call;  // with all operands in range
   size_t operand = 1;
   struct Bad {
     HostTensor value;
-    std::string message;  // behind the node
+    std::string message;  // message after the name of the node
   };
   std::vector<Bad> bad;
 };
@@ -146,7 +146,7 @@ std::vector<Case> Cases() {
        4,
        {{Ints32({2}, {1, 4}), "sequence length 4 is out of range [0, 3] of axis 0"},
         {Ints32({2}, {-1, 3}), "sequence length -1 is out of range [0, 3] of axis 0"}}});
-  // Two positions of each sample go behind those of the past, which has room for four.
+  // Each sample appends two positions to its past, which has room for four.
   cases.push_back(
       {{"GroupQueryAttention",
         13,
@@ -164,7 +164,7 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// The operator as the node 'n' of a model with an input for each operand.
+// A model of the operator as the node 'n', with one input per operand.
 std::shared_ptr<const OnnxModel> ModelOf(const OperatorCall& call, InputValues* inputs) {
   std::string node = absl::StrCat("node { name: 'n' op_type: '", call.op, "' domain: '",
                                   call.domain, "' ", call.fields, " output: 'y'");
@@ -247,7 +247,7 @@ TEST(OutOfRange, IsToldOfConstantsWhenTheModelIsBound) {
   }
 }
 
-// --- Sizes, which are known before anything runs.
+// --- Sizes, which are checked before the run.
 
 TEST(SizesOutOfRange, OfAReflectionAreRefused) {
   const std::string reflect = Attribute("mode", std::string("reflect"));
@@ -275,7 +275,7 @@ TEST(SizesOutOfRange, OfAResizeAreRefused) {
   EXPECT_EQ(error(-1), "n (Resize, opset 18): size 4 cannot become -1");
 }
 
-// --- What is not checked costs nothing and harms nothing.
+// --- Unchecked runs write no other memory.
 
 TEST(UncheckedScatters, WriteNoOtherElement) {
   if (TestDevice() == nullptr) GTEST_SKIP() << "no OpenCL device";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that read or write at positions which are data, in sizes that a session with ready
-// (dynamic-shape) kernels has not seen before: they run the kernels that are there already.
+// Tests of operators that read or write at computed positions. In a session with ready
+// (dynamic-shape) kernels, new sizes use the existing kernels.
 #include <cmath>
 #include <functional>
 #include <random>
@@ -17,7 +17,7 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-// Sizes of a case.
+// The sizes of a case.
 struct Dims2 {
   int64_t a, b;
 };
@@ -25,7 +25,7 @@ struct Dims3 {
   int64_t a, b, c;
 };
 
-// Numbers of one seed for each test, so that failures repeat.
+// Provides random values; each test has a fixed seed, so that failures repeat.
 class ReadySizes : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -36,13 +36,13 @@ class ReadySizes : public ::testing::Test {
     std::uniform_real_distribution<double> numbers(least, greatest);
     return Drawn(dims, DataType::kFloat32, [&] { return numbers(random_); });
   }
-  // From -size to size - 1: negative positions count from the end, and some occur twice.
+  // Values from -size to size - 1, with repetitions. Negative positions count from the end.
   HostTensor Positions(const Dims& dims, int64_t size) {
     std::uniform_int_distribution<int64_t> numbers(-size, size - 1);
     return Drawn(dims, DataType::kInt64, [&] { return static_cast<double>(numbers(random_)); });
   }
 
-  // All inputs give what the definition does, and none but the first needs a kernel of its own.
+  // Expects the results of the naive evaluator for all inputs, and new kernels only for the first.
   static void ExpectOneSetOfKernels(const std::string& graph, int opset,
                                     const std::vector<InputValues>& sizes) {
     const auto model = LoadModel("graph { " + graph + " }", opset);
@@ -61,7 +61,7 @@ class ReadySizes : public ::testing::Test {
       for (size_t o = 0; o < expected->size(); ++o) ExpectNear((*actual)[o], (*expected)[o], s);
       for (const api::KernelProfile& kernel : profile) {
         const bool is_new = known.insert(kernel.kernel).second;
-        // GPUs sort by merges, whose sizes are in the text.
+        // The merge sort of GPUs has its sizes in the kernel text.
         EXPECT_TRUE(s == 0 || !is_new || TestDevice()->info().type != hal::DeviceType::kCpu)
             << "size " << s << " has a kernel of its own: " << kernel.description;
       }

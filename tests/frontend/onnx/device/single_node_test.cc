@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators applied to lazy tensors, and those tensors computed when they are asked for.
+// Tests of operators applied to lazy tensors, which are computed on request.
 #include "frontend/onnx/model/single_node.h"
 
 #include <thread>
@@ -115,7 +115,7 @@ TEST_F(SingleNodeTest, ComputesGradients) {
   EXPECT_THAT(ValuesOf((*gradient)[0]), ElementsAre(2, 4, 6, 8));
 }
 
-// Graphs of one form share a program, which is given the values of each.
+// Graphs of the same structure share a program and differ in its inputs.
 TEST_F(SingleNodeTest, GraphsOfOneFormDifferInTheirLeaves) {
   const auto square = [](const Tensor& x) {
     return *api::Apply("function (X) -> (Y) { Y = X * X; }", {x});
@@ -123,7 +123,7 @@ TEST_F(SingleNodeTest, GraphsOfOneFormDifferInTheirLeaves) {
   EXPECT_THAT(ValuesOf(square(Tensor::Leaf(Floats({2}, {1, 2})))), ElementsAre(1, 4));
   EXPECT_THAT(ValuesOf(square(Tensor::Leaf(Floats({2}, {3, 4})))), ElementsAre(9, 16));
   EXPECT_THAT(ValuesOf(square(Tensor::Leaf(Floats({1}, {5})))), ElementsAre(25));
-  // One leaf twice is another graph than two.
+  // A graph with one leaf used twice differs from a graph with two leaves.
   const Tensor a = Tensor::Leaf(Floats({1}, {3}));
   const Tensor b = Tensor::Leaf(Floats({1}, {4}));
   constexpr char kProduct[] = "function (X, Y) -> (Z) { Z = X * Y; }";
@@ -138,7 +138,7 @@ TEST_F(SingleNodeTest, ConstantsTellGraphsApart) {
   for (const float number : {1.0f, 2.0f}) {
     const Tensor small = Tensor::Constant(Floats({1}, {number}));
     EXPECT_THAT(ValuesOf(*api::Apply(kSum, {x, small})), ElementsAre(3 + number));
-    // One that the key tells by its address.
+    // The key identifies a large constant by its address.
     const Tensor large = Tensor::Constant(Floats({100}, std::vector<float>(100, number)));
     EXPECT_EQ(ValuesOf(*api::Apply(kSum, {x, large}))[99], 3 + number);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of training graphs with the results of onnxruntime-training, or of formulas in float64
-// where it does not run them: written by scripts/training_cases.py and packed into one file by
-// scripts/compare_graphs.py.
+// Compares nodes of training graphs with onnxruntime-training, or with float64 formulas when it
+// does not support them. scripts/training_cases.py writes the results, and
+// scripts/compare_graphs.py packs them into one file.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kPacked[] = "tests/frontend/onnx/training_cases.bin";
 
-// Numbers and pieces in order, as `--pack` writes them.
+// Reads numbers and pieces in the order of `--pack`.
 class PackReader {
  public:
   explicit PackReader(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -52,7 +52,7 @@ void Write(const std::filesystem::path& path, const std::string& bytes) {
 
 class TrainingNodes : public ::testing::Test {
  protected:
-  // A folder for each case.
+  // Makes a folder per case.
   void SetUp() override {
     folder_ = std::filesystem::path(::testing::TempDir()) /
               absl::StrCat("training_nodes_", ::testing::UnitTest::GetInstance()->random_seed(),
@@ -113,7 +113,7 @@ TEST_F(TrainingNodes, AreRightOnTheDevice) {
   }
 }
 
-// As tools write it that know the logarithms of probabilities as the loss node's only result.
+// Some tools write a loss node whose only output is the log-probabilities.
 TEST(TrainingGraph, MayGiveTheLossForTheLogarithmsOfItsProbabilities) {
   const auto model = LoadModel(
       "graph { name: 'g' " + FloatInput("x", "1 2") + IntConstant("one", 1) +
