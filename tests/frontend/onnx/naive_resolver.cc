@@ -17,7 +17,7 @@ absl::Status TooMuch(absl::string_view of) {
   return absl::ResourceExhaustedError(absl::StrCat("too many ", of, " to try"));
 }
 
-// What is computed for the outputs.
+// The number of nodes that compute the outputs.
 int64_t CountNodes(absl::Span<const api::Tensor> outputs) {
   std::unordered_set<const api::TensorNode*> seen;
   std::vector<api::Tensor> stack(outputs.begin(), outputs.end());
@@ -30,7 +30,7 @@ int64_t CountNodes(absl::Span<const api::Tensor> outputs) {
   return static_cast<int64_t>(seen.size());
 }
 
-// Evaluates what the importer asks for as soon as it does.
+// Evaluates requested tensors at once.
 class NaiveResolver final : public api::Resolver {
  public:
   NaiveResolver(absl::Span<const api::HostValue> inputs, const NaiveLimits& limits)
@@ -54,7 +54,7 @@ class NaiveResolver final : public api::Resolver {
     if (graph_break.call != nullptr) {
       api::NaiveRunner runner(limits_.iterations, limits_.points_in_all);
       TARTAN_ASSIGN_OR_RETURN(results, graph_break.call->Run(results, runner));
-      // Positions of what is not zero have positions that are not zero: chains of them grow.
+      // NonZero of the indices from another NonZero has more elements, so chains of NonZero grow.
       for (const HostTensor& result : results) {
         if (result.element_count() > limits_.points) return TooMuch("elements");
       }
@@ -84,10 +84,10 @@ class NaiveResolver final : public api::Resolver {
     return placeholders_.back();
   }
 
-  const absl::Span<const api::HostValue> inputs_;  // by the model's inputs
+  const absl::Span<const api::HostValue> inputs_;  // in the order of the model's inputs
   const NaiveLimits limits_;
   std::vector<api::Tensor> placeholders_;
-  std::vector<HostTensor> values_;  // of each placeholder
+  std::vector<HostTensor> values_;  // one per placeholder
   int breaks_ = 0;
 };
 

@@ -59,12 +59,12 @@ std::shared_ptr<const OnnxModel> LoadModel(const std::string& text, int opset) {
   return model.ok() ? *model : nullptr;
 }
 
-// As long as there are no kernels, the host computes what is little work.
+// Runs the model on the host, which computes small models while no kernels are compiled.
 static Results RunOnHost(const std::shared_ptr<const OnnxModel>& model, const InputValues& inputs,
                          bool unchecked) {
   static const auto* const device = [] {
     api::DeviceOptions options;
-    options.use_disk_cache = false;  // whose exact kernels would be taken
+    options.use_disk_cache = false;  // exact kernels on disk would be used instead
     auto opened = api::Device::Open("", options);
     return new std::shared_ptr<api::Device>(opened.ok() ? *opened : nullptr);
   }();
@@ -100,10 +100,10 @@ Results RunOnDevice(const std::shared_ptr<const OnnxModel>& model, const InputVa
   auto session = api::Session::Create(model, TestDevice(), options);
   if (!session.ok()) return session.status();
   const Results results = (*session)->Run(inputs, statistics);
-  // The frame of a run that has failed serves the next one.
+  // This run reuses the frame of the first one, which may have failed.
   const Results again = (*session)->Run(inputs);
   EXPECT_EQ(again.status(), results.status());
-  // What is read for an index out of range is any element.
+  // An unchecked read at an index out of range returns an arbitrary element.
   if (!unchecked) ExpectSame(RunOnHost(model, inputs, unchecked), results);
   return results;
 }
