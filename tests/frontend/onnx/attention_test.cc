@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, rotary positions and caches where the official cases say nothing.
+// Tests of attention, rotary positions and caches beyond the official cases.
 #include <cmath>
 #include <limits>
 
@@ -21,7 +21,7 @@ HostTensor Zeros(std::vector<int64_t> dims) {
   return HostTensor::Zeros(TensorShape{DataType::kFloat32, std::move(dims)});
 }
 
-// Values between -1 and 1 without a pattern.
+// Irregular values between -1 and 1.
 HostTensor Scattered(const std::vector<int64_t>& dims, double seed) {
   std::vector<double> values(static_cast<size_t>(Zeros(dims).element_count()));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -40,7 +40,7 @@ void ExpectNear(const std::vector<double>& actual, const std::vector<double>& ex
 }
 
 TEST(Attention, ShowsAQueryTheKeysUpToItsOwnWhenCausal) {
-  // Queries of zeros weigh all keys alike: each result is a mean of values.
+  // Zero queries give all keys the same weight, so each result is a mean of values.
   const HostTensor v = Values({1, 1, 3, 1}, {3, 6, 12});
   EXPECT_THAT(
       Evaluate(
@@ -49,8 +49,8 @@ TEST(Attention, ShowsAQueryTheKeysUpToItsOwnWhenCausal) {
 }
 
 TEST(Attention, RoundsEveryStepInBFloat16AsItsBodyDoes) {
-  // All of 13 keys have the weight 1/13, which bfloat16 takes for 0.0771484375: their sum
-  // is 1.0029.
+  // Each of 13 keys has the weight 1/13, which bfloat16 rounds to 0.0771484375. The weights add up
+  // to 1.0029.
   const auto attend = [](DataType type, const std::string& attributes = "") {
     return Evaluate(
         {"Attention",
@@ -61,10 +61,10 @@ TEST(Attention, RoundsEveryStepInBFloat16AsItsBodyDoes) {
   };
   EXPECT_THAT(attend(DataType::kBFloat16), ElementsAre(2));
   EXPECT_THAT(attend(DataType::kFloat16), ElementsAre(1.9921875));
-  // Rounded once more on the way from the softmax's own type.
+  // The cast from the softmax's type adds a rounding.
   EXPECT_THAT(attend(DataType::kBFloat16, Int("softmax_precision", 1)), ElementsAre(2));
-  // Query and key are scaled apart, by 0.70703125 for the root of 1/2, and rounded to 158/256 and
-  // 209/128. Half of their product, 259/256, would be rounded up.
+  // Query and key are scaled separately by 0.70703125, the rounded root of 1/2, which gives 158/256
+  // and 209/128. Half of their unrounded dot result, 259/256, would be rounded up.
   EXPECT_THAT(Evaluate({"Attention",
                         23,
                         {Values({1, 1, 1, 1}, {0.875}, DataType::kBFloat16),
@@ -89,7 +89,7 @@ TEST(Attention, CountsThePastIntoACausalQuerysView) {
 }
 
 TEST(Attention, SharesAHeadOfTheKeyAmongNeighbours) {
-  // Three heads of the query for each of two of the value.
+  // Three query heads for each of two value heads.
   EXPECT_THAT(
       Evaluate({"Attention",
                 23,
@@ -126,7 +126,7 @@ TEST(Attention, PutsTheLastQueryAtTheEndOfEachSamplesKeys) {
   const std::vector<api::HostValue> inputs = {
       Zeros({2, 1, 2, 1}), Zeros({2, 1, 3, 1}), v, kNone, kNone, kNone, lengths};
   EXPECT_THAT(Evaluate({"Attention", 24, inputs}), ElementsAre(1, 1, 4, 4));
-  // The first query of the first sample stands before all keys.
+  // The first query of the first sample is before all keys.
   EXPECT_THAT(Evaluate({"Attention", 24, inputs, Int("is_causal", 1)}), ElementsAre(0, 1, 2, 4));
 }
 

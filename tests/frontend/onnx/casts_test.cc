@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of element types beyond what the official cases hold: every pattern of narrow floats,
-// ties, numbers out of range, strings, bits.
+// Tests of type conversions beyond the official cases: all patterns of small float types, ties,
+// out-of-range values, strings, bits.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Numbers of TensorProto.DataType.
+// Values of TensorProto.DataType.
 constexpr int64_t kFloat = 1;
 constexpr int64_t kInt32 = 6;
 constexpr int64_t kString = 8;
@@ -50,7 +50,7 @@ HostValue Floats(const std::vector<double>& values) {
 struct Format {
   Element element;
   int64_t type;
-  int greatest;  // patterns
+  int greatest;  // largest bit patterns
   double greatest_number;
   double least_number;
 };
@@ -64,7 +64,7 @@ constexpr Format kFormats[] = {
     {Element::kFloat4E2M1, 23, 0x7, 6, 0.5},
 };
 
-// The numbers of the patterns from 0 to the greatest, which ascend.
+// The values of the bit patterns from 0 to the largest finite one, in ascending order.
 std::vector<double> NumbersOf(const Format& format) {
   std::vector<double> patterns;
   for (int i = 0; i <= format.greatest; ++i) patterns.push_back(i);

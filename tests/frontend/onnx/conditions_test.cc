@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions of branches and loops.
+// Tests of the conditions of branches and loops.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/model/onnx_model.h"
 #include "gmock/gmock.h"
@@ -50,7 +50,7 @@ std::string Branch() {
                   GraphAttribute("then_branch", graph) + GraphAttribute("else_branch", graph));
 }
 
-// `iterations` of a body with a row of what `row` makes of its condition.
+// A loop of `iterations` whose rows `row` computes from the condition.
 std::string Loop(int iterations, const std::string& row, const std::string& still) {
   const std::string body = ValueText("input", "iteration", kInt64, "") +
                            ValueText("input", "on", kBool, "") + row + still + Output("still") +
@@ -108,7 +108,7 @@ TEST(Conditions, KeepTheirShapeInTheBody) {
   }
 }
 
-// The number of the iteration decides the size of a row.
+// The iteration number decides the size of a row.
 TEST(NoIteration, GivesRowsTheirDeclaredShapeWhereNothingElseTellsIt) {
   const auto loop = [](const std::string& row_type) {
     const std::string body =
@@ -130,7 +130,7 @@ TEST(NoIteration, GivesRowsTheirDeclaredShapeWhereNothingElseTellsIt) {
               HasSubstr("a loop without iterations whose row 'row' has no known shape"));
 }
 
-// The standard wants names of nested graphs to be new; engines differ in whose value they take.
+// The standard requires new names in nested graphs; engines differ in the value they use otherwise.
 TEST(NestedGraphs, GiveNoNameOfTheGraphsAroundThemToAnotherValue) {
   const std::string given = ValueText("input", "x", kFloat, "") +
                             ValueText("input", "c", kBool, "") + NodeText("Add", {"x", "x"}, {"k"});
@@ -151,7 +151,7 @@ TEST(NestedGraphs, GiveNoNameOfTheGraphsAroundThemToAnotherValue) {
                         "value of that name"));
   EXPECT_THAT(MessageOf(result(NodeText("Mul", {"x", "x"}, {"k"}) + sum)),
               HasSubstr("defines 'k' by -> k (Mul), but a graph around it"));
-  // Two values that are the same may share a name.
+  // Two equal values may share a name.
   const std::string three = " initializer { name: 'three' data_type: 1 float_data: 3 } ";
   const auto same = Result(
       given + three +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged models end in an error, or are right after all: a seeded share of what scripts/fuzz.sh
-// does for longer and with sanitizers.
+// Tests that damaged models give an error or a correct result. scripts/fuzz.sh does the same for
+// longer and with sanitizers.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/model_fuzzer.h"
@@ -22,7 +22,7 @@ TEST(DamagedModels, EndInOneError) {
       EXPECT_FALSE(status.message().empty());
     }
   }
-  // Both must happen, or the models are not what they should be.
+  // The corpus must give both refused and accepted models.
   EXPECT_GT(refused, 40);
   EXPECT_LT(refused, 360);
 }

@@ -31,7 +31,7 @@ class ExternalDataTest : public testing::Test {
     }
   }
 
-  // Loads a model whose initialiser w, float[2], has the given external data entries.
+  // Loads a model whose initializer w, float[2], has the given external data entries.
   absl::Status Load(const std::string& location, const std::string& offset = "",
                     const std::string& length = "") {
     std::string entries = absl::StrCat("external_data { key: 'location' value: '", location, "' }");
@@ -99,7 +99,8 @@ TEST_F(ExternalDataTest, RefusesALengthThatIsNotTheTensors) {
 }
 
 TEST_F(ExternalDataTest, RowsOfALargeTensorAreTakenWithoutTheRest) {
-  constexpr int64_t kRows = int64_t{1} << 20;  // a file of holes of 2 GiB: nobody reads it whole
+  // a sparse file of 2 GiB, which is never read completely
+  constexpr int64_t kRows = int64_t{1} << 20;
   const std::string weights = (folder_ / "model" / "large.bin").string();
   std::ofstream(weights, std::ios::binary) << "";
   std::filesystem::resize_file(weights, kRows * 512 * 4);

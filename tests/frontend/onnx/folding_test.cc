@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants that the importer computes on the host are what a run would make of them.
+// Tests that constants folded by the importer equal the results of a run.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -40,7 +40,7 @@ std::vector<double> Evaluate(const std::string& graph, size_t output = 0) {
   return values->at(output).tensor().ToDoubles();
 }
 
-// A float16 of 300 in every element.
+// A float16 tensor of 300s.
 std::string Halves(const std::string& dims) {
   return absl::StrCat("initializer { name: 'x' data_type: 10 ", dims, "int32_data: 23728 ",
                       dims.empty() ? "" : "int32_data: 23728 ", "} ");
@@ -50,7 +50,7 @@ std::string Output(const std::string& name) {
   return absl::StrCat("output { name: '", name, "' } ");
 }
 
-// Twice 300: x * x does not fit into float16, but is no output.
+// Twice 300: the intermediate x * x overflows float16 but is not an output.
 TEST(Folding, KeepsFloat16InFloat32BetweenNodesAsARunDoes) {
   for (const std::string dims : {"", "dims: 2 "}) {
     SCOPED_TRACE(dims);
@@ -63,7 +63,7 @@ TEST(Folding, KeepsFloat16InFloat32BetweenNodesAsARunDoes) {
 }
 
 TEST(Folding, GivesValuesThatAreAskedForUnroundedToo) {
-  // ConstantOfShape has to know its operand: 300 * 300 / 30000.
+  // ConstantOfShape needs the value of its operand: 300 * 300 / 30000.
   const std::string graph =
       Halves("") + "initializer { name: 'k' data_type: 7 dims: 1 int64_data: 30000 } " +
       NodeText("Mul", {"x", "x"}, {"square"}) +

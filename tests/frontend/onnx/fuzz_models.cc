@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuzz_models SECONDS SEED FOLDER [CASES…]: loads, binds and runs damaged models for so long: those
-// of the official cases and of the folders CASES of such cases. Each model is written to
-// FOLDER/model before it is tried, so that after a crash that file holds the culprit; one that
-// takes 100 seconds of the processor, or ends in an error that is ours, ends the program too.
-// fuzz_models FILE tries that one.
+// fuzz_models SECONDS SEED FOLDER [CASES…]: loads, binds and runs damaged models for SECONDS. The
+// models come from the official cases and from the folders CASES. Writes each model to FOLDER/model
+// before loading it, so that this file reproduces a crash. The program also ends at a model that
+// takes 100 seconds of processor time or gives an internal error.
+// fuzz_models FILE: runs one model.
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -27,14 +27,14 @@ using tartan::onnx::OnnxModel;
 
 constexpr int kMaxProcessorSeconds = 100;
 constexpr unsigned kMaxSeconds = 600;
-// Models of CASES may be larger than the official cases.
+// Size limit in bytes of the models of CASES; the official cases are smaller.
 constexpr size_t kMaxBytes = 1 << 14;
 constexpr size_t kMaxBytesOfCases = 1 << 19;
 
-// What external data may be said to lie in, some of it out of bounds.
+// Creates the targets of external data, some of them out of bounds.
 void MakePlaces(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
-  std::error_code error;  // where it is there already
+  std::error_code error;  // ignores folders that exist
   fs::create_directories(folder / "sub", error);
   for (const char* name : {"data", "sub/data"}) {
     std::ofstream(folder / name) << std::string(1 << 16, '\1');
@@ -46,7 +46,8 @@ void MakePlaces(const std::filesystem::path& folder) {
   mkfifo((folder / "pipe").c_str(), 0600);
 }
 
-// SIGPROF, or SIGALRM where it waits, after that much time; never for 0.
+// Sends SIGPROF after that much processor time, or SIGALRM after that much elapsed time; 0 disables
+// a timer.
 void SetTimers(int processor_seconds, unsigned seconds) {
   itimerval timer = {};
   timer.it_value.tv_sec = processor_seconds;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImageDecoder where the official cases do not look: damaged and hostile files.
+// Tests of ImageDecoder beyond the official cases: damaged and malicious files.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Red, green, blue above white, black, (10, 20, 30).
+// Pixels red, green, blue in the first row; white, black, (10, 20, 30) in the second.
 const char kSixPixels[] = "P3\n3 2\n255\n255 0 0  0 255 0  0 0 255\n255 255 255  0 0 0  10 20 30\n";
 
 HostTensor File(const std::string& bytes) {
@@ -40,7 +40,7 @@ std::string PngHeader(uint32_t width, uint32_t height) {
          std::string("\x08\x02\0\0\0", 5) + std::string(64, '\0');
 }
 
-// A file of 16 x 16 pixels whose stream of code says it has others.
+// A file of 16 x 16 pixels whose code stream declares another size.
 std::string Jpeg2000(uint32_t width, uint32_t height) {
   std::string file = std::string("\0\0\0\x0cjP  \r\n\x87\n", 12) + BigEndian(20) + "ftypjp2 " +
                      BigEndian(0) + "jp2 " + BigEndian(45) + "jp2h" + BigEndian(22) + "ihdr" +
@@ -70,14 +70,14 @@ TEST_F(ImageDecoder, GivesRowsOfPixelsInTheChannelsAskedFor) {
               ElementsAre(0, 0, 255, 0, 255, 0, 255, 0, 0, 255, 255, 255, 0, 0, 0, 30, 20, 10));
   const HostTensor gray = EvaluateTensor(Decode(kSixPixels, "Grayscale"));
   EXPECT_THAT(gray.shape().dims, ElementsAre(2, 3, 1));
-  // 0.299 R + 0.587 G + 0.114 B
+  // Gray is 0.299 R + 0.587 G + 0.114 B.
   EXPECT_THAT(gray.ToInts(), ElementsAre(76, 150, 29, 255, 0, 18));
 }
 
 TEST_F(ImageDecoder, SpreadsOneChannelOverThree) {
   EXPECT_THAT(EvaluateTensor(Decode("P2\n2 1\n255\n7 200\n")).ToInts(),
               ElementsAre(7, 7, 7, 200, 200, 200));
-  // Bits: 1 is black.
+  // In bitmaps, 1 is black.
   EXPECT_THAT(EvaluateTensor(Decode("P1\n3 1\n1 0 1\n", "Grayscale")).ToInts(),
               ElementsAre(0, 255, 0));
 }

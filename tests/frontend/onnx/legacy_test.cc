@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that models use outside the operator sets they belong to.
+// Tests of operators used outside the operator sets to which they belong.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
@@ -77,7 +77,7 @@ TEST(Upsample, TakesItsScalesFromSidesInTheFirstForm) {
               ElementsAre(1, 1, 2, 2));
 }
 
-// As exporters of fused graphs write the product of rows in more dimensions.
+// Exporters of fused graphs write a Gemm of rows in more dimensions this way.
 TEST(Gemm, TakesRowsInMoreDimensions) {
   const HostTensor a = Values({2, 1, 2}, {1, 2, 3, 4});
   const HostTensor b = Values({2, 3}, {1, 0, 1, 0, 1, 1});

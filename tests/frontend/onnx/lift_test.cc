@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Old forms of operators, each on constants, so that the importer computes the result.
+// Tests of old forms of operators on constants, whose results the importer computes.
 #include "frontend/onnx/import/lift.h"
 
 #include "absl/strings/str_cat.h"

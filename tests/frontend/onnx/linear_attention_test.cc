@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with a state along their sequence, against their definitions.
+// Compares operators with a state along their sequence with their definitions.
 #include <cmath>
 
 #include "gmock/gmock.h"
@@ -41,7 +41,7 @@ void ExpectNear(const std::vector<double>& actual, const std::vector<double>& ex
 
 constexpr int64_t kKeySize = 3, kValueSize = 2, kHeads = 2, kPerKey = 2;
 
-// Outputs, then the last state, of one sample.
+// The outputs and the last state of one sample.
 struct Recurrence {
   std::vector<double> outputs;
   std::vector<double> state = std::vector<double>(kHeads * kKeySize * kValueSize, 0);

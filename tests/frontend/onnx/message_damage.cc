@@ -116,7 +116,7 @@ void PutMessage(Message* message, const FieldDescriptor* field, int size, Dice* 
   r->AddMessage(message, field)->CopyFrom(*copy);
 }
 
-// Fields that are set are changed more often than others.
+// Prefers fields that are set.
 const FieldDescriptor* AnyField(const Message& message, Dice* dice) {
   const auto* descriptor = message.GetDescriptor();
   std::vector<const FieldDescriptor*> set;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's operators of attention against what their description says, on numbers that can be
-// followed by hand.
+// Compares Microsoft's attention operators with their documentation, on numbers that can be checked
+// by hand.
 #include <cmath>
 
 #include "gmock/gmock.h"
@@ -32,8 +32,8 @@ OperatorCall Call(const std::string& op, std::vector<api::HostValue> inputs,
   return {op, 1, std::move(inputs), fields, outputs, "com.microsoft"};
 }
 
-// Weights that make query and key 0 and the value the input: each result is a mean of what a query
-// sees.
+// Weights that make query and key 0 and the value the input, so each result is a mean over the
+// visible keys.
 HostTensor ValueWeights() { return Values({1, 3}, {0, 0, 1}); }
 
 TEST(MicrosoftAttention, ProjectsItsInputAndKeepsThePast) {
@@ -53,7 +53,7 @@ TEST(MicrosoftAttention, HidesWhatAMaskOfAnyFormHides) {
   EXPECT_THAT(attend(Ints({1, 3}, {0, 1, 1})), ElementsAre(9, 9, 9));
   EXPECT_THAT(attend(Ints({1, 3, 3}, {1, 0, 0, 1, 1, 0, 1, 1, 1})), ElementsAre(3, 4.5, 7));
   EXPECT_THAT(attend(Ints({1}, {2})), ElementsAre(4.5, 4.5, 4.5));
-  // The end, then the start.
+  // The end positions, then the start positions.
   EXPECT_THAT(attend(Ints({2}, {2, 1})), ElementsAre(6, 6, 6));
   EXPECT_THAT(Error(Call("Attention", {x, ValueWeights(), kNone, Ints({5}, {0, 0, 0, 0, 0})},
                          Int("num_heads", 1))),
@@ -136,7 +136,8 @@ TEST(GroupQueryAttention, IsCausalWithinAWindowAndSplitsAPackedOperand) {
 }
 
 TEST(GroupQueryAttention, RotatesQueryAndKeyByTheirPositions) {
-  // At position 1 the pair turns by a right angle, at 2 by two: key 1 and query 2 meet at one.
+  // The pair turns by a right angle at position 1 and by two at position 2. Key 1 and query 2
+  // differ by one right angle.
   const HostTensor cos = Values({3, 1}, {1, 0, -1});
   const HostTensor sin = Values({3, 1}, {0, 1, 0});
   const OperatorCall call = Call(

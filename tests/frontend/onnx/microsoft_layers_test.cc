@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's operators that onnxruntime has for GPUs alone, and what its recipes leave out: what
-// their documentation says.
+// Compares Microsoft's operators that onnxruntime supports only on GPUs, or that its tests omit,
+// with their documentation.
 #include <cmath>
 
 #include "gmock/gmock.h"
@@ -73,7 +73,7 @@ TEST(BiasDropout, DropsBeforeTheResidualIsAddedWhatItsMaskSays) {
   }
   EXPECT_GT(kept, 5);
   EXPECT_LT(kept, 40);
-  // The same in bits, and its gradient reads them.
+  // The same mask packed into bits; the gradient reads the bits.
   EXPECT_EQ(Evaluate(Call("BitmaskBiasDropout", operands, seed, 2), 1), words);
   EXPECT_EQ(Evaluate(Call("BitmaskDropout", {x, ratio, yes}, seed, 2), 1), words);
   const std::vector<double> gradient =
@@ -183,7 +183,7 @@ TEST(GatedRelativePositionBias, WeighsTheBiasByAGateOfTheQuery) {
 }
 
 TEST(NGramRepeatBlock, ForbidsTheWordThatWouldRepeat) {
-  // 1 2 3 1 2: after "1 2" came 3.
+  // In 1 2 3 1 2, the earlier "1 2" was followed by 3.
   const HostTensor words = Values({1, 5}, {1, 2, 3, 1, 2}, DataType::kInt64);
   const HostTensor scores = Values({1, 4}, {1, 2, 3, 4});
   EXPECT_THAT(
@@ -194,7 +194,7 @@ TEST(NGramRepeatBlock, ForbidsTheWordThatWouldRepeat) {
       ElementsAre(1, -kInfinity, -kInfinity, -kInfinity));
 }
 
-// One head of size 1 whose keys are 0: every key counts the same.
+// One head of size 1 whose keys are 0, so all keys have the same weight.
 OperatorCall AttendBuffer(const std::vector<double>& values, const api::HostValue& beams) {
   const HostTensor zero = Values({2, 1, 1}, {0, 0});
   return Call("MultiHeadAttention",
@@ -223,7 +223,7 @@ TEST(MultiHeadAttention, TakesThePastOfTheBeamsItCameFrom) {
   ExpectNear(Evaluate(call), {24, 51});  // the means of 3, 60, 9 and of 3, 60, 90
 }
 
-// Tokens read the weights of all experts, or, where they are few, of those chosen alone.
+// Tokens use the weights of all experts or, for few tokens, only the chosen ones.
 TEST(MoE, GivesTheSameForFewTokensAndForMany) {
   const std::vector<double> router = {5, 1, 0, -5};
   const HostTensor first = Values({4, 1, 1}, {2, 3, 5, 7});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's quantized layers, packed tables, and forms of ONNX's operators.
+// Tests of Microsoft's quantized layers, packed tables and variants of ONNX operators.
 #include <cmath>
 
 #include "gmock/gmock.h"
@@ -32,7 +32,7 @@ HostTensor Real(double value) { return Values({}, {value}); }
 HostTensor Byte(double value) { return Bytes({}, {value}); }
 
 TEST(QGemm, MultipliesWhatIntegersStandFor) {
-  // A = [-2, 2] * 0.5, B = [[3, 0], [-1, 1]] * [2, 4], C in units of the product's scale.
+  // A = [-2, 2] * 0.5, B = [[3, 0], [-1, 1]] * [2, 4]; C has the scale of A times the scale of B.
   const std::vector<api::HostValue> operands = {Bytes({2, 1}, {8, 12}),
                                                 Real(0.5),
                                                 Byte(10),
@@ -76,7 +76,8 @@ TEST(QLinearWhere, ChoosesBetweenScales) {
 }
 
 TEST(NhwcConv, IsConvWithChannelsLast) {
-  // Two channels, three pixels; the filter adds both channels of a pixel and its right neighbour.
+  // Two channels, three pixels; the filter adds both channels of a pixel and of the pixel to its
+  // right.
   EXPECT_THAT(Evaluate(Call("NhwcConv", {Values({1, 3, 1, 2}, {1, 10, 2, 20, 3, 30}),
                                          Values({1, 2, 2, 1}, {1, 1, 1, 1})})),
               ElementsAre(33, 55));
@@ -85,7 +86,7 @@ TEST(NhwcConv, IsConvWithChannelsLast) {
 }
 
 TEST(GatherBlockQuantized, UnpacksTheRowsItTakes) {
-  // Rows of 32 numbers of 4 bits in blocks of 16; row r holds r, 1, 2 … in order.
+  // Rows of 32 4-bit values in blocks of 16; row r contains r, 1, 2 … in order.
   std::vector<double> bytes;
   std::vector<double> expected;
   for (int row = 0; row < 3; ++row) {

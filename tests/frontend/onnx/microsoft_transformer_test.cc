@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Microsoft's operators around the attention, on numbers that can be followed by hand.
+// Tests of Microsoft's transformer operators besides attention, on numbers that can be checked by
+// hand.
 #include <cmath>
 
 #include "gmock/gmock.h"
@@ -70,12 +71,12 @@ TEST(FusedGemm, FollowsWithItsActivation) {
               ElementsAre(-1, 2));
 }
 
-// K of 18 makes two blocks of 16, the second of which is mostly padding.
+// K = 18 makes two blocks of 16; most of the second is padding.
 constexpr int64_t kInner = 18;
 constexpr int64_t kBlock = 16;
 
 TEST(MatMulNBits, ReadsFourBitsWithTheLowestFirst) {
-  // Byte j holds 2j and 2j + 1 (modulo 16): weight k is k % 16.
+  // Byte j contains 2j and 2j + 1 (modulo 16), so weight k is k % 16.
   std::vector<double> bytes;
   for (int64_t j = 0; j < kBlock; ++j) {
     bytes.push_back(static_cast<double>(2 * j % 16 + 16 * ((2 * j + 1) % 16)));
@@ -87,7 +88,7 @@ TEST(MatMulNBits, ReadsFourBitsWithTheLowestFirst) {
   const HostTensor weights = Values({1, 2, 8}, bytes, DataType::kUInt8);
   const HostTensor scales = Values({1, 2}, {2, 0.5});
   const HostTensor x = Values({1, kInner}, a);
-  // Without zero points 8 is zero.
+  // Without zero points, the zero point is 8.
   EXPECT_THAT(Evaluate(Call("MatMulNBits", {x, weights, scales}, fields)),
               ElementsAre(2 * (3 - 8) + 100 * 0.5 * (1 - 8)));
   // Zero points 1 and 4 in one byte.
@@ -120,14 +121,15 @@ TEST(MatMulNBits, ReadsEightAndTwoBits) {
       ElementsAre(10));
 }
 
-// Deterministic small numbers.
+// Small deterministic values.
 std::vector<double> Pattern(int64_t count, int64_t factor, int64_t modulus) {
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i * factor % modulus));
   return values;
 }
 
-// By the operator's definition. `bytes` is [n, k / block, block / 2], zero points one to a number.
+// The result by the operator's definition. `bytes` is [n, k / block, block / 2]; zero points are
+// unpacked.
 std::vector<double> NibbleProduct(const std::vector<double>& x, const std::vector<double>& bytes,
                                   const std::vector<double>& scales,
                                   const std::vector<double>& zeros,
@@ -175,8 +177,8 @@ TEST(MatMulNBits, TakesMoreResultsThanATileAndGroupsOfRows) {
               HasSubstr("positions of groups int32[3]"));
 }
 
-// Rows by the operator's definition, of numbers of `bits` bits, the lowest of a byte first; zero
-// points one to a number, none where there are none.
+// The result by the operator's definition for values of `bits` bits, lowest bits of a byte first.
+// Zero points are unpacked, and may be empty.
 std::vector<double> BlockedProduct(const std::vector<double>& x, const std::vector<double>& bytes,
                                    const std::vector<double>& scales,
                                    const std::vector<double>& zeros, int64_t rows, int64_t k,
@@ -198,7 +200,7 @@ std::vector<double> BlockedProduct(const std::vector<double>& x, const std::vect
   return sums;
 }
 
-// K ends within a block, N is more than a tile.
+// K is not a multiple of the block, and N exceeds a tile.
 void ExpectDefinition(int64_t bits, int64_t block, bool has_zeros, int64_t rows) {
   const int64_t k = 2 * block + 7;
   constexpr int64_t n = 71;

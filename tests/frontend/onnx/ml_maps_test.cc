@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: maps, classifiers that end in them, and classifiers by support vectors.
+// Tests of ai.onnx.ml: maps, classifiers that return maps, and support vector classifiers.
 #include <cmath>
 #include <fstream>
 
@@ -179,7 +179,7 @@ TEST(ZipMap, EndsALinearClassifier) {
 }
 
 TEST(ZipMap, EndsATreeEnsembleClassifier) {
-  // x0 <= 1 ? no : yes
+  // The tree is x0 <= 1 ? no : yes.
   const auto y = RunModel(
       absl::StrCat("node { op_type: 'TreeEnsembleClassifier' domain: 'ai.onnx.ml' input: 'x' "
                    "output: 'label' output: 'p' ",
@@ -250,7 +250,8 @@ TEST(SVMClassifier, LetsEachPairOfClassesVote) {
   const auto y = EvaluateAll(Ml("SVMClassifier", {Values({2, 3}, {3, 2, 1, 0, 1, 2})},
                                 UnitVectors(Words("classlabels_strings", {"x", "y", "z"})), 2));
   EXPECT_THAT(api::StringsOf(y[0]), ElementsAre("x", "z"));
-  // Of the pairs (x, y), (x, z), (y, z): the difference of the two features, and the offset.
+  // The scores of the pairs (x, y), (x, z), (y, z): the difference of the two features plus the
+  // offset.
   EXPECT_THAT(y[1].tensor().ToDoubles(), ElementsAre(1, 2, 1.5, -1, -2, -0.5));
 }
 

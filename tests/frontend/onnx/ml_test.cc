@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of ai.onnx.ml, by hand-computed results.
+// Tests of operators of ai.onnx.ml against results computed by hand.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -327,7 +327,7 @@ TEST(TreeEnsemble, RefusesBranchesThatLeadNowhereOrBack) {
 }
 
 TEST(TreeEnsemble, WalksTreesDeeperThanAProgramHasSteps) {
-  // A chain: x0 <= i leaves at leaf i.
+  // A chain of nodes: x0 <= i ends at leaf i.
   constexpr int64_t kDepth = 40;
   std::vector<int64_t> trees, ids, features, yes, no, leaves, zeros;
   std::vector<std::string> modes;

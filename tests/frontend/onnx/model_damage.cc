@@ -13,7 +13,7 @@ void Fields(ModelProto* model, const Material& material, Dice* dice) {
   DamageField(model, material.strings, dice);
 }
 
-// Numbers that are sizes, axes, counts or positions.
+// Changes numbers that are sizes, axes, counts or positions.
 void Sizes(ModelProto* model, const Material& material, Dice* dice) {
   std::vector<google::protobuf::RepeatedField<int64_t>*> lists;
   for (TensorProto* tensor : All<TensorProto>(model)) lists.push_back(tensor->mutable_dims());
@@ -56,7 +56,7 @@ void PutRaw(std::string* raw, size_t i, T value) {
   if ((i + 1) * sizeof(T) <= raw->size()) std::memcpy(&(*raw)[i * sizeof(T)], &value, sizeof(T));
 }
 
-// One element, or most of them.
+// Overwrites one element or most of them.
 void FillRaw(int32_t type, std::string* raw, Dice* dice) {
   const size_t width = type == TensorProto::INT64 || type == TensorProto::DOUBLE  ? 8
                        : type == TensorProto::INT32 || type == TensorProto::FLOAT ? 4
@@ -80,7 +80,7 @@ void FillRaw(int32_t type, std::string* raw, Dice* dice) {
   }
 }
 
-// Values of initialisers and of constants in attributes.
+// Changes values of initializers and of constant attributes.
 void Values(ModelProto* model, const Material& material, Dice* dice) {
   const std::vector<TensorProto*> tensors = All<TensorProto>(model);
   if (tensors.empty()) return;
@@ -100,7 +100,7 @@ void Values(ModelProto* model, const Material& material, Dice* dice) {
   }
 }
 
-// Another element type, here or everywhere; data keep their length in elements where they can.
+// Changes an element type, once or everywhere; keeps the number of elements where possible.
 void Elements(ModelProto* model, const Material& material, Dice* dice) {
   const int32_t type = static_cast<int32_t>(dice->Below(28));
   const bool everywhere = dice->OneIn(2);
@@ -128,7 +128,7 @@ void Elements(ModelProto* model, const Material& material, Dice* dice) {
   }
 }
 
-// The same attribute with contents of another kind, whose type may say so.
+// Replaces the contents of an attribute by another kind, and sometimes its type.
 void AttributeKinds(ModelProto* model, const Material& material, Dice* dice) {
   const std::vector<AttributeProto*> attributes = All<AttributeProto>(model);
   if (attributes.empty()) return;
@@ -153,13 +153,13 @@ void AttributeKinds(ModelProto* model, const Material& material, Dice* dice) {
   if (type == AttributeProto::GRAPH) *attribute->mutable_g() = GraphProto(model->graph());
 }
 
-// What another model's node is or has.
+// Copies the operator or the attributes of a node of another model.
 void Nodes(ModelProto* model, const Material& material, Dice* dice) {
   const std::vector<NodeProto*> nodes = All<NodeProto>(model);
   if (nodes.empty() || material.nodes.empty()) return;
   NodeProto* node = dice->Among(nodes);
   const NodeProto& other = dice->Among(material.nodes);
-  if (dice->OneIn(3)) {  // its attributes too
+  if (dice->OneIn(3)) {  // copies its attributes, too
     for (const AttributeProto& attribute : other.attribute()) *node->add_attribute() = attribute;
     return;
   }
@@ -181,7 +181,7 @@ void Nodes(ModelProto* model, const Material& material, Dice* dice) {
   opset->set_version(1 + static_cast<int64_t>(dice->Below(5)));
 }
 
-// A node, an initialiser, an input or an output that is not there.
+// Removes a node, an initializer, an input or an output.
 void Missing(ModelProto* model, const Material& material, Dice* dice) {
   const std::vector<GraphProto*> graphs = All<GraphProto>(model);
   if (graphs.empty()) return;
@@ -201,7 +201,7 @@ void Missing(ModelProto* model, const Material& material, Dice* dice) {
   }
 }
 
-// Operands taken from elsewhere: cycles, shapes that do not fit, names from inside a body.
+// Reconnects operands: makes cycles, mismatched shapes, and uses of names from nested bodies.
 void Wires(ModelProto* model, const Material& material, Dice* dice) {
   std::vector<std::string> names = {""};
   std::vector<NodeProto*> nodes = All<NodeProto>(model);
@@ -218,7 +218,7 @@ void Wires(ModelProto* model, const Material& material, Dice* dice) {
   }
 }
 
-// Data outside the file, in places of a folder as fuzz_models makes it.
+// Moves data to external files, in the places that fuzz_models makes.
 void External(ModelProto* model, const Material& material, Dice* dice) {
   constexpr const char* kLocations[] = {"data",        "../data", "sub/../data",
                                         "/etc/passwd", "link",    "sub/link/../data",
@@ -247,7 +247,7 @@ void External(ModelProto* model, const Material& material, Dice* dice) {
   if (dice->OneIn(4)) put("length", dice->Among(kNumbers));
 }
 
-// An initialiser as a sparse one, with positions that may not be there.
+// Makes an initializer sparse, with positions that may be out of range.
 void Sparse(ModelProto* model, const Material& material, Dice* dice) {
   GraphProto* graph = model->mutable_graph();
   if (graph->initializer_size() == 0) return;
@@ -272,7 +272,7 @@ void Sparse(ModelProto* model, const Material& material, Dice* dice) {
   graph->mutable_initializer()->DeleteSubrange(which, 1);
 }
 
-// Inputs that are sequences, optionals, maps or sparse, one in the other.
+// Makes inputs sequences, optionals, maps or sparse tensors, also nested.
 void Types(ModelProto* model, const Material& material, Dice* dice) {
   const std::vector<ValueInfoProto*> values = All<ValueInfoProto>(model);
   if (values.empty()) return;

@@ -46,7 +46,7 @@ ModelFuzzer::~ModelFuzzer() = default;
 std::string ModelFuzzer::Next() {
   ModelProto model;
   model.ParseFromString(dice_.Among(corpus_));
-  // What the case gives is an operand rather than a constant half of the time.
+  // Half of the time, keeps an input of the case an input instead of a constant.
   if (dice_.OneIn(2)) {
     auto* initializers = model.mutable_graph()->mutable_initializer();
     for (const ValueInfoProto& input : model.graph().input()) {

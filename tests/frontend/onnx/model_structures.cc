@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damage that builds something large of a small model.
+// Damage that makes a small model large.
 #include "absl/strings/str_cat.h"
 #include "tests/frontend/onnx/model_damage.h"
 
@@ -27,7 +27,7 @@ int64_t DefaultOpset(const ModelProto& model) {
   return 17;
 }
 
-// What the first node reads, or the first input.
+// The first node's first input, or the graph's first input.
 std::string SomeTensor(const GraphProto& graph, Dice* dice) {
   if (graph.node_size() > 0) {
     const NodeProto& node = graph.node(dice->BelowInt(graph.node_size()));
@@ -38,7 +38,7 @@ std::string SomeTensor(const GraphProto& graph, Dice* dice) {
 
 void AddOutput(GraphProto* graph, const std::string& name) { graph->add_output()->set_name(name); }
 
-// A node whose body holds `inner`.
+// An If node whose body contains `inner`.
 NodeProto If(const NodeProto& inner, const std::string& condition) {
   NodeProto node;
   node.set_op_type("If");
@@ -50,7 +50,7 @@ NodeProto If(const NodeProto& inner, const std::string& condition) {
     branch->set_type(AttributeProto::GRAPH);
     *branch->mutable_g()->add_node() = inner;
     for (const std::string& output : inner.output()) AddOutput(branch->mutable_g(), output);
-    if (inner.ByteSizeLong() > 2000) break;  // twice at each depth is too much
+    if (inner.ByteSizeLong() > 2000) break;  // each level may double the size
   }
   return node;
 }
@@ -117,7 +117,8 @@ void AddFunctions(ModelProto* model, const Material& material, Dice* dice) {
   constexpr int kDepths[] = {1, 3, 10, 20, 62, 70, 300};
   const int depth = dice->Among(kDepths);
   const bool is_cyclic = dice->OneIn(4);
-  const int calls = dice->OneIn(6) ? 2 + dice->BelowInt(2) : 1;  // each of the next, so many times
+  // number of calls of the next function
+  const int calls = dice->OneIn(6) ? 2 + dice->BelowInt(2) : 1;
   const int64_t opset = DefaultOpset(*model);
   NodeProto* place = Any(graph->mutable_node(), dice);
   const NodeProto node = *place;
@@ -157,7 +158,7 @@ void AddFunctions(ModelProto* model, const Material& material, Dice* dice) {
   AddOpset(model->mutable_opset_import(), "f", 1);
 }
 
-// x = f(x), many times; the sizes of some double each time.
+// Repeats x = f(x) many times; some functions double the size each time.
 void Chain(ModelProto* model, const Material& material, Dice* dice) {
   GraphProto* graph = model->mutable_graph();
   constexpr const char* kOperators[] = {
@@ -209,7 +210,7 @@ void Grow(ModelProto* model, const Material& material, Dice* dice) {
   if (dice->OneIn(3)) AddIntAttribute(node, "axis", dice->OddNumber());
   const std::string output = absl::StrCat("grown", graph->node_size());
   node->add_output(output);
-  if (dice->OneIn(3)) {  // it goes on with that
+  if (dice->OneIn(3)) {  // another node reads the result
     NodeProto* reader = Any(graph->mutable_node(), dice);
     if (reader->input_size() > 0) reader->set_input(0, output);
   }

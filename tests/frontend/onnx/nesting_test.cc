@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs deep in each other, and functions that call each other deeply.
+// Tests of deeply nested graphs and of deep calls of functions.
 #include "frontend/onnx/import/nesting.h"
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +37,7 @@ GraphProto* AddGraph(NodeProto* node, const std::string& name) {
   return attribute->mutable_g();
 }
 
-// y is what `op` makes of x in the innermost of `depth` graphs.
+// Applies `op` to x in the innermost of `depth` nested graphs.
 std::string NestedModel(int depth, const std::string& op, bool in_loops = false) {
   const std::shared_ptr<ModelProto> model = NewModelProto();
   model->ParseFromString(ModelBytes(absl::StrCat(
@@ -122,7 +122,7 @@ TEST(Nesting, CallsFunctionsThatCallEachOtherDeeply) {
   EXPECT_THAT(y->tensor().ToDoubles(), ElementsAre(-1, 2));
 }
 
-// Each is nearly twice as large as the one before.
+// Each tensor is nearly twice as large as the previous one.
 TEST(Growth, IsNotFollowedFarWhileImporting) {
   std::string text =
       "graph { initializer { name: 'x0' data_type: 9 dims: 4 int32_data: [1, 1, 1, 1] }";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of neural networks where the official cases say nothing: forms, types and errors.
+// Tests of neural network operators beyond the official cases: forms, types and errors.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -127,7 +127,7 @@ HostTensor Integers(DataType type, const std::vector<int64_t>& values) {
   return HostTensor(shape, bytes);
 }
 
-// Each mean as 128 bits have it, rounded towards zero.
+// Each mean is computed with 128 bits and rounded towards zero.
 TEST(ReduceMean, OfIntegersDoesNotOverflow) {
   __extension__ using Wide = __int128;
   std::mt19937_64 random(45);

@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<api::HostValue>> RunKnown(const OnnxModel& model,
   return EvaluateValues(bound.outputs);
 }
 
-// `tolerance_of` an expected output.
+// `tolerance_of` returns the tolerance for an expected output.
 template <class ToleranceOf>
 absl::Status Compare(absl::Span<const api::HostValue> actual,
                      absl::Span<const api::HostValue> expected, const ToleranceOf& tolerance_of) {
@@ -156,7 +156,7 @@ Tolerance ToleranceOf(DataType type) {
   }
 }
 
-// The official runner's: two units in the last place of bfloat16.
+// The tolerance of the official runner: two units in the last place of bfloat16.
 Tolerance OfficialTolerance(const api::HostValue& value) {
   Tolerance tolerance;
   const bool is_wide = value.is_tensor() && value.tensor().type() == DataType::kBFloat16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every official case listed in node_cases.txt passes on the host.
+// Tests that every official case listed in node_cases.txt passes on the host.
 #include <fstream>
 #include <string>
 

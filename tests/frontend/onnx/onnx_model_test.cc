@@ -155,7 +155,7 @@ TEST(OnnxModel, WarnsOfOperatorsOfLaterOperatorSets) {
   EXPECT_TRUE(Bind(*model, {2, 3}).ok());
 }
 
-// Its domain's owner reads such models, and tools around it write them.
+// onnxruntime reads such models, and tools for it write them.
 TEST(OnnxModel, TakesMicrosoftsOperatorsWithoutTheirImportWithOneWarning) {
   const std::string microsoft = "domain: 'com.microsoft'";
   const std::string graph = X() + Node("Gelu", "p", {"x"}, {"a"}, microsoft) +
@@ -225,7 +225,7 @@ TEST(OnnxModel, RefusesNodesWhoseOperatorSetIsNotImported) {
   };
   EXPECT_THAT(std::string(load("ir_version: 8 graph { " + graph + " }").message()),
               HasSubstr("r (Relu): no operator set of its domain 'ai.onnx' is imported"));
-  // There were none before IR version 3.
+  // IR versions below 3 have no operator set imports.
   EXPECT_TRUE(load("ir_version: 2 graph { " + graph + " }").ok());
   EXPECT_THAT(Load(X() + Node("Scaler", "s", {"x"}, {"y"}, "domain: 'ai.onnx.ml'") + Y())
                   .status()
@@ -328,7 +328,7 @@ std::string Function(const std::string& name, const std::vector<std::string>& op
   return text;
 }
 
-// x -> F0 -> y with these functions.
+// Binds x -> F0 -> y with these functions.
 absl::Status BindCalls(const std::string& functions) {
   const auto model = Load(X() + Node("F0", "call", {"x"}, {"y"}, "domain: 'my'") + Y() + functions);
   if (!model.ok()) return model.status();
@@ -356,7 +356,7 @@ TEST(OnnxModel, SurvivesFunctionsThatCallEachOtherVeryDeep) {
   for (int i = 0; i < 50000; ++i) {
     functions += Function(absl::StrCat("F", i), {absl::StrCat("F", i + 1)});
   }
-  // Where there is memory for the stack.
+  // Succeeds when there is enough memory for the stack.
   EXPECT_THAT(BindCalls(functions).code(),
               AnyOf(absl::StatusCode::kOk, absl::StatusCode::kResourceExhausted));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands at and beyond the limits of what an operator takes.
+// Tests of operands at and beyond the limits of an operator.
 #include <cmath>
 #include <cstdint>
 
@@ -88,7 +88,7 @@ TEST(Range, ReachesTheEndsOfInt64) {
   EXPECT_THAT(range->at(0).ToInts(), ElementsAre(INT64_MIN, -(int64_t{1} << 61), int64_t{1} << 62));
 }
 
-// Each of these would take gigabytes, from a few numbers.
+// Each result would take gigabytes.
 TEST(LargeResults, AreRefusedBeforeTheyAreMade) {
   const HostTensor rate = Integer(16000);
   const api::HostValue many = api::HostStrings({3000, 1}, std::vector<std::string>(3000, "a"));

@@ -39,7 +39,7 @@ void AddOperators(const GraphProto& graph, std::set<Key>* operators) {
   }
 }
 
-// How many cases use each operator, and how many of them are among `passing`.
+// For each operator, the number of cases, and the number of those in `passing`.
 absl::StatusOr<std::map<Key, Count>> CountCases(const std::set<std::string>& passing) {
   std::map<Key, Count> counts;
   for (const char* group : {"node", "simple", "pytorch-converted", "pytorch-operator"}) {

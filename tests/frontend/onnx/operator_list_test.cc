@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of operators says what is so.
+// Tests that docs/operators.md is up to date.
 #include "tests/frontend/onnx/operator_list.h"
 
 #include <fstream>

@@ -126,7 +126,7 @@ constexpr Decision kDecisions[] = {
      "standard, onnxruntime; NumPy, and with it the reference evaluator, takes nothing"},
 };
 
-// What onnxruntime 1.31 documents of com.microsoft and the table of operators lacks.
+// Operators of com.microsoft that onnxruntime 1.31 documents and the operator table lacks.
 constexpr Reason kMissing[] = {
     {"AttnLSTM", "attention within an LSTM of 2018; no exporter writes it any more"},
     {"BeamSearch", "a search over words that runs graphs of its own: a caller's part"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on quantised numbers where the official cases say nothing.
+// Tests of operators on quantized values beyond the official cases.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"

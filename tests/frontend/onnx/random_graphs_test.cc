@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs with the results of ONNX's reference evaluator and onnxruntime, packed into one
-// file by scripts/compare_graphs.py.
+// Compares random graphs with ONNX's reference evaluator and onnxruntime. scripts/compare_graphs.py
+// packs graphs and results into one file.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kPacked[] = "tests/frontend/onnx/random_graphs.bin";
 
-// Numbers and pieces in order, as `--pack` writes them.
+// Reads numbers and pieces in the order of `--pack`.
 class PackReader {
  public:
   explicit PackReader(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -49,7 +49,7 @@ void Write(const std::filesystem::path& path, const std::string& bytes) {
 
 class RandomGraphs : public ::testing::Test {
  protected:
-  // A folder for each case.
+  // Makes a folder per case.
   void SetUp() override {
     folder_ = std::filesystem::path(::testing::TempDir()) /
               absl::StrCat("random_graphs_", ::testing::UnitTest::GetInstance()->random_seed(), "_",

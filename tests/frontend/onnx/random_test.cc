@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers by their distribution, with fixed streams; those of a seed by NumPy's values.
+// Tests the distributions of random numbers, and compares seeded streams with NumPy.
 #include <cmath>
 #include <limits>
 
@@ -44,7 +44,7 @@ double Variance(const std::vector<double>& x) {
   return sum / static_cast<double>(x.size());
 }
 
-// Of numbers in [0, 1) counted in 16 equal parts.
+// The chi-square statistic of numbers in [0, 1), counted in 16 equal intervals.
 double ChiSquare(const std::vector<double>& x) {
   std::vector<double> counts(16);
   for (double v : x) counts.at(static_cast<size_t>(v * 16)) += 1;
@@ -155,7 +155,7 @@ TEST(RandomUniform, HasAStreamForEachNode) {
   const size_t half = all.size() / 2;
   double covariance = 0;
   for (size_t i = 0; i < half; ++i) covariance += (all[i] - 0.5) * (all[half + i] - 0.5);
-  EXPECT_NEAR(covariance / static_cast<double>(half) * 12, 0, 0.04);  // four deviations
+  EXPECT_NEAR(covariance / static_cast<double>(half) * 12, 0, 0.04);  // four standard deviations
   EXPECT_EQ(all, TwoNodes());
 }
 
@@ -178,7 +178,7 @@ TEST(Bernoulli, HasTheProbabilitiesOfItsOperand) {
 
 TEST(Multinomial, TakesClassesByTheirWeights) {
   const double none = -std::numeric_limits<double>::infinity();
-  // Weights 1 : 2 : 0 : 5 : 0, and in the second row nothing but the second.
+  // The first row has the weights 1 : 2 : 0 : 5 : 0, the second row a single nonzero weight.
   const HostTensor x =
       Values({2, 5}, {100, 100 + std::log(2.0), none, 100 + std::log(5.0), none,  //
                       none, -1000, none, none, none});

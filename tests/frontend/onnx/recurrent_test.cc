@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the official cases leave out of RNN, GRU and LSTM.
+// Tests of RNN, GRU and LSTM beyond the official cases.
 #include <cmath>
 
 #include "gmock/gmock.h"

@@ -12,7 +12,7 @@
 namespace tartan::onnx {
 namespace {
 
-// Inputs beyond this are not made.
+// Maximum elements of an input.
 constexpr int64_t kMaxInputElements = 1 << 14;
 constexpr NaiveLimits kLimits = {1 << 18, 1 << 22, 100, 50};
 

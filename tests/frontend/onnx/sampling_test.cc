@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that read at positions which are data: what the official cases leave out.
+// Tests of operators that read at computed positions, beyond the official cases.
 #include <cmath>
 #include <limits>
 
@@ -22,7 +22,7 @@ void ExpectNear(const HostTensor& actual, const std::vector<double>& expected) {
   EXPECT_THAT(actual.ToDoubles(), Pointwise(DoubleNear(1e-5), expected));
 }
 
-// A row of four elements, read at `coordinates` from -1 to 1.
+// Samples a row of four elements at `coordinates` from -1 to 1.
 OperatorCall SampleRow(const std::vector<double>& coordinates, const std::string& fields,
                        DataType type = DataType::kFloat32) {
   const int64_t count = static_cast<int64_t>(coordinates.size());
@@ -33,9 +33,9 @@ OperatorCall SampleRow(const std::vector<double>& coordinates, const std::string
 }
 
 TEST(GridSample, ReadsAlongOneAxis) {
-  // Elements lie at -1, -1/3, 1/3, 1 when corners are aligned.
+  // With aligned corners, the elements are at -1, -1/3, 1/3, 1.
   ExpectNear(EvaluateTensor(SampleRow({-1, 0, 1}, Attribute("align_corners", kOn))), {10, 25, 40});
-  // At -3/4, -1/4, 1/4, 3/4 when they are not: -1 is half an element outside.
+  // Without, they are at -3/4, -1/4, 1/4, 3/4, and -1 is half an element outside.
   ExpectNear(EvaluateTensor(SampleRow({-1, -0.5, 0}, "")), {5, 15, 25});
 }
 
@@ -65,8 +65,8 @@ TEST(GridSample, MirrorsASingleElementOntoItself) {
   EXPECT_THAT(y.ToDoubles(), ElementsAre(7, 7));
 }
 
-// As PyTorch, which exports it: the coordinate stays where it is, each of the four taps is brought
-// into the tensor. Expected values from onnxruntime.
+// PyTorch, which exports the operator, leaves the coordinate unchanged and clamps each of the four
+// taps into the tensor. The expected values are from onnxruntime.
 TEST(GridSample, BringsEachTapOfACubicIntoTheTensor) {
   const std::vector<double> picture = {1, 2, 4, 8, 3, 5, 7, 9, 2, 6, 1, 3};
   const std::vector<double> places = {-1.1, -0.9, 1.2, 1.05, -1.4, 0.3, 0.2, 1.3};
@@ -167,7 +167,7 @@ TEST(DeformConv, ChecksTheOffsets) {
               HasSubstr("offsets float32[1, 2, 3] for 1 groups"));
 }
 
-// A ramp, whose value is ten times its row plus its column.
+// A ramp with the values 10 * row + column.
 HostTensor Ramp(int64_t height, int64_t width) {
   std::vector<double> values;
   for (int64_t y = 0; y < height; ++y) {
@@ -184,7 +184,7 @@ OperatorCall Align(const std::vector<double>& region, const std::string& fields)
 }
 
 TEST(RoiAlign, AveragesARampToItsMiddle) {
-  // From 1 to 4 in rows and columns, moved by half an element: the middle is 2.
+  // The region is 1 to 4 in rows and columns, shifted by half an element; its centre is 2.
   ExpectNear(EvaluateTensor(Align({1, 1, 4, 4}, "")), {22});
   ExpectNear(EvaluateTensor(Align({1, 1, 4, 4}, Attribute("sampling_ratio", int64_t{2}))), {22});
 }
@@ -218,7 +218,7 @@ TEST(MaxRoiPool, BelongsItsCornersToTheRegion) {
                                  18,
                                  {Ramp(4, 4), Values({2, 5}, {0, 0, 0, 1, 2, 0, 9, 9, 9, 9})},
                                  Attribute("pooled_shape", std::vector<int64_t>{1, 2})});
-  // Columns 0 and 1 of rows 0 to 2; a region outside the image is empty.
+  // Columns 0 and 1 of rows 0 to 2. A region outside the image is empty.
   EXPECT_THAT(y.ToDoubles(), ElementsAre(20, 21, 0, 0));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences whose elements do not fit together.
+// Tests of sequences with incompatible elements.
 #include <string>
 #include <vector>
 
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 constexpr int kFloat = 1;
 constexpr int kInt64 = 7;
 
-// A constant of one value everywhere.
+// A constant with equal elements.
 std::string Filled(const std::string& name, const std::vector<int64_t>& dims, int type = kFloat) {
   int64_t count = 1;
   for (int64_t dim : dims) count *= dim;
@@ -31,7 +31,7 @@ std::string Filled(const std::string& name, const std::vector<int64_t>& dims, in
   return text + " } ";
 }
 
-// ConcatFromSequence of the constants 'a' and 'b'.
+// Applies ConcatFromSequence to the constants 'a' and 'b'.
 absl::StatusOr<api::BoundGraph> Join(const std::string& constants, int64_t axis, bool is_new) {
   const std::string bytes = ModelBytes(absl::StrCat(
       "graph { ", constants, NodeText("SequenceConstruct", {"a", "b"}, {"s"}),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms against their definition, and the other operators of signals and matrices.
+// Compares Fourier transforms with their definition, and tests the other signal and matrix
+// operators.
 #include <cmath>
 
 #include "gmock/gmock.h"
@@ -18,7 +19,7 @@ HostTensor Scalar(double value, DataType type = DataType::kInt64) {
   return Values({}, {value}, type);
 }
 
-// Real and imaginary parts in turn.
+// The transform with interleaved real and imaginary parts.
 std::vector<double> Definition(const std::vector<double>& signal, double sign) {
   const size_t n = signal.size() / 2;
   std::vector<double> spectrum;
@@ -37,7 +38,7 @@ std::vector<double> Definition(const std::vector<double>& signal, double sign) {
   return spectrum;
 }
 
-// Numbers between -1 and 1 that repeat nowhere.
+// Irregular values between -1 and 1.
 std::vector<double> Signal(int64_t count) {
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(std::sin(static_cast<double>(i * i) + 0.5));
@@ -46,7 +47,7 @@ std::vector<double> Signal(int64_t count) {
 
 class DftOfLength : public ::testing::TestWithParam<int64_t> {};
 
-// Dense ones and one that is split.
+// Lengths of dense transforms and of a split one.
 INSTANTIATE_TEST_SUITE_P(Lengths, DftOfLength, ::testing::Values(1, 2, 7, 520));
 
 TEST_P(DftOfLength, EqualsTheDefinition) {

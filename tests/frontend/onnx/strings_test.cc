@@ -89,7 +89,7 @@ TEST(StringNormalizer, DropsStopWordsAndChangesCase) {
 }
 
 TEST(StringNormalizer, KnowsTheCaseOfLettersBeyondAscii) {
-  const HostValue x = HostStrings({2}, {"\xC3\xA9t\xC3\xA9", "\xFF"});  // été, and no UTF-8
+  const HostValue x = HostStrings({2}, {"\xC3\xA9t\xC3\xA9", "\xFF"});  // "été", and invalid UTF-8
   EXPECT_THAT(api::StringsOf(EvaluateAll(
                   {"StringNormalizer", 10, {x}, Attribute("case_change_action", "UPPER")})[0]),
               ElementsAre("\xC3\x89T\xC3\x89", "\xFF"));
@@ -117,7 +117,7 @@ std::string Grams(const std::string& mode) {
 }
 
 TEST(TfIdfVectorizer, CountsGramsOfStringsWithSkips) {
-  // a b at a distance of one and of two; "c" is not in the pool.
+  // Counts "a b" at distances one and two; "c" is not in the pool.
   const HostValue x = HostStrings({1, 5}, {"a", "b", "a", "c", "b"});
   EXPECT_THAT(EvaluateAll({"TfIdfVectorizer", 9, {x}, Grams("TF")})[0].tensor().ToDoubles(),
               ElementsAre(2, 2, 2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.preview.training: what the official cases leave out.
+// Tests of ai.onnx.preview.training beyond the official cases.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +30,7 @@ OperatorCall Call(const std::string& op, std::vector<api::HostValue> inputs,
 }
 
 TEST(Adam, CorrectsItsAveragesFromTheFirstUpdateOn) {
-  // After one update from zero averages the step is the rate times the gradient's sign.
+  // The first update from zero averages is the rate times the sign of the gradient.
   const auto y = RunOperator(Call("Adam",
                                   {Scalar(0.5), Count(1), Values({2}, {1, 1}), Values({2}, {4, -9}),
                                    Values({2}, {0, 0}), Values({2}, {0, 0})},
@@ -128,7 +128,7 @@ std::string GradientNode(const std::vector<std::string>& inputs,
                            zs.empty() ? "" : Names("zs", zs), Attribute("y", y)));
 }
 
-// Values of the graph's outputs where its inputs a and b, of two elements each, have these values.
+// The values of the graph's outputs for these values of its inputs a and b, of two elements each.
 absl::StatusOr<std::vector<std::vector<double>>> RunGraph(const std::string& nodes,
                                                           const std::vector<std::string>& outputs,
                                                           const std::vector<double>& a,
@@ -156,7 +156,7 @@ absl::StatusOr<std::vector<std::vector<double>>> RunGraph(const std::string& nod
   return numbers;
 }
 
-// y = a * a * b
+// The graph y = a * a * b.
 std::string Cube() { return Node("Mul", {"a", "a"}, {"s"}) + Node("Mul", {"s", "b"}, {"y"}); }
 
 TEST(Gradient, DerivesBySomeAndHoldsTheOthers) {
@@ -167,12 +167,12 @@ TEST(Gradient, DerivesBySomeAndHoldsTheOthers) {
 }
 
 TEST(Gradient, IsTakenWhereItsOperandsAre) {
-  // By the tensor in between, with a value that the graph does not give it.
+  // Differentiates by the intermediate tensor s, whose given value differs from the graph's.
   const auto y = RunGraph(Cube() + GradientNode({"b", "a"}, {"ds", "db"}, {"s", "b"}, {}, "y"),
                           {"ds", "db"}, {3, 4}, {5, -1});
   ASSERT_TRUE(y.ok()) << y.status();
-  EXPECT_THAT((*y)[0], ElementsAre(3, 4));   // b, whose value is that of a
-  EXPECT_THAT((*y)[1], ElementsAre(5, -1));  // s, whose value is that of b
+  EXPECT_THAT((*y)[0], ElementsAre(3, 4));   // for b, with the value of a
+  EXPECT_THAT((*y)[1], ElementsAre(5, -1));  // for s, with the value of b
 }
 
 TEST(Gradient, IsDerivedAgain) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value that waits for an input's value stays one that waits across every graph's border.
+// Tests that a value that depends on an input's value stays deferred across the borders of nested
+// graphs.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/onnx/model/onnx_model.h"
@@ -47,7 +48,8 @@ absl::StatusOr<std::vector<api::HostValue>> RunText(const std::string& model_tex
   return RunUnknown(*model, inputs);
 }
 
-// x, float32 with open sizes, and a shape. `w` is x in that shape: it waits for the shape's value.
+// Inputs x, float32 with open sizes, and a shape. `w` is x reshaped, which is deferred until the
+// shape's value is known.
 std::string Waiting(const std::string& rank = "2") {
   return ValueText("input", "x", kFloat, "N") + ValueText("input", "shape", kInt64, rank) +
          NodeText("Reshape", {"x", "shape"}, {"w"});
@@ -128,11 +130,11 @@ TEST_P(WaitingInLoop, CrossesTheBorderOfABodyThatHandsItOnInABranch) {
       ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-// Few iterations are imported one by one, many as one body.
+// A loop of few iterations is unrolled, a longer one keeps its body.
 INSTANTIATE_TEST_SUITE_P(Iterations, WaitingInLoop, ::testing::Values(1, 3, 9));
 
 TEST(WaitingValues, CrossTheBorderOfAScansBody) {
-  // Six rows: too many to be imported one by one.
+  // Six rows are too many for unrolling.
   const std::string body =
       ValueText("input", "s", kFloat, "A B") + ValueText("input", "row", kFloat, "") +
       NodeText("Add", {"s", "w"}, {"next"}) + NodeText("Mul", {"row", "w"}, {"seen"}) +
@@ -159,7 +161,7 @@ TEST(WaitingValues, CrossTheBorderOfABodyMappedOverASequence) {
               ElementsAre(-2, -3, -4, -5, -6, -7));
 }
 
-// f(a, b) = (Reshape(a, b), a + a)
+// The function f(a, b) = (Reshape(a, b), a + a).
 constexpr char kFunction[] =
     " functions { domain: 'my' name: 'f' input: 'a' input: 'b' output: 'r' output: 't' "
     "opset_import { version: 18 } node { op_type: 'Reshape' input: 'a' input: 'b' output: 'r' } "
@@ -177,7 +179,7 @@ TEST(WaitingValues, CrossTheBorderOfAFunctionInBothDirections) {
 }
 
 TEST(WaitingValues, OfAFunctionLeaveItsOtherOutputsKnown) {
-  // The sum is there while the reshaped waits: both shapes are asked for at once.
+  // The sum is available while the reshaped tensor is deferred; both shapes are requested together.
   const std::string bytes = ModelBytes(
       absl::StrCat("graph { ", Waiting(), ValueText("input", "more", kInt64, "1"),
                    NodeText("f", {"x", "shape"}, {"r", "t"}, "domain: 'my'"),
@@ -195,7 +197,7 @@ TEST(WaitingValues, OfAFunctionLeaveItsOtherOutputsKnown) {
   EXPECT_THAT(bound->needed_values, ElementsAre(1, 2));
 }
 
-// Each makes a tensor w of x and an operand k, of which nothing is known before.
+// Nodes that make a tensor w from x, and an operand k of unknown value.
 struct Maker {
   std::string name;
   std::string nodes;
@@ -207,7 +209,7 @@ void PrintTo(const Maker& maker, std::ostream* out) { *out << maker.name; }
 
 class WaitingFor : public ::testing::TestWithParam<Maker> {};
 
-// A branch and a body capture w, and what they make is read.
+// A branch and a loop body capture w, and the graph reads their results.
 TEST_P(WaitingFor, CrossesEveryBorder) {
   const Maker& maker = GetParam();
   const std::string rank = absl::StrJoin(maker.operand.tensor().shape().dims, " ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions, pools and resizing where the official cases say nothing: forms, types and errors.
+// Tests of convolution, pooling and resizing beyond the official cases: forms, types and errors.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
@@ -127,7 +127,7 @@ TEST(MaxPool, PointsAtANanAsAtAnyMaximum) {
   EXPECT_THAT(EvaluateTensor({"MaxPool", 12, {x}, rows, 2}, 1).ToInts(), ElementsAre(1, 4));
 }
 
-// The first in row-major order, however positions are counted.
+// The first maximum in row-major order, in either order of positions.
 TEST(MaxPool, TakesTheFirstOfEqualOnesInColumnMajorPositionsToo) {
   const HostTensor x = Values({1, 2, 2, 3}, {0, 7, 0, 7, 0, 0, 0, 0, 5, 0, 5, 5});
   const std::string fields = Attribute("kernel_shape", std::vector<int64_t>{2, 3}) +
@@ -145,7 +145,7 @@ TEST(MaxPool, RoundsUpToPartOfAWindow) {
   EXPECT_FALSE(RunOperator({"MaxPool", 12, {x}, fields}).ok());
 }
 
-// By the standard's formula the padding of SAME is negative where strides leave gaps.
+// The standard's formula for SAME gives negative padding when strides exceed windows.
 TEST(MaxPool, CropsForSameWhereStridesAreWiderThanWindows) {
   const HostTensor x = Values({1, 1, 6}, {1, 2, 3, 4, 5, 6});
   const std::string fields = Attribute("kernel_shape", std::vector<int64_t>{1}) +
@@ -166,7 +166,7 @@ TEST(Resize, TakesTheNextElementWhereAnAxisShrinksInOpset10) {
               ElementsAre(1, 1, 2, 3, 3, 4));
 }
 
-// 0.7 as a float32 is a little less.
+// 0.7 as a float32 is slightly smaller.
 TEST(Resize, TakesAScaleForTheFractionThatRoundsToIt) {
   const HostTensor x = Values({10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   const HostTensor y =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests filters with channels in blocks, and how the size of a block follows from a file.
+// Tests filters with channels in blocks, and how the block size is derived from a file.
 #include "frontend/onnx/import/channel_blocks.h"
 
 #include <numeric>
@@ -20,7 +20,7 @@ HostTensor Floats(std::vector<int64_t> dims, const std::vector<float>& values) {
   return HostTensor::FromVector(TensorShape{DataType::kFloat32, std::move(dims)}, values);
 }
 
-// 0, 1, 2 … in the standard's order, stored in blocks: each element where its indices say.
+// The elements 0, 1, 2 … in the standard's order, stored in blocks.
 HostTensor InBlocks(int64_t outputs, int64_t inputs, int64_t space, int64_t block) {
   std::vector<float> stored(static_cast<size_t>(outputs * inputs * space));
   float next = 0;
@@ -55,7 +55,7 @@ TEST(PlainFilter, PutsEveryElementInTheStandardsOrder) {
   EXPECT_FALSE(IsBlockedFilter(TensorShape{DataType::kFloat32, {16, 12, 1, 1}}, 8));
 }
 
-// The error of a model of one convolution with such a filter, of which `channels` come out.
+// The error of a model with one convolution of such a filter and `channels` output channels.
 std::string LoadError(const std::vector<int64_t>& dims, int64_t zeros, int64_t channels) {
   std::vector<std::string> values;
   const int64_t count = dims[0] * dims[1];

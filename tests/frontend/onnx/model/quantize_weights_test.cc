@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models with the weights of their products in a few bits.
+// Tests of models whose matmul weights are quantized to a few bits.
 #include "frontend/onnx/model/quantize_weights.h"
 
 #include <cmath>
@@ -36,7 +36,7 @@ double Decoded(const BlockedRows& rows, int64_t r, int64_t k) {
 }
 
 TEST(QuantizeRows, IsOffByHalfAStepAtMost) {
-  // 50 terms make two blocks, the second of which is cut off; results lie side by side.
+  // 50 terms make two blocks, the second of which is partial; results are adjacent.
   const std::vector<float> values = Waves(50 * 3);
   const BlockedRows rows = QuantizeRows(values.data(), 3, 50, 1, 3, 8, 32);
   ASSERT_EQ(rows.numbers.size(), 3 * 64);
@@ -53,7 +53,7 @@ TEST(QuantizeRows, IsOffByHalfAStepAtMost) {
 }
 
 TEST(QuantizeRows, KeepsWhatFourBitsHold) {
-  // -8 to 7 times a quarter, in any order, are exact.
+  // Multiples of a quarter from -8 to 7 are exact, in any order.
   std::vector<float> values;
   for (int i = 0; i < 32; ++i) values.push_back(0.25f * static_cast<float>(i * 5 % 16 - 8));
   const BlockedRows rows = QuantizeRows(values.data(), 1, 32, 32, 1, 4, 16);
@@ -63,11 +63,11 @@ TEST(QuantizeRows, KeepsWhatFourBitsHold) {
 }
 
 TEST(QuantizeRows, TakesTheScaleThatSuitsMost) {
-  // The extreme alone would cost the others more than it is worth.
+  // An exact outlier would increase the total error of the other values.
   std::vector<float> values = Waves(32);
   values[7] = 2;
   const BlockedRows rows = QuantizeRows(values.data(), 1, 32, 32, 1, 4, 32);
-  double fitting = 0;  // with the scale at which the extreme is exact
+  double fitting = 0;  // error with the scale at which the outlier is exact
   for (const float value : values) {
     const double error = value + std::nearbyint(value / -0.25f) * 0.25;
     fitting += error * error;

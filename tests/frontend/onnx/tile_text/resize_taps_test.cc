@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions and weights of Resize for every size to every other up to 64, against the standard's
-// formulas evaluated in exact fractions.
+// Compares positions and weights of Resize with the standard's formulas in exact fractions, for all
+// pairs of sizes up to 64.
 #include "frontend/onnx/tile_text/resize_taps.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ constexpr Coordinates kAllCoordinates[] = {
 constexpr Rounding kAllRoundings[] = {Rounding::kRoundPreferFloor, Rounding::kRoundPreferCeil,
                                       Rounding::kFloor, Rounding::kCeil};
 
-// The formulas as the standard writes them.
+// The standard's formulas.
 Rational Formula(int64_t i, const ResizeAxis& axis, Coordinates coordinates) {
   const Rational x = i;
   const Rational half(1, 2);
