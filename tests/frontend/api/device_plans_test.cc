@@ -60,7 +60,7 @@ TEST_F(DevicePlansTest, AreThereForTheNext) {
   if (!device.ok()) GTEST_SKIP() << device.status();
   const auto kernels = Kernels(3);
   EXPECT_EQ(Kept(**device), 0u);
-  // stands for another process: it shares no state with the first
+  // simulates another process, as it shares no state with the first
   const auto other = Device::Open();
   for (Device* one : {device->get(), other->get(), device->get()}) {
     const size_t next = Kept(*one);

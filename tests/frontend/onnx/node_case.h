@@ -54,7 +54,7 @@ absl::Status CompareByType(absl::Span<const api::HostValue> actual,
 absl::Status CompareTensors(const HostTensor& actual, const HostTensor& expected,
                             const Tolerance& tolerance);
 
-// The same for values of any kind. The tolerance of bfloat16 is at least two units in its last
+// The same for values of any kind. The tolerance of bfloat16 is two units or more in its last
 // place, as in the official runner.
 absl::Status CompareValues(const api::HostValue& actual, const api::HostValue& expected,
                            const Tolerance& tolerance);
