@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "backend_opencl/dialect/gpu_operations.h"
 #include "backend_opencl/dialect/matrix_functions.h"
 #include "backend_opencl/dialect/opencl_expressions.h"
 #include "backend_opencl/dialect/opencl_helpers.h"

@@ -380,21 +380,6 @@ Code Apply(ScalarOp op, const Type& type, const Type& result, absl::Span<const C
   return IsFloat(type.element) ? ApplyFloat(op, type, operands) : ApplyInteger(op, type, operands);
 }
 
-Code ApplyOnGpu(ScalarOp op, const Type& type, const Type& result,
-                absl::Span<const Code> operands) {
-  const bool is_int32 = type.element == DataType::kInt32 || type.element == DataType::kUInt32;
-  if (!is_int32) return Apply(op, type, result, operands);
-  const auto negated = [&](const Code& operand) { return CallHelper("negated", type, {operand}); };
-  if (op == ScalarOp::kNeg && operands[0].is_data) return negated(operands[0]);
-  if (op == ScalarOp::kSub && operands[0].literal == 0 && operands[1].is_data) {
-    return negated(operands[1]);
-  }
-  for (int i = 0; i < 2 && op == ScalarOp::kMul; ++i) {
-    if (operands[i].literal == -1 && operands[1 - i].is_data) return negated(operands[1 - i]);
-  }
-  return Apply(op, type, result, operands);
-}
-
 Code DotAndAdd(ScalarOp op, const Code& a, const Code& b, const Code& sum, const Type& type) {
   if (op != ScalarOp::kDot8) return CallHelper(absl::StrCat("sum", Name(op)), type, {sum, a, b});
   return ApplyWrapping(InfixOperator(ScalarOp::kAdd), type, sum,

@@ -10,10 +10,6 @@ namespace tartan::opencl {
 // Implement Dialect::apply and Dialect::multiply_add (dialect.h).
 codegen::Code Apply(ScalarOp op, const loop::Type& type, const loop::Type& result,
                     absl::Span<const codegen::Code> operands);
-// Apply on GPUs. NVIDIA's ptxas 13.0 drops negations of operands when it joins two minima or maxima
-// of 32-bit integers into one instruction of three operands (sm_90): negations of data are hidden.
-codegen::Code ApplyOnGpu(ScalarOp op, const loop::Type& type, const loop::Type& result,
-                         absl::Span<const codegen::Code> operands);
 codegen::Code MultiplyAdd(const codegen::Code& a, const codegen::Code& b, const codegen::Code& sum,
                           const loop::Type& type, bool has_fma);
 

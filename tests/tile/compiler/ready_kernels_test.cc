@@ -15,7 +15,6 @@
 #include "tile/compiler/compiler.h"
 #include "tile/compiler/launches/known_kernels.h"
 #include "tile/ir/naive_evaluator.h"
-#include "tile/loop/build.h"
 #include "tile/loop/rename.h"
 
 namespace tartan::compiler::ready_kernels_test {
@@ -392,29 +391,6 @@ TEST(ReadyKernels, AreSimplifiedOnceForAllSizes) {
     ExpectEqualLaunches(list->setup, alone->setup);
     ExpectEqualLaunches(list->steps, alone->steps);
   }
-}
-
-TEST(ReadyKernels, ThatDifferInTypesAloneAreSimplifiedApart) {
-  loop::Kernel kernel;
-  kernel.parameters = {{"out0", DataType::kFloat32, true}};
-  kernel.sizes = {{"size0", 7}};
-  kernel.body = loop::MakeStore("out0", DataType::kFloat32, loop::Int(0), loop::Float(1));
-  KnownKernels known;
-  const auto simplified = known.Get(kernel);
-  kernel.sizes[0].value = 8;
-  EXPECT_EQ(known.Get(kernel), simplified);
-  loop::Kernel other = kernel;
-  other.parameters[0].stored = DataType::kFloat64;
-  EXPECT_NE(known.Get(other)->name, simplified->name);
-  other = kernel;
-  other.index_type = DataType::kInt64;
-  EXPECT_NE(known.Get(other)->name, simplified->name);
-  other = kernel;
-  other.sizes.clear();  // its text has its global size
-  other.global_size[0] = 2;
-  const auto fixed = known.Get(other);
-  other.global_size[0] = 3;
-  EXPECT_NE(known.Get(other)->name, fixed->name);
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ using loop::ExprPtr;
 using loop::StmtPtr;
 
 // Common form of all scatters: `count` updates of `slice` consecutive elements each. Update u
-// changes slice target(u) of the result. A line is a sequence of updates whose targets no other
-// line has.
+// changes slice target(u) of the result. A line is a sequence of updates that shares no target with
+// others.
 struct Updates {
   int operand = 0;  // operand with the updates, slice after slice unless they are elements of lines
   ir::ScatterMode mode = ir::ScatterMode::kAdd;
@@ -99,9 +99,8 @@ class Scatterer {
     return updates;
   }
 
-  // Declares `name` as the index `raw` from a tensor, in 0 … size - 1; negative indices count from
-  // the end. -1 means out of range. The check uses the tensor's own type, because truncating a
-  // 64-bit index to 32 bits could make it valid.
+  // Declares `name` as the index `raw`, in 0 … size - 1; negative ones count from the end, -1 means
+  // out of range. The check uses the tensor's type: truncation to 32 bits could make it valid.
   void DeclarePosition(const std::string& name, const ExprPtr& raw, int64_t size,
                        std::vector<StmtPtr>* statements) const {
     const DataType index_type = context_.index_type();
