@@ -46,8 +46,7 @@ class Grouper {
     MarkNeeded();
     if (options_.fuse) JoinPermutations(program_, spaces_, constant_, &region_, &in_memory_);
     if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
-    // Round 1 stores shared values. Round 2 also stores values that are too costly to inline. Both
-    // marks run again, because each stored value changes the cost of the others.
+    // Round 1 stores shared values, round 2 also costly ones. A stored value changes other costs.
     for (const bool may_store : {false, true}) {
       MarkCostly(may_store);
       MarkRepeated();

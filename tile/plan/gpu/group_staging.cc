@@ -30,8 +30,7 @@ bool IsReadOf(const poly::ExprPtr& expr, int access) {
   return read != nullptr && read->access == access;
 }
 
-// Returns whether the expression is 0 if the access reads as 0, for all finite values of the other
-// accesses.
+// Returns whether the expression is 0 if the access reads as 0 and all others are finite.
 bool IsZeroWith(const poly::ExprPtr& expr, int access) {
   if (IsReadOf(expr, access)) return true;
   const auto* apply = std::get_if<poly::Apply>(&expr->node);
@@ -81,8 +80,7 @@ bool TracksHits(const poly::FlatContraction& flat) {
          (flat.aggregation != Aggregation::kSum || flat.empty_value != nullptr);
 }
 
-// Returns whether both the access and the layout allow loads of `lanes` contiguous elements of the
-// dimension.
+// Returns whether access and layout allow loads of `lanes` contiguous elements of the dimension.
 bool LoadsVectors(const GroupProblem& problem, const GroupProblem::Access& access,
                   const GpuPlan& plan, const std::vector<math::RangeConstraint>& absorbed,
                   const TileDim& dim, int64_t lanes) {
