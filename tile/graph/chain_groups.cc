@@ -201,8 +201,7 @@ class ChainFinder {
     growing->after.insert(g);
   }
 
-  // Returns the kernel's row indices, derived from its reads of the chain's results; nothing if it
-  // reads other rows, too.
+  // Derives the kernel's row indices from its reads of the chain; nothing if it reads other rows.
   std::optional<std::vector<int>> RowsRead(int g, Growing* growing) const {
     for (int tensor : ReadAnywhere(kernel(g))) {
       if (growing->written.count(StorageOf(kernel(g), tensor)) > 0) return std::nullopt;
@@ -224,8 +223,7 @@ class ChainFinder {
     return axes;
   }
 
-  // Splits the kernel's indices to match reshapes between the chain's results (or preceding
-  // matmuls) and the kernel's reads.
+  // Splits the kernel's indices to match reshapes of the chain's results or preceding matmuls.
   void SplitLikeWritten(int g, Growing* growing) const {
     auto split = SplitForReshapes(kernel(g), [&](int tensor) -> const std::vector<int64_t>* {
       const ValueId value = StorageOf(kernel(g), tensor);
@@ -290,7 +288,8 @@ class ChainFinder {
         if (!FindRowsGiven(given, *coords, group_axes, growing.rows, &axes)) return std::nullopt;
       }
     }
-    return axes;
+    const bool reads_shape_alone = std::count(axes.begin(), axes.end(), -1) > 0;
+    return reads_shape_alone ? std::nullopt : std::make_optional(std::move(axes));
   }
 
   // Splits the kernel's indices if the chain reads a row dimension with several indices.

@@ -97,9 +97,9 @@ TEST(RandomPrograms, EqualTheNaiveEvaluatorInBothTiers) {
 }
 
 // 3743: the lanes of a reduced index that no read depends on. 7890: a gather of other elements of a
-// value that the kernel writes. 9237: a result of which only the shape is read.
+// value that the kernel writes. 9237 and 23092: results of which only the shape is read.
 TEST(RandomPrograms, EqualTheNaiveEvaluatorForSeedsThatFailedOnce) {
-  for (const int64_t seed : {3743, 7890, 9237}) CompareWithNaiveEvaluator(seed);
+  for (const int64_t seed : {3743, 7890, 9237, 23092}) CompareWithNaiveEvaluator(seed);
 }
 
 }  // namespace
