@@ -59,7 +59,7 @@ void RunBenchmark(benchmark::State& state, const Problem& problem, const std::st
   state.counters["FLOP/s"] = Counter(work.flops * runs, Counter::kIsRate);
   state.counters["B/s"] = Counter(work.bytes * runs, Counter::kIsRate);
   state.counters["roofline"] =
-      LeastMilliseconds(work, workbench.settings()) * runs / elapsed.count();
+      RooflineMilliseconds(work, workbench.settings()) * runs / elapsed.count();
 }
 
 absl::Status Run(int argc, char** argv) {

@@ -118,7 +118,7 @@ double PlanningMs(const PlannedCall& call, const HardwareSettings& settings) {
 
 // Returns the minimum duration of an execution in a short measurement, which selects plans for
 // closer measurement.
-absl::StatusOr<double> LeastMs(Engine& engine) {
+absl::StatusOr<double> MinMs(Engine& engine) {
   double least = std::numeric_limits<double>::infinity();
   TARTAN_RETURN_IF_ERROR(engine.Run(1));
   const auto begin = std::chrono::steady_clock::now();
@@ -153,7 +153,7 @@ absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
   for (const size_t position : Sample(plans.size(), static_cast<size_t>(std::max(most, 1)))) {
     const plan::PlannedKernel& plan = plans[position];
     TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, subject.Compile(kernel, &plan));
-    TARTAN_ASSIGN_OR_RETURN(const double ms, LeastMs(*engine));
+    TARTAN_ASSIGN_OR_RETURN(const double ms, MinMs(*engine));
     result.trials.push_back(
         {plan::ToString(plan.plan, plan.flat), plan.predicted_us, ms, plan.cost});
     TARTAN_ASSIGN_OR_RETURN(const HostTensor output, engine->Output());

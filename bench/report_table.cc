@@ -55,18 +55,18 @@ std::string ProblemRow(const ProblemResult& problem, const std::vector<std::stri
   return Row(cells);
 }
 
-std::string StandingText(const std::string& engine, absl::Span<const ProblemResult> problems) {
-  const Standing standing = StandingAgainst(engine, problems);
+std::string RelativeSpeedText(const std::string& engine, absl::Span<const ProblemResult> problems) {
+  const RelativeSpeed standing = RelativeSpeedTo(engine, problems);
   if (standing.problems == 0) return "";
   return absl::StrFormat("* against %s: geometric mean %.2f over %d, least %.2f (`%s`)\n", engine,
                          standing.geometric_mean, standing.problems, standing.least,
-                         standing.least_spec);
+                         standing.min_ratio_spec);
 }
 
 }  // namespace
 
-Standing StandingAgainst(const std::string& engine, absl::Span<const ProblemResult> problems) {
-  Standing standing;
+RelativeSpeed RelativeSpeedTo(const std::string& engine, absl::Span<const ProblemResult> problems) {
+  RelativeSpeed standing;
   double logarithms = 0;
   for (const ProblemResult& problem : problems) {
     const EngineResult* result = Find(problem, engine);
@@ -75,7 +75,7 @@ Standing StandingAgainst(const std::string& engine, absl::Span<const ProblemResu
     logarithms += std::log(ratio);
     if (standing.problems++ == 0 || ratio < standing.least) {
       standing.least = ratio;
-      standing.least_spec = problem.spec;
+      standing.min_ratio_spec = problem.spec;
     }
   }
   if (standing.problems > 0) standing.geometric_mean = std::exp(logarithms / standing.problems);
@@ -95,12 +95,12 @@ std::string ToMarkdown(absl::Span<const SectionResult> sections,
     }
     absl::StrAppend(&text, "\n");
     for (const std::string& engine : against) {
-      absl::StrAppend(&text, StandingText(engine, section.problems));
+      absl::StrAppend(&text, RelativeSpeedText(engine, section.problems));
     }
     absl::StrAppend(&text, "\n");
   }
   absl::StrAppend(&text, "## All\n\n");
-  for (const std::string& engine : against) absl::StrAppend(&text, StandingText(engine, all));
+  for (const std::string& engine : against) absl::StrAppend(&text, RelativeSpeedText(engine, all));
   return text;
 }
 

@@ -17,13 +17,13 @@ struct SectionResult {
 
 // Speed relative to one engine: the engine's time divided by Tartan's time, so a ratio above 1
 // means that Tartan is faster.
-struct Standing {
+struct RelativeSpeed {
   int problems = 0;  // supported by both; the other members are 0 if there are none
   double geometric_mean = 0;
   double least = 0;
-  std::string least_spec;
+  std::string min_ratio_spec;
 };
-Standing StandingAgainst(const std::string& engine, absl::Span<const ProblemResult> problems);
+RelativeSpeed RelativeSpeedTo(const std::string& engine, absl::Span<const ProblemResult> problems);
 
 // Prints one table per section, with a row per problem: Tartan's time, GFLOP/s, GB/s and fraction
 // of the roofline; then, for each engine in `against`, its time and the ratio to Tartan's.

@@ -54,7 +54,7 @@ struct ExecutableSource {
   std::string options;  // compiler flags
   // True if all batched kernels are best built in one program, because their launches are
   // adjacent.
-  bool joins_sequences = false;
+  bool joins_launch_batches = false;
   bool sequences_of_groups = false;
 };
 

@@ -171,15 +171,15 @@ absl::Status Queue::Read(const BufferPtr& buffer, int64_t offset, absl::Span<uin
   return bytes.empty() ? absl::OkStatus() : DoRead(buffer, offset, bytes);
 }
 
-absl::Status Queue::WriteLater(const BufferPtr& buffer, int64_t offset,
+absl::Status Queue::WriteAsync(const BufferPtr& buffer, int64_t offset,
                                absl::Span<const uint8_t> bytes) {
   TARTAN_RETURN_IF_ERROR(CheckTransfer(buffer, offset, bytes.size(), "write"));
-  return bytes.empty() ? absl::OkStatus() : DoWriteLater(buffer, offset, bytes);
+  return bytes.empty() ? absl::OkStatus() : DoWriteAsync(buffer, offset, bytes);
 }
 
-absl::Status Queue::ReadLater(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes) {
+absl::Status Queue::ReadAsync(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes) {
   TARTAN_RETURN_IF_ERROR(CheckTransfer(buffer, offset, bytes.size(), "read"));
-  return bytes.empty() ? absl::OkStatus() : DoReadLater(buffer, offset, bytes);
+  return bytes.empty() ? absl::OkStatus() : DoReadAsync(buffer, offset, bytes);
 }
 
 absl::Status Queue::Copy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,

@@ -140,8 +140,8 @@ class Queue {
   absl::Status Read(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes);
   // Asynchronous Write and Read. The host memory must stay valid, and the bytes to write unchanged,
   // until Finish returns or the queue is destroyed. The bytes read are valid only after that.
-  absl::Status WriteLater(const BufferPtr& buffer, int64_t offset, absl::Span<const uint8_t> bytes);
-  absl::Status ReadLater(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes);
+  absl::Status WriteAsync(const BufferPtr& buffer, int64_t offset, absl::Span<const uint8_t> bytes);
+  absl::Status ReadAsync(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes);
   // Requires that the two ranges do not overlap.
   absl::Status Copy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,
                     int64_t to_offset, int64_t size);
@@ -173,11 +173,11 @@ class Queue {
   virtual absl::Status DoRead(const BufferPtr& buffer, int64_t offset,
                               absl::Span<uint8_t> bytes) = 0;
   // Backends without asynchronous transfers execute them immediately.
-  virtual absl::Status DoWriteLater(const BufferPtr& buffer, int64_t offset,
+  virtual absl::Status DoWriteAsync(const BufferPtr& buffer, int64_t offset,
                                     absl::Span<const uint8_t> bytes) {
     return DoWrite(buffer, offset, bytes);
   }
-  virtual absl::Status DoReadLater(const BufferPtr& buffer, int64_t offset,
+  virtual absl::Status DoReadAsync(const BufferPtr& buffer, int64_t offset,
                                    absl::Span<uint8_t> bytes) {
     return DoRead(buffer, offset, bytes);
   }

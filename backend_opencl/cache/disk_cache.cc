@@ -162,7 +162,7 @@ std::string DiskCache::PathOf(absl::string_view key) const {
 bool DiskCache::TellFailure(const absl::Status& failure) {
   const bool is_foreign = absl::IsFailedPrecondition(failure);
   const bool is_told = verbose_ || (is_foreign && !quiet_);
-  if (!is_told || told_failure_.exchange(true)) return false;
+  if (!is_told || reported_failure_.exchange(true)) return false;
   const std::string message =
       absl::StrCat("tartan: going on without ", is_foreign ? "an entry of " : "",
                    "the disk cache: ", failure.message());

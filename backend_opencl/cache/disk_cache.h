@@ -56,7 +56,7 @@ class DiskCache {
   const int64_t limit_bytes_;
   const bool verbose_;
   const bool quiet_;
-  std::atomic<bool> told_failure_{false};
+  std::atomic<bool> reported_failure_{false};
   std::mutex mutex_;
   // Estimate since the last listing, -1 before the first; guarded by mutex_.
   int64_t stored_bytes_ = -1;

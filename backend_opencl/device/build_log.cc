@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxLogBytes = 4096;
 constexpr size_t kMaxShownLines = 20;
-constexpr int64_t kNeighbours = 1;
+constexpr int64_t kContextLines = 1;
 
 // Returns the line numbers in `log`: numbers between colons and numbers after "line ".
 std::set<int64_t> MentionedLines(absl::string_view log) {
@@ -51,7 +51,7 @@ std::string ExplainBuildLog(absl::string_view log, absl::string_view source) {
   const int64_t count = static_cast<int64_t>(lines.size());
   std::set<int64_t> shown;
   for (int64_t line : MentionedLines(log)) {
-    for (int64_t near = line - kNeighbours; near <= line + kNeighbours; ++near) {
+    for (int64_t near = line - kContextLines; near <= line + kContextLines; ++near) {
       if (near >= 1 && near <= count && shown.size() < kMaxShownLines) shown.insert(near);
     }
   }

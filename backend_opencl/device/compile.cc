@@ -35,8 +35,8 @@ bool IsGpu(const OpenClContext& device) { return device.info().type == hal::Devi
 
 // True if kernels are built with batching. On GPUs, persistent kernels need instructions that the
 // portable build excludes.
-bool RunsSequences(const OpenClContext& device, const hal::ExecutableSource& source,
-                   bool is_portable) {
+bool UsesLaunchBatches(const OpenClContext& device, const hal::ExecutableSource& source,
+                       bool is_portable) {
   return device.quirks().runs_sequences && source.sequences_of_groups == IsGpu(device) &&
          !(is_portable && IsGpu(device)) &&
          std::count_if(source.kernels.begin(), source.kernels.end(),
@@ -49,18 +49,18 @@ std::string JoinSource(const OpenClContext& device, const hal::ExecutableSource&
   for (const hal::KernelSource& kernel : source.kernels) {
     absl::StrAppend(&text, "\n", kernel.source);
   }
-  if (RunsSequences(device, source, is_portable)) {
+  if (UsesLaunchBatches(device, source, is_portable)) {
     absl::StrAppend(&text,
                     source.sequences_of_groups
-                        ? GroupSequenceSource(source.kernels, device.quirks().sequence_pool_bytes)
-                        : SequenceSource(source.kernels));
+                        ? MegakernelSource(source.kernels, device.quirks().megakernel_pool_bytes)
+                        : LaunchBatchSource(source.kernels));
   }
   return text;
 }
 
 // Number of kernels that are launched individually. Used for drivers of CPUs only.
 int LaunchedCount(const OpenClContext& device, const hal::ExecutableSource& source) {
-  return RunsSequences(device, source, /*is_portable=*/false)
+  return UsesLaunchBatches(device, source, /*is_portable=*/false)
              ? EntryPointCount(source.kernels)
              : static_cast<int>(source.kernels.size());
 }
@@ -211,7 +211,7 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
   std::vector<hal::EntryPoint> entry_points;
   std::vector<int> cases;
   std::vector<std::vector<int>> kept;
-  const bool runs_sequences = RunsSequences(context, source, built.is_portable);
+  const bool runs_sequences = UsesLaunchBatches(context, source, built.is_portable);
   int next_case = 0;
   for (const hal::KernelSource& kernel : source.kernels) {
     cases.push_back(kernel.in_sequence && runs_sequences ? next_case++ : -1);

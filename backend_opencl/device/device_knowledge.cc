@@ -37,7 +37,7 @@ CompilerFeatures FeaturesOf(cl_context context, const HostFeatures& host, const 
   // PoCL writes files during the build. The lock keeps them from being attributed to another
   // program.
   const auto lock = PoclFolder::OfProcess().LockToBuild();
-  const absl::StatusOr<CompilerFeatures> features = AskCompiler(context, found.device);
+  const absl::StatusOr<CompilerFeatures> features = ReadCompilerFeatures(context, found.device);
   if (!features.ok()) return {};
   if (cache != nullptr) cache->Store(FeaturesKey(host, found), ToText(*features));
   return *features;
@@ -58,7 +58,7 @@ const CompilerKnowledge& DeviceKnowledge::Compiler(cl_context context) {
   auto compiler = std::make_unique<CompilerKnowledge>(
       CompilerKnowledge{found_.info.settings, found_.build_options});
   if (IsCpu(found_)) {
-    const HostFeatures host = AskHost();
+    const HostFeatures host = ReadHostFeatures();
     const CompilerFeatures features = FeaturesOf(context, host, found_, cache_.get());
     FollowCpu(features, host, &compiler->settings);
     absl::StrAppend(&compiler->build_options, CpuBuildOptions(features, host));
@@ -77,7 +77,7 @@ bool DeviceKnowledge::KnowsCompiler() const {
     std::lock_guard<std::mutex> lock(mutex_);
     if (compiler_ != nullptr) return true;
   }
-  if (IsCpu(found_)) return StoredFeatures(AskHost(), found_, cache_.get()).has_value();
+  if (IsCpu(found_)) return StoredFeatures(ReadHostFeatures(), found_, cache_.get()).has_value();
   const int64_t wanted = found_.wanted_matrix_local_bytes;
   return wanted == 0 || KnowsLocalArray(found_, wanted, cache_.get());
 }

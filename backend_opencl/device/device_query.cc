@@ -121,10 +121,10 @@ void SetMatrixUnit(const NvidiaFeatures& features, FoundDevice* found) {
   HardwareSettings& settings = found->info.settings;
   settings.matrix_rate = features.matrix_rate;
   if (features.matrix == MatrixInstructions::kWarpGroups) {
-    settings.matrix_local_bytes = features.most_local_bytes;
+    settings.matrix_local_bytes = features.max_local_bytes;
   } else if (features.matrix == MatrixInstructions::kWarps) {
-    settings.matrix_local_bytes = kOfOpenCl - kOutsideSequencePool;
-    found->wanted_matrix_local_bytes = features.most_local_bytes - kOutsideSequencePool;
+    settings.matrix_local_bytes = kOfOpenCl - kOutsideMegakernelPool;
+    found->wanted_matrix_local_bytes = features.max_local_bytes - kOutsideMegakernelPool;
   }
 }
 

@@ -11,7 +11,7 @@ namespace tartan::opencl {
 namespace {
 
 // Maximum bytes of local memory for the teams of a persistent kernel.
-constexpr int64_t kMostPool = 192 << 10;
+constexpr int64_t kMaxPoolBytes = 192 << 10;
 
 }  // namespace
 
@@ -30,8 +30,9 @@ DriverQuirks QuirksOf(const hal::DeviceInfo& info) {
     quirks.max_local_memory_bytes = 48 * 1024;
     // Larger arrays compile and run nevertheless (580.159). A compute unit runs one persistent
     // work-group, which may use most of the local memory.
-    quirks.sequence_pool_bytes = std::clamp(info.settings.local_memory_bytes - kOutsideSequencePool,
-                                            kMostSequenceLocalBytes, kMostPool);
+    quirks.megakernel_pool_bytes =
+        std::clamp(info.settings.local_memory_bytes - kOutsideMegakernelPool, kMaxBatchLocalBytes,
+                   kMaxPoolBytes);
     // Sub-buffers with identical ranges are safe. Otherwise, driver 580.159 dereferences a null
     // pointer in clReleaseMemObject of the sub-buffer created first, after both have been used.
     quirks.overlapping_sub_buffers_crash = true;

@@ -11,7 +11,7 @@ namespace tartan::opencl {
 
 // Bytes of a compute unit's local memory that the pool of a persistent kernel leaves free for
 // launch records, roles and the L1 cache.
-inline constexpr int64_t kOutsideSequencePool = 16 << 10;
+inline constexpr int64_t kOutsideMegakernelPool = 16 << 10;
 
 struct DriverQuirks {
   // The driver's own cache of compiled kernels makes a second build from source fast, and its
@@ -29,7 +29,7 @@ struct DriverQuirks {
   bool runs_sequences = false;
   // Bytes of local memory shared by the teams of a persistent kernel, if they may exceed the usual
   // limit of a kernel.
-  int64_t sequence_pool_bytes = 0;
+  int64_t megakernel_pool_bytes = 0;
 };
 
 DriverQuirks QuirksOf(const hal::DeviceInfo& info);

@@ -8,7 +8,7 @@
 
 namespace tartan::opencl {
 
-std::shared_ptr<const LargePages> LargePages::Take(int64_t bytes) {
+std::shared_ptr<const HugePages> HugePages::Take(int64_t bytes) {
   if (bytes < static_cast<int64_t>(kPageBytes)) return nullptr;
 #ifdef MADV_HUGEPAGE
   const auto small = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -25,13 +25,13 @@ std::shared_ptr<const LargePages> LargePages::Take(int64_t bytes) {
     munmap(first + before + size, behind);
   }
   madvise(first + before, size, MADV_HUGEPAGE);
-  return std::shared_ptr<const LargePages>(new LargePages(first + before, size));
+  return std::shared_ptr<const HugePages>(new HugePages(first + before, size));
 #else
   return nullptr;
 #endif
 }
 
-LargePages::~LargePages() {
+HugePages::~HugePages() {
   // Threads of a lost driver may still write to the memory.
   if (!IsDriverLost()) munmap(data_, bytes_);
 }

@@ -10,19 +10,19 @@
 namespace tartan::opencl {
 
 // Zero-initialized memory that starts at a huge page boundary.
-class LargePages {
+class HugePages {
  public:
   static constexpr size_t kPageBytes = size_t{1} << 21;
 
   // Returns null for sizes below one page, and if the system has no such memory.
-  static std::shared_ptr<const LargePages> Take(int64_t bytes);
-  LargePages(const LargePages&) = delete;
-  ~LargePages();
+  static std::shared_ptr<const HugePages> Take(int64_t bytes);
+  HugePages(const HugePages&) = delete;
+  ~HugePages();
 
   void* data() const { return data_; }
 
  private:
-  LargePages(void* data, size_t bytes) : data_(data), bytes_(bytes) {}
+  HugePages(void* data, size_t bytes) : data_(data), bytes_(bytes) {}
 
   void* const data_;
   const size_t bytes_;

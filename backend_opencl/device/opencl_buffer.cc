@@ -11,7 +11,7 @@ OpenClBuffer::OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t o
     : Buffer(std::move(parent), offset, size), memory_(std::move(memory)) {}
 
 OpenClBuffer::OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
-                           std::shared_ptr<const LargePages> pages)
+                           std::shared_ptr<const HugePages> pages)
     : Buffer(std::move(device), size),
       pages_(std::move(pages)),
       is_counted_(true),

@@ -18,7 +18,7 @@ class OpenClBuffer : public hal::Buffer {
   // Creates a buffer that counts as allocated (OpenClContext::CountAllocated). `pages` holds its
   // memory; null if the driver allocated it.
   OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
-               std::shared_ptr<const LargePages> pages);
+               std::shared_ptr<const HugePages> pages);
   // Creates a buffer over host memory that `owner` keeps alive.
   OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
                std::shared_ptr<const void> owner);
@@ -32,7 +32,7 @@ class OpenClBuffer : public hal::Buffer {
   void SetAddress(uint64_t address) { address_ = address; }
 
  private:
-  const std::shared_ptr<const LargePages> pages_;  // pages_ and owner_ must outlive memory_
+  const std::shared_ptr<const HugePages> pages_;  // pages_ and owner_ must outlive memory_
   const std::shared_ptr<const void> owner_;
   const bool is_counted_ = false;
   MemoryHandle memory_;

@@ -70,7 +70,7 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoAllocate(int64_t bytes) {
   // A CPU device uses host memory. It is allocated now, so that a shortage is an error here;
   // drivers that allocate at first use abort there.
   const bool is_cpu = info().type == hal::DeviceType::kCpu;
-  const auto pages = is_cpu ? LargePages::Take(bytes) : nullptr;
+  const auto pages = is_cpu ? HugePages::Take(bytes) : nullptr;
   const cl_mem_flags taken_now = pages != nullptr ? CL_MEM_USE_HOST_PTR
                                  : is_cpu         ? CL_MEM_ALLOC_HOST_PTR
                                                   : cl_mem_flags{0};

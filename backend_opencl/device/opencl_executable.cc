@@ -51,14 +51,15 @@ bool IsGpu(const OpenClExecutable& executable) {
 // Returns the number of launches from the start of `launches` that form one batch. Copies join the
 // batch of adjacent launches. A single launch is not batched on a GPU, where it would not be
 // faster.
-size_t SequenceLength(const OpenClExecutable& executable, absl::Span<const hal::Launch> launches) {
+size_t LaunchBatchLength(const OpenClExecutable& executable,
+                         absl::Span<const hal::Launch> launches) {
   const bool of_groups = IsGpu(executable);
   size_t length = 0;
   size_t kernels = 0;
   for (const hal::Launch& launch : launches) {
     const bool is_copy = launch.entry_point == hal::kCopy;
     if (!is_copy && executable.cases()[launch.entry_point] < 0) break;
-    if (!(of_groups ? MayBeInGroupSequence(launch) : is_copy || MayBeInSequence(launch))) break;
+    if (!(of_groups ? CanBeInMegakernel(launch) : is_copy || MayBeInSequence(launch))) break;
     kernels += is_copy ? 0 : 1;
     ++length;
   }
@@ -69,11 +70,10 @@ absl::StatusOr<RecordedWork> MakeSequence(const OpenClExecutable& executable,
                                           absl::Span<const hal::Launch> launches) {
   const OpenClContext& context = ContextOf(executable.device());
   if (IsGpu(executable)) {
-    return GroupSequence::Create(context, executable.program(), executable.cases(),
-                                 executable.kept(), launches,
-                                 context.info().settings.compute_units);
+    return Megakernel::Create(context, executable.program(), executable.cases(), executable.kept(),
+                              launches, context.info().settings.compute_units);
   }
-  return LaunchSequence::Create(context, executable.program(), executable.cases(), launches);
+  return LaunchBatch::Create(context, executable.program(), executable.cases(), launches);
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ OpenClRecording::~OpenClRecording() {
 
 bool OpenClRecording::may_run_on_host() const {
   return std::all_of(work_.begin(), work_.end(), [](const RecordedWork& work) {
-    const auto* sequence = std::get_if<std::unique_ptr<LaunchSequence>>(&work);
+    const auto* sequence = std::get_if<std::unique_ptr<LaunchBatch>>(&work);
     return sequence != nullptr && (*sequence)->may_run_on_host();
   });
 }
@@ -132,7 +132,7 @@ absl::StatusOr<std::shared_ptr<OpenClRecording>> RecordLaunches(
   std::vector<hal::BufferPtr> buffers;
   for (size_t next = 0; next < launches.size();) {
     const hal::Launch& launch = launches[next];
-    if (const size_t length = SequenceLength(built, launches.subspan(next)); length > 0) {
+    if (const size_t length = LaunchBatchLength(built, launches.subspan(next)); length > 0) {
       TARTAN_ASSIGN_OR_RETURN(prepared.emplace_back(),
                               MakeSequence(built, launches.subspan(next, length)));
       next += length;

@@ -71,8 +71,8 @@ struct PreparedCopy {
 };
 
 // A launch, a copy, or a batch of several launches and copies.
-using RecordedWork = std::variant<PreparedLaunch, PreparedCopy, std::unique_ptr<LaunchSequence>,
-                                  std::unique_ptr<GroupSequence>>;
+using RecordedWork = std::variant<PreparedLaunch, PreparedCopy, std::unique_ptr<LaunchBatch>,
+                                  std::unique_ptr<Megakernel>>;
 
 class OpenClRecording : public hal::Recording {
  public:
@@ -86,7 +86,7 @@ class OpenClRecording : public hal::Recording {
   ~OpenClRecording() override;
 
   absl::Span<const RecordedWork> work() const { return work_; }
-  // True if the host thread may execute the whole recording (LaunchSequence::RunOnHost).
+  // True if the host thread may execute the whole recording (LaunchBatch::RunOnHost).
   bool may_run_on_host() const;
   // Returns the executable at the first call if launches make its driver compile, else null.
   std::shared_ptr<OpenClExecutable> TakeCompiling() const;

@@ -27,7 +27,7 @@ constexpr size_t kMaxClosedBatches = 16;
 constexpr size_t kMaxStagedWrite = size_t{64} << 10;
 
 // Maximum number of deferred transfers and recordings.
-constexpr size_t kMaxLaterWork = 64;
+constexpr size_t kMaxDeferredWork = 64;
 
 cl_int StateOf(cl_event event) {
   cl_int state = CL_QUEUED;
@@ -100,7 +100,7 @@ absl::Status OpenClQueue::NotEnqueued(cl_int error, absl::string_view call) cons
 
 absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
                                   absl::Span<const uint8_t> bytes) {
-  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   const auto size = static_cast<int64_t>(bytes.size());
   if (bytes.size() > kMaxStagedWrite) {
     return CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE,
@@ -121,7 +121,7 @@ absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
 
 absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
                                  absl::Span<uint8_t> bytes) {
-  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   absl::Status status =
       CheckEnqueued(CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE, offset,
                            bytes.size(), bytes.data(), 0, nullptr, nullptr),
@@ -130,30 +130,31 @@ absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
   return status;
 }
 
-absl::Status OpenClQueue::DoWriteLater(const hal::BufferPtr& buffer, int64_t offset,
+absl::Status OpenClQueue::DoWriteAsync(const hal::BufferPtr& buffer, int64_t offset,
                                        absl::Span<const uint8_t> bytes) {
   // The transfer only reads from it.
   auto* host = const_cast<uint8_t*>(bytes.data());
-  const LaterTransfer transfer = {buffer, offset, host, static_cast<int64_t>(bytes.size()), false};
-  return PutOff(transfer) ? absl::OkStatus() : EnqueueTransfer(transfer);
+  const DeferredTransfer transfer = {buffer, offset, host, static_cast<int64_t>(bytes.size()),
+                                     false};
+  return Defer(transfer) ? absl::OkStatus() : EnqueueTransfer(transfer);
 }
 
-absl::Status OpenClQueue::DoReadLater(const hal::BufferPtr& buffer, int64_t offset,
+absl::Status OpenClQueue::DoReadAsync(const hal::BufferPtr& buffer, int64_t offset,
                                       absl::Span<uint8_t> bytes) {
-  const LaterTransfer transfer = {buffer, offset, bytes.data(), static_cast<int64_t>(bytes.size()),
-                                  true};
-  return PutOff(transfer) ? absl::OkStatus() : EnqueueTransfer(transfer);
+  const DeferredTransfer transfer = {buffer, offset, bytes.data(),
+                                     static_cast<int64_t>(bytes.size()), true};
+  return Defer(transfer) ? absl::OkStatus() : EnqueueTransfer(transfer);
 }
 
-bool OpenClQueue::PutOff(const LaterTransfer& transfer) {
+bool OpenClQueue::Defer(const DeferredTransfer& transfer) {
   const bool is_known = HostPointer(transfer.buffer) != nullptr;
-  if (!is_idle_ || !is_known || later_.size() >= kMaxLaterWork) return false;
-  later_.push_back(transfer);
+  if (!is_idle_ || !is_known || deferred_.size() >= kMaxDeferredWork) return false;
+  deferred_.push_back(transfer);
   return true;
 }
 
-absl::Status OpenClQueue::EnqueueTransfer(const LaterTransfer& transfer) {
-  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+absl::Status OpenClQueue::EnqueueTransfer(const DeferredTransfer& transfer) {
+  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   const auto& [buffer, offset, host, size, is_read] = transfer;
   EventHandle event;
   const auto bytes = static_cast<size_t>(size);
@@ -166,11 +167,11 @@ absl::Status OpenClQueue::EnqueueTransfer(const LaterTransfer& transfer) {
   return KeepTransfer(buffer, std::move(event));
 }
 
-absl::Status OpenClQueue::EnqueueLaterWork() {
+absl::Status OpenClQueue::EnqueueDeferredWork() {
   is_idle_ = false;
-  for (const LaterWork& work : std::exchange(later_, {})) {
+  for (const DeferredWork& work : std::exchange(deferred_, {})) {
     TARTAN_RETURN_IF_ERROR(std::visit(
-        Overloaded{[&](const LaterTransfer& transfer) { return EnqueueTransfer(transfer); },
+        Overloaded{[&](const DeferredTransfer& transfer) { return EnqueueTransfer(transfer); },
                    [&](const std::shared_ptr<const OpenClRecording>& recording) {
                      return EnqueueReplay(recording, nullptr);
                    }},
@@ -179,9 +180,9 @@ absl::Status OpenClQueue::EnqueueLaterWork() {
   return absl::OkStatus();
 }
 
-absl::Status OpenClQueue::DoLaterWork() {
-  for (const LaterWork& work : std::exchange(later_, {})) {
-    if (const auto* transfer = std::get_if<LaterTransfer>(&work)) {
+absl::Status OpenClQueue::RunDeferredWork() {
+  for (const DeferredWork& work : std::exchange(deferred_, {})) {
+    if (const auto* transfer = std::get_if<DeferredTransfer>(&work)) {
       auto* device = HostPointer(transfer->buffer) + transfer->offset;
       if (transfer->is_read) {
         std::memcpy(transfer->host, device, transfer->size);
@@ -193,8 +194,8 @@ absl::Status OpenClQueue::DoLaterWork() {
     const auto& recording = std::get<std::shared_ptr<const OpenClRecording>>(work);
     KeepCompiling(*recording);
     for (const RecordedWork& recorded : recording->work()) {
-      auto& sequence = *std::get<std::unique_ptr<LaunchSequence>>(recorded);
-      TARTAN_RETURN_IF_ERROR(sequence.Mend(queue_.get()));
+      auto& sequence = *std::get<std::unique_ptr<LaunchBatch>>(recorded);
+      TARTAN_RETURN_IF_ERROR(sequence.ResetAfterFailure(queue_.get()));
       batch_.kept.reserve(batch_.kept.size() + 1);  // before other threads use it
       if (!sequence.RunOnHost(queue_.get())) continue;
       Keep(recording);
@@ -216,7 +217,7 @@ absl::Status OpenClQueue::KeepTransfer(const hal::BufferPtr& buffer, EventHandle
 
 absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset,
                                  const hal::BufferPtr& to, int64_t to_offset, int64_t size) {
-  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   Keep(from);
   Keep(to);
   TARTAN_RETURN_IF_ERROR(
@@ -228,7 +229,7 @@ absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset
 
 absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, int64_t size,
                                  absl::Span<const uint8_t> pattern) {
-  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   const bool is_one_byte =
       std::all_of(pattern.begin(), pattern.end(), [&](uint8_t byte) { return byte == pattern[0]; });
   if (is_one_byte && ContextOf(device()).quirks().fills_bytes_faster) {
@@ -254,9 +255,9 @@ absl::StatusOr<hal::EventPtr> OpenClQueue::DoRun(const hal::ExecutablePtr& execu
 absl::Status OpenClQueue::DoReplay(const hal::RecordingPtr& recording,
                                    std::vector<hal::EventPtr>* events) {
   auto recorded = std::static_pointer_cast<const OpenClRecording>(recording);
-  if (is_idle_ && events == nullptr && later_.size() < kMaxLaterWork &&
+  if (is_idle_ && events == nullptr && deferred_.size() < kMaxDeferredWork &&
       recorded->may_run_on_host()) {
-    later_.emplace_back(std::move(recorded));
+    deferred_.emplace_back(std::move(recorded));
     return absl::OkStatus();
   }
   return EnqueueReplay(recorded, events);
@@ -269,7 +270,7 @@ void OpenClQueue::KeepCompiling(const OpenClRecording& recording) {
 
 absl::Status OpenClQueue::EnqueueReplay(const std::shared_ptr<const OpenClRecording>& recording,
                                         std::vector<hal::EventPtr>* events) {
-  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   // The recording is kept before its first launch, because earlier launches are still in flight if
   // a later one cannot be enqueued.
   Keep(recording);
@@ -290,19 +291,18 @@ absl::Status OpenClQueue::EnqueueReplay(const std::shared_ptr<const OpenClRecord
       }));
       continue;
     }
-    if (const auto* items = std::get_if<std::unique_ptr<LaunchSequence>>(&work)) {
-      TARTAN_RETURN_IF_ERROR((*items)->Mend(queue_.get()));
-      TARTAN_RETURN_IF_ERROR(EnqueueSequence(**items, events));
+    if (const auto* items = std::get_if<std::unique_ptr<LaunchBatch>>(&work)) {
+      TARTAN_RETURN_IF_ERROR((*items)->ResetAfterFailure(queue_.get()));
+      TARTAN_RETURN_IF_ERROR(EnqueueBatch(**items, events));
     } else {
-      TARTAN_RETURN_IF_ERROR(
-          EnqueueSequence(*std::get<std::unique_ptr<GroupSequence>>(work), events));
+      TARTAN_RETURN_IF_ERROR(EnqueueBatch(*std::get<std::unique_ptr<Megakernel>>(work), events));
     }
   }
   return LimitInFlight(std::max<int64_t>(launches.work().size(), 1));
 }
 
 template <class Sequence>
-absl::Status OpenClQueue::EnqueueSequence(Sequence& sequence, std::vector<hal::EventPtr>* events) {
+absl::Status OpenClQueue::EnqueueBatch(Sequence& sequence, std::vector<hal::EventPtr>* events) {
   const int at_once = events == nullptr ? sequence.size() : 1;
   for (int begin = 0; begin < sequence.size(); begin += at_once) {
     TARTAN_RETURN_IF_ERROR(Enqueue("a sequence of launches", events, [&](cl_event* event) {
@@ -327,7 +327,7 @@ absl::Status OpenClQueue::Enqueue(absl::string_view what, std::vector<hal::Event
 }
 
 absl::StatusOr<hal::EventPtr> OpenClQueue::DoMark() {
-  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   EventHandle event;
   TARTAN_CL_CALL(clEnqueueMarkerWithWaitList, queue_.get(), 0, nullptr, event.Receive());
   TARTAN_RETURN_IF_ERROR(DoFlush());
@@ -336,13 +336,13 @@ absl::StatusOr<hal::EventPtr> OpenClQueue::DoMark() {
 }
 
 absl::Status OpenClQueue::DoFlush() {
-  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   return ToStatus(CallCl(clFlush, queue_.get()), "clFlush");
 }
 
 absl::Status OpenClQueue::DoFinish() {
   if (is_idle_) {
-    NoteFailure(DoLaterWork());
+    NoteFailure(RunDeferredWork());
     KeepCompiled();
     return std::exchange(failure_, absl::OkStatus());
   }

@@ -50,9 +50,9 @@ class OpenClQueue : public hal::Queue {
                        absl::Span<const uint8_t> bytes) override;
   absl::Status DoRead(const hal::BufferPtr& buffer, int64_t offset,
                       absl::Span<uint8_t> bytes) override;
-  absl::Status DoWriteLater(const hal::BufferPtr& buffer, int64_t offset,
+  absl::Status DoWriteAsync(const hal::BufferPtr& buffer, int64_t offset,
                             absl::Span<const uint8_t> bytes) override;
-  absl::Status DoReadLater(const hal::BufferPtr& buffer, int64_t offset,
+  absl::Status DoReadAsync(const hal::BufferPtr& buffer, int64_t offset,
                            absl::Span<uint8_t> bytes) override;
   absl::Status DoCopy(const hal::BufferPtr& from, int64_t from_offset, const hal::BufferPtr& to,
                       int64_t to_offset, int64_t size) override;
@@ -68,27 +68,27 @@ class OpenClQueue : public hal::Queue {
 
   // Deferred work: transfers and recordings that the host thread can execute. If the caller then
   // waits for the queue, the host executes the work at once; otherwise the work is enqueued.
-  struct LaterTransfer {
+  struct DeferredTransfer {
     hal::BufferPtr buffer;
     int64_t offset = 0;
     uint8_t* host = nullptr;
     int64_t size = 0;
     bool is_read = false;
   };
-  using LaterWork = std::variant<LaterTransfer, std::shared_ptr<const OpenClRecording>>;
+  using DeferredWork = std::variant<DeferredTransfer, std::shared_ptr<const OpenClRecording>>;
 
   // Returns true if the transfer was deferred.
-  bool PutOff(const LaterTransfer& transfer);
+  bool Defer(const DeferredTransfer& transfer);
   // Enqueues the deferred work. Must be called before anything else is enqueued.
-  absl::Status EnqueueLaterWork();
+  absl::Status EnqueueDeferredWork();
   // Executes the deferred work in the host thread. Requires that nothing else is in flight.
-  absl::Status DoLaterWork();
-  absl::Status EnqueueTransfer(const LaterTransfer& transfer);
+  absl::Status RunDeferredWork();
+  absl::Status EnqueueTransfer(const DeferredTransfer& transfer);
   absl::Status EnqueueReplay(const std::shared_ptr<const OpenClRecording>& recording,
                              std::vector<hal::EventPtr>* events);
   // Enqueues the whole batch as one launch, or launch by launch if events are requested.
   template <class Sequence>
-  absl::Status EnqueueSequence(Sequence& sequence, std::vector<hal::EventPtr>* events);
+  absl::Status EnqueueBatch(Sequence& sequence, std::vector<hal::EventPtr>* events);
   void KeepCompiling(const OpenClRecording& recording);
 
   // Enqueues one launch. `launch` stores the launch's event through its parameter if that is not
@@ -115,7 +115,7 @@ class OpenClQueue : public hal::Queue {
 
   const QueueHandle queue_;
   const bool profiling_;
-  std::vector<LaterWork> later_;
+  std::vector<DeferredWork> deferred_;
   bool is_idle_ = true;  // nothing is in flight except helper threads of a batch run by the host
   Batch batch_;
   std::deque<Batch> closed_;                                  // oldest first

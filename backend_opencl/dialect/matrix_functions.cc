@@ -134,7 +134,7 @@ std::string PlaceText(const MatrixTile& tile, absl::string_view row) {
                       tile.vector());
 }
 
-struct ProductName {
+struct MatmulName {
   MatrixFormat format = MatrixFormat::kTf32;
   int columns = 0;
   bool left_along_rows = false, right_along_columns = false;
@@ -147,8 +147,8 @@ std::string NameOf(const loop::MultiplyTiles& product) {
 }
 
 // Parses multiply_<format>_<columns>[_rows][_columns].
-ProductName ParseProduct(absl::string_view name) {
-  ProductName product;
+MatmulName ParseProduct(absl::string_view name) {
+  MatmulName product;
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '_');
   for (MatrixFormat format :
        {MatrixFormat::kTf32, MatrixFormat::kBFloat16, MatrixFormat::kFloat16}) {
@@ -169,7 +169,7 @@ absl::string_view FromElement(MatrixFormat format) {
 }
 
 std::string MultiplyHelper(absl::string_view name) {
-  const ProductName product = ParseProduct(name);
+  const MatmulName product = ParseProduct(name);
   if (product.columns == 0) return "";
   const MatrixTile left{product.format, 64, product.left_along_rows};
   const MatrixTile right{product.format, product.columns, product.right_along_columns};
@@ -203,7 +203,7 @@ std::string MultiplyHelper(absl::string_view name) {
                {"$A", absl::StrCat(totals)},
                {"$B", absl::StrCat(totals + 1)},
                {"$TURNS", turns},
-               {"$BY_WARPS", WarpProduct(left, right)},
+               {"$BY_WARPS", WarpMatmul(left, right)},
                {"$DEPTH", absl::StrCat(left.depth())},
                {"$FROM", std::string(FromElement(product.format))},
                {"$LEFT_AT", PlaceText(left, "row")},
@@ -246,7 +246,7 @@ std::string MultiplyTiles(const loop::MultiplyTiles& product, const Place& accum
 }  // namespace
 
 void SetMatrixStatements(codegen::Dialect* dialect) {
-  dialect->matrix_fence = "tt_matrix_fence();";
+  dialect->mma_fence = "tt_matrix_fence();";
   dialect->copy_vector = CopyVector;
   dialect->end_copies = "tt_end_copies()";
   dialect->await_copies = AwaitCopies;

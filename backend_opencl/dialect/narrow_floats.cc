@@ -64,7 +64,7 @@ constexpr absl::string_view kToHalf = R"(static inline $H tt_to_half_$F($F x) {
 }
 )";
 
-constexpr Conversion kNarrowFloats[] = {
+constexpr Conversion kFloat16Conversions[] = {
     {"from_half_", kFromHalf},         {"to_half_", kToHalf},
     {"roundhalf_", kRoundHalf},        {"roundbfloat_", kRoundBFloat},
     {"from_bfloat16_", kFromBFloat16}, {"to_bfloat16_", kToBFloat16},
@@ -92,7 +92,7 @@ std::string RoundedPairs(int lanes) {
 }
 
 // Substitutes the types of a conversion between float32 and the bits of a 16-bit float.
-std::string NarrowFloatHelper(absl::string_view text, int lanes) {
+std::string Float16ConversionHelper(absl::string_view text, int lanes) {
   const std::string count = lanes == 1 ? "" : absl::StrCat(lanes);
   return absl::StrReplaceAll(absl::StrReplaceAll(text, {{"$PAIRS", RoundedPairs(lanes)}}),
                              {{"$F", absl::StrCat("float", count)},
@@ -103,10 +103,10 @@ std::string NarrowFloatHelper(absl::string_view text, int lanes) {
 
 }  // namespace
 
-std::string NarrowFloatFunction(absl::string_view name) {
-  for (const Conversion& conversion : kNarrowFloats) {
+std::string Float16Conversion(absl::string_view name) {
+  for (const Conversion& conversion : kFloat16Conversions) {
     if (!absl::ConsumePrefix(&name, conversion.prefix)) continue;
-    return NarrowFloatHelper(conversion.text, TypeFromName(name).lanes);
+    return Float16ConversionHelper(conversion.text, TypeFromName(name).lanes);
   }
   return "";
 }

@@ -11,6 +11,6 @@ namespace tartan::opencl {
 // Returns the definition of tt_<name>, or "" for other names: from_half_<ushortN>,
 // to_half_<floatN>, roundhalf_<floatN> (rounds to a half value but stays float32), and the same for
 // bfloat16.
-std::string NarrowFloatFunction(absl::string_view name);
+std::string Float16Conversion(absl::string_view name);
 
 }  // namespace tartan::opencl

@@ -25,8 +25,8 @@ using codegen::Place;
 using codegen::Precedence;
 using loop::Type;
 
-std::string Prefetch(const Place& place, bool is_for_later) {
-  return absl::StrCat(is_for_later ? "tt_prefetch_for_later(" : "tt_prefetch(",
+std::string Prefetch(const Place& place, bool into_second_cache_only) {
+  return absl::StrCat(into_second_cache_only ? "tt_prefetch_for_later(" : "tt_prefetch(",
                       Address(place.buffer, place.index), ")");
 }
 

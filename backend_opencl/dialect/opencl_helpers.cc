@@ -359,7 +359,7 @@ std::string Definition(absl::string_view identifier) {
   if (absl::ConsumePrefix(&name, "checked_")) {
     return absl::StrReplaceAll(kCheckedIndex, {{"$T", name}});
   }
-  if (std::string text = NarrowFloatFunction(name); !text.empty()) return text;
+  if (std::string text = Float16Conversion(name); !text.empty()) return text;
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, '_');
   const Type type = TypeFromName(parts.second);
   return type.element == DataType::kInvalid ? "" : ArithmeticHelper(parts.first, type);

@@ -50,7 +50,7 @@ constexpr absl::string_view kSwapped = "^ lane % 8";
 
 }  // namespace
 
-std::string LeftBlockPlace(const MatrixTile& tile) {
+std::string LeftBlockOffset(const MatrixTile& tile) {
   if (tile.along_rows) {
     return absl::StrCat("(slice * 16 + lane / 16 * 8 + lane % 8) * ", tile.line(),
                         " + ((warp * 2 + lane / 8 % 2) ", kSwapped, ") * ", tile.vector());
@@ -59,7 +59,7 @@ std::string LeftBlockPlace(const MatrixTile& tile) {
                       kSwapped, ") * ", tile.vector());
 }
 
-std::string RightBlockPlace(const MatrixTile& tile) {
+std::string RightBlockOffset(const MatrixTile& tile) {
   if (tile.along_rows) {
     return absl::StrCat("(n / 8 * ", tile.depth(), " + pair * 32 + lane) * ", tile.line(),
                         " + (n % 8 ", kSwapped, ") * ", tile.vector());
@@ -80,13 +80,13 @@ absl::string_view InstructionType(MatrixFormat format) {
   return "";
 }
 
-std::string WarpProduct(const MatrixTile& left, const MatrixTile& right) {
+std::string WarpMatmul(const MatrixTile& left, const MatrixTile& right) {
   const absl::string_view turn = ".trans";
   const bool is_wide = left.format == MatrixFormat::kTf32;
   return absl::StrReplaceAll(kProduct, {{"$LEFT_TURN", left.along_rows ? turn : ""},
                                         {"$RIGHT_TURN", right.along_rows ? turn : ""},
-                                        {"$LEFT_AT", LeftBlockPlace(left)},
-                                        {"$RIGHT_AT", RightBlockPlace(right)},
+                                        {"$LEFT_AT", LeftBlockOffset(left)},
+                                        {"$RIGHT_AT", RightBlockOffset(right)},
                                         {"$COLUMNS", absl::StrCat(right.rows)},
                                         {"$SHAPE", is_wide ? "m16n8k8" : "m16n8k16"},
                                         {"$FORMAT", InstructionType(left.format)}});

@@ -20,7 +20,7 @@ constexpr int64_t kCopiedBytes = 16;
 
 // Work-groups of a launch, or pieces of a copy.
 std::array<int64_t, 3> GridOf(const hal::Launch& launch) {
-  constexpr int64_t kPiece = kCopiedBytes * kSequenceGroupItems;
+  constexpr int64_t kPiece = kCopiedBytes * kMegakernelGroupItems;
   if (IsCopy(launch)) return {(launch.numbers[2] + kPiece - 1) / kPiece, 1, 1};
   std::array<int64_t, 3> grid = {};
   for (int i = 0; i < 3; ++i) grid[i] = launch.global_size[i] / launch.local_size[i];
@@ -42,17 +42,17 @@ bool IsSmall(const hal::Launch& launch) {
   const auto [x, y, z] = launch.local_size;
   const auto [width, height, depth] = GridOf(launch);
   // Work-items that a team occupies: whole warps, or a power of two within a warp.
-  int64_t span = kSequenceWarp;
-  while (span < x * y * z) span += kSequenceWarp;
+  int64_t span = kBatchWarp;
+  while (span < x * y * z) span += kBatchWarp;
   while (span > 1 && span / 2 >= x * y * z) span /= 2;
   int64_t bytes = 0;
   for (const hal::BufferPtr& argument : launch.arguments) bytes += argument->size();
-  return width * height * depth <= kSequenceGroupItems / span && bytes <= kSmallBytes;
+  return width * height * depth <= kMegakernelGroupItems / span && bytes <= kSmallBytes;
 }
 
 // True if one call of a weight-stationary kernel may execute both launches.
-bool FollowsInRun(const hal::Launch& launch, const hal::Launch& next,
-                  absl::Span<const std::vector<int>> kept) {
+bool ContinuesCall(const hal::Launch& launch, const hal::Launch& next,
+                   absl::Span<const std::vector<int>> kept) {
   if (IsCopy(launch) || next.entry_point != launch.entry_point) return false;
   const std::vector<int>& same = kept[static_cast<size_t>(launch.entry_point)];
   const auto is_same = [&](int argument) {
@@ -78,7 +78,7 @@ std::vector<Head> HeadsOf(absl::Span<const int> cases, absl::Span<const std::vec
     const bool before_small = has_next && IsSmall(launches[i + 1]);
     const bool after_small = i > 0 && IsSmall(launches[i - 1]);
     const bool is_one = IsSmall(launch) && (after_small || before_small);
-    const bool is_in_run = has_next && FollowsInRun(launch, launches[i + 1], kept);
+    const bool is_in_run = has_next && ContinuesCall(launch, launches[i + 1], kept);
     const auto pieces = static_cast<uint64_t>(width * height * depth);
     Head& head = heads[i];
     head[kCaseWord] = static_cast<uint64_t>(
@@ -86,9 +86,10 @@ std::vector<Head> HeadsOf(absl::Span<const int> cases, absl::Span<const std::vec
     head[kPiecesWord] = pieces;
     head[kWidthWord] = static_cast<uint64_t>(width);
     head[kHeightWord] = static_cast<uint64_t>(height);
-    head[kSharersWord] = is_one ? 1 : pieces;
-    head[kRunWord] = is_in_run ? heads[i + 1][kRunWord] + 1 : 1;
-    head[kMeetsWord] = is_in_run ? heads[i + 1][kMeetsWord] : uint64_t{!is_one || !before_small};
+    head[kParticipantsWord] = is_one ? 1 : pieces;
+    head[kCallLaunchesWord] = is_in_run ? heads[i + 1][kCallLaunchesWord] + 1 : 1;
+    head[kHasBarrierWord] =
+        is_in_run ? heads[i + 1][kHasBarrierWord] : uint64_t{!is_one || !before_small};
   }
   return heads;
 }
@@ -102,14 +103,14 @@ absl::StatusOr<KernelHandle> MakeKernel(cl_program program, const char* name) {
 
 }  // namespace
 
-bool MayBeInGroupSequence(const hal::Launch& launch) {
+bool CanBeInMegakernel(const hal::Launch& launch) {
   const auto [x, y, z] = launch.local_size;
   int64_t left = int64_t{1} << 29;
   for (const int64_t size : GridOf(launch)) left /= std::max<int64_t>(size, 1);
-  return left > 0 && x * y * z <= kMostSequenceItems && WordsOf(launch) <= kMostWords;
+  return left > 0 && x * y * z <= kMaxBatchWorkItems && WordsOf(launch) <= kMaxWords;
 }
 
-absl::StatusOr<std::unique_ptr<GroupSequence>> GroupSequence::Create(
+absl::StatusOr<std::unique_ptr<Megakernel>> Megakernel::Create(
     const OpenClContext& context, cl_program program, absl::Span<const int> cases,
     absl::Span<const std::vector<int>> kept, absl::Span<const hal::Launch> launches,
     int64_t groups) {
@@ -132,14 +133,14 @@ absl::StatusOr<std::unique_ptr<GroupSequence>> GroupSequence::Create(
     std::copy(numbers, launch.numbers.end(), word);
     next += static_cast<int64_t>(words);
   }
-  auto sequence = std::make_unique<GroupSequence>();
+  auto sequence = std::make_unique<Megakernel>();
   sequence->size_ = static_cast<int>(launches.size());
-  groups = std::clamp<int64_t>(groups, 1, kMostGroups);
-  sequence->items_ = static_cast<size_t>(groups * kSequenceGroupItems);
+  groups = std::clamp<int64_t>(groups, 1, kMaxGroups);
+  sequence->items_ = static_cast<size_t>(groups * kMegakernelGroupItems);
   TARTAN_ASSIGN_OR_RETURN(sequence->table_, AllocateTable(context, table));
   TARTAN_ASSIGN_OR_RETURN(sequence->state_,
                           AllocateTable(context, std::vector<uint32_t>(kStateWords, 0)));
-  TARTAN_ASSIGN_OR_RETURN(sequence->kernel_, MakeKernel(program, kGroupSequenceKernel));
+  TARTAN_ASSIGN_OR_RETURN(sequence->kernel_, MakeKernel(program, kMegakernelName));
   const cl_kernel kernel = sequence->kernel_.get();
   const std::array<cl_mem, 2> memories = {sequence->table_.get(), sequence->state_.get()};
   for (cl_uint i = 0; i < memories.size(); ++i) {
@@ -150,13 +151,13 @@ absl::StatusOr<std::unique_ptr<GroupSequence>> GroupSequence::Create(
   return sequence;
 }
 
-cl_int GroupSequence::Enqueue(cl_command_queue queue, int begin, int end, cl_event* event) {
+cl_int Megakernel::Enqueue(cl_command_queue queue, int begin, int end, cl_event* event) {
   const std::array<cl_int, 2> numbers = {begin, end};
   for (cl_uint i = 0; i < numbers.size(); ++i) {
     const cl_int error = CallCl(clSetKernelArg, kernel_.get(), i + 2, sizeof(cl_int), &numbers[i]);
     if (error != CL_SUCCESS) return error;
   }
-  const size_t group = kSequenceGroupItems;
+  const size_t group = kMegakernelGroupItems;
   return CallCl(clEnqueueNDRangeKernel, queue, kernel_.get(), 1, nullptr, &items_, &group, 0,
                 nullptr, event);
 }

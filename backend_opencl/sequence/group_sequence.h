@@ -20,17 +20,19 @@
 namespace tartan::opencl {
 
 // Executions must not overlap: they share state.
-class GroupSequence {
+class Megakernel {
  public:
   // Creates a kernel for `launches`, which use batched kernels (KernelSource::in_sequence) of one
   // program. `cases[e]` is entry point e's number among the batched kernels, `kept[e]` its
   // weight-stationary arguments (hal::KernelSource::kept). Requires that hal and
-  // MayBeInGroupSequence have accepted each launch. `groups` is the number of persistent
+  // CanBeInMegakernel have accepted each launch. `groups` is the number of persistent
   // work-groups; the fastest choice is one per compute unit. `context` must outlive the object.
-  static absl::StatusOr<std::unique_ptr<GroupSequence>> Create(
-      const OpenClContext& context, cl_program program, absl::Span<const int> cases,
-      absl::Span<const std::vector<int>> kept, absl::Span<const hal::Launch> launches,
-      int64_t groups);
+  static absl::StatusOr<std::unique_ptr<Megakernel>> Create(const OpenClContext& context,
+                                                            cl_program program,
+                                                            absl::Span<const int> cases,
+                                                            absl::Span<const std::vector<int>> kept,
+                                                            absl::Span<const hal::Launch> launches,
+                                                            int64_t groups);
 
   int size() const { return size_; }
   // Enqueues the launches [begin, end).
@@ -44,6 +46,6 @@ class GroupSequence {
 };
 
 // True if the launch has few enough arguments, small work-groups and a small enough grid.
-bool MayBeInGroupSequence(const hal::Launch& launch);
+bool CanBeInMegakernel(const hal::Launch& launch);
 
 }  // namespace tartan::opencl

@@ -243,11 +243,11 @@ void $ADDRESS(__global const void* memory, __global ulong* address) {
 
 // Number of polls after which the first work-group stops waiting for work-groups that have not
 // started; about 50 us.
-constexpr int kPatience = 100;
+constexpr int kMaxStartPolls = 100;
 
 }  // namespace
 
-std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int64_t pool_bytes) {
+std::string MegakernelSource(absl::Span<const hal::KernelSource> kernels, int64_t pool_bytes) {
   std::string cases;
   std::string parts;
   std::string early;
@@ -261,25 +261,25 @@ std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int
   }
   if (cases.empty()) return "";
   return absl::StrReplaceAll(absl::StrCat(kMemory, kMembers, kTeams, kRun, kKernels),
-                             {{"$NAME", kGroupSequenceKernel},
+                             {{"$NAME", kMegakernelName},
                               {"$ADDRESS", kAddressKernel},
-                              {"$ITEMS", absl::StrCat(kSequenceGroupItems)},
+                              {"$ITEMS", absl::StrCat(kMegakernelGroupItems)},
                               {"$PARTS", parts},
                               {"$EARLY", early},
-                              {"$TEAM", absl::StrCat(kMostSequenceLocalBytes)},
-                              {"$FILLING_POOL", absl::StrCat(kMostSequenceFillingBytes)},
+                              {"$TEAM", absl::StrCat(kMaxBatchLocalBytes)},
+                              {"$FILLING_POOL", absl::StrCat(kMaxBatchFillingBytes)},
                               {"$POOL", absl::StrCat(pool_bytes)},
                               {"$CASE", absl::StrCat(kCaseWord)},
                               {"$PIECES", absl::StrCat(kPiecesWord)},
                               {"$WIDTH", absl::StrCat(kWidthWord)},
                               {"$HEIGHT", absl::StrCat(kHeightWord)},
-                              {"$SHARERS", absl::StrCat(kSharersWord)},
-                              {"$RUN", absl::StrCat(kRunWord)},
-                              {"$MEETS", absl::StrCat(kMeetsWord)},
-                              {"$WORDS", absl::StrCat(kMostWords)},
+                              {"$SHARERS", absl::StrCat(kParticipantsWord)},
+                              {"$RUN", absl::StrCat(kCallLaunchesWord)},
+                              {"$MEETS", absl::StrCat(kHasBarrierWord)},
+                              {"$WORDS", absl::StrCat(kMaxWords)},
                               {"$HEAD", absl::StrCat(kHeadWords)},
                               {"$STATE", absl::StrCat(kStateWords)},
-                              {"$PATIENCE", absl::StrCat(kPatience)},
+                              {"$PATIENCE", absl::StrCat(kMaxStartPolls)},
                               {"$COPY", absl::StrCat(kCopyGroups)},
                               {"$SWITCH", cases}});
 }

@@ -7,25 +7,25 @@ namespace tartan::opencl {
 namespace {
 
 // Nanoseconds; about the time to wake a thread. Shorter executions never request help.
-constexpr int64_t kTooShortForHelp = 30'000;
+constexpr int64_t kMinHelpNanoseconds = 30'000;
 // Nanoseconds; the wake-up time is negligible compared with such an execution, so it always
 // requests help.
-constexpr int64_t kLong = 2'000'000;
+constexpr int64_t kAlwaysHelpNanoseconds = 2'000'000;
 // Executions measured in each mode before one is chosen. Empirical.
 constexpr uint32_t kTrials = 4;
 // Once in this number of executions, the slower mode is measured again. Empirical.
-constexpr uint32_t kTryAgain = 64;
+constexpr uint32_t kRetryInterval = 64;
 
 }  // namespace
 
 bool HelpChoice::WantsHelp() const {
   if (helped_.runs == 0) return true;  // the duration is unknown and may be long
-  if (helped_.usual >= kLong) return true;
+  if (helped_.usual >= kAlwaysHelpNanoseconds) return true;
   if (alone_.runs < kTrials) return false;
-  if (alone_.usual < kTooShortForHelp) return false;
+  if (alone_.usual < kMinHelpNanoseconds) return false;
   if (helped_.runs < kTrials) return true;
   const bool is_better = helped_.usual < alone_.usual;
-  return (alone_.runs + helped_.runs) % kTryAgain == 0 ? !is_better : is_better;
+  return (alone_.runs + helped_.runs) % kRetryInterval == 0 ? !is_better : is_better;
 }
 
 void HelpChoice::Way::Note(int64_t nanoseconds) {

@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kPiecesPerWorker = 4;
 
 AddressProbe MakeProbe(const OpenClContext& context, cl_kernel kernel) {
-  return {context, kernel, 3, kPlaceCount, {0, -1, 0, 0}};
+  return {context, kernel, 3, kAddressCount, {0, -1, 0, 0}};
 }
 
 int64_t Nanoseconds() {
@@ -36,18 +36,20 @@ bool MayBeInSequence(const hal::Launch& launch) {
   return left > 0;
 }
 
-absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
+absl::StatusOr<std::unique_ptr<LaunchBatch>> LaunchBatch::Create(
     const OpenClContext& context, cl_program program, absl::Span<const int> cases,
     absl::Span<const hal::Launch> launches) {
-  auto sequence = std::unique_ptr<LaunchSequence>(new LaunchSequence(context));
+  auto sequence = std::unique_ptr<LaunchBatch>(new LaunchBatch(context));
   sequence->size_ = static_cast<int>(launches.size());
   // Threads that share a processor would spin while waiting for each other.
   const int64_t processors = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
   const int64_t units = std::max<int64_t>(context.info().settings.compute_units, 1);
   sequence->workers_ = static_cast<size_t>(std::min(units, processors));
   cl_int error = CL_SUCCESS;
-  sequence->kernel_ = KernelHandle(CreateCl(&error, clCreateKernel, program, +kSequenceKernel));
-  TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", kSequenceKernel)));
+  sequence->kernel_ =
+      KernelHandle(CreateCl(&error, clCreateKernel, program, +kLaunchBatchKernelName));
+  TARTAN_RETURN_IF_ERROR(
+      ToStatus(error, absl::StrCat("clCreateKernel of ", kLaunchBatchKernelName)));
   AddressProbe probe = MakeProbe(context, sequence->kernel_.get());
   std::vector<int32_t> steps;
   std::vector<uint64_t> arguments;
@@ -78,7 +80,7 @@ absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
   return sequence;
 }
 
-absl::Status LaunchSequence::MakeCounters() {
+absl::Status LaunchBatch::MakeCounters() {
   const std::vector<int32_t> zeros(static_cast<size_t>(kCountersPerStep) * size_, 0);
   TARTAN_ASSIGN_OR_RETURN(counters_, AllocateTable(context_, zeros));
   AddressProbe probe = MakeProbe(context_, kernel_.get());
@@ -89,20 +91,20 @@ absl::Status LaunchSequence::MakeCounters() {
   // argument.
   const cl_mem unused = counters_.get();
   TARTAN_CL_CALL(clSetKernelArg, kernel_.get(), 3, sizeof(unused), &unused);
-  code_ = SequenceCode::At(places_[kPlaceOfCode]);
+  code_ = LaunchBatchCode::At(places_[kCodeAddress]);
   run_ = 0;
   is_broken_ = false;
   return absl::OkStatus();
 }
 
-absl::Status LaunchSequence::Mend(cl_command_queue queue) {
+absl::Status LaunchBatch::ResetAfterFailure(cl_command_queue queue) {
   if (!is_broken_) return absl::OkStatus();
   TARTAN_RETURN_IF_ERROR(ToStatus(CallCl(clFinish, queue), "clFinish"));
   return MakeCounters();
 }
 
-cl_int LaunchSequence::Launch(cl_command_queue queue, int begin, int end, size_t workers,
-                              bool alone, cl_event* event) {
+cl_int LaunchBatch::Launch(cl_command_queue queue, int begin, int end, size_t workers, bool alone,
+                           cl_event* event) {
   const std::array<cl_int, 4> numbers = {begin, end, static_cast<cl_int>(run_), alone ? 1 : 0};
   for (cl_uint i = 0; i < numbers.size(); ++i) {
     const cl_int error = CallCl(clSetKernelArg, kernel_.get(), i + 4, sizeof(cl_int), &numbers[i]);
@@ -113,7 +115,7 @@ cl_int LaunchSequence::Launch(cl_command_queue queue, int begin, int end, size_t
                 nullptr, event);
 }
 
-cl_int LaunchSequence::Enqueue(cl_command_queue queue, int begin, int end, cl_event* event) {
+cl_int LaunchBatch::Enqueue(cl_command_queue queue, int begin, int end, cl_event* event) {
   const bool alone = workers_ == 1;
   const cl_int error = Launch(queue, begin, end, workers_, alone, event);
   if (error != CL_SUCCESS) {
@@ -124,7 +126,7 @@ cl_int LaunchSequence::Enqueue(cl_command_queue queue, int begin, int end, cl_ev
   return error;
 }
 
-bool LaunchSequence::RunOnHost(cl_command_queue queue) {
+bool LaunchBatch::RunOnHost(cl_command_queue queue) {
   const bool wants_help = workers_ > 1 && help_.WantsHelp();
   const int64_t start = Nanoseconds();
   const bool has_help =

@@ -27,19 +27,19 @@
 namespace tartan::opencl {
 
 // Executions must not overlap: they share counters.
-class LaunchSequence {
+class LaunchBatch {
  public:
   // Creates a batch of `launches`, which use batched kernels (KernelSource::in_sequence) of one
   // program on a CPU. `cases[e]` is entry point e's number among the batched kernels. Requires that
   // hal and MayBeInSequence have accepted each launch. `context` must outlive the object.
-  static absl::StatusOr<std::unique_ptr<LaunchSequence>> Create(
+  static absl::StatusOr<std::unique_ptr<LaunchBatch>> Create(
       const OpenClContext& context, cl_program program, absl::Span<const int> cases,
       absl::Span<const hal::Launch> launches);
 
   int size() const { return size_; }
   // Must be called before each execution, with the queue of the previous ones. If part of the
   // previous execution could not be enqueued, waits for the queue and resets the counters.
-  absl::Status Mend(cl_command_queue queue);
+  absl::Status ResetAfterFailure(cl_command_queue queue);
   // Enqueues the launches [begin, end). An execution enqueues each launch once, in order.
   cl_int Enqueue(cl_command_queue queue, int begin, int end, cl_event* event);
 
@@ -50,7 +50,7 @@ class LaunchSequence {
   bool RunOnHost(cl_command_queue queue);
 
  private:
-  explicit LaunchSequence(const OpenClContext& context) : context_(context) {}
+  explicit LaunchBatch(const OpenClContext& context) : context_(context) {}
 
   absl::Status MakeCounters();
   cl_int Launch(cl_command_queue queue, int begin, int end, size_t workers, bool alone,
@@ -59,8 +59,8 @@ class LaunchSequence {
   const OpenClContext& context_;
   KernelHandle kernel_;
   MemoryHandle steps_, arguments_, counters_;
-  SequencePlaces places_ = {};          // addresses of the buffers and of the compiled function
-  std::unique_ptr<SequenceCode> code_;  // null if the host cannot call the function
+  LaunchBatchAddresses places_ = {};       // addresses of the buffers and of the compiled function
+  std::unique_ptr<LaunchBatchCode> code_;  // null if the host cannot call the function
   size_t workers_ = 1;
   int size_ = 0;
   uint32_t run_ = 0;        // number of executions counted so far

@@ -30,22 +30,23 @@ T* PointerTo(uint64_t address) {
 
 }  // namespace
 
-std::unique_ptr<SequenceCode> SequenceCode::At(uint64_t address) {
+std::unique_ptr<LaunchBatchCode> LaunchBatchCode::At(uint64_t address) {
   Dl_info info;
   if (address == 0 || dladdr(PointerTo<void>(address), &info) == 0) return nullptr;
   void* library = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
-  return std::unique_ptr<SequenceCode>(
-      new SequenceCode(library, reinterpret_cast<SequenceFunction>(address)));  // NOLINT
+  return std::unique_ptr<LaunchBatchCode>(
+      new LaunchBatchCode(library, reinterpret_cast<LaunchBatchFunction>(address)));  // NOLINT
 }
 
-SequenceCode::~SequenceCode() { dlclose(library_); }
+LaunchBatchCode::~LaunchBatchCode() { dlclose(library_); }
 
-void SequenceCode::Run(const SequencePlaces& places, int32_t end, uint32_t run, bool alone) const {
+void LaunchBatchCode::Run(const LaunchBatchAddresses& places, int32_t end, uint32_t run,
+                          bool alone) const {
   const UsualArithmetic usual;
-  function_(PointerTo<const int32_t>(places[kPlaceOfSteps]),
-            PointerTo<const uint64_t>(places[kPlaceOfArguments]),
-            PointerTo<int32_t>(places[kPlaceOfCounters]), 0, end, run, alone ? 1 : 0);
+  function_(PointerTo<const int32_t>(places[kStepsAddress]),
+            PointerTo<const uint64_t>(places[kArgumentsAddress]),
+            PointerTo<int32_t>(places[kCountersAddress]), 0, end, run, alone ? 1 : 0);
 }
 
 }  // namespace tartan::opencl

@@ -9,25 +9,26 @@
 
 namespace tartan::opencl {
 
-class SequenceCode {
+class LaunchBatchCode {
  public:
   // Returns an object for the function at an address reported by a kernel, or null if no loaded
   // library contains the address. Keeps that library loaded, since drivers may unload it at any
   // time.
-  static std::unique_ptr<SequenceCode> At(uint64_t address);
-  ~SequenceCode();
-  SequenceCode(const SequenceCode&) = delete;
-  SequenceCode& operator=(const SequenceCode&) = delete;
+  static std::unique_ptr<LaunchBatchCode> At(uint64_t address);
+  ~LaunchBatchCode();
+  LaunchBatchCode(const LaunchBatchCode&) = delete;
+  LaunchBatchCode& operator=(const LaunchBatchCode&) = delete;
 
   // Calls the function with the default floating-point environment (rounding, subnormals), as in
   // the driver's threads.
-  void Run(const SequencePlaces& places, int32_t end, uint32_t run, bool alone) const;
+  void Run(const LaunchBatchAddresses& places, int32_t end, uint32_t run, bool alone) const;
 
  private:
-  SequenceCode(void* library, SequenceFunction function) : library_(library), function_(function) {}
+  LaunchBatchCode(void* library, LaunchBatchFunction function)
+      : library_(library), function_(function) {}
 
   void* const library_;
-  const SequenceFunction function_;
+  const LaunchBatchFunction function_;
 };
 
 }  // namespace tartan::opencl

@@ -124,7 +124,7 @@ void $NAME(__global const int* steps, __global const ulong* arguments,
 
 }  // namespace
 
-std::string SequenceSource(absl::Span<const hal::KernelSource> kernels) {
+std::string LaunchBatchSource(absl::Span<const hal::KernelSource> kernels) {
   std::string cases;
   int next = 0;
   for (const hal::KernelSource& kernel : kernels) {
@@ -134,9 +134,9 @@ std::string SequenceSource(absl::Span<const hal::KernelSource> kernels) {
   }
   if (cases.empty()) return "";
   return absl::StrReplaceAll(absl::StrCat(kFunctions, kKernel),
-                             {{"$NAME", kSequenceKernel},
+                             {{"$NAME", kLaunchBatchKernelName},
                               {"$BLOCK", absl::StrCat(kBlockBytes)},
-                              {"$NUMBERS", absl::StrCat(kNumbersPerStep)},
+                              {"$NUMBERS", absl::StrCat(kWordsPerStep)},
                               {"$COUNTERS", absl::StrCat(kCountersPerStep)},
                               {"$CASES", cases}});
 }

@@ -248,7 +248,7 @@ absl::StatusOr<std::vector<HostTensor>> Definition::Evaluate(absl::Span<const Ho
   return results;
 }
 
-void Definition::WidenOutputs() {
+void Definition::ReturnFloat32Outputs() {
   for (ir::ValueId& output : program_.outputs) {
     TensorShape shape = program_.values[output].shape;
     if (ComputeType(shape.type) == shape.type) continue;
@@ -258,10 +258,10 @@ void Definition::WidenOutputs() {
   }
 }
 
-absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Tensor> placeholders,
-                                                             absl::Span<const HostTensor> values,
-                                                             absl::Span<const Tensor> outputs,
-                                                             int64_t max_points) {
+absl::StatusOr<std::vector<HostTensor>> EvaluateReference(absl::Span<const Tensor> placeholders,
+                                                          absl::Span<const HostTensor> values,
+                                                          absl::Span<const Tensor> outputs,
+                                                          int64_t max_points) {
   TARTAN_ASSIGN_OR_RETURN(const Definition definition, Definition::Make(placeholders, outputs));
   return definition.Evaluate(values, &max_points);
 }
@@ -274,7 +274,7 @@ absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points,
         absl::StrCat("the value depends on the input '", placeholder->name, "'"));
   }
   TARTAN_ASSIGN_OR_RETURN(Definition definition, Definition::Make({}, {&tensor, 1}));
-  definition.WidenOutputs();
+  definition.ReturnFloat32Outputs();
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> results, definition.Evaluate({}, points));
   bool was_exact = true;
   const HostTensor value = Rounded(results[0], tensor.type(), &was_exact);

@@ -39,7 +39,7 @@ class Definition {
   absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const HostTensor> values,
                                                    int64_t* points) const;
   // Makes later evaluations return 16-bit float outputs as the float32 values before rounding.
-  void WidenOutputs();
+  void ReturnFloat32Outputs();
 
  private:
   ir::Program program_;
@@ -49,10 +49,10 @@ class Definition {
 };
 
 // Makes a Definition and evaluates it once.
-absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Tensor> placeholders,
-                                                             absl::Span<const HostTensor> values,
-                                                             absl::Span<const Tensor> outputs,
-                                                             int64_t max_points);
+absl::StatusOr<std::vector<HostTensor>> EvaluateReference(absl::Span<const Tensor> placeholders,
+                                                          absl::Span<const HostTensor> values,
+                                                          absl::Span<const Tensor> outputs,
+                                                          int64_t max_points);
 
 // Evaluates a tensor that depends on no placeholder with the naive evaluator on the host, for size
 // arithmetic. Returns FailedPrecondition naming the placeholder if there is one. Returns

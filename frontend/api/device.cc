@@ -92,10 +92,10 @@ std::string NoteKey(const hal::DeviceInfo& info, absl::string_view name) {
 
 // Maximum number of compiler processes: no more than the kernels of a model keep busy. Also limited
 // by the number of processors.
-constexpr unsigned kMostProcesses = 8;
+constexpr unsigned kMaxProcesses = 8;
 // Maximum number of prepared processes: loading a compiler occupies a processor, and small programs
 // need few.
-constexpr int kMostPrepared = 4;
+constexpr int kMaxPrepared = 4;
 
 std::string RequestFor(const hal::DeviceInfo& info, const hal::ExecutableSource& source,
                        std::string program) {
@@ -132,7 +132,7 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
                                           const std::string& program) {
   evaluator::CompilerProcesses processes;
   processes.count =
-      static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMostProcesses));
+      static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMaxProcesses));
   // A raw pointer suffices: api::Device owns both the HAL device and the program cache that has
   // this lambda.
   processes.is_compiled = [device = device.get()](const hal::ExecutableSource& source) {
@@ -144,7 +144,7 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
   processes.prepare = [program, index, prepared,
                        count = processes.count]() -> std::shared_ptr<void> {
     auto made = std::make_shared<PreparedProcesses::List>();
-    for (int p = 1; p < std::min(count, kMostPrepared); ++p) {
+    for (int p = 1; p < std::min(count, kMaxPrepared); ++p) {
       if (auto process = CompilerProcess::Start(program, index)) {
         made->push_back(std::move(process));
       }
@@ -326,11 +326,11 @@ absl::StatusOr<std::vector<std::string>> Device::MakeCompileRequests(
   return requests;
 }
 
-std::optional<std::string> Device::Recall(absl::string_view name) const {
+std::optional<std::string> Device::LoadNote(absl::string_view name) const {
   return cache_ == nullptr ? std::nullopt : cache_->Load(NoteKey(info(), name));
 }
 
-void Device::Remember(absl::string_view name, absl::string_view note) const {
+void Device::StoreNote(absl::string_view name, absl::string_view note) const {
   if (cache_ != nullptr) cache_->Store(NoteKey(info(), name), note);
 }
 

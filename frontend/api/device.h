@@ -141,8 +141,8 @@ class Device {
 
   // Notes about programs on this device, stored by name in the disk cache for this build only.
   // Without a cache Remember does nothing and Recall returns nullopt.
-  std::optional<std::string> Recall(absl::string_view name) const;
-  void Remember(absl::string_view name, absl::string_view note) const;
+  std::optional<std::string> LoadNote(absl::string_view name) const;
+  void StoreNote(absl::string_view name, absl::string_view note) const;
 
   // Changes the tuned plans of this device, in the disk cache and for later compilations. Plans
   // that another process stored meanwhile are loaded first. Returns PermissionDenied if the disk

@@ -354,7 +354,7 @@ absl::StatusOr<std::vector<HostValue>> Session::RunValues(
   });
 }
 
-std::future<absl::StatusOr<std::vector<HostTensor>>> Session::RunLater(
+std::future<absl::StatusOr<std::vector<HostTensor>>> Session::RunAsync(
     std::map<std::string, HostTensor> inputs) {
   const auto run = [this, inputs = std::move(inputs)] { return Run(inputs); };
   try {

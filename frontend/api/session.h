@@ -94,7 +94,7 @@ class Session {
   // Runs in a separate thread; in this one if no thread can be started. On GPUs, copies of one run
   // overlap with kernels of another. The future's destructor waits for the run, which must end
   // before the session does.
-  std::future<absl::StatusOr<std::vector<HostTensor>>> RunLater(
+  std::future<absl::StatusOr<std::vector<HostTensor>>> RunAsync(
       std::map<std::string, HostTensor> inputs);
 
   // Run for models with inputs or outputs that are not tensors of plain elements.

@@ -11,8 +11,8 @@ namespace tartan::bench {
 namespace {
 
 constexpr double kTurnMs = 10;
-constexpr int64_t kLeastTurns = 5;
-constexpr int64_t kMostTurns = 100'000;
+constexpr int64_t kMinTurns = 5;
+constexpr int64_t kMaxTurns = 100'000;
 
 absl::StatusOr<double> TimeMs(Engine& engine, int64_t count) {
   const auto start = std::chrono::steady_clock::now();
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<Measurement>> Measure(absl::Span<Engine* const> engin
   const auto start = Clock::now();
   const auto is_done = [&](int64_t turns) {
     if (options.count > 0) return turns >= options.count;
-    return turns >= kMostTurns || (turns >= kLeastTurns && Clock::now() - start >= budget);
+    return turns >= kMaxTurns || (turns >= kMinTurns && Clock::now() - start >= budget);
   };
   for (int64_t turn = 0; !is_done(turn); ++turn) {
     for (Track& track : tracks) {

@@ -50,7 +50,7 @@ std::vector<std::string> EngineNames() {
   return names;
 }
 
-double LeastMilliseconds(const Workload& work, const HardwareSettings& settings) {
+double RooflineMilliseconds(const Workload& work, const HardwareSettings& settings) {
   if (settings.gflops <= 0 || settings.gbps <= 0) return 0;
   return std::max(work.flops / settings.gflops, work.bytes / settings.gbps) * 1e-6;
 }
@@ -131,7 +131,7 @@ absl::StatusOr<ProblemResult> RunProblem(const Problem& problem,
   }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Measurement> times, Measure(engines, options));
   TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings, device.MeasuredSettings());
-  const double least_ms = LeastMilliseconds(work, settings);
+  const double least_ms = RooflineMilliseconds(work, settings);
   for (size_t i = 0; i < engines.size(); ++i) {
     const double ms = times[i].median_ms;
     result.engines.push_back({engines[i]->name(), times[i], work.flops / ms * 1e-6,

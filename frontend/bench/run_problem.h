@@ -20,7 +20,7 @@ std::vector<std::string> EngineNames();
 
 // Minimum time in ms (roofline): the maximum of arithmetic time at the device's measured peak and
 // memory time at its measured bandwidth; 0 if these are unknown.
-double LeastMilliseconds(const Workload& work, const HardwareSettings& settings);
+double RooflineMilliseconds(const Workload& work, const HardwareSettings& settings);
 
 // A problem and the engines that support it, ready to be timed. Used by one thread.
 class ProblemRun {
@@ -61,7 +61,7 @@ struct EngineResult {
   Measurement time;
   double gflops = 0;
   double gbps = 0;
-  double roofline = 0;   // LeastMilliseconds divided by the median
+  double roofline = 0;   // RooflineMilliseconds divided by the median
   double max_error = 0;  // compared with Tartan's result (comparison.h)
   int64_t kernels = 0;
 };

@@ -285,7 +285,7 @@ bool IsLinear(const Operator& op) {
 double Bytes(const TensorShape& shape) { return Count(shape.dims) * ByteWidth(shape.type); }
 
 // Bytes read and written if every tensor is touched once.
-double LeastBytes(const Problem& problem, const Workload& work) {
+double MinimumBytes(const Problem& problem, const Workload& work) {
   if (const auto* gather = std::get_if<GatherProblem>(&problem.op)) {
     // The forward direction reads only the gathered elements; the gradient writes all of the data.
     const double data = work.gradient_of < 0 ? Bytes(work.output) : Bytes(work.inputs[0].shape);
@@ -331,7 +331,7 @@ Workload MakeWorkload(const Problem& problem) {
   Workload work = std::visit([](const auto& op) { return Describe(op); }, problem.op);
   if (problem.direction == Direction::kBackwardData) work.gradient_of = 0;
   if (problem.direction == Direction::kBackwardWeights) work.gradient_of = 1;
-  work.bytes = LeastBytes(problem, work);
+  work.bytes = MinimumBytes(problem, work);
   return work;
 }
 

@@ -117,7 +117,7 @@ ExitCode Fail(ExitCode code, absl::string_view message) {
 ExitCode Fail(const absl::Status& status) { return Fail(ExitCodeFor(status), status.message()); }
 
 // The innermost command on the command line.
-const CLI::App* Asked(const CLI::App& cli) {
+const CLI::App* SelectedCommand(const CLI::App& cli) {
   const CLI::App* asked = &cli;
   while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().back();
   return asked;
@@ -145,14 +145,14 @@ ExitCode AnswerParseError(const CLI::App& cli, const CLI::ParseError& error) {
       return Fail(ExitCode::kUsage, absl::StrCat(unknown, " (see tartan --help)"));
     }
     std::string command = "tartan";
-    for (const CLI::App* sub = Asked(cli); sub != &cli; sub = sub->get_parent()) {
+    for (const CLI::App* sub = SelectedCommand(cli); sub != &cli; sub = sub->get_parent()) {
       command.insert(6, absl::StrCat(" ", sub->get_name()));
     }
     return Fail(ExitCode::kUsage, absl::StrCat(error.what(), " (see ", command, " --help)"));
   }
   std::string text = absl::StrCat(kVersion, "\n");
   if (error.get_name() != "CallForVersion") {
-    const CLI::App* asked = Asked(cli);
+    const CLI::App* asked = SelectedCommand(cli);
     std::string parents;
     for (const CLI::App* up = asked->get_parent(); up != nullptr; up = up->get_parent()) {
       parents = absl::StrCat(up->get_name(), parents.empty() ? "" : " ", parents);

@@ -100,19 +100,19 @@ absl::StatusOr<HostTensor> MakeRandom(const RandomInput& random, const api::Tens
   return HostTensor(std::move(shape), bytes);
 }
 
-bool IsWholeText(absl::string_view text) {
+bool IsIntegerText(absl::string_view text) {
   absl::ConsumePrefix(&text, "-");
   return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
 // The bits of the number as an integer within the limits. Digits-only text is exact, other forms
 // are exact up to 2^53; nullopt for 2.5.
-std::optional<uint64_t> WholeOf(const NumberInput& number, absl::string_view text,
-                                const IntegerLimits& limits) {
+std::optional<uint64_t> IntegerOf(const NumberInput& number, absl::string_view text,
+                                  const IntegerLimits& limits) {
   constexpr double kExact = 9007199254740992;
   int64_t value = 0;
   uint64_t large = 0;
-  if (!IsWholeText(text)) {
+  if (!IsIntegerText(text)) {
     if (number.value != std::floor(number.value) || std::abs(number.value) > kExact) {
       return std::nullopt;
     }
@@ -145,7 +145,7 @@ absl::StatusOr<HostTensor> ToElement(const NumberInput& number, absl::string_vie
     return element;
   }
   const IntegerLimits limits = LimitsOf(type);
-  const std::optional<uint64_t> whole = WholeOf(number, text, limits);
+  const std::optional<uint64_t> whole = IntegerOf(number, text, limits);
   if (!whole.has_value()) {
     return DoesNotHold(
         input, type, absl::StrCat("whole numbers from ", limits.least, " to ", limits.most), text);
@@ -291,7 +291,7 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text) {
     spec.value = RandomInput{};
   } else if (absl::ConsumePrefix(&rest, "rand:")) {
     RandomInput random;
-    if (!IsWholeText(rest) || !absl::SimpleAtoi(rest, &random.seed)) {
+    if (!IsIntegerText(rest) || !absl::SimpleAtoi(rest, &random.seed)) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", text, "': the seed after rand: is a whole number"));
     }

@@ -72,7 +72,7 @@ void CatchCrashes() {
 
 }  // namespace
 
-void InstallLastWords() {
+void InstallCrashReporter() {
   // A separate signal stack, because out of memory may mean that the stack cannot grow.
   static char stack[64 << 10];
   stack_t alternative = {};

@@ -9,7 +9,7 @@ namespace tartan::cli {
 
 // Installs the handlers for the whole process; call it once, before using the driver. Crashes for
 // other reasons remain crashes.
-void InstallLastWords();
+void InstallCrashReporter();
 
 // Returns the exit code for main. Ends the process immediately if the driver holds locks that an
 // ordinary exit would wait for.

@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);  // a closed stdout is detected when writing
   NameCompiler();
   return tartan::cli::EndProgram(tartan::cli::RunOnLargeStack([&] {
-    tartan::cli::InstallLastWords();  // installs the signal stack of this thread
+    tartan::cli::InstallCrashReporter();  // installs the signal stack of this thread
     return tartan::cli::RunApp(argc, argv);
   }));
 }

@@ -32,7 +32,7 @@ CLI::Option* AddWhole(CLI::App* command, const std::string& name, T* value, int6
 inline CLI::Option* AddReal(CLI::App* command, const std::string& name, double* value, double least,
                             double most, const std::string& help) {
   const auto take = [=](const std::string& text) {
-    *value = ValueOrThrow(name, ParseReal(text, least, most));
+    *value = ValueOrThrow(name, ParseDouble(text, least, most));
   };
   return command->add_option_function<std::string>(name, take, help)
       ->type_name("X")
@@ -40,9 +40,9 @@ inline CLI::Option* AddReal(CLI::App* command, const std::string& name, double* 
 }
 
 // Adds an option for a list of integers, "1,8,32".
-inline CLI::Option* AddWholes(CLI::App* command, const std::string& name,
-                              std::vector<int64_t>* values, int64_t least, int64_t most,
-                              const std::string& help) {
+inline CLI::Option* AddIntegers(CLI::App* command, const std::string& name,
+                                std::vector<int64_t>* values, int64_t least, int64_t most,
+                                const std::string& help) {
   const auto take = [=](const std::string& text) {
     for (const std::string& part : ValueOrThrow(name, SplitList(text))) {
       values->push_back(ValueOrThrow(name, ParseWhole(part, least, most)));

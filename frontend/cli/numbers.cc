@@ -30,7 +30,7 @@ absl::StatusOr<int64_t> ParseWhole(absl::string_view text, int64_t least, int64_
   return NoNumber(text, "whole number", absl::StrCat(least), absl::StrCat(most));
 }
 
-absl::StatusOr<double> ParseReal(absl::string_view text, double least, double most) {
+absl::StatusOr<double> ParseDouble(absl::string_view text, double least, double most) {
   const bool has_spaces = text != absl::StripAsciiWhitespace(text);
   double value = 0;
   if (!has_spaces && absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= least &&

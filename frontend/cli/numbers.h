@@ -16,7 +16,7 @@ namespace tartan::cli {
 absl::StatusOr<int64_t> ParseWhole(absl::string_view text, int64_t least, int64_t most);
 
 // Parses a finite decimal number, such as 0.5 or 1e-3, but not NaN or infinity.
-absl::StatusOr<double> ParseReal(absl::string_view text, double least, double most);
+absl::StatusOr<double> ParseDouble(absl::string_view text, double least, double most);
 
 // Parses a number of bytes: an integer with an optional suffix K, M, G or T (powers of 1024), such
 // as 512M. InvalidArgument for other texts, for 0 and for overflow.

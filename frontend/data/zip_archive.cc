@@ -209,7 +209,7 @@ std::optional<std::string> Inflate(Bytes packed, absl::Span<uint8_t> out) {
 }  // namespace
 
 absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::Span<const uint8_t> archive) {
-  constexpr int64_t kMostBytes = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMaxHeapBytes = std::numeric_limits<int64_t>::max();
   TARTAN_ASSIGN_OR_RETURN(const Directory directory, FindDirectory(archive));
   Bytes rest = archive.subspan(directory.offset, directory.size);
   std::vector<ZipMember> members(directory.count);
@@ -223,7 +223,7 @@ absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::Span<const uint8_t> archive
     member.name.assign(reinterpret_cast<const char*>(rest.data()) + kEntrySize, name_size);
     TARTAN_RETURN_IF_ERROR(ReadMember(archive, rest.subspan(0, kEntrySize),
                                       rest.subspan(kEntrySize + name_size, extra_size), &member));
-    if (member.is_deflated) unpacked += std::min(member.unpacked_size, kMostBytes - unpacked);
+    if (member.is_deflated) unpacked += std::min(member.unpacked_size, kMaxHeapBytes - unpacked);
     rest.remove_prefix(size);
   }
   TARTAN_RETURN_IF_ERROR(CheckFileSize("unpacked data of the archive", unpacked));

@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<float>> CacheStep::ReadAll(absl::Span<const int64_t> 
   size_t done = 0;
   while (has_chunks()) {
     const auto left = static_cast<int64_t>(tokens.size() - done) - 1;
-    if (left < LeastForChunk(chunks_->size())) break;
+    if (left < MinTokensForChunk(chunks_->size())) break;
     const int64_t count = std::min(left, chunks_->size());
     // An incomplete chunk begins with tokens read before. Their rows are overwritten with the same
     // values, and no other rows are.

@@ -26,10 +26,10 @@ class CacheStep {
                                                            int64_t capacity);
 
   // Makes Read read all tokens except the last in chunks, if there are enough tokens
-  // (LeastForChunk). Errors as from ChunkProgram::Create.
+  // (MinTokensForChunk). Errors as from ChunkProgram::Create.
   absl::Status AddChunks(int64_t size, ChunkKernels kernels);
   bool has_chunks() const { return chunks_ != nullptr; }
-  static int64_t LeastForChunk(int64_t size) { return (size + 7) / 8; }
+  static int64_t MinTokensForChunk(int64_t size) { return (size + 7) / 8; }
 
   // Reads tokens, which must fit, and returns the scores after the last. OutOfRange for a token or
   // a position that the model does not have; the state is then unchanged.

@@ -19,8 +19,8 @@ absl::StatusOr<std::unique_ptr<ChunkProgram>> ChunkProgram::Create(const CacheMo
   const api::StepSource& source = made->bound_.source;
   const bool is_exact = kernels == ChunkKernels::kOnDisk || source.tier == api::Tier::kExact;
   const auto tier = is_exact ? compiler::Tier::kExact : compiler::Tier::kReady;
-  const auto where =
-      kernels == ChunkKernels::kOnDisk ? api::CompileWhere::kNowhere : api::CompileWhere::kHere;
+  const auto where = kernels == ChunkKernels::kOnDisk ? api::CompileWhere::kCachedOnly
+                                                      : api::CompileWhere::kInProcess;
   auto program =
       api::DeviceProgram::Create(source.device->WithTier(tier), source.inputs, source.states, {},
                                  source.name, nullptr, where, source.pool.get());
@@ -57,7 +57,7 @@ std::string ChunkNotes::KeyOf(int64_t capacity) const {
 }
 
 ChunkNotes::Known ChunkNotes::Get(int64_t capacity) const {
-  const std::optional<std::string> note = model_->device->Recall(KeyOf(capacity));
+  const std::optional<std::string> note = model_->device->LoadNote(KeyOf(capacity));
   if (note == "compiled") return Known::kCompiled;
   if (note == "right") return Known::kRight;
   return note == "wrong" ? Known::kWrong : Known::kNothing;
@@ -68,7 +68,7 @@ void ChunkNotes::Set(int64_t capacity, Known known) const {
                            : known == Known::kRight  ? "right"
                            : known == Known::kWrong  ? "wrong"
                                                      : "";
-  model_->device->Remember(KeyOf(capacity), note);
+  model_->device->StoreNote(KeyOf(capacity), note);
 }
 
 }  // namespace tartan::generate

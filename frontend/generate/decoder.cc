@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<float>> DecoderState::ReadByStep(absl::Span<const int
   if (after > step->capacity()) {
     TARTAN_RETURN_IF_ERROR(Grow(std::max(after, 2 * step->capacity())));
   }
-  if (IsWorthChunks(now.size())) TARTAN_RETURN_IF_ERROR(RenewChunks());
+  if (IsWorthChunks(now.size())) TARTAN_RETURN_IF_ERROR(RefreshChunks());
   TARTAN_ASSIGN_OR_RETURN(std::vector<float> result, step->Read(now));
   length = after;
   return result;

@@ -11,8 +11,8 @@ namespace tartan::generate {
 namespace {
 
 // Maximum and minimum number of prompt tokens for comparing the model with itself in chunks.
-constexpr size_t kMostCompared = 24;
-constexpr size_t kLeastCompared = 6;
+constexpr size_t kMaxCompared = 24;
+constexpr size_t kMinCompared = 6;
 
 }  // namespace
 
@@ -50,7 +50,8 @@ int64_t DecoderState::CapacityFor(int64_t tokens) const {
 
 // Compares two readings of only the last token after the same cache. It is for models that quantise
 // activations by the range of all tokens: these differ for a single token.
-absl::StatusOr<bool> DecoderState::AgreesAlone(absl::Span<const int64_t> first, int64_t capacity) {
+absl::StatusOr<bool> DecoderState::AgreesForLastToken(absl::Span<const int64_t> first,
+                                                      int64_t capacity) {
   if (first.size() < 2 || inputs.is_single()) return false;
   const int64_t before = length - 1;
   const absl::Span<const int64_t> all_but_last = first.subspan(0, first.size() - 1);
@@ -83,7 +84,7 @@ absl::StatusOr<bool> DecoderState::AgreesInFloat32(absl::Span<const int64_t> fir
   strict.options.session.tier = api::Tier::kReady;
   strict.options.chunk = 0;
   TARTAN_RETURN_IF_ERROR(strict.Open());
-  TARTAN_RETURN_IF_ERROR(strict.Read(first.subspan(0, kMostCompared)).status());
+  TARTAN_RETURN_IF_ERROR(strict.Read(first.subspan(0, kMaxCompared)).status());
   return strict.step != nullptr;
 }
 
@@ -104,7 +105,7 @@ absl::Status DecoderState::TryInPlace(absl::Span<const int64_t> first,
     is_same = RowsAgree(cache->states, made_now, values, length - 1);
   }
   if (!is_same) {
-    TARTAN_ASSIGN_OR_RETURN(bool agrees, AgreesAlone(first, capacity));
+    TARTAN_ASSIGN_OR_RETURN(bool agrees, AgreesForLastToken(first, capacity));
     if (!agrees) {
       TARTAN_ASSIGN_OR_RETURN(agrees, AgreesInFloat32(first));
     }
@@ -133,7 +134,7 @@ absl::Status DecoderState::Grow(int64_t least) {
 // Verifies chunks against the model itself, which reads some tokens at once. Chunks read the same
 // tokens in two parts, after an empty cache and after the first part; the last token is read alone.
 absl::StatusOr<bool> DecoderState::ChunksAgree(absl::Span<const int64_t> first, CacheStep* made) {
-  const absl::Span<const int64_t> some = first.subspan(0, kMostCompared);
+  const absl::Span<const int64_t> some = first.subspan(0, kMaxCompared);
   const size_t half = some.size() / 2;
   const auto count = static_cast<int64_t>(some.size());
   session->Reset();
@@ -157,9 +158,9 @@ absl::StatusOr<bool> DecoderState::ChunksAgree(absl::Span<const int64_t> first, 
 
 bool DecoderState::MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const {
   // There must be room for the first part, followed by a whole chunk.
-  if (capacity < options.chunk + static_cast<int64_t>(kMostCompared / 2)) return false;
+  if (capacity < options.chunk + static_cast<int64_t>(kMaxCompared / 2)) return false;
   if (known == Known::kRight) return options.session.tier != api::Tier::kReady || waits();
-  if (known == Known::kWrong || tokens < kLeastCompared) return false;
+  if (known == Known::kWrong || tokens < kMinCompared) return false;
   return waits() || (known == Known::kCompiled && options.session.tier == api::Tier::kAuto);
 }
 
@@ -194,7 +195,7 @@ absl::StatusOr<std::optional<std::vector<float>>> DecoderState::ReadFirstInPlace
   return result;
 }
 
-absl::Status DecoderState::RenewChunks() {
+absl::Status DecoderState::RefreshChunks() {
   if (!chunks_are_right || capacity_of_chunks == step->capacity()) return absl::OkStatus();
   capacity_of_chunks = step->capacity();
   const bool is_there = notes->Get(step->capacity()) != Known::kNothing;

@@ -54,13 +54,13 @@ struct DecoderState {
   int64_t CapacityFor(int64_t tokens) const;
   // Tries in-place appending after the first tokens, whose scores were `wanted`.
   absl::Status TryInPlace(absl::Span<const int64_t> first, const std::vector<float>& wanted);
-  absl::StatusOr<bool> AgreesAlone(absl::Span<const int64_t> first, int64_t capacity);
+  absl::StatusOr<bool> AgreesForLastToken(absl::Span<const int64_t> first, int64_t capacity);
   absl::StatusOr<bool> AgreesInFloat32(absl::Span<const int64_t> first) const;
   absl::Status Grow(int64_t least);
 
   bool IsWorthChunks(size_t tokens) const {
     return options.chunk > 0 && !inputs.is_single() &&
-           static_cast<int64_t>(tokens) > CacheStep::LeastForChunk(options.chunk);
+           static_cast<int64_t>(tokens) > CacheStep::MinTokensForChunk(options.chunk);
   }
   // Reads a first prompt in place from its first token on, if that is known to be correct or can be
   // verified now. Otherwise returns nullopt and reads nothing.
@@ -72,7 +72,7 @@ struct DecoderState {
   bool MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const;
   absl::StatusOr<bool> ChunksAgree(absl::Span<const int64_t> first, CacheStep* made);
   // Gets chunks for later reads after the cache has grown.
-  absl::Status RenewChunks();
+  absl::Status RefreshChunks();
   void CompileChunksLater();
 };
 

@@ -12,7 +12,7 @@
 namespace tartan::train {
 namespace {
 
-constexpr int64_t kMostPadding = 1 << 16;
+constexpr int64_t kMaxPadding = 1 << 16;
 
 struct KindName {
   const char* name;
@@ -55,7 +55,7 @@ absl::Status SetOption(absl::string_view text, Augmentation* made) {
                  {"probability", &made->probability, 0, 1}};
       break;
     case AugmentationKind::kCrop:
-      options = {{"padding", &padding, 0, kMostPadding, true}};
+      options = {{"padding", &padding, 0, kMaxPadding, true}};
       break;
     case AugmentationKind::kAffine:
       options = {{"rotate", &made->rotate, 0, 180},

@@ -118,7 +118,7 @@ absl::Status Optimizer::Check() const {
   return within("epsilon", epsilon, INFINITY);
 }
 
-std::vector<float> StepNumbers(const Optimizer& optimizer, double rate, int64_t step,
+std::vector<float> StepScalars(const Optimizer& optimizer, double rate, int64_t step,
                                double gradient_factor) {
   const auto correction = [&](double beta) {
     return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(step))));

@@ -43,11 +43,11 @@ struct Optimizer {
   absl::Status Check() const;
 };
 
-// Numbers that the host computes for each step, as float32[kStepNumbers].
-inline constexpr int64_t kStepNumbers = 4;
+// Numbers that the host computes for each step, as float32[kStepScalarCount].
+inline constexpr int64_t kStepScalarCount = 4;
 // Returns in this order: the learning rate, two bias corrections of the averages (`step` counts
 // from 1), the gradient factor.
-std::vector<float> StepNumbers(const Optimizer& optimizer, double rate, int64_t step,
+std::vector<float> StepScalars(const Optimizer& optimizer, double rate, int64_t step,
                                double gradient_factor);
 
 // The averages stored for each parameter: "momentum", "square"; float32 of the parameter's shape.

@@ -232,7 +232,7 @@ class StepBuilder {
   }
 
   void AddNumbers() {
-    numbers_ = Tensor::Placeholder("numbers", {kFloat, {kStepNumbers}});
+    numbers_ = Tensor::Placeholder("numbers", {kFloat, {kStepScalarCount}});
     graph_.inputs.push_back(numbers_);
   }
 
@@ -322,7 +322,7 @@ class StepBuilder {
     TARTAN_ASSIGN_OR_RETURN(const Tensor finite, AllFinite(gradients));
     TARTAN_ASSIGN_OR_RETURN(Tensor next,
                             NextScale(*plan_.loss_scale, plan_.optimizer, scale_, finite, healthy));
-    TARTAN_ASSIGN_OR_RETURN(numbers_, CorrectedNumbers(numbers_, next));
+    TARTAN_ASSIGN_OR_RETURN(numbers_, CorrectedStepScalars(numbers_, next));
     AddState({kScaleName, scale_.shape()}, scale_, std::move(next));
     return api::Apply("function (A, B) -> (OK) { OK = A && B; }", {healthy, finite}, "ok");
   }

@@ -23,7 +23,7 @@ std::string KeyOf(const BatchShapes& shapes) {
 namespace {
 
 // Maximum number of compilations of a program with a smaller share of the budget.
-constexpr int kMostAttempts = 3;
+constexpr int kMaxAttempts = 3;
 
 // Programs divide the shared scratch differently, so their sub-buffers overlap, which some drivers
 // do not support.
@@ -135,7 +135,7 @@ absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, P
     // Gaps between buffers waste memory, so the peak must be smaller.
     const int64_t peak = made->program->memory().peak;
     const int64_t over = memory.total() - options.memory_budget;
-    if (peak <= share && peak > over && attempt < kMostAttempts) {
+    if (peak <= share && peak > over && attempt < kMaxAttempts) {
       share = peak - over;
       continue;
     }
@@ -236,8 +236,8 @@ absl::Status TrainerPrograms::Start(api::DeviceProgram& step,
 }
 
 HostTensor TrainerPrograms::Numbers(double rate) const {
-  return HostTensor::FromVector(TensorShape{DataType::kFloat32, {kStepNumbers}},
-                                StepNumbers(plan.optimizer, rate, updates + 1,
+  return HostTensor::FromVector(TensorShape{DataType::kFloat32, {kStepScalarCount}},
+                                StepScalars(plan.optimizer, rate, updates + 1,
                                             1.0 / static_cast<double>(options.accumulate)));
 }
 

@@ -68,7 +68,7 @@ std::unique_ptr<DeviceProgram> MakeProgram(
   for (const auto& [input, next] : states) bound.push_back({input, next.value_or(Tensor())});
   const auto of_tier =
       device->WithTier(tier == "ready" ? compiler::Tier::kReady : compiler::Tier::kExact);
-  const auto where = apart ? api::CompileWhere::kApart : api::CompileWhere::kHere;
+  const auto where = apart ? api::CompileWhere::kSeparateProcess : api::CompileWhere::kInProcess;
   return Unlocked(
       [&] { return DeviceProgram::Create(of_tier, inputs, bound, outputs, name, nullptr, where); });
 }
@@ -107,8 +107,8 @@ void BindDeviceTensors(nb::module_& module) {
 }
 
 void BindPrograms(nb::module_& module) {
-  nb::class_<api::ComingOutputs>(module, "ComingOutputs", "Outputs of a run that was started.")
-      .def("wait", [](const api::ComingOutputs& c) { return Unlocked([&] { return c.Wait(); }); });
+  nb::class_<api::PendingOutputs>(module, "ComingOutputs", "Outputs of a run that was started.")
+      .def("wait", [](const api::PendingOutputs& c) { return Unlocked([&] { return c.Wait(); }); });
   nb::class_<DeviceProgram>(module, "Program",
                             "Computes outputs and next states from inputs and states.")
       .def_static("create", &MakeProgram, nb::arg("device"), nb::arg("inputs"), nb::arg("states"),
@@ -124,10 +124,10 @@ void BindPrograms(nb::module_& module) {
            })
       .def("outputs", [](DeviceProgram& p) { return Unlocked([&] { return p.Outputs(); }); })
       .def("outputs_later",
-           [](DeviceProgram& p) { return Unlocked([&] { return p.OutputsLater(); }); })
+           [](DeviceProgram& p) { return Unlocked([&] { return p.OutputsAsync(); }); })
       .def("check_swap",
            [](DeviceProgram& p, DeviceProgram& ready, const std::vector<HostTensor>& inputs) {
-             Unlocked([&] { return p.CheckSwap(ready, inputs); });
+             Unlocked([&] { return p.CompareWithReady(ready, inputs); });
            })
       .def("profile", &ProfileOf)
       .def_prop_ro("memory", &MemoryOf)

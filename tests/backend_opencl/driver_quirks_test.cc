@@ -43,15 +43,15 @@ TEST(QuirksOf, RunsSequencesOnGpusOfNvidia) {
   EXPECT_FALSE(QuirksOf(info).runs_sequences);
 }
 
-// The pool has most of a compute unit's local memory, and no less than kMostSequenceLocalBytes.
+// The pool has most of a compute unit's local memory, and no less than kMaxBatchLocalBytes.
 TEST(QuirksOf, GivesSequencesOfNvidiaMostOfTheLocalMemory) {
   hal::DeviceInfo info = Device("NVIDIA CUDA", "NVIDIA Corporation");
   info.settings.local_memory_bytes = 227 << 10;
-  EXPECT_EQ(QuirksOf(info).sequence_pool_bytes, 192 << 10);
+  EXPECT_EQ(QuirksOf(info).megakernel_pool_bytes, 192 << 10);
   info.settings.local_memory_bytes = 99 << 10;
-  EXPECT_EQ(QuirksOf(info).sequence_pool_bytes, 83 << 10);
+  EXPECT_EQ(QuirksOf(info).megakernel_pool_bytes, 83 << 10);
   info.settings.local_memory_bytes = 20 << 10;
-  EXPECT_EQ(QuirksOf(info).sequence_pool_bytes, 12 << 10);
+  EXPECT_EQ(QuirksOf(info).megakernel_pool_bytes, 12 << 10);
 }
 
 TEST(QuirksOf, BoundsTheLocalMemoryOfNvidia) {

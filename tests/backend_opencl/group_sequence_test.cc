@@ -98,7 +98,7 @@ static void $N_groups(__local ulong* arguments, __local uchar* pool, int phase, 
   return {name, absl::StrReplaceAll(text, {{"$N", name}, {"$B", TeamBarrier(256)}}), true, {2}};
 }
 
-class GroupSequenceTest : public testing::Test {
+class MegakernelTest : public testing::Test {
  protected:
   void SetUp() override {
     OpenClOptions options;
@@ -133,7 +133,7 @@ class GroupSequenceTest : public testing::Test {
       kept_.push_back(kernel.kept);
       teams_.push_back(std::stoi(kernel.source.substr(kernel.source.find("_team = ") + 8)));
     }
-    absl::StrAppend(&text, GroupSequenceSource(kernels, kMostSequenceLocalBytes));
+    absl::StrAppend(&text, MegakernelSource(kernels, kMaxBatchLocalBytes));
     auto built = BuildFromSource(Context(), text, absl::StrCat(Context().build_options(), "-w"));
     ASSERT_TRUE(built.ok()) << built.status();
     program_ = *std::move(built);
@@ -167,9 +167,8 @@ class GroupSequenceTest : public testing::Test {
     return launch;
   }
 
-  std::unique_ptr<GroupSequence> Sequence(const std::vector<hal::Launch>& launches,
-                                          int64_t groups) {
-    auto made = GroupSequence::Create(Context(), program_.get(), cases_, kept_, launches, groups);
+  std::unique_ptr<Megakernel> Sequence(const std::vector<hal::Launch>& launches, int64_t groups) {
+    auto made = Megakernel::Create(Context(), program_.get(), cases_, kept_, launches, groups);
     EXPECT_TRUE(made.ok()) << made.status();
     return *std::move(made);
   }
@@ -221,7 +220,7 @@ class GroupSequenceTest : public testing::Test {
   std::vector<std::vector<int>> kept_;
 };
 
-TEST_F(GroupSequenceTest, GivesWhatSingleLaunchesGive) {
+TEST_F(MegakernelTest, GivesWhatSingleLaunchesGive) {
   Build({Kernel("turn", 8, kTurn), Kernel("scale", 96, kScale)});
   for (const size_t n : {1, 7, 64, 1001, 30000}) {
     const hal::BufferPtr a = Upload(Values(n));
@@ -232,7 +231,7 @@ TEST_F(GroupSequenceTest, GivesWhatSingleLaunchesGive) {
 
 // If not all work-groups fit, the first starts without the others, which join later or find no
 // work.
-TEST_F(GroupSequenceTest, DependsOnNoGroupThatDoesNotRun) {
+TEST_F(MegakernelTest, DependsOnNoGroupThatDoesNotRun) {
   Build({Kernel("turn", 8, kTurn), Kernel("scale", 32, kScale)});
   const hal::BufferPtr a = Upload(Values(5000));
   const hal::BufferPtr b = Upload(std::vector<float>(5000));
@@ -243,7 +242,7 @@ TEST_F(GroupSequenceTest, DependsOnNoGroupThatDoesNotRun) {
 
 // The early phase of a kernel runs while the preceding launch is active, also in work-groups
 // without a share of it. It does not run while work-groups are missing.
-TEST_F(GroupSequenceTest, BeginsWithWhatIsEarly) {
+TEST_F(MegakernelTest, BeginsWithWhatIsEarly) {
   const std::string turn = "if (i < n) to[i] = from[(i + 1) % n] + shared[item];";
   const int team = HasTeamBarriers() ? 32 : 256;
   Build({Kernel("turn", team, turn, 4 * 256, "shared[item] = 1;"), Kernel("scale", 96, kScale)});
@@ -256,7 +255,7 @@ TEST_F(GroupSequenceTest, BeginsWithWhatIsEarly) {
   }
 }
 
-TEST_F(GroupSequenceTest, RunsBesideAnother) {
+TEST_F(MegakernelTest, RunsBesideAnother) {
   Build({Kernel("turn", 8, kTurn), Kernel("scale", 32, kScale)});
   const QueueHandle other = NewQueue();
   const hal::BufferPtr memory[] = {Upload(Values(3000)), Upload(Values(3000)), Upload(Values(3000)),
@@ -277,7 +276,7 @@ TEST_F(GroupSequenceTest, RunsBesideAnother) {
   EXPECT_EQ(Download(memory[2]), expected);
 }
 
-TEST_F(GroupSequenceTest, RunsLaunchesOneByOne) {
+TEST_F(MegakernelTest, RunsLaunchesOneByOne) {
   Build({Kernel("turn", 8, kTurn), Kernel("scale", 32, kScale)});
   const hal::BufferPtr a = Upload(Values(777));
   const hal::BufferPtr b = Upload(std::vector<float>(777));
@@ -290,7 +289,7 @@ TEST_F(GroupSequenceTest, RunsLaunchesOneByOne) {
   EXPECT_EQ(Download(a), Expected(Values(777), 20));
 }
 
-TEST_F(GroupSequenceTest, CopiesBetweenLaunches) {
+TEST_F(MegakernelTest, CopiesBetweenLaunches) {
   Build({Kernel("turn", 8, kTurn), Kernel("scale", 32, kScale)});
   for (const auto& [bytes, from, to] :
        {std::array<int64_t, 3>{1, 0, 0}, {7, 1, 3}, {4096, 16, 32}, {4100, 4, 8}, {40003, 0, 1}}) {
@@ -312,7 +311,7 @@ TEST_F(GroupSequenceTest, CopiesBetweenLaunches) {
   }
 }
 
-TEST_F(GroupSequenceTest, ItemsOfATeamWaitForEachOther) {
+TEST_F(MegakernelTest, ItemsOfATeamWaitForEachOther) {
   const std::vector<int> all = {2, 6, 8, 24, 32, 64, 96, 256};
   for (const int team : HasTeamBarriers() ? all : std::vector<int>{256}) {
     Build({Kernel("swap", team, Swap(team), 4 * 256), Kernel("turn", 8, kTurn)});
@@ -338,7 +337,7 @@ TEST_F(GroupSequenceTest, ItemsOfATeamWaitForEachOther) {
 
 // One call executes consecutive launches that keep the same buffer. Other buffers, copies and other
 // kernels end the call, wherever the device launch begins.
-TEST_F(GroupSequenceTest, DoesARunOfLaunchesAtOnce) {
+TEST_F(MegakernelTest, DoesARunOfLaunchesAtOnce) {
   Build({RunKernel("run"), Kernel("scale", 96, kScale)});
   const std::vector<float> ones(256, 1);
   const std::vector<float> twos(256, 2);
@@ -384,17 +383,17 @@ TEST_F(GroupSequenceTest, DoesARunOfLaunchesAtOnce) {
   }
 }
 
-TEST(MayBeInGroupSequence, LeavesLargeGroupsAndManyArguments) {
+TEST(CanBeInMegakernel, LeavesLargeGroupsAndManyArguments) {
   hal::Launch launch;
   launch.local_size = {16, 16, 1};
   launch.global_size = {1600, 16, 3};
-  launch.numbers.assign(kMostWords - kHeadWords, 1);
-  EXPECT_TRUE(MayBeInGroupSequence(launch));
+  launch.numbers.assign(kMaxWords - kHeadWords, 1);
+  EXPECT_TRUE(CanBeInMegakernel(launch));
   launch.numbers.push_back(1);
-  EXPECT_FALSE(MayBeInGroupSequence(launch));
+  EXPECT_FALSE(CanBeInMegakernel(launch));
   launch.numbers.clear();
   launch.local_size = launch.global_size = {512, 1, 1};
-  EXPECT_FALSE(MayBeInGroupSequence(launch));
+  EXPECT_FALSE(CanBeInMegakernel(launch));
 }
 
 }  // namespace

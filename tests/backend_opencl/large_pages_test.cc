@@ -12,19 +12,19 @@
 namespace tartan::opencl {
 namespace {
 
-constexpr auto kPage = static_cast<int64_t>(LargePages::kPageBytes);
+constexpr auto kPage = static_cast<int64_t>(HugePages::kPageBytes);
 
-TEST(LargePages, AreLeftToWhatFillsOne) {
-  EXPECT_EQ(LargePages::Take(0), nullptr);
-  EXPECT_EQ(LargePages::Take(kPage - 1), nullptr);
+TEST(HugePages, AreLeftToWhatFillsOne) {
+  EXPECT_EQ(HugePages::Take(0), nullptr);
+  EXPECT_EQ(HugePages::Take(kPage - 1), nullptr);
 }
 
-TEST(LargePages, AreZerosToWriteThatBeginAtTheirBoundary) {
+TEST(HugePages, AreZerosToWriteThatBeginAtTheirBoundary) {
   for (const int64_t bytes : {kPage, kPage + 1, 3 * kPage - 5}) {
-    const auto pages = LargePages::Take(bytes);
+    const auto pages = HugePages::Take(bytes);
     if (pages == nullptr) GTEST_SKIP() << "this system has none";
     auto* const data = static_cast<uint8_t*>(pages->data());
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % LargePages::kPageBytes, 0U);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % HugePages::kPageBytes, 0U);
     EXPECT_EQ(data[0], 0);
     EXPECT_EQ(data[bytes - 1], 0);
     std::memset(data, 7, static_cast<size_t>(bytes));
@@ -32,12 +32,12 @@ TEST(LargePages, AreZerosToWriteThatBeginAtTheirBoundary) {
   }
 }
 
-TEST(LargePages, AreRefusedWhereThereIsNoRoom) {
-  EXPECT_EQ(LargePages::Take(int64_t{1} << 60), nullptr);
+TEST(HugePages, AreRefusedWhereThereIsNoRoom) {
+  EXPECT_EQ(HugePages::Take(int64_t{1} << 60), nullptr);
 }
 
 // Data written to a buffer and to a sub-buffer can be read back, and all memory is released.
-TEST(LargePages, HoldBuffersAsSmallOnesDo) {
+TEST(HugePages, HoldBuffersAsSmallOnesDo) {
   OpenClOptions options;
   options.use_disk_cache = false;
   const auto driver = MakeOpenClDriver(options);

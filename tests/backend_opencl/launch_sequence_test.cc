@@ -42,7 +42,7 @@ void $N(__global const float* from, __global float* to, const int n) {
   return {name, absl::StrReplaceAll(text, {{"$N", name}, {"$S", statement}}), true};
 }
 
-class SequenceTest : public testing::Test {
+class LaunchBatchTest : public testing::Test {
  protected:
   void SetUp() override {
     OpenClOptions options;
@@ -126,7 +126,7 @@ class SequenceTest : public testing::Test {
   hal::ExecutablePtr executable_;
 };
 
-TEST_F(SequenceTest, GivesWhatSingleLaunchesGive) {
+TEST_F(LaunchBatchTest, GivesWhatSingleLaunchesGive) {
   const auto queue = *device_->CreateQueue(false);
   for (const size_t n : {1, 2, 7, 63, 64, 1001}) {
     for (const bool with_alone : {false, true}) {
@@ -144,7 +144,7 @@ TEST_F(SequenceTest, GivesWhatSingleLaunchesGive) {
   }
 }
 
-TEST_F(SequenceTest, TakesPartsOfBuffersAndOneLaunch) {
+TEST_F(LaunchBatchTest, TakesPartsOfBuffersAndOneLaunch) {
   const auto queue = *device_->CreateQueue(false);
   const int64_t half = device_->info().buffer_alignment;
   const size_t n = static_cast<size_t>(half) / sizeof(float);
@@ -160,7 +160,7 @@ TEST_F(SequenceTest, TakesPartsOfBuffersAndOneLaunch) {
   EXPECT_EQ(Download(*queue, whole), expected);
 }
 
-TEST_F(SequenceTest, TellsTheTimeOfEachLaunch) {
+TEST_F(LaunchBatchTest, TellsTheTimeOfEachLaunch) {
   const auto queue = *device_->CreateQueue(true);
   const hal::BufferPtr a = Upload(*queue, Values(100));
   const hal::BufferPtr b = Upload(*queue, Values(100));
@@ -181,7 +181,7 @@ TEST_F(SequenceTest, TellsTheTimeOfEachLaunch) {
 }
 
 // Copies of full blocks and remainders at unaligned offsets.
-TEST_F(SequenceTest, CopiesBetweenLaunches) {
+TEST_F(LaunchBatchTest, CopiesBetweenLaunches) {
   const auto queue = *device_->CreateQueue(false);
   for (const int64_t bytes : {1, 7, 64, 4095, 4096, 4097, 40003}) {
     const auto n = static_cast<size_t>(bytes) / sizeof(float) + 3;
@@ -205,7 +205,7 @@ TEST_F(SequenceTest, CopiesBetweenLaunches) {
 
 // A waiting host thread executes the batch, sometimes with the device's threads; the next
 // executions may be enqueued.
-TEST_F(SequenceTest, MayBeRunByTheHost) {
+TEST_F(LaunchBatchTest, MayBeRunByTheHost) {
   for (const size_t n : {1, 63, 1001, 20000}) {
     const auto queue = *device_->CreateQueue(false);
     const hal::BufferPtr a = Upload(*queue, std::vector<float>(n));
@@ -217,11 +217,11 @@ TEST_F(SequenceTest, MayBeRunByTheHost) {
     for (int replay = 0; replay < 150; ++replay) {
       const size_t bytes = n * sizeof(float);
       ASSERT_TRUE(
-          queue->WriteLater(a, 0, {reinterpret_cast<const uint8_t*>(values.data()), bytes}).ok());
+          queue->WriteAsync(a, 0, {reinterpret_cast<const uint8_t*>(values.data()), bytes}).ok());
       ASSERT_TRUE(queue->Replay(*recording).ok());
       ASSERT_TRUE(queue->Replay(*recording).ok());
       std::vector<float> result(n);
-      ASSERT_TRUE(queue->ReadLater(a, 0, {reinterpret_cast<uint8_t*>(result.data()), bytes}).ok());
+      ASSERT_TRUE(queue->ReadAsync(a, 0, {reinterpret_cast<uint8_t*>(result.data()), bytes}).ok());
       if (replay % 7 == 5) {
         ASSERT_TRUE(queue->Flush().ok());
       } else if (replay % 7 == 6) {
@@ -238,7 +238,7 @@ TEST_F(SequenceTest, MayBeRunByTheHost) {
   }
 }
 
-TEST_F(SequenceTest, IsRunByTheHostWherePoclCompilesForX86) {
+TEST_F(LaunchBatchTest, IsRunByTheHostWherePoclCompilesForX86) {
 #if !defined(__x86_64__) || !defined(__linux__)
   GTEST_SKIP() << "an address is asked for on x86-64 alone";
 #endif
@@ -257,7 +257,7 @@ TEST_F(SequenceTest, IsRunByTheHostWherePoclCompilesForX86) {
   EXPECT_FALSE(static_cast<const OpenClRecording&>(**other).may_run_on_host());
 }
 
-TEST_F(SequenceTest, RoundsAsTheDeviceDoesInAnyThread) {
+TEST_F(LaunchBatchTest, RoundsAsTheDeviceDoesInAnyThread) {
   const auto queue = *device_->CreateQueue(false);
   std::vector<float> values(500);
   for (size_t i = 0; i < values.size(); ++i) values[i] = 1.0F / static_cast<float>(i + 3);
@@ -277,14 +277,14 @@ TEST_F(SequenceTest, RoundsAsTheDeviceDoesInAnyThread) {
   EXPECT_EQ(Download(*queue, a), expected);
 }
 
-TEST_F(SequenceTest, GoesOnAfterARunOfWhichAPartFailed) {
+TEST_F(LaunchBatchTest, GoesOnAfterARunOfWhichAPartFailed) {
   const auto queue = *device_->CreateQueue(false);
   const hal::BufferPtr a = Upload(*queue, Values(100));
   const hal::BufferPtr b = Upload(*queue, Values(100));
   const auto recording = device_->Record(executable_, Launches(a, b, 20, false));
   ASSERT_TRUE(recording.ok()) << recording.status();
   const auto& work = static_cast<const OpenClRecording&>(**recording).work();
-  const auto* sequence = std::get_if<std::unique_ptr<LaunchSequence>>(&work[0]);
+  const auto* sequence = std::get_if<std::unique_ptr<LaunchBatch>>(&work[0]);
   if (sequence == nullptr) GTEST_SKIP() << "a driver without sequences";
   std::vector<float> expected = Values(100);
   for (int replay = 0; replay < 9; ++replay) {
@@ -303,7 +303,7 @@ TEST_F(SequenceTest, GoesOnAfterARunOfWhichAPartFailed) {
 
 #ifdef __linux__
 // A waiting thread yields its processor to the threads that it waits for.
-TEST_F(SequenceTest, GoesOnWhereAllThreadsShareAProcessor) {
+TEST_F(LaunchBatchTest, GoesOnWhereAllThreadsShareAProcessor) {
   const auto queue = *device_->CreateQueue(false);
   const hal::BufferPtr a = Upload(*queue, Values(63));
   const hal::BufferPtr b = Upload(*queue, std::vector<float>(63));
@@ -335,7 +335,7 @@ TEST_F(SequenceTest, GoesOnWhereAllThreadsShareAProcessor) {
 #endif
 
 // Runs more queues than there are threads.
-TEST_F(SequenceTest, RunsInSeveralQueuesAtOnce) {
+TEST_F(LaunchBatchTest, RunsInSeveralQueuesAtOnce) {
   std::vector<std::thread> threads;
   std::vector<std::vector<float>> results(6);
   for (size_t t = 0; t < results.size(); ++t) {
@@ -359,16 +359,16 @@ TEST_F(SequenceTest, RunsInSeveralQueuesAtOnce) {
   }
 }
 
-TEST(SequenceSource, NumbersTheKernelsThatAreInIt) {
+TEST(LaunchBatchSource, NumbersTheKernelsThatAreInIt) {
   std::vector<hal::KernelSource> kernels = {Kernel("a", ""), Kernel("b", ""), Kernel("c", "")};
   kernels[1].in_sequence = false;
-  const std::string text = SequenceSource(kernels);
+  const std::string text = LaunchBatchSource(kernels);
   EXPECT_THAT(text, testing::HasSubstr("case 0: a_items("));
   EXPECT_THAT(text, testing::HasSubstr("case 1: c_items("));
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("b_items(")));
   EXPECT_EQ(EntryPointCount(kernels), 2);
   kernels[0].in_sequence = kernels[2].in_sequence = false;
-  EXPECT_EQ(SequenceSource(kernels), "");
+  EXPECT_EQ(LaunchBatchSource(kernels), "");
   EXPECT_EQ(EntryPointCount(kernels), 3);
 }
 

@@ -30,10 +30,10 @@ TEST(NvidiaFeatures, WarpGroupsAreHoppersAlone) {
     EXPECT_GT(NvidiaFeaturesOf(capability).matrix_rate, 0) << capability;
   }
   EXPECT_EQ(NvidiaFeaturesOf(90).matrix, MatrixInstructions::kWarpGroups);
-  EXPECT_EQ(NvidiaFeaturesOf(90).most_local_bytes, 227 << 10);
-  EXPECT_EQ(NvidiaFeaturesOf(80).most_local_bytes, 163 << 10);
-  EXPECT_EQ(NvidiaFeaturesOf(89).most_local_bytes, 99 << 10);
-  EXPECT_EQ(NvidiaFeaturesOf(75).most_local_bytes, 0);
+  EXPECT_EQ(NvidiaFeaturesOf(90).max_local_bytes, 227 << 10);
+  EXPECT_EQ(NvidiaFeaturesOf(80).max_local_bytes, 163 << 10);
+  EXPECT_EQ(NvidiaFeaturesOf(89).max_local_bytes, 99 << 10);
+  EXPECT_EQ(NvidiaFeaturesOf(75).max_local_bytes, 0);
   EXPECT_EQ(NvidiaFeaturesOf(90, /*by_warps=*/true).matrix, MatrixInstructions::kWarps);
   EXPECT_LT(NvidiaFeaturesOf(90, /*by_warps=*/true).matrix_rate, NvidiaFeaturesOf(90).matrix_rate);
 }

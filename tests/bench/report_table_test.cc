@@ -27,18 +27,18 @@ ProblemResult Result(const std::string& spec, double tartan_ms, double onednn_ms
   return result;
 }
 
-TEST(StandingAgainst, IsTheGeometricMeanOfWhatBothHave) {
+TEST(RelativeSpeedTo, IsTheGeometricMeanOfWhatBothHave) {
   const std::vector<ProblemResult> results = {Result("a", 1, 4), Result("b", 2, 0),
                                               Result("c", 4, 4)};
-  const Standing standing = StandingAgainst("onednn", results);
+  const RelativeSpeed standing = RelativeSpeedTo("onednn", results);
   EXPECT_EQ(standing.problems, 2);
   EXPECT_DOUBLE_EQ(standing.geometric_mean, 2);
   EXPECT_DOUBLE_EQ(standing.least, 1);
-  EXPECT_EQ(standing.least_spec, "c");
+  EXPECT_EQ(standing.min_ratio_spec, "c");
 }
 
-TEST(StandingAgainst, IsNothingWithoutCommonProblems) {
-  EXPECT_EQ(StandingAgainst("openblas", {Result("a", 1, 4)}).problems, 0);
+TEST(RelativeSpeedTo, IsNothingWithoutCommonProblems) {
+  EXPECT_EQ(RelativeSpeedTo("openblas", {Result("a", 1, 4)}).problems, 0);
 }
 
 TEST(ToMarkdown, HasATablePerSectionAndLeavesOutWhatIsNotThere) {

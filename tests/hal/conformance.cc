@@ -139,13 +139,13 @@ TEST_P(Conformance, HasReadWhatItReadsLaterOnceItIsFinished) {
     const std::vector<float> values(count, 1.0f);
     const std::vector<float> two = {2, 3};
     const BufferPtr buffer = Allocate(static_cast<int64_t>(count * sizeof(float)));
-    EXPECT_OK(queue->WriteLater(buffer, 0, Bytes(values)));
-    EXPECT_OK(queue->WriteLater(buffer, 4, Bytes(two)));
+    EXPECT_OK(queue->WriteAsync(buffer, 0, Bytes(values)));
+    EXPECT_OK(queue->WriteAsync(buffer, 4, Bytes(two)));
     std::vector<float> before(count);
     std::vector<float> after(2);
-    EXPECT_OK(queue->ReadLater(buffer, 0, MutableBytes(before)));
+    EXPECT_OK(queue->ReadAsync(buffer, 0, MutableBytes(before)));
     EXPECT_OK(queue->Write(buffer, 4, Bytes({4})));
-    EXPECT_OK(queue->ReadLater(buffer, 4, MutableBytes(after)));
+    EXPECT_OK(queue->ReadAsync(buffer, 4, MutableBytes(after)));
     EXPECT_OK(queue->Finish());
     EXPECT_THAT(absl::MakeSpan(before).first(4), ElementsAre(1, 2, 3, 1));
     EXPECT_EQ(before.back(), 1);
@@ -228,10 +228,10 @@ TEST_P(Conformance, CopiesToAndFromMemoryThatItAllocatedOnTheHost) {
   const auto queue = *device_->CreateQueue(false);
   const BufferPtr buffer = Allocate(kBytes);
   std::fill(memory.bytes.begin(), memory.bytes.end(), 5);
-  EXPECT_OK(queue->WriteLater(buffer, 0, memory.bytes));
+  EXPECT_OK(queue->WriteAsync(buffer, 0, memory.bytes));
   EXPECT_OK(queue->Finish());
   std::fill(memory.bytes.begin(), memory.bytes.end(), 0);
-  EXPECT_OK(queue->ReadLater(buffer, 0, memory.bytes));
+  EXPECT_OK(queue->ReadAsync(buffer, 0, memory.bytes));
   EXPECT_OK(queue->Finish());
   EXPECT_TRUE(
       std::all_of(memory.bytes.begin(), memory.bytes.end(), [](uint8_t b) { return b == 5; }));
@@ -270,8 +270,8 @@ TEST_P(Conformance, RefusesRangesOutsideABuffer) {
   EXPECT_INVALID(queue->Write(buffer, -4, Bytes({1})));
   EXPECT_INVALID(queue->Read(buffer, 4, MutableBytes(three)));
   EXPECT_INVALID(queue->Read(buffer, kLargest, MutableBytes(three)));
-  EXPECT_INVALID(queue->WriteLater(buffer, 0, Bytes(three)));
-  EXPECT_INVALID(queue->ReadLater(buffer, 4, MutableBytes(three)));
+  EXPECT_INVALID(queue->WriteAsync(buffer, 0, Bytes(three)));
+  EXPECT_INVALID(queue->ReadAsync(buffer, 4, MutableBytes(three)));
   EXPECT_INVALID(queue->Copy(buffer, 4, Allocate(8), 0, 8));
   EXPECT_INVALID(queue->Copy(buffer, 0, Allocate(8), 4, 8));
   EXPECT_INVALID(queue->Copy(buffer, 0, Allocate(8), 0, -1));
@@ -334,8 +334,8 @@ TEST_P(Conformance, RefusesNull) {
   const auto queue = CreateQueue();
   EXPECT_INVALID(queue->Write(nullptr, 0, {}));
   EXPECT_INVALID(queue->Read(nullptr, 0, {}));
-  EXPECT_INVALID(queue->WriteLater(nullptr, 0, {}));
-  EXPECT_INVALID(queue->ReadLater(nullptr, 0, {}));
+  EXPECT_INVALID(queue->WriteAsync(nullptr, 0, {}));
+  EXPECT_INVALID(queue->ReadAsync(nullptr, 0, {}));
   EXPECT_INVALID(queue->Run(nullptr, Launch()));
   EXPECT_INVALID(queue->Replay(nullptr));
   Launch launch = AddOne(Allocate(4));

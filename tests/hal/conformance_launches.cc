@@ -163,11 +163,11 @@ TEST_P(Conformance, APointInAQueueIsReachedBeforeTheQueueIsFinished) {
   const auto queue = CreateQueue();
   const BufferPtr buffer = Upload(*queue, {1, 2});
   std::vector<float> first(2), second(2);
-  EXPECT_OK(queue->ReadLater(buffer, 0, MutableBytes(first)));
+  EXPECT_OK(queue->ReadAsync(buffer, 0, MutableBytes(first)));
   const auto point = queue->Mark();
   ASSERT_TRUE(point.ok()) << point.status();
   EXPECT_OK(queue->Write(buffer, 0, Bytes({5, 6})));
-  EXPECT_OK(queue->ReadLater(buffer, 0, MutableBytes(second)));
+  EXPECT_OK(queue->ReadAsync(buffer, 0, MutableBytes(second)));
   EXPECT_OK((*point)->Wait());
   EXPECT_THAT(first, ElementsAre(1, 2));
   EXPECT_OK(queue->Finish());

@@ -22,7 +22,7 @@ namespace {
 using ::testing::IsEmpty;
 
 // Names of files outside the repository, and placeholders.
-const std::set<std::string>& NamesOfOthers() {
+const std::set<std::string>& ExternalNames() {
   static const auto& names = *new std::set<std::string>{
       "0002-custom-gradients.txt",
       "DIRECTORY/0001-program.txt",
@@ -88,13 +88,13 @@ std::string NamedFile(absl::string_view word) {
 
 // Returns the part of a line that may name files: a whole line of a document, the comment of a
 // source line.
-absl::string_view SpokenPart(const std::string& path, absl::string_view line) {
+absl::string_view CheckedPart(const std::string& path, absl::string_view line) {
   if (absl::EndsWith(path, ".md")) return line;
   const size_t comment = line.find("//");
   return comment == line.npos ? absl::string_view() : line.substr(comment);
 }
 
-bool Speaks(const std::string& path) {
+bool MayNameFiles(const std::string& path) {
   return absl::EndsWith(path, ".md") || absl::EndsWith(path, ".h") || absl::EndsWith(path, ".cc");
 }
 
@@ -117,12 +117,12 @@ TEST(Documents, NameFilesThatAreThere) {
   std::vector<std::string> missing;
   int found = 0;
   for (const std::string& path : SourceFiles()) {
-    if (!Speaks(path)) continue;
+    if (!MayNameFiles(path)) continue;
     const std::vector<std::string> lines = LinesOf(path);
     for (size_t l = 0; l < lines.size(); ++l) {
-      for (const std::string& word : PathWords(SpokenPart(path, lines[l]))) {
+      for (const std::string& word : PathWords(CheckedPart(path, lines[l]))) {
         const std::string file = NamedFile(word);
-        if (file.empty() || NamesOfOthers().count(file) > 0) continue;
+        if (file.empty() || ExternalNames().count(file) > 0) continue;
         ++found;
         if (ends.count(file) == 0) missing.push_back(absl::StrCat(path, ":", l + 1, ": ", file));
       }

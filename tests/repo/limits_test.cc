@@ -65,8 +65,8 @@ bool IsSource(const std::string& path) {
 bool IsPython(const std::string& path) { return absl::EndsWith(path, ".py"); }
 
 // Returns entries that exceed their limit or exception, and exceptions that are no longer needed.
-std::vector<std::string> Offences(const Sizes& sizes, const Sizes& exceptions,
-                                  const std::map<std::string, int>& limits) {
+std::vector<std::string> Violations(const Sizes& sizes, const Sizes& exceptions,
+                                    const std::map<std::string, int>& limits) {
   std::vector<std::string> offences;
   for (const auto& [name, size] : sizes) {
     const int limit = limits.at(name);
@@ -93,7 +93,7 @@ TEST(Limits, SourcesAreShortOrListed) {
     limits[path] = absl::EndsWith(path, ".h") ? kHeaderLines : kSourceLines;
   }
   ASSERT_GT(sizes.size(), 500u);
-  EXPECT_THAT(Offences(sizes, LongSources(), limits), IsEmpty());
+  EXPECT_THAT(Violations(sizes, LongSources(), limits), IsEmpty());
 }
 
 // scripts/license_headers.sh adds the line.
@@ -122,7 +122,7 @@ TEST(Limits, FoldersAreSmallOrListed) {
     ++sizes[folder];
     limits[folder] = kFolderSources;
   }
-  EXPECT_THAT(Offences(sizes, LargeFolders(), limits), IsEmpty());
+  EXPECT_THAT(Violations(sizes, LargeFolders(), limits), IsEmpty());
 }
 
 bool BeginsWithWord(absl::string_view line, const std::set<std::string>& words) {
@@ -134,8 +134,8 @@ bool BeginsWithWord(absl::string_view line, const std::set<std::string>& words) 
 // Returns the line that ends the function head beginning at `first` with "{"; nothing if it ends
 // otherwise. Requires clang-format's style.
 std::optional<size_t> EndOfHead(const std::vector<std::string>& lines, size_t first) {
-  constexpr size_t kMostLines = 12;
-  for (size_t l = first; l < lines.size() && l < first + kMostLines; ++l) {
+  constexpr size_t kMaxLines = 12;
+  for (size_t l = first; l < lines.size() && l < first + kMaxLines; ++l) {
     if (absl::EndsWith(lines[l], "{")) return l;
     if (absl::EndsWith(lines[l], ";") || absl::EndsWith(lines[l], "}")) return std::nullopt;
   }
@@ -204,7 +204,7 @@ TEST(Limits, FunctionsAreShortOrListed) {
   ASSERT_GT(sizes.size(), 2000u);
   for (const auto& [name, size] : sizes) limits[name] = kFunctionLines;
   for (const auto& [name, size] : LongFunctions()) limits[name] = kFunctionLines;
-  EXPECT_THAT(Offences(sizes, LongFunctions(), limits), IsEmpty());
+  EXPECT_THAT(Violations(sizes, LongFunctions(), limits), IsEmpty());
 }
 
 }  // namespace

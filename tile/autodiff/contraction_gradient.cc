@@ -168,7 +168,7 @@ Parts ProductParts(Emitter& emit, const ir::Contraction& op, const Site& site) {
   const int64_t rows = output.element_count();
   const int64_t width = rows == 0 ? 0 : emit.shape(factors).element_count() / rows;
   const ValueId by_factors =
-      RowProductsGradient(emit, emit.Reshape(factors, {rows, width}), site.gradient);
+      RowMultiplicationGradient(emit, emit.Reshape(factors, {rows, width}), site.gradient);
   return LinearParts(emit, combine, emit.Reshape(by_factors, dims), site.wanted);
 }
 

@@ -41,7 +41,7 @@ ValueId Scan(Emitter& emit, ValueId x, int direction, Same&& same) {
 
 }  // namespace
 
-ValueId RowProductsGradient(Emitter& emit, ValueId factors, ValueId gradient) {
+ValueId RowMultiplicationGradient(Emitter& emit, ValueId factors, ValueId gradient) {
   struct Halving {
     int64_t width;
     ValueId low;

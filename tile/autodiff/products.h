@@ -9,7 +9,7 @@
 namespace tartan::autodiff {
 
 // Gradient of y[i] = Π_j factors[i, j] with respect to the factors. `gradient`: gradient of y.
-ValueId RowProductsGradient(Emitter& emit, ValueId factors, ValueId gradient);
+ValueId RowMultiplicationGradient(Emitter& emit, ValueId factors, ValueId gradient);
 
 // Gradient of y = cumprod(x) with respect to x. `params`: parameters of SpecialKind::kCumProd.
 ValueId RunningProductGradient(Emitter& emit, ValueId x, absl::Span<const int64_t> params,

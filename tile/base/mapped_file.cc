@@ -94,7 +94,7 @@ bool MappedFile::Holds(absl::Span<const uint8_t> bytes) {
   return IsMapped(mappings, bytes);
 }
 
-void MappedFile::LetGo(absl::Span<const uint8_t> bytes) {
+void MappedFile::ReleasePages(absl::Span<const uint8_t> bytes) {
   if (bytes.empty()) return;
   const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
   const uintptr_t end = begin + bytes.size();

@@ -26,7 +26,7 @@ class MappedFile {
 
   // Releases the pages of `bytes` if they are in a mapped file; the next access reads them from the
   // file again. Does nothing for other memory.
-  static void LetGo(absl::Span<const uint8_t> bytes);
+  static void ReleasePages(absl::Span<const uint8_t> bytes);
 
   // Valid as long as this object lives.
   absl::Span<const uint8_t> bytes() const { return {data_, size_}; }

@@ -30,12 +30,12 @@ struct MatrixTile {
   int64_t size() const { return rows * depth(); }
 
   // The position of a vector in its line. Kernels compute it by the same expression.
-  static int64_t Swapped(int64_t vector, int64_t line) { return vector ^ line % kVectors; }
+  static int64_t Swizzled(int64_t vector, int64_t line) { return vector ^ line % kVectors; }
   // The element offset of (row, K position) in the tile.
   int64_t Offset(int64_t row, int64_t at) const {
     const int64_t line_number = along_rows ? row / line() * depth() + at : row;
     const int64_t in_line = along_rows ? row % line() : at;
-    return line_number * line() + Swapped(in_line / vector(), line_number) * vector() +
+    return line_number * line() + Swizzled(in_line / vector(), line_number) * vector() +
            in_line % vector();
   }
 };

@@ -35,7 +35,7 @@ bool IsControl(uint32_t code) { return code < 0x20 || (code >= 0x7f && code < 0x
 
 // Line and paragraph separators and bidirectional controls, with which one name could imitate
 // another.
-bool MisleadsReaders(uint32_t code) {
+bool IsBidiControl(uint32_t code) {
   return code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
          (code >= 0x2066 && code <= 0x2069);
 }
@@ -53,7 +53,7 @@ enum class Keep : uint8_t { kNoControls, kLines, kAll };
 bool IsKept(uint32_t code, Keep keep) {
   if (keep == Keep::kAll) return true;
   if (keep == Keep::kLines && (code == '\n' || code == '\t')) return true;
-  return !IsControl(code) && !MisleadsReaders(code);
+  return !IsControl(code) && !IsBidiControl(code);
 }
 
 std::string Escaped(absl::string_view text, Keep keep) {

@@ -30,9 +30,9 @@ std::string FolderOf(const std::string& path) {
 // Returns 0 or an errno.
 int WriteAll(int file, absl::string_view bytes) {
   // Some systems write at most 2 GiB at once.
-  constexpr size_t kMostAtOnce = size_t{1} << 30;
+  constexpr size_t kMaxAtOnce = size_t{1} << 30;
   while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    const ssize_t written = write(file, bytes.data(), std::min(bytes.size(), kMaxAtOnce));
     if (written < 0 && errno != EINTR) return errno;
     if (written > 0) bytes.remove_prefix(static_cast<size_t>(written));
   }

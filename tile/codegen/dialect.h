@@ -76,7 +76,7 @@ struct Dialect {
   std::string global_space, local_space, constant_qualifier, restrict_qualifier;
   std::string barrier;         // statement
   std::string global_barrier;  // orders global memory, too
-  std::string matrix_fence;    // statement before a barrier after which the MMA reads local memory
+  std::string mma_fence;       // statement before a barrier after which the MMA reads local memory
   // A barrier statement for a team: the `items` work-items of one of several work-groups that run
   // side by side within a larger one (group_functions.h). Null if kernels in launch batches are
   // compiled to functions of single work-items.
@@ -104,7 +104,7 @@ struct Dialect {
                             const Code& value)>
       atomic_update;
   // A statement without its semicolon.
-  std::function<std::string(const Place& place, bool is_for_later)> prefetch;
+  std::function<std::string(const Place& place, bool into_second_cache_only)> prefetch;
   // Statements without semicolons, for loop::CopyVector (`count` "": all elements), EndCopies,
   // AwaitCopies, MultiplyTiles (of addresses) and AwaitTiles.
   std::function<std::string(const Place& to, const Place& from, const Code& count)> copy_vector;

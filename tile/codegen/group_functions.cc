@@ -119,12 +119,12 @@ std::string GroupText::BeginLaunches(int depth) {
   const std::string address = dialect_.type_name(Type{DataType::kUInt64, 1});
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
   std::string text;
-  for (const std::string& output : loop::HandedOnOutputs(kernel_)) {
+  for (const std::string& output : loop::ForwardedOutputs(kernel_)) {
     absl::StrAppend(&text, indent, address, " ", PlaceBefore(output), " = 0;\n");
   }
   absl::StrAppend(&text, indent, "for (", number, " ", kLaunch, " = 1; ", kLaunch,
                   " <= ", kLaunches, "; ++", kLaunch, ") {\n", DeclareArguments(depth + 1));
-  for (const std::string& output : loop::HandedOnOutputs(kernel_)) {
+  for (const std::string& output : loop::ForwardedOutputs(kernel_)) {
     absl::StrAppend(&text, indent, "  const ", address, " ", PlaceNow(output), " = ",
                     WordOf(output), ";\n");
   }
@@ -154,7 +154,7 @@ std::string GroupText::HasWord() const {
 // statements contain a barrier.
 std::string GroupText::EndLaunches() const {
   std::string text;
-  for (const std::string& output : loop::HandedOnOutputs(kernel_)) {
+  for (const std::string& output : loop::ForwardedOutputs(kernel_)) {
     absl::StrAppend(&text, "    ", PlaceBefore(output), " = ", PlaceNow(output), ";\n");
   }
   return absl::StrCat(text, "    if (", HasWord(), ") ", kArguments, "[", kWorkItem, "] = ", kAhead,

@@ -35,7 +35,7 @@ class GroupText {
   std::string BeginLaunches(int depth);
   std::string BeginFetch(const loop::Fetch& fetch) const;
   // Inlines the functions: compilers do not track pending MMA operations across calls.
-  void UseMatrixUnit() { qualifier_ = dialect_.inline_qualifier; }
+  void UseMma() { qualifier_ = dialect_.inline_qualifier; }
 
   // Call last. `parameters` is the kernel's parameter list as text, `body` its statements.
   std::string Write(absl::string_view parameters, absl::string_view body) const;

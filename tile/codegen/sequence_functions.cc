@@ -32,8 +32,8 @@ std::vector<std::string> ArgumentsOfTable(const loop::Kernel& kernel, const Dial
   return arguments;
 }
 
-std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view parameters,
-                                   absl::string_view body, const Dialect& dialect) {
+std::string WriteItemFunctions(const loop::Kernel& kernel, absl::string_view parameters,
+                               absl::string_view body, const Dialect& dialect) {
   const std::string index = dialect.type_name(Type{DataType::kInt64, 1});
   const std::string address = dialect.type_name(Type{DataType::kUInt64, 1});
   std::vector<std::string> arguments = ArgumentsOfTable(kernel, dialect);

@@ -28,8 +28,8 @@ std::vector<std::string> ArgumentsOfTable(const loop::Kernel& kernel, const Dial
 
 // Writes the function NAME_item, which executes one work-item, and NAME_items, which executes many.
 // `parameters` is the kernel's parameter list as text, `body` its statements; they use kItem.
-std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view parameters,
-                                   absl::string_view body, const Dialect& dialect);
+std::string WriteItemFunctions(const loop::Kernel& kernel, absl::string_view parameters,
+                               absl::string_view body, const Dialect& dialect);
 
 // The statement with which the entry point executes its own work-item.
 std::string WriteItemCall(const loop::Kernel& kernel, const Dialect& dialect);

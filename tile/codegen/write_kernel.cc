@@ -62,7 +62,7 @@ class Writer {
     const std::string listed = absl::StrJoin(parameters, ", ");
     if (group_ != nullptr) return absl::StrCat(comments, group_->Write(listed, text_));
     const std::string functions =
-        in_sequence_ ? WriteSequenceFunctions(kernel, listed, text_, dialect_) : "";
+        in_sequence_ ? WriteItemFunctions(kernel, listed, text_, dialect_) : "";
     return absl::StrCat(comments, functions, dialect_.kernel_qualifier, " ",
                         dialect_.attributes(kernel), "void ", kernel.name, "(", listed, ") {\n",
                         in_sequence_ ? WriteItemCall(kernel, dialect_) : text_, "}\n");
@@ -113,7 +113,7 @@ class Writer {
         [&](const loop::If& branch) { WriteIf(branch, "if ("); },
         [&](const loop::Barrier& barrier) {
           hands_on_ |= barrier.is_global;
-          if (barrier.for_matrix_unit) Line(dialect_.matrix_fence);
+          if (barrier.for_mma) Line(dialect_.mma_fence);
           const std::string& alone = barrier.is_global ? dialect_.global_barrier : dialect_.barrier;
           Line(group_ != nullptr ? group_->Barrier() : alone);
         },
@@ -125,13 +125,13 @@ class Writer {
         },
         [&](const loop::Prefetch& prefetch) {
           Statement(dialect_.prefetch(MakePlace(prefetch.buffer, prefetch.stored, prefetch.index),
-                                      prefetch.is_for_later));
+                                      prefetch.into_second_cache_only));
         },
         [&](const loop::CopyVector& copy) { WriteCopy(copy); },
         [&](const loop::EndCopies&) { Statement(dialect_.end_copies); },
         [&](const loop::AwaitCopies& await) { Statement(dialect_.await_copies(await.pending)); },
         [&](const loop::MultiplyTiles& product) {
-          if (group_ != nullptr) group_->UseMatrixUnit();
+          if (group_ != nullptr) group_->UseMma();
           Statement(dialect_.multiply_tiles(product, PlaceOf(product.accumulators),
                                             PlaceOf(product.left), PlaceOf(product.right)));
         },

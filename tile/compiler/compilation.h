@@ -21,7 +21,7 @@ struct Compilation {
   const CompileHooks& hooks;
   ir::Program program;
   // Some 16-bit float values of the program are stored as float32 (graph/widen_halves.h).
-  bool has_widened_halves = false;
+  bool has_upcast_float16 = false;
   // Index spaces and load-time constants of `program` as it is now.
   poly::ProgramSpaces spaces = {};
   std::vector<bool> is_constant = {};

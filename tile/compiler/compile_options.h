@@ -72,7 +72,7 @@ struct CompileHooks {
   // Name of the last pass to run; the list then holds the results so far. Empty: all passes run.
   std::string stop_after;
   // Launches carry readable descriptions of their operations and plans (LaunchStep).
-  bool tells_launches = false;
+  bool describes_launches = false;
   // Verifies the state after each pass, and the memory accesses of all launches at the end
   // (verify_accesses.h). A failure is Internal and names the pass. If false, only the kernels are
   // verified, at the end.

@@ -30,7 +30,7 @@ bool WriteFile(const std::string& path, absl::string_view text) {
 struct Files {
   std::string directory;
   std::atomic<int> next{1};
-  std::atomic<bool> told_failure{false};
+  std::atomic<bool> reported_failure{false};
 };
 
 }  // namespace
@@ -46,7 +46,7 @@ std::function<void(absl::string_view stage, absl::string_view text)> DumpToDirec
         absl::StrFormat("%s/%04d-%s.txt", files->directory, files->next++, stage);
     if (WriteFile(path, text)) return;
     const int error = errno;
-    if (files->told_failure.exchange(true)) return;
+    if (files->reported_failure.exchange(true)) return;
     absl::FPrintF(stderr, "tartan: cannot write the dump %s: %s\n", path, std::strerror(error));
   };
 }

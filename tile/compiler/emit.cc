@@ -164,16 +164,17 @@ class Emitter {
     step.flops = launch.flops;
     step.bytes = launch.bytes;
     step.predicted_us = planned.predicted_us - planned.packing_us;
-    if (hooks_.tells_launches) {
-      step.operations = TellOperations(flat);
+    if (hooks_.describes_launches) {
+      step.operations = DescribeOperations(flat);
       step.plan = absl::StrCat(plan::ToString(planned.plan, flat), "\n", planned.cost);
     }
     // GPU tiles do not write elements beyond the ranges, so only CPU plans need the check.
     const auto* tiled = std::get_if<plan::CpuPlan>(&planned.plan);
-    step.writes_once.assign(launch.outputs.size(), tiled == nullptr || tiled->WritesOnce(flat));
+    step.writes_once.assign(launch.outputs.size(),
+                            tiled == nullptr || tiled->WritesEachElementOnce(flat));
     // Layers with the same form are lowered once.
-    const bool is_remembered = launch.form >= 0 && !hooks_.dump;
-    if (const auto found = lowered_.find(launch.form); is_remembered && found != lowered_.end()) {
+    const bool is_cached = launch.form >= 0 && !hooks_.dump;
+    if (const auto found = lowered_.find(launch.form); is_cached && found != lowered_.end()) {
       step.kernel = found->second.kernel;
       step.sizes = found->second.sizes;
       step.global_size = found->second.global_size;
@@ -184,7 +185,7 @@ class Emitter {
         lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_);
     for (size_t o = 0; o < launch.outputs.size(); ++o) RoundStoresOf(launch.outputs[o], o, &kernel);
     TARTAN_RETURN_IF_ERROR(AddLaunch(scheduled.is_setup, kernel, std::move(step)));
-    if (is_remembered) {
+    if (is_cached) {
       const std::vector<Step>& steps = scheduled.is_setup ? list_.setup : list_.steps;
       lowered_.emplace(launch.form, std::get<LaunchStep>(steps.back()));
     }
@@ -198,10 +199,10 @@ class Emitter {
                    [](const auto& plan) { return absl::StrCat(plan.ToString(), "\n"); });
     });
     const std::string name = KernelName(chain.kernels.back().flat.name);
-    lower::RowChainKernel lowered = Match(
+    lower::FusedRowKernel lowered = Match(
         planned.plan,
         [&](const plan::RowPlan& plan) {
-          return lower::LowerRowChain(chain.kernels, chain.tensors, plan, name, lower_options_);
+          return lower::LowerRowFusion(chain.kernels, chain.tensors, plan, name, lower_options_);
         },
         [&](const plan::RowGroupPlan& plan) {
           return lower::LowerRowGroups(chain.kernels, chain.tensors, plan, name, lower_options_);
@@ -217,19 +218,20 @@ class Emitter {
     step.description = scheduled.description;
     if (const auto* groups = std::get_if<plan::RowGroupPlan>(&planned.plan)) {
       step.predicted_us = groups->predicted_us;
-      step.fills_registers = groups->HeldWords() > kMostSequenceWords;
+      step.fills_registers = groups->RegisterWords() > kMaxBatchWords;
     }
-    if (hooks_.tells_launches) {
+    if (hooks_.describes_launches) {
       step.plan = Match(planned.plan, [](const auto& plan) { return plan.ToString(); });
     }
     for (size_t s = 0; s < chain.kernels.size(); ++s) {
       const poly::RowKernel& kernel = chain.kernels[s];
-      if (hooks_.tells_launches) {
-        absl::StrAppend(&step.operations, s > 0 ? " | " : "", TellOperations(kernel.flat));
+      if (hooks_.describes_launches) {
+        absl::StrAppend(&step.operations, s > 0 ? " | " : "", DescribeOperations(kernel.flat));
       }
       step.flops += Flops(kernel.flat);
       if (kernel.output >= 0) continue;  // stays in local memory or registers
-      const bool once = Match(planned.plan, [s](const auto& plan) { return plan.WritesOnce(s); });
+      const bool once =
+          Match(planned.plan, [s](const auto& plan) { return plan.WritesEachElementOnce(s); });
       step.writes_once.insert(step.writes_once.end(), kernel.flat.outputs.size(), once);
     }
     return AddLaunch(scheduled.is_setup, lowered.kernel, std::move(step));
@@ -260,7 +262,7 @@ class Emitter {
       for (int buffer : launch.buffers) step.buffers.push_back(buffers[buffer]);
       step.description = absl::StrCat(Name(special.kind), " ", scheduled.description);
       step.bytes = bytes;
-      if (hooks_.tells_launches) step.operations = std::string(Name(special.kind));
+      if (hooks_.describes_launches) step.operations = std::string(Name(special.kind));
       TARTAN_RETURN_IF_ERROR(AddLaunch(scheduled.is_setup, launch.kernel, std::move(step)));
     }
     return absl::OkStatus();

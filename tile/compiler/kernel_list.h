@@ -41,9 +41,9 @@ struct LaunchStep {
   double bytes = 0;         // bytes read and written, each tensor counted once
   double predicted_us = 0;  // microseconds from the plan's cost model; 0 if unknown
   // Its work-items need more registers than a kernel of several launches provides, so it cannot
-  // join a launch sequence (MarkSequences). Not serialized.
+  // join a launch sequence (MarkLaunchBatches). Not serialized.
   bool fills_registers = false;
-  // Readable text, set with CompileHooks::tells_launches; not serialized.
+  // Readable text, set with CompileHooks::describes_launches; not serialized.
   std::string operations = {};  // such as "sum of mul; tanh"
   std::string plan = {};        // the plan and its cost terms
   // Per output of the kernel: no element is written twice, and an element read at the same place is

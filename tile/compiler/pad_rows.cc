@@ -17,7 +17,7 @@ using poly::FlatContraction;
 // Vector width in bytes: the widest load of a GPU's work-item.
 constexpr int64_t kVectorBytes = 16;
 // Elements; below this the padding would be a large share of the row.
-constexpr int64_t kShortestRow = 32;
+constexpr int64_t kMinPaddedRow = 32;
 
 class RowPadder {
  public:
@@ -34,7 +34,7 @@ class RowPadder {
       }
     }
     for (ValueId output : program.outputs) Exclude(output);
-    for (ValueId value : grouping.written_in_parts) Exclude(value);
+    for (ValueId value : grouping.written_by_parts) Exclude(value);
   }
 
   std::map<ValueId, TensorShape> Run() {
@@ -115,7 +115,7 @@ class RowPadder {
     const TensorShape& shape = program_.values[value].shape;
     if (excluded_.count(value) > 0 || shape.dims.size() < 2) return false;
     const int64_t length = shape.dims.back();
-    if (length < kShortestRow || Padded(shape).dims.back() == length) return false;
+    if (length < kMinPaddedRow || Padded(shape).dims.back() == length) return false;
     int writers = 0;
     for (const std::optional<FlatContraction>& flat : flats_) {
       if (!flat.has_value()) continue;

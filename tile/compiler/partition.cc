@@ -72,7 +72,8 @@ class Partitioner {
         algorithms_(algorithms),
         options_(options),
         settings_(settings),
-        product_chains_(is_constant, settings, options.precision, options.most_handed_on_bytes) {}
+        attention_fusion_(is_constant, settings, options.precision,
+                          options.max_intermediate_bytes) {}
 
   absl::StatusOr<Partition> Run() {
     TARTAN_ASSIGN_OR_RETURN(Division division, ChooseDivision());
@@ -82,7 +83,7 @@ class Partitioner {
       for (int group : division.chains[c].chain.groups) chain_of[group] = static_cast<int>(c);
     }
     int last = -1;  // last emitted chain; the groups of a chain are adjacent in the order
-    for (int g : graph::OrderWithChains(program_, division.grouping, ChainsOf(division))) {
+    for (int g : graph::OrderWithRowChains(program_, division.grouping, ChainsOf(division))) {
       const ir::KernelGroup& group = division.grouping.groups[g];
       if (IsEmpty(program_, group)) continue;
       const int chain = chain_of[g];
@@ -133,14 +134,15 @@ class Partitioner {
       TARTAN_ASSIGN_OR_RETURN(flat, poly::BuildKernel(program_, spaces_, division.grouping, group));
     }
     if (options_.pad_rows) division.padded = PadRowsOf(&division);
-    if (!options_.chain_rows) return division;
+    if (!options_.fuse_rows) return division;
     for (size_t g = 0; g < division.flats.size(); ++g) {
       const ir::KernelGroup& group = division.grouping.groups[g];
       may_chain.push_back(MayChain(group, division.flats[g]) ? &*division.flats[g] : nullptr);
     }
-    if (settings_.threads > 1 && options_.chain_products) {
-      limits.takes_products = [&](const graph::RowChain& chain, const graph::RowChain* without) {
-        return !HasAlgorithm(division.grouping, chain) && product_chains_.IsBetter(chain, without);
+    if (settings_.threads > 1 && options_.fuse_attention) {
+      limits.accepts_matmuls = [&](const graph::RowChain& chain, const graph::RowChain* without) {
+        return !HasAlgorithm(division.grouping, chain) &&
+               attention_fusion_.IsBetter(chain, without);
       };
     }
     for (graph::RowChain& chain :
@@ -162,8 +164,8 @@ class Partitioner {
   }
 
   std::optional<RowChainPlan> Plan(const graph::RowChain& chain) {
-    if (!chain.has_products) return PlanChain(chain, settings_);
-    return product_chains_.Plan(chain);
+    if (!chain.has_matmuls) return PlanChain(chain, settings_);
+    return attention_fusion_.Plan(chain);
   }
 
   // Returns true if some contraction of the chain has another algorithm than the direct one.
@@ -206,7 +208,7 @@ class Partitioner {
       return kernel;
     }
     flat->comments.push_back(kernel.description);
-    if (!CoversOutput(group) && grouping.written_in_parts.count(group.root) == 0) {
+    if (!CoversOutput(group) && grouping.written_by_parts.count(group.root) == 0) {
       kernel.is_prefilled = true;
       kernel.prefill = std::get<ir::Contraction>(program_.values[group.root].op).default_value;
     }
@@ -221,11 +223,11 @@ class Partitioner {
     if (selected != algorithms_.end()) {
       if (const auto* winograd = std::get_if<WinogradAlgorithm>(&selected->second)) {
         if (const auto correlation = poly::MatchCorrelation(flat, poly::kWinogradWindow)) {
-          return WinogradProduct{poly::MakeWinograd(flat, *correlation, winograd->tile)};
+          return WinogradForm{poly::MakeWinograd(flat, *correlation, winograd->tile)};
         }
       } else {
         const poly::PackedForm form = std::get<PackedAlgorithm>(selected->second).form;
-        if (auto packed = poly::PackProducts(flat, form)) {
+        if (auto packed = poly::PackMatmul(flat, form)) {
           PackedKernels kernels{*std::move(packed), std::nullopt};
           if (form == poly::PackedForm::kBFloat16) kernels.direct = std::move(flat);
           return kernels;
@@ -256,7 +258,7 @@ class Partitioner {
   const Algorithms& algorithms_;
   const PartitionOptions& options_;
   const HardwareSettings& settings_;
-  ProductChains product_chains_;
+  AttentionFusion attention_fusion_;
 };
 
 }  // namespace

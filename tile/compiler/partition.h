@@ -24,11 +24,11 @@ namespace tartan::compiler {
 struct DirectKernel {
   poly::FlatContraction flat;
 };
-struct WinogradProduct {
+struct WinogradForm {
   poly::WinogradKernels kernels;
 };
 struct PackedKernels {
-  poly::PackedProduct product;
+  poly::PackedMatmul product;
   // The same computation as one direct kernel, if the plans decide which of both is faster.
   std::optional<poly::FlatContraction> direct;
 };
@@ -36,7 +36,7 @@ struct SpecialKernel {
   ir::ValueId value = ir::kNoValue;  // an ir::Special
 };
 using KernelForm =
-    std::variant<DirectKernel, WinogradProduct, PackedKernels, PlannedChain, SpecialKernel>;
+    std::variant<DirectKernel, WinogradForm, PackedKernels, PlannedChain, SpecialKernel>;
 
 struct PartitionedKernel {
   std::vector<ir::ValueId> outputs;  // for a row chain: outputs of its last kernel
@@ -58,13 +58,13 @@ struct Partition {
 
 struct PartitionOptions {
   graph::GroupOptions grouping;
-  bool chain_rows = true;      // fuse kernels over the same rows into one launch
-  bool chain_products = true;  // on GPUs, allow matmuls in such a chain
+  bool fuse_rows = true;       // fuse kernels over the same rows into one launch
+  bool fuse_attention = true;  // on GPUs, allow matmuls in such a chain
   bool pad_rows = false;       // on matrix units, align rows to whole vectors
   Precision precision = Precision::kFloat32;
   // Bytes of the largest intermediate tensor that separate launches may write to memory. A fused
   // attention chain that avoids a larger tensor is chosen even if separate launches are faster.
-  int64_t most_handed_on_bytes = int64_t{1} << 30;
+  int64_t max_intermediate_bytes = int64_t{1} << 30;
 };
 
 absl::StatusOr<Partition> PartitionProgram(const ir::Program& program,

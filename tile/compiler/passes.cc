@@ -54,24 +54,24 @@ absl::Status ComputeInFloat64(Compilation* c) {
   return absl::OkStatus();
 }
 
-absl::Status MultiplyPowersOut(Compilation* c) {
-  c->program = graph::MultiplyPowersOut(c->program);
+absl::Status ExpandPowers(Compilation* c) {
+  c->program = graph::ExpandPowers(c->program);
   return absl::OkStatus();
 }
 
-absl::Status SliceAtLiterals(Compilation* c) {
-  c->program = graph::SliceAtLiterals(c->program);
+absl::Status SliceConstantGathers(Compilation* c) {
+  c->program = graph::SliceConstantGathers(c->program);
   return absl::OkStatus();
 }
 
-absl::Status WidenHalves(Compilation* c) {
-  c->program = graph::WidenHalves(c->program);
-  c->has_widened_halves = true;
+absl::Status UpcastFloat16(Compilation* c) {
+  c->program = graph::UpcastFloat16(c->program);
+  c->has_upcast_float16 = true;
   return absl::OkStatus();
 }
 
-absl::Status JoinPlacements(Compilation* c) {
-  TARTAN_ASSIGN_OR_RETURN(c->program, graph::JoinPlacements(c->program));
+absl::Status SumsToConcatenations(Compilation* c) {
+  TARTAN_ASSIGN_OR_RETURN(c->program, graph::SumsToConcatenations(c->program));
   return absl::OkStatus();
 }
 
@@ -93,8 +93,8 @@ absl::Status MoveWeightsLast(Compilation* c) {
   return absl::OkStatus();
 }
 
-absl::Status ReadThroughExpansions(Compilation* c) {
-  c->program = graph::ReadThroughExpansions(c->program);
+absl::Status ReadThroughBroadcasts(Compilation* c) {
+  c->program = graph::ReadThroughBroadcasts(c->program);
   return absl::OkStatus();
 }
 
@@ -135,13 +135,14 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   // Maximum K of a gradient matmul that fuses a state update; empirical.
   constexpr int64_t kFewTerms = 32;
   if (!c->is_gpu()) options.grouping.max_update_terms = kFewTerms;
-  options.chain_rows =
+  options.fuse_rows =
       options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("chain-rows");
-  options.chain_products = c->options.Runs("chain-products");
+  options.fuse_attention = c->options.Runs("chain-products");
   options.pad_rows = MatrixUnitFormat(*c).has_value() && c->options.Runs("pad-rows");
   options.precision = c->options.precision;
   if (c->options.memory_budget > 0) {
-    options.most_handed_on_bytes = std::min(options.most_handed_on_bytes, c->options.memory_budget);
+    options.max_intermediate_bytes =
+        std::min(options.max_intermediate_bytes, c->options.memory_budget);
   }
   TARTAN_ASSIGN_OR_RETURN(
       c->partition, PartitionProgram(c->program, c->spaces, c->is_constant, c->algorithms, options,
@@ -159,21 +160,21 @@ absl::Status PlanKernels(Compilation* c) {
   return absl::OkStatus();
 }
 
-absl::Status PairGates(Compilation* c) {
-  PairProducts(c->program, c->partition.grouping.storage, c->options.settings, &c->schedule);
+absl::Status FuseGates(Compilation* c) {
+  FuseDualGemms(c->program, c->partition.grouping.storage, c->options.settings, &c->schedule);
   return absl::OkStatus();
 }
 
-absl::Status JoinSumsOfReaders(Compilation* c) {
+absl::Status FuseReductionsIntoConsumers(Compilation* c) {
   if (c->options.tier != Tier::kExact) return absl::OkStatus();
-  JoinSums(c->program, c->partition.grouping.storage, c->options.settings, &c->schedule);
+  FuseIntoConsumer(c->program, c->partition.grouping.storage, c->options.settings, &c->schedule);
   return absl::OkStatus();
 }
 
-absl::Status KeepWeightsOfSteps(Compilation* c) {
+absl::Status PlanPersistentRnns(Compilation* c) {
   if (c->options.tier != Tier::kExact) return absl::OkStatus();
-  KeepWeights(c->program, c->is_constant, c->partition.grouping.storage, c->options.settings,
-              &c->schedule);
+  PlanPersistentRnn(c->program, c->is_constant, c->partition.grouping.storage, c->options.settings,
+                    &c->schedule);
   return absl::OkStatus();
 }
 
@@ -191,8 +192,8 @@ absl::Status WriteKernels(Compilation* c) {
   return absl::OkStatus();
 }
 
-absl::Status RepeatSmallLaunches(Compilation* c) {
-  if (c->options.tier == Tier::kExact) RepeatInReaders(c->options.settings, &c->list);
+absl::Status RecomputeSmallLaunches(Compilation* c) {
+  if (c->options.tier == Tier::kExact) RecomputeInConsumers(c->options.settings, &c->list);
   return absl::OkStatus();
 }
 
@@ -230,11 +231,11 @@ absl::Status CheckAccesses(Compilation* c) {
   return absl::OkStatus();
 }
 
-absl::Status MarkForSequences(Compilation* c) {
+absl::Status MarkForLaunchBatches(Compilation* c) {
   // A launch that reports wrong accesses must run separately.
   if (c->options.check_bounds) return absl::OkStatus();
   const bool is_exact = c->options.tier == Tier::kExact;
-  (is_exact ? MarkSequences : MarkAllForSequences)(c->options.settings, &c->list);
+  (is_exact ? MarkLaunchBatches : MarkAllForLaunchBatches)(c->options.settings, &c->list);
   return absl::OkStatus();
 }
 
@@ -245,17 +246,18 @@ constexpr Pass kPasses[] = {
     {"custom-gradients", RemoveCustomGradients, false,
      "gradients given by the user are done with: autodiff has read them"},
     {"in-float64", ComputeInFloat64, false, "where options ask for it, floats become float64"},
-    {"powers", MultiplyPowersOut, true, "powers with small whole exponents are products"},
-    {"scales", ScaleAfterProducts, true,
+    {"powers", ExpandPowers, true, "powers with small whole exponents are products"},
+    {"scales", ScaleAfterMatmuls, true,
      "with a matrix unit, numbers that scale a factor of a product multiply its sum"},
-    {"slices", SliceAtLiterals, true, "gathers at a place known beforehand are slices"},
-    {"join-products", JoinProducts, true,
+    {"slices", SliceConstantGathers, true, "gathers at a place known beforehand are slices"},
+    {"join-products", FuseParallelMatmuls, true,
      "products of one tensor with several constant matrices are one product"},
-    {"widen-halves", WidenHalves, false, "16-bit intermediates are held in float32"},
-    {"join-placements", JoinPlacements, true, "sums of parts side by side are written in parts"},
+    {"widen-halves", UpcastFloat16, false, "16-bit intermediates are held in float32"},
+    {"join-placements", SumsToConcatenations, true,
+     "sums of parts side by side are written in parts"},
     {"block-reads", ReadInBlocks, true,
      "weights that are scaled in blocks are read block by block, so that kernels may decode them"},
-    {"expansions", ReadThroughExpansions, true,
+    {"expansions", ReadThroughBroadcasts, true,
      "products read what is repeated for groups of heads where it lies once"},
     {"channels-last", MoveChannelsLast, true,
      "vectors and lanes run along the channels of convolutions"},
@@ -263,18 +265,18 @@ constexpr Pass kPasses[] = {
     {"read-pieces", ReadPieces, true,
      "who reads one part of a concatenation reads the part, which need not be copied then"},
     {"weights-last", MoveWeightsLast, true, "GPUs: neighbouring lanes read neighbouring weights"},
-    {"narrow-factors", NarrowFactors, true,
+    {"narrow-factors", NarrowMatmulOperands, true,
      "with a precision of 16 bits, what only products read is stored in them"},
     {"analyze", Analyze, false, "index spaces of contractions; what is known at load"},
     {"quantize", QuantizeFactors, true,
      "with int8, products by constant weights are those of integers with scales"},
-    {"split-depths", SplitDepths, true,
+    {"split-depths", SplitKMatmuls, true,
      "with a matrix unit, products of few tiles are sums of runs of their depth, which what "
      "follows "
      "adds up"},
     {"winograd", SelectWinogradConvolutions, true, "3x3 convolutions with few multiplications"},
     {"pad-inputs", PadInputs, true, "CPUs: no conditions on padding in inner loops"},
-    {"pack-products", SelectNarrowProducts, true,
+    {"pack-products", SelectPackedMatmulPasses, true,
      "products of int8 and int16 two or four to an instruction; of bfloat16 two, where precision "
      "allows it on a CPU"},
     {"fuse", InPartition, true, "one kernel for a reduction and the elementwise work around it"},
@@ -285,15 +287,15 @@ constexpr Pass kPasses[] = {
      "with a matrix unit, rows that it reads along its depth begin at whole vectors"},
     {"partition", PartitionIntoKernels, false, "values become kernels, with fusion and chains"},
     {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
-    {"pair-products", PairGates, true,
+    {"pair-products", FuseGates, true,
      "with a matrix unit, a gate's product is made by the kernel of the one that it multiplies"},
-    {"join-sums", JoinSumsOfReaders, true,
+    {"join-sums", FuseReductionsIntoConsumers, true,
      "GPUs: what is made of several sums of a product is one launch with it, as an LSTM's states"},
-    {"keep-weights", KeepWeightsOfSteps, true, "GPUs: recurrent steps keep weights in one unit"},
+    {"keep-weights", PlanPersistentRnns, true, "GPUs: recurrent steps keep weights in one unit"},
     {"round-stores", RoundWhereStored, true,
      "with tf32, what matrix units alone read is rounded where it is stored"},
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},
-    {"repeat-in-readers", RepeatSmallLaunches, true,
+    {"repeat-in-readers", RecomputeSmallLaunches, true,
      "GPUs: what one work-group computes, each group that reads it computes for itself"},
     {"update-in-place", UpdateStates, false, "next values of states are written over them"},
     {"order-steps", OrderForMemory, true,
@@ -302,7 +304,7 @@ constexpr Pass kPasses[] = {
      "with a budget: values are made again where they are read late, and need no memory till then"},
     {"share-kernels", ShareEqualKernels, true,
      "many kernels that differ in numbers alone become one"},
-    {"sequences", MarkForSequences, true,
+    {"sequences", MarkForLaunchBatches, true,
      "short launches that follow each other may be run as one"},
     {"check-bounds", CheckAccesses, false,
      "where options request it, kernels compare each access with the size of its memory"},

@@ -67,9 +67,9 @@ class Transfer {
 
 }  // namespace
 
-PlanMemory::Remembered PlanMemory::Get(const poly::FlatContraction& flat,
-                                       const std::vector<bool>& is_constant,
-                                       const std::function<plan::PlannedKernel()>& make) {
+PlanCache::Remembered PlanCache::Get(const poly::FlatContraction& flat,
+                                     const std::vector<bool>& is_constant,
+                                     const std::function<plan::PlannedKernel()>& make) {
   std::string key = poly::FormKey(flat);
   for (bool is : is_constant) key.push_back(is ? 'c' : '-');
   const auto found = entries_.find(key);

@@ -12,7 +12,7 @@
 
 namespace tartan::compiler {
 
-class PlanMemory {
+class PlanCache {
  public:
   struct Remembered {
     plan::PlannedKernel kernel;

@@ -99,7 +99,7 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
         flat.stays_in_cache = stays_in_cache_ && !is_setup && ReadsLargeConstant(flat);
         AddKernel(flat, what, is_setup);
       },
-      [&](const WinogradProduct& winograd) {
+      [&](const WinogradForm& winograd) {
         poly::WinogradKernels kernels = winograd.kernels;
         if (kernels.padded) kernels.data.tensors.back().value = AddPart(*std::move(kernels.padded));
         kernels.products.tensors[0].value = AddPart(std::move(kernels.data));
@@ -166,14 +166,14 @@ void Scheduler::AddKernel(const poly::FlatContraction& flat, std::string descrip
             is_setup);
 }
 
-PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat, bool may_be_tuned) {
+PlanCache::Remembered Scheduler::Plan(const poly::FlatContraction& flat, bool may_be_tuned) {
   std::vector<bool> is_constant;
   for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(IsConstant(tensor.value));
   return Plan(flat, is_constant, may_be_tuned);
 }
 
-PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat,
-                                       const std::vector<bool>& is_constant, bool may_be_tuned) {
+PlanCache::Remembered Scheduler::Plan(const poly::FlatContraction& flat,
+                                      const std::vector<bool>& is_constant, bool may_be_tuned) {
   if (may_be_tuned && hooks_.planner) return {hooks_.planner(flat, is_constant), -1};
   const auto make = [&] {
     if (options_.tier == Tier::kReady) return plan::PlanReady(flat, options_.settings, is_constant);
@@ -187,24 +187,24 @@ PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat,
 
 void Scheduler::AddPacked(const ir::Program& program, const PackedKernels& kernels,
                           const std::string& description, bool is_setup) {
-  if (kernels.direct && !IsQuicker(kernels.product, *kernels.direct)) {
+  if (kernels.direct && !IsFaster(kernels.product, *kernels.direct)) {
     return AddKernel(WithCopies(program, *kernels.direct), description, is_setup);
   }
   poly::FlatContraction products = WithCopies(program, kernels.product.products);
-  for (const poly::PackedProduct::Operand& operand : kernels.product.operands) {
+  for (const poly::PackedMatmul::Operand& operand : kernels.product.operands) {
     products.tensors[operand.tensor].value = AddPart(operand.kernel);
   }
   AddKernel(products, description, is_setup);
 }
 
-bool Scheduler::IsQuicker(const poly::PackedProduct& product, const poly::FlatContraction& direct) {
+bool Scheduler::IsFaster(const poly::PackedMatmul& product, const poly::FlatContraction& direct) {
   poly::FlatContraction products = product.products;
   std::vector<bool> is_constant(products.tensors.size());
   double packing_us = 0;
   // The packed words have no values yet. Placeholders are all distinct, so that equal layers share
   // a plan.
   ValueId words = schedule_.first_added + static_cast<ValueId>(schedule_.added.size());
-  for (const poly::PackedProduct::Operand& operand : product.operands) {
+  for (const poly::PackedMatmul::Operand& operand : product.operands) {
     products.tensors[operand.tensor].value = words++;
     is_constant[operand.tensor] = AreConstant(operand.kernel.tensors);
     if (is_constant[operand.tensor]) continue;
@@ -215,11 +215,11 @@ bool Scheduler::IsQuicker(const poly::PackedProduct& product, const poly::FlatCo
     const ValueId value = product.products.tensors[t].value;
     if (value != ir::kNoValue) is_constant[t] = IsConstant(value);
   }
-  const double product_us = Plan(products, is_constant, /*may_be_tuned=*/true).kernel.predicted_us;
-  return packing_us + product_us < Plan(direct, /*may_be_tuned=*/true).kernel.predicted_us;
+  const double gemm_us = Plan(products, is_constant, /*may_be_tuned=*/true).kernel.predicted_us;
+  return packing_us + gemm_us < Plan(direct, /*may_be_tuned=*/true).kernel.predicted_us;
 }
 
-void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembered remembered,
+void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlanCache::Remembered remembered,
                           std::vector<ValueId> outputs, std::string description, bool is_setup) {
   plan::PlannedKernel& planned = remembered.kernel;
   PlannedLaunch launch;
@@ -254,7 +254,7 @@ ValueId Scheduler::MakeOperand(const plan::PackedOperand& packed) {
     if (is_copy) tensor.value = packed.source;
   }
   PlannedLaunch launch;
-  PlanMemory::Remembered remembered = Plan(flat, /*may_be_tuned=*/false);
+  PlanCache::Remembered remembered = Plan(flat, /*may_be_tuned=*/false);
   launch.planned = std::move(remembered.kernel);
   launch.form = remembered.form;
   const bool is_setup = AreConstant(flat.tensors);

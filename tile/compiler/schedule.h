@@ -95,13 +95,13 @@ class Scheduler {
   void AddPrefill(const ir::Program& program, const PartitionedKernel& kernel, bool is_setup);
   // Adds a kernel planned by the tuning database or the cost model.
   void AddKernel(const poly::FlatContraction& flat, std::string description, bool is_setup);
-  void AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembered planned,
+  void AddLaunch(const poly::FlatContraction& flat, PlanCache::Remembered planned,
                  std::vector<ir::ValueId> outputs, std::string description, bool is_setup);
-  PlanMemory::Remembered Plan(const poly::FlatContraction& flat, bool may_be_tuned);
-  PlanMemory::Remembered Plan(const poly::FlatContraction& flat,
-                              const std::vector<bool>& is_constant, bool may_be_tuned);
+  PlanCache::Remembered Plan(const poly::FlatContraction& flat, bool may_be_tuned);
+  PlanCache::Remembered Plan(const poly::FlatContraction& flat,
+                             const std::vector<bool>& is_constant, bool may_be_tuned);
   // Compares predicted times of the packed kernels and the direct kernel.
-  bool IsQuicker(const poly::PackedProduct& product, const poly::FlatContraction& direct);
+  bool IsFaster(const poly::PackedMatmul& product, const poly::FlatContraction& direct);
   // Adds the kernels that pack the operands, then the packed matmul.
   void AddPacked(const ir::Program& program, const PackedKernels& kernels,
                  const std::string& description, bool is_setup);
@@ -119,7 +119,7 @@ class Scheduler {
   const CompileOptions& options_;
   const CompileHooks& hooks_;
   const bool stays_in_cache_;
-  PlanMemory plans_;
+  PlanCache plans_;
   // Packed copies of constants, by form.
   std::map<std::pair<ir::ValueId, std::string>, ir::ValueId> copies_;
   Schedule schedule_;

@@ -42,7 +42,7 @@ class Operations {
 
 }  // namespace
 
-std::string TellOperations(const poly::FlatContraction& flat) {
+std::string DescribeOperations(const poly::FlatContraction& flat) {
   std::vector<std::string> parts;
   if (flat.is_reduction()) {
     Operations body;

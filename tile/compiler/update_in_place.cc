@@ -29,8 +29,8 @@ class Accesses {
   Accesses(const loop::Kernel& kernel, std::string read, std::string written)
       : read_(std::move(read)),
         written_(std::move(written)),
-        has_neighbours_(std::any_of(std::begin(kernel.local_size), std::end(kernel.local_size),
-                                    [](int64_t size) { return size > 1; })) {
+        has_several_items_(std::any_of(std::begin(kernel.local_size), std::end(kernel.local_size),
+                                       [](int64_t size) { return size > 1; })) {
     Visit(kernel.body);
   }
 
@@ -47,7 +47,7 @@ class Accesses {
         if (!accesses_[store].is_store || accesses_[store].place != accesses_[load].place) continue;
         if (!IsWithin(accesses_[store].scope, accesses_[load].scope)) continue;
         // If only one of several work-items writes, the others may read later.
-        if (has_neighbours_ && accesses_[store].scope != accesses_[load].scope) return false;
+        if (has_several_items_ && accesses_[store].scope != accesses_[load].scope) return false;
         if (store < load) return false;
         is_written = true;
       }
@@ -99,7 +99,7 @@ class Accesses {
 
   const std::string read_;
   const std::string written_;
-  const bool has_neighbours_;  // a work-group has several work-items
+  const bool has_several_items_;  // a work-group has several work-items
   std::vector<int> scope_;
   int scopes_ = 0;
   std::vector<Access> accesses_;

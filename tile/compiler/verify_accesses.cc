@@ -18,13 +18,13 @@ namespace {
 int64_t ElementsOf(const BufferInfo& buffer) { return buffer.bytes / ByteWidth(buffer.shape.type); }
 
 // Elements; larger buffers are not tracked and are assumed to be written.
-constexpr int64_t kMostTrackedElements = int64_t{1} << 33;
+constexpr int64_t kMaxTrackedElements = int64_t{1} << 33;
 
 // The set of written elements of a buffer.
 class Written {
  public:
   explicit Written(int64_t count)
-      : is_written_(static_cast<size_t>(count <= kMostTrackedElements ? count : 0)),
+      : is_written_(static_cast<size_t>(count <= kMaxTrackedElements ? count : 0)),
         missing_(static_cast<int64_t>(is_written_.size())) {}
 
   void AddAll() {

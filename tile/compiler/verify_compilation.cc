@@ -60,7 +60,7 @@ absl::Status CheckPartition(const Partition& partition, const ir::Program& progr
 }  // namespace
 
 absl::Status VerifyCompilation(const Compilation& c) {
-  TARTAN_RETURN_IF_ERROR(c.has_widened_halves ? ir::VerifyStored(c.program)
+  TARTAN_RETURN_IF_ERROR(c.has_upcast_float16 ? ir::VerifyStored(c.program)
                                               : ir::Verify(c.program));
   TARTAN_RETURN_IF_ERROR(CheckDecisions(c));
   TARTAN_RETURN_IF_ERROR(CheckPartition(c.partition, c.program));

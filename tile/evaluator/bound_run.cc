@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<KernelTime>> BoundRun::Profile(absl::Span<const HostT
   return times;
 }
 
-absl::StatusOr<HostTensor> BoundRun::ReadLater(hal::Queue& queue, size_t output) {
+absl::StatusOr<HostTensor> BoundRun::ReadAsync(hal::Queue& queue, size_t output) {
   return program_->ReadOutput(*frame_, queue, output);
 }
 

@@ -53,12 +53,12 @@ absl::StatusOr<compiler::KernelList> MakeList(const proto::Program& program,
 }
 
 hal::ExecutableSource WriteSource(const compiler::KernelList& list, const codegen::Dialect& dialect,
-                                  const BuildMeans& means) {
+                                  const BuildServices& means) {
   hal::ExecutableSource source;
   source.format = dialect.format;
   source.options = dialect.compiler_options;
   source.sequences_of_groups = dialect.team_barrier != nullptr;
-  source.joins_sequences = source.sequences_of_groups || JoinsSequences(list);
+  source.joins_launch_batches = source.sequences_of_groups || JoinsLaunchBatches(list);
   std::vector<std::shared_ptr<const WrittenKernel>> written;
   std::vector<const codegen::KernelText*> texts;
   for (const loop::Kernel& kernel : list.kernels) {
@@ -77,7 +77,7 @@ absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program,
                                          const codegen::Dialect& dialect,
                                          const compiler::CompileOptions& options,
                                          const compiler::CompileHooks& hooks,
-                                         const BuildMeans& means = {}) {
+                                         const BuildServices& means = {}) {
   ProgramSource made;
   compiler::CompileHooks knowing = hooks;
   knowing.known = means.known;
@@ -96,11 +96,11 @@ absl::Status CheckFits(const compiler::BufferInfo& buffer, const hal::DeviceInfo
 }
 
 // Smaller constants (bytes) are copied into a common arena, which is denser and has larger pages.
-constexpr int64_t kLeastSeparateBytes = int64_t{1} << 24;
+constexpr int64_t kMinSeparateBytes = int64_t{1} << 24;
 
 bool HasOwnBuffer(const compiler::BufferInfo& buffer, const hal::DeviceInfo& info) {
   return info.type == hal::DeviceType::kCpu && buffer.kind == BufferKind::kConstant &&
-         buffer.bytes >= kLeastSeparateBytes;
+         buffer.bytes >= kMinSeparateBytes;
 }
 
 bool LivesOn(BufferKind kind) {
@@ -116,7 +116,7 @@ std::vector<int> AllOf(const compiler::KernelList& list, const compiler::Step& s
 
 // Minimum bytes of an output that is returned without a copy; allocations so large have pages of
 // their own.
-constexpr int64_t kLeastLentBytes = int64_t{1} << 21;
+constexpr int64_t kMinLentBytes = int64_t{1} << 21;
 
 std::vector<int> LentOutputs(const compiler::KernelList& list, const hal::DeviceInfo& info) {
   std::vector<int> lent;
@@ -124,7 +124,7 @@ std::vector<int> LentOutputs(const compiler::KernelList& list, const hal::Device
   for (size_t b = 0; b < list.buffers.size(); ++b) {
     const compiler::BufferInfo& buffer = list.buffers[b];
     // Host tensors require bools to be 0 or 1, which kernels do not guarantee.
-    if (buffer.kind != BufferKind::kOutput || buffer.bytes < kLeastLentBytes ||
+    if (buffer.kind != BufferKind::kOutput || buffer.bytes < kMinLentBytes ||
         buffer.shape.type == DataType::kBool) {
       continue;
     }
@@ -152,8 +152,8 @@ absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& li
     lifetimes.push_back(all[b]);
   }
   const Sharing sharing = info.sub_buffers_may_overlap ? Sharing::kAnywhere : Sharing::kWholePieces;
-  TARTAN_ASSIGN_OR_RETURN(region.plan, PlanMemory(lifetimes, info.buffer_alignment,
-                                                  info.max_allocation_bytes, sharing));
+  TARTAN_ASSIGN_OR_RETURN(
+      region.plan, PlanCache(lifetimes, info.buffer_alignment, info.max_allocation_bytes, sharing));
   for (const int buffer : alone) {
     const int64_t bytes = list.buffers[buffer].bytes;
     region.slot[buffer] = static_cast<int>(region.plan.placements.size());
@@ -177,11 +177,11 @@ std::vector<int> UsedResidents(const compiler::KernelList& list) {
   return resident;
 }
 
-// Separate constants of which a launch uses each element for at most kMostFlops operations.
+// Separate constants of which a launch uses each element for at most kMaxFlops operations.
 // Constants that setup steps repack are excluded, because executions stream the repacked form.
 std::vector<bool> StreamedConstants(const compiler::KernelList& list,
                                     const std::vector<bool>& is_separate) {
-  constexpr double kMostFlops = 32;
+  constexpr double kMaxFlops = 32;
   std::vector<bool> is_streamed(list.buffers.size(), false);
   for (const compiler::Step& step : list.steps) {
     const auto* launch = std::get_if<compiler::LaunchStep>(&step);
@@ -189,7 +189,7 @@ std::vector<bool> StreamedConstants(const compiler::KernelList& list,
     for (const int buffer : launch->buffers) {
       if (!is_separate[buffer]) continue;
       const auto elements = static_cast<double>(list.buffers[buffer].shape.element_count());
-      if (launch->flops < elements || launch->flops > kMostFlops * elements) continue;
+      if (launch->flops < elements || launch->flops > kMaxFlops * elements) continue;
       is_streamed[buffer] = true;
     }
   }
@@ -207,7 +207,7 @@ std::string DigestOf(const loop::Kernel& kernel, const hal::KernelSource& source
 }
 
 // Limits on the elements of a host program; beyond them it is not considered, as it would be slow.
-constexpr int64_t kMostConstantElements = int64_t{1} << 21;
+constexpr int64_t kMaxConstantElements = int64_t{1} << 21;
 constexpr int64_t kMostElements = int64_t{1} << 22;
 
 bool MayBeOnHost(const proto::Program& program) {
@@ -215,12 +215,12 @@ bool MayBeOnHost(const proto::Program& program) {
   for (const proto::Program::Input& input : program.inputs()) {
     int64_t count = 1;
     for (const int64_t dim : input.shape().dims()) {
-      if (dim > kMostConstantElements) return false;
+      if (dim > kMaxConstantElements) return false;
       count *= dim;
-      if (count > kMostConstantElements) return false;
+      if (count > kMaxConstantElements) return false;
     }
     elements += count;
-    if (elements > kMostConstantElements) return false;
+    if (elements > kMaxConstantElements) return false;
   }
   return true;
 }
@@ -249,7 +249,7 @@ absl::Status CompiledProgram::PlanBuffers(const hal::DeviceInfo& info) {
 }
 
 absl::Status CompiledProgram::BuildKernels(hal::DevicePtr device, hal::ExecutableSource source,
-                                           const BuildMeans& means) {
+                                           const BuildServices& means) {
   TARTAN_RETURN_IF_ERROR(PlanBuffers(device->info()));
   for (size_t k = 0; k < list_.kernels.size(); ++k) {
     kernel_digests_.push_back(DigestOf(list_.kernels[k], source.kernels[k]));
@@ -294,7 +294,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
     const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
     const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
-    const ProgramStore& store, absl::string_view key, const BuildMeans& means) {
+    const ProgramStore& store, absl::string_view key, const BuildServices& means) {
   const auto start = Clock::now();
   std::optional<ProgramSource> made;
   if (store.load) {
@@ -326,7 +326,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::OnHost(
   }
   if (!MayBeOnHost(bound)) return nullptr;
   TARTAN_ASSIGN_OR_RETURN(compiled->host_, HostProgram::Create(std::move(bound)));
-  if (compiled->host_ == nullptr || !compiled->host_->IsSoonerThanKernels(most_ms, times))
+  if (compiled->host_ == nullptr || !compiled->host_->IsFasterThanKernels(most_ms, times))
     return nullptr;
   compiled->device_ = std::move(device);
   compiled->SetHasAllKernels();

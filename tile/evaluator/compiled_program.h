@@ -25,7 +25,7 @@ struct CompilerProcesses;  // kernel_parts.h
 class WrittenKernels;      // written_kernels.h
 
 // Optional services for building kernels; null: not available.
-struct BuildMeans {
+struct BuildServices {
   KernelLibrary* library = nullptr;
   KernelLibrary::Disk disk = {};  // disk storage of the library
   const CompilerProcesses* processes = nullptr;
@@ -51,7 +51,7 @@ class CompiledProgram {
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Restore(
       const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
       const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
-      const ProgramStore& store, absl::string_view key, const BuildMeans& means = {});
+      const ProgramStore& store, absl::string_view key, const BuildServices& means = {});
 
   // A program that the host computes without kernels. Null if `times` executions take longer than
   // `most_ms` or longer than compiling kernels. `list()` is empty.
@@ -115,7 +115,7 @@ class CompiledProgram {
   absl::Status PlanBuffers(const hal::DeviceInfo& info);
   // Builds the kernels of a list whose buffers are planned.
   absl::Status BuildKernels(hal::DevicePtr device, hal::ExecutableSource source,
-                            const BuildMeans& means = {});
+                            const BuildServices& means = {});
 
   compiler::KernelList list_;
   std::shared_ptr<const HostProgram> host_;

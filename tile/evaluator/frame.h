@@ -18,7 +18,7 @@ class RecordedRepetition;  // recorded_repetition.h
 struct OutputMemory {
   // Maximum sets of lent memory per frame; beyond it outputs are copied. A caller that keeps the
   // outputs of every execution would otherwise cause a new recording each time.
-  static constexpr int kMostLent = 3;
+  static constexpr int kMaxLent = 3;
 
   Buffers buffers;  // one per lent output
   std::vector<Command> commands;

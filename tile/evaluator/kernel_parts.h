@@ -22,7 +22,7 @@ struct CompilerProcesses {
   // it.
   std::function<bool(const hal::ExecutableSource&)> is_compiled;
   // Minimum kernels per process; fewer do not justify another one.
-  int least_kernels = 4;
+  int min_kernels = 4;
   // Builds all kernels of a program in this process, including compilation at the first launch.
   std::function<absl::StatusOr<hal::ExecutablePtr>(const ProgramSource& part)> compile_here;
   // Makes other processes load their compilers before the first `start`; they stay ready as long as

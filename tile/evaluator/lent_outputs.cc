@@ -79,7 +79,7 @@ std::optional<HostTensor> LendOutput(const CompiledProgram& program, Frame& fram
   const auto others =
       std::count_if(frame.others.begin(), frame.others.end(),
                     [](const OutputMemory& other) { return AnyIsKept(other.lent); });
-  if (others >= OutputMemory::kMostLent) return std::nullopt;
+  if (others >= OutputMemory::kMaxLent) return std::nullopt;
   hal::HostMemory memory = frame.buffers[buffer]->host_memory();
   if (memory.owner == nullptr) return std::nullopt;
   const auto lease = std::make_shared<const Lease>(Lease{std::move(memory.owner)});

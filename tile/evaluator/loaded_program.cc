@@ -148,7 +148,7 @@ absl::Status LoadedProgram::WriteInputs(const Frame& frame, hal::Queue& queue,
                                                      "' is missing or of another shape than ",
                                                      list.buffers[input].shape.ToString()));
     }
-    TARTAN_RETURN_IF_ERROR(queue.WriteLater(frame.buffers[input], 0, inputs[next++].bytes()));
+    TARTAN_RETURN_IF_ERROR(queue.WriteAsync(frame.buffers[input], 0, inputs[next++].bytes()));
   }
   return absl::OkStatus();
 }
@@ -170,10 +170,10 @@ absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(const Frame& frame, hal::Qu
   const compiler::KernelList& list = program_->list();
   const int buffer = list.outputs[output];
   hal::HostMemory memory = MemoryFor(*program_->device(), list.buffers[buffer].bytes);
-  // Allocated first: after ReadLater the memory must not be released, even if an allocation fails.
+  // Allocated first: after ReadAsync the memory must not be released, even if an allocation fails.
   HostTensor read(list.output_shapes[output], memory.bytes, std::move(memory.owner));
   if (!memory.bytes.empty()) {
-    TARTAN_RETURN_IF_ERROR(queue.ReadLater(frame.buffers[buffer], 0, memory.bytes));
+    TARTAN_RETURN_IF_ERROR(queue.ReadAsync(frame.buffers[buffer], 0, memory.bytes));
   }
   return read;
 }

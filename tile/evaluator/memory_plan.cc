@@ -91,8 +91,8 @@ int64_t MemoryPlan::total_bytes() const {
   return std::accumulate(arena_bytes.begin(), arena_bytes.end(), int64_t{0});
 }
 
-absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const Lifetime> lifetimes, int64_t alignment,
-                                      int64_t max_arena_bytes, Sharing sharing) {
+absl::StatusOr<MemoryPlan> PlanCache(absl::Span<const Lifetime> lifetimes, int64_t alignment,
+                                     int64_t max_arena_bytes, Sharing sharing) {
   MemoryPlan plan;
   plan.placements.resize(lifetimes.size());
   std::vector<int> order(lifetimes.size());

@@ -38,8 +38,7 @@ enum class Sharing : uint8_t {
 // Offsets are multiples of `alignment`; no arena exceeds `max_arena_bytes`. ResourceExhausted if
 // one buffer alone exceeds it. Empty tensors get `alignment` bytes, so that they have an address,
 // too.
-absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const Lifetime> lifetimes, int64_t alignment,
-                                      int64_t max_arena_bytes,
-                                      Sharing sharing = Sharing::kAnywhere);
+absl::StatusOr<MemoryPlan> PlanCache(absl::Span<const Lifetime> lifetimes, int64_t alignment,
+                                     int64_t max_arena_bytes, Sharing sharing = Sharing::kAnywhere);
 
 }  // namespace tartan::evaluator

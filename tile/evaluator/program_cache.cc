@@ -57,7 +57,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
-  BuildMeans means;
+  BuildServices means;
   if (options.tier == compiler::Tier::kReady) {
     means.library = &library_;
     means.known = &known_;
@@ -90,7 +90,7 @@ std::shared_ptr<const CompiledProgram> ProgramCache::GetIfCompiled(
   options.settings = *settings;
   const codegen::Dialect dialect = dialect_(options.settings);
   const std::string key = absl::StrCat(options.Key(), "\n", KeyOf(program));
-  if (const std::shared_ptr<Entry> entry = FindAskedFor(key); entry != nullptr) {
+  if (const std::shared_ptr<Entry> entry = FindRequested(key); entry != nullptr) {
     const std::unique_lock<std::mutex> lock(entry->compiling, std::try_to_lock);
     if (!lock.owns_lock()) return nullptr;
     if (entry->program != nullptr) {
@@ -158,7 +158,7 @@ absl::StatusOr<PlannedProgram> ProgramCache::Plan(const proto::Program& program,
                                                   const compiler::CompileHooks& hooks) {
   TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(KnowledgeFor(options)));
   compiler::CompileHooks telling = hooks;
-  telling.tells_launches = true;
+  telling.describes_launches = true;
   PlannedProgram planned;
   TARTAN_ASSIGN_OR_RETURN(planned.program,
                           CompiledProgram::Plan(program, device_->info(), options, telling));
@@ -169,7 +169,7 @@ absl::StatusOr<PlannedProgram> ProgramCache::Plan(const proto::Program& program,
   return planned;
 }
 
-std::shared_ptr<ProgramCache::Entry> ProgramCache::FindAskedFor(const std::string& key) {
+std::shared_ptr<ProgramCache::Entry> ProgramCache::FindRequested(const std::string& key) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto it = slots_.find(key);
   return it == slots_.end() ? nullptr : it->second.entry;

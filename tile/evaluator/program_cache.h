@@ -87,7 +87,7 @@ class ProgramCache {
   };
   std::shared_ptr<Entry> Find(const std::string& key);
   // Null if the program was never requested.
-  std::shared_ptr<Entry> FindAskedFor(const std::string& key);
+  std::shared_ptr<Entry> FindRequested(const std::string& key);
   // No helper processes if there is no disk store.
   CompilerProcesses Processes(const compiler::CompileHooks& hooks) const;
   // The disk store; none if this build has no identity.

@@ -13,7 +13,7 @@ namespace {
 
 using compiler::BufferKind;
 
-constexpr size_t kMostLaunches = 10000;  // maximum per recording
+constexpr size_t kMaxLaunches = 10000;  // maximum per recording
 
 }  // namespace
 
@@ -183,7 +183,7 @@ class RepetitionRecorder {
     for (int64_t n = 0; n < form_.iterations;) {
       std::vector<hal::Launch> launches;
       hal::ExecutablePtr executable;
-      for (; n < form_.iterations && launches.size() < kMostLaunches; ++n) {
+      for (; n < form_.iterations && launches.size() < kMaxLaunches; ++n) {
         const auto body = LaunchesOf(program_, list_.steps, BuffersOf(n), &executable);
         launches.insert(launches.end(), body->begin(), body->end());
       }
@@ -215,7 +215,7 @@ absl::StatusOr<std::unique_ptr<RecordedRepetition>> RecordedRepetition::Record(
 // Uploads `bytes` for all rows; they must stay unchanged until the queue is finished.
 absl::Status RecordedRepetition::Upload(const Rows& rows, absl::Span<const uint8_t> bytes,
                                         hal::Queue& queue) {
-  if (rows.stride == rows.row_bytes()) return queue.WriteLater(rows.buffer, 0, bytes);
+  if (rows.stride == rows.row_bytes()) return queue.WriteAsync(rows.buffer, 0, bytes);
   const auto count = static_cast<int64_t>(rows.views.size());
   std::vector<uint8_t> apart(static_cast<size_t>(rows.stride * count));
   for (int64_t i = 0; i < count; ++i) {
@@ -240,7 +240,7 @@ absl::Status RecordedRepetition::Enqueue(absl::Span<const HostTensor> operands, 
   }
   size_t next = 0;
   for (const State& state : states_) {
-    TARTAN_RETURN_IF_ERROR(queue.WriteLater(state.first, 0, operands[next++].bytes()));
+    TARTAN_RETURN_IF_ERROR(queue.WriteAsync(state.first, 0, operands[next++].bytes()));
   }
   for (const Rows& rows : in_) {
     const auto offset = static_cast<size_t>(first * rows.row_bytes());
@@ -254,7 +254,7 @@ absl::Status RecordedRepetition::Enqueue(absl::Span<const HostTensor> operands, 
   for (const hal::BufferPtr& invariant : invariants_) {
     const HostTensor& operand = operands[next++];
     if (operand.bytes().empty()) continue;
-    TARTAN_RETURN_IF_ERROR(queue.WriteLater(invariant, 0, operand.bytes()));
+    TARTAN_RETURN_IF_ERROR(queue.WriteAsync(invariant, 0, operand.bytes()));
   }
   for (const hal::RecordingPtr& recording : recordings_) {
     TARTAN_RETURN_IF_ERROR(queue.Replay(recording));
@@ -266,7 +266,7 @@ absl::StatusOr<std::vector<HostTensor>> RecordedRepetition::Results(hal::Queue& 
   std::vector<std::shared_ptr<std::vector<uint8_t>>> read;
   const auto read_later = [&](const hal::BufferPtr& buffer, int64_t bytes) {
     read.push_back(std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(bytes)));
-    return queue.ReadLater(buffer, 0, absl::MakeSpan(*read.back()));
+    return queue.ReadAsync(buffer, 0, absl::MakeSpan(*read.back()));
   };
   absl::Status status;
   for (const State& state : states_) {

@@ -98,8 +98,8 @@ class Repetition {
     TARTAN_ASSIGN_OR_RETURN(RecordedPtr recorded,
                             RecordedRepetition::Record(program_.program(), form, frame_->buffers));
     if (recorded == nullptr) return recorded;
-    constexpr size_t kMostKept = 2;  // a large one, and one for the remaining iterations
-    if (known.size() == kMostKept) known.erase(known.begin());
+    constexpr size_t kMaxKept = 2;  // a large one, and one for the remaining iterations
+    if (known.size() == kMaxKept) known.erase(known.begin());
     known.push_back(recorded);
     return recorded;
   }

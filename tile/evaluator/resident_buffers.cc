@@ -149,14 +149,14 @@ class ResidentLoader {
       if (is_needed[s]) steps.push_back(list_.setup[s]);
     }
     std::stable_partition(steps.begin(), steps.end(),
-                          [&](const compiler::Step& step) { return ReadsAFileAlone(step); });
+                          [&](const compiler::Step& step) { return ReadsOnlyFiles(step); });
     return steps;
   }
 
   // Returns whether a step reads only constants, one of which stays in a file for executions, and
   // is the only writer of its results. Such steps come first, so that the file's pages are released
   // before other steps allocate memory.
-  bool ReadsAFileAlone(const compiler::Step& step) const {
+  bool ReadsOnlyFiles(const compiler::Step& step) const {
     const compiler::StepBuffers used = compiler::BuffersOf(list_, step);
     const auto is_constant = [&](int buffer) { return constant_of_[buffer] != nullptr; };
     const auto is_made_here = [&](int buffer) {
@@ -223,8 +223,8 @@ class ResidentLoader {
       together.push_back(lifetimes[i]);
     }
     const hal::DeviceInfo& info = device().info();
-    TARTAN_ASSIGN_OR_RETURN(region.plan, PlanMemory(together, info.buffer_alignment,
-                                                    info.max_allocation_bytes, sharing));
+    TARTAN_ASSIGN_OR_RETURN(region.plan, PlanCache(together, info.buffer_alignment,
+                                                   info.max_allocation_bytes, sharing));
     return AllocateRegion(program_, region, &buffers_);
   }
 
@@ -290,7 +290,7 @@ class ResidentLoader {
     for (size_t begin = 0; begin < bytes.size(); begin += kPortionBytes) {
       const absl::Span<const uint8_t> part = bytes.subspan(begin, kPortionBytes);
       TARTAN_RETURN_IF_ERROR(queue.Write(buffers_[buffer], static_cast<int64_t>(begin), part));
-      MappedFile::LetGo(part);
+      MappedFile::ReleasePages(part);
     }
     return absl::OkStatus();
   }
@@ -306,16 +306,16 @@ class ResidentLoader {
     TARTAN_RETURN_IF_ERROR(queue.Finish());
     TARTAN_RETURN_IF_ERROR(
         CheckBoundsReport(program_, list_.bounds_reports.setup, buffers_, queue));
-    for (const compiler::Step& step : portion.steps) LetGoOfKept(step);
+    for (const compiler::Step& step : portion.steps) ReleaseKeptPages(step);
     return absl::OkStatus();
   }
 
   // Releases the pages of large constants that a step has read. Executions that read them, too, may
   // need only a few rows.
-  void LetGoOfKept(const compiler::Step& step) {
+  void ReleaseKeptPages(const compiler::Step& step) {
     for (const int buffer : compiler::BuffersOf(list_, step).read) {
       if (constant_of_[buffer] == nullptr || !IsKeptInPlace(buffer)) continue;
-      MappedFile::LetGo(constant_of_[buffer]->bytes());
+      MappedFile::ReleasePages(constant_of_[buffer]->bytes());
     }
   }
 
@@ -333,7 +333,7 @@ class ResidentLoader {
       TARTAN_RETURN_IF_ERROR(RunPortion(*queue, portion));
       for (int buffer : portion.end) {
         buffers_[buffer] = nullptr;
-        if (is_wrapped_[buffer]) MappedFile::LetGo(constant_of_[buffer]->bytes());
+        if (is_wrapped_[buffer]) MappedFile::ReleasePages(constant_of_[buffer]->bytes());
       }
     }
     return queue->Finish();

@@ -105,7 +105,7 @@ bool IsWhole(const KernelList& list) {
 
 }  // namespace
 
-bool JoinsSequences(const KernelList& list) {
+bool JoinsLaunchBatches(const KernelList& list) {
   return std::all_of(list.kernels.begin(), list.kernels.end(),
                      [](const loop::Kernel& kernel) { return kernel.sizes.empty(); });
 }
@@ -192,7 +192,8 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
   list.bounds_reports = {stored.setup_bounds_report() - 1, stored.run_bounds_report() - 1};
   if (!IsWhole(list)) return std::nullopt;
   program.source.sequences_of_groups = stored.sequences_of_groups();
-  program.source.joins_sequences = program.source.sequences_of_groups || JoinsSequences(list);
+  program.source.joins_launch_batches =
+      program.source.sequences_of_groups || JoinsLaunchBatches(list);
   return program;
 }
 

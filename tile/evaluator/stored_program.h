@@ -27,7 +27,7 @@ struct ProgramSource {
 
 // Returns whether the launch batches of a list are compiled as one function. False if kernels have
 // sizes, because many programs share such kernels.
-bool JoinsSequences(const compiler::KernelList& list);
+bool JoinsLaunchBatches(const compiler::KernelList& list);
 
 std::string SerializeProgram(const ProgramSource& program);
 

@@ -26,7 +26,7 @@ constexpr double kSampleMs = 2;      // ms per sample; short, so that few sample
 constexpr int kScreeningRounds = 3;
 constexpr double kHopeless = 1.4;  // a plan this many times slower than the fastest is dropped
 constexpr size_t kFinalists = 3;   // beside the cost model's choice
-constexpr int64_t kLeastRounds = 7;
+constexpr int64_t kMinRounds = 7;
 // A winner's median time is at most kGain times that of the cost model's choice. It is also faster
 // in a share of kMostRounds or more of the rounds.
 constexpr double kGain = 0.97;
@@ -144,7 +144,7 @@ class Tuning {
     for (Trial& trial : trials_) trial.samples.clear();
     const int64_t most = options_.rounds > 0 ? options_.rounds : INT64_MAX;
     for (int64_t round = 0; round < most; ++round) {
-      if (options_.rounds == 0 && round >= kLeastRounds && Clock::now() >= end) break;
+      if (options_.rounds == 0 && round >= kMinRounds && Clock::now() >= end) break;
       TARTAN_RETURN_IF_ERROR(Round());
     }
     Decide();

@@ -12,7 +12,7 @@ std::shared_ptr<const WrittenKernel> WriteOne(const loop::Kernel& kernel,
                                               const codegen::Dialect& dialect) {
   auto written = std::make_shared<WrittenKernel>();
   written->text = codegen::WriteKernelText(kernel, dialect);
-  written->kept = loop::KeptParameters(kernel);
+  written->kept = loop::PersistentParameters(kernel);
   return written;
 }
 

@@ -37,8 +37,8 @@ bool IsCostly(const ir::Value& value) {
 
 }  // namespace
 
-bool WaitsForItself(const GroupGraph& graph, const std::set<int>& groups,
-                    const std::vector<ChainGroups>& chains) {
+bool CreatesCycle(const GroupGraph& graph, const std::set<int>& groups,
+                  const std::vector<ChainGroups>& chains) {
   std::map<int, const ChainGroups*> chain_of;
   for (const ChainGroups& chain : chains) {
     for (int group : chain) chain_of[group] = &chain;
@@ -94,8 +94,8 @@ bool FeedsDirectly(const GroupGraph& graph, int group, const std::set<int>& chai
   return true;
 }
 
-std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,
-                                 const std::vector<ChainGroups>& chains) {
+std::vector<int> OrderWithRowChains(const ir::Program& program, const ir::Grouping& grouping,
+                                    const std::vector<ChainGroups>& chains) {
   const GroupGraph graph(program, grouping);
   std::vector<std::vector<int>> together(grouping.groups.size());
   for (int g = 0; g < graph.group_count(); ++g) together[g] = {g};

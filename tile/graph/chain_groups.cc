@@ -23,13 +23,13 @@ using ir::ValueId;
 using math::Affine;
 using poly::FlatContraction;
 
-constexpr size_t kMostKernels = 12;       // per chain; longer kernels take long to compile
+constexpr size_t kMaxKernels = 12;        // per chain; longer kernels take long to compile
 constexpr int64_t kLittleWork = 1 << 15;  // index points that one core computes without help
 
 // A chain under construction.
 struct Growing {
   bool has_planes = false;
-  bool takes_products = false;
+  bool accepts_matmuls = false;
   bool may_be_long = false;  // see RowChain::has_long_rows
   Layout layout = Layout::kNone;
   std::map<int, std::vector<int>> axes = {};  // per group: the output index of each row axis
@@ -59,7 +59,7 @@ class ChainFinder {
       std::optional<RowChain> chain;
       if (growing) chain = Finish(*growing);
       for (const bool may_be_long : {false, true}) {
-        if (auto better = GrowProducts(g, chain, may_be_long)) chain = std::move(better);
+        if (auto better = GrowWithMatmuls(g, chain, may_be_long)) chain = std::move(better);
       }
       if (!chain) chain = GrowColumns(g);
       if (!chain) continue;
@@ -97,27 +97,27 @@ class ChainFinder {
   }
 
   // Grows a chain with matmuls; returns nothing unless it is better than `without`.
-  std::optional<RowChain> GrowProducts(int g, const std::optional<RowChain>& without,
-                                       bool may_be_long) const {
-    if (!options_.takes_products) return std::nullopt;
-    Growing growing = {.takes_products = true, .may_be_long = may_be_long};
+  std::optional<RowChain> GrowWithMatmuls(int g, const std::optional<RowChain>& without,
+                                          bool may_be_long) const {
+    if (!options_.accepts_matmuls) return std::nullopt;
+    Growing growing = {.accepts_matmuls = true, .may_be_long = may_be_long};
     SplitLikeWritten(g, &growing);
     const bool is_chain = GrowFrom(g, OutputIndices(kernel(g, growing)), &growing);
-    if (!is_chain || !HasProduct(growing)) return std::nullopt;
+    if (!is_chain || !HasMatmul(growing)) return std::nullopt;
     RowChain chain = Finish(growing);
     if (may_be_long && !chain.has_long_rows) return std::nullopt;
-    if (!options_.takes_products(chain, without ? &*without : nullptr)) return std::nullopt;
+    if (!options_.accepts_matmuls(chain, without ? &*without : nullptr)) return std::nullopt;
     return chain;
   }
 
   // Grows a chain from a matmul whose epilogue reads other matmuls at the same element, such as a
   // gate. Blocks of columns serve as row axes.
   std::optional<RowChain> GrowColumns(int g) const {
-    if (!options_.takes_products) return std::nullopt;
+    if (!options_.accepts_matmuls) return std::nullopt;
     std::optional<RowChain> best;
     for (int64_t size : {64, 32, 16, 8}) {
       Growing growing;
-      growing.takes_products = true;
+      growing.accepts_matmuls = true;
       auto split = SplitColumns(kernel(g), size);
       if (!split) continue;
       std::vector<int> axes = RowsOfColumns(*split);
@@ -127,23 +127,23 @@ class ChainFinder {
       for (int p = g; p-- > 0;) {
         if (kernels_[p] != nullptr && kernel(p).is_reduction()) AddBefore(p, &growing);
       }
-      if (growing.axes.size() < 2 || WaitsForItself(graph_, GroupsOf(growing), chains_)) break;
+      if (growing.axes.size() < 2 || CreatesCycle(graph_, GroupsOf(growing), chains_)) break;
       RowChain chain = Finish(growing);
       if (chain.tensors.size() + 1 < chain.groups.size()) break;
-      if (options_.takes_products(chain, best ? &*best : nullptr)) best = std::move(chain);
+      if (options_.accepts_matmuls(chain, best ? &*best : nullptr)) best = std::move(chain);
     }
     return best;
   }
 
-  bool HasProduct(const Growing& growing) const {
+  bool HasMatmul(const Growing& growing) const {
     return std::any_of(growing.axes.begin(), growing.axes.end(), [&](const auto& member) {
-      return IsProduct(member.first, member.second, growing);
+      return IsMatmul(member.first, member.second, growing);
     });
   }
 
-  bool IsProduct(int g, const std::vector<int>& axes, const Growing& growing) const {
-    return growing.takes_products && kernel(g).is_reduction() &&
-           IsBatchedProduct(kernel(g, growing), axes);
+  bool IsMatmul(int g, const std::vector<int>& axes, const Growing& growing) const {
+    return growing.accepts_matmuls && kernel(g).is_reduction() &&
+           IsBatchedMatmul(kernel(g, growing), axes);
   }
 
   bool GrowFrom(int g, std::vector<int> axes, Growing* growing) const {
@@ -153,7 +153,7 @@ class ChainFinder {
     for (int p = growing->axes.rbegin()->first; p-- > 0;) AddBefore(p, growing);
     // Without its last kernels, the rest of the chain may be worth it.
     while (growing->axes.size() >= 2 &&
-           (!IsWorthIt(*growing) || WaitsForItself(graph_, GroupsOf(*growing), chains_))) {
+           (!IsWorthIt(*growing) || CreatesCycle(graph_, GroupsOf(*growing), chains_))) {
       RemoveLast(growing);
     }
     return growing->axes.size() >= 2;
@@ -161,13 +161,13 @@ class ChainFinder {
 
   bool Add(int g, std::vector<int> axes, Growing* growing) const {
     const FlatContraction& flat = kernel(g, *growing);
-    const bool is_product = IsProduct(g, axes, *growing);
+    const bool is_product = IsMatmul(g, axes, *growing);
     if (!IsRowWork(flat, axes, growing->has_planes, kLittleWork) && !is_product) return false;
     if (options_.single_results && HasSeveralResults(flat, axes) && !is_product) return false;
     // Kernels that transpose their rows are not fused.
     const Layout layout = Join(growing->layout, LayoutOf(flat, axes));
     auto written = WrittenAxes(flat, axes);
-    if (!written && growing->takes_products) {
+    if (!written && growing->accepts_matmuls) {
       SplitOutputDims(&growing->split.try_emplace(g, flat).first->second);
       written = WrittenAxes(kernel(g, *growing), axes);
     }
@@ -193,7 +193,7 @@ class ChainFinder {
                                    [&](int producer) { return growing->axes.count(producer) > 0; });
     if (!waits && !reads) return;
     const bool may_join = reads && !waits && !in_chain_[g] && kernels_[g] != nullptr &&
-                          growing->axes.size() < kMostKernels;
+                          growing->axes.size() < kMaxKernels;
     if (may_join) {
       auto axes = RowsRead(g, growing);
       if (axes && Add(g, *std::move(axes), growing)) return;
@@ -203,10 +203,10 @@ class ChainFinder {
 
   // Derives the kernel's row indices from its reads of the chain; nothing if it reads other rows.
   std::optional<std::vector<int>> RowsRead(int g, Growing* growing) const {
-    for (int tensor : ReadAnywhere(kernel(g))) {
+    for (int tensor : GatheredTensors(kernel(g))) {
       if (growing->written.count(StorageOf(kernel(g), tensor)) > 0) return std::nullopt;
     }
-    if (growing->takes_products) SplitLikeWritten(g, growing);
+    if (growing->accepts_matmuls) SplitLikeWritten(g, growing);
     const FlatContraction& flat = kernel(g, *growing);
     std::vector<int> axes(growing->rows.size(), -1);
     for (const poly::TensorAccess& access : flat.accesses) {
@@ -257,17 +257,17 @@ class ChainFinder {
   // Adds an elementwise kernel or a matmul before the chain, if the chain reads its rows.
   void AddBefore(int p, Growing* growing) const {
     if (growing->axes.count(p) > 0 || in_chain_[p] || !kernels_[p] ||
-        (kernel(p).is_reduction() && !growing->takes_products) ||
-        growing->axes.size() >= kMostKernels || growing->after.count(p) > 0 ||
+        (kernel(p).is_reduction() && !growing->accepts_matmuls) ||
+        growing->axes.size() >= kMaxKernels || growing->after.count(p) > 0 ||
         growing->rows.empty() || !FeedsDirectly(graph_, p, GroupsOf(*growing))) {
       return;
     }
     auto axes = RowsGiven(p, *growing);
-    if (!axes && growing->takes_products && SplitLikeReaders(p, growing)) {
+    if (!axes && growing->accepts_matmuls && SplitLikeReaders(p, growing)) {
       axes = RowsGiven(p, *growing);
     }
-    if (!axes || !ReadAnywhere(kernel(p)).empty()) return;
-    if (kernel(p).is_reduction() && !IsProduct(p, *axes, *growing)) return;
+    if (!axes || !GatheredTensors(kernel(p)).empty()) return;
+    if (kernel(p).is_reduction() && !IsMatmul(p, *axes, *growing)) return;
     Add(p, *std::move(axes), growing);
   }
 
@@ -277,7 +277,7 @@ class ChainFinder {
     std::vector<int> axes(growing.rows.size(), -1);
     for (const auto& [group, group_axes] : growing.axes) {
       const FlatContraction& flat = kernel(group, growing);
-      for (int tensor : ReadAnywhere(flat)) {
+      for (int tensor : GatheredTensors(flat)) {
         if (Stores(given, StorageOf(flat, tensor))) return std::nullopt;
       }
       for (const poly::TensorAccess& access : flat.accesses) {
@@ -312,10 +312,10 @@ class ChainFinder {
     for (const auto& [group, axes] : growing.axes) {
       points += std::max(kernel(group).point_count(), kernel(group).output_point_count());
     }
-    // For chains with matmuls, `takes_products` judges idle cores.
+    // For chains with matmuls, `accepts_matmuls` judges idle cores.
     const bool is_little = points <= kLittleWork || points <= count * options_.row_points;
     const bool is_idle = (count == 1 || count < options_.cores) && !is_little;
-    if (is_idle && !HasProduct(growing)) return false;
+    if (is_idle && !HasMatmul(growing)) return false;
     return growing.may_be_long || RowBytes(growing) <= options_.row_bytes;
   }
 
@@ -335,7 +335,7 @@ class ChainFinder {
     chain.rows = growing.rows;
     chain.row_bytes = RowBytes(growing);
     chain.layout = growing.layout;
-    chain.has_products = growing.takes_products;
+    chain.has_matmuls = growing.accepts_matmuls;
     chain.has_long_rows = growing.may_be_long && chain.row_bytes > options_.row_bytes;
     std::map<ValueId, int> kept;
     int64_t left = options_.local_bytes;
@@ -375,7 +375,7 @@ class ChainFinder {
     if (outputs.size() != 1 || outputs_.count(outputs[0].value) > 0) return false;
     // Stages fused in one loop pass unrounded values; stages with matmuls share no loop.
     const bool is_rounded = ComputeType(type) != type;
-    if (type == DataType::kBool || (is_rounded && !growing.takes_products)) return false;
+    if (type == DataType::kBool || (is_rounded && !growing.accepts_matmuls)) return false;
     const std::set<int>& consumers = graph_.consumers(group);
     return std::all_of(consumers.begin(), consumers.end(),
                        [&](int consumer) { return growing.axes.count(consumer) > 0; });

@@ -29,7 +29,7 @@ struct ChainOptions {
   bool single_results = false;    // reductions must have a single result per row
   // Decides if a chain with matmuls, such as attention, is better than the chain `without` (may be
   // null) plus separate kernels for the rest. If empty, no chain contains matmuls.
-  std::function<bool(const RowChain& chain, const RowChain* without)> takes_products = nullptr;
+  std::function<bool(const RowChain& chain, const RowChain* without)> accepts_matmuls = nullptr;
 };
 
 // A group of kernels over common rows.
@@ -44,7 +44,7 @@ struct RowChain {
   std::vector<poly::RowTensor> tensors;  // intermediates that only the chain reads; not in memory
   int64_t row_bytes = 0;                 // of all tensors, for one row
   Layout layout = Layout::kNone;
-  bool has_products = false;  // has matmuls
+  bool has_matmuls = false;  // has matmuls
   // A row's tensors exceed the limits of the options, so that a kernel must process rows in blocks
   // of keys. Only for chains with matmuls.
   bool has_long_rows = false;

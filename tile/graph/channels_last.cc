@@ -19,7 +19,7 @@ using ir::ValueId;
 using math::Affine;
 
 // Minimum number of channels; fewer do not fill a vector. Empirical.
-constexpr int64_t kLeastChannels = 8;
+constexpr int64_t kMinChannels = 8;
 
 template <class T>
 std::vector<T> ChannelsLast(std::vector<T> dims) {
@@ -91,7 +91,7 @@ class Mover {
   }
 
   static bool HasChannels(const TensorShape& shape) {
-    return shape.rank() >= 3 && shape.dims[1] >= kLeastChannels && shape.dims[0] > 0 &&
+    return shape.rank() >= 3 && shape.dims[1] >= kMinChannels && shape.dims[0] > 0 &&
            shape.element_count() > shape.dims[0] * shape.dims[1];
   }
 
@@ -167,7 +167,7 @@ class Mover {
   // If the contraction multiplies rows that were flattened from channels-last images, returns its
   // matrix in the same element order.
   std::optional<ReadMatrix> MatrixOfLast(const ir::Contraction& contraction) {
-    const std::optional<FlattenedProduct> product = flattened_.AsProduct(contraction);
+    const std::optional<FlattenedMatmul> product = flattened_.AsMatmul(contraction);
     if (!product.has_value()) return std::nullopt;
     const ValueId rows = contraction.inputs[product->rows].tensor;
     const ValueId image = std::get<ir::Special>(value(rows).op).operands[0];

@@ -41,20 +41,20 @@ class Grouper {
       for (size_t v = 0; v < size_; ++v) {
         leaves[v] = region_[v] != ir::kNoValue && UsedOutsideRegion(static_cast<ValueId>(v));
       }
-      JoinPieces(program_, pieces_, leaves, constant_, &region_);
+      FusePieces(program_, pieces_, leaves, constant_, &region_);
     }
     MarkNeeded();
-    if (options_.fuse) JoinPermutations(program_, spaces_, constant_, &region_, &in_memory_);
-    if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
+    if (options_.fuse) FusePermutations(program_, spaces_, constant_, &region_, &in_memory_);
+    if (options_.fuse) FuseUpdates(program_, FreeValues(), in_memory_, &joined_);
     // Round 1 stores shared values, round 2 also costly ones. A stored value changes other costs.
     for (const bool may_store : {false, true}) {
       MarkCostly(may_store);
       MarkRepeated();
     }
     if (options_.fuse) {
-      JoinReadStates(program_, FreeValues(), in_memory_, sinks_, &joined_);
+      FuseReadStates(program_, FreeValues(), in_memory_, sinks_, &joined_);
       const KernelOrder order = {LatestRoots(latest_root_, joined_), FreeValues()};
-      JoinReadValues(program_, order, in_memory_, MayBeMadeBefore(order), sinks_, &joined_);
+      FuseReadValues(program_, order, in_memory_, MayBeFusedIntoReader(order), sinks_, &joined_);
     }
     return MakeGrouping();
   }
@@ -166,8 +166,9 @@ class Grouper {
       if (kind_[v] == Kind::kPointwise && !options_.fuse) in_memory_[v] = true;
       const bool is_epilogue = kind_[v] == Kind::kPointwise || kind_[v] == Kind::kReshape;
       if (is_epilogue && region_[v] != ir::kNoValue && UsedOutsideRegion(v)) {
-        const bool lies_narrow = narrow_[v] != ir::kNoValue && region_[narrow_[v]] == region_[v];
-        in_memory_[lies_narrow ? narrow_[v] : static_cast<ValueId>(v)] = true;
+        const bool is_stored_narrow =
+            narrow_[v] != ir::kNoValue && region_[narrow_[v]] == region_[v];
+        in_memory_[is_stored_narrow ? narrow_[v] : static_cast<ValueId>(v)] = true;
       }
       if (is_output_[v]) Need(static_cast<ValueId>(v));
       const auto* special = std::get_if<ir::Special>(&user.op);
@@ -239,14 +240,14 @@ class Grouper {
     if (!options_.fuse || !constant_[v] || reads_[v] == 0 || operations_[v] < kWorthAKernel) {
       return false;
     }
-    return IsReadTwice(v);
+    return IsReadRepeatedly(v);
   }
 
   // Returns true if runs read each element more than once, possibly through a view.
-  bool IsReadTwice(ValueId v) const {
+  bool IsReadRepeatedly(ValueId v) const {
     const int64_t count = value(v).shape.element_count();
     return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
-      if (constant_[user]) return kind_[user] == Kind::kReshape && IsReadTwice(user);
+      if (constant_[user]) return kind_[user] == Kind::kReshape && IsReadRepeatedly(user);
       return value(user).shape.element_count() >= 2 * count;
     });
   }
@@ -312,7 +313,7 @@ class Grouper {
 
   // Returns the values that the kernel of a reader may compute. Values that were stored to split
   // overlong computations are excluded.
-  std::vector<bool> MayBeMadeBefore(const KernelOrder& order) const {
+  std::vector<bool> MayBeFusedIntoReader(const KernelOrder& order) const {
     std::vector<bool> may_be(size_, false);
     for (size_t v = 0; v < size_; ++v)
       may_be[v] = order.is_free[v] && in_memory_[v] && !constant_[v] &&
@@ -355,7 +356,7 @@ class Grouper {
 
   void FindStorage(ir::Grouping* grouping) {
     grouping->in_memory = in_memory_;
-    grouping->written_in_parts = pieces_.written_in_parts;
+    grouping->written_by_parts = pieces_.written_by_parts;
     grouping->storage.assign(size_, ir::kNoValue);
     for (size_t i = 0; i < size_; ++i) {
       const ValueId v = static_cast<ValueId>(i);

@@ -10,9 +10,9 @@ using ir::ValueId;
 
 // Maximum number of values per matmul. Subtracting zero points and padding need fewer; values of
 // longer computations may be computed twice per reader, so they stay in memory.
-constexpr size_t kMostValues = 12;
+constexpr size_t kMaxValues = 12;
 
-bool IsProductSum(const ir::Value& value) {
+bool IsIntegerMatmul(const ir::Value& value) {
   const auto* contraction = std::get_if<ir::Contraction>(&value.op);
   return contraction != nullptr && contraction->aggregation == Aggregation::kSum &&
          contraction->combination == Combination::kMultiply && value.shape.type == DataType::kInt32;
@@ -31,7 +31,7 @@ std::map<ValueId, std::vector<ValueId>> FindIntegerFactors(const ir::Program& pr
   std::map<ValueId, std::vector<ValueId>> factors;
   for (size_t i = 0; i < program.values.size(); ++i) {
     const ValueId root = static_cast<ValueId>(i);
-    if (!IsProductSum(program.values[i]) || poly::MovesElements(*spaces[i])) continue;
+    if (!IsIntegerMatmul(program.values[i]) || poly::MovesElements(*spaces[i])) continue;
     std::set<ValueId> found;
     std::vector<ValueId> open = ir::Operands(program.values[i].op);
     while (!open.empty()) {
@@ -41,7 +41,7 @@ std::map<ValueId, std::vector<ValueId>> FindIntegerFactors(const ir::Program& pr
       if (!IsElementwise(program, spaces, v) || !found.insert(v).second) continue;
       for (ValueId operand : ir::Operands(program.values[v].op)) open.push_back(operand);
     }
-    if (!found.empty() && found.size() <= kMostValues) factors[root] = {found.begin(), found.end()};
+    if (!found.empty() && found.size() <= kMaxValues) factors[root] = {found.begin(), found.end()};
   }
   return factors;
 }

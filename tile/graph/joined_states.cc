@@ -39,7 +39,7 @@ bool IsReadInPlace(const ir::Program& program, ValueId v, ValueId reader,
 
 }  // namespace
 
-void JoinUpdates(const ir::Program& program, const std::vector<bool>& is_free,
+void FuseUpdates(const ir::Program& program, const std::vector<bool>& is_free,
                  const std::vector<bool>& in_memory, std::vector<ValueId>* joined) {
   const size_t size = program.values.size();
   const std::vector<bool> is_next = NextValues(program);
@@ -82,7 +82,7 @@ void JoinUpdates(const ir::Program& program, const std::vector<bool>& is_free,
   }
 }
 
-void JoinReadStates(const ir::Program& program, const std::vector<bool>& is_free,
+void FuseReadStates(const ir::Program& program, const std::vector<bool>& is_free,
                     const std::vector<bool>& in_memory, const std::vector<std::set<ValueId>>& sinks,
                     std::vector<ValueId>* joined) {
   const std::vector<bool> is_next = NextValues(program);
@@ -115,10 +115,10 @@ bool KernelOrder::IsBefore(ValueId a, ValueId b) const {
   return place(a) < place(b);
 }
 
-void JoinReadValues(const ir::Program& program, const KernelOrder& order,
+void FuseReadValues(const ir::Program& program, const KernelOrder& order,
                     const std::vector<bool>& in_memory, const std::vector<bool>& may_join,
                     const std::vector<std::set<ValueId>>& sinks, std::vector<ValueId>* joined) {
-  constexpr int kMostJoined = 3;  // per kernel; longer kernels take longer to compile
+  constexpr int kMaxJoined = 3;  // per kernel; longer kernels take longer to compile
   const std::vector<bool>& is_free = order.is_free;
   std::vector<int> counts(program.values.size(), 0);
   for (size_t i = program.values.size(); i-- > 0;) {
@@ -136,7 +136,7 @@ void JoinReadValues(const ir::Program& program, const KernelOrder& order,
       if (sink != first && sink != maker) return order.IsBefore(maker, sink);
       return IsReadInPlace(program, v, sink, in_memory);
     });
-    if (!is_ready || counts[maker] == kMostJoined) continue;
+    if (!is_ready || counts[maker] == kMaxJoined) continue;
     (*joined)[i] = maker;
     ++counts[maker];
   }

@@ -15,12 +15,12 @@ namespace tartan::graph {
 
 // Joins next values that nothing reads, have the same shape, and share elementwise values of an
 // update (updates.h).
-void JoinUpdates(const ir::Program& program, const std::vector<bool>& is_free,
+void FuseUpdates(const ir::Program& program, const std::vector<bool>& is_free,
                  const std::vector<bool>& in_memory, std::vector<ir::ValueId>* joined);
 
 // Joins next values that only the next value of another state of the same shape reads, element by
 // element. `sinks`: per value, the kernels that need it.
-void JoinReadStates(const ir::Program& program, const std::vector<bool>& is_free,
+void FuseReadStates(const ir::Program& program, const std::vector<bool>& is_free,
                     const std::vector<bool>& in_memory,
                     const std::vector<std::set<ir::ValueId>>& sinks,
                     std::vector<ir::ValueId>* joined);
@@ -39,7 +39,7 @@ struct KernelOrder {
 // Joins a value to the elementwise value of the same shape that reads it first, whose kernel has
 // each element available. `may_join`: values that need no separate kernel. Values that reductions
 // read are not joined, because row chains fuse those better.
-void JoinReadValues(const ir::Program& program, const KernelOrder& order,
+void FuseReadValues(const ir::Program& program, const KernelOrder& order,
                     const std::vector<bool>& in_memory, const std::vector<bool>& may_join,
                     const std::vector<std::set<ir::ValueId>>& sinks,
                     std::vector<ir::ValueId>* joined);

@@ -12,7 +12,7 @@ namespace tartan::graph {
 using math::Affine;
 using poly::FlatContraction;
 
-std::set<int> ReadAnywhere(const FlatContraction& flat) {
+std::set<int> GatheredTensors(const FlatContraction& flat) {
   std::set<int> tensors;
   poly::VisitExprs(flat, [&](const poly::Expr& expr) {
     if (const auto* read = std::get_if<poly::ReadAt>(&expr.node)) tensors.insert(read->tensor);
@@ -55,10 +55,10 @@ bool IsWindow(const FlatContraction& flat) {
   return poly::CanUnroll(flat) && !poly::MultipliesReads(flat);
 }
 
-bool IsBatchedProduct(const FlatContraction& flat, const std::vector<int>& axes) {
+bool IsBatchedMatmul(const FlatContraction& flat, const std::vector<int>& axes) {
   const auto* apply = std::get_if<poly::Apply>(&flat.body->node);
   if (flat.aggregation != Aggregation::kSum || !IsFloat(flat.accumulator_type) ||
-      apply == nullptr || apply->op != ScalarOp::kMul || !ReadAnywhere(flat).empty()) {
+      apply == nullptr || apply->op != ScalarOp::kMul || !GatheredTensors(flat).empty()) {
     return false;
   }
   bool has_columns = false;

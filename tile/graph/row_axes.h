@@ -14,7 +14,7 @@
 namespace tartan::graph {
 
 // Returns the tensors that are read at computed coordinates (gathers).
-std::set<int> ReadAnywhere(const poly::FlatContraction& flat);
+std::set<int> GatheredTensors(const poly::FlatContraction& flat);
 
 // Returns the row axis of each output dimension (-1: none); nothing if a row axis is not exactly
 // one dimension.
@@ -32,7 +32,7 @@ bool IsWindow(const poly::FlatContraction& flat);
 
 // Returns true for a batched matmul over the row axes: it has several columns per row, and every
 // operand varies along some row axis.
-bool IsBatchedProduct(const poly::FlatContraction& flat, const std::vector<int>& axes);
+bool IsBatchedMatmul(const poly::FlatContraction& flat, const std::vector<int>& axes);
 
 // Sets, per row axis, the output index by which the kernel reads it. `coords`: coordinates of an
 // access to a tensor whose dimensions have the row axes `dim_axes`. Returns false if the kernel

@@ -9,10 +9,10 @@ namespace {
 
 using ir::ValueId;
 
-constexpr int64_t kMostRows = 16;         // maximum uses of each weight; empirical
-constexpr int64_t kLeastBytes = 1 << 18;  // minimum bytes of the decoded weights; empirical
-constexpr double kLeastFactor = 1.5;      // minimum ratio of decoded to stored bytes; empirical
-constexpr double kLeastFactorOfMany = 5;  // the same if more rows use the weights; empirical
+constexpr int64_t kMostRows = 16;           // maximum uses of each weight; empirical
+constexpr int64_t kMinBytes = 1 << 18;      // minimum bytes of the decoded weights; empirical
+constexpr double kMinRatio = 1.5;           // minimum ratio of decoded to stored bytes; empirical
+constexpr double kMinRatioForManyRows = 5;  // the same if more rows use the weights; empirical
 
 class Finder {
  public:
@@ -61,14 +61,14 @@ class Finder {
         is_constant_[weights] && kinds_[weights] == Kind::kPointwise && !is_shared_[weights];
     const int64_t bytes =
         Shape(weights).element_count() * ByteWidth(ComputeType(Shape(weights).type));
-    if (!may_be || bytes < kLeastBytes) return;
+    if (!may_be || bytes < kMinBytes) return;
     std::vector<ValueId> decoded;
     std::vector<ValueId> stored;
     Collect(weights, &decoded, &stored);
     int64_t small = 0;
     for (ValueId v : stored) small += Shape(v).byte_size();
     const bool is_many = has_many_rows_[weights];
-    const double factor = is_many ? kLeastFactorOfMany : kLeastFactor;
+    const double factor = is_many ? kMinRatioForManyRows : kMinRatio;
     if (is_many && !for_many_rows_) return;
     if (static_cast<double>(small) * factor > static_cast<double>(bytes)) return;
     for (ValueId v : decoded) found_.decoded[v] = true;

@@ -84,7 +84,7 @@ void SplitLike(const Affine& coord, size_t dim, FlatContraction* flat) {
 }
 
 // Returns the output index with stride 1, or -1.
-int Neighbours(const FlatContraction& flat) {
+int InnermostOutputIndex(const FlatContraction& flat) {
   const std::vector<int64_t> strides =
       poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()))
           .strides;
@@ -134,7 +134,7 @@ std::optional<FlatContraction> SplitForReader(const FlatContraction& flat,
 }
 
 std::optional<FlatContraction> SplitColumns(const FlatContraction& flat, int64_t size) {
-  const int column = Neighbours(flat);
+  const int column = InnermostOutputIndex(flat);
   if (column < 0 || flat.indices[column].range % size != 0) return std::nullopt;
   if (flat.indices[column].range == size) return std::nullopt;
   FlatContraction split = poly::SplitIndex(flat, column, size);
@@ -143,7 +143,7 @@ std::optional<FlatContraction> SplitColumns(const FlatContraction& flat, int64_t
 }
 
 std::vector<int> RowsOfColumns(const FlatContraction& flat) {
-  const int columns = Neighbours(flat);
+  const int columns = InnermostOutputIndex(flat);
   const std::vector<int64_t> strides =
       poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()))
           .strides;

@@ -15,7 +15,7 @@ namespace {
 
 using ir::ValueId;
 
-bool IsHalf(DataType type) { return ComputeType(type) != type; }
+bool IsFloat16Bits(DataType type) { return ComputeType(type) != type; }
 
 // Returns true for a scatter whose updates replace or are compared with elements.
 bool PutsUpdates(const ir::Special& special) {
@@ -27,9 +27,9 @@ bool PutsUpdates(const ir::Special& special) {
   return mode != ir::ScatterMode::kAdd && mode != ir::ScatterMode::kMul;
 }
 
-class Widener {
+class Upcaster {
  public:
-  explicit Widener(const ir::Program& program)
+  explicit Upcaster(const ir::Program& program)
       : program_(program), rewriter_(program), is_read_(program.values.size()) {
     for (const ir::Value& value : program.values) {
       for (const ValueId operand : ir::Operands(value.op)) is_read_[operand] = true;
@@ -40,7 +40,7 @@ class Widener {
     for (size_t v = 0; v < program_.values.size(); ++v) {
       ir::Value value = program_.values[v];
       ir::RenumberOperands(value.op, rewriter_.numbers());
-      if (IsHalf(value.shape.type)) {
+      if (IsFloat16Bits(value.shape.type)) {
         auto* special = std::get_if<ir::Special>(&value.op);
         if (special != nullptr && PutsUpdates(*special)) RoundUpdates(value, special);
         value.shape.type = TypeOf(value, is_read_[v]);
@@ -99,11 +99,11 @@ class Widener {
 
 }  // namespace
 
-ir::Program WidenHalves(const ir::Program& program) {
+ir::Program UpcastFloat16(const ir::Program& program) {
   const bool has_halves =
       std::any_of(program.values.begin(), program.values.end(),
-                  [](const ir::Value& value) { return IsHalf(value.shape.type); });
-  return has_halves ? Widener(program).Widen() : program;
+                  [](const ir::Value& value) { return IsFloat16Bits(value.shape.type); });
+  return has_halves ? Upcaster(program).Widen() : program;
 }
 
 }  // namespace tartan::graph

@@ -16,6 +16,6 @@ namespace tartan::graph {
 // Arithmetic is in float32 in any case, so this only removes roundings between kernels. Afterwards
 // operands of one operation may differ in type (float16 and float32); ir::VerifyStored defines the
 // remaining rules.
-ir::Program WidenHalves(const ir::Program& program);
+ir::Program UpcastFloat16(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -40,7 +40,7 @@ struct Grouping {
   std::vector<ValueId> storage;
   // Values of which each kernel writes only a part, without initialization of the rest: other
   // kernels write the other parts of the same memory.
-  std::set<ValueId> written_in_parts;
+  std::set<ValueId> written_by_parts;
 };
 
 }  // namespace tartan::ir

@@ -120,7 +120,7 @@ ExprPtr ApplyIdentity(ScalarOp op, const ExprPtr& a, const ExprPtr& b) {
 }
 
 // (x + c1) + c2 → x + (c1 + c2), also with subtractions; null if the pattern does not match.
-ExprPtr JoinSums(ScalarOp op, const ExprPtr& a, const ExprPtr& b) {
+ExprPtr FoldConstantSum(ScalarOp op, const ExprPtr& a, const ExprPtr& b) {
   if (op != ScalarOp::kAdd && op != ScalarOp::kSub) return nullptr;
   if (!IsInteger(a->type.element)) return nullptr;
   const auto outer = LiteralValue(b);
@@ -229,7 +229,7 @@ ExprPtr ApplyOp(ScalarOp op, std::vector<ExprPtr> operands) {
     if (ExprPtr folded = Fold(op, result, operands)) return folded;
     if (operands.size() == 2) {
       if (ExprPtr same = ApplyIdentity(op, operands[0], operands[1])) return same;
-      if (ExprPtr joined = JoinSums(op, operands[0], operands[1])) return joined;
+      if (ExprPtr joined = FoldConstantSum(op, operands[0], operands[1])) return joined;
     }
   }
   return MakeExpr(result, Apply{op, std::move(operands)});
@@ -356,15 +356,16 @@ StmtPtr MakeIf(ExprPtr condition, StmtPtr then, StmtPtr otherwise) {
 
 StmtPtr MakeBarrier(bool is_global) { return MakeStmt(Barrier{is_global}); }
 
-StmtPtr MakeMatrixBarrier() { return MakeStmt(Barrier{false, true}); }
+StmtPtr MakeMmaBarrier() { return MakeStmt(Barrier{false, true}); }
 
 StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
                          ExprPtr value) {
   return MakeStmt(AtomicUpdate{std::move(buffer), stored, op, std::move(index), std::move(value)});
 }
 
-StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index, bool is_for_later) {
-  return MakeStmt(Prefetch{std::move(buffer), stored, std::move(index), is_for_later});
+StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index,
+                     bool into_second_cache_only) {
+  return MakeStmt(Prefetch{std::move(buffer), stored, std::move(index), into_second_cache_only});
 }
 
 StmtPtr MakeTileStore(std::string buffer, MatrixFormat format, ExprPtr index, ExprPtr value) {

@@ -57,8 +57,9 @@ StmtPtr MakeIf(ExprPtr condition, StmtPtr then, StmtPtr otherwise = nullptr);
 StmtPtr MakeBarrier(bool is_global = false);
 StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
                          ExprPtr value);
-StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index, bool is_for_later = false);
-StmtPtr MakeMatrixBarrier();  // a Barrier with for_matrix_unit
+StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index,
+                     bool into_second_cache_only = false);
+StmtPtr MakeMmaBarrier();  // a Barrier with for_mma
 // An aligned Store of float32 into an MMA tile, with rounds_to_tf32 if the format requires it.
 StmtPtr MakeTileStore(std::string buffer, MatrixFormat format, ExprPtr index, ExprPtr value);
 StmtPtr MakeCopyVector(ExprPtr to, ExprPtr from, ExprPtr count = nullptr);

@@ -84,7 +84,7 @@ bool Same(const If& a, const If& b) {
 }
 
 bool Same(const Barrier& a, const Barrier& b) {
-  return a.is_global == b.is_global && a.for_matrix_unit == b.for_matrix_unit;
+  return a.is_global == b.is_global && a.for_mma == b.for_mma;
 }
 
 bool Same(const AtomicUpdate& a, const AtomicUpdate& b) {
@@ -94,7 +94,7 @@ bool Same(const AtomicUpdate& a, const AtomicUpdate& b) {
 
 bool Same(const Prefetch& a, const Prefetch& b) {
   return a.buffer == b.buffer && a.stored == b.stored && Equal(a.index, b.index) &&
-         a.is_for_later == b.is_for_later;
+         a.into_second_cache_only == b.into_second_cache_only;
 }
 
 bool Same(const CopyVector& a, const CopyVector& b) {

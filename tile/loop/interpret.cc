@@ -211,7 +211,7 @@ class Group {
     const uint8_t* right = locate(product.right, RightTile(product).size());
     uint8_t* totals = locate(product.accumulators, product.columns / 2);
     if (left == nullptr || right == nullptr || totals == nullptr) return;
-    AddTileProduct(product, item, left, right, totals);
+    AddTileMatmul(product, item, left, right, totals);
   }
 
   // The address of `lanes` elements. If they are out of bounds or not aligned as declared, sets

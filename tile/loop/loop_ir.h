@@ -73,10 +73,10 @@ struct If {
   StmtPtr otherwise;  // may be null
 };
 // Work-group barrier. Work-items then see what others wrote to local memory and, if `is_global`, to
-// buffers. The MMA sees these writes only if `for_matrix_unit`.
+// buffers. The MMA sees these writes only if `for_mma`.
 struct Barrier {
   bool is_global = false;
-  bool for_matrix_unit = false;
+  bool for_mma = false;
 };
 // buffer[index] = op(buffer[index], value), atomically.
 struct AtomicUpdate {
@@ -87,12 +87,12 @@ struct AtomicUpdate {
   ExprPtr value;
 };
 // Prefetches the cache line of buffer[index] if the device can. The index may be out of bounds;
-// nothing is read then. `is_for_later`: into the second-level cache only.
+// nothing is read then. `into_second_cache_only`: into the second-level cache only.
 struct Prefetch {
   std::string buffer;
   DataType stored;
   ExprPtr index;
-  bool is_for_later = false;
+  bool into_second_cache_only = false;
 };
 // Starts an asynchronous copy of 16 bytes of one type from a buffer to a local array: the first
 // `count` elements are copied, the others become zero without being read. `to` and `from` are Loads

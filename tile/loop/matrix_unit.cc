@@ -19,8 +19,8 @@ MatrixTile RightTile(const MultiplyTiles& product) {
   return {product.format, product.columns, product.right_along_columns};
 }
 
-std::string WhatIsWrong(const CopyVector& copy,
-                        const std::function<bool(const std::string&)>& is_local) {
+std::string ReasonInvalid(const CopyVector& copy,
+                          const std::function<bool(const std::string&)>& is_local) {
   const auto* to = std::get_if<Load>(&copy.to->node);
   const auto* from = std::get_if<Load>(&copy.from->node);
   constexpr int64_t kBytes = 16;
@@ -34,8 +34,8 @@ std::string WhatIsWrong(const CopyVector& copy,
   return is_count ? "" : "the count is no integer";
 }
 
-std::string WhatIsWrong(const MultiplyTiles& product,
-                        const std::function<bool(const std::string&)>& is_local) {
+std::string ReasonInvalid(const MultiplyTiles& product,
+                          const std::function<bool(const std::string&)>& is_local) {
   for (const ExprPtr& tile : {product.left, product.right}) {
     const auto* load = std::get_if<Load>(&tile->node);
     if (load == nullptr || load->stored != ElementType(product.format) || !is_local(load->buffer)) {
@@ -57,8 +57,8 @@ std::string WhatIsWrong(const MultiplyTiles& product,
                       tartan::Name(product.format));
 }
 
-void AddTileProduct(const MultiplyTiles& product, int item, const uint8_t* left,
-                    const uint8_t* right, uint8_t* accumulators) {
+void AddTileMatmul(const MultiplyTiles& product, int item, const uint8_t* left,
+                   const uint8_t* right, uint8_t* accumulators) {
   const DataType type = ElementType(product.format);
   const MatrixTile left_tile = LeftTile(product);
   const MatrixTile right_tile = RightTile(product);

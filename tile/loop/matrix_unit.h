@@ -17,13 +17,13 @@ MatrixTile RightTile(const MultiplyTiles& product);
 
 // The reason why a statement is invalid on its own, or "". `is_local`: whether a name is a local
 // array.
-std::string WhatIsWrong(const CopyVector& copy,
-                        const std::function<bool(const std::string&)>& is_local);
-std::string WhatIsWrong(const MultiplyTiles& product,
-                        const std::function<bool(const std::string&)>& is_local);
+std::string ReasonInvalid(const CopyVector& copy,
+                          const std::function<bool(const std::string&)>& is_local);
+std::string ReasonInvalid(const MultiplyTiles& product,
+                          const std::function<bool(const std::string&)>& is_local);
 
 // Adds one work-item's part of the matmul of two tiles to its accumulators, of type float32.
-void AddTileProduct(const MultiplyTiles& product, int item, const uint8_t* left,
-                    const uint8_t* right, uint8_t* accumulators);
+void AddTileMatmul(const MultiplyTiles& product, int item, const uint8_t* left,
+                   const uint8_t* right, uint8_t* accumulators);
 
 }  // namespace tartan::loop

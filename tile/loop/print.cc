@@ -113,7 +113,7 @@ class StatementPrinter {
         },
         [&](const Barrier& barrier) {
           Line(barrier.is_global ? "global barrier" : "barrier",
-               barrier.for_matrix_unit ? " for the matrix unit" : "");
+               barrier.for_mma ? " for the matrix unit" : "");
         },
         [&](const AtomicUpdate& update) {
           Line("atomic ", update.buffer, "[", ToString(update.index),
@@ -121,8 +121,8 @@ class StatementPrinter {
                ToString(update.value), ")");
         },
         [&](const Prefetch& prefetch) {
-          Line(prefetch.is_for_later ? "prefetch for later " : "prefetch ", prefetch.buffer, "[",
-               ToString(prefetch.index), "]:", tartan::Name(prefetch.stored));
+          Line(prefetch.into_second_cache_only ? "prefetch for later " : "prefetch ",
+               prefetch.buffer, "[", ToString(prefetch.index), "]:", tartan::Name(prefetch.stored));
         },
         [&](const CopyVector& copy) {
           Line("copy ", ToString(copy.to), " = ", ToString(copy.from),

@@ -82,7 +82,7 @@ bool IsParameter(const Kernel& kernel, const std::string& name, bool is_output) 
 
 }  // namespace
 
-std::vector<int> KeptParameters(const Kernel& kernel) {
+std::vector<int> PersistentParameters(const Kernel& kernel) {
   const Buffers found = BuffersOf(kernel);
   std::vector<int> kept;
   for (size_t p = 0; p < kernel.parameters.size(); ++p) {
@@ -92,7 +92,7 @@ std::vector<int> KeptParameters(const Kernel& kernel) {
   return kept;
 }
 
-std::vector<std::string> HandedOnOutputs(const Kernel& kernel) {
+std::vector<std::string> ForwardedOutputs(const Kernel& kernel) {
   std::set<std::string> outputs;
   const Buffers found = BuffersOf(kernel);
   for (const Fetch& fetch : found.fetches) {
@@ -101,7 +101,7 @@ std::vector<std::string> HandedOnOutputs(const Kernel& kernel) {
   return {outputs.begin(), outputs.end()};
 }
 
-std::string WhatIsWrongInRuns(const Kernel& kernel) {
+std::string ReasonInvalidBatch(const Kernel& kernel) {
   const Buffers found = BuffersOf(kernel);
   for (const Fetch& fetch : found.fetches) {
     const std::string input = BufferOf(fetch.input);

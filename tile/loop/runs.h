@@ -11,11 +11,11 @@ namespace tartan::loop {
 
 // The parameters, by position, that Once reads. They must be the same in all launches of the batch.
 // Empty: the kernel keeps nothing.
-std::vector<int> KeptParameters(const Kernel& kernel);
+std::vector<int> PersistentParameters(const Kernel& kernel);
 // The distinct names of outputs that Fetch may find in local memory.
-std::vector<std::string> HandedOnOutputs(const Kernel& kernel);
+std::vector<std::string> ForwardedOutputs(const Kernel& kernel);
 
 // The reason why the kernel's Once and Fetch statements are invalid, or "".
-std::string WhatIsWrongInRuns(const Kernel& kernel);
+std::string ReasonInvalidBatch(const Kernel& kernel);
 
 }  // namespace tartan::loop

@@ -63,7 +63,7 @@ class Verifier {
       TARTAN_RETURN_IF_ERROR(
           DeclareName(size.name, {Name::Kind::kVariable, size.type(kernel.index_type)}));
     }
-    const std::string wrong = WhatIsWrongInRuns(kernel);
+    const std::string wrong = ReasonInvalidBatch(kernel);
     return wrong.empty() ? CheckStmt(kernel.body) : absl::InternalError(wrong);
   }
 
@@ -211,7 +211,7 @@ class Verifier {
   }
 
   absl::Status CheckTiles(const auto& stmt, const ExprPtr& shown) {
-    const std::string wrong = WhatIsWrong(stmt, [&](const auto& name) { return IsLocal(name); });
+    const std::string wrong = ReasonInvalid(stmt, [&](const auto& name) { return IsLocal(name); });
     return wrong.empty() ? absl::OkStatus() : Wrong(wrong, shown);
   }
 

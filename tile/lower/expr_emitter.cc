@@ -275,7 +275,7 @@ loop::ExprPtr ExprEmitter::EmitChosen(const poly::ExprPtr& expr) {
 }
 
 loop::ExprPtr ExprEmitter::Loaded(loop::ExprPtr value) {
-  return loads_before_choices_ && choices_ > 0 ? Name(std::move(value)) : value;
+  return loads_unconditionally_ && choices_ > 0 ? Name(std::move(value)) : value;
 }
 
 loop::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
@@ -284,7 +284,7 @@ loop::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
   bool has_mask = false;
   for (const poly::ExprPtr& operand : apply.operands) {
     const bool is_number =
-        indices_.has_size_arguments() && MayFollowFromSizes(apply.op, *operand, indices_.type());
+        indices_.has_size_arguments() && MayDependOnSizes(apply.op, *operand, indices_.type());
     const bool is_chosen = apply.op == ScalarOp::kSelect && !operands.empty();
     operands.push_back(is_number   ? indices_.LiteralNumber(operand)
                        : is_chosen ? EmitChosen(operand)

@@ -61,8 +61,8 @@ class ExprEmitter {
   // Loads the operands of a select unconditionally. A GPU compiler would put a conditional load
   // into a branch, and wait there before it starts the next load. `is_chosen`: the block itself
   // selects between its values, so that all its loads are meant.
-  void LoadBeforeChoices(bool is_chosen = false) {
-    loads_before_choices_ = true;
+  void LoadUnconditionally(bool is_chosen = false) {
+    loads_unconditionally_ = true;
     choices_ = is_chosen ? 1 : 0;
   }
   // Counts uses, so that values used more than once get variables. Call for every root first.
@@ -145,7 +145,7 @@ class ExprEmitter {
   std::map<int, StagedRead> staged_;
   bool lanes_are_aligned_ = false;
   bool masks_lanes_ = false;
-  bool loads_before_choices_ = false;
+  bool loads_unconditionally_ = false;
   int choices_ = 0;             // enclosing selects whose operands are being emitted
   loop::ExprPtr lane_numbers_;  // the vector 0, 1, 2 …; null until needed
   Position position_;

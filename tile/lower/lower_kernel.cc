@@ -16,13 +16,11 @@ loop::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPl
   return Match(
       plan,
       [&](const plan::CpuPlan& tasks) {
-        return options.size_arguments ? LowerSizedKernel(flat, tasks, name, options)
+        return options.size_arguments ? LowerDynamicShapeKernel(flat, tasks, name, options)
                                       : LowerTaskKernel(flat, tasks, name, options);
       },
       [&](const plan::GpuPlan& groups) { return LowerGroupKernel(flat, groups, name, options); },
-      [&](const plan::MatrixPlan& matrix) {
-        return LowerMatrixKernel(flat, matrix, name, options);
-      },
+      [&](const plan::MatrixPlan& matrix) { return LowerMmaKernel(flat, matrix, name, options); },
       [&](const plan::RowStreamPlan& stream) {
         return LowerRowStream(flat, stream, name, options);
       },

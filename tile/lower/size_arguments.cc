@@ -49,7 +49,7 @@ loop::ExprPtr SizeArguments::GetNumber(const poly::ExprPtr& literal) {
 
 std::string RangeRole(int index) { return absl::StrCat("range ", index); }
 
-bool MayFollowFromSizes(ScalarOp op, const poly::Expr& operand, DataType index_type) {
+bool MayDependOnSizes(ScalarOp op, const poly::Expr& operand, DataType index_type) {
   const auto* literal = std::get_if<poly::Literal>(&operand.node);
   if (literal == nullptr || !IsPlain(op)) return false;
   if (operand.type != DataType::kFloat32) {

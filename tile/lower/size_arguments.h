@@ -42,6 +42,6 @@ std::string RangeRole(int index);
 
 // Returns whether kernels of other sizes may have another value for this constant operand. 0 and 1
 // are simplified away, so they count only if they are known to be sizes.
-bool MayFollowFromSizes(ScalarOp op, const poly::Expr& operand, DataType index_type);
+bool MayDependOnSizes(ScalarOp op, const poly::Expr& operand, DataType index_type);
 
 }  // namespace tartan::lower

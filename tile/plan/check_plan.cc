@@ -121,7 +121,7 @@ class PlanCheck {
           plan_.unroll[block.run_index] > 1) {
         return absl::StrCat("runs of ", block.run, " along no reduced index");
       }
-      if (!CanWalkInRuns(flat_)) return "partial results cannot wait";
+      if (!CanSplitIntoChunks(flat_)) return "partial results cannot wait";
     } else if (block.run_index != -1 || block.run != 0) {
       return "runs along no index";
     }
@@ -132,7 +132,7 @@ class PlanCheck {
         return absl::StrCat("access ", access, " cannot be staged");
       }
     }
-    return PrivateBytes(flat_, plan_) <= kMostPrivateBytes ? "" : "too much private memory";
+    return PrivateBytes(flat_, plan_) <= kMaxPrivateBytes ? "" : "too much private memory";
   }
 
   const poly::FlatContraction& flat_;
@@ -142,8 +142,8 @@ class PlanCheck {
 
 }  // namespace
 
-std::string WhatIsWrong(const poly::FlatContraction& flat, const CpuPlan& plan,
-                        const HardwareSettings& settings) {
+std::string ReasonInvalid(const poly::FlatContraction& flat, const CpuPlan& plan,
+                          const HardwareSettings& settings) {
   return PlanCheck(flat, plan, settings).Run();
 }
 

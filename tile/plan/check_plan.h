@@ -13,8 +13,8 @@ namespace tartan::plan {
 
 // Returns the reason why LowerKernel cannot generate a correct kernel from the plan, or why the
 // device cannot run it; "" if there is none. `flat` is the kernel with its operands packed.
-std::string WhatIsWrong(const poly::FlatContraction& flat, const CpuPlan& plan,
-                        const HardwareSettings& settings);
+std::string ReasonInvalid(const poly::FlatContraction& flat, const CpuPlan& plan,
+                          const HardwareSettings& settings);
 
 // Returns whether poly::PackRead can pack `access` along `index` in blocks of `block` elements.
 bool MayPack(const poly::FlatContraction& flat, int access, int index, int64_t block,

@@ -15,12 +15,12 @@ constexpr double kCpuLaunchUs = 8;        // microseconds per CPU launch
 constexpr double kGpuLaunchUs = 2;        // microseconds per GPU launch
 // Launch overhead inside a persistent megakernel, share of a standalone launch. Measured:
 // 1.1 us of 3, plus reading the next launch's table entry.
-constexpr double kLaunchInSequence = 0.4;
+constexpr double kMegakernelLaunchShare = 0.4;
 // Vector multiply-adds per cycle of a core with FMA; empirical.
 constexpr double kFusedPerCycle = 2;
 constexpr double kUnfusedPerCycle = 1;  // the same without FMA; empirical
 // Maximum vector multiply-adds per cycle that calibration may yield on a CPU.
-constexpr double kMostUnits = 2;
+constexpr double kMaxUnits = 2;
 // Compile time of a kernel with PoCL, microseconds; measured.
 constexpr double kCompileUs = 160000;
 constexpr double kRunsOfKernel = 8000;  // expected runs of a compiled kernel; empirical
@@ -37,7 +37,8 @@ Machine::Machine(const HardwareSettings& settings)
   cycles_per_us =
       Or(static_cast<double>(settings.clock_mhz), is_cpu ? kCpuCyclesPerUs : kGpuCyclesPerUs);
   launch_us = Or(settings.launch_us, is_cpu ? kCpuLaunchUs : kGpuLaunchUs);
-  sequence_launch_us = launch_us * (settings.runs_sequences && !is_cpu ? kLaunchInSequence : 1);
+  megakernel_launch_us =
+      launch_us * (settings.runs_sequences && !is_cpu ? kMegakernelLaunchShare : 1);
   compile_us = kCompileUs / kRunsOfKernel;
   const double all = static_cast<double>(std::max<int64_t>(units, 1)) * cycles_per_us;
   memory_bytes_per_us = Or(settings.gbps * 1e3, all * gpu::kMemoryBytesPerCycle);
@@ -46,7 +47,7 @@ Machine::Machine(const HardwareSettings& settings)
       (2 * all * static_cast<double>(std::max<int64_t>(settings.vector_width, 1)));
   // A CPU core has one or two FMA units. Calibration may exceed that if the clock is higher than
   // reported.
-  const double most = is_cpu ? kMostUnits : std::numeric_limits<double>::infinity();
+  const double most = is_cpu ? kMaxUnits : std::numeric_limits<double>::infinity();
   operations_per_cycle = settings.gflops > 0 ? std::clamp(std::round(operations), 1.0, most)
                          : settings.has_fma  ? kFusedPerCycle
                                              : kUnfusedPerCycle;

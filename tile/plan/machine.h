@@ -31,10 +31,10 @@ inline constexpr double kMemoryBytesPerCycle = 5;
 inline constexpr double kOneStreamBytesPerCycle = 8;
 // Bytes per cycle from L2 into L1 for a single stream on such processors. Measured on a Zen 5: a
 // matrix of 256 KiB as one stream gives 48, as two to eight interleaved rows 32.
-inline constexpr double kOneStreamIntoL1BytesPerCycle = 48;
+inline constexpr double kOneStreamL2BytesPerCycle = 48;
 // Bytes per cycle of a write, and of a read, of a tensor that one kernel writes and the next one
 // reads. Measured on Winograd tiles in L2 and L3.
-inline constexpr double kHandedOnBytesPerCycle = 10;
+inline constexpr double kProducerConsumerBytesPerCycle = 10;
 inline constexpr double kL3Bytes = 4 << 20;  // bytes of L3 that one kernel can expect; empirical
 inline constexpr int64_t kLineBytes = 64;    // bytes of a cache line; x86
 inline constexpr int64_t kPageBytes = 4096;  // bytes of a small page; x86
@@ -49,13 +49,13 @@ inline constexpr int64_t kTasksPerCore = 4;
 struct Core {
   double stored_lane_cycles = 2.5;  // cycles to store one lane of a vector
   double l1_bytes_per_cycle = 32;   // bytes per cycle from L2 into L1
-  double left_of_l1 = 0.4;          // share of the time to fill L1 that other work does not hide
-  double left_beyond = 0.2;         // the same share of the time to fill L2 and to read memory
-  double left_of_loads = 0.2;       // the same share of the time of load instructions
+  double exposed_l1 = 0.4;          // share of the time to fill L1 that other work does not hide
+  double exposed_beyond_l1 = 0.2;   // the same share of the time to fill L2 and to read memory
+  double exposed_loads = 0.2;       // the same share of the time of load instructions
   double page_cycles = 2;           // cycles of a loop step that touches a page outside the TLB
   double stream_cycles = 0.2;       // cycles of a loop step for each row of vectors after the first
   // Cycles to copy a few elements of stride 2 from a page other than the last one.
-  double far_neighbours_cycles = 0;
+  double distant_strided_copy_cycles = 0;
   // Bytes per cycle from beyond L2, for a tensor whose vectors are read consecutively.
   double one_stream_bytes_per_cycle = kMemoryBytesPerCycle;
 };
@@ -65,12 +65,12 @@ struct Core {
 // the cache and the number of pages.
 inline constexpr Core kHidingCore = {.stored_lane_cycles = 1.25,
                                      .l1_bytes_per_cycle = 64,
-                                     .left_of_l1 = 0.25,
-                                     .left_beyond = 0.05,
-                                     .left_of_loads = 0.05,
+                                     .exposed_l1 = 0.25,
+                                     .exposed_beyond_l1 = 0.05,
+                                     .exposed_loads = 0.05,
                                      .page_cycles = 0,
                                      .stream_cycles = 0,
-                                     .far_neighbours_cycles = 12,
+                                     .distant_strided_copy_cycles = 12,
                                      .one_stream_bytes_per_cycle = kOneStreamBytesPerCycle};
 }  // namespace cpu
 
@@ -102,7 +102,7 @@ struct Machine {
   double launch_us = 0;      // microseconds to launch an empty kernel
   // Microseconds per launch inside a persistent megakernel, where work-groups wait at grid
   // barriers. Equals launch_us on devices without megakernels.
-  double sequence_launch_us = 0;
+  double megakernel_launch_us = 0;
   // Cost of one more kernel, microseconds per run: compile time divided by the expected number of
   // runs.
   double compile_us = 0;

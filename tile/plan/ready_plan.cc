@@ -19,7 +19,7 @@ constexpr int64_t kVectors = 2;         // vectors per row of a tile
 constexpr int64_t kMostParts = 16;      // maximum low-precision values per word
 constexpr int64_t kDecodedVectors = 4;  // vectors per row of results if weights are decoded
 constexpr int kSquareLanes = 8;         // lanes of a transposed square
-constexpr int64_t kLeastBlock = 4;      // minimum block of a packed operand
+constexpr int64_t kMinBlock = 4;        // minimum block of a packed operand
 constexpr int64_t kLanes = 16;          // maximum lanes of a vector
 constexpr int64_t kThreads = 64;        // work-items per work-group on GPUs
 // Points that justify a work-item; empirical.
@@ -81,7 +81,7 @@ class ReadyPlanner {
     OrderReduction();
     OrderOutputs();
     const CpuPlan tasks = WithTasks(plan_);
-    const bool is_right = WhatIsWrong(WithRoom(flat_, tasks), tasks, settings_).empty();
+    const bool is_right = ReasonInvalid(WithRoom(flat_, tasks), tasks, settings_).empty();
     return Planned(is_right ? tasks : WithTasks(scalar));
   }
 
@@ -149,7 +149,7 @@ class ReadyPlanner {
     if (RowIndex(v) < 0 && ReducedVector() >= 0) return std::nullopt;
     // A block should divide the range, because conditional stores are long code.
     int64_t block = kVectors * settings_.vector_width;
-    while (block > kLeastBlock && Range(v) % block != 0) block /= 2;
+    while (block > kMinBlock && Range(v) % block != 0) block /= 2;
     if (Range(v) % block != 0) block = settings_.vector_width;
     if (Range(v) % block != 0 && (ReadsAtComputed() || block >= Range(v))) return std::nullopt;
     poly::PackedKernel packed = poly::PackRead(flat_, unclean, v, block);

@@ -8,11 +8,11 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kLeastUses = 16;  // minimum uses per word that repay two more kernels; empirical
-constexpr int64_t kLeastProducts = 1 << 16;  // minimum multiply-adds that repay them; empirical
+constexpr int64_t kMinUses = 16;  // minimum uses per word that repay two more kernels; empirical
+constexpr int64_t kMinProducts = 1 << 16;  // minimum multiply-adds that repay them; empirical
 // Minimum multiply-adds on a GPU. The launches for row maxima, integers and packing take about 8
 // us, the time of that many float multiply-adds.
-constexpr int64_t kLeastQuantizedOnGpu = 1 << 29;
+constexpr int64_t kMinQuantizedOnGpu = 1 << 29;
 
 // The forms that the device supports, fastest first.
 std::vector<poly::PackedForm> Forms(const HardwareSettings& settings) {
@@ -23,7 +23,7 @@ std::vector<poly::PackedForm> Forms(const HardwareSettings& settings) {
 
 // Number of words that are packed in each run. Constants packed at load cost nothing on CPUs; on
 // GPUs they count, because few rows have other kernels there.
-int64_t WordsOfEachRun(const poly::FlatContraction& flat, const poly::PackedProduct& product,
+int64_t WordsOfEachRun(const poly::FlatContraction& flat, const poly::PackedMatmul& product,
                        const HardwareSettings& settings, const std::vector<bool>& is_constant) {
   std::set<ir::ValueId> constants;
   for (size_t t = 0; t < flat.tensors.size(); ++t) {
@@ -41,10 +41,10 @@ int64_t WordsOfEachRun(const poly::FlatContraction& flat, const poly::PackedProd
   return words;
 }
 
-bool IsWorthPacking(const poly::FlatContraction& flat, const poly::PackedProduct& product,
+bool IsWorthPacking(const poly::FlatContraction& flat, const poly::PackedMatmul& product,
                     const HardwareSettings& settings, const std::vector<bool>& is_constant) {
   return product.products.point_count() >=
-         kLeastUses * WordsOfEachRun(flat, product, settings, is_constant);
+         kMinUses * WordsOfEachRun(flat, product, settings, is_constant);
 }
 
 }  // namespace
@@ -52,11 +52,11 @@ bool IsWorthPacking(const poly::FlatContraction& flat, const poly::PackedProduct
 std::optional<poly::PackedForm> SelectPackedForm(const poly::FlatContraction& flat,
                                                  const HardwareSettings& settings,
                                                  const std::vector<bool>& is_constant) {
-  if (settings.packed_products < 2 || !flat.is_reduction() || flat.point_count() < kLeastProducts) {
+  if (settings.packed_products < 2 || !flat.is_reduction() || flat.point_count() < kMinProducts) {
     return std::nullopt;
   }
   for (const poly::PackedForm form : Forms(settings)) {
-    const std::optional<poly::PackedProduct> packed = poly::PackProducts(flat, form);
+    const std::optional<poly::PackedMatmul> packed = poly::PackMatmul(flat, form);
     if (!packed) continue;
     if (!IsWorthPacking(flat, *packed, settings, is_constant)) return std::nullopt;
     return form;
@@ -66,14 +66,14 @@ std::optional<poly::PackedForm> SelectPackedForm(const poly::FlatContraction& fl
 
 bool MayPackFloats(const poly::FlatContraction& flat, const HardwareSettings& settings,
                    const std::vector<bool>& is_constant) {
-  if (!flat.is_reduction() || flat.point_count() < kLeastProducts) return false;
-  const auto packed = poly::PackProducts(flat, poly::PackedForm::kBFloat16);
+  if (!flat.is_reduction() || flat.point_count() < kMinProducts) return false;
+  const auto packed = poly::PackMatmul(flat, poly::PackedForm::kBFloat16);
   return packed && IsWorthPacking(flat, *packed, settings, is_constant);
 }
 
 bool MayQuantize(const poly::FlatContraction& flat, const HardwareSettings& settings,
                  const std::vector<bool>& is_constant) {
-  const int64_t least = settings.threads == 1 ? kLeastProducts : kLeastQuantizedOnGpu;
+  const int64_t least = settings.threads == 1 ? kMinProducts : kMinQuantizedOnGpu;
   return flat.point_count() >= least && MayPackFloats(flat, settings, is_constant);
 }
 

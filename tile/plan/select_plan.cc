@@ -34,7 +34,7 @@ void Insert(std::optional<PlannedKernel> plan, std::vector<PlannedKernel>* plans
 // Returns whether a tensor-core plan is wasted: its tiles of 64 rows are nearly empty, and tf32
 // saves no bytes. GEMMs of few rows are limited by their weights, which streamed-weight plans
 // request earlier (H200: GPT-2 decode 0.51 ms in tf32, LSTM 0.68; both 0.44 without tensor cores).
-bool WastesMatrixUnit(const PlannedKernel& planned) {
+bool WastesTensorCores(const PlannedKernel& planned) {
   constexpr int64_t kFewRows = 8;  // rows or columns below which tensor cores do not pay; measured
   const auto& matrix = std::get<MatrixPlan>(planned.plan);
   return matrix.format == MatrixFormat::kTf32 &&
@@ -43,15 +43,15 @@ bool WastesMatrixUnit(const PlannedKernel& planned) {
 }
 
 // Adds the best tensor-core plan.
-std::vector<PlannedKernel> WithMatrixUnit(const poly::FlatContraction& merged,
-                                          const HardwareSettings& settings,
-                                          const std::vector<bool>& is_constant, Precision precision,
-                                          std::vector<PlannedKernel> plans) {
+std::vector<PlannedKernel> WithTensorCores(const poly::FlatContraction& merged,
+                                           const HardwareSettings& settings,
+                                           const std::vector<bool>& is_constant,
+                                           Precision precision, std::vector<PlannedKernel> plans) {
   const std::optional<MatrixFormat> format = FormatOf(precision);
   if (!format.has_value()) return plans;
   std::optional<PlannedKernel> plan = MatrixCandidate(merged, settings, *format, is_constant);
-  if (!plan.has_value() || WastesMatrixUnit(*plan)) return plans;
-  auto split = SplitMatrixCandidate(merged, settings, *format, is_constant);
+  if (!plan.has_value() || WastesTensorCores(*plan)) return plans;
+  auto split = SplitKCandidate(merged, settings, *format, is_constant);
   if (split.has_value() && split->predicted_us < plan->predicted_us) plan = std::move(split);
   Insert(std::move(plan), &plans);
   return plans;
@@ -72,7 +72,7 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
   if (settings.threads > 1) {
     std::vector<PlannedKernel> plans = GpuCandidates(merged, settings, count);
     Insert(RowStreamCandidate(merged, settings, is_constant), &plans);
-    return WithMatrixUnit(merged, settings, is_constant, precision, std::move(plans));
+    return WithTensorCores(merged, settings, is_constant, precision, std::move(plans));
   }
   std::vector<PlannedKernel> plans;
   for (const auto& propose : {TransposePlan, ColumnPlan, GatherPlan, WindowPlan}) {
@@ -93,15 +93,15 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
   return plans;
 }
 
-int64_t BestDepthRuns(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                      const std::vector<bool>& is_constant, Precision precision) {
+int64_t BestSplitKChunks(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                         const std::vector<bool>& is_constant, Precision precision) {
   // Microseconds of additional loads in a launch that exists anyway; empirical.
   constexpr double kAddedUs = 0.5;
   const std::optional<MatrixFormat> format = FormatOf(precision);
   if (!format.has_value()) return 1;
   const poly::FlatContraction merged = poly::MergeIndices(flat);
-  const std::optional<DepthSplit> best =
-      BestDepthSplit(merged, settings, *format, is_constant, /*only_equal=*/true);
+  const std::optional<SplitKReduction> best =
+      BestSplitK(merged, settings, *format, is_constant, /*only_equal=*/true);
   if (!best.has_value()) return 1;
   const PlannedKernel partial = PlanKernel(best->kernels.partial, settings, is_constant, precision);
   if (!std::holds_alternative<MatrixPlan>(partial.plan)) return 1;

@@ -29,7 +29,7 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
 // Returns the number of equal K chunks with which a split-K GEMM on tensor cores is fastest. The
 // consumer adds up the partial sums at no extra cost. 1: splitting does not pay, or tensor cores
 // cannot compute the kernel.
-int64_t BestDepthRuns(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                      const std::vector<bool>& is_constant, Precision precision);
+int64_t BestSplitKChunks(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                         const std::vector<bool>& is_constant, Precision precision);
 
 }  // namespace tartan::plan

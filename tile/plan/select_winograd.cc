@@ -11,14 +11,14 @@ namespace tartan::plan {
 namespace {
 
 // Share of peak multiply-adds that the batched matmul reaches; measured.
-constexpr double kProductShare = 0.85;
+constexpr double kMatmulShare = 0.85;
 // Share of peak multiply-adds that the direct kernel reaches; measured.
 constexpr double kDirectShare = 0.75;
 constexpr double kTransformPerElement = 4;  // vector instructions per element of a transform
 constexpr double kKernels = 4;              // kernels instead of one; the weight transform is extra
 constexpr double kLongKernels = 12;  // minimum gain in units of a kernel's compile time per run
 // Minimum gain as a share of the direct kernel's time; smaller gains are within the model's error.
-constexpr double kLeastGain = 0.2;
+constexpr double kMinGain = 0.2;
 
 struct Problem {
   explicit Problem(const HardwareSettings& settings) : machine(settings) {}
@@ -48,12 +48,12 @@ double WinogradCycles(const Problem& problem, double tiles, double points) {
   const double elements = points * points;
   const double weights = 4 * problem.channels * problem.features * elements;
   const double arithmetic = problem.batch * tiles * problem.channels * problem.features * elements /
-                            (problem.vector * kProductShare * problem.machine.operations_per_cycle);
+                            (problem.vector * kMatmulShare * problem.machine.operations_per_cycle);
   double cycles = std::max(arithmetic, weights / cpu::kMemoryBytesPerCycle);
   const double transformed =
       problem.batch * tiles * (problem.channels + problem.features) * elements;
-  cycles +=
-      transformed * (kTransformPerElement / problem.vector + 2 * 4 / cpu::kHandedOnBytesPerCycle);
+  cycles += transformed *
+            (kTransformPerElement / problem.vector + 2 * 4 / cpu::kProducerConsumerBytesPerCycle);
   if (!problem.weights_are_constant) {
     cycles += weights / 4 * (kTransformPerElement + 2 * 4 / cpu::kMemoryBytesPerCycle);
   }
@@ -96,7 +96,7 @@ std::optional<int64_t> SelectWinogradTile(const poly::FlatContraction& flat,
   }
   const double gain = DirectCycles(problem) - least;
   if (use == Winograd::kAlways ||
-      (gain >= kLeastGain * DirectCycles(problem) &&
+      (gain >= kMinGain * DirectCycles(problem) &&
        gain >= kLongKernels * problem.machine.CompileCycles(/*is_short=*/false)))
     return best;
   return std::nullopt;

@@ -157,7 +157,8 @@ int64_t OperationCount(const ExprPtr& expr) {
 double Flops(const FlatContraction& flat) {
   double per_element = 0;
   for (const Output& output : flat.outputs) per_element += OperationCount(output.expr);
-  double flops = per_element * static_cast<double>(flat.output_point_count() / flat.joined_count());
+  double flops = per_element *
+                 static_cast<double>(flat.output_point_count() / flat.accumulators_per_element());
   if (flat.is_reduction()) {
     for (const ExprPtr& body : {flat.body, flat.second_body}) {
       if (body == nullptr) continue;
@@ -186,7 +187,7 @@ std::string ToString(const FlatContraction& flat) {
     for (const FlatAccess& column : columns)
       absl::StrAppendFormat(&text, " %12d", column.strides[i]);
     if (i >= flat.output_index_count) absl::StrAppend(&text, "  reduced");
-    if (i == flat.joined_index) absl::StrAppend(&text, "  joined");
+    if (i == flat.accumulator_index) absl::StrAppend(&text, "  joined");
     absl::StrAppend(&text, "\n");
   }
   absl::StrAppendFormat(&text, "  %-10s %12s", "off", "");

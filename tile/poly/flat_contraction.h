@@ -28,8 +28,8 @@ struct Literal {
 struct Read {  // the element at FlatContraction::accesses[access]
   int access;
 };
-// An aggregated value; in epilogues only. `number`: the value of FlatContraction::joined_index, or
-// 1 for the sum of second_body.
+// An aggregated value; in epilogues only. `number`: the value of
+// FlatContraction::accumulator_index, or 1 for the sum of second_body.
 struct Accumulator {
   int number = 0;
 };
@@ -96,7 +96,7 @@ struct FlatContraction {
   ExprPtr body;
   // Output index of the accumulators only: each output element uses one accumulator per value of
   // this index. -1: none. Only for work-groups of GPUs (compiler/launches/join_sums.h).
-  int joined_index = -1;
+  int accumulator_index = -1;
   // A second sum over the same points; null: none. Only for plans with a matrix unit
   // (compiler/launches/pair_products.h).
   ExprPtr second_body;
@@ -125,7 +125,9 @@ struct FlatContraction {
     return may_be_empty && (aggregation != Aggregation::kSum || empty_value != nullptr);
   }
   // Number of accumulators per output element.
-  int64_t joined_count() const { return joined_index < 0 ? 1 : indices[joined_index].range; }
+  int64_t accumulators_per_element() const {
+    return accumulator_index < 0 ? 1 : indices[accumulator_index].range;
+  }
   // Number of index points; number of output index points.
   int64_t point_count() const;
   int64_t output_point_count() const;

@@ -15,7 +15,7 @@ class Writer {
   std::string Write(const FlatContraction& flat) {
     // The binding names every member, so that a new member does not compile until it is added here.
     const auto& [name, comments, indices, output_index_count, tensors, accesses, aggregation,
-                 accumulator_type, body, joined_index, second_body, constraints, may_be_empty,
+                 accumulator_type, body, accumulator_index, second_body, constraints, may_be_empty,
                  empty_value, output_coords, output_dims, store_guard, has_padded_rows, outputs,
                  copied_bytes, stays_in_cache] = flat;
     List(indices, [&](const Index& index) {
@@ -37,7 +37,7 @@ class Writer {
     Number(static_cast<int64_t>(aggregation));
     Number(static_cast<int64_t>(accumulator_type));
     Expression(body);
-    Number(joined_index);
+    Number(accumulator_index);
     Expression(second_body);
     Constraints(constraints);
     Number(may_be_empty);

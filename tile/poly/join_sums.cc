@@ -16,7 +16,7 @@ namespace {
 
 using math::Affine;
 
-constexpr size_t kMostSums = 8;  // per output element; each needs a register of the work-item
+constexpr size_t kMaxSums = 8;  // per output element; each needs a register of the work-item
 
 // Returns true if some element is read at computed coordinates or selected by an index.
 bool HasComputedPlaces(const FlatContraction& flat) {
@@ -30,7 +30,7 @@ bool HasComputedPlaces(const FlatContraction& flat) {
 
 // Requires an unconstrained sum over all points with an epilogue, stored without conversion.
 bool IsPlainSum(const FlatContraction& flat) {
-  if (!flat.is_reduction() || flat.second_body != nullptr || flat.joined_index >= 0 ||
+  if (!flat.is_reduction() || flat.second_body != nullptr || flat.accumulator_index >= 0 ||
       !flat.constraints.empty() || flat.may_be_empty || !flat.store_guard.empty() ||
       flat.outputs.size() != 1 || HasComputedPlaces(flat)) {
     return false;
@@ -43,9 +43,10 @@ bool IsPlainElementwise(const FlatContraction& flat) {
   return !flat.is_reduction() && flat.store_guard.empty() && !HasComputedPlaces(flat);
 }
 
-class Joining {
+class ReductionFusion {
  public:
-  Joining(const FlatContraction& reader, const FlatContraction& producer, ir::ValueId result)
+  ReductionFusion(const FlatContraction& reader, const FlatContraction& producer,
+                  ir::ValueId result)
       : reader_(reader),
         producer_(producer),
         result_(result),
@@ -53,7 +54,7 @@ class Joining {
         flat_(reader) {}
 
   std::optional<FlatContraction> Run() {
-    if (!FindPlaces() || !AreEvenlyApart()) return std::nullopt;
+    if (!FindPlaces() || !AreEquallySpaced()) return std::nullopt;
     AddIndices();
     const FlatContraction summed = Mapped(Affine::Variable(joined_));
     flat_.aggregation = summed.aggregation;
@@ -96,7 +97,7 @@ class Joining {
     }
     std::sort(places_.begin(), places_.end(),
               [](const Place& a, const Place& b) { return a.read.offset < b.read.offset; });
-    return places_.size() > 1 && places_.size() <= kMostSums;
+    return places_.size() > 1 && places_.size() <= kMaxSums;
   }
 
   // Returns the number of a position, or the count of positions if it is not among them.
@@ -140,7 +141,7 @@ class Joining {
   }
 
   // Requires that positions are equally spaced and no element of the result is computed twice.
-  bool AreEvenlyApart() {
+  bool AreEquallySpaced() {
     const auto count = static_cast<int64_t>(places_.size());
     if (count * reader_.output_point_count() > producer_.output_point_count()) return false;
     for (size_t i = 0; i < places_[0].coords.size(); ++i) {
@@ -155,7 +156,7 @@ class Joining {
 
   void AddIndices() {
     const auto first_reduced = producer_.indices.begin() + producer_.output_index_count;
-    flat_.joined_index = joined_;
+    flat_.accumulator_index = joined_;
     flat_.indices.push_back({"sum", static_cast<int64_t>(places_.size())});
     flat_.output_index_count = joined_ + 1;
     flat_.indices.insert(flat_.indices.end(), first_reduced, producer_.indices.end());
@@ -207,10 +208,11 @@ class Joining {
 
 }  // namespace
 
-std::optional<FlatContraction> JoinSums(const FlatContraction& reader,
-                                        const FlatContraction& producer, ir::ValueId result) {
+std::optional<FlatContraction> FuseIntoConsumer(const FlatContraction& reader,
+                                                const FlatContraction& producer,
+                                                ir::ValueId result) {
   if (!IsPlainElementwise(reader) || !IsPlainSum(producer)) return std::nullopt;
-  return Joining(reader, producer, result).Run();
+  return ReductionFusion(reader, producer, result).Run();
 }
 
 }  // namespace tartan::poly

@@ -17,7 +17,8 @@ namespace tartan::poly {
 // - The read positions are not equally spaced.
 // - An element of the result would be computed more than once.
 // - The producer stores another value than its sum with an epilogue.
-std::optional<FlatContraction> JoinSums(const FlatContraction& reader,
-                                        const FlatContraction& producer, ir::ValueId result);
+std::optional<FlatContraction> FuseIntoConsumer(const FlatContraction& reader,
+                                                const FlatContraction& producer,
+                                                ir::ValueId result);
 
 }  // namespace tartan::poly

@@ -46,12 +46,12 @@ class Packer {
         form_(form),
         count_(form == PackedForm::kPairs || form == PackedForm::kBFloat16 ? 2 : 4) {}
 
-  std::optional<PackedProduct> Pack() {
+  std::optional<PackedMatmul> Pack() {
     if (!FindFactors() || !FindIndex()) return std::nullopt;
     const bool differs = factors_[0].difference != nullptr || factors_[1].difference != nullptr;
     // A correction by differences requires that every result sums the same number of terms.
     if (differs && !flat_.constraints.empty()) return std::nullopt;
-    PackedProduct result;
+    PackedMatmul result;
     result.products = flat_;
     result.products.indices[packed_].range = words_[0]->WordCount(count_);
     std::array<ExprPtr, 2> words;
@@ -63,7 +63,7 @@ class Packer {
         MakeApply(Operation(), SumType(), {words[unsigned_], words[1 - unsigned_]});
     if (differs) AddDifferences(&result);
     const std::vector<int> numbers = DropUnread(&result.products);
-    for (PackedProduct::Operand& operand : result.operands) {
+    for (PackedMatmul::Operand& operand : result.operands) {
       operand.tensor = numbers[operand.tensor];
     }
     return result;
@@ -180,7 +180,7 @@ class Packer {
 
   // Adds a kernel's result as a tensor without a value, and returns a read of it.
   static ExprPtr AddOperand(FlatContraction kernel, std::vector<Affine> coords,
-                            PackedProduct* result) {
+                            PackedMatmul* result) {
     FlatContraction& products = result->products;
     const int tensor = static_cast<int>(products.tensors.size());
     products.tensors.push_back({ir::kNoValue, kernel.outputs[0].shape});
@@ -190,7 +190,7 @@ class Packer {
   }
 
   // Uses sum((a + x) * (b + y)) = sum(a * b) + y * sum(a) + x * sum(b) + count * x * y.
-  void AddDifferences(PackedProduct* result) const {
+  void AddDifferences(PackedMatmul* result) const {
     ExprPtr total = MakeExpr(DataType::kInt32, Accumulator{});
     const auto add = [&](const ExprPtr& a, const ExprPtr& b) {
       total = Int32Apply(ScalarOp::kAdd, total, Int32Apply(ScalarOp::kMul, a, b));
@@ -267,7 +267,7 @@ class Packer {
 
 }  // namespace
 
-std::optional<PackedProduct> PackProducts(const FlatContraction& flat, PackedForm form) {
+std::optional<PackedMatmul> PackMatmul(const FlatContraction& flat, PackedForm form) {
   return Packer(flat, form).Pack();
 }
 

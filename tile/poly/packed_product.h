@@ -18,7 +18,7 @@ namespace tartan::poly {
 // unsigned), or two bfloat16 floats.
 enum class PackedForm : uint8_t { kPairs, kBytes, kUnsignedBytes, kBFloat16 };
 
-struct PackedProduct {
+struct PackedMatmul {
   // A kernel whose only output, which has no value, is tensor number `tensor` of `products`.
   struct Operand {
     FlatContraction kernel;
@@ -42,6 +42,6 @@ struct PackedProduct {
 // - Each factor has one coordinate that is a common reduced index alone, without constraints on it.
 // - All other reads of a factor, such as zero points and padding conditions, depend only on the
 //   coordinates of its largest tensor.
-std::optional<PackedProduct> PackProducts(const FlatContraction& flat, PackedForm form);
+std::optional<PackedMatmul> PackMatmul(const FlatContraction& flat, PackedForm form);
 
 }  // namespace tartan::poly

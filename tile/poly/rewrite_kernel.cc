@@ -123,7 +123,7 @@ FlatContraction DropIndex(const FlatContraction& flat, int dropped) {
   });
   result.indices.erase(result.indices.begin() + dropped);
   if (dropped < flat.output_index_count) --result.output_index_count;
-  if (dropped < flat.joined_index) --result.joined_index;
+  if (dropped < flat.accumulator_index) --result.accumulator_index;
   return result;
 }
 
@@ -152,10 +152,10 @@ bool MergeOnePair(FlatContraction* flat, std::vector<int>* kept) {
   const int count = static_cast<int>(flat->indices.size());
   for (int inner = 0; inner < count; ++inner) {
     const bool is_output = inner < flat->output_index_count;
-    if (inner == flat->joined_index || Contains(*kept, inner)) continue;
+    if (inner == flat->accumulator_index || Contains(*kept, inner)) continue;
     for (int outer = 0; outer < count; ++outer) {
       if (outer == inner || (outer < flat->output_index_count) != is_output) continue;
-      if (outer == flat->joined_index || Contains(*kept, outer)) continue;
+      if (outer == flat->accumulator_index || Contains(*kept, outer)) continue;
       const int64_t range = flat->indices[inner].range;
       if (!SeenAsOne(polys, outer, inner, range)) continue;
       flat->indices[inner] = {

@@ -68,8 +68,8 @@ class Cut {
 };
 
 // Adds the `before` margin to the coordinates of RowTensors. Requires merged indices.
-void MoveBehindMargins(const RowKernel& kernel, const std::vector<RowTensor>& tensors,
-                       FlatContraction* flat) {
+void OffsetByMargins(const RowKernel& kernel, const std::vector<RowTensor>& tensors,
+                     FlatContraction* flat) {
   for (TensorAccess& access : flat->accesses) {
     const int kept = kernel.tensors[access.tensor];
     if (kept >= 0) access.coords[0] = access.coords[0] + Affine::Constant(tensors[kept].before);
@@ -192,7 +192,7 @@ RowBlock CutRows(const RowKernel& kernel, const std::vector<int64_t>& block,
   }
   RowBlock row_block;
   row_block.flat = MergeIndices(std::move(result), &kept);
-  MoveBehindMargins(kernel, tensors, &row_block.flat);
+  OffsetByMargins(kernel, tensors, &row_block.flat);
   row_block.origins.assign(kept.begin(), kept.begin() + static_cast<int64_t>(block.size()));
   row_block.rows.assign(kept.begin() + static_cast<int64_t>(block.size()), kept.end());
   return row_block;

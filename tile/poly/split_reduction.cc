@@ -56,7 +56,7 @@ FlatContraction PartialKernel(const FlatContraction& flat, int index, int64_t le
 bool CanSplitReduction(const FlatContraction& flat) {
   return flat.is_reduction() && flat.aggregation != Aggregation::kAssign && !flat.may_be_empty &&
          ComputeType(flat.accumulator_type) == flat.accumulator_type &&
-         flat.accumulator_type != DataType::kBool && flat.joined_index < 0;
+         flat.accumulator_type != DataType::kBool && flat.accumulator_index < 0;
 }
 
 SplitKernel SplitReduction(const FlatContraction& flat, int index, int64_t length) {

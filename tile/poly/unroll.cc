@@ -179,7 +179,7 @@ bool CanUnroll(const FlatContraction& flat) {
   int64_t points = 1;
   for (size_t i = flat.output_index_count; i < flat.indices.size(); ++i) {
     points *= flat.indices[i].range;
-    if (points > kMostWrittenOut) return false;
+    if (points > kMaxUnrolledPoints) return false;
   }
   // At invalid points, computed coordinates could be arbitrary.
   bool reads_at_computed = false;

@@ -8,9 +8,9 @@
 namespace tartan::poly {
 
 // Maximum number of unrolled points; more would make long code. Empirical.
-inline constexpr int64_t kMostWrittenOut = 25;
+inline constexpr int64_t kMaxUnrolledPoints = 25;
 
-// Returns true for aggregations of at most kMostWrittenOut points that need not know whether an
+// Returns true for aggregations of at most kMaxUnrolledPoints points that need not know whether an
 // element has a valid point.
 bool CanUnroll(const FlatContraction& flat);
 

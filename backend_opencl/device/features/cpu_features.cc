@@ -77,7 +77,7 @@ unsigned Family(unsigned signature) {
 
 }  // namespace
 
-HostFeatures AskHost() {
+HostFeatures ReadHostFeatures() {
   HostFeatures host;
 #if defined(__x86_64__) || defined(__i386__)
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -103,7 +103,7 @@ HostFeatures AskHost() {
   return host;
 }
 
-absl::StatusOr<CompilerFeatures> AskCompiler(cl_context context, cl_device_id device) {
+absl::StatusOr<CompilerFeatures> ReadCompilerFeatures(cl_context context, cl_device_id device) {
   TARTAN_ASSIGN_OR_RETURN(const ProgramHandle program, BuildProbe(context, device, Question()));
   size_t size = 0;
   TARTAN_CL_CALL(clGetProgramInfo, program.get(), CL_PROGRAM_KERNEL_NAMES, 0, nullptr, &size);

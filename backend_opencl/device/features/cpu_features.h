@@ -41,10 +41,10 @@ struct HostFeatures {
   std::string identity;  // all cpuid results, as text
 };
 
-HostFeatures AskHost();
+HostFeatures ReadHostFeatures();
 
 // Builds a small program. All features are false if the driver knows none of Clang's macros.
-absl::StatusOr<CompilerFeatures> AskCompiler(cl_context context, cl_device_id device);
+absl::StatusOr<CompilerFeatures> ReadCompilerFeatures(cl_context context, cl_device_id device);
 
 // Serialization for the disk cache. FeaturesFromText returns no value for a text that ToText did
 // not write.

@@ -29,7 +29,7 @@ int64_t RateOfWarps(int capability) {
 }
 
 // Maximum bytes of local memory per work-group; source: tables of the CUDA programming guide.
-int64_t MostLocalBytes(int capability) {
+int64_t MaxLocalBytes(int capability) {
   switch (capability) {
     case 80:
     case 87:
@@ -53,7 +53,7 @@ NvidiaFeatures NvidiaFeaturesOf(int capability, bool by_warps) {
   NvidiaFeatures features;
   features.has_dot8 = capability >= kPascalWithDp4a;
   features.has_scopes = capability >= kVolta;
-  if (capability >= kAmpere) features.most_local_bytes = MostLocalBytes(capability);
+  if (capability >= kAmpere) features.max_local_bytes = MaxLocalBytes(capability);
   if (capability == kHopper && !by_warps) {
     features.matrix = MatrixInstructions::kWarpGroups;
     features.matrix_rate = kRateOfWarpGroups;

@@ -17,8 +17,8 @@ struct NvidiaFeatures {
   bool has_dot8 = false;    // dp4a: multiplies and adds four pairs of 8-bit integers
   bool has_scopes = false;  // scoped fences and barriers for part of a work-group: Volta and later
   MatrixInstructions matrix = MatrixInstructions::kNone;
-  int64_t matrix_rate = 0;       // HardwareSettings::matrix_rate
-  int64_t most_local_bytes = 0;  // CUDA's opt-in limit of local memory per work-group
+  int64_t matrix_rate = 0;      // HardwareSettings::matrix_rate
+  int64_t max_local_bytes = 0;  // CUDA's opt-in limit of local memory per work-group
 };
 
 // `capability` is 10 * major + minor, or 0 for devices of other vendors, which have none of these

@@ -20,7 +20,7 @@ namespace {
 // Maximum number of applications to analyse.
 constexpr int kMaxApplications = 16;
 // Maximum number of elements of a known tensor to read.
-constexpr int64_t kMostElementsKnown = 1 << 16;
+constexpr int64_t kMaxKnownElements = 1 << 16;
 
 using Range = IntegerRange;
 using Wide = __int128;
@@ -201,7 +201,7 @@ class Search {
  private:
   Range Find(const Tensor& tensor) {
     if (const std::optional<HostTensor> known = KnownValue(tensor); known.has_value()) {
-      return known->element_count() > kMostElementsKnown ? OfType(tensor.type()) : RangeOf(*known);
+      return known->element_count() > kMaxKnownElements ? OfType(tensor.type()) : RangeOf(*known);
     }
     const TensorNode& node = *tensor.node();
     const auto* application = std::get_if<ApplicationNode>(&node.kind);

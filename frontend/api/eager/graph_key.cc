@@ -11,7 +11,7 @@ namespace tartan::api {
 namespace {
 
 // Constants up to this number of bytes are identified by their bytes, larger ones by their address.
-constexpr size_t kMostBytes = 256;
+constexpr size_t kMaxKeyBytes = 256;
 
 class KeyMaker {
  public:
@@ -64,7 +64,7 @@ class KeyMaker {
   void AddConstant(const HostTensor& value) {
     absl::StrAppend(&result_.key, "c", value.shape().ToString());
     const absl::Span<const uint8_t> bytes = value.bytes();
-    if (bytes.size() <= kMostBytes) {
+    if (bytes.size() <= kMaxKeyBytes) {
       result_.key.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       return;
     }

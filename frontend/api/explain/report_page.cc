@@ -17,8 +17,8 @@ constexpr double kWidth = 900;
 constexpr double kHeight = 360;
 // Maximum number of buffers in the drawing and the table, the largest first, and maximum number of
 // overlapping buffers listed by name.
-constexpr size_t kMostBuffers = 400;
-constexpr size_t kMostNeighbours = 6;
+constexpr size_t kMaxBuffers = 400;
+constexpr size_t kMaxOverlappingBuffers = 6;
 
 // "8×4 of 16": work-groups, and work-items per group.
 std::string Sizes(const std::array<int64_t, 3>& sizes) {
@@ -71,11 +71,11 @@ absl::string_view KindOf(compiler::BufferKind kind) {
 std::vector<size_t> ShownBuffers(const ProgramReport& report) {
   std::vector<size_t> shown;
   for (size_t b = 0; b < report.buffers.size(); ++b) shown.push_back(b);
-  if (shown.size() > kMostBuffers) {
+  if (shown.size() > kMaxBuffers) {
     std::stable_sort(shown.begin(), shown.end(), [&](size_t a, size_t b) {
       return report.buffers[a].bytes > report.buffers[b].bytes;
     });
-    shown.resize(kMostBuffers);
+    shown.resize(kMaxBuffers);
     std::sort(shown.begin(), shown.end());
   }
   return shown;
@@ -104,10 +104,10 @@ std::string Drawing(const ProgramReport& report, const std::vector<size_t>& show
                          kWidth, kHeight, boxes);
 }
 
-std::string Neighbours(const ProgramReport& report, const BufferReport& buffer) {
+std::string OverlappingBuffers(const ProgramReport& report, const BufferReport& buffer) {
   std::vector<std::string> names;
   for (const int other : buffer.shares_with) {
-    if (names.size() == kMostNeighbours) break;
+    if (names.size() == kMaxOverlappingBuffers) break;
     names.push_back(Escaped(report.buffers[static_cast<size_t>(other)].name));
   }
   if (buffer.shares_with.size() > names.size()) {
@@ -124,7 +124,7 @@ std::string BufferTable(const ProgramReport& report, const std::vector<size_t>& 
     table.Add({{Escaped(buffer.name)},
                {std::string(KindOf(buffer.kind))},
                {Escaped(buffer.shape.ToString())},
-               {Neighbours(report, buffer)},
+               {OverlappingBuffers(report, buffer)},
                NumberCell(static_cast<double>(buffer.bytes),
                           FormatBytes(static_cast<double>(buffer.bytes))),
                NumberCell(is_placed ? static_cast<double>(buffer.offset) : -1,

@@ -62,7 +62,7 @@ lang::Function WithRoundedOutputs(lang::Function function, const std::vector<Dat
 }
 
 // Returns true if some index does not occur in the output: the contraction reduces over it.
-bool AddsUp(const ir::Contraction& contraction) {
+bool Reduces(const ir::Contraction& contraction) {
   const std::vector<math::Affine>& places = contraction.output.indices;
   for (size_t i = 0; i < contraction.index_names.size(); ++i) {
     const bool is_outer = std::any_of(places.begin(), places.end(), [i](const math::Affine& place) {
@@ -84,21 +84,21 @@ class Work {
     for (const ir::Value& value : program.values) {
       const auto* contraction = std::get_if<ir::Contraction>(&value.op);
       if (contraction == nullptr) continue;
-      const bool reduces = AddsUp(*contraction);
+      const bool reduces = Reduces(*contraction);
       const bool adds = contraction->aggregation == Aggregation::kSum ||
                         contraction->aggregation == Aggregation::kProduct;
-      is_product_ |= contraction->inputs.size() == 2 &&
-                     contraction->combination == Combination::kMultiply &&
-                     contraction->inputs[0].tensor != contraction->inputs[1].tensor;
+      is_matmul_ |= contraction->inputs.size() == 2 &&
+                    contraction->combination == Combination::kMultiply &&
+                    contraction->inputs[0].tensor != contraction->inputs[1].tensor;
       is_reduction_ |= adds && reduces;
     }
   }
 
-  bool is_product() const { return is_product_; }
+  bool is_product() const { return is_matmul_; }
   bool is_reduction() const { return is_reduction_; }
 
   // Returns true if the application only moves elements of an operand.
-  bool MovesOnly() const {
+  bool OnlyMovesElements() const {
     return std::all_of(program_.values.begin(), program_.values.end(), [](const ir::Value& value) {
       const auto* special = std::get_if<ir::Special>(&value.op);
       return std::holds_alternative<ir::Input>(value.op) ||
@@ -107,9 +107,9 @@ class Work {
   }
 
   // Returns true for an output whose error or magnitude grows with its operands.
-  bool IsDelicate(size_t output) const {
+  bool NeedsFloat32(size_t output) const {
     const ir::Value& value = program_.values[program_.outputs[output]];
-    if (is_product_) return false;
+    if (is_matmul_) return false;
     if (is_reduction_ && value.shape.element_count() < most_) return true;
     const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
     if (elementwise == nullptr) return false;
@@ -132,7 +132,7 @@ class Work {
  private:
   const ir::Program& program_;
   int64_t most_ = 0;  // element count of the largest float operand
-  bool is_product_ = false;
+  bool is_matmul_ = false;
   bool is_reduction_ = false;
 };
 
@@ -161,8 +161,9 @@ class Rounder {
  private:
   struct Made {
     NodePtr node;
-    std::vector<bool> is_wide;  // per result: a float32 value whose consumers also stay in float32
-    NodePtr original;           // keeps the key of the lookup alive
+    std::vector<bool>
+        stays_float32;  // per result: a float32 value whose consumers also stay in float32
+    NodePtr original;   // keeps the key of the lookup alive
   };
 
   Made& Keep(const NodePtr& node) {
@@ -176,13 +177,13 @@ class Rounder {
     const auto* application = std::get_if<ApplicationNode>(&node->kind);
     if (application == nullptr || node->placeholder == nullptr) return absl::OkStatus();
     ApplicationNode changed = *application;
-    bool takes_wide = false;
+    bool takes_float32 = false;
     bool is_changed = false;
     std::vector<TensorShape> shapes;
     for (NodeResult& input : changed.inputs) {
       const Made& operand = made_.at(input.node.get());
       const TensorShape& shape = input.node->shapes[input.result];
-      takes_wide |= operand.is_wide[input.result] && shape.element_count() > 1;
+      takes_float32 |= operand.stays_float32[input.result] && shape.element_count() > 1;
       is_changed |= operand.node != input.node;
       input.node = operand.node;
       shapes.push_back(shape);
@@ -190,15 +191,15 @@ class Rounder {
     TARTAN_ASSIGN_OR_RETURN(const ir::Program program,
                             lang::Bind(*application->function, shapes, {}));
     const Work work(program);
-    const bool narrows = work.is_product() || work.is_reduction() || !takes_wide;
+    const bool rounds_results = work.is_product() || work.is_reduction() || !takes_float32;
     std::vector<DataType> rounded(node->shapes.size(), DataType::kInvalid);
     bool rounds = false;
     for (size_t r = 0; r < rounded.size(); ++r) {
       const TensorShape& shape = node->shapes[r];
       if (!IsFloat(shape.type) || shape.type == DataType::kFloat64) continue;
-      made.is_wide[r] = work.IsDelicate(r) || !narrows;
-      const bool stays = made.is_wide[r] || shape.element_count() <= 1 || work.MovesOnly() ||
-                         node->check != nullptr;
+      made.stays_float32[r] = work.NeedsFloat32(r) || !rounds_results;
+      const bool stays = made.stays_float32[r] || shape.element_count() <= 1 ||
+                         work.OnlyMovesElements() || node->check != nullptr;
       if (stays) continue;
       rounded[r] = shape.type;
       rounds = true;

@@ -10,7 +10,7 @@ namespace tartan::api {
 namespace {
 
 // Maximum number of elements of an input whose values may decide shapes.
-constexpr int64_t kMostDeciding = 64;
+constexpr int64_t kMaxDecidingElements = 64;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ absl::StatusOr<std::optional<BoundGraph>> BindPlain(const Model& model,
       if (input < 0) return std::optional<BoundGraph>();  // the value is computed from an input
       const auto i = static_cast<size_t>(input);
       const bool decides = values[i] != nullptr && !(*by_value)[i] &&
-                           values[i]->shape().element_count() <= kMostDeciding;
+                           values[i]->shape().element_count() <= kMaxDecidingElements;
       if (!decides) return std::optional<BoundGraph>();
       (*by_value)[i] = true;
     }

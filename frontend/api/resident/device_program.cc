@@ -124,15 +124,15 @@ struct DeviceProgram::Impl {
 
 absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> DeviceProgram::Impl::Compile(
     const proto::Program& program, CompileWhere where) const {
-  if (where == CompileWhere::kNowhere) {
+  if (where == CompileWhere::kCachedOnly) {
     auto found = device->FindCompiled(program);
     if (found == nullptr) return absl::NotFoundError("the program is not compiled");
     return found;
   }
-  if (where == CompileWhere::kApart) {
+  if (where == CompileWhere::kSeparateProcess) {
     // A compilation that has started always completes: process exit waits for it. Otherwise short
     // processes would never get exact (shape-specialised) kernels.
-    TARTAN_RETURN_IF_ERROR(CompileApart(*device, program, [] {
+    TARTAN_RETURN_IF_ERROR(CompileInProcesses(*device, program, [] {
       IdleTime::OfProcess().MayWork();  // stops and continues the compiler
       return true;
     }));
@@ -290,19 +290,19 @@ absl::StatusOr<std::vector<KernelProfile>> DeviceProgram::Profile(
   return profile;
 }
 
-absl::StatusOr<std::vector<HostTensor>> ComingOutputs::Wait() const {
+absl::StatusOr<std::vector<HostTensor>> PendingOutputs::Wait() const {
   TARTAN_RETURN_IF_ERROR(read_->Wait());
   return outputs_;
 }
 
-absl::StatusOr<ComingOutputs> DeviceProgram::OutputsLater() {
+absl::StatusOr<PendingOutputs> DeviceProgram::OutputsAsync() {
   if (impl_->run == nullptr) {
     return absl::FailedPreconditionError("the program is not bound to its states");
   }
-  ComingOutputs coming;
+  PendingOutputs coming;
   const absl::Status status = impl_->queue->Enqueue([&](hal::Queue& queue) -> absl::Status {
     for (size_t o = 0; o < impl_->output_count; ++o) {
-      TARTAN_ASSIGN_OR_RETURN(coming.outputs_.emplace_back(), impl_->run->ReadLater(queue, o));
+      TARTAN_ASSIGN_OR_RETURN(coming.outputs_.emplace_back(), impl_->run->ReadAsync(queue, o));
     }
     return absl::OkStatus();
   });
@@ -318,7 +318,7 @@ absl::StatusOr<ComingOutputs> DeviceProgram::OutputsLater() {
 }
 
 absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {
-  absl::StatusOr<ComingOutputs> coming = OutputsLater();
+  absl::StatusOr<PendingOutputs> coming = OutputsAsync();
   // Finish also after a failed read: the failure of the runs is the more useful error.
   TARTAN_RETURN_IF_ERROR(Finish());
   TARTAN_RETURN_IF_ERROR(coming.status());
@@ -327,7 +327,8 @@ absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {
 
 absl::Status DeviceProgram::Finish() { return impl_->queue->Finish(); }
 
-absl::Status DeviceProgram::CheckSwap(DeviceProgram& ready, absl::Span<const HostTensor> inputs) {
+absl::Status DeviceProgram::CompareWithReady(DeviceProgram& ready,
+                                             absl::Span<const HostTensor> inputs) {
   if (!ComparesKernels()) return absl::OkStatus();
   std::vector<DeviceTensor> states = impl_->bound;
   const auto values = [&]() -> absl::StatusOr<std::vector<HostTensor>> {

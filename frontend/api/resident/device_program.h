@@ -55,7 +55,7 @@ struct SharedScratch {
 };
 
 // Outputs of a started run. Thread-safe.
-class ComingOutputs {
+class PendingOutputs {
  public:
   // Waits for the run and all earlier runs, and reports their failures.
   absl::StatusOr<std::vector<HostTensor>> Wait() const;
@@ -67,11 +67,11 @@ class ComingOutputs {
 };
 
 enum class CompileWhere {
-  kHere,
+  kInProcess,
   // Separate processes (tiers/compile_apart.h), concurrently with runs, if there is memory for
   // them.
-  kApart,
-  kNowhere,  // requires a program that is compiled already; NotFound otherwise
+  kSeparateProcess,
+  kCachedOnly,  // requires a program that is compiled already; NotFound otherwise
 };
 
 // Compiled once for its sizes, then replayed. Used by one thread at a time.
@@ -88,7 +88,7 @@ class DeviceProgram {
   static absl::StatusOr<std::unique_ptr<DeviceProgram>> Create(
       std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
       std::vector<ProgramState> states, std::vector<Tensor> outputs, absl::string_view name,
-      RunStatistics* statistics = nullptr, CompileWhere where = CompileWhere::kHere,
+      RunStatistics* statistics = nullptr, CompileWhere where = CompileWhere::kInProcess,
       evaluator::ResidentPool* pool = nullptr);
   ~DeviceProgram();
 
@@ -122,7 +122,7 @@ class DeviceProgram {
   absl::StatusOr<std::vector<KernelProfile>> Profile(absl::Span<const HostTensor> inputs);
   // The outputs of the last run, which may still be active. Does not wait unless many runs are
   // queued. Later runs do not change these outputs.
-  absl::StatusOr<ComingOutputs> OutputsLater();
+  absl::StatusOr<PendingOutputs> OutputsAsync();
   // Waits for all runs and returns the outputs of the last one. Reports their failures.
   absl::StatusOr<std::vector<HostTensor>> Outputs();
   // Waits for all runs.
@@ -131,7 +131,7 @@ class DeviceProgram {
   // Debugging aid: does nothing unless ComparesKernels() (tiers/compare_kernels.h). Runs this
   // program and `ready`, which it replaces, from the current states, then restores the states.
   // Internal if outputs or next states differ.
-  absl::Status CheckSwap(DeviceProgram& ready, absl::Span<const HostTensor> inputs);
+  absl::Status CompareWithReady(DeviceProgram& ready, absl::Span<const HostTensor> inputs);
 
   // `turn`: index of the state that ProgramMemory::kept refers to; nullopt: `kept` is 0.
   ProgramMemory memory(std::optional<size_t> turn = std::nullopt) const;

@@ -19,14 +19,14 @@ absl::Status DeviceQueue::Enqueue(const std::function<absl::Status(hal::Queue& q
 }
 
 absl::StatusOr<hal::EventPtr> DeviceQueue::Mark() {
-  constexpr size_t kMostUnderWay = 4;
+  constexpr size_t kMaxPendingEvents = 4;
   std::lock_guard<std::mutex> lock(mutex_);
   if (queue_ == nullptr) {
     TARTAN_ASSIGN_OR_RETURN(queue_, device_->CreateQueue(/*profiling=*/false));
   }
   TARTAN_ASSIGN_OR_RETURN(hal::EventPtr point, queue_->Mark());
   points_.emplace_back(point, std::exchange(kept_, {}));
-  while (points_.size() > kMostUnderWay) {
+  while (points_.size() > kMaxPendingEvents) {
     // Whoever waits for the event or finishes the queue gets the error.
     (void)points_.front().first->Wait();
     points_.pop_front();

@@ -23,7 +23,7 @@ absl::StatusOr<ProgramPtr> MakeProgram(const StepSource& source, compiler::Tier 
 
 }  // namespace
 
-struct StepProgram::Coming {
+struct StepProgram::ExactCompilation {
   std::mutex mutex;
   bool is_wanted = true;
   bool is_there = false;
@@ -38,9 +38,9 @@ StepProgram::StepProgram(std::shared_ptr<const StepSource> source, ProgramPtr pr
       repayment_(source_->rule, ForecastExact(program_->compiled(), source_->device->info())) {}
 
 StepProgram::~StepProgram() {
-  if (coming_ == nullptr) return;
-  std::lock_guard<std::mutex> lock(coming_->mutex);
-  coming_->is_wanted = false;
+  if (exact_compilation_ == nullptr) return;
+  std::lock_guard<std::mutex> lock(exact_compilation_->mutex);
+  exact_compilation_->is_wanted = false;
 }
 
 absl::StatusOr<std::unique_ptr<StepProgram>> StepProgram::Create(StepSource source,
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<StepProgram>> StepProgram::Create(StepSource sour
   const bool is_auto = shared->tier == Tier::kAuto && !shared->device->has_hooks();
   if (is_auto) {
     absl::StatusOr<ProgramPtr> found =
-        MakeProgram(*shared, compiler::Tier::kExact, CompileWhere::kNowhere, statistics);
+        MakeProgram(*shared, compiler::Tier::kExact, CompileWhere::kCachedOnly, statistics);
     if (found.ok()) return made(*std::move(found), false);
     if (!absl::IsNotFound(found.status())) return found.status();
   }
@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<StepProgram>> StepProgram::Create(StepSource sour
   TARTAN_ASSIGN_OR_RETURN(
       ProgramPtr program,
       MakeProgram(*shared, is_ready ? compiler::Tier::kReady : compiler::Tier::kExact,
-                  CompileWhere::kHere, statistics));
+                  CompileWhere::kInProcess, statistics));
   return made(std::move(program), is_ready);
 }
 
@@ -71,16 +71,17 @@ absl::Status StepProgram::Bind(std::vector<DeviceTensor> states) {
   return absl::OkStatus();
 }
 
-void StepProgram::AskForExact() {
-  coming_ = std::make_shared<Coming>();
-  const auto urgency = [coming = coming_] {
+void StepProgram::RequestExact() {
+  exact_compilation_ = std::make_shared<ExactCompilation>();
+  const auto urgency = [coming = exact_compilation_] {
     std::lock_guard<std::mutex> lock(coming->mutex);
     return coming->is_wanted ? 1.0 : -1.0;
   };
-  const auto make = [coming = coming_, source = source_](const Background::GoOn&) {
+  const auto make = [coming = exact_compilation_,
+                     source = source_](const Background::ContinueCallback&) {
     RunStatistics ignored;
     absl::StatusOr<ProgramPtr> program =
-        MakeProgram(*source, compiler::Tier::kExact, CompileWhere::kApart, &ignored);
+        MakeProgram(*source, compiler::Tier::kExact, CompileWhere::kSeparateProcess, &ignored);
     std::lock_guard<std::mutex> lock(coming->mutex);
     if (coming->is_wanted) coming->program = std::move(program);
     coming->is_there = true;
@@ -90,26 +91,26 @@ void StepProgram::AskForExact() {
 
 // Switches to the program that the background has made. `inputs` are the inputs of the next run.
 absl::Status StepProgram::TakeExact(absl::Span<const HostTensor> inputs) {
-  if (!is_ready_ || coming_ == nullptr) return absl::OkStatus();
+  if (!is_ready_ || exact_compilation_ == nullptr) return absl::OkStatus();
   absl::StatusOr<ProgramPtr> exact = absl::UnavailableError("");
   {
-    std::lock_guard<std::mutex> lock(coming_->mutex);
-    if (!coming_->is_there) return absl::OkStatus();
-    exact = std::move(coming_->program);
+    std::lock_guard<std::mutex> lock(exact_compilation_->mutex);
+    if (!exact_compilation_->is_there) return absl::OkStatus();
+    exact = std::move(exact_compilation_->program);
   }
   is_ready_ = !exact.ok();
   if (!exact.ok()) {
     // Keeps the ready (dynamic-shape) kernels for good: nothing requests exact (shape-specialised)
     // ones again.
-    if (!std::exchange(has_told_failure_, true) && !source_->device->quiet())
+    if (!std::exchange(has_reported_failure_, true) && !source_->device->quiet())
       ReportNoExactKernels(exact.status());
-    coming_->program = exact.status();
+    exact_compilation_->program = exact.status();
     return absl::OkStatus();
   }
   TARTAN_RETURN_IF_ERROR(program_->Finish());
   const ProgramPtr ready = std::exchange(program_, *std::move(exact));
   TARTAN_RETURN_IF_ERROR(program_->Bind(bound_));
-  return program_->CheckSwap(*ready, inputs);
+  return program_->CompareWithReady(*ready, inputs);
 }
 
 absl::StatusOr<std::vector<HostTensor>> StepProgram::Run(absl::Span<const HostTensor> inputs,
@@ -127,7 +128,7 @@ absl::StatusOr<std::vector<HostTensor>> StepProgram::Run(absl::Span<const HostTe
   }
   absl::StatusOr<std::vector<HostTensor>> outputs = program_->Outputs();
   const bool is_repaid = repayment_.AddRun(MillisecondsSince(begin));
-  if (is_repaid && is_ready_ && source_->tier == Tier::kAuto) AskForExact();
+  if (is_repaid && is_ready_ && source_->tier == Tier::kAuto) RequestExact();
   return outputs;
 }
 
@@ -135,12 +136,13 @@ void CompileExactLater(std::function<absl::StatusOr<StepSource>()> make,
                        std::function<void()> then) {
   // Lower than the urgency of kernels that runs are waiting for.
   const auto urgency = [] { return 0.5; };
-  const auto run = [make = std::move(make), then = std::move(then)](const Background::GoOn&) {
+  const auto run = [make = std::move(make),
+                    then = std::move(then)](const Background::ContinueCallback&) {
     const absl::StatusOr<StepSource> source = make();
     if (!source.ok()) return;
-    const absl::Status compiled =
-        DeviceProgram::Compile(source->device->WithTier(compiler::Tier::kExact), source->inputs,
-                               source->states, source->outputs, source->name, CompileWhere::kApart);
+    const absl::Status compiled = DeviceProgram::Compile(
+        source->device->WithTier(compiler::Tier::kExact), source->inputs, source->states,
+        source->outputs, source->name, CompileWhere::kSeparateProcess);
     if (compiled.ok()) then();
   };
   Background::OfProcess().Add({urgency, run});
@@ -151,7 +153,7 @@ absl::Status StepProgram::MakeExact() {
   const Background::Pause pause;
   RunStatistics ignored;
   TARTAN_ASSIGN_OR_RETURN(ProgramPtr exact, MakeProgram(*source_, compiler::Tier::kExact,
-                                                        CompileWhere::kHere, &ignored));
+                                                        CompileWhere::kInProcess, &ignored));
   TARTAN_RETURN_IF_ERROR(program_->Finish());
   program_ = std::move(exact);
   is_ready_ = false;

@@ -44,19 +44,19 @@ class StepProgram {
   ProgramMemory memory() const { return program_->memory(); }
 
  private:
-  struct Coming;  // result of the background compilation
+  struct ExactCompilation;  // result of the background compilation
   StepProgram(std::shared_ptr<const StepSource> source, std::unique_ptr<DeviceProgram> program,
               bool is_ready);
-  void AskForExact();
+  void RequestExact();
   absl::Status TakeExact(absl::Span<const HostTensor> inputs);
 
   const std::shared_ptr<const StepSource> source_;
   std::unique_ptr<DeviceProgram> program_;
   bool is_ready_ = false;
-  bool has_told_failure_ = false;
+  bool has_reported_failure_ = false;
   Repayment repayment_;
   std::vector<DeviceTensor> bound_;
-  std::shared_ptr<Coming> coming_;
+  std::shared_ptr<ExactCompilation> exact_compilation_;
 };
 
 // Compiles the exact kernels of the source that `make` returns, in the background, into the disk

@@ -70,7 +70,7 @@ void Background::Work() {
       if (!AwaitTurn(&lock)) return;
       task = TakeNext();
     }
-    if (task.run) task.run([this] { return GoesOn(); });
+    if (task.run) task.run([this] { return MayContinue(); });
   }
 }
 
@@ -103,7 +103,7 @@ bool Background::AwaitTurn(std::unique_lock<std::mutex>* lock) {
   return !ends_;
 }
 
-bool Background::GoesOn() {
+bool Background::MayContinue() {
   std::unique_lock<std::mutex> lock(mutex_);
   return AwaitTurn(&lock);
 }

@@ -18,22 +18,22 @@ class Background {
  public:
   // A task must call it often, without holding locks; it blocks until there is idle time. Returns
   // false if the process is ending, and then the task must return.
-  using GoOn = std::function<bool()>;
+  using ContinueCallback = std::function<bool()>;
   struct Task {
     // The waiting task with the maximum urgency runs next; negative: the task is no longer wanted.
     std::function<double()> urgency;
-    std::function<void(const GoOn& go_on)> run;
+    std::function<void(const ContinueCallback& go_on)> run;
   };
 
   // The instance of this process. The first task starts its thread. Process exit waits until the
-  // running task calls GoOn, because drivers must not be unloaded during a compilation.
+  // running task calls ContinueCallback, because drivers must not be unloaded during a compilation.
   static Background& OfProcess();
 
   // Returns false, without taking the task, if the process is ending or no thread can be started.
   bool Add(Task task);
 
-  // While a Pause lives, tasks block in GoOn and background processes are stopped, so that work
-  // that somebody waits for gets the processors.
+  // While a Pause lives, tasks block in ContinueCallback and background processes are stopped, so
+  // that work that somebody waits for gets the processors.
   using Pause = IdleTime::Hold;
 
  private:
@@ -41,7 +41,7 @@ class Background {
 
   Background() = default;
   void Work();
-  bool GoesOn();  // passed to tasks as `go_on`
+  bool MayContinue();  // passed to tasks as `go_on`
   // Waits for idle time; the mutex is held before and after. Returns false if the process is
   // ending.
   bool AwaitTurn(std::unique_lock<std::mutex>* lock);

@@ -11,8 +11,8 @@
 
 namespace tartan::api {
 
-absl::Status CompileApart(const Device& device, const proto::Program& program,
-                          const Background::GoOn& go_on) {
+absl::Status CompileInProcesses(const Device& device, const proto::Program& program,
+                                const Background::ContinueCallback& go_on) {
   const std::string compiler = CompilerProgram();
   if (compiler.empty() || device.FindCompiled(program) != nullptr) return absl::OkStatus();
   const absl::StatusOr<std::vector<std::string>> requests = device.MakeCompileRequests(program);

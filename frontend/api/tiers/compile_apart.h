@@ -13,7 +13,7 @@ namespace tartan::api {
 // Compiles kernels into the disk cache, where Device::Compile finds them. Does nothing without a
 // compiler executable or a disk cache; the kernels are then compiled where they are needed. Returns
 // Cancelled as soon as `go_on` returns false, otherwise the first failure of a process.
-absl::Status CompileApart(const Device& device, const proto::Program& program,
-                          const Background::GoOn& go_on);
+absl::Status CompileInProcesses(const Device& device, const proto::Program& program,
+                                const Background::ContinueCallback& go_on);
 
 }  // namespace tartan::api

@@ -90,7 +90,7 @@ absl::Status StatusOf(pid_t waited, int status) {
 
 absl::Status CompileStoppable(const std::string& program, int device, bool is_idle,
                               absl::string_view request, IdleTime& time,
-                              const Background::GoOn& go_on) {
+                              const Background::ContinueCallback& go_on) {
   const std::unique_ptr<CompilerProcess> process = CompilerProcess::Start(program, device, is_idle);
   if (process == nullptr) {
     return absl::UnimplementedError(absl::StrCat(program, " cannot be started"));
@@ -147,7 +147,8 @@ void CompilerProcess::Kill() {
   process_ = -1;
 }
 
-absl::Status CompilerProcess::Compile(absl::string_view request, const Background::GoOn& go_on) {
+absl::Status CompilerProcess::Compile(absl::string_view request,
+                                      const Background::ContinueCallback& go_on) {
   constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
   if (!WriteAll(request_, request)) {
     return absl::UnimplementedError("there is no room for the request");
@@ -177,7 +178,7 @@ int CompilerProcess::OpenSignals() const {
 }
 
 absl::Status CompileInProcess(const std::string& program, int device, absl::string_view request,
-                              const Background::GoOn& go_on) {
+                              const Background::ContinueCallback& go_on) {
   const std::unique_ptr<CompilerProcess> process = CompilerProcess::Start(program, device);
   if (process == nullptr) {
     return absl::UnimplementedError(absl::StrCat(program, " cannot be started"));
@@ -186,7 +187,7 @@ absl::Status CompileInProcess(const std::string& program, int device, absl::stri
 }
 
 absl::Status CompileInIdleTime(const std::string& program, int device, absl::string_view request,
-                               const Background::GoOn& go_on, IdleTime& time,
+                               const Background::ContinueCallback& go_on, IdleTime& time,
                                std::chrono::milliseconds patience) {
   const auto end = Clock::now() + patience;
   bool is_late = false;

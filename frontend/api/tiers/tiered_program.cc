@@ -24,13 +24,13 @@ Repayment RepaymentOf(const evaluator::LoadedProgram& loaded, const ExactSource*
 }
 
 absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,
-                                      const Background::GoOn& go_on) {
+                                      const Background::ContinueCallback& go_on) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<LoadedPtr> {
     const ExactPrograms& common = *source.common;
     if (common.before_compile) TARTAN_RETURN_IF_ERROR(common.before_compile());
     if (!go_on()) return absl::CancelledError("nothing is compiled");
     if (apart) {
-      TARTAN_RETURN_IF_ERROR(CompileApart(*common.device, source.program, go_on));
+      TARTAN_RETURN_IF_ERROR(CompileInProcesses(*common.device, source.program, go_on));
     }
     TARTAN_ASSIGN_OR_RETURN(const auto compiled, common.device->Compile(source.program));
     if (!compiled->has_all_kernels()) {
@@ -42,7 +42,7 @@ absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,
 }
 
 void TellFailure(const absl::Status& status, ExactPrograms* common) {
-  if (common->has_told_failure.exchange(true) || common->device->quiet()) return;
+  if (common->has_reported_failure.exchange(true) || common->device->quiet()) return;
   ReportNoExactKernels(status);
 }
 
@@ -89,7 +89,7 @@ void TieredProgram::EndRun(double ms) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (state_ != State::kReady || !repayment_.AddRun(ms)) return;
   }
-  AskForExact();
+  RequestExact();
 }
 
 LoadedPtr TieredProgram::TakeReplaced(const evaluator::LoadedProgram& used) {
@@ -97,14 +97,14 @@ LoadedPtr TieredProgram::TakeReplaced(const evaluator::LoadedProgram& used) {
   return &used == loaded_.get() ? std::exchange(replaced_, nullptr) : nullptr;
 }
 
-void TieredProgram::AskForExact() {
+void TieredProgram::RequestExact() {
   const std::weak_ptr<TieredProgram> weak = weak_from_this();
   Background::OfProcess().Add(
       {[weak] {
          const auto program = weak.lock();
          return program == nullptr ? -1 : program->Urgency();
        },
-       [weak](const Background::GoOn& go_on) { MakeInBackground(weak, go_on); }});
+       [weak](const Background::ContinueCallback& go_on) { MakeInBackground(weak, go_on); }});
 }
 
 double TieredProgram::Urgency() const {
@@ -142,7 +142,7 @@ void TieredProgram::EndMaking(Making made) {
 }
 
 void TieredProgram::MakeInBackground(const std::weak_ptr<TieredProgram>& weak,
-                                     const Background::GoOn& go_on) {
+                                     const Background::ContinueCallback& go_on) {
   std::shared_ptr<const ExactSource> source;
   if (const auto program = weak.lock()) source = program->BeginMaking();
   if (source == nullptr) return;

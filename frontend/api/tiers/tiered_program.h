@@ -33,7 +33,7 @@ struct ExactPrograms {
   // Called before each compilation, by the compiling thread; its failure counts as the
   // compilation's.
   std::function<absl::Status()> before_compile;
-  std::atomic<bool> has_told_failure{false};
+  std::atomic<bool> has_reported_failure{false};
   bool compares_kernels = ComparesKernels();
 };
 
@@ -96,8 +96,8 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   void EndMaking(Making made);
   // Runs in the background, which does not keep the program alive.
   static void MakeInBackground(const std::weak_ptr<TieredProgram>& weak,
-                               const Background::GoOn& go_on);
-  void AskForExact();
+                               const Background::ContinueCallback& go_on);
+  void RequestExact();
   double Urgency() const;
 
   const proto::Program source_;

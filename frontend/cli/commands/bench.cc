@@ -93,11 +93,11 @@ bool IsExact(const api::RunStatistics& run) { return run.ready_programs + run.ho
 // runs.
 absl::Status RunUntilExact(ModelSession& session, const Inputs& inputs,
                            proto::BenchReport* report) {
-  constexpr double kMostMs = 600'000;
+  constexpr double kMaxMs = 600'000;
   std::vector<double> samples;
   const Stopwatch waiting;
   for (bool is_exact = false; !is_exact;) {
-    if (waiting.Milliseconds() > kMostMs) {
+    if (waiting.Milliseconds() > kMaxMs) {
       return absl::DeadlineExceededError("the background has made no exact kernels in 10 minutes");
     }
     api::RunStatistics run;
@@ -121,14 +121,14 @@ absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<ModelSession*>
                                                 const BenchOptions& options, const Context& context,
                                                 proto::BenchReport* report) {
   // A run of a graph that values decide may take a new path. This limits the number of attempts.
-  constexpr int kMostWays = 8;
+  constexpr int kMaxPaths = 8;
   const bool waits = context.options().tier == api::Tier::kAuto && !IsExact(last);
   const Stopwatch waiting;
   if (waits) context.Detail("waiting for the exact kernels");
   if (waits && options.background) {
     TARTAN_RETURN_IF_ERROR(RunUntilExact(*sessions.front(), inputs, report));
   }
-  for (int way = 0; waits && !IsExact(last) && way < kMostWays; ++way) {
+  for (int way = 0; waits && !IsExact(last) && way < kMaxPaths; ++way) {
     for (ModelSession* session : sessions) TARTAN_RETURN_IF_ERROR(session->WaitForExact());
     last = api::RunStatistics();
     TARTAN_RETURN_IF_ERROR(sessions.front()->RunValues(inputs, &last).status());
@@ -309,7 +309,8 @@ Command AddBench(CLI::App& app) {
   AddReal(command, "--time", &options->seconds, 0, 86400, "Seconds to measure for");
   AddWhole(command, "--count", &options->count, 1, kMaxSamples,
            "Runs to measure, instead of a time");
-  AddWholes(command, "--batch", &options->batches, 1, 1000000, "The first size, where it is open");
+  AddIntegers(command, "--batch", &options->batches, 1, 1000000,
+              "The first size, where it is open");
   AddWhole(command, "--threads", &options->threads, 1, 1024,
            "Threads of a CPU device, each on a processor");
   command->add_flag(

@@ -27,7 +27,7 @@
 namespace tartan::cli {
 namespace {
 
-constexpr int64_t kGreatestToken = (int64_t{1} << 31) - 1;
+constexpr int64_t kMaxToken = (int64_t{1} << 31) - 1;
 
 struct GenerateFlags {
   std::string model;
@@ -272,20 +272,20 @@ Command AddGenerate(CLI::App& app) {
   command->add_option("--tokenizer", flags->tokenizer, "tokenizer.json of Hugging Face (BPE)")
       ->type_name("FILE");
   command->add_option("--prompt", flags->prompt, "The text to go on with")->type_name("TEXT");
-  AddWholes(command, "--tokens", &flags->tokens, 0, kGreatestToken,
-            "The prompt as tokens, instead of --prompt");
+  AddIntegers(command, "--tokens", &flags->tokens, 0, kMaxToken,
+              "The prompt as tokens, instead of --prompt");
   AddWhole(command, "--max", &flags->max, 1, 1'000'000, "Tokens to generate at most")
       ->default_str(absl::StrCat(flags->max));
   AddReal(command, "--temperature", &flags->sampling.temperature, 0, 1000,
           "What scores are divided by before a token is drawn; 0 takes the greatest");
-  AddWhole(command, "--top-k", &flags->sampling.top_k, 1, kGreatestToken,
+  AddWhole(command, "--top-k", &flags->sampling.top_k, 1, kMaxToken,
            "Draw of the K greatest scores alone");
   AddReal(command, "--top-p", &flags->sampling.top_p, 0, 1,
           "Draw of the most probable tokens alone that come to this probability");
   AddWhole(command, "--seed", &flags->sampling.seed, 0, INT64_MAX, "Of the draws")
       ->default_str("0");
-  AddWholes(command, "--stop", &flags->stop, 0, kGreatestToken,
-            "Tokens that end the text, instead of the tokenizer's");
+  AddIntegers(command, "--stop", &flags->stop, 0, kMaxToken,
+              "Tokens that end the text, instead of the tokenizer's");
   command
       ->add_option("--state", flags->states,
                    "PRESENT=PAST: an output that is an input of the next step. Without any, those "

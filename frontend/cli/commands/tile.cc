@@ -79,8 +79,8 @@ absl::StatusOr<Values> RunNaively(const AppliedFunction& applied, const api::Nam
   Values values;
   for (const api::NamedTensor& input : applied.inputs) values.push_back(inputs.at(input.name));
   return At(Stage::kRun,
-            api::EvaluateByDefinition(TensorsOf(applied.inputs), values, TensorsOf(applied.outputs),
-                                      ir::NaiveOptions().max_points));
+            api::EvaluateReference(TensorsOf(applied.inputs), values, TensorsOf(applied.outputs),
+                                   ir::NaiveOptions().max_points));
 }
 
 // Runs once, and a second time to measure the latency when warm.

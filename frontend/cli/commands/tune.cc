@@ -99,15 +99,15 @@ absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& optio
 // Runs the model alternately with the cost model's plans and with the stored plans.
 absl::Status CompareRuns(api::Session& before, api::Session& after, const Inputs& inputs,
                          proto::TuneReport* report) {
-  constexpr int kLeastTurns = 5;
-  constexpr int kMostTurns = 200;
-  constexpr double kMostMs = 2000;
+  constexpr int kMinTurns = 5;
+  constexpr int kMaxTurns = 200;
+  constexpr double kMaxMs = 2000;
   TARTAN_RETURN_IF_ERROR(before.RunValues(inputs).status());
   TARTAN_RETURN_IF_ERROR(after.RunValues(inputs).status());
   std::vector<double> samples[2];
   const Stopwatch total;
-  for (int turn = 0; turn < kMostTurns; ++turn) {
-    if (turn >= kLeastTurns && total.Milliseconds() > kMostMs) break;
+  for (int turn = 0; turn < kMaxTurns; ++turn) {
+    if (turn >= kMinTurns && total.Milliseconds() > kMaxMs) break;
     for (int which : {0, 1}) {
       const Stopwatch one;
       TARTAN_RETURN_IF_ERROR((which == 0 ? before : after).RunValues(inputs).status());

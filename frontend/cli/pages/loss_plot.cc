@@ -12,8 +12,8 @@ namespace {
 
 constexpr Colour kInk{31, 35, 40};
 constexpr Colour kGrid{225, 228, 232};
-constexpr int kTicks = 6;          // approximate number per axis
-constexpr size_t kManyLines = 80;  // curves with more points are smoothed
+constexpr int kTicks = 6;                   // approximate number per axis
+constexpr size_t kSmoothingThreshold = 80;  // curves with more points are smoothed
 
 struct Value {
   double step = 0;
@@ -146,7 +146,7 @@ absl::StatusOr<std::string> LossPlot(const std::vector<train::LogLine>& lines) {
   DrawAxes(frame, &canvas);
   const LossCurve training = TrainingCurve(lines);
   const LossCurve validation = ValidationCurve(lines);
-  const bool is_long = training.size() > kManyLines;
+  const bool is_long = training.size() > kSmoothingThreshold;
   if (is_long) DrawCurve(frame, training, 1, kPlainLossColour, &canvas);
   DrawCurve(frame, is_long ? Smoothed(training) : training, 2, kLossColour, &canvas);
   DrawCurve(frame, validation, 2, kValidationColour, &canvas);

@@ -13,7 +13,7 @@
 namespace tartan::generate {
 namespace {
 
-constexpr double kGreatestToken = 1 << 30;
+constexpr double kMaxToken = 1 << 30;
 
 }  // namespace
 
@@ -38,8 +38,7 @@ absl::StatusOr<Bpe> Bpe::FromJson(const Json& model) {
   bpe.vocabulary_.reserve(vocabulary->size());
   for (const auto& [token, id] : *vocabulary) {
     const double* number = id.number();
-    if (number == nullptr || *number < 0 || *number > kGreatestToken ||
-        *number != std::floor(*number)) {
+    if (number == nullptr || *number < 0 || *number > kMaxToken || *number != std::floor(*number)) {
       return absl::InvalidArgumentError(absl::StrCat("the token '", token, "' has no number"));
     }
     bpe.vocabulary_[token] = static_cast<int64_t>(*number);

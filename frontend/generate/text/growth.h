@@ -13,16 +13,16 @@ namespace tartan::generate {
 
 // Maximum size of the result for a text of `bytes` bytes. Real tokenizers write up to three bytes
 // for a space.
-inline uint64_t MostBytes(size_t bytes) {
+inline uint64_t MaxNormalizedBytes(size_t bytes) {
   return (uint64_t{1} << 20) + 64 * static_cast<uint64_t>(bytes);
 }
 
 // OutOfRange, naming `step` and both sizes, if `made` bytes exceed the limit.
 inline absl::Status CheckGrowth(const char* step, uint64_t made, size_t bytes) {
-  if (made <= MostBytes(bytes)) return absl::OkStatus();
+  if (made <= MaxNormalizedBytes(bytes)) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat("the tokenizer's ", step, " makes ", made,
                                             " bytes of a text of ", bytes, ": at most ",
-                                            MostBytes(bytes), " are allowed"));
+                                            MaxNormalizedBytes(bytes), " are allowed"));
 }
 
 }  // namespace tartan::generate

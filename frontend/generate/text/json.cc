@@ -14,7 +14,7 @@
 namespace tartan::generate {
 namespace {
 
-constexpr int kMostDepth = 64;
+constexpr int kMaxNesting = 64;
 
 class Parser {
  public:
@@ -53,7 +53,7 @@ class Parser {
   }
 
   absl::StatusOr<Json> Value(int depth) {
-    if (depth > kMostDepth) return Error("it is too deep");
+    if (depth > kMaxNesting) return Error("it is too deep");
     SkipSpace();
     if (at_ >= text_.size()) return Error("it ends");
     const char c = text_[at_];

@@ -29,7 +29,7 @@ size_t SpaceBefore(absl::string_view text) {
   static const auto* const pattern = new RE2(absl::StrCat("([", kSpaces, "]*)$"));
   return RE2::PartialMatch({text.data(), text.size()}, *pattern, &spaces) ? spaces.size() : 0;
 }
-size_t SpaceBehind(absl::string_view text) {
+size_t SpaceAfter(absl::string_view text) {
   re2::StringPiece spaces;
   static const auto* const pattern = new RE2(absl::StrCat("^([", kSpaces, "]*)"));
   return RE2::PartialMatch({text.data(), text.size()}, *pattern, &spaces) ? spaces.size() : 0;
@@ -158,7 +158,7 @@ std::vector<Tokenizer::Piece> Tokenizer::SplitAtAdded(const AddedTokens& added,
     size_t begin = at;
     size_t end = at + found->content.size();
     if (found->takes_left_space) begin -= SpaceBefore(text.substr(done, at - done));
-    if (found->takes_right_space) end += SpaceBehind(text.substr(end));
+    if (found->takes_right_space) end += SpaceAfter(text.substr(end));
     add_text(begin);
     pieces.push_back({"", found->id});
     done = at = end;

@@ -239,7 +239,7 @@ HostTensor VectorTensor(DataType type, const std::vector<T>& values, bool is_sca
   return HostTensor::FromVector(TensorShape{type, std::move(dims)}, values);
 }
 
-void NoteDeclared(const ValueInfoProto& value, Graph* graph) {
+void RecordDeclaredDims(const ValueInfoProto& value, Graph* graph) {
   if (!value.type().has_tensor_type() || !value.type().tensor_type().has_shape()) return;
   std::vector<int64_t>& dims = graph->declared[value.name()];
   dims.clear();
@@ -282,7 +282,7 @@ absl::StatusOr<std::unique_ptr<Graph>> BuildGraph(const GraphProto& proto,
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph,
                           std::move(builder).Finish(proto.name(), std::move(outputs)));
   for (const auto* values : {&proto.value_info(), &proto.output()}) {
-    for (const ValueInfoProto& value : *values) NoteDeclared(value, graph.get());
+    for (const ValueInfoProto& value : *values) RecordDeclaredDims(value, graph.get());
   }
   return graph;
 }

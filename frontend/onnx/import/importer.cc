@@ -54,7 +54,7 @@ std::string NodeName(const NodeProto& node, int64_t opset) {
   return absl::StrCat(LabelOf(node), " (", OperatorName(node, opset), ")");
 }
 
-std::string WhatWeHave(const NodeProto& node) {
+std::string SupportedVersions(const NodeProto& node) {
   const std::vector<int> versions = OperatorVersions(NormalDomain(node.domain()), node.op_type());
   if (versions.empty()) return "unknown operator";
   return absl::StrCat("supported from opset ", absl::StrJoin(versions, ", "), " on");
@@ -97,8 +97,9 @@ std::map<std::string, std::string> MissingOperators(const ModelParts& model) {
       const int64_t opset = OpsetOf(*opsets, node->domain());
       const absl::string_view domain = NormalDomain(node->domain());
       if (FindOperator(domain, node->op_type(), opset) != nullptr) continue;
-      missing.emplace(absl::StrCat("(", OperatorName(*node, opset), "): ", WhatWeHave(*node)),
-                      LabelOf(*node));
+      missing.emplace(
+          absl::StrCat("(", OperatorName(*node, opset), "): ", SupportedVersions(*node)),
+          LabelOf(*node));
     }
   }
   return missing;
@@ -266,7 +267,7 @@ absl::StatusOr<std::vector<Value>> Importer::ImportOperator(const NodeProto& nod
                                                             const Frame& frame) {
   int64_t opset = OpsetOf(*frame.opsets, node.domain());
   const OperatorRow* row = FindOperator(NormalDomain(node.domain()), node.op_type(), opset);
-  if (row == nullptr) return absl::UnimplementedError(WhatWeHave(node));
+  if (row == nullptr) return absl::UnimplementedError(SupportedVersions(node));
   opset = std::max<int64_t>(opset, row->since_version);
   // Handlers of values distinguish an operand left out at the end from an empty optional.
   while (!inputs.empty() && inputs.back().is_nothing() &&

@@ -20,9 +20,9 @@
 namespace tartan::onnx {
 namespace {
 
-constexpr char kProductDomain[] = "com.microsoft";
+constexpr char kMatMulDomain[] = "com.microsoft";
 // Minimum elements of a weight that is quantized (empirical).
-constexpr int64_t kLeastElements = 4096;
+constexpr int64_t kMinElements = 4096;
 
 bool IsOnnx(const NodeProto& node) { return node.domain().empty() || node.domain() == "ai.onnx"; }
 
@@ -132,7 +132,7 @@ class Quantizer {
     if (fits) {
       const int64_t terms = factor.tensor->dims(factor.is_transposed ? 1 : 0);
       const int64_t results = factor.tensor->dims(factor.is_transposed ? 0 : 1);
-      fits = terms >= options_.block && terms * results >= kLeastElements;
+      fits = terms >= options_.block && terms * results >= kMinElements;
     }
     if (fits) {
       TARTAN_ASSIGN_OR_RETURN(fits, Replace(factor, scale, node));
@@ -157,7 +157,7 @@ class Quantizer {
     const bool has_sum = node->input_size() > 2 && !node->input(2).empty();
     const std::string sum = has_sum ? node->input(2) : "";
     node->set_op_type("MatMulNBits");
-    node->set_domain(kProductDomain);
+    node->set_domain(kMatMulDomain);
     const std::string rows = node->input(0);
     node->clear_input();
     for (const std::string& input : {rows, stored.numbers, stored.scales}) node->add_input(input);
@@ -274,10 +274,10 @@ class Quantizer {
 
   void ImportDomain() {
     for (const OperatorSetIdProto& opset : proto_->opset_import()) {
-      if (opset.domain() == kProductDomain) return;
+      if (opset.domain() == kMatMulDomain) return;
     }
     OperatorSetIdProto* opset = proto_->add_opset_import();
-    opset->set_domain(kProductDomain);
+    opset->set_domain(kMatMulDomain);
     opset->set_version(1);
   }
 

@@ -16,7 +16,7 @@ namespace tartan::onnx {
 namespace {
 
 // Maximum number of cached one-node models (empirical).
-constexpr size_t kMostModels = 4096;
+constexpr size_t kMaxModels = 4096;
 
 struct SetAttribute {
   AttributeProto& proto;
@@ -101,7 +101,7 @@ absl::StatusOr<ModelPtr> FindModel(const SingleNode& call, absl::Span<const api:
       OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()},
                            call.name));
   std::lock_guard<std::mutex> lock(mutex);
-  if (models.size() >= kMostModels) models.clear();
+  if (models.size() >= kMaxModels) models.clear();
   models.emplace(bytes, model);
   return model;
 }

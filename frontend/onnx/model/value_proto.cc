@@ -80,8 +80,8 @@ int NumberAt(absl::Span<const uint8_t> stream, int64_t i, int bits) {
 }
 
 // Unpacks values of 8 bits and fewer to one byte each, sign-extended if signed.
-absl::StatusOr<HostValue> NarrowTensor(const TensorProto& proto, Element element,
-                                       const TensorSource& source) {
+absl::StatusOr<HostValue> UnpackLowPrecision(const TensorProto& proto, Element element,
+                                             const TensorSource& source) {
   const DataType type = api::StorageType(element);
   const TensorShape shape{type, {proto.dims().begin(), proto.dims().end()}};
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
@@ -242,7 +242,7 @@ int32_t ElementToOnnx(const ElementType& type) {
 absl::StatusOr<HostValue> ToHostValue(const TensorProto& proto, const TensorSource& source) {
   TARTAN_ASSIGN_OR_RETURN(const ElementType type, ElementFromOnnx(proto.data_type()));
   if (type.element == Element::kString) return StringTensor(proto);
-  if (type.element != Element::kPlain) return NarrowTensor(proto, type.element, source);
+  if (type.element != Element::kPlain) return UnpackLowPrecision(proto, type.element, source);
   TARTAN_ASSIGN_OR_RETURN(HostTensor tensor, ToHostTensor(proto, source));
   return HostValue(std::move(tensor));
 }

@@ -336,7 +336,8 @@ namespace {
 
 // Adapts the call to a preallocated cache (decoding_mode.h): hides keys past the current length,
 // and shifts the query positions to follow the keys before this step.
-absl::StatusOr<AttentionCall> WithFreeRoom(const NodeContext& context, AttentionCall call) {
+absl::StatusOr<AttentionCall> WithPreallocatedCache(const NodeContext& context,
+                                                    AttentionCall call) {
   const DecodingMode* mode = context.decoding();
   if (mode == nullptr || call.key.dims()[2] != mode->capacity ||
       call.query.dims()[2] != mode->step) {
@@ -362,18 +363,18 @@ absl::StatusOr<AttentionCall> WithFreeRoom(const NodeContext& context, Attention
 
 absl::StatusOr<AttentionResult> Attend(const NodeContext& context, const AttentionCall& call) {
   TARTAN_RETURN_IF_ERROR(CheckSizes(call));
-  TARTAN_ASSIGN_OR_RETURN(const AttentionCall with_room, WithFreeRoom(context, call));
-  return AttentionWriter(with_room).Apply(context);
+  TARTAN_ASSIGN_OR_RETURN(const AttentionCall with_cache, WithPreallocatedCache(context, call));
+  return AttentionWriter(with_cache).Apply(context);
 }
 
 absl::StatusOr<Tensor> Scores(const NodeContext& context, const AttentionCall& call) {
   TARTAN_RETURN_IF_ERROR(CheckSizes(call));
-  TARTAN_ASSIGN_OR_RETURN(const AttentionCall with_room, WithFreeRoom(context, call));
-  return AttentionWriter(with_room).ApplyScores(context);
+  TARTAN_ASSIGN_OR_RETURN(const AttentionCall with_cache, WithPreallocatedCache(context, call));
+  return AttentionWriter(with_cache).ApplyScores(context);
 }
 
-absl::StatusOr<Tensor> Weigh(const NodeContext& context, const AttentionCall& call,
-                             const Tensor& probabilities) {
+absl::StatusOr<Tensor> ApplyProbabilities(const NodeContext& context, const AttentionCall& call,
+                                          const Tensor& probabilities) {
   return AttentionWriter(call).ApplyWeights(context, probabilities);
 }
 

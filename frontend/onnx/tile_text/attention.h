@@ -62,8 +62,9 @@ absl::StatusOr<AttentionResult> Attend(const NodeContext& context, const Attenti
 //   float32.
 // - Weigh: `probabilities` of that shape times value, in the query's type.
 absl::StatusOr<api::Tensor> Scores(const NodeContext& context, const AttentionCall& call);
-absl::StatusOr<api::Tensor> Weigh(const NodeContext& context, const AttentionCall& call,
-                                  const api::Tensor& probabilities);
+absl::StatusOr<api::Tensor> ApplyProbabilities(const NodeContext& context,
+                                               const AttentionCall& call,
+                                               const api::Tensor& probabilities);
 
 // Reshapes [batch, positions, heads * size] to [batch, heads, positions, size]. InvalidArgument if
 // the last dimension is not a multiple of `heads`.

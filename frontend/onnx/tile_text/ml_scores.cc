@@ -75,7 +75,7 @@ absl::StatusOr<Value> LabelsAt(const NodeContext& context, const HostValue& labe
   return table.With(std::move(y));
 }
 
-absl::StatusOr<Tensor> GreatestOf(const NodeContext& context, const Tensor& scores) {
+absl::StatusOr<Tensor> ArgMaxOfRows(const NodeContext& context, const Tensor& scores) {
   return context.ApplyOne(R"(
 function (S[N, K]) -> (Y) {
   M[n, z : N, 1] = >(S[n, k]), z < 1;

@@ -26,7 +26,7 @@ absl::StatusOr<api::Value> LabelsAt(const NodeContext& context, const api::HostV
                                     const api::Tensor& positions);
 
 // The position of each row's maximum score, the first one among equals: [N, K] to int32 [N].
-absl::StatusOr<api::Tensor> GreatestOf(const NodeContext& context, const api::Tensor& scores);
+absl::StatusOr<api::Tensor> ArgMaxOfRows(const NodeContext& context, const api::Tensor& scores);
 
 // Converts plain numbers to float32; float64 stays float64.
 absl::StatusOr<api::Tensor> AsReal(const NodeContext& context, const api::Tensor& x);

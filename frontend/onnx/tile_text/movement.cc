@@ -37,17 +37,17 @@ absl::StatusOr<Tensor> Move(const NodeContext& context, const Tensor& x,
 // Limits of takes from large constants on the host. Takes from smaller constants are left to the
 // importer's constant folding.
 // - kMaxTakenBytes: maximum bytes of the result (empirical).
-// - kLeastLargeElements: elements above which a constant is large, as kMaxFoldedOperand in
+// - kMinLargeElements: elements above which a constant is large, as kMaxFoldedOperand in
 //   importer.cc.
 constexpr int64_t kMaxTakenBytes = int64_t{1} << 26;
-constexpr int64_t kLeastLargeElements = int64_t{1} << 16;
+constexpr int64_t kMinLargeElements = int64_t{1} << 16;
 
 // The slices of a large constant at constant indices. The constant, which may be a mapped file, is
 // neither read completely nor sent to the device. Returns nothing for other operands.
 std::optional<HostTensor> TakeOnHost(const Tensor& x, const Tensor& indices, int64_t axis) {
   if (x.constant() == nullptr || indices.constant() == nullptr) return std::nullopt;
   const HostTensor& from = *x.constant();
-  if (from.element_count() <= kLeastLargeElements) return std::nullopt;
+  if (from.element_count() <= kMinLargeElements) return std::nullopt;
   const auto along = from.shape().dims.begin() + axis;
   std::vector<int64_t> dims(from.shape().dims.begin(), along);
   const int64_t outer = TensorShape{from.type(), dims}.element_count();

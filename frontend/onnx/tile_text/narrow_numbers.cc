@@ -127,7 +127,7 @@ std::string EncodeText(const FloatFormat& format, bool saturate) {
 }
 
 // Encodes a float tensor X as float8e8m0: a pattern is an exponent plus 127, and 255 is NaN.
-std::string EncodePowerText(const Narrowing& how) {
+std::string EncodePowerText(const EncodingOptions& how) {
   std::vector<std::string> lines;
   lines.push_back("IS_SMALL = X < 1");
   lines.push_back(absl::StrCat("A = IS_SMALL ? X * ", Literal(std::ldexp(1.0, 127)), " : X"));
@@ -161,8 +161,8 @@ std::string WrapText(Element element, DataType from) {
 
 }  // namespace
 
-absl::StatusOr<Narrowing> ReadNarrowing(const NodeContext& context) {
-  Narrowing how;
+absl::StatusOr<EncodingOptions> ReadEncodingOptions(const NodeContext& context) {
+  EncodingOptions how;
   TARTAN_ASSIGN_OR_RETURN(const int64_t saturate, context.Int("saturate", 1));
   TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.String("round_mode", "up"));
   how.saturate = saturate != 0;
@@ -174,7 +174,7 @@ absl::StatusOr<Narrowing> ReadNarrowing(const NodeContext& context) {
   return how;
 }
 
-absl::StatusOr<Tensor> PlainNumbers(const NodeContext& context, const Value& value) {
+absl::StatusOr<Tensor> DecodeLowPrecision(const NodeContext& context, const Value& value) {
   if (!value.is_tensor()) return Invalid("a tensor of numbers is expected");
   if (value.is_strings()) return Unsupported("elements of type string");
   if (!IsNarrowFloat(value.element())) return value.tensor();
@@ -184,7 +184,7 @@ absl::StatusOr<Tensor> PlainNumbers(const NodeContext& context, const Value& val
 }
 
 absl::StatusOr<Value> NumbersOf(const NodeContext& context, const Tensor& x, const ElementType& to,
-                                const Narrowing& how) {
+                                const EncodingOptions& how) {
   if (to.element == Element::kPlain) {
     if (x.type() == to.type) return Value(x);
     TARTAN_ASSIGN_OR_RETURN(

@@ -12,23 +12,23 @@ namespace tartan::onnx {
 // Options for encoding.
 // PowerRounding: rounding to float8e8m0, which has powers of two only. kNearest rounds ties up.
 enum class PowerRounding : uint8_t { kUp, kDown, kNearest };
-struct Narrowing {
+struct EncodingOptions {
   bool saturate = true;  // false: overflow gives infinity, or NaN in formats without infinity
   PowerRounding powers = PowerRounding::kUp;
 };
 
 // Reads the attributes 'saturate' and 'round_mode'.
-absl::StatusOr<Narrowing> ReadNarrowing(const NodeContext& context);
+absl::StatusOr<EncodingOptions> ReadEncodingOptions(const NodeContext& context);
 
 // Decodes a tensor: low-precision floats to float32, low-precision integers to their storage type.
 // Other numbers are unchanged. InvalidArgument if `value` is not a tensor, Unimplemented for
 // strings.
-absl::StatusOr<api::Tensor> PlainNumbers(const NodeContext& context, const api::Value& value);
+absl::StatusOr<api::Tensor> DecodeLowPrecision(const NodeContext& context, const api::Value& value);
 
 // Encodes plain numbers as elements of any type but strings. Floats are truncated to integers, and
 // integers keep their lowest bits. Floats are rounded to nearest, ties to even.
 absl::StatusOr<api::Value> NumbersOf(const NodeContext& context, const api::Tensor& x,
-                                     const ElementType& to, const Narrowing& how);
+                                     const ElementType& to, const EncodingOptions& how);
 
 // The minimum and maximum of an integer type; for uint64 the maximum is as in MaxInteger.
 struct IntegerLimits {

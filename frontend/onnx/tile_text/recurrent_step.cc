@@ -35,18 +35,19 @@ constexpr ActivationForm kActivations[] = {
 };
 
 // The number of gates whose matmul reads only the hidden state.
-int64_t ProductGates(const RecurrentStep& step) {
+int64_t StateMatMulGates(const RecurrentStep& step) {
   return step.cell == Cell::kGru && !step.linear_before_reset ? 2 : step.gates();
 }
 
 // Writes the statements of a step; every value is [batch, hidden] unless stated otherwise.
 class StepWriter {
  public:
-  // If `given_products` is true, the matmuls of the state H with the weights of ProductGates are
-  // operands of the step, and the projection includes the biases. The gradients of weights are then
-  // single matmuls over all steps, and the gradients of biases single sums.
-  StepWriter(const RecurrentStep& step, int64_t batch, bool given_products)
-      : step_(step), batch_(batch), given_products_(given_products) {}
+  // If `given_state_matmuls` is true, the matmuls of the state H with the weights of
+  // StateMatMulGates are operands of the step, and the projection includes the biases. The
+  // gradients of weights are then single matmuls over all steps, and the gradients of biases single
+  // sums.
+  StepWriter(const RecurrentStep& step, int64_t batch, bool given_state_matmuls)
+      : step_(step), batch_(batch), given_state_matmuls_(given_state_matmuls) {}
 
   // The step's Tile function.
   // - Operands: X (a row of the projection), Q (the state matmuls), H, C (LSTM), T (the iteration,
@@ -70,9 +71,9 @@ class StepWriter {
 
  private:
   std::string Inputs() const {
-    return absl::StrCat("X, ", given_products_ ? "Q, " : "", "H", step_.states() == 2 ? ", C" : "",
-                        step_.has_lengths ? ", T" : "", ", R, B", step_.has_peepholes ? ", P" : "",
-                        step_.has_lengths ? ", LENGTHS" : "");
+    return absl::StrCat("X, ", given_state_matmuls_ ? "Q, " : "", "H",
+                        step_.states() == 2 ? ", C" : "", step_.has_lengths ? ", T" : "", ", R, B",
+                        step_.has_peepholes ? ", P" : "", step_.has_lengths ? ", LENGTHS" : "");
   }
 
   void Add(const std::string& statement) { statements_.push_back(statement); }
@@ -88,8 +89,8 @@ class StepWriter {
                      part * step_.hidden, "])"));
   }
   // The matmul of `state` with the recurrent weights of a gate.
-  void Product(const std::string& name, const std::string& state, int64_t gate) {
-    if (given_products_ && gate < ProductGates(step_)) {
+  void StateMatMul(const std::string& name, const std::string& state, int64_t gate) {
+    if (given_state_matmuls_ && gate < StateMatMulGates(step_)) {
       Columns(name, "Q", gate);
       return;
     }
@@ -108,8 +109,8 @@ class StepWriter {
   }
   // If the projection and the state matmuls have the same columns, they are added first and share
   // one gradient.
-  void AddProducts() {
-    has_sum_ = given_products_ && ProductGates(step_) == step_.gates();
+  void AddStateMatMuls() {
+    has_sum_ = given_state_matmuls_ && StateMatMulGates(step_) == step_.gates();
     if (has_sum_) Add("Z = X + Q");
   }
   // A gate without peepholes: projection, state matmul, both biases.
@@ -119,8 +120,8 @@ class StepWriter {
       return;
     }
     Columns(name + "X", "X", gate);
-    Product(name + "H", state, gate);
-    if (given_products_) {
+    StateMatMul(name + "H", state, gate);
+    if (given_state_matmuls_) {
       Add(absl::StrCat(name, "Sum = ", name, "X + ", name, "H"));
       return;
     }
@@ -130,7 +131,7 @@ class StepWriter {
   }
 
   void WriteRnn() {
-    AddProducts();
+    AddStateMatMuls();
     Gate("N", 0, "H");
     Activate("HNew", "NSum", 0);
   }
@@ -142,10 +143,10 @@ class StepWriter {
     Activate("SGate", "SSum", 0);
     if (step_.linear_before_reset) {
       Columns("NX", "X", 2);
-      Product("NH", "H", 2);
+      StateMatMul("NH", "H", 2);
       Part("NR", "B", 5);
-      if (!given_products_) Part("NW", "B", 2);
-      Add(absl::StrCat("NSum = NX + SGate * (NH + NR)", given_products_ ? "" : " + NW"));
+      if (!given_state_matmuls_) Part("NW", "B", 2);
+      Add(absl::StrCat("NSum = NX + SGate * (NH + NR)", given_state_matmuls_ ? "" : " + NW"));
     } else {
       Add("HReset = SGate * H");
       Gate("N", 2, "HReset");
@@ -163,7 +164,7 @@ class StepWriter {
       Add(absl::StrCat("ROUNDED = (", number("QUANTIZED"), " - ", number("ZERO"), ") * SCALE"));
       state = "ROUNDED";
     }
-    AddProducts();
+    AddStateMatMuls();
     for (int64_t gate = 0; gate < 4; ++gate) Gate(absl::StrCat("G", gate), gate, state);
     std::string peephole[3];
     for (int i = 0; step_.has_peepholes && i < 3; ++i) {
@@ -199,7 +200,7 @@ class StepWriter {
 
   const RecurrentStep& step_;
   const int64_t batch_;
-  const bool given_products_;
+  const bool given_state_matmuls_;
   bool has_sum_ = false;  // Z, the sum of projection and state matmuls
   std::vector<std::string> statements_;
 };
@@ -231,10 +232,10 @@ absl::StatusOr<Tensor> WithBiases(const NodeContext& context, const RecurrentSte
       {operands.projected, operands.weights[1]});
 }
 
-// The matmul of a state with the weights of ProductGates.
-absl::StatusOr<Tensor> ProductsOf(const NodeContext& context, const RecurrentStep& step,
-                                  const Tensor& state, const Tensor& weights) {
-  const std::vector<int64_t> dims = {state.dims()[0], ProductGates(step) * step.hidden};
+// The matmul of a state with the weights of StateMatMulGates.
+absl::StatusOr<Tensor> StateMatMuls(const NodeContext& context, const RecurrentStep& step,
+                                    const Tensor& state, const Tensor& weights) {
+  const std::vector<int64_t> dims = {state.dims()[0], StateMatMulGates(step) * step.hidden};
   return context.ApplyOne(
       TileFunction("H, R", "Q", {Write("Q", {"b", "g"}, dims) + " = +(H[b, k] * R[g, k])"}),
       {state, weights});
@@ -243,10 +244,10 @@ absl::StatusOr<Tensor> ProductsOf(const NodeContext& context, const RecurrentSte
 absl::StatusOr<std::vector<Tensor>> JoinSteps(NodeContext& context, const RecurrentStep& step,
                                               const StepOperands& operands) {
   const std::vector<int64_t>& dims = operands.projected.dims();
-  const bool given_products = !step.quantizes_state;
-  const std::string text = StepWriter(step, dims[1], given_products).Write();
+  const bool given_state_matmuls = !step.quantizes_state;
+  const std::string text = StepWriter(step, dims[1], given_state_matmuls).Write();
   Tensor projected = operands.projected;
-  if (given_products) {
+  if (given_state_matmuls) {
     TARTAN_ASSIGN_OR_RETURN(projected, WithBiases(context, step, operands));
   }
   std::vector<Tensor> states = operands.states;
@@ -258,9 +259,9 @@ absl::StatusOr<std::vector<Tensor>> JoinSteps(NodeContext& context, const Recurr
     TARTAN_ASSIGN_OR_RETURN(const Tensor slice, SliceOf(context, projected, window));
     std::vector<Tensor> given;
     TARTAN_ASSIGN_OR_RETURN(given.emplace_back(), Reshape(context, slice, {dims[1], dims[2]}));
-    if (given_products) {
+    if (given_state_matmuls) {
       TARTAN_ASSIGN_OR_RETURN(given.emplace_back(),
-                              ProductsOf(context, step, states[0], operands.weights[0]));
+                              StateMatMuls(context, step, states[0], operands.weights[0]));
     }
     TARTAN_ASSIGN_OR_RETURN(
         const std::vector<Tensor> made,
@@ -329,12 +330,12 @@ absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const Recurre
   if (dims[0] <= kMaxJoinedSteps || !context.services().CanBreakGraph()) {
     return JoinSteps(context, step, operands);
   }
-  const bool given_products = !step.quantizes_state;
-  const std::string text = StepWriter(step, dims[1], given_products).Write();
+  const bool given_state_matmuls = !step.quantizes_state;
+  const std::string text = StepWriter(step, dims[1], given_state_matmuls).Write();
   api::RepeatBody body;
   body.iterations = dims[0];
   Tensor projected = operands.projected;
-  if (given_products) {
+  if (given_state_matmuls) {
     TARTAN_ASSIGN_OR_RETURN(projected, WithBiases(context, step, operands));
   }
   std::vector<Tensor> call_operands = operands.states;
@@ -347,9 +348,9 @@ absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const Recurre
     body.iteration = Tensor::Placeholder("iteration", TensorShape{DataType::kInt64, {}});
   const std::vector<Tensor> weights = AsBodySees(operands.weights, &body, &call_operands);
   std::vector<Tensor> given = {body.slices[0]};
-  if (given_products) {
+  if (given_state_matmuls) {
     TARTAN_ASSIGN_OR_RETURN(given.emplace_back(),
-                            ProductsOf(context, step, body.states[0], weights[0]));
+                            StateMatMuls(context, step, body.states[0], weights[0]));
   }
   TARTAN_ASSIGN_OR_RETURN(
       const std::vector<Tensor> made,

@@ -37,13 +37,13 @@ bool FitsInt64(Wide value) { return value <= std::numeric_limits<int64_t>::max()
 Rational SimplestFraction(float value) {
   if (value == 0) return 0;
   constexpr int kDigits = std::numeric_limits<float>::digits;
-  constexpr int kMostBits = 62;  // of whole numbers
+  constexpr int kMaxBits = 62;  // of whole numbers
   int exponent = 0;
   const float mantissa = std::frexp(std::abs(value), &exponent);
   // The number of bits after the binary point. Two more bits represent the halfway points.
   const int behind = kDigits - exponent;
-  constexpr int kMostBehind = 90;
-  if (!std::isfinite(value) || exponent > kMostBits || behind > kMostBehind) {
+  constexpr int kMaxBehind = 90;
+  if (!std::isfinite(value) || exponent > kMaxBits || behind > kMaxBehind) {
     return Rational::Invalid();
   }
   const auto digits = static_cast<int64_t>(std::ldexp(mantissa, kDigits));

@@ -9,7 +9,7 @@
 namespace tartan::train {
 namespace {
 
-constexpr double kLeastStep = 1e-7;
+constexpr double kMinStep = 1e-7;
 constexpr double kGreatestStep = 1e-3;
 // Factors of the first step: smaller ones against kinks, larger ones against rounding.
 constexpr double kStepFactors[] = {1, 0.1, 0.01, 10, 100};
@@ -75,7 +75,7 @@ class DerivativeChecker {
   double FirstStep() const {
     const double usual = std::max(std::abs(derivative_), options_.usual);
     const double wanted = kCertainty * options_.rounding / (options_.tolerance * usual);
-    return std::isfinite(wanted) ? std::clamp(wanted, kLeastStep, kGreatestStep) : kGreatestStep;
+    return std::isfinite(wanted) ? std::clamp(wanted, kMinStep, kGreatestStep) : kGreatestStep;
   }
 
   absl::StatusOr<Comparison> CompareAt(double step) {

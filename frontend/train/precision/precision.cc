@@ -65,8 +65,8 @@ absl::Status LossScale::Check() const {
     return absl::InvalidArgumentError(
         absl::StrCat(what, " is ", value, ", not in [", least, ", ", kGreatestScale, "]"));
   };
-  TARTAN_RETURN_IF_ERROR(within("the first loss scale", first, kLeastScale));
-  if (fixed != 0) TARTAN_RETURN_IF_ERROR(within("the loss scale", fixed, kLeastScale));
+  TARTAN_RETURN_IF_ERROR(within("the first loss scale", first, kMinScale));
+  if (fixed != 0) TARTAN_RETURN_IF_ERROR(within("the loss scale", fixed, kMinScale));
   return within("the number of steps until the loss scale doubles",
                 static_cast<double>(growth_steps), 1);
 }
@@ -89,14 +89,14 @@ std::vector<float> FirstScale(const LossScale& scale) {
 }
 
 absl::Status CheckScale(const LossScale& scale, const std::vector<double>& state) {
-  const std::string steps =
-      absl::StrCat("the gradients of the last ", state[kInARow], " steps are no finite numbers");
+  const std::string steps = absl::StrCat("the gradients of the last ", state[kConsecutiveSkips],
+                                         " steps are no finite numbers");
   const char* end = "; parameters are as they were before them";
-  if (scale.fixed == 0 && state[kScale] < kLeastScale) {
+  if (scale.fixed == 0 && state[kScale] < kMinScale) {
     return absl::OutOfRangeError(absl::StrCat(steps, " though the loss scale fell to ",
-                                              state[kScale], ", below ", kLeastScale, end));
+                                              state[kScale], ", below ", kMinScale, end));
   }
-  if (scale.fixed != 0 && state[kInARow] >= kMostInARow) {
+  if (scale.fixed != 0 && state[kConsecutiveSkips] >= kMaxConsecutiveSkips) {
     return absl::OutOfRangeError(absl::StrCat(steps, " with a loss scale of ", scale.fixed,
                                               ", which is not to change", end));
   }
@@ -157,11 +157,11 @@ absl::StatusOr<api::Tensor> NextScale(const LossScale& scale, const Optimizer& o
                     " >= ", Number(static_cast<double>(scale.growth_steps)), ";\n");
     next[kScale] =
         absl::StrCat("(F ? (GROWS ? min(S0 * ", Number(2), ", ", Number(kGreatestScale),
-                     ") : S0) : max(S0 * ", Number(0.5), ", ", Number(kLeastScale / 2), "))");
+                     ") : S0) : max(S0 * ", Number(0.5), ", ", Number(kMinScale / 2), "))");
     next[kGood] = absl::StrCat("(GROWS ? ", zero, " : ", good, ")");
   }
   next[kLeftOut] = absl::StrCat("(F ? S2 : S2 + ", one, ")");
-  next[kInARow] = absl::StrCat("(F ? ", zero, " : S3 + ", one, ")");
+  next[kConsecutiveSkips] = absl::StrCat("(F ? ", zero, " : S3 + ", one, ")");
   next[kAverage1] = average(kAverage1, optimizer.beta1);
   next[kAverage2] = average(kAverage2, optimizer.beta2);
   std::vector<std::string> names;
@@ -173,9 +173,9 @@ absl::StatusOr<api::Tensor> NextScale(const LossScale& scale, const Optimizer& o
   return api::Apply(text, {state, finite, healthy}, "next_scale");
 }
 
-absl::StatusOr<api::Tensor> CorrectedNumbers(const api::Tensor& numbers,
-                                             const api::Tensor& next_state) {
-  // Order as in StepNumbers: rate, two corrections, the gradient factor.
+absl::StatusOr<api::Tensor> CorrectedStepScalars(const api::Tensor& numbers,
+                                                 const api::Tensor& next_state) {
+  // Order as in StepScalars: rate, two corrections, the gradient factor.
   return api::Apply(absl::StrCat("function (H, S) -> (N) { A[] = +(S[", int64_t{kAverage1},
                                  "]); B[] = +(S[", int64_t{kAverage2},
                                  "]); C = as_float(1, 32) / A; D = as_float(1, 32) / B; "

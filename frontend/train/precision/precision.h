@@ -39,9 +39,9 @@ absl::StatusOr<LossScale> ParseLossScale(absl::string_view text);
 // Indices into the device state of a loss scale, float32[kScaleCount].
 enum ScaleState : int64_t {
   kScale,
-  kGood,     // consecutive updates made
-  kLeftOut,  // total of skipped updates
-  kInARow,   // consecutive updates skipped
+  kGood,              // consecutive updates made
+  kLeftOut,           // total of skipped updates
+  kConsecutiveSkips,  // consecutive updates skipped
   // Averages of ones, updated like the optimiser's averages from 0. They are the divisors of the
   // bias correction, in which skipped updates do not count.
   kAverage1,
@@ -52,10 +52,10 @@ inline constexpr char kScaleName[] = "train/loss_scale";
 std::vector<float> FirstScale(const LossScale& scale);
 
 // Limits beyond which non-finite gradients mean that the run diverges; empirical.
-// - kLeastScale: with a lower dynamic scale, the scale is not the cause.
-// - kMostInARow: maximum number of consecutive skipped updates with a fixed scale.
-inline constexpr double kLeastScale = 1.0 / 8192;
-inline constexpr int64_t kMostInARow = 30;
+// - kMinScale: with a lower dynamic scale, the scale is not the cause.
+// - kMaxConsecutiveSkips: maximum number of consecutive skipped updates with a fixed scale.
+inline constexpr double kMinScale = 1.0 / 8192;
+inline constexpr int64_t kMaxConsecutiveSkips = 30;
 // OutOfRange, with an explanation, if `state` shows that the run diverges.
 absl::Status CheckScale(const LossScale& scale, const std::vector<double>& state);
 
@@ -73,7 +73,7 @@ absl::StatusOr<api::Tensor> NextScale(const LossScale& scale, const Optimizer& o
                                       const api::Tensor& state, const api::Tensor& finite,
                                       const api::Tensor& healthy);
 // The step numbers of optimizer.h, with bias corrections for the number of updates made.
-absl::StatusOr<api::Tensor> CorrectedNumbers(const api::Tensor& numbers,
-                                             const api::Tensor& next_state);
+absl::StatusOr<api::Tensor> CorrectedStepScalars(const api::Tensor& numbers,
+                                                 const api::Tensor& next_state);
 
 }  // namespace tartan::train

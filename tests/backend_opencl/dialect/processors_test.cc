@@ -232,10 +232,10 @@ TEST_P(OnEveryProcessor, KernelsOfProgramsCompile) {
 
 TEST_P(OnEveryProcessor, KernelsOfRoundedProductsCompile) {
   std::vector<Kernel> kernels;
-  const compiler::CompileOptions options = OptionsForWords(GetParam().settings);
+  const compiler::CompileOptions options = OptionsForBFloat16(GetParam().settings);
   for (const MatrixProgram& program : BFloat16Programs()) {
     const auto list =
-        compiler::Compile(Bind(program), options, PlanForWords(GetParam().settings, 0));
+        compiler::Compile(Bind(program), options, PlanForBFloat16(GetParam().settings, 0));
     ASSERT_TRUE(list.ok()) << program.name << ": " << list.status();
     for (Kernel kernel : list->kernels) {
       kernel.name = absl::StrCat(program.name, "_", kernel.name);

@@ -52,7 +52,7 @@ std::vector<int> Written(const std::string& text, size_t count) {
   return written;
 }
 
-TEST(WarpProduct, LoadsTheRowsOfTheWarp) {
+TEST(WarpMatmul, LoadsTheRowsOfTheWarp) {
   for (const MatrixTile& tile : Tiles(64)) {
     std::vector<int> expected;
     for (int warp = 0; warp < kWarps; ++warp) {
@@ -70,12 +70,12 @@ TEST(WarpProduct, LoadsTheRowsOfTheWarp) {
         "  for (int warp = 0; warp < 4; ++warp)\n"
         "    for (int slice = 0; slice < 4; ++slice)\n"
         "      for (int lane = 0; lane < 32; ++lane) *out++ = ",
-        LeftBlockPlace(tile), ";\n}\n");
+        LeftBlockOffset(tile), ";\n}\n");
     EXPECT_THAT(Written(kernel, expected.size()), ElementsAreArray(expected)) << kernel;
   }
 }
 
-TEST(WarpProduct, LoadsEightColumnsOfTwoSlices) {
+TEST(WarpMatmul, LoadsEightColumnsOfTwoSlices) {
   constexpr int kColumns = 128;
   for (const MatrixTile& tile : Tiles(kColumns)) {
     std::vector<int> expected;
@@ -94,19 +94,19 @@ TEST(WarpProduct, LoadsEightColumnsOfTwoSlices) {
         kColumns / 8,
         "; ++n)\n"
         "      for (int lane = 0; lane < 32; ++lane) *out++ = ",
-        RightBlockPlace(tile), ";\n}\n");
+        RightBlockOffset(tile), ";\n}\n");
     EXPECT_THAT(Written(kernel, expected.size()), ElementsAreArray(expected)) << kernel;
   }
 }
 
-TEST(WarpProduct, TurnsTilesWhoseVectorsLieAlongRows) {
+TEST(WarpMatmul, TurnsTilesWhoseVectorsLieAlongRows) {
   const MatrixTile plain = {MatrixFormat::kBFloat16, 64, false};
   const MatrixTile turned = {MatrixFormat::kBFloat16, 64, true};
-  const std::string text = WarpProduct(turned, plain);
+  const std::string text = WarpMatmul(turned, plain);
   EXPECT_THAT(text, HasSubstr("x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"));
   EXPECT_THAT(text, HasSubstr("x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"));
   EXPECT_THAT(text, HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "));
-  EXPECT_THAT(WarpProduct({MatrixFormat::kTf32, 64, false}, {MatrixFormat::kTf32, 24, false}),
+  EXPECT_THAT(WarpMatmul({MatrixFormat::kTf32, 64, false}, {MatrixFormat::kTf32, 24, false}),
               HasSubstr("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "));
 }
 

@@ -15,7 +15,7 @@ inline void WaitForBackground() {
   auto done = std::make_shared<std::promise<void>>();
   std::future<void> is_done = done->get_future();
   Background::OfProcess().Add(
-      {[] { return 1e-9; }, [done](const Background::GoOn&) { done->set_value(); }});
+      {[] { return 1e-9; }, [done](const Background::ContinueCallback&) { done->set_value(); }});
   is_done.wait();
 }
 

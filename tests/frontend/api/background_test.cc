@@ -17,7 +17,7 @@ class Names {
  public:
   Background::Task Task(std::string name, double urgency) {
     return {[urgency] { return urgency; },
-            [this, name](const Background::GoOn&) {
+            [this, name](const Background::ContinueCallback&) {
               std::lock_guard<std::mutex> lock(mutex_);
               names_ += name;
             }};
@@ -38,8 +38,8 @@ TEST(Background, DoesTheMostUrgentFirstAndWhatNobodyWantsNever) {
   Background& background = Background::OfProcess();
   {
     const Background::Pause pause;  // starts no task until all are added
-    ASSERT_TRUE(
-        background.Add({[] { return 0.0; }, [&](const Background::GoOn&) { done.set_value(); }}));
+    ASSERT_TRUE(background.Add(
+        {[] { return 0.0; }, [&](const Background::ContinueCallback&) { done.set_value(); }}));
     ASSERT_TRUE(background.Add(names.Task("b", 2)));
     ASSERT_TRUE(background.Add(names.Task("never", -1)));
     ASSERT_TRUE(background.Add(names.Task("a", 3)));
@@ -54,7 +54,7 @@ TEST(Background, LetsATaskGoOnOnlyWhereNobodyWaits) {
   std::promise<void> paused;
   std::promise<bool> went_on;
   ASSERT_TRUE(Background::OfProcess().Add({[] { return 1.0; },
-                                           [&](const Background::GoOn& go_on) {
+                                           [&](const Background::ContinueCallback& go_on) {
                                              begun.set_value();
                                              paused.get_future().wait();
                                              went_on.set_value(go_on());
@@ -73,7 +73,7 @@ TEST(Background, LetsATaskGoOnOnlyWhereNobodyWaits) {
 void ExitWhileATaskRuns() {
   std::promise<void> begun;
   Background::OfProcess().Add({[] { return 1.0; },
-                               [&](const Background::GoOn& go_on) {
+                               [&](const Background::ContinueCallback& go_on) {
                                  begun.set_value();
                                  while (go_on()) {
                                  }
@@ -90,7 +90,8 @@ TEST(BackgroundDeathTest, EndsWithTheProcessOnceItsTaskMay) {
 
 // Exits from inside a task, as LLVM does in a compiling thread when the disk is full.
 void ExitInATask() {
-  Background::OfProcess().Add({[] { return 1.0; }, [](const Background::GoOn&) { std::exit(4); }});
+  Background::OfProcess().Add(
+      {[] { return 1.0; }, [](const Background::ContinueCallback&) { std::exit(4); }});
   std::promise<void>().get_future().wait();
 }
 

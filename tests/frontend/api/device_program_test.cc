@@ -63,7 +63,8 @@ TEST_F(DeviceProgramTest, AssigningChangesAllHandles) {
   EXPECT_THAT(tensor->Assign(Floats({3}, {1, 2, 3})).message(), HasSubstr("float32[3]"));
 }
 
-// Create with kNowhere, which compiles nothing, finds the kernels that an earlier Create compiled.
+// Create with kCachedOnly, which compiles nothing, finds the kernels that an earlier Create
+// compiled.
 TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
   const Tensor x = Tensor::Placeholder("x", {kFloat, {3}});
   const Tensor next = Call("function (X) -> (N) { N = 2 * X; }", {x})[0];
@@ -77,9 +78,9 @@ TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
     const auto create = [&](const std::shared_ptr<const Device>& on, CompileWhere where) {
       return DeviceProgram::Create(on, {}, {{x, next}}, {}, "step", nullptr, where).status();
     };
-    ASSERT_EQ(create(device, CompileWhere::kHere), absl::OkStatus());
+    ASSERT_EQ(create(device, CompileWhere::kInProcess), absl::OkStatus());
     const auto find = [&](compiler::Tier wanted) {
-      return create((*opened)->WithTier(wanted), CompileWhere::kNowhere).code();
+      return create((*opened)->WithTier(wanted), CompileWhere::kCachedOnly).code();
     };
     EXPECT_EQ(find(tier), absl::StatusCode::kOk);
     EXPECT_EQ(find(is_exact ? compiler::Tier::kReady : compiler::Tier::kExact),
@@ -105,14 +106,14 @@ TEST_F(DeviceProgramTest, ASwapIsCheckedFromTheSameStates) {
   const auto output = program("function (X, B) -> (N, Y) { N = 2 * X + B; Y = X + 2 * B; }");
   const auto state = program("function (X, B) -> (N, Y) { N = 3 * X + B; Y = X + B; }");
   const std::vector<HostTensor> inputs = {Floats({3}, {10, 10, 10})};
-  EXPECT_EQ(same->CheckSwap(*ready, inputs), absl::OkStatus());
-  EXPECT_THAT(output->CheckSwap(*ready, inputs).message(),
+  EXPECT_EQ(same->CompareWithReady(*ready, inputs), absl::OkStatus());
+  EXPECT_THAT(output->CompareWithReady(*ready, inputs).message(),
               HasSubstr("exact kernels give 21 for element 0 of output 0"));
-  EXPECT_THAT(state->CheckSwap(*ready, inputs).message(),
+  EXPECT_THAT(state->CompareWithReady(*ready, inputs).message(),
               HasSubstr("exact kernels give 13 for element 0 of output 1"));
   EXPECT_THAT(memory->ToHost()->ToDoubles(), ElementsAre(1, 2, 3));
   unsetenv("TARTAN_CHECK_SWAP");
-  EXPECT_EQ(state->CheckSwap(*ready, inputs), absl::OkStatus());
+  EXPECT_EQ(state->CompareWithReady(*ready, inputs), absl::OkStatus());
 }
 
 // Two states, x' = a x + b and y' = y + x; the second reads the first.

@@ -41,7 +41,7 @@ std::vector<Tensor> GradientOf(const Tensor& loss, const std::vector<Tensor>& wr
 
 std::vector<double> Value(const Tensor& tensor, const std::vector<Tensor>& placeholders,
                           const std::vector<HostTensor>& values) {
-  const auto results = EvaluateByDefinition(placeholders, values, {&tensor, 1}, 1 << 20);
+  const auto results = EvaluateReference(placeholders, values, {&tensor, 1}, 1 << 20);
   EXPECT_TRUE(results.ok()) << results.status();
   return results.ok() ? (*results)[0].ToDoubles() : std::vector<double>();
 }

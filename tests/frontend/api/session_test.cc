@@ -118,14 +118,14 @@ TEST(Session, RunsLater) {
   ASSERT_TRUE(session.ok()) << session.status();
   std::vector<std::future<absl::StatusOr<std::vector<HostTensor>>>> runs;
   for (int i = 0; i < 6; ++i) {
-    runs.push_back((*session)->RunLater({{"x", Numbers({1.0f * i, 2.0f * i, -1})}}));
+    runs.push_back((*session)->RunAsync({{"x", Numbers({1.0f * i, 2.0f * i, -1})}}));
   }
   for (int i = 0; i < 6; ++i) {
     const auto y = runs[i].get();
     ASSERT_TRUE(y.ok()) << y.status();
     EXPECT_THAT(y->at(0).ToDoubles(), testing::ElementsAre(3 * i + 1, 6 * i + 1, -2));
   }
-  const auto wrong = (*session)->RunLater({{"z", Numbers({1})}}).get();
+  const auto wrong = (*session)->RunAsync({{"z", Numbers({1})}}).get();
   EXPECT_EQ(wrong.status().code(), absl::StatusCode::kInvalidArgument) << wrong.status();
 }
 
@@ -135,7 +135,7 @@ TEST(Session, EndsAfterARunWhoseFutureIsLetGoOf) {
   if (!device.ok()) GTEST_SKIP() << device.status();
   auto session = Session::Create(std::make_shared<Affine>(), *device);
   ASSERT_TRUE(session.ok()) << session.status();
-  (*session)->RunLater({{"x", Numbers(std::vector<float>(1000, 1))}});
+  (*session)->RunAsync({{"x", Numbers(std::vector<float>(1000, 1))}});
   session->reset();
 }
 

@@ -53,12 +53,12 @@ class BadModel : public ::testing::Test {
     std::filesystem::create_directories(folder_);
   }
 
-  ProgramResult RunBytes(const std::string& bytes) {
+  ProgramResult ChunkBytes(const std::string& bytes) {
     const std::string path = folder_ + "model.onnx";
     EXPECT_TRUE(WriteFile(path, bytes).ok());
     return RunTartan({"run", path, "--random"});
   }
-  ProgramResult Run(const onnx::ModelProto& model) { return RunBytes(model.SerializeAsString()); }
+  ProgramResult Run(const onnx::ModelProto& model) { return ChunkBytes(model.SerializeAsString()); }
 
   static void ExpectRefused(const ProgramResult& result, const std::string& message) {
     EXPECT_EQ(result.exit_code, 3) << result.err;
@@ -77,15 +77,15 @@ TEST_F(BadModel, ARightOneRuns) {
 }
 
 TEST_F(BadModel, IsNoModel) {
-  ExpectRefused(RunBytes("# this is a text\n"), "no ONNX model");
-  ExpectRefused(RunBytes(""), "it is empty");
+  ExpectRefused(ChunkBytes("# this is a text\n"), "no ONNX model");
+  ExpectRefused(ChunkBytes(""), "it is empty");
 }
 
 TEST_F(BadModel, IsCutOff) {
   std::ifstream file(SourcePath("examples/digits/digits.onnx"), std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();
-  ExpectRefused(RunBytes(bytes.str().substr(0, bytes.str().size() / 2)), "cut off");
+  ExpectRefused(ChunkBytes(bytes.str().substr(0, bytes.str().size() / 2)), "cut off");
 }
 
 TEST_F(BadModel, HasAnUnknownOperator) {

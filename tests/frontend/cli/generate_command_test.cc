@@ -171,9 +171,9 @@ TEST_F(GenerateCommand, PromptsComeToBeReadInChunks) {
   const ProgramResult first = run();
   EXPECT_EQ(first.exit_code, 0) << first.err;
   EXPECT_THAT(first.err, Not(HasSubstr("in chunks")));
-  constexpr int kMostRuns = 5;  // a run may end before the background starts
+  constexpr int kMaxRuns = 5;  // a run may end before the background starts
   ProgramResult last;
-  for (int i = 0; i < kMostRuns && !absl::StrContains(last.err, "in chunks"); ++i) {
+  for (int i = 0; i < kMaxRuns && !absl::StrContains(last.err, "in chunks"); ++i) {
     last = run();
     EXPECT_EQ(last.out, first.out);
   }

@@ -51,20 +51,20 @@ TEST(ParseBytes, RefusesAllElse) {
             "'1.5G' is no number of bytes, as 1000000, 512M or 2G");
 }
 
-TEST(ParseReal, TakesFiniteNumbersWithinTheBounds) {
-  EXPECT_EQ(*ParseReal("0.5", 0, 1), 0.5);
-  EXPECT_EQ(*ParseReal("1e-3", 0, 1), 1e-3);
-  EXPECT_EQ(*ParseReal("1", 0, 1), 1);
+TEST(ParseDouble, TakesFiniteNumbersWithinTheBounds) {
+  EXPECT_EQ(*ParseDouble("0.5", 0, 1), 0.5);
+  EXPECT_EQ(*ParseDouble("1e-3", 0, 1), 1e-3);
+  EXPECT_EQ(*ParseDouble("1", 0, 1), 1);
 }
 
-TEST(ParseReal, RefusesAllElse) {
+TEST(ParseDouble, RefusesAllElse) {
   for (const char* text : {"", "nan", "NaN", "-nan", "inf", "-inf", "1e999", "-1e999", "1.5x",
                            "1.5 ", " 1.5", "1,5"}) {
-    EXPECT_FALSE(ParseReal(text, -1e300, 1e300).ok()) << text;
+    EXPECT_FALSE(ParseDouble(text, -1e300, 1e300).ok()) << text;
   }
-  EXPECT_THAT(std::string(ParseReal("nan", 0, 5).status().message()),
+  EXPECT_THAT(std::string(ParseDouble("nan", 0, 5).status().message()),
               HasSubstr("'nan' is no number from 0 to 5"));
-  EXPECT_FALSE(ParseReal("-0.1", 0, 5).ok());
+  EXPECT_FALSE(ParseDouble("-0.1", 0, 5).ok());
 }
 
 TEST(SplitList, RefusesEmptyParts) {

@@ -41,7 +41,7 @@ std::vector<double> Evaluate(const std::string& graph, size_t output = 0) {
 }
 
 // A float16 tensor of 300s.
-std::string Halves(const std::string& dims) {
+std::string UnpackNibbles(const std::string& dims) {
   return absl::StrCat("initializer { name: 'x' data_type: 10 ", dims, "int32_data: 23728 ",
                       dims.empty() ? "" : "int32_data: 23728 ", "} ");
 }
@@ -54,7 +54,7 @@ std::string Output(const std::string& name) {
 TEST(Folding, KeepsFloat16InFloat32BetweenNodesAsARunDoes) {
   for (const std::string dims : {"", "dims: 2 "}) {
     SCOPED_TRACE(dims);
-    const std::string graph = Halves(dims) + NodeText("Mul", {"x", "x"}, {"square"}) +
+    const std::string graph = UnpackNibbles(dims) + NodeText("Mul", {"x", "x"}, {"square"}) +
                               NodeText("Div", {"square", "x"}, {"y"}) + Output("y") +
                               Output("square");
     EXPECT_THAT(Evaluate(graph), Each(300));
@@ -65,7 +65,7 @@ TEST(Folding, KeepsFloat16InFloat32BetweenNodesAsARunDoes) {
 TEST(Folding, GivesValuesThatAreAskedForUnroundedToo) {
   // ConstantOfShape needs the value of its operand: 300 * 300 / 30000.
   const std::string graph =
-      Halves("") + "initializer { name: 'k' data_type: 7 dims: 1 int64_data: 30000 } " +
+      UnpackNibbles("") + "initializer { name: 'k' data_type: 7 dims: 1 int64_data: 30000 } " +
       NodeText("Mul", {"x", "x"}, {"square"}) +
       NodeText("Cast", {"square"}, {"number"}, "attribute { name: 'to' type: INT i: 7 }") +
       NodeText("Div", {"number", "k"}, {"size"}) +
@@ -78,7 +78,7 @@ TEST(Folding, GivesValuesThatAreAskedForUnroundedToo) {
 
 TEST(Folding, TakesWhatFloat16HoldsForAConstant) {
   const auto outputs =
-      Import(Halves("dims: 2 ") + NodeText("Add", {"x", "x"}, {"y"}) + Output("y"));
+      Import(UnpackNibbles("dims: 2 ") + NodeText("Add", {"x", "x"}, {"y"}) + Output("y"));
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_NE(outputs->at(0).tensor().constant(), nullptr);
 }

@@ -74,7 +74,7 @@ class NaiveResolver final : public api::Resolver {
     const int64_t nodes = CountNodes(tensors);
     const int64_t points =
         std::min(limits_.points, limits_.points_in_all / std::max<int64_t>(nodes, 1));
-    return api::EvaluateByDefinition(placeholders_, values_, tensors, points);
+    return api::EvaluateReference(placeholders_, values_, tensors, points);
   }
 
  private:

@@ -64,7 +64,7 @@ std::string NestedModel(int depth, const std::string& op, bool in_loops = false)
   return bytes;
 }
 
-absl::StatusOr<api::HostValue> RunBytes(const std::string& bytes) {
+absl::StatusOr<api::HostValue> ChunkBytes(const std::string& bytes) {
   TARTAN_ASSIGN_OR_RETURN(
       const std::shared_ptr<const OnnxModel> model,
       OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m"));
@@ -76,7 +76,7 @@ absl::StatusOr<api::HostValue> RunBytes(const std::string& bytes) {
 class BranchesInBranches : public ::testing::TestWithParam<int> {};
 
 TEST_P(BranchesInBranches, AreTaken) {
-  const auto y = RunBytes(NestedModel(GetParam(), "Abs"));
+  const auto y = ChunkBytes(NestedModel(GetParam(), "Abs"));
   ASSERT_TRUE(y.ok()) << y.status();
   EXPECT_THAT(y->tensor().ToDoubles(), ElementsAre(1, 2));
 }
@@ -84,14 +84,14 @@ TEST_P(BranchesInBranches, AreTaken) {
 INSTANTIATE_TEST_SUITE_P(Depths, BranchesInBranches, ::testing::Values(1, 40, 1000, 3000));
 
 TEST(Nesting, RunsLoopsInLoops) {
-  const auto y = RunBytes(NestedModel(300, "Neg", true));
+  const auto y = ChunkBytes(NestedModel(300, "Neg", true));
   ASSERT_TRUE(y.ok()) << y.status();
   EXPECT_THAT(y->tensor().ToDoubles(), ElementsAre(-1, 2));
   EXPECT_EQ(y->tensor().shape().rank(), 301);
 }
 
 TEST(Nesting, NamesTheOutermostAndTheInnermostOfManyPlaces) {
-  const absl::Status status = RunBytes(NestedModel(1000, "NoSuchOperator")).status();
+  const absl::Status status = ChunkBytes(NestedModel(1000, "NoSuchOperator")).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_LT(status.message().size(), 4000u);
   EXPECT_THAT(std::string(status.message()),
@@ -100,8 +100,9 @@ TEST(Nesting, NamesTheOutermostAndTheInnermostOfManyPlaces) {
 }
 
 TEST(Nesting, RefusesWhatIsTooDeepForTheReader) {
-  EXPECT_THAT(std::string(RunBytes(NestedModel(kMaxNestedGraphs + 100, "Abs")).status().message()),
-              HasSubstr("more than 10000 deep"));
+  EXPECT_THAT(
+      std::string(ChunkBytes(NestedModel(kMaxNestedGraphs + 100, "Abs")).status().message()),
+      HasSubstr("more than 10000 deep"));
 }
 
 TEST(Nesting, CallsFunctionsThatCallEachOtherDeeply) {
@@ -117,7 +118,7 @@ TEST(Nesting, CallsFunctionsThatCallEachOtherDeeply) {
                              is_last ? "" : "domain: 'my'"),
                     "} ");
   }
-  const auto y = RunBytes(ModelBytes(text));
+  const auto y = ChunkBytes(ModelBytes(text));
   ASSERT_TRUE(y.ok()) << y.status();
   EXPECT_THAT(y->tensor().ToDoubles(), ElementsAre(-1, 2));
 }

@@ -42,7 +42,7 @@ absl::StatusOr<std::pair<double, std::vector<double>>> Evaluate(absl::string_vie
   const auto gradient = api::Gradient(*batch, {placeholders[0]});
   if (!gradient.ok()) return gradient.status();
   const auto results =
-      api::EvaluateByDefinition(placeholders, values, {*batch, (*gradient)[0]}, 1 << 24);
+      api::EvaluateReference(placeholders, values, {*batch, (*gradient)[0]}, 1 << 24);
   if (!results.ok()) return results.status();
   return std::pair((*results)[0].GetDouble(0), (*results)[1].ToDoubles());
 }

@@ -98,8 +98,8 @@ std::vector<std::vector<double>> Step(const Optimizer& optimizer, const Numbers&
   };
   const api::Tensor p = add(shape, Floats(n.p));
   const api::Tensor g = add(shape, Floats(gradient));
-  const std::vector<float> numbers = StepNumbers(optimizer, kRate, step, 1);
-  const api::Tensor h = add({DataType::kFloat32, {kStepNumbers}},
+  const std::vector<float> numbers = StepScalars(optimizer, kRate, step, 1);
+  const api::Tensor h = add({DataType::kFloat32, {kStepScalarCount}},
                             Floats(std::vector<double>(numbers.begin(), numbers.end())));
   std::vector<api::Tensor> slots;
   if (!SlotNames(optimizer).empty()) slots.push_back(add(shape, Floats(n.s0)));
@@ -111,7 +111,7 @@ std::vector<std::vector<double>> Step(const Optimizer& optimizer, const Numbers&
   EXPECT_TRUE(updated.ok()) << updated.status();
   std::vector<api::Tensor> outputs = {updated->parameter};
   outputs.insert(outputs.end(), updated->slots.begin(), updated->slots.end());
-  const auto results = api::EvaluateByDefinition(placeholders, values, outputs, 1 << 20);
+  const auto results = api::EvaluateReference(placeholders, values, outputs, 1 << 20);
   EXPECT_TRUE(results.ok()) << results.status();
   std::vector<std::vector<double>> all;
   for (const HostTensor& result : *results) all.push_back(result.ToDoubles());

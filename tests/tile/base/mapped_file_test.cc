@@ -44,7 +44,7 @@ TEST(MappedFile, LetsGoOfMemoryAndReadsTheFileAgain) {
   const absl::Span<const uint8_t> bytes = (*file)->bytes();
   const int64_t sum = Sum(bytes);
   const int64_t before = FilePages();
-  MappedFile::LetGo(bytes.subspan(100));
+  MappedFile::ReleasePages(bytes.subspan(100));
   EXPECT_LT(FilePages(), before - static_cast<int64_t>(kBytes) / 2);
   EXPECT_EQ(Sum(bytes), sum);
   std::remove(path.c_str());
@@ -69,7 +69,7 @@ TEST(MappedFile, LeavesOtherMemoryAsItIs) {
   const auto file = MappedFile::Open(path);
   ASSERT_TRUE(file.ok()) << file.status();
   std::vector<uint8_t> other(kBytes, 7);
-  MappedFile::LetGo(other);
+  MappedFile::ReleasePages(other);
   EXPECT_EQ(Sum(other), static_cast<int64_t>(kBytes) * 7);
   // Anonymous memory loses its contents if madvise drops its pages.
   void* const anonymous =
@@ -77,7 +77,7 @@ TEST(MappedFile, LeavesOtherMemoryAsItIs) {
   ASSERT_NE(anonymous, MAP_FAILED);
   auto* const memory = static_cast<uint8_t*>(anonymous);
   std::fill_n(memory, kBytes, uint8_t{9});
-  MappedFile::LetGo({memory, kBytes});
+  MappedFile::ReleasePages({memory, kBytes});
   EXPECT_EQ(Sum({memory, kBytes}), static_cast<int64_t>(kBytes) * 9);
   munmap(anonymous, kBytes);
   std::remove(path.c_str());
@@ -93,7 +93,7 @@ TEST(MappedFile, LetsGoOfNothingOnceItIsClosed) {
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (taken != place) GTEST_SKIP() << "the place is in use";
   std::fill_n(place, kBytes, uint8_t{9});
-  MappedFile::LetGo({place, kBytes});
+  MappedFile::ReleasePages({place, kBytes});
   EXPECT_EQ(Sum({place, kBytes}), static_cast<int64_t>(kBytes) * 9);
   munmap(place, kBytes);
   std::remove(path.c_str());

@@ -137,7 +137,7 @@ TEST(WriteKernel, WritesThePhasesOfGroupsInASequence) {
   kernel.body = MakeBlock({MakeArray(kFloat1, "tile", 256, Space::kLocal, "", 1024),
                            MakeEarly(MakeCopyVector(LoadFrom("tile", kF32, at, 4, true),
                                                     LoadFrom("from", kF32, at, 4, true))),
-                           MakeEndCopies(), MakeAwaitCopies(0), MakeMatrixBarrier(),
+                           MakeEndCopies(), MakeAwaitCopies(0), MakeMmaBarrier(),
                            MakeStore("to", kF32, x, LoadFrom("tile", kF32, x))});
   const codegen::Dialect dialect = opencl::OpenClDialect({.has_fma = true, .is_cpu = false});
   EXPECT_EQ(

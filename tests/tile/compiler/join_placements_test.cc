@@ -72,19 +72,19 @@ int Sums(const ir::Program& program) {
 }
 
 ir::Program Joined(const TestProgram& program) {
-  auto joined = graph::JoinPlacements(BindTestProgram(program));
+  auto joined = graph::SumsToConcatenations(BindTestProgram(program));
   EXPECT_TRUE(joined.ok()) << joined.status();
   return *std::move(joined);
 }
 
-TEST(JoinPlacements, MakesAConcatenationOfASumOfParts) {
+TEST(SumsToConcatenations, MakesAConcatenationOfASumOfParts) {
   const ir::Program joined = Joined(Sum(5, 3, 4));
   EXPECT_EQ(Contractions(joined, Aggregation::kAssign), 5);
   EXPECT_EQ(Contractions(joined, Aggregation::kSum), 1);  // the sum over each row
   EXPECT_EQ(Sums(joined), 0);
 }
 
-TEST(JoinPlacements, LeavesSumsOfPartsThatOverlap) {
+TEST(SumsToConcatenations, LeavesSumsOfPartsThatOverlap) {
   const TestProgram program = {"overlap",
                                "function (A, B, C) -> (S) { P[i : 8] = +(A[i]); "
                                "Q[i + 2 : 8] = +(B[i]); R[i + 5 : 8] = +(C[i]); S = P + Q + R; }",
@@ -93,7 +93,7 @@ TEST(JoinPlacements, LeavesSumsOfPartsThatOverlap) {
   CompileAndCompare(program);
 }
 
-TEST(JoinPlacements, LeavesSumsWithOtherTerms) {
+TEST(SumsToConcatenations, LeavesSumsWithOtherTerms) {
   const TestProgram program = {
       "others",
       "function (A, B, C, D) -> (S) { P[i : 6] = +(A[i]); Q[i + 2 : 6] = +(B[i]); "
@@ -104,7 +104,7 @@ TEST(JoinPlacements, LeavesSumsWithOtherTerms) {
 }
 
 // A part with another reader is stored separately.
-TEST(JoinPlacements, LeavesPartsThatAreReadTwice) {
+TEST(SumsToConcatenations, LeavesPartsThatAreReadTwice) {
   const TestProgram program = {
       "twice",
       "function (A, B, C) -> (S, T) { P[i : 6] = +(A[i]); Q[i + 2 : 6] = +(B[i]); "
@@ -114,7 +114,7 @@ TEST(JoinPlacements, LeavesPartsThatAreReadTwice) {
   CompileAndCompare(program);
 }
 
-TEST(JoinPlacements, TransposedAndEmptyPartsKeepTheirMeaning) {
+TEST(SumsToConcatenations, TransposedAndEmptyPartsKeepTheirMeaning) {
   const TestProgram program = {
       "transposed",
       "function (A, B, C) -> (S) { P[j, i : 3, 7] = +(A[i, j]); Q[j, i + 2 : 3, 7] = +(B[i, j]); "
@@ -130,7 +130,7 @@ TEST(JoinPlacements, TransposedAndEmptyPartsKeepTheirMeaning) {
   CompileAndCompare(empty);
 }
 
-TEST(JoinPlacements, ManyPartsAreWrittenIntoOneMemory) {
+TEST(SumsToConcatenations, ManyPartsAreWrittenIntoOneMemory) {
   for (const int room : {0, 5}) {
     for (const auto& [rows, width] : {std::pair(1, 1), std::pair(3, 7), std::pair(8, 64)}) {
       const KernelList list = CompileAndCompare(Sum(20, rows, width, room));
@@ -146,7 +146,7 @@ TEST(JoinPlacements, ManyPartsAreWrittenIntoOneMemory) {
   }
 }
 
-TEST(JoinPlacements, ManyPartsOnGpusAndWithReadyKernels) {
+TEST(SumsToConcatenations, ManyPartsOnGpusAndWithReadyKernels) {
   CompileOptions ready;
   ready.tier = Tier::kReady;
   CompileAndCompare(Sum(12, 3, 7), ready);
@@ -162,7 +162,7 @@ TEST(JoinPlacements, ManyPartsOnGpusAndWithReadyKernels) {
 }
 
 // Elements before the first part keep the values of the given tensor.
-TEST(JoinPlacements, ManyPartsOverAGivenTensor) {
+TEST(SumsToConcatenations, ManyPartsOverAGivenTensor) {
   std::string statements = "B0[i : 40] = =(D[i]);";
   std::string inputs = "D";
   std::vector<TensorShape> shapes = {{kFloat, {40}}};

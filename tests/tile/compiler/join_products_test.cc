@@ -42,7 +42,7 @@ int Products(const ir::Program& program) {
 }
 
 int ProductsAfter(const ir::Program& program) {
-  const ir::Program joined = graph::JoinProducts(program);
+  const ir::Program joined = graph::FuseParallelMatmuls(program);
   EXPECT_TRUE(ir::VerifyStored(joined).ok()) << ir::VerifyStored(joined);
   return Products(joined);
 }
@@ -51,7 +51,7 @@ void ExpectSameResults(const TestProgram& program, const ir::Program& bound) {
   const std::vector<HostTensor> inputs = RandomInputs(program, 3);
   const auto expected = ir::EvaluateNaively(bound, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto joined = ir::EvaluateNaively(graph::JoinProducts(bound), inputs);
+  const auto joined = ir::EvaluateNaively(graph::FuseParallelMatmuls(bound), inputs);
   ASSERT_TRUE(joined.ok()) << joined.status();
   const auto list = Compile(bound, {});
   ASSERT_TRUE(list.ok()) << list.status();
@@ -83,7 +83,7 @@ TestProgram Attention(std::array<int, 3> columns, const std::string& after, Data
   return {"attention", code, all};
 }
 
-TEST(JoinProducts, JoinsQueriesKeysAndValuesOfUnequalSizes) {
+TEST(FuseParallelMatmuls, JoinsQueriesKeysAndValuesOfUnequalSizes) {
   const TestProgram program = Attention({8, 8, 3}, "P$");
   const ir::Program bound = Bound(program);
   EXPECT_EQ(Products(bound), 5);
@@ -91,7 +91,7 @@ TEST(JoinProducts, JoinsQueriesKeysAndValuesOfUnequalSizes) {
   ExpectSameResults(program, bound);
 }
 
-TEST(JoinProducts, JoinsWhatFollowsWithConstantsOfTheColumns) {
+TEST(FuseParallelMatmuls, JoinsWhatFollowsWithConstantsOfTheColumns) {
   const TestProgram program = Attention({8, 8, 4}, "0.5 * (P$ + U$)", kFloat, ", UA, UB, UC",
                                         {{kFloat, {8}}, {kFloat, {8}}, {kFloat, {4}}});
   const ir::Program bound = Bound(program);
@@ -99,12 +99,12 @@ TEST(JoinProducts, JoinsWhatFollowsWithConstantsOfTheColumns) {
   ExpectSameResults(program, bound);
 }
 
-TEST(JoinProducts, JoinsMatricesIn16Bits) {
+TEST(FuseParallelMatmuls, JoinsMatricesIn16Bits) {
   const TestProgram program = Attention({8, 8, 4}, "P$", DataType::kFloat16);
   EXPECT_EQ(ProductsAfter(Bound(program)), 3);
 }
 
-TEST(JoinProducts, LeavesProductsWithOtherWorkBehindTheSum) {
+TEST(FuseParallelMatmuls, LeavesProductsWithOtherWorkBehindTheSum) {
   // A gated layer: one kernel computes the sigmoid, the other matmul's kernel multiplies.
   const TestProgram gate = {"gate",
                             "function (X, A, B) -> (R) { P[i, j : 6, 8] = +(X[i, k] * A[k, j]);"
@@ -116,7 +116,7 @@ TEST(JoinProducts, LeavesProductsWithOtherWorkBehindTheSum) {
             5);
 }
 
-TEST(JoinProducts, LeavesOutputs) {
+TEST(FuseParallelMatmuls, LeavesOutputs) {
   const TestProgram program = {"outputs",
                                "function (X, A, B) -> (P, Q) { P[i, j : 6, 8] = +(X[i, k] * A[k, "
                                "j]); Q[i, j : 6, 8] = +(X[i, k] * B[k, j]); }",
@@ -124,7 +124,7 @@ TEST(JoinProducts, LeavesOutputs) {
   EXPECT_EQ(ProductsAfter(Bound(program)), 2);
 }
 
-TEST(JoinProducts, LeavesMatricesThatChangeOrAreReadElsewhere) {
+TEST(FuseParallelMatmuls, LeavesMatricesThatChangeOrAreReadElsewhere) {
   const TestProgram program = Attention({8, 8, 4}, "P$");
   EXPECT_EQ(ProductsAfter(Bound(program, 4)), 5);
   // The last two matrices are constants and are joined; the first one is not.
@@ -135,7 +135,7 @@ TEST(JoinProducts, LeavesMatricesThatChangeOrAreReadElsewhere) {
   EXPECT_EQ(ProductsAfter(Bound(twice)), 4);
 }
 
-TEST(JoinProducts, LeavesProductsOfOtherTensorsAndOtherForms) {
+TEST(FuseParallelMatmuls, LeavesProductsOfOtherTensorsAndOtherForms) {
   const TestProgram program = {
       "forms",
       "function (X, A, B, C) -> (R, S) { P[i, j : 6, 5] = +(X[i, k] * A[k, j]);"
@@ -143,7 +143,7 @@ TEST(JoinProducts, LeavesProductsOfOtherTensorsAndOtherForms) {
       " R[i, l : 6, 6] = +(P[i, j] * Q[l, j]); S[i, l : 6, 6] = +(P[i, j] * Y[l, j]); }",
       {{kFloat, {6, 5}}, {kFloat, {5, 5}}, {kFloat, {5, 5}}, {kFloat, {5, 5}}}};
   const ir::Program bound = Bound(program);
-  EXPECT_EQ(graph::JoinProducts(bound), bound);
+  EXPECT_EQ(graph::FuseParallelMatmuls(bound), bound);
 }
 
 }  // namespace

@@ -200,8 +200,8 @@ compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, st
     plan::PlannedKernel planned = packed == PackedFactors::kAll ? std::move(candidates.back())
                                                                 : std::move(candidates.front());
     auto& matrix = std::get<plan::MatrixPlan>(planned.plan);
-    constexpr int64_t kMostWarpGroups = 4;
-    if (slices > 0) matrix.slices = std::min(slices, kMostWarpGroups / matrix.warp_groups);
+    constexpr int64_t kMaxWarpGroups = 4;
+    if (slices > 0) matrix.slices = std::min(slices, kMaxWarpGroups / matrix.warp_groups);
     while (matrix.local_bytes() > settings.matrix_local_bytes) matrix.slices /= 2;
     absl::StrAppend(plans, plan::ToString(planned.plan, planned.flat), "\n");
     return planned;

@@ -41,8 +41,8 @@ DataType TypeOf(const ir::Program& program, const std::string& name) {
   return DataType::kFloat64;
 }
 
-TEST(NarrowFactors, StoresWhatOnlyProductsReadInSixteenBits) {
-  const ir::Program narrow = graph::NarrowFactors(Bind(Layers("", "C, S")), kNarrow);
+TEST(NarrowMatmulOperands, StoresWhatOnlyProductsReadInSixteenBits) {
+  const ir::Program narrow = graph::NarrowMatmulOperands(Bind(Layers("", "C, S")), kNarrow);
   EXPECT_TRUE(ir::VerifyStored(narrow).ok()) << ir::VerifyStored(narrow);
   EXPECT_EQ(TypeOf(narrow, "E_narrow"), kNarrow);
   EXPECT_EQ(TypeOf(narrow, "H_narrow"), kNarrow);
@@ -52,18 +52,18 @@ TEST(NarrowFactors, StoresWhatOnlyProductsReadInSixteenBits) {
 }
 
 // The pass inserts values, so value ids change; it must update the given ids.
-TEST(NarrowFactors, TellsWhereValuesAre) {
+TEST(NarrowMatmulOperands, TellsWhereValuesAre) {
   const ir::Program program = Bind(Layers("", "C, S"));
   std::vector<ir::ValueId> held = {program.outputs[1], program.inputs[0], program.outputs[0]};
-  const ir::Program narrow = graph::NarrowFactors(program, kNarrow, &held);
+  const ir::Program narrow = graph::NarrowMatmulOperands(program, kNarrow, &held);
   EXPECT_NE(held[0], program.outputs[1]);
   EXPECT_THAT(held, testing::ElementsAre(narrow.outputs[1], narrow.inputs[0], narrow.outputs[0]));
 }
 
-TEST(NarrowFactors, LeavesWhatIsReadOtherwise) {
+TEST(NarrowMatmulOperands, LeavesWhatIsReadOtherwise) {
   // H is an output, or another operation reads it through a transpose. Inputs keep their type.
   for (const MatrixProgram& test : {Layers("", "C, S, H"), Layers("Z = exp(T);", "C, S, Z")}) {
-    const ir::Program narrow = graph::NarrowFactors(Bind(test), kNarrow);
+    const ir::Program narrow = graph::NarrowMatmulOperands(Bind(test), kNarrow);
     EXPECT_EQ(TypeOf(narrow, "E_narrow"), kNarrow);
     EXPECT_EQ(TypeOf(narrow, "H_narrow"), DataType::kFloat64);
     EXPECT_EQ(TypeOf(narrow, "T"), DataType::kFloat32);
@@ -72,16 +72,16 @@ TEST(NarrowFactors, LeavesWhatIsReadOtherwise) {
       "Inputs",
       "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
       {{48, 40}, {40, 64}}};
-  EXPECT_EQ(graph::NarrowFactors(Bind(inputs), kNarrow), Bind(inputs));
+  EXPECT_EQ(graph::NarrowMatmulOperands(Bind(inputs), kNarrow), Bind(inputs));
   // The second factor is a vector of scales, so the contraction is not a matmul.
   const MatrixProgram scales = {
       "Scales",
       "function (A[M, N], B[N]) -> (C) { E = A * 2; C[j : N] = +(E[i, j] * B[j]); }",
       {{48, 40}, {40}}};
-  EXPECT_EQ(graph::NarrowFactors(Bind(scales), kNarrow), Bind(scales));
+  EXPECT_EQ(graph::NarrowMatmulOperands(Bind(scales), kNarrow), Bind(scales));
 }
 
-TEST(NarrowFactors, ResultsAreThoseOfTheMatrixUnit) {
+TEST(NarrowMatmulOperands, ResultsAreThoseOfTheMatrixUnit) {
   const MatrixProgram test = Layers("", "C, S");
   const ir::Program program = Bind(test);
   const std::vector<HostTensor> inputs = WholeNumbers(test);

@@ -46,15 +46,15 @@ const std::vector<bool> kWeights = {false, true};
 
 class PlanMemoryTest : public testing::Test {
  protected:
-  PlanMemory::Remembered Get(const poly::FlatContraction& flat,
-                             const std::vector<bool>& is_constant = kWeights) {
+  PlanCache::Remembered Get(const poly::FlatContraction& flat,
+                            const std::vector<bool>& is_constant = kWeights) {
     return memory_.Get(flat, is_constant, [&] {
       ++planned_;
       return plan::PlanReady(flat, Cpu(), is_constant);
     });
   }
 
-  PlanMemory memory_;
+  PlanCache memory_;
   int planned_ = 0;
 };
 
@@ -77,10 +77,10 @@ void ExpectSame(const plan::PlannedKernel& actual, const plan::PlannedKernel& ex
 }
 
 TEST_F(PlanMemoryTest, PlansLayersThatAreAlikeOnce) {
-  const PlanMemory::Remembered first = Get(Product("P", 1, 2, 3));
+  const PlanCache::Remembered first = Get(Product("P", 1, 2, 3));
   ASSERT_FALSE(first.kernel.packed.empty()) << "the weights are packed: their value must be moved";
   const poly::FlatContraction other = Product("Q", 5, 4, 9);
-  const PlanMemory::Remembered second = Get(other);
+  const PlanCache::Remembered second = Get(other);
   EXPECT_EQ(planned_, 1);
   EXPECT_EQ(second.form, first.form);
   ExpectSame(second.kernel, plan::PlanReady(other, Cpu(), kWeights));
@@ -98,7 +98,7 @@ TEST_F(PlanMemoryTest, PlansAnewWhereValuesAreNotClear) {
   poly::FlatContraction square = Product("S", 1, 1, 3, /*rows=*/48);
   const int form = Get(square, {false, false}).form;
   const poly::FlatContraction product = Product("P", 1, 2, 3, /*rows=*/48);
-  const PlanMemory::Remembered planned = Get(product, {false, false});
+  const PlanCache::Remembered planned = Get(product, {false, false});
   EXPECT_EQ(planned_, 2);
   EXPECT_EQ(planned.form, form);
   ExpectSame(planned.kernel, plan::PlanReady(product, Cpu(), {false, false}));

@@ -116,11 +116,11 @@ class RandomPlanner {
       plan.task[i] = std::min(range, plan.unroll[i] * (1 + Below(4)));
     }
     plan.masks_lanes = Below(2) == 0;
-    constexpr int64_t kMostUnrolled = 6;
+    constexpr int64_t kMaxUnrolled = 6;
     for (int i = flat.output_index_count; i < count; ++i) {
       const int64_t range = flat.indices[i].range;
       if (i == v && plan.lanes > 1) continue;
-      if (range <= kMostUnrolled && MayUnroll(flat, i) && Below(2) == 0) plan.unroll[i] = range;
+      if (range <= kMaxUnrolled && MayUnroll(flat, i) && Below(2) == 0) plan.unroll[i] = range;
     }
     for (int i = 0; i < flat.output_index_count; ++i) {
       if (Below(3) == 0) plan.task[i] = flat.indices[i].range;
@@ -137,7 +137,8 @@ class RandomPlanner {
     block.level = static_cast<int>(Below(flat.output_index_count + 1));
     for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
       const int64_t range = flat.indices[i].range;
-      if (range < 2 || plan.unroll[i] > 1 || !plan::CanWalkInRuns(flat) || Below(2) == 0) continue;
+      if (range < 2 || plan.unroll[i] > 1 || !plan::CanSplitIntoChunks(flat) || Below(2) == 0)
+        continue;
       block.run_index = i;
       block.run = 1 + Below(range - 1);
     }

@@ -111,7 +111,7 @@ int LaunchCount(const TestProgram& program, const CompileOptions& options) {
   return list.ok() ? static_cast<int>(list->steps.size()) : -1;
 }
 
-TEST(ProductChains, AreLeftOutByName) {
+TEST(AttentionFusion, AreLeftOutByName) {
   CompileOptions options = ForGpu();
   const TestProgram& attention = AttentionPrograms()[0].program;
   EXPECT_EQ(LaunchCount(attention, options), 1);
@@ -119,13 +119,13 @@ TEST(ProductChains, AreLeftOutByName) {
   EXPECT_EQ(LaunchCount(attention, options), 3);
 }
 
-TEST(ProductChains, AreNotMadeOnCpus) {
+TEST(AttentionFusion, AreNotMadeOnCpus) {
   CompileOptions options;
   options.settings.compute_units = 2;
   EXPECT_EQ(LaunchCount(AttentionPrograms()[0].program, options), 3);
 }
 
-TEST(ProductChains, AreOneLaunchInTheSizesOfModels) {
+TEST(AttentionFusion, AreOneLaunchInTheSizesOfModels) {
   const auto attention = [](int64_t heads, int64_t queries, int64_t keys) {
     return TestProgram{"",
                        AttentionOf(),
@@ -139,7 +139,7 @@ TEST(ProductChains, AreOneLaunchInTheSizesOfModels) {
 
 // One head is a large matmul rather than a batch. With few heads and one query, too few work-groups
 // would loop over many keys.
-TEST(ProductChains, AreNotMadeWhereLaunchesOfTheirOwnAreQuicker) {
+TEST(AttentionFusion, AreNotMadeWhereLaunchesOfTheirOwnAreQuicker) {
   const auto attention = [](int64_t heads, int64_t queries, int64_t keys) {
     return TestProgram{"",
                        AttentionOf(),
@@ -150,14 +150,14 @@ TEST(ProductChains, AreNotMadeWhereLaunchesOfTheirOwnAreQuicker) {
 }
 
 // A matmul whose weights are the same for all rows needs large tiles.
-TEST(ProductChains, HaveNoProductsWithWeights) {
+TEST(AttentionFusion, HaveNoProductsWithWeights) {
   const TestProgram weights = {
       "", AttentionOf("V[u, d]"), {F32({4, 16, 8}), F32({4, 24, 8}), F32({24, 8})}};
   EXPECT_EQ(LaunchCount(weights, ForGpu()), 2);
 }
 
 // Scores or weights with another reader are stored in memory, too.
-TEST(ProductChains, StoreWhatOthersRead) {
+TEST(AttentionFusion, StoreWhatOthersRead) {
   const TestProgram attention = {
       "",
       "function (Q[H, T, D], K[H, U, D], V[H, U, D]) -> (O, R) { "
@@ -187,13 +187,13 @@ int KeptArrays(const std::string& program) {
 
 // The weights overwrite the scores in local memory, and so do result rows with at most as many
 // columns.
-TEST(ProductChains, KeepWhatIsDoneWithInNoArray) {
+TEST(AttentionFusion, KeepWhatIsDoneWithInNoArray) {
   EXPECT_EQ(KeptArrays("Whole"), 1);
   EXPECT_EQ(KeptArrays("Capped"), 1);
   EXPECT_EQ(KeptArrays("HeadsLast"), 2);
 }
 
-TEST(ProductChains, OfOneQueryMayBeInSequences) {
+TEST(AttentionFusion, OfOneQueryMayBeInSequences) {
   CompileOptions options = ForLargeGpu();
   options.settings.runs_sequences = true;
   // A second short launch makes a launch batch worthwhile.

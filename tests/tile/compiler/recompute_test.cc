@@ -99,7 +99,7 @@ TEST(Recompute, LeavesAValueThatIsWrittenBetweenItsReaders) {
 }
 
 TEST(Recompute, LeavesWhatRandomStepsCompute) {
-  int remade = 0;
+  int rematerialized = 0;
   for (uint32_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937 random(seed);
@@ -137,9 +137,9 @@ TEST(Recompute, LeavesWhatRandomStepsCompute) {
     EXPECT_EQ(peak - Peak(list), list.recomputed.saved_bytes);
     EXPECT_EQ(list.steps.size(), before.steps.size() + list.recomputed.steps);
     EXPECT_GE(list.recomputed.saved_bytes, 0);
-    remade += list.recomputed.steps > 0 ? 1 : 0;
+    rematerialized += list.recomputed.steps > 0 ? 1 : 0;
   }
-  EXPECT_GT(remade, 50);
+  EXPECT_GT(rematerialized, 50);
 }
 
 // Random training steps as text: a forward pass through layers of all kinds, then the layers in
@@ -270,7 +270,7 @@ bool WritesInputs(const KernelList& list) {
 TEST(Recompute, GivesRandomStepsOfTrainingTheSameBits) {
   const auto first = static_cast<uint64_t>(FromEnvironment("TARTAN_TEST_SEED", 1));
   const auto count = static_cast<uint64_t>(FromEnvironment("TARTAN_LONG_TESTS", 60));
-  int remade = 0;
+  int rematerialized = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const RandomStep step(seed);
     SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", step.program().code));
@@ -294,7 +294,7 @@ TEST(Recompute, GivesRandomStepsOfTrainingTheSameBits) {
       EXPECT_EQ(peak - Peak(list), list.recomputed.saved_bytes);
       EXPECT_GE(list.recomputed.saved_bytes, 0);
       EXPECT_FALSE(WritesInputs(list));
-      remade += list.recomputed.steps;
+      rematerialized += list.recomputed.steps;
       const auto actual = InterpretList(list, inputs);
       ASSERT_TRUE(actual.ok()) << actual.status();
       for (size_t o = 0; o < expected->size(); ++o) {
@@ -303,7 +303,7 @@ TEST(Recompute, GivesRandomStepsOfTrainingTheSameBits) {
       }
     }
   }
-  EXPECT_GT(remade, static_cast<int>(count));
+  EXPECT_GT(rematerialized, static_cast<int>(count));
 }
 
 // The minimum that an infeasible budget reports is feasible as a budget.

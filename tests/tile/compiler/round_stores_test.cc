@@ -27,7 +27,7 @@ KernelList Compile(const MatrixProgram& test, bool rounds_stores) {
 // Counts the rounding stores of the kernels of each run: stores of results, and of tiles in local
 // memory.
 struct RoundingStores {
-  int of_results = 0;
+  int per_result = 0;
   int of_tiles = 0;
 };
 
@@ -38,7 +38,7 @@ RoundingStores CountOf(const KernelList& list) {
     const std::string text = loop::ToString(list.kernels[launch.kernel]);
     for (absl::string_view line : absl::StrSplit(text, '\n')) {
       if (!absl::StrContains(line, " tf32 = ")) continue;
-      ++(absl::StrContains(line, "tiles[") ? count.of_tiles : count.of_results);
+      ++(absl::StrContains(line, "tiles[") ? count.of_tiles : count.per_result);
     }
   }
   return count;
@@ -66,10 +66,10 @@ MatrixProgram Product(const std::string& factor, const std::string& more = "",
 TEST(RoundStores, RoundsWhatOnlyProductsRead) {
   const MatrixProgram test = Product("A = exp(X) + 0.1;\n");
   const RoundingStores before = CountOf(Compile(test, false));
-  EXPECT_EQ(before.of_results, 0);
+  EXPECT_EQ(before.per_result, 0);
   EXPECT_GT(before.of_tiles, 0);
   const RoundingStores after = CountOf(Compile(test, true));
-  EXPECT_GT(after.of_results, 0);
+  EXPECT_GT(after.per_result, 0);
   EXPECT_EQ(after.of_tiles, 0);
   ExpectSameResults(test);
 }
@@ -93,7 +93,7 @@ TEST(RoundStores, LeavesOutCopiesThatOnlyRound) {
   const KernelList before = compile(test, false);
   const KernelList after = compile(test, true);
   EXPECT_EQ(launches(after) + 1, launches(before));
-  EXPECT_GT(CountOf(after).of_results, 0);
+  EXPECT_GT(CountOf(after).per_result, 0);
   TestProgram random = {test.name, test.code, {}};
   for (const std::vector<int64_t>& dims : test.inputs) {
     random.inputs.push_back({DataType::kFloat32, dims});
@@ -115,7 +115,7 @@ TEST(RoundStores, RoundsWhatAChainGives) {
       "S[i, 0 : M, 1] = +(X[i, k]); C = X - S / K; V[i, 0 : M, 1] = +(C[i, k] * C[i, k]);\n"
       "A = C / sqrt(V / K + 0.01);\n");
   const RoundingStores after = CountOf(Compile(test, true));
-  EXPECT_GT(after.of_results, 0);
+  EXPECT_GT(after.per_result, 0);
   EXPECT_EQ(after.of_tiles, 0);
   ExpectSameResults(test);
 }
@@ -124,7 +124,7 @@ TEST(RoundStores, RoundsOneProductsResultForTheNext) {
   const MatrixProgram test =
       Product("A = exp(X) + 0.1;\n", "R = tanh(Y); Z[i, l : M, L] = +(R[i, j] * U[j, l]);\n", "Z");
   const RoundingStores after = CountOf(Compile(test, true));
-  EXPECT_GT(after.of_results, 1);
+  EXPECT_GT(after.per_result, 1);
   EXPECT_EQ(after.of_tiles, 0);
   ExpectSameResults(test);
 }
@@ -136,7 +136,7 @@ TEST(RoundStores, LeavesWhatIsReadOtherwiseOrSeen) {
         Product("A = X;\n")}) {
     const RoundingStores before = CountOf(Compile(test, false));
     const RoundingStores after = CountOf(Compile(test, true));
-    EXPECT_EQ(after.of_results, 0);
+    EXPECT_EQ(after.per_result, 0);
     EXPECT_EQ(after.of_tiles, before.of_tiles);
     ExpectSameResults(test);
   }

@@ -27,14 +27,14 @@ constexpr double kUnit =
 
 // Vectors may have any width that the device has instructions for.
 HardwareSettings SettingsOf(int64_t lanes) {
-  return WordSettings(lanes, TestSettings().multiplies_bfloat16);
+  return BFloat16Settings(lanes, TestSettings().multiplies_bfloat16);
 }
 
 HostTensor RunInWords(const MatrixProgram& test, const std::vector<HostTensor>& inputs,
                       int64_t lanes, int candidate = 0) {
   const HardwareSettings settings = SettingsOf(lanes);
-  const auto list =
-      compiler::Compile(Bind(test), OptionsForWords(settings), PlanForWords(settings, candidate));
+  const auto list = compiler::Compile(Bind(test), OptionsForBFloat16(settings),
+                                      PlanForBFloat16(settings, candidate));
   EXPECT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(CountDots(*list), 1);
   return ListRunner(*list, *TestDevice()).Run(inputs);

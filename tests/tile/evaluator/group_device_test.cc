@@ -55,10 +55,10 @@ std::vector<Form> Forms() {
       {{"Primes", matmul, {F32({17, 13}), F32({13, 19})}}, plan::Buffering::kRegisters},
       {{"PaddedWindows", convolution, {F32({2, 7, 6, 8}), F32({3, 3, 8, 8})}},
        plan::Buffering::kRegisters},
-      {{"CopiedTiles", matmul, {F32({33, 80}), F32({80, 36})}}, plan::Buffering::kCopies},
-      {{"CopiedOddSteps", matmul, {F32({37, 140}), F32({140, 44})}}, plan::Buffering::kCopies},
+      {{"CopiedTiles", matmul, {F32({33, 80}), F32({80, 36})}}, plan::Buffering::kAsyncCopies},
+      {{"CopiedOddSteps", matmul, {F32({37, 140}), F32({140, 44})}}, plan::Buffering::kAsyncCopies},
       {{"CopiedWindows", convolution, {F32({2, 7, 6, 64}), F32({3, 3, 64, 8})}},
-       plan::Buffering::kCopies},
+       plan::Buffering::kAsyncCopies},
       {{"CheckedEdges",
         "function (A[M, L], B[N]) -> (C) { C[i, j : M, N] = *(A[i + k - 1, j] + B[j]), k < 3; }",
         {F32({9, 8}), F32({8})}}},
@@ -105,12 +105,12 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
                                                   const std::vector<bool>& constant) {
     constexpr int kCandidates = 24;
     plan::PlannedKernel planned = plan::PlanKernel(flat, Gpu(), constant);
-    if (buffering == plan::Buffering::kCopies) {
+    if (buffering == plan::Buffering::kAsyncCopies) {
       auto others = plan::PlanCandidates(flat, Gpu(), constant, kCandidates);
       const auto copied =
           std::find_if(others.begin(), others.end(), [](const plan::PlannedKernel& other) {
             const auto* groups = std::get_if<plan::GpuPlan>(&other.plan);
-            return groups != nullptr && plan::MayCopyAhead(other.flat, *groups);
+            return groups != nullptr && plan::CanCopyAsync(other.flat, *groups);
           });
       EXPECT_NE(copied, others.end());
       if (copied != others.end()) planned = std::move(*copied);

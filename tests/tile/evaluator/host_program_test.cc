@@ -77,7 +77,7 @@ TEST_P(HostProgramTest, EqualsTheNaiveEvaluator) {
 
 INSTANTIATE_TEST_SUITE_P(All, HostProgramTest, testing::ValuesIn(TestPrograms()),
                          [](const auto& info) { return info.param.name; });
-INSTANTIATE_TEST_SUITE_P(Halves, HostProgramTest, testing::ValuesIn(HalfPrograms()),
+INSTANTIATE_TEST_SUITE_P(UnpackNibbles, HostProgramTest, testing::ValuesIn(HalfPrograms()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(HostProgram, EqualsTheNaiveEvaluatorOnChainsOverRows) {

@@ -55,7 +55,7 @@ int64_t Allocated() { return TestDevice()->statistics().allocated_bytes; }
 TEST(LentOutputs, StayAsTheyAreWhileOtherRunsFollow) {
   const std::shared_ptr<LoadedProgram> program = Load();
   std::vector<HostTensor> kept;
-  for (int run = 1; run <= 3 * OutputMemory::kMostLent; ++run) {
+  for (int run = 1; run <= 3 * OutputMemory::kMaxLent; ++run) {
     kept.push_back(RunWith(*program, static_cast<float>(run)));
   }
   kept.erase(kept.begin() + 1, kept.begin() + 3);  // leaves memory for two runs
@@ -82,8 +82,8 @@ TEST(LentOutputs, TakeMemoryOnlyWhileSomebodyHasThem) {
   for (int run = 3; run < 12; ++run) last = RunWith(*program, static_cast<float>(run));
   EXPECT_EQ(Allocated(), before);
   std::vector<HostTensor> kept;
-  for (int run = 0; run < 4 * OutputMemory::kMostLent; ++run) kept.push_back(RunWith(*program, 1));
-  EXPECT_LE(Allocated() - before, (OutputMemory::kMostLent - 1) * kBytes);
+  for (int run = 0; run < 4 * OutputMemory::kMaxLent; ++run) kept.push_back(RunWith(*program, 1));
+  EXPECT_LE(Allocated() - before, (OutputMemory::kMaxLent - 1) * kBytes);
 }
 
 TEST(LentOutputs, AreNotCopiedOnACpuOfPocl) {

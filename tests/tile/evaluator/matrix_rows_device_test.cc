@@ -55,7 +55,7 @@ class MatrixRowsDeviceTest : public testing::TestWithParam<std::tuple<Case, Prec
   static HostTensor RunOnDevice(const Case& c, Precision precision,
                                 const std::vector<HostTensor>& inputs) {
     compiler::CompileHooks hooks;
-    hooks.tells_launches = true;
+    hooks.describes_launches = true;
     const compiler::CompileOptions options = OptionsFor(precision);
     const auto list = compiler::Compile(BindTestProgram(ProgramOf(c)), options, hooks);
     EXPECT_TRUE(list.ok()) << list.status();

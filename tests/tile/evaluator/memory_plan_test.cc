@@ -8,43 +8,43 @@
 namespace tartan::evaluator {
 namespace {
 
-TEST(PlanMemory, GivesNothingToNobody) {
-  const auto plan = PlanMemory({}, 128, 1 << 20);
+TEST(PlanCache, GivesNothingToNobody) {
+  const auto plan = PlanCache({}, 128, 1 << 20);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->total_bytes(), 0);
 }
 
-TEST(PlanMemory, LetsBuffersShareMemoryOneAfterTheOther) {
-  const auto plan = PlanMemory({{1000, 0, 1}, {1000, 2, 3}}, 128, 1 << 20);
+TEST(PlanCache, LetsBuffersShareMemoryOneAfterTheOther) {
+  const auto plan = PlanCache({{1000, 0, 1}, {1000, 2, 3}}, 128, 1 << 20);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->placements[0], plan->placements[1]);
   EXPECT_EQ(plan->total_bytes(), 1024);
 }
 
-TEST(PlanMemory, KeepsBuffersOfOneStepApart) {
-  const auto plan = PlanMemory({{1000, 0, 1}, {1000, 1, 3}}, 128, 1 << 20);
+TEST(PlanCache, KeepsBuffersOfOneStepApart) {
+  const auto plan = PlanCache({{1000, 0, 1}, {1000, 1, 3}}, 128, 1 << 20);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->total_bytes(), 2048);
 }
 
-TEST(PlanMemory, OpensAnotherArenaWhereOneIsFull) {
-  const auto plan = PlanMemory({{900, 0, 9}, {900, 0, 9}}, 128, 1024);
+TEST(PlanCache, OpensAnotherArenaWhereOneIsFull) {
+  const auto plan = PlanCache({{900, 0, 9}, {900, 0, 9}}, 128, 1024);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->arena_bytes.size(), 2u);
 }
 
-TEST(PlanMemory, RefusesABufferLargerThanAnyAllocation) {
-  const auto plan = PlanMemory({{2000, 0, 0}}, 128, 1024);
+TEST(PlanCache, RefusesABufferLargerThanAnyAllocation) {
+  const auto plan = PlanCache({{2000, 0, 0}}, 128, 1024);
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST(PlanMemory, CutsAPieceOnlyWhereSharingAllowsIt) {
+TEST(PlanCache, CutsAPieceOnlyWhereSharingAllowsIt) {
   const std::vector<Lifetime> lifetimes = {{2000, 0, 1}, {1000, 2, 3}, {1000, 2, 3}};
-  const auto anywhere = PlanMemory(lifetimes, 128, 1 << 20);
+  const auto anywhere = PlanCache(lifetimes, 128, 1 << 20);
   ASSERT_TRUE(anywhere.ok());
   EXPECT_EQ(anywhere->total_bytes(), 2048);
-  const auto whole = PlanMemory(lifetimes, 128, 1 << 20, Sharing::kWholePieces);
+  const auto whole = PlanCache(lifetimes, 128, 1 << 20, Sharing::kWholePieces);
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(whole->total_bytes(), 3072);
   EXPECT_EQ(whole->placements[1], whole->placements[0]);
@@ -70,7 +70,7 @@ TEST_P(PlanMemoryTest, NeverOverlapsWhatIsAliveTogether) {
       lifetime.first = static_cast<int>(random() % 20);
       lifetime.last = lifetime.first + static_cast<int>(random() % 6);
     }
-    const auto plan = PlanMemory(lifetimes, 64, 1 << 14, GetParam());
+    const auto plan = PlanCache(lifetimes, 64, 1 << 14, GetParam());
     ASSERT_TRUE(plan.ok());
     for (size_t i = 0; i < lifetimes.size(); ++i) {
       const Placement& a = plan->placements[i];

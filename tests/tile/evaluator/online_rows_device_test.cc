@@ -61,7 +61,7 @@ bool Walks(const compiler::KernelList& list) {
 HostTensor RunOnDevice(const Case& c, const std::vector<HostTensor>& inputs) {
   const compiler::CompileOptions options = OptionsFor(c);
   compiler::CompileHooks hooks;
-  hooks.tells_launches = true;
+  hooks.describes_launches = true;
   const auto list = compiler::Compile(BindTestProgram(ProgramOf(c)), options, hooks);
   EXPECT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(Walks(*list), IsLong(c));

@@ -41,9 +41,9 @@ HardwareSettings Gpu() {
 }
 
 // Launches a step several times. Each launch has separate buffers, except for constants.
-class RunRunner {
+class LaunchBatchRunner {
  public:
-  explicit RunRunner(const compiler::KernelList& list)
+  explicit LaunchBatchRunner(const compiler::KernelList& list)
       : list_(list), queue_(*TestDevice()->CreateQueue(false)) {}
 
   void Build() {
@@ -55,11 +55,11 @@ class RunRunner {
     std::string text = parts.prologue;
     for (size_t k = 0; k < kernels.size(); ++k) {
       absl::StrAppend(&text, parts.kernels[k]);
-      kept_.push_back(loop::KeptParameters(kernels[k]));
+      kept_.push_back(loop::PersistentParameters(kernels[k]));
       cases_.push_back(static_cast<int>(k));
       sources.push_back({kernels[k].name, std::move(parts.kernels[k]), true, kept_.back()});
     }
-    absl::StrAppend(&text, opencl::GroupSequenceSource(sources, kMostSequenceLocalBytes));
+    absl::StrAppend(&text, opencl::MegakernelSource(sources, kMaxBatchLocalBytes));
     opencl::OpenClContext& context = opencl::ContextOf(TestDevice());
     auto built = opencl::BuildFromSource(
         context, text, absl::StrCat(context.build_options(), dialect.compiler_options));
@@ -166,7 +166,7 @@ class RunRunner {
     ASSERT_TRUE(queue_->Finish().ok());
     opencl::OpenClContext& context = opencl::ContextOf(TestDevice());
     auto sequence =
-        opencl::GroupSequence::Create(context, program_.get(), cases_, kept_, launches, groups);
+        opencl::Megakernel::Create(context, program_.get(), cases_, kept_, launches, groups);
     ASSERT_TRUE(sequence.ok()) << sequence.status();
     cl_int error = CL_SUCCESS;
     const opencl::QueueHandle queue(opencl::CreateCl(&error, clCreateCommandQueue,
@@ -195,8 +195,8 @@ TEST_P(RunsDeviceTest, EqualTheNaiveEvaluatorStepByStep) {
   ASSERT_TRUE(list.ok()) << list.status();
   ASSERT_EQ(list->steps.size(), 1);
   const int kernel = std::get<compiler::LaunchStep>(list->steps[0]).kernel;
-  ASSERT_FALSE(loop::KeptParameters(list->kernels[kernel]).empty());
-  RunRunner runner(*list);
+  ASSERT_FALSE(loop::PersistentParameters(list->kernels[kernel]).empty());
+  LaunchBatchRunner runner(*list);
   ASSERT_NO_FATAL_FAILURE(runner.Build());
   StepInputs inputs = RandomSteps(step, 7, 7);
   for (const int64_t groups : {1, 3}) ExpectSteps(step, inputs, runner.Run(step, inputs, groups));
@@ -220,9 +220,9 @@ TEST(UnrolledRunsDeviceTest, StepsOfOneProgramEqualTheNaiveEvaluator) {
     ASSERT_TRUE(list.ok()) << list.status();
     for (const compiler::Step& step : list->steps) {
       const int kernel = std::get<compiler::LaunchStep>(step).kernel;
-      ASSERT_FALSE(loop::KeptParameters(list->kernels[kernel]).empty());
+      ASSERT_FALSE(loop::PersistentParameters(list->kernels[kernel]).empty());
     }
-    RunRunner runner(*list);
+    LaunchBatchRunner runner(*list);
     ASSERT_NO_FATAL_FAILURE(runner.Build());
     const std::vector<HostTensor> inputs = RandomInputs(test, 5);
     const auto expected = ir::EvaluateNaively(BindTestProgram(test), inputs);

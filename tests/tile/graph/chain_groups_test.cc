@@ -197,8 +197,8 @@ TEST(RowChains, HaveNoConvolutionsOverPlanes) {
 ChainOptions WithProducts() {
   ChainOptions options;
   options.single_results = true;
-  options.takes_products = [](const RowChain&, const RowChain* without) {
-    return without == nullptr || !without->has_products;
+  options.accepts_matmuls = [](const RowChain&, const RowChain* without) {
+    return without == nullptr || !without->has_matmuls;
   };
   return options;
 }

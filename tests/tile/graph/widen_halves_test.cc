@@ -18,7 +18,7 @@ constexpr DataType kHalf = DataType::kFloat16;
 
 // Returns "name: type" for each value after the pass.
 std::vector<std::string> Widened(const std::string& code, std::vector<TensorShape> inputs) {
-  const ir::Program program = WidenHalves(BindTestProgram({"test", code, std::move(inputs)}));
+  const ir::Program program = UpcastFloat16(BindTestProgram({"test", code, std::move(inputs)}));
   EXPECT_TRUE(ir::VerifyStored(program).ok()) << ir::VerifyStored(program);
   std::vector<std::string> values;
   for (const ir::Value& value : program.values) {
@@ -27,27 +27,27 @@ std::vector<std::string> Widened(const std::string& code, std::vector<TensorShap
   return values;
 }
 
-TEST(WidenHalves, LeavesOtherProgramsAlone) {
+TEST(UpcastFloat16, LeavesOtherProgramsAlone) {
   const ir::Program program =
       BindTestProgram({"Sum",
                        "function (A, B) -> (R) { R = A + B; }",
                        {{DataType::kFloat32, {4}}, {DataType::kFloat32, {4}}}});
-  EXPECT_EQ(WidenHalves(program), program);
+  EXPECT_EQ(UpcastFloat16(program), program);
 }
 
-TEST(WidenHalves, KeepsTheTypesOfInputsAndOutputs) {
+TEST(UpcastFloat16, KeepsTheTypesOfInputsAndOutputs) {
   EXPECT_THAT(
       Widened("function (A, B) -> (R) { S = A + B; R = S * A; }", {{kHalf, {4}}, {kHalf, {4}}}),
       ElementsAre("A: float16", "B: float16", "S: float32", "R: float32", "R_rounded: float16"));
 }
 
-TEST(WidenHalves, KeepsConversionsToHalves) {
+TEST(UpcastFloat16, KeepsConversionsToHalves) {
   EXPECT_THAT(Widened("function (A) -> (R) { H = as_float(A, 16); R = as_float(H + H, 32); }",
                       {{DataType::kFloat32, {4}}}),
               testing::Contains("H: float16"));
 }
 
-TEST(WidenHalves, GivesViewsTheTypeOfWhatTheyShow) {
+TEST(UpcastFloat16, GivesViewsTheTypeOfWhatTheyShow) {
   EXPECT_THAT(Widened("function (A) -> (R) { V = reshape(A, 2, 2); S = A + A; W = reshape(S, 2, 2);"
                       " R = V + W; }",
                       {{kHalf, {4}}}),
@@ -55,7 +55,7 @@ TEST(WidenHalves, GivesViewsTheTypeOfWhatTheyShow) {
                           "R_rounded: float16"));
 }
 
-TEST(WidenHalves, RoundsWhatAScatterPutsAmongHalves) {
+TEST(UpcastFloat16, RoundsWhatAScatterPutsAmongHalves) {
   const std::vector<std::string> values =
       Widened("function (A, I, U) -> (R) { V = U + U; R = scatter_nd(A, I, V); }",
               {{kHalf, {4}}, {DataType::kInt32, {2, 1}}, {kHalf, {2}}});

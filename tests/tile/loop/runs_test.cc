@@ -47,17 +47,17 @@ Kernel Of(std::vector<StmtPtr> statements) {
 TEST(Runs, KeepWhatIsReadOnce) {
   const Kernel kernel = Of({KeepFactor(), LoadState(), MakeBarrier()});
   EXPECT_TRUE(Verify(kernel).ok()) << Verify(kernel);
-  EXPECT_THAT(KeptParameters(kernel), ElementsAre(2));
-  EXPECT_THAT(HandedOnOutputs(kernel), ElementsAre("next"));
+  EXPECT_THAT(PersistentParameters(kernel), ElementsAre(2));
+  EXPECT_THAT(ForwardedOutputs(kernel), ElementsAre("next"));
 }
 
 TEST(Runs, AreNoneOfOtherKernels) {
   Kernel kernel = Of({});
-  EXPECT_THAT(KeptParameters(kernel), IsEmpty());
-  EXPECT_THAT(HandedOnOutputs(kernel), IsEmpty());
-  EXPECT_EQ(WhatIsWrongInRuns(kernel), "");
+  EXPECT_THAT(PersistentParameters(kernel), IsEmpty());
+  EXPECT_THAT(ForwardedOutputs(kernel), IsEmpty());
+  EXPECT_EQ(ReasonInvalidBatch(kernel), "");
   kernel.body = nullptr;
-  EXPECT_THAT(KeptParameters(kernel), IsEmpty());
+  EXPECT_THAT(PersistentParameters(kernel), IsEmpty());
 }
 
 void ExpectWrong(const Kernel& kernel, const std::string& what) {
@@ -75,7 +75,7 @@ TEST(Runs, WaitInEachLaunch) {
   ExpectWrong(Of({KeepFactor()}), "without a barrier");
   ExpectWrong(Of({MakeBarrier(), KeepFactor()}), "without a barrier");
   ExpectWrong(Of({KeepFactor(), MakeIf(Less(Item(), Int(3)), MakeBarrier())}), "without a barrier");
-  EXPECT_EQ(WhatIsWrongInRuns(Of({KeepFactor(), MakeBarrier()})), "");
+  EXPECT_EQ(ReasonInvalidBatch(Of({KeepFactor(), MakeBarrier()})), "");
 }
 
 TEST(Runs, KeepNothingThatLaunchesWrite) {

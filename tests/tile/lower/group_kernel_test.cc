@@ -161,8 +161,9 @@ class GroupKernelTest : public testing::TestWithParam<TestProgram> {
       if (auto* const groups = std::get_if<plan::GpuPlan>(&kernel.plan)) {
         // Some plans support only one buffering: asynchronous copies need more local memory.
         const plan::Buffering planned_so = std::exchange(groups->buffering, buffering);
-        if (!plan::WhatIsWrong(kernel.flat, *groups, Gpu()).empty()) groups->buffering = planned_so;
-        EXPECT_EQ(plan::WhatIsWrong(kernel.flat, *groups, Gpu()), "");
+        if (!plan::ReasonInvalid(kernel.flat, *groups, Gpu()).empty())
+          groups->buffering = planned_so;
+        EXPECT_EQ(plan::ReasonInvalid(kernel.flat, *groups, Gpu()), "");
       }
       absl::StrAppend(&plans, plan::ToString(kernel.plan, kernel.flat), "\n");
       return kernel;

@@ -67,7 +67,7 @@ TEST(MatrixCandidate, LeavesProductsWithoutPointsToOthers) {
 }
 
 // Covers full K chunks and a shorter last one, an epilogue, and a window with padding.
-TEST(SplitMatrixCandidate, AddsUpRunsOfTheDepth) {
+TEST(SplitKCandidate, AddsUpRunsOfTheDepth) {
   const MatrixProgram product = {
       "Product",
       "function (A[M, L], B[L, N], C) -> (R) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = P * 2 + "
@@ -89,8 +89,8 @@ TEST(SplitMatrixCandidate, AddsUpRunsOfTheDepth) {
       int splits = 0;
       compiler::CompileHooks hooks;
       hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
-        auto split = plan::SplitMatrixCandidate(poly::MergeIndices(flat), options.settings,
-                                                *FormatOf(precision), constant);
+        auto split = plan::SplitKCandidate(poly::MergeIndices(flat), options.settings,
+                                           *FormatOf(precision), constant);
         EXPECT_TRUE(split.has_value());
         ++splits;
         return split.has_value() ? *std::move(split)
@@ -107,7 +107,7 @@ TEST(SplitMatrixCandidate, AddsUpRunsOfTheDepth) {
   }
 }
 
-TEST(SplitMatrixCandidate, IsQuickestWhereRowsAreFewAndTheDepthIsLong) {
+TEST(SplitKCandidate, IsQuickestWhereRowsAreFewAndTheDepthIsLong) {
   const auto kernels = [](int64_t depth) {
     const MatrixProgram test = {
         "Product",
@@ -132,13 +132,13 @@ TEST(SplitMatrixCandidate, IsQuickestWhereRowsAreFewAndTheDepthIsLong) {
   EXPECT_EQ(kernels(3072), std::vector<bool>({true, false}));
 }
 
-TEST(SplitMatrixCandidate, LeavesShortSumsAndOtherAggregations) {
+TEST(SplitKCandidate, LeavesShortSumsAndOtherAggregations) {
   const auto candidate = [](const std::string& sum, int64_t depth) {
     std::optional<plan::PlannedKernel> found;
     compiler::CompileHooks hooks;
     hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
-      found = plan::SplitMatrixCandidate(poly::MergeIndices(flat), MatrixSettings(),
-                                         MatrixFormat::kTf32, constant);
+      found = plan::SplitKCandidate(poly::MergeIndices(flat), MatrixSettings(), MatrixFormat::kTf32,
+                                    constant);
       return plan::PlanKernel(flat, MatrixSettings(), constant);
     };
     compiler::CompileOptions options;

@@ -81,7 +81,7 @@ int64_t LinesNotFetched(const TestProgram& test, int64_t units = 1) {
   return missing;
 }
 
-TEST(PanelFetch, ComesToAllWeightsButTheFirst) {
+TEST(PanelPrefetch, ComesToAllWeightsButTheFirst) {
   // Panels have 128 rows and up to 64 columns; no earlier panel prefetches the first one.
   for (const int64_t rows : {27, 40, 64, 100}) {
     const int64_t missing = LinesNotFetched(Product(rows, 128, 2048));
@@ -90,13 +90,13 @@ TEST(PanelFetch, ComesToAllWeightsButTheFirst) {
   }
 }
 
-TEST(PanelFetch, ComesToThemInRunsToo) {
+TEST(PanelPrefetch, ComesToThemInRunsToo) {
   const int64_t missing = LinesNotFetched(Product(64, 1100, 512));
   EXPECT_GE(missing, 0);
   EXPECT_LE(missing, 4 * 1100 * 64 / kLine);
 }
 
-TEST(PanelFetch, FollowsTheWeightsOfAConvolution) {
+TEST(PanelPrefetch, FollowsTheWeightsOfAConvolution) {
   const TestProgram test = {
       "convolution",
       "function (X[N, H, W, C], K[I, J, C, O]) -> (R) { R[n, y, x, o : N, H "
@@ -107,11 +107,11 @@ TEST(PanelFetch, FollowsTheWeightsOfAConvolution) {
   EXPECT_LE(missing, 4 * 9 * 64 * 64 / kLine);
 }
 
-TEST(PanelFetch, IsNotForWeightsThatStayInACache) {
+TEST(PanelPrefetch, IsNotForWeightsThatStayInACache) {
   EXPECT_EQ(LinesNotFetched(Product(40, 128, 512)), -1);
 }
 
-TEST(PanelFetch, ChangesNothing) {
+TEST(PanelPrefetch, ChangesNothing) {
   const TestProgram test = Product(40, 130, 2053);
   ExpectNaiveResults(test, Compiled(test));
 }

@@ -25,40 +25,40 @@ plan::CpuPlan PlanOf(const poly::FlatContraction& flat, int64_t outputs) {
   return plan;
 }
 
-SumRuns Divided(int64_t terms, int64_t outputs) {
+SumChunks Divided(int64_t terms, int64_t outputs) {
   const poly::FlatContraction flat = SumOf(terms);
-  return DivideSum(flat, PlanOf(flat, outputs));
+  return ChunkSum(flat, PlanOf(flat, outputs));
 }
 
-TEST(SumRuns, AreForLongSumsOnly) {
+TEST(SumChunks, AreForLongSumsOnly) {
   EXPECT_EQ(Divided(63, 8).level, -1);
   EXPECT_EQ(Divided(64, 8).level, 0);
   EXPECT_EQ(Divided(31, 1).level, -1);
   EXPECT_EQ(Divided(32, 1).level, 0);
 }
 
-TEST(SumRuns, AreForSumsOfFloat32Only) {
+TEST(SumChunks, AreForSumsOfFloat32Only) {
   poly::FlatContraction flat = SumOf(1000);
   flat.accumulator_type = DataType::kFloat64;
-  EXPECT_EQ(DivideSum(flat, PlanOf(flat, 8)).level, -1);
+  EXPECT_EQ(ChunkSum(flat, PlanOf(flat, 8)).level, -1);
   flat.accumulator_type = DataType::kInt32;
-  EXPECT_EQ(DivideSum(flat, PlanOf(flat, 8)).level, -1);
+  EXPECT_EQ(ChunkSum(flat, PlanOf(flat, 8)).level, -1);
   flat.accumulator_type = DataType::kFloat32;
   flat.aggregation = Aggregation::kMax;
-  EXPECT_EQ(DivideSum(flat, PlanOf(flat, 8)).level, -1);
+  EXPECT_EQ(ChunkSum(flat, PlanOf(flat, 8)).level, -1);
 }
 
-TEST(SumRuns, AreTwoHalvesBelow128) {
+TEST(SumChunks, AreTwoHalvesBelow128) {
   for (const int64_t terms : {64, 77, 100, 127}) {
-    const SumRuns runs = Divided(terms, 8);
+    const SumChunks runs = Divided(terms, 8);
     EXPECT_TRUE(runs.are_two) << terms;
     EXPECT_EQ(runs.steps, (terms + 1) / 2) << terms;
   }
 }
 
-TEST(SumRuns, HaveAtMost64NumbersAnd128InSumsFrom512On) {
+TEST(SumChunks, HaveAtMost64NumbersAnd128InSumsFrom512On) {
   for (int64_t terms = 128; terms < 2000; terms += 7) {
-    const SumRuns runs = Divided(terms, 8);
+    const SumChunks runs = Divided(terms, 8);
     ASSERT_EQ(runs.level, 0) << terms;
     EXPECT_LE(runs.steps, terms < 512 ? 64 : 128) << terms;
     // A chunk has a third of the limit or more: each costs a load, an addition and a store.
@@ -67,37 +67,37 @@ TEST(SumRuns, HaveAtMost64NumbersAnd128InSumsFrom512On) {
   }
 }
 
-TEST(SumRuns, AreEquallyLongWhereAFewMoreMakeThemSo) {
+TEST(SumChunks, AreEquallyLongWhereAFewMoreMakeThemSo) {
   EXPECT_EQ(Divided(200, 8).steps, 50);
   EXPECT_EQ(Divided(192, 8).steps, 64);
   EXPECT_EQ(Divided(131, 8).steps, 44);  // a prime: three chunks of nearly equal length
 }
 
-TEST(SumRuns, HaveRunsOf16WithinThemWhereAccumulatorsAreFew) {
+TEST(SumChunks, HaveRunsOf16WithinThemWhereAccumulatorsAreFew) {
   EXPECT_EQ(Divided(32, 1).steps, 16);
   EXPECT_EQ(Divided(512, 1).steps, 128);
   EXPECT_EQ(Divided(512, 1).fine_steps, 16);
   EXPECT_EQ(Divided(512, 8).fine_steps, 0);
 }
 
-TEST(SumRuns, AreTheShortRunsOfABlock) {
+TEST(SumChunks, AreTheShortRunsOfABlock) {
   const poly::FlatContraction flat = SumOf(768);
   plan::CpuPlan plan = PlanOf(flat, 8);
   plan.block = plan::BlockPlan{0, 1, 16, {}};
-  EXPECT_EQ(DivideSum(flat, plan).steps, 16);
+  EXPECT_EQ(ChunkSum(flat, plan).steps, 16);
   plan.block->run = 32;
-  EXPECT_EQ(DivideSum(flat, plan).steps, 32);
+  EXPECT_EQ(ChunkSum(flat, plan).steps, 32);
   plan.block->run = 8;  // 96 chunks: the chain of their sums is shorter than the chain of 768 terms
-  EXPECT_EQ(DivideSum(flat, plan).steps, 8);
+  EXPECT_EQ(ChunkSum(flat, plan).steps, 8);
   plan.block->run = 4;
-  EXPECT_EQ(DivideSum(flat, plan).level, -1);
+  EXPECT_EQ(ChunkSum(flat, plan).level, -1);
 }
 
-TEST(SumRuns, DivideTheOuterLoopWhereTheInnerOneIsShort) {
+TEST(SumChunks, DivideTheOuterLoopWhereTheInnerOneIsShort) {
   // O[i : 64] = +(X[i, k, l]), l < 16: a chunk of 64 terms has 4 values of k.
   poly::FlatContraction flat = SumOf(20);
   flat.indices.push_back({"l", 16});
-  const SumRuns runs = DivideSum(flat, PlanOf(flat, 8));
+  const SumChunks runs = ChunkSum(flat, PlanOf(flat, 8));
   EXPECT_EQ(runs.level, 0);
   EXPECT_EQ(runs.steps, 4);
 }

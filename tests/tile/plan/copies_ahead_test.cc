@@ -74,13 +74,13 @@ Choice LargeProduct(const HardwareSettings& settings) {
 
 TEST(CopiesAhead, AreWhatLargeProductsHaveWhereTheDeviceHasThem) {
   const Choice choice = LargeProduct(Settings());
-  EXPECT_EQ(choice.plan.buffering, Buffering::kCopies) << choice.plan.ToString(choice.flat);
-  EXPECT_EQ(WhatIsWrong(choice.flat, choice.plan, Settings()), "");
+  EXPECT_EQ(choice.plan.buffering, Buffering::kAsyncCopies) << choice.plan.ToString(choice.flat);
+  EXPECT_EQ(ReasonInvalid(choice.flat, choice.plan, Settings()), "");
   HardwareSettings others = Settings();
   others.matrix_local_bytes = 0;
   const Choice without = LargeProduct(others);
-  EXPECT_NE(without.plan.buffering, Buffering::kCopies);
-  EXPECT_NE(WhatIsWrong(choice.flat, choice.plan, others), "");
+  EXPECT_NE(without.plan.buffering, Buffering::kAsyncCopies);
+  EXPECT_NE(ReasonInvalid(choice.flat, choice.plan, others), "");
 }
 
 // A row stays padded if different work-items read different rows: without padding the rows would
@@ -97,18 +97,18 @@ TEST(CopiesAhead, HaveNoPaddingWhereWorkItemsReadNeighbours) {
 
 TEST(CopiesAhead, CopyVectorsOfSixteenBytesAndZeros) {
   const Choice choice = LargeProduct(Settings());
-  ASSERT_TRUE(MayCopyAhead(choice.flat, choice.plan));
+  ASSERT_TRUE(CanCopyAsync(choice.flat, choice.plan));
   GpuPlan other = choice.plan;
   other.staged[0].fill = 0;
-  EXPECT_TRUE(MayCopyAhead(choice.flat, other));
+  EXPECT_TRUE(CanCopyAsync(choice.flat, other));
   other.staged[0].fill = 1;
-  EXPECT_FALSE(MayCopyAhead(choice.flat, other));
+  EXPECT_FALSE(CanCopyAsync(choice.flat, other));
   other = choice.plan;
   other.staged[1].layout.dims[other.staged[1].layout.VectorDim()].vector = 2;
-  EXPECT_FALSE(MayCopyAhead(choice.flat, other));
+  EXPECT_FALSE(CanCopyAsync(choice.flat, other));
   other = choice.plan;
   other.staged.clear();
-  EXPECT_FALSE(MayCopyAhead(choice.flat, other));
+  EXPECT_FALSE(CanCopyAsync(choice.flat, other));
 }
 
 // Elements are converted to float32 between loads and stores, which an asynchronous copy cannot do.
@@ -117,7 +117,7 @@ TEST(CopiesAhead, AreNotThereForHalves) {
     return TensorShape{DataType::kFloat16, std::move(dims)};
   };
   const Choice choice = ChoiceFor(kMatMul, {halves({6304, 3072}), halves({3072, 768})}, Settings());
-  EXPECT_NE(choice.plan.buffering, Buffering::kCopies);
+  EXPECT_NE(choice.plan.buffering, Buffering::kAsyncCopies);
 }
 
 TEST(TileLayout, WithoutPaddingHasEachElementOnce) {

@@ -35,15 +35,15 @@ graph::RowChain ChainOf(const TestProgram& test) {
   for (const FlatContraction& flat : flats) kernels.push_back(&flat);
   graph::ChainOptions options;
   options.single_results = true;
-  options.takes_products = [](const graph::RowChain&, const graph::RowChain*) { return true; };
+  options.accepts_matmuls = [](const graph::RowChain&, const graph::RowChain*) { return true; };
   const std::vector<graph::RowChain> chains =
       graph::FindRowChains(program, grouping, kernels, options);
   EXPECT_EQ(chains.size(), 1u);
   return chains.empty() ? graph::RowChain{} : chains[0];
 }
 
-std::optional<OnlineRows> Find(const graph::RowChain& chain) {
-  return FindOnlineRows(chain.kernels, chain.tensors);
+std::optional<OnlineSoftmax> Find(const graph::RowChain& chain) {
+  return FindOnlineSoftmax(chain.kernels, chain.tensors);
 }
 
 // Attention with 3 heads, 5 queries and 70 keys.
@@ -59,7 +59,7 @@ TestProgram Attention(const std::string& softmax, const std::string& after = "")
 
 constexpr char kSoftmax[] = "E = exp(P - M); S[h, t, 0 : H, T, 1] = +(E[h, t, u]); W = E / S; ";
 
-TEST(OnlineRows, HaveRolesByWhatTheyRead) {
+TEST(OnlineSoftmax, HaveRolesByWhatTheyRead) {
   const auto online = Find(ChainOf(Attention(kSoftmax,
                                              "B[h, t, 0 : H, T, 1] = +(O[h, t, d]); "
                                              "R = O - B; ")));
@@ -72,7 +72,7 @@ TEST(OnlineRows, HaveRolesByWhatTheyRead) {
 }
 
 // A divisor of the weights divides the sum of the values instead.
-TEST(OnlineRows, DivideSumsInsteadOfElements) {
+TEST(OnlineSoftmax, DivideSumsInsteadOfElements) {
   const auto online = Find(ChainOf(Attention(kSoftmax)));
   ASSERT_TRUE(online.has_value());
   const FlatContraction& weights = online->kernels[4].flat;
@@ -85,7 +85,7 @@ TEST(OnlineRows, DivideSumsInsteadOfElements) {
   EXPECT_EQ(online->kernels[5].tensors[divisor], online->kernels[3].output);
 }
 
-TEST(OnlineRows, MayMultiplyByInverseSumsAndMasks) {
+TEST(OnlineSoftmax, MayMultiplyByInverseSumsAndMasks) {
   EXPECT_TRUE(
       Find(ChainOf(Attention("E = exp(P - M); S[h, t, 0 : H, T, 1] = +(E[h, t, u]); "
                              "I = 1 / S; W = E * I * G; "))));
@@ -94,7 +94,7 @@ TEST(OnlineRows, MayMultiplyByInverseSumsAndMasks) {
                              "W = E / S; "))));
 }
 
-TEST(OnlineRows, AreNoOthers) {
+TEST(OnlineSoftmax, AreNoOthers) {
   const std::string sum = "S[h, t, 0 : H, T, 1] = +(E[h, t, u]); ";
   for (const std::string& softmax : std::vector<std::string>{
            "E = exp(P - 2 * M); " + sum + "W = E / S; ", "E = exp(M - P); " + sum + "W = E / S; ",
@@ -110,14 +110,14 @@ TEST(OnlineRows, AreNoOthers) {
 }
 
 // Softmax without a following matmul stores each element, which requires the whole row.
-TEST(OnlineRows, HaveSumsOfColumns) {
+TEST(OnlineSoftmax, HaveSumsOfColumns) {
   graph::RowChain chain = ChainOf(Attention(kSoftmax));
   while (!HasColumns(chain.kernels.back())) chain.kernels.pop_back();
   chain.kernels.pop_back();
   EXPECT_FALSE(Find(chain));
 }
 
-TEST(OnlineRows, AreCutIntoBlocksAndARest) {
+TEST(OnlineSoftmax, AreCutIntoBlocksAndARest) {
   const auto online = Find(ChainOf(Attention(kSoftmax)));
   ASSERT_TRUE(online.has_value());
   for (const bool is_rest : {false, true}) {

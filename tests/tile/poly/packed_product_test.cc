@@ -33,8 +33,8 @@ FlatContraction Product(DataType type, const std::string& statement, std::vector
       {{type, std::move(a)}, {type, std::move(b)}});
 }
 
-std::optional<PackedProduct> Pairs(const FlatContraction& flat) {
-  return PackProducts(flat, PackedForm::kPairs);
+std::optional<PackedMatmul> Pairs(const FlatContraction& flat) {
+  return PackMatmul(flat, PackedForm::kPairs);
 }
 
 std::vector<int64_t> Ranges(const FlatContraction& flat) {
@@ -43,7 +43,7 @@ std::vector<int64_t> Ranges(const FlatContraction& flat) {
   return ranges;
 }
 
-TEST(PackProducts, HalvesTheReducedIndexOfAProductOfMatrices) {
+TEST(PackMatmul, HalvesTheReducedIndexOfAProductOfMatrices) {
   const FlatContraction flat =
       Product(DataType::kInt8, "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]);", {5, 7}, {7, 9});
   const auto packed = Pairs(flat);
@@ -55,7 +55,7 @@ TEST(PackProducts, HalvesTheReducedIndexOfAProductOfMatrices) {
   EXPECT_EQ(std::get<Apply>(packed->products.body->node).op, ScalarOp::kDot16);
 }
 
-TEST(PackProducts, MakesTensorsWithZerosAroundThemForPaddedConvolutions) {
+TEST(PackMatmul, MakesTensorsWithZerosAroundThemForPaddedConvolutions) {
   const FlatContraction flat = KernelOf(
       "function (A[C, H], B[K, C, I]) -> (O) { X = as_int(A, 32); P[c, y + 1 : C, H + 2] = =(X[c, "
       "y]); Y = as_int(B, 32); O[k, y : K, H] = +(P[c, y + i] * Y[k, c, i]); }",
@@ -66,7 +66,7 @@ TEST(PackProducts, MakesTensorsWithZerosAroundThemForPaddedConvolutions) {
   EXPECT_TRUE(packed->products.constraints.empty());
 }
 
-TEST(PackProducts, KeepsConditionsOfOtherIndices) {
+TEST(PackMatmul, KeepsConditionsOfOtherIndices) {
   const FlatContraction flat = Product(
       DataType::kInt8, "O[k, y : 4, 11] = +(X[c, y + i - 1] * Y[k, c, i]);", {6, 11}, {4, 6, 3});
   ASSERT_FALSE(flat.constraints.empty());
@@ -76,7 +76,7 @@ TEST(PackProducts, KeepsConditionsOfOtherIndices) {
   EXPECT_EQ(packed->products.constraints.size(), flat.constraints.size());
 }
 
-TEST(PackProducts, LeavesWideAndOtherSumsAlone) {
+TEST(PackMatmul, LeavesWideAndOtherSumsAlone) {
   const std::string matmul = "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]);";
   EXPECT_TRUE(Pairs(Product(DataType::kInt16, matmul, {5, 7}, {7, 9})));
   EXPECT_FALSE(Pairs(Product(DataType::kUInt16, matmul, {5, 7}, {7, 9})));
@@ -88,7 +88,7 @@ TEST(PackProducts, LeavesWideAndOtherSumsAlone) {
                {{DataType::kFloat32, {5, 7}}, {DataType::kFloat32, {7, 9}}})));
 }
 
-TEST(PackProducts, NeedsAReducedIndexThatBothFactorsHaveToItself) {
+TEST(PackMatmul, NeedsAReducedIndexThatBothFactorsHaveToItself) {
   // A sliding window only: each reduced index shares a coordinate with an output index.
   EXPECT_FALSE(Pairs(
       Product(DataType::kInt8, "O[c, y : 6, 9] = +(X[c, y + i] * Y[c, i]);", {6, 11}, {6, 3})));
@@ -99,17 +99,17 @@ TEST(PackProducts, NeedsAReducedIndexThatBothFactorsHaveToItself) {
                              {5, 7}, {7, 9})));
 }
 
-TEST(PackProducts, PutsFourBytesIntoAWord) {
+TEST(PackMatmul, PutsFourBytesIntoAWord) {
   const FlatContraction flat =
       Product(DataType::kInt8, "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]);", {5, 7}, {7, 9});
-  const auto packed = PackProducts(flat, PackedForm::kBytes);
+  const auto packed = PackMatmul(flat, PackedForm::kBytes);
   ASSERT_TRUE(packed.has_value());
   EXPECT_EQ(Ranges(packed->products), (std::vector<int64_t>{5, 9, 2}));
   EXPECT_EQ(std::get<Apply>(packed->products.body->node).op, ScalarOp::kDot8);
   EXPECT_EQ(packed->operands.size(), 2u);
 }
 
-TEST(PackProducts, TakesDifferencesOfWholeRowsOutOfBytes) {
+TEST(PackMatmul, TakesDifferencesOfWholeRowsOutOfBytes) {
   const std::string head =
       "function (A[M, L], Z, B[L, N]) -> (O) { X = as_int(A, 32) - as_int(Z, 32); Y = as_int(B, "
       "32); ";
@@ -122,58 +122,58 @@ TEST(PackProducts, TakesDifferencesOfWholeRowsOutOfBytes) {
   const std::string matmul = "O[i, j : M, N] = +(X[i, k] * Y[k, j]);";
   // The left factor is not signed bytes, which requires sums of the right one. If the right factor
   // differs, too, both sums are required.
-  const auto left = PackProducts(kernel(matmul, DataType::kInt8, {5, 1}), PackedForm::kBytes);
+  const auto left = PackMatmul(kernel(matmul, DataType::kInt8, {5, 1}), PackedForm::kBytes);
   ASSERT_TRUE(left.has_value());
   ASSERT_EQ(left->operands.size(), 3u);
   EXPECT_EQ(left->operands[2].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {9}}));
-  const auto both = PackProducts(kernel(matmul, DataType::kUInt8, {}), PackedForm::kBytes);
+  const auto both = PackMatmul(kernel(matmul, DataType::kUInt8, {}), PackedForm::kBytes);
   ASSERT_TRUE(both.has_value());
   ASSERT_EQ(both->operands.size(), 4u);
   EXPECT_EQ(both->operands[2].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {5}}));
   // Zero points that vary along the reduced index cannot be factored out.
-  EXPECT_FALSE(PackProducts(kernel(matmul, DataType::kInt8, {1, 7}), PackedForm::kBytes));
+  EXPECT_FALSE(PackMatmul(kernel(matmul, DataType::kInt8, {1, 7}), PackedForm::kBytes));
   // A constraint gives the sums different numbers of terms.
   EXPECT_FALSE(
-      PackProducts(kernel("O[i, j : M, N] = +(X[i, k] * Y[k, j]), i + j < 8;", DataType::kInt8, {}),
-                   PackedForm::kBytes));
+      PackMatmul(kernel("O[i, j : M, N] = +(X[i, k] * Y[k, j]), i + j < 8;", DataType::kInt8, {}),
+                 PackedForm::kBytes));
 }
 
-TEST(PackProducts, LeavesTheSignAwayOfTheFactorThatCostsTheFewestSums) {
+TEST(PackMatmul, LeavesTheSignAwayOfTheFactorThatCostsTheFewestSums) {
   const auto packed = [&](DataType left, DataType right) {
     const FlatContraction flat = KernelOf(
         "function (A[M, L], B[L, N]) -> (O) { X = as_int(A, 32); Y = as_int(B, 32); "
         "O[i, j : M, N] = +(X[i, k] * Y[k, j]); }",
         {{left, {5, 7}}, {right, {7, 9}}});
-    return PackProducts(flat, PackedForm::kUnsignedBytes).value();
+    return PackMatmul(flat, PackedForm::kUnsignedBytes).value();
   };
   // Returns the access that is the unsigned operand.
-  const auto first_read = [](const PackedProduct& product) {
+  const auto first_read = [](const PackedMatmul& product) {
     const auto& dot = std::get<Apply>(product.products.body->node);
     EXPECT_EQ(dot.op, ScalarOp::kDot8u);
     const int access = std::get<Read>(dot.operands[0]->node).access;
     return product.products.accesses[access].tensor;
   };
-  const PackedProduct mixed = packed(DataType::kUInt8, DataType::kInt8);
+  const PackedMatmul mixed = packed(DataType::kUInt8, DataType::kInt8);
   EXPECT_EQ(mixed.operands.size(), 2u);
   EXPECT_EQ(first_read(mixed), mixed.operands[0].tensor);
-  const PackedProduct turned = packed(DataType::kInt8, DataType::kUInt8);
+  const PackedMatmul turned = packed(DataType::kInt8, DataType::kUInt8);
   EXPECT_EQ(turned.operands.size(), 2u);
   EXPECT_EQ(first_read(turned), turned.operands[1].tensor);
   // Otherwise the correction needs sums of the second factor, whose rows have nine elements.
   for (const DataType type : {DataType::kInt8, DataType::kUInt8}) {
-    const PackedProduct same = packed(type, type);
+    const PackedMatmul same = packed(type, type);
     ASSERT_EQ(same.operands.size(), 3u);
     EXPECT_EQ(same.operands[2].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {9}}));
   }
 }
 
-TEST(PackProducts, PutsTwoFloatsIntoAWord) {
+TEST(PackMatmul, PutsTwoFloatsIntoAWord) {
   const auto kernel = [](const std::string& statement) {
     return KernelOf("function (A[M, L], B[L, N]) -> (O) { " + statement + " }",
                     {{DataType::kFloat32, {5, 7}}, {DataType::kFloat32, {7, 9}}});
   };
   const auto packed =
-      PackProducts(kernel("O[i, j : M, N] = +(A[i, k] * B[k, j]);"), PackedForm::kBFloat16);
+      PackMatmul(kernel("O[i, j : M, N] = +(A[i, k] * B[k, j]);"), PackedForm::kBFloat16);
   ASSERT_TRUE(packed.has_value());
   EXPECT_EQ(Ranges(packed->products), (std::vector<int64_t>{5, 9, 4}));
   EXPECT_EQ(std::get<Apply>(packed->products.body->node).op, ScalarOp::kDotBFloat16);
@@ -183,11 +183,11 @@ TEST(PackProducts, PutsTwoFloatsIntoAWord) {
   EXPECT_EQ(packed->operands[1].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {4, 9}}));
   for (const char* other : {"O[i, j : M, N] = >(A[i, k] * B[k, j]);",
                             "O[i, j : M, N] = +(A[i, k] + B[k, j]);", "O = A * 2;"}) {
-    EXPECT_FALSE(PackProducts(kernel(other), PackedForm::kBFloat16)) << other;
+    EXPECT_FALSE(PackMatmul(kernel(other), PackedForm::kBFloat16)) << other;
   }
   const FlatContraction integers =
       Product(DataType::kInt8, "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]);", {5, 7}, {7, 9});
-  EXPECT_FALSE(PackProducts(integers, PackedForm::kBFloat16));
+  EXPECT_FALSE(PackMatmul(integers, PackedForm::kBFloat16));
 }
 
 TEST(IntegerRange, FollowsConversionsAndArithmetic) {

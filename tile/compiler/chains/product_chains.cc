@@ -24,7 +24,7 @@ namespace {
 std::string FormOf(const graph::RowChain& chain) {
   std::string form = absl::StrJoin(chain.rows, ",");
   // Online softmax also depends on which kernels read the same values.
-  const bool is_online = poly::FindOnlineRows(chain.kernels, chain.tensors).has_value();
+  const bool is_online = poly::FindOnlineSoftmax(chain.kernels, chain.tensors).has_value();
   absl::StrAppend(&form, chain.has_long_rows ? "|long" : "", is_online ? "|online" : "");
   for (const poly::RowTensor& tensor : chain.tensors) {
     absl::StrAppend(&form, "|", absl::StrJoin(tensor.dims, ","), ";",
@@ -70,7 +70,7 @@ double MemoryUs(const graph::RowChain& chain, const plan::Machine& machine) {
 }
 
 // Bytes of the largest intermediate tensor between kernels of the chain.
-int64_t HandedOnBytes(const graph::RowChain& chain) {
+int64_t LargestIntermediateBytes(const graph::RowChain& chain) {
   int64_t bytes = 0;
   for (const poly::RowKernel& kernel : chain.kernels) {
     if (kernel.output >= 0) {
@@ -86,67 +86,68 @@ bool IsIn(const std::vector<int>& groups, int group) {
 
 }  // namespace
 
-bool ProductChains::IsBetter(const graph::RowChain& chain, const graph::RowChain* without) {
-  double apart_us = 0;
+bool AttentionFusion::IsBetter(const graph::RowChain& chain, const graph::RowChain* without) {
+  double separate_us = 0;
   for (size_t k = 0; k < chain.kernels.size(); ++k) {
     if (without != nullptr && IsIn(without->groups, chain.groups[k])) continue;
-    apart_us += KernelUs(chain.kernels[k].flat);
+    separate_us += KernelUs(chain.kernels[k].flat);
   }
   if (without != nullptr) {
     // Replacing another chain's groups would lose that chain's saving, which is not counted here.
     for (int group : without->groups) {
       if (!IsIn(chain.groups, group)) return false;
     }
-    apart_us += RowsUs(*without);
+    separate_us += RowsUs(*without);
   }
   const std::optional<plan::RowGroupPlan> plan = Plan(chain);
   if (!plan.has_value()) return false;
-  const bool saves_memory = plan->walk.has_value() && HandedOnBytes(chain) > most_handed_on_bytes_;
-  return saves_memory || plan->predicted_us < apart_us;
+  const bool saves_memory =
+      plan->walk.has_value() && LargestIntermediateBytes(chain) > max_intermediate_bytes_;
+  return saves_memory || plan->predicted_us < separate_us;
 }
 
-std::optional<plan::RowGroupPlan> ProductChains::Plan(const graph::RowChain& chain) {
+std::optional<plan::RowGroupPlan> AttentionFusion::Plan(const graph::RowChain& chain) {
   const auto [place, is_new] = chains_.try_emplace(FormOf(chain));
   if (is_new) place->second = NewPlan(chain);
   if (!place->second.has_value()) return std::nullopt;
   return Transfer(*place->second, chain);
 }
 
-std::optional<plan::RowGroupPlan> ProductChains::NewPlan(const graph::RowChain& chain) const {
+std::optional<plan::RowGroupPlan> AttentionFusion::NewPlan(const graph::RowChain& chain) const {
   std::optional<plan::RowGroupPlan> whole;
   if (!chain.has_long_rows) {
-    whole = plan::PlanRowProducts(chain.rows, chain.kernels, chain.tensors, settings_);
+    whole = plan::PlanRowGemms(chain.rows, chain.kernels, chain.tensors, settings_);
   }
-  const auto keep_quicker = [&](std::optional<plan::RowGroupPlan> other) {
+  const auto keep_faster = [&](std::optional<plan::RowGroupPlan> other) {
     if (other && (!whole || other->predicted_us < whole->predicted_us)) whole = std::move(other);
   };
   const std::optional<MatrixFormat> format = FormatOf(precision_);
   if (format.has_value() && !chain.has_long_rows) {
-    keep_quicker(
-        plan::PlanMatrixRows(chain.rows, chain.kernels, chain.tensors, settings_, *format));
+    keep_faster(
+        plan::PlanTensorCoreRows(chain.rows, chain.kernels, chain.tensors, settings_, *format));
   }
-  keep_quicker(plan::PlanOnlineRows(chain.rows, chain.kernels, chain.tensors, settings_));
+  keep_faster(plan::PlanOnlineRows(chain.rows, chain.kernels, chain.tensors, settings_));
   return whole;
 }
 
-double ProductChains::KernelUs(const poly::FlatContraction& flat) {
+double AttentionFusion::KernelUs(const poly::FlatContraction& flat) {
   std::vector<bool> is_constant;
   for (const poly::Tensor& tensor : flat.tensors) {
     is_constant.push_back(is_constant_[tensor.value]);
   }
-  const PlanMemory::Remembered planned = kernels_.Get(flat, is_constant, [&] {
+  const PlanCache::Remembered planned = kernels_.Get(flat, is_constant, [&] {
     return plan::PlanKernel(flat, settings_, is_constant, precision_);
   });
   return plan::LaunchMicroseconds(planned.kernel, settings_);
 }
 
-double ProductChains::RowsUs(const graph::RowChain& chain) {
-  if (chain.has_products) return Plan(chain)->predicted_us;
+double AttentionFusion::RowsUs(const graph::RowChain& chain) {
+  if (chain.has_matmuls) return Plan(chain)->predicted_us;
   const auto plan = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings_);
   if (plan.has_value()) {
     const plan::Machine machine(settings_);
     const double us = plan::RowStagesUs(*plan, chain.kernels, settings_);
-    return machine.sequence_launch_us + std::max(us, MemoryUs(chain, machine));
+    return machine.megakernel_launch_us + std::max(us, MemoryUs(chain, machine));
   }
   double us = 0;
   for (const poly::RowKernel& kernel : chain.kernels) us += KernelUs(kernel.flat);

@@ -17,20 +17,20 @@
 
 namespace tartan::compiler {
 
-class ProductChains {
+class AttentionFusion {
  public:
   // For GPUs. `is_constant`: per value, whether it is a load-time constant. All arguments must
   // outlive the object.
   // Separate matmuls may use a matrix unit as `precision` allows, and may write intermediate
-  // tensors of up to `most_handed_on_bytes` bytes.
-  ProductChains(const std::vector<bool>& is_constant, const HardwareSettings& settings,
-                Precision precision, int64_t most_handed_on_bytes)
+  // tensors of up to `max_intermediate_bytes` bytes.
+  AttentionFusion(const std::vector<bool>& is_constant, const HardwareSettings& settings,
+                  Precision precision, int64_t max_intermediate_bytes)
       : is_constant_(is_constant),
         settings_(settings),
         precision_(precision),
-        most_handed_on_bytes_(most_handed_on_bytes) {}
+        max_intermediate_bytes_(max_intermediate_bytes) {}
 
-  // Implements graph::ChainOptions::takes_products.
+  // Implements graph::ChainOptions::accepts_matmuls.
   bool IsBetter(const graph::RowChain& chain, const graph::RowChain* without);
 
   std::optional<plan::RowGroupPlan> Plan(const graph::RowChain& chain);
@@ -44,8 +44,8 @@ class ProductChains {
   const std::vector<bool>& is_constant_;
   const HardwareSettings& settings_;
   const Precision precision_;
-  const int64_t most_handed_on_bytes_;
-  PlanMemory kernels_;
+  const int64_t max_intermediate_bytes_;
+  PlanCache kernels_;
   // Plans by form of the chain.
   std::unordered_map<std::string, std::optional<plan::RowGroupPlan>> chains_;
 };

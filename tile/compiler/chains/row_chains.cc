@@ -22,18 +22,18 @@ bool IsGpu(const HardwareSettings& settings) { return settings.threads > 1; }
 // Compares a chain with separate kernels, for rows whose elements are interleaved in memory
 // (Layout::kAcross). The chain cannot vectorize along such rows; separate kernels can. Times are
 // for one core.
-bool IsBetterApart(const graph::RowChain& chain, const plan::RowPlan& plan,
-                   const HardwareSettings& settings) {
+bool IsFasterSeparate(const graph::RowChain& chain, const plan::RowPlan& plan,
+                      const HardwareSettings& settings) {
   if (chain.layout != graph::Layout::kAcross) return false;
   const plan::Machine machine(settings);
   const auto more = static_cast<int64_t>(chain.kernels.size() - 1);
-  double apart_us =
+  double separate_us =
       static_cast<double>(settings.compute_units * more) * (machine.launch_us + machine.compile_us);
   for (const poly::RowKernel& kernel : chain.kernels) {
     const std::vector<bool> is_constant(kernel.flat.tensors.size(), false);
-    apart_us += plan::PlanKernel(kernel.flat, settings, is_constant).predicted_us;
+    separate_us += plan::PlanKernel(kernel.flat, settings, is_constant).predicted_us;
   }
-  return apart_us < plan.predicted_us;
+  return separate_us < plan.predicted_us;
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
   if (!IsGpu(settings)) {
     plan::RowPlan planned =
         plan::PlanRows(chain.rows, chain.kernels, chain.tensors, chain.row_bytes, settings);
-    if (IsBetterApart(chain, planned, settings)) return std::nullopt;
+    if (IsFasterSeparate(chain, planned, settings)) return std::nullopt;
     return planned;
   }
   auto planned = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings);
@@ -70,10 +70,10 @@ std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
 bool HoldsInRegisters(const graph::RowChain& chain, const RowChainPlan& plan) {
   const auto* groups = std::get_if<plan::RowGroupPlan>(&plan);
   if (groups == nullptr) return true;
-  const bool has_products =
+  const bool has_matmuls =
       std::any_of(groups->stages.begin(), groups->stages.end(),
                   [](const plan::RowGroupStage& stage) { return stage.product.has_value(); });
-  if (has_products) return true;
+  if (has_matmuls) return true;
   for (size_t s = 0; s < groups->stages.size(); ++s) {
     if (chain.kernels[s].output >= 0 && groups->stages[s].stores) return false;
   }

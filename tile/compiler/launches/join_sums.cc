@@ -22,10 +22,10 @@ bool HasWorkGroups(const plan::PlannedKernel& kernel) {
   return std::holds_alternative<plan::GpuPlan>(kernel.plan);
 }
 
-class SumJoiner {
+class ConsumerFusion {
  public:
-  SumJoiner(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-            const HardwareSettings& settings)
+  ConsumerFusion(const ir::Program& program, const std::vector<ir::ValueId>& storage,
+                 const HardwareSettings& settings)
       : settings_(settings) {
     for (const ir::ValueId input : program.inputs) {
       const int next = std::get<ir::Input>(program.values[input].op).next;
@@ -38,15 +38,15 @@ class SumJoiner {
     if (!HasWorkGroups(reader) || !HasWorkGroups(producer)) return std::nullopt;
     if (WouldCopyState(reader.flat, producer.flat)) return std::nullopt;
     std::optional<poly::FlatContraction> joined =
-        poly::JoinSums(reader.flat, producer.flat, result);
+        poly::FuseIntoConsumer(reader.flat, producer.flat, result);
     if (!joined.has_value()) return std::nullopt;
     const poly::FlatContraction flat = poly::MergeIndices(*std::move(joined));
     const auto plan = [&] { return plan::GpuCandidates(flat, settings_, 1).front(); };
     plan::PlannedKernel planned = plans_.Get(flat, {}, plan).kernel;
     if (!HasWorkGroups(planned)) return std::nullopt;
-    const double apart_us =
+    const double separate_us =
         plan::LaunchMicroseconds(reader, settings_) + plan::LaunchMicroseconds(producer, settings_);
-    if (plan::LaunchMicroseconds(planned, settings_) >= apart_us) return std::nullopt;
+    if (plan::LaunchMicroseconds(planned, settings_) >= separate_us) return std::nullopt;
     return planned;
   }
 
@@ -69,18 +69,18 @@ class SumJoiner {
 
   std::multimap<ir::ValueId, ir::ValueId> states_;  // storage of each state, by its next value
   const HardwareSettings& settings_;
-  PlanMemory plans_;
+  PlanCache plans_;
 };
 
 }  // namespace
 
-void JoinSums(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-              const HardwareSettings& settings, Schedule* schedule) {
+void FuseIntoConsumer(const ir::Program& program, const std::vector<ir::ValueId>& storage,
+                      const HardwareSettings& settings, Schedule* schedule) {
   if (settings.threads == 1) return;
-  SumJoiner joiner(program, storage, settings);
+  ConsumerFusion joiner(program, storage, settings);
   const auto join = [&](const plan::PlannedKernel& reader, const plan::PlannedKernel& producer,
                         ir::ValueId result) { return joiner.Join(reader, producer, result); };
-  JoinWithReaders(program, storage, join, schedule);
+  FuseLaunches(program, storage, join, schedule);
 }
 
 }  // namespace tartan::compiler

@@ -15,7 +15,7 @@ namespace tartan::compiler {
 // faster. The reader needs several results of the reduction per element (poly/join_sums.h). Only
 // for GPUs.
 // `storage`: per value of the program, the value that owns its memory.
-void JoinSums(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-              const HardwareSettings& settings, Schedule* schedule);
+void FuseIntoConsumer(const ir::Program& program, const std::vector<ir::ValueId>& storage,
+                      const HardwareSettings& settings, Schedule* schedule);
 
 }  // namespace tartan::compiler

@@ -22,10 +22,10 @@ struct Use {
   std::vector<size_t> writers;
 };
 
-class Joining {
+class LaunchFusion {
  public:
-  Joining(const ir::Program& program, const std::vector<ValueId>& storage, const JoinKernels& join,
-          Schedule* schedule)
+  LaunchFusion(const ir::Program& program, const std::vector<ValueId>& storage,
+               const FuseKernels& join, Schedule* schedule)
       : program_(program), storage_(storage), join_(join), schedule_(*schedule) {}
 
   void Run() {
@@ -122,7 +122,7 @@ class Joining {
 
   const ir::Program& program_;
   const std::vector<ValueId>& storage_;
-  const JoinKernels& join_;
+  const FuseKernels& join_;
   Schedule& schedule_;
   std::map<ValueId, Use> uses_;
   std::map<std::tuple<int, int, std::string>, int> forms_;  // forms of fused launches
@@ -131,9 +131,9 @@ class Joining {
 
 }  // namespace
 
-void JoinWithReaders(const ir::Program& program, const std::vector<ValueId>& storage,
-                     const JoinKernels& join, Schedule* schedule) {
-  Joining(program, storage, join, schedule).Run();
+void FuseLaunches(const ir::Program& program, const std::vector<ValueId>& storage,
+                  const FuseKernels& join, Schedule* schedule) {
+  LaunchFusion(program, storage, join, schedule).Run();
 }
 
 }  // namespace tartan::compiler

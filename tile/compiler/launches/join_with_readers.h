@@ -15,12 +15,12 @@ namespace tartan::compiler {
 // Returns a kernel that computes the results of `reader` without reading `result`, the only output
 // of `producer`; nothing if the two kernels stay separate. Each tensor's value is the owner of its
 // memory.
-using JoinKernels = std::function<std::optional<plan::PlannedKernel>(
+using FuseKernels = std::function<std::optional<plan::PlannedKernel>(
     const plan::PlannedKernel& reader, const plan::PlannedKernel& producer, ir::ValueId result)>;
 
 // Fuses pairs of launches of a run for which `join` returns a kernel. `storage`: per value of the
 // program, the value that owns its memory.
-void JoinWithReaders(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                     const JoinKernels& join, Schedule* schedule);
+void FuseLaunches(const ir::Program& program, const std::vector<ir::ValueId>& storage,
+                  const FuseKernels& join, Schedule* schedule);
 
 }  // namespace tartan::compiler

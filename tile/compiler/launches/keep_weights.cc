@@ -18,10 +18,11 @@ namespace {
 
 using ir::ValueId;
 
-class Keeper {
+class PersistentRnnPlanner {
  public:
-  Keeper(const ir::Program& program, const std::vector<bool>& is_constant,
-         const std::vector<ValueId>& storage, const HardwareSettings& settings, Schedule* schedule)
+  PersistentRnnPlanner(const ir::Program& program, const std::vector<bool>& is_constant,
+                       const std::vector<ValueId>& storage, const HardwareSettings& settings,
+                       Schedule* schedule)
       : program_(program),
         is_constant_(is_constant),
         storage_(storage),
@@ -34,30 +35,31 @@ class Keeper {
         MayBeRepeated()) {
       return Keep({only}, [&](int tensor, int output) { return IsNext(*only, tensor, output); });
     }
-    KeepInProgram();
+    PlanUnrolledLoops();
   }
 
  private:
   // Finds consecutive launches that are the steps of an unrolled loop.
-  void KeepInProgram() {
+  void PlanUnrolledLoops() {
     std::vector<PlannedLaunch*> run;
     for (ScheduledStep& step : schedule_.steps) {
       if (step.is_setup) continue;
       auto* launch = std::get_if<PlannedLaunch>(&step.work);
       if (!run.empty() && (launch == nullptr || !Follows(*run.back(), *launch))) {
-        KeepRun(run);
+        PlanLoop(run);
         run.clear();
       }
       if (launch != nullptr) run.push_back(launch);
     }
-    KeepRun(run);
+    PlanLoop(run);
   }
 
   // The first launch may need a separate kernel, because it reads at the start of a tensor. So one
   // more launch is required than ShareKernels merges at minimum.
-  void KeepRun(const std::vector<PlannedLaunch*>& run) {
-    if (static_cast<int>(run.size()) <= kLeastShared) return;
-    Keep(run, [&](int tensor, int output) { return HandsOn(*run[0], output, *run[1], tensor); });
+  void PlanLoop(const std::vector<PlannedLaunch*>& run) {
+    if (static_cast<int>(run.size()) <= kMinShared) return;
+    Keep(run,
+         [&](int tensor, int output) { return PassesResult(*run[0], output, *run[1], tensor); });
   }
 
   // Returns true if the next launch repeats the computation with a result of this launch. Both have
@@ -66,19 +68,19 @@ class Keeper {
     const bool are_groups = std::holds_alternative<plan::GpuPlan>(launch.planned.plan) &&
                             std::holds_alternative<plan::GpuPlan>(next.planned.plan);
     if (!are_groups || launch.tensors.size() != next.tensors.size()) return false;
-    bool is_handed_on = false;
+    bool passes_result = false;
     for (int t = 0; t < static_cast<int>(next.tensors.size()); ++t) {
       const bool is_same = StorageOf(launch.tensors[t]) == StorageOf(next.tensors[t]);
       if (IsConstant(next.tensors[t]) && !is_same) return false;
       for (int o = 0; o < static_cast<int>(launch.outputs.size()); ++o) {
-        is_handed_on = is_handed_on || HandsOn(launch, o, next, t);
+        passes_result = passes_result || PassesResult(launch, o, next, t);
       }
     }
-    return is_handed_on && FormWithoutBegins(launch) == FormWithoutBegins(next);
+    return passes_result && FormWithoutBegins(launch) == FormWithoutBegins(next);
   }
 
-  bool HandsOn(const PlannedLaunch& launch, int output, const PlannedLaunch& next,
-               int tensor) const {
+  bool PassesResult(const PlannedLaunch& launch, int output, const PlannedLaunch& next,
+                    int tensor) const {
     return StorageOf(launch.outputs[output]) == StorageOf(next.tensors[tensor]);
   }
 
@@ -128,7 +130,7 @@ class Keeper {
                : schedule_.added[value - schedule_.first_added].is_constant;
   }
 
-  bool IsGiven(ValueId value) const {
+  bool IsRunInput(ValueId value) const {
     return std::holds_alternative<ir::Input>(program_.values[value].op) && !is_constant_[value];
   }
 
@@ -138,7 +140,7 @@ class Keeper {
         program_.inputs.begin(), program_.inputs.end(),
         [&](ValueId input) { return std::get<ir::Input>(program_.values[input].op).next >= 0; });
     return !has_states && std::any_of(program_.outputs.begin(), program_.outputs.end(),
-                                      [&](ValueId output) { return IsGiven(output); });
+                                      [&](ValueId output) { return IsRunInput(output); });
   }
 
   // Returns true if the next run of the program reads the launch's output as this tensor.
@@ -148,7 +150,7 @@ class Keeper {
     std::vector<ValueId> given;
     for (const ValueId input : program_.inputs) {
       const bool is_number = given.empty() && IsNumber(input, DataType::kInt64);
-      if (IsGiven(input) && !is_number) given.push_back(input);
+      if (IsRunInput(input) && !is_number) given.push_back(input);
     }
     const size_t first =
         !program_.outputs.empty() && IsNumber(program_.outputs[0], DataType::kBool) ? 1 : 0;
@@ -177,10 +179,10 @@ class Keeper {
 
 }  // namespace
 
-void KeepWeights(const ir::Program& program, const std::vector<bool>& is_constant,
-                 const std::vector<ValueId>& storage, const HardwareSettings& settings,
-                 Schedule* schedule) {
-  Keeper(program, is_constant, storage, settings, schedule).Run();
+void PlanPersistentRnn(const ir::Program& program, const std::vector<bool>& is_constant,
+                       const std::vector<ValueId>& storage, const HardwareSettings& settings,
+                       Schedule* schedule) {
+  PersistentRnnPlanner(program, is_constant, storage, settings, schedule).Run();
 }
 
 }  // namespace tartan::compiler

@@ -24,8 +24,8 @@ namespace tartan::compiler {
 // Only for devices that run launch sequences of work-groups.
 // `is_constant`: per value of the program, whether it is a load-time constant. `storage`: the value
 // that owns its memory.
-void KeepWeights(const ir::Program& program, const std::vector<bool>& is_constant,
-                 const std::vector<ir::ValueId>& storage, const HardwareSettings& settings,
-                 Schedule* schedule);
+void PlanPersistentRnn(const ir::Program& program, const std::vector<bool>& is_constant,
+                       const std::vector<ir::ValueId>& storage, const HardwareSettings& settings,
+                       Schedule* schedule);
 
 }  // namespace tartan::compiler

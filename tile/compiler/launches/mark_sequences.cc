@@ -17,13 +17,14 @@ namespace {
 // several cores finish it sooner, although their threads take longer to wake up.
 constexpr double kLongUs = 2000;
 
-bool MayBeInSequence(const loop::Kernel& kernel, const WorkGroups& groups,
-                     const plan::Machine& machine) {
+bool CanBeInLaunchBatch(const loop::Kernel& kernel, const WorkGroups& groups,
+                        const plan::Machine& machine) {
   if (kernel.body == nullptr) return false;
   const int64_t items = ItemCount(kernel);
   if (machine.is_cpu) return items == 1 && !groups.wait && groups.local_bytes == 0;
-  const bool are_warps = items < kSequenceWarp || items % kSequenceWarp == 0;
-  return FitsSequence(items, groups.local_bytes, groups.fill_unit) && (!groups.wait || are_warps);
+  const bool are_warps = items < kBatchWarp || items % kBatchWarp == 0;
+  return FitsLaunchBatch(items, groups.local_bytes, groups.fills_compute_unit) &&
+         (!groups.wait || are_warps);
 }
 
 double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
@@ -34,7 +35,7 @@ double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
 
 bool IsShort(const LaunchStep& launch, const WorkGroups& groups, const plan::Machine& machine) {
   const double microseconds = Microseconds(launch, machine);
-  if (!machine.is_cpu) return IsShortForSequence(microseconds, groups.fill_unit);
+  if (!machine.is_cpu) return IsShortForLaunchBatch(microseconds, groups.fills_compute_unit);
   return microseconds < kLongUs * static_cast<double>(std::max<int64_t>(machine.units, 1));
 }
 
@@ -47,22 +48,22 @@ bool MayBeRepeated(const KernelList& list) {
 
 }  // namespace
 
-void MarkAllForSequences(const HardwareSettings& settings, KernelList* list) {
+void MarkAllForLaunchBatches(const HardwareSettings& settings, KernelList* list) {
   const plan::Machine machine(settings);
   if (!settings.runs_sequences || !machine.is_cpu) return;
   for (loop::Kernel& kernel : list->kernels) {
-    kernel.in_sequence = MayBeInSequence(kernel, WorkGroupsOf(kernel), machine);
+    kernel.in_sequence = CanBeInLaunchBatch(kernel, WorkGroupsOf(kernel), machine);
   }
 }
 
-void MarkSequences(const HardwareSettings& settings, KernelList* list) {
+void MarkLaunchBatches(const HardwareSettings& settings, KernelList* list) {
   if (!settings.runs_sequences) return;
   const plan::Machine machine(settings);
   std::vector<WorkGroups> groups;
   std::vector<bool> may_be;
   for (const loop::Kernel& kernel : list->kernels) {
     groups.push_back(WorkGroupsOf(kernel));
-    may_be.push_back(MayBeInSequence(kernel, groups.back(), machine));
+    may_be.push_back(CanBeInLaunchBatch(kernel, groups.back(), machine));
   }
   int first = -1;
   int before = -1;  // kernel of the previous step, or -1 if it cannot be in a sequence

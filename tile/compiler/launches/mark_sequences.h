@@ -11,10 +11,10 @@ namespace tartan::compiler {
 // Marks the kernels of adjacent short launches (loop::Kernel::in_sequence). In a program that is
 // run repeatedly, the last and the first launch count as adjacent. Does nothing on devices that do
 // not run sequences.
-void MarkSequences(const HardwareSettings& settings, KernelList* list);
+void MarkLaunchBatches(const HardwareSettings& settings, KernelList* list);
 
 // Marks all suitable CPU kernels that many programs share, whatever steps are adjacent. The
 // driver's compiler takes less time for one source of many kernels than for one source each.
-void MarkAllForSequences(const HardwareSettings& settings, KernelList* list);
+void MarkAllForLaunchBatches(const HardwareSettings& settings, KernelList* list);
 
 }  // namespace tartan::compiler

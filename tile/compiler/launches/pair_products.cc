@@ -6,14 +6,14 @@
 
 namespace tartan::compiler {
 
-void PairProducts(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                  const HardwareSettings& settings, Schedule* schedule) {
+void FuseDualGemms(const ir::Program& program, const std::vector<ir::ValueId>& storage,
+                   const HardwareSettings& settings, Schedule* schedule) {
   if (settings.matrix_local_bytes == 0) return;
   const auto join = [&](const plan::PlannedKernel& reader, const plan::PlannedKernel& producer,
                         ir::ValueId result) {
-    return plan::PairMatrixProducts(reader, producer, result, settings);
+    return plan::FuseDualGemm(reader, producer, result, settings);
   };
-  JoinWithReaders(program, storage, join, schedule);
+  FuseLaunches(program, storage, join, schedule);
 }
 
 }  // namespace tartan::compiler

@@ -14,7 +14,7 @@ namespace tartan::compiler {
 // (plan/matrix/matrix_pair.h). Requires that only the second matmul reads the result of the first,
 // element by element.
 // `storage`: per value of the program, the value that owns its memory.
-void PairProducts(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                  const HardwareSettings& settings, Schedule* schedule);
+void FuseDualGemms(const ir::Program& program, const std::vector<ir::ValueId>& storage,
+                   const HardwareSettings& settings, Schedule* schedule);
 
 }  // namespace tartan::compiler

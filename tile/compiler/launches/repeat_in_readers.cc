@@ -167,9 +167,9 @@ loop::Kernel Join(const loop::Kernel& producer, const loop::Kernel& reader, size
   return joined;
 }
 
-class Repetition {
+class Recomputation {
  public:
-  Repetition(const HardwareSettings& settings, KernelList* list)
+  Recomputation(const HardwareSettings& settings, KernelList* list)
       : settings_(settings), machine_(settings), list_(*list) {}
 
   void Run() {
@@ -246,9 +246,9 @@ class Repetition {
         {kResult, 1}, "", bytes / ByteWidth(kResult), loop::Space::kLocal};
     const int64_t local_bytes =
         groups.local_bytes + WorkGroupsOf(producer).local_bytes + loop::LocalBytes(result);
-    if (!FitsSequence(ItemCount(reader), local_bytes, groups.fill_unit)) return false;
-    return local_bytes <=
-           (groups.fill_unit ? settings_.matrix_local_bytes : settings_.local_memory_bytes);
+    if (!FitsLaunchBatch(ItemCount(reader), local_bytes, groups.fills_compute_unit)) return false;
+    return local_bytes <= (groups.fills_compute_unit ? settings_.matrix_local_bytes
+                                                     : settings_.local_memory_bytes);
   }
 
   // Returns true if all groups run at once and their reads from the L2 cache take less than half a
@@ -257,7 +257,7 @@ class Repetition {
     if (groups > machine_.units) return false;
     const double cycles = static_cast<double>(groups) * producer.bytes /
                           (static_cast<double>(machine_.units) * plan::gpu::kCacheBytesPerCycle);
-    return machine_.Microseconds(cycles) < machine_.sequence_launch_us / 2;
+    return machine_.Microseconds(cycles) < machine_.megakernel_launch_us / 2;
   }
 
   // Returns true if the step was fused into all its readers and removed.
@@ -342,8 +342,8 @@ class Repetition {
 
 }  // namespace
 
-void RepeatInReaders(const HardwareSettings& settings, KernelList* list) {
-  if (settings.threads > 1) Repetition(settings, list).Run();
+void RecomputeInConsumers(const HardwareSettings& settings, KernelList* list) {
+  if (settings.threads > 1) Recomputation(settings, list).Run();
 }
 
 }  // namespace tartan::compiler

@@ -11,6 +11,6 @@ namespace tartan::compiler {
 // Fuses a producer with one work-group into its consumers. Each work-group of a consumer recomputes
 // the result in local memory. Requires that every consumer launches at most one work-group per
 // compute unit. Only for GPUs.
-void RepeatInReaders(const HardwareSettings& settings, KernelList* list);
+void RecomputeInConsumers(const HardwareSettings& settings, KernelList* list);
 
 }  // namespace tartan::compiler

@@ -8,11 +8,11 @@
 namespace tartan::compiler {
 
 // Minimum number of similar kernels to merge; fewer keep their constants, which makes faster code.
-inline constexpr int kLeastShared = 16;
+inline constexpr int kMinShared = 16;
 
 // Merges groups of `least` or more kernels that differ only in literals (besides names and
 // comments). The merged kernel reads the differing numbers from buffers filled at load.
 // Loop bounds and divisors are never replaced, so kernels that differ in them stay separate.
-void ShareKernels(KernelList* list, int least = kLeastShared);
+void ShareKernels(KernelList* list, int least = kMinShared);
 
 }  // namespace tartan::compiler

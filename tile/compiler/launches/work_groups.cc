@@ -17,9 +17,9 @@ void AddGroups(const loop::StmtPtr& stmt, WorkGroups* groups) {
       groups->local_bytes += loop::LocalBytes(*array);
     }
   }
-  groups->fill_unit |= std::holds_alternative<loop::MultiplyTiles>(stmt->node) ||
-                       std::holds_alternative<loop::Early>(stmt->node) ||
-                       std::holds_alternative<loop::Once>(stmt->node);
+  groups->fills_compute_unit |= std::holds_alternative<loop::MultiplyTiles>(stmt->node) ||
+                                std::holds_alternative<loop::Early>(stmt->node) ||
+                                std::holds_alternative<loop::Once>(stmt->node);
   loop::ForEachChild(*stmt,
                      Overloaded{[](const loop::ExprPtr&) {},
                                 [&](const loop::StmtPtr& child) { AddGroups(child, groups); }});

@@ -11,7 +11,7 @@ namespace tartan::compiler {
 struct WorkGroups {
   bool wait = false;  // has barriers
   // Uses most of a compute unit's local memory; a launch sequence does not slow such groups down.
-  bool fill_unit = false;
+  bool fills_compute_unit = false;
   int64_t local_bytes = 0;
 };
 

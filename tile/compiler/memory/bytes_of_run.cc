@@ -19,10 +19,10 @@ class ReadValues {
   void Add(const ir::Program& program, const KernelForm& form) {
     Match(
         form, [&](const DirectKernel& direct) { Add(direct.flat); },
-        [&](const WinogradProduct& winograd) { Add(winograd.kernels); },
+        [&](const WinogradForm& winograd) { Add(winograd.kernels); },
         [&](const PackedKernels& packed) {
           Add(packed.product.products);
-          for (const poly::PackedProduct::Operand& operand : packed.product.operands) {
+          for (const poly::PackedMatmul::Operand& operand : packed.product.operands) {
             Add(operand.kernel);
           }
         },

@@ -17,11 +17,11 @@ namespace {
 
 // Number of drops to try first at a peak, in order of bytes saved per microsecond. Empirical.
 constexpr size_t kFirstTried = 32;
-// A source of a recomputed value is dropped, too, if it has more than 1/kLeastSource of the value's
-// bytes. Empirical.
-constexpr int64_t kLeastSource = 16;
+// A source of a recomputed value is dropped, too, if it has more than 1/kMinSourceShare of the
+// value's bytes. Empirical.
+constexpr int64_t kMinSourceShare = 16;
 // Maximum number of times that sources of dropped sources are followed. Empirical.
-constexpr int kMostDepth = 8;
+constexpr int kMaxSourceDepth = 8;
 // Share of a core's peak arithmetic rate, for steps without a predicted time. Empirical.
 constexpr double kUsualEfficiency = 0.25;
 
@@ -103,8 +103,8 @@ struct Choice {
 
 class Search {
  public:
-  Search(const StepRemaker& remaker, int slots, int64_t budget)
-      : remaker_(remaker), slots_(slots), budget_(budget) {}
+  Search(const Rematerializer& rematerializer, int slots, int64_t budget)
+      : rematerializer_(rematerializer), slots_(slots), budget_(budget) {}
 
   // Returns the fastest choice within the budget, or the one with the lowest peak if none is.
   Choice Run() {
@@ -139,7 +139,7 @@ class Search {
   }
 
   std::optional<Choice> Make(std::set<Drop> drops) const {
-    std::optional<StepSequence> sequence = remaker_.Sequence(drops);
+    std::optional<StepSequence> sequence = rematerializer_.Sequence(drops);
     if (!sequence.has_value()) return std::nullopt;
     Profile profile = ProfileOf(*sequence, slots_, target_);
     return Choice{std::move(drops), *std::move(sequence), std::move(profile)};
@@ -152,7 +152,7 @@ class Search {
     std::vector<bool> waits(count, true);
     for (int s = 0; s <= during; ++s) {
       const StepSequence::Placed& placed = now.sequence.steps[s];
-      const size_t uses = remaker_.used(placed.step).size();
+      const size_t uses = rematerializer_.used(placed.step).size();
       for (size_t u = 0; u < uses; ++u) {
         const int buffer = now.sequence.used[placed.used + u];
         before[buffer] = placed.slot;
@@ -163,7 +163,7 @@ class Search {
     for (size_t b = 0; b < count; ++b) {
       if (!waits[b] || before[b] < 0 || now.sequence.lifetimes[b].last <= during) continue;
       const Drop drop = {before[b], now.sequence.origin[b]};
-      if (remaker_.CanDrop(drop) && now.drops.count(drop) == 0) waiting.push_back(drop);
+      if (rematerializer_.CanDrop(drop) && now.drops.count(drop) == 0) waiting.push_back(drop);
     }
     return waiting;
   }
@@ -173,7 +173,7 @@ class Search {
     std::vector<Drop> candidates = Waiting(now, now.profile.peak_step);
     const auto worth = [&](const Drop& drop) {
       return static_cast<double>(now.sequence.lifetimes[drop.buffer].bytes) /
-             remaker_.MicrosecondsFor(drop.buffer);
+             rematerializer_.MicrosecondsFor(drop.buffer);
     };
     std::stable_sort(candidates.begin(), candidates.end(),
                      [&](const Drop& a, const Drop& b) { return worth(a) > worth(b); });
@@ -197,14 +197,14 @@ class Search {
     const int slot = now.sequence.steps[now.profile.peak_step].slot;
     const std::vector<Drop> waited = Waiting(now, PlaceOf(now, slot));
     std::optional<Choice> result;
-    for (int depth = 0; depth < kMostDepth; ++depth) {
+    for (int depth = 0; depth < kMaxSourceDepth; ++depth) {
       const Choice& last = result.has_value() ? *result : next;
       std::set<Drop> drops = last.drops;
       for (const Drop& source : Waiting(last, PlaceOf(last, slot))) {
         const bool is_new = std::none_of(waited.begin(), waited.end(), [&](const Drop& other) {
           return other.buffer == source.buffer;
         });
-        if (is_new && BytesOf(now, source) * kLeastSource > BytesOf(now, drop))
+        if (is_new && BytesOf(now, source) * kMinSourceShare > BytesOf(now, drop))
           drops.insert(source);
       }
       if (drops.size() == last.drops.size()) break;
@@ -257,7 +257,7 @@ class Search {
     return choice;
   }
 
-  const StepRemaker& remaker_;
+  const Rematerializer& rematerializer_;
   const int slots_;
   const int64_t budget_;
   int64_t target_ = 0;  // bytes; live bytes above it count as excess
@@ -281,14 +281,14 @@ void Recompute(int64_t budget, const HardwareSettings& settings, KernelList* lis
   const StepTimes times(settings);
   std::vector<double> us;
   for (const Step& step : list->steps) us.push_back(times.Of(*list, step));
-  const StepRemaker remaker(*list, std::move(us));
-  const Choice choice = Search(remaker, count, of_runs).Run();
+  const Rematerializer rematerializer(*list, std::move(us));
+  const Choice choice = Search(rematerializer, count, of_runs).Run();
   if (choice.drops.empty()) return;
-  KernelList remade = remaker.ListOf(choice.sequence);
-  remade.recomputed.steps = static_cast<int>(remade.steps.size()) - count;
-  remade.recomputed.us = choice.sequence.us;
-  remade.recomputed.saved_bytes = peak - choice.profile.peak;
-  *list = std::move(remade);
+  KernelList rematerialized = rematerializer.ListOf(choice.sequence);
+  rematerialized.recomputed.steps = static_cast<int>(rematerialized.steps.size()) - count;
+  rematerialized.recomputed.us = choice.sequence.us;
+  rematerialized.recomputed.saved_bytes = peak - choice.profile.peak;
+  *list = std::move(rematerialized);
 }
 
 }  // namespace tartan::compiler

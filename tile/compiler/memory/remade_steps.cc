@@ -27,21 +27,22 @@ bool MayBeCopied(BufferKind kind) {
 }  // namespace
 
 // Simulates one execution of the list, and inserts recomputed steps where buffers are missing.
-class StepRemaker::Walk {
+class Rematerializer::Walk {
  public:
-  Walk(const StepRemaker& remaker, const std::set<Drop>& drops) : remaker_(remaker), drops_(drops) {
-    const KernelList& list = remaker.list_;
+  Walk(const Rematerializer& rematerializer, const std::set<Drop>& drops)
+      : rematerializer_(rematerializer), drops_(drops) {
+    const KernelList& list = rematerializer.list_;
     const auto count = static_cast<int>(list.buffers.size());
     current_.resize(count);
     std::iota(current_.begin(), current_.end(), 0);
     copy_.assign(count, -1);
-    is_being_made_.assign(remaker.groups_.size(), false);
+    is_being_made_.assign(rematerializer.groups_.size(), false);
     sequence_.origin = current_;
     for (int b = 0; b < count; ++b) {
       const BufferInfo& info = list.buffers[b];
       Lifetime& life = AddLifetime(info.bytes);
       if (info.kind == BufferKind::kInput) life.first = kBeforeFirstStep;
-      if (info.kind == BufferKind::kOutput || remaker.is_read_by_caller_[b])
+      if (info.kind == BufferKind::kOutput || rematerializer.is_read_by_caller_[b])
         life.last = kAfterLastStep;
     }
     sequence_.steps.reserve(list.steps.size() + drops.size());
@@ -49,8 +50,8 @@ class StepRemaker::Walk {
 
   std::optional<StepSequence> Run() && {
     auto drop = drops_.begin();
-    for (int s = 0; s < static_cast<int>(remaker_.uses_.size()); ++s) {
-      const Use& use = remaker_.uses_[s];
+    for (int s = 0; s < static_cast<int>(rematerializer_.uses_.size()); ++s) {
+      const Use& use = rematerializer_.uses_[s];
       for (size_t u = 0; u < use.buffers.size(); ++u) {
         if (!use.is_written[u] && !Need(use.buffers[u], s)) return std::nullopt;
       }
@@ -68,24 +69,24 @@ class StepRemaker::Walk {
   // Ensures that a buffer is live before a step of the list; returns false if it cannot be
   // recomputed.
   bool Need(int buffer, int slot) {
-    return current_[buffer] >= 0 || Remake(remaker_.group_[buffer], slot);
+    return current_[buffer] >= 0 || Rematerialize(rematerializer_.group_[buffer], slot);
   }
 
-  bool Remake(int number, int slot) {
-    const Group& group = remaker_.groups_[number];
+  bool Rematerialize(int number, int slot) {
+    const Group& group = rematerializer_.groups_[number];
     if (is_being_made_[number]) return false;
     is_being_made_[number] = true;
     for (const int step : group.steps) {
-      for (const int buffer : remaker_.uses_[step].buffers) {
-        if (remaker_.group_[buffer] == number) continue;
-        if (remaker_.Changes(buffer, step, slot) || !Need(buffer, slot)) return false;
+      for (const int buffer : rematerializer_.uses_[step].buffers) {
+        if (rematerializer_.group_[buffer] == number) continue;
+        if (rematerializer_.Changes(buffer, step, slot) || !Need(buffer, slot)) return false;
       }
     }
     is_being_made_[number] = false;
     for (const int member : group.members) {
       copy_[member] = static_cast<int>(sequence_.origin.size());
       sequence_.origin.push_back(member);
-      AddLifetime(remaker_.list_.buffers[member].bytes);
+      AddLifetime(rematerializer_.list_.buffers[member].bytes);
     }
     for (const int step : group.steps) Place(step, slot, number);
     for (const int member : group.members) {
@@ -99,20 +100,20 @@ class StepRemaker::Walk {
   void Place(int step, int slot, int made) {
     const auto at = static_cast<int>(sequence_.steps.size());
     sequence_.steps.push_back({step, slot, static_cast<int>(sequence_.used.size())});
-    for (const int buffer : remaker_.uses_[step].buffers) {
+    for (const int buffer : rematerializer_.uses_[step].buffers) {
       int used = current_[buffer];
-      if (made >= 0 && remaker_.group_[buffer] == made) used = copy_[buffer];
+      if (made >= 0 && rematerializer_.group_[buffer] == made) used = copy_[buffer];
       // A step in its original place writes the list's own buffer.
       if (used < 0) used = buffer;
       sequence_.used.push_back(used);
-      if (!IsOfRun(remaker_.list_.buffers[buffer].kind)) continue;
+      if (!IsOfRun(rematerializer_.list_.buffers[buffer].kind)) continue;
       Lifetime& life = sequence_.lifetimes[used];
       life.first = std::min(life.first, at);
       life.last = std::max(life.last, at);
     }
   }
 
-  const StepRemaker& remaker_;
+  const Rematerializer& rematerializer_;
   const std::set<Drop>& drops_;
   std::vector<int> current_;  // by buffer of the list: the buffer with its contents; -1: dropped
   std::vector<int> copy_;     // by buffer: its latest copy
@@ -120,7 +121,7 @@ class StepRemaker::Walk {
   StepSequence sequence_;
 };
 
-StepRemaker::StepRemaker(const KernelList& list, std::vector<double> us)
+Rematerializer::Rematerializer(const KernelList& list, std::vector<double> us)
     : list_(list), us_(std::move(us)), writers_(list.buffers.size()) {
   is_read_by_caller_.assign(list.buffers.size(), false);
   for (const int output : list.outputs) {
@@ -142,7 +143,7 @@ StepRemaker::StepRemaker(const KernelList& list, std::vector<double> us)
   CheckGroups();
 }
 
-void StepRemaker::FindGroups() {
+void Rematerializer::FindGroups() {
   std::vector<int> parents(list_.buffers.size());
   std::iota(parents.begin(), parents.end(), 0);
   for (const Use& use : uses_) {
@@ -174,12 +175,12 @@ void StepRemaker::FindGroups() {
 }
 
 // Only a buffer whose readers all come after its last writer can be replaced by a copy.
-void StepRemaker::CheckGroups() {
+void Rematerializer::CheckGroups() {
   for (const Group& group : groups_) {
     const bool are_copied =
         std::all_of(group.members.begin(), group.members.end(),
                     [&](int member) { return MayBeCopied(list_.buffers[member].kind); });
-    if (!are_copied) groups_[group_[group.members.front()]].can_be_remade = false;
+    if (!are_copied) groups_[group_[group.members.front()]].can_be_rematerialized = false;
   }
   for (size_t s = 0; s < uses_.size(); ++s) {
     for (size_t u = 0; u < uses_[s].buffers.size(); ++u) {
@@ -187,31 +188,33 @@ void StepRemaker::CheckGroups() {
       if (uses_[s].is_written[u] || group_[buffer] < 0) continue;
       Group& group = groups_[group_[buffer]];
       const bool is_own = std::binary_search(group.steps.begin(), group.steps.end(), int(s));
-      if (!is_own && writers_[buffer].back() > static_cast<int>(s)) group.can_be_remade = false;
+      if (!is_own && writers_[buffer].back() > static_cast<int>(s))
+        group.can_be_rematerialized = false;
     }
   }
 }
 
-bool StepRemaker::Changes(int buffer, int after, int before) const {
+bool Rematerializer::Changes(int buffer, int after, int before) const {
   const std::vector<int>& writers = writers_[buffer];
   const auto next = std::upper_bound(writers.begin(), writers.end(), after);
   return next != writers.end() && *next < before;
 }
 
-bool StepRemaker::CanDrop(const Drop& drop) const {
+bool Rematerializer::CanDrop(const Drop& drop) const {
   if (list_.buffers[drop.buffer].kind != BufferKind::kTemporary || group_[drop.buffer] < 0)
     return false;
   const Group& group = groups_[group_[drop.buffer]];
-  return group.can_be_remade && !is_read_by_caller_[drop.buffer] && drop.step >= group.steps.back();
+  return group.can_be_rematerialized && !is_read_by_caller_[drop.buffer] &&
+         drop.step >= group.steps.back();
 }
 
-double StepRemaker::MicrosecondsFor(int buffer) const { return groups_[group_[buffer]].us; }
+double Rematerializer::MicrosecondsFor(int buffer) const { return groups_[group_[buffer]].us; }
 
-std::optional<StepSequence> StepRemaker::Sequence(const std::set<Drop>& drops) const {
+std::optional<StepSequence> Rematerializer::Sequence(const std::set<Drop>& drops) const {
   return Walk(*this, drops).Run();
 }
 
-KernelList StepRemaker::ListOf(const StepSequence& sequence) const {
+KernelList Rematerializer::ListOf(const StepSequence& sequence) const {
   KernelList list = list_;
   for (size_t b = list.buffers.size(); b < sequence.origin.size(); ++b) {
     BufferInfo info = list.buffers[sequence.origin[b]];

@@ -28,7 +28,7 @@ struct StepSequence {
   struct Placed {
     int step = 0;  // step of the list that is executed
     int slot = 0;  // step of the list that needs it: itself, or a later one
-    // Position in StepSequence::used of this step's buffers, ordered as StepRemaker::used(step).
+    // Position in StepSequence::used of this step's buffers, ordered as Rematerializer::used(step).
     int used = 0;
   };
 
@@ -42,10 +42,10 @@ struct StepSequence {
 // Recomputes buffers with all steps that write them.
 // Steps that write several buffers recompute all of them, into copies, in the original order. A
 // buffer is not recomputed after its sources have changed, and states are never recomputed.
-class StepRemaker {
+class Rematerializer {
  public:
   // `us`: microseconds of each step. The list must outlive this object and must not change.
-  StepRemaker(const KernelList& list, std::vector<double> us);
+  Rematerializer(const KernelList& list, std::vector<double> us);
 
   // Buffers that a step reads or writes, each once, in ascending order.
   const std::vector<int>& used(int step) const { return uses_[step].buffers; }
@@ -68,7 +68,7 @@ class StepRemaker {
   struct Group {
     std::vector<int> members;
     std::vector<int> steps;
-    bool can_be_remade = true;
+    bool can_be_rematerialized = true;
     double us = 0;
   };
 

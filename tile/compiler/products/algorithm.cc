@@ -70,11 +70,11 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
   return selected;
 }
 
-absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
-                                                const poly::ProgramSpaces& spaces,
-                                                const std::vector<bool>& is_constant,
-                                                const std::vector<ValueId>& held,
-                                                const CompileOptions& options) {
+absl::StatusOr<Algorithms> SelectPackedMatmuls(const ir::Program& program,
+                                               const poly::ProgramSpaces& spaces,
+                                               const std::vector<bool>& is_constant,
+                                               const std::vector<ValueId>& held,
+                                               const CompileOptions& options) {
   Algorithms selected;
   if (options.settings.packed_products < 2) return selected;
   ir::Grouping grouping = AllInMemory(program);
@@ -92,10 +92,10 @@ absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
   return selected;
 }
 
-absl::StatusOr<Algorithms> SelectBFloat16Products(const ir::Program& program,
-                                                  const poly::ProgramSpaces& spaces,
-                                                  const std::vector<bool>& is_constant,
-                                                  const CompileOptions& options) {
+absl::StatusOr<Algorithms> SelectBFloat16Matmuls(const ir::Program& program,
+                                                 const poly::ProgramSpaces& spaces,
+                                                 const std::vector<bool>& is_constant,
+                                                 const CompileOptions& options) {
   Algorithms selected;
   if (options.precision != Precision::kBFloat16 || options.settings.threads > 1) return selected;
   ir::Grouping grouping = AllInMemory(program);
@@ -111,10 +111,10 @@ absl::StatusOr<Algorithms> SelectBFloat16Products(const ir::Program& program,
   return selected;
 }
 
-absl::StatusOr<std::map<ValueId, int64_t>> SelectSplitDepths(const ir::Program& program,
-                                                             const poly::ProgramSpaces& spaces,
-                                                             const std::vector<bool>& is_constant,
-                                                             const CompileOptions& options) {
+absl::StatusOr<std::map<ValueId, int64_t>> SelectSplitK(const ir::Program& program,
+                                                        const poly::ProgramSpaces& spaces,
+                                                        const std::vector<bool>& is_constant,
+                                                        const CompileOptions& options) {
   std::map<ValueId, int64_t> selected;
   // Identical layers share a result.
   std::map<std::pair<std::string, std::vector<bool>>, int64_t> known;
@@ -129,17 +129,17 @@ absl::StatusOr<std::map<ValueId, int64_t>> SelectSplitDepths(const ir::Program& 
     const std::vector<bool> constants = ConstantsOf(flat, is_constant);
     const auto [runs, is_new] = known.try_emplace({poly::FormKey(flat), constants}, 1);
     if (is_new)
-      runs->second = plan::BestDepthRuns(flat, options.settings, constants, options.precision);
+      runs->second = plan::BestSplitKChunks(flat, options.settings, constants, options.precision);
     const bool are_equal = graph::DepthOf(program, root) % runs->second == 0;
     if (runs->second > 1 && are_equal) selected[root] = runs->second;
   }
   return selected;
 }
 
-absl::StatusOr<std::set<ValueId>> SelectQuantizedProducts(const ir::Program& program,
-                                                          const poly::ProgramSpaces& spaces,
-                                                          const std::vector<bool>& is_constant,
-                                                          const CompileOptions& options) {
+absl::StatusOr<std::set<ValueId>> SelectQuantizedMatmuls(const ir::Program& program,
+                                                         const poly::ProgramSpaces& spaces,
+                                                         const std::vector<bool>& is_constant,
+                                                         const CompileOptions& options) {
   std::set<ValueId> selected;
   if (options.settings.packed_products < 2) return selected;
   ir::Grouping grouping = AllInMemory(program);

@@ -38,26 +38,27 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
                                           const std::vector<bool>& is_constant,
                                           const CompileOptions& options);
 // Selects integer matmuls for packed kernels. `held`: values that must stay in memory as they are.
-absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
-                                                const poly::ProgramSpaces& spaces,
-                                                const std::vector<bool>& is_constant,
-                                                const std::vector<ir::ValueId>& held,
-                                                const CompileOptions& options);
+absl::StatusOr<Algorithms> SelectPackedMatmuls(const ir::Program& program,
+                                               const poly::ProgramSpaces& spaces,
+                                               const std::vector<bool>& is_constant,
+                                               const std::vector<ir::ValueId>& held,
+                                               const CompileOptions& options);
 // Selects float matmuls to round to bfloat16 on a CPU, if the options allow it.
-absl::StatusOr<Algorithms> SelectBFloat16Products(const ir::Program& program,
-                                                  const poly::ProgramSpaces& spaces,
-                                                  const std::vector<bool>& is_constant,
-                                                  const CompileOptions& options);
+absl::StatusOr<Algorithms> SelectBFloat16Matmuls(const ir::Program& program,
+                                                 const poly::ProgramSpaces& spaces,
+                                                 const std::vector<bool>& is_constant,
+                                                 const CompileOptions& options);
 // Selects matmuls on a matrix unit for split-K, and the number of K chunks. Their reader adds up
 // the partial sums (graph/products/split_depths.h).
-absl::StatusOr<std::map<ir::ValueId, int64_t>> SelectSplitDepths(
-    const ir::Program& program, const poly::ProgramSpaces& spaces,
-    const std::vector<bool>& is_constant, const CompileOptions& options);
+absl::StatusOr<std::map<ir::ValueId, int64_t>> SelectSplitK(const ir::Program& program,
+                                                            const poly::ProgramSpaces& spaces,
+                                                            const std::vector<bool>& is_constant,
+                                                            const CompileOptions& options);
 // Selects float matmuls to quantize to int8, if the options allow it, the device has packed int8
 // multiplication, and packing pays.
-absl::StatusOr<std::set<ir::ValueId>> SelectQuantizedProducts(const ir::Program& program,
-                                                              const poly::ProgramSpaces& spaces,
-                                                              const std::vector<bool>& is_constant,
-                                                              const CompileOptions& options);
+absl::StatusOr<std::set<ir::ValueId>> SelectQuantizedMatmuls(const ir::Program& program,
+                                                             const poly::ProgramSpaces& spaces,
+                                                             const std::vector<bool>& is_constant,
+                                                             const CompileOptions& options);
 
 }  // namespace tartan::compiler

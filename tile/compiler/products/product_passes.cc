@@ -39,26 +39,26 @@ absl::Status TakeProgram(ir::Program program, const std::vector<ValueId>& number
   return Analyze(c);
 }
 
-absl::Status ScaleAfterProducts(Compilation* c) {
+absl::Status ScaleAfterMatmuls(Compilation* c) {
   // Only for matrix units, whose tiles read factors in their stored order. Without one, attention
   // is faster with keys that are transposed by the scaling kernel (ViT on an H200: 2.42 ms instead
   // of 2.90 ms).
-  if (MatrixUnitFormat(*c)) c->program = graph::ScaleAfterProducts(c->program);
+  if (MatrixUnitFormat(*c)) c->program = graph::ScaleAfterMatmuls(c->program);
   return absl::OkStatus();
 }
 
-absl::Status JoinProducts(Compilation* c) {
+absl::Status FuseParallelMatmuls(Compilation* c) {
   // Dynamic-shape kernels are shared by matmuls of all sizes, so they are not joined.
-  if (c->options.tier == Tier::kExact) c->program = graph::JoinProducts(c->program);
+  if (c->options.tier == Tier::kExact) c->program = graph::FuseParallelMatmuls(c->program);
   return absl::OkStatus();
 }
 
-absl::Status NarrowFactors(Compilation* c) {
+absl::Status NarrowMatmulOperands(Compilation* c) {
   const std::optional<MatrixFormat> format = MatrixUnitFormat(*c);
   if (!format.has_value()) return absl::OkStatus();
   const DataType type = ElementType(*format);
   if (type != DataType::kFloat32) {
-    c->program = graph::NarrowFactors(c->program, type, &c->grouping.held);
+    c->program = graph::NarrowMatmulOperands(c->program, type, &c->grouping.held);
   }
   return absl::OkStatus();
 }
@@ -67,22 +67,22 @@ absl::Status QuantizeFactors(Compilation* c) {
   const bool may_quantize =
       c->options.precision == Precision::kInt8 && c->options.tier == Tier::kExact;
   if (!may_quantize) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(const auto products, SelectQuantizedProducts(c->program, c->spaces,
-                                                                       c->is_constant, c->options));
+  TARTAN_ASSIGN_OR_RETURN(const auto products, SelectQuantizedMatmuls(c->program, c->spaces,
+                                                                      c->is_constant, c->options));
   if (products.empty()) return absl::OkStatus();
   graph::QuantizedProgram quantized =
-      graph::QuantizeProducts(c->program, c->spaces, c->is_constant, products);
+      graph::QuantizeMatmuls(c->program, c->spaces, c->is_constant, products);
   TARTAN_RETURN_IF_ERROR(TakeProgram(std::move(quantized.program), quantized.numbers, c));
   c->grouping.inlined = std::move(quantized.inlined);
   return absl::OkStatus();
 }
 
-absl::Status SplitDepths(Compilation* c) {
+absl::Status SplitKMatmuls(Compilation* c) {
   if (!MatrixUnitFormat(*c)) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(const auto runs,
-                          SelectSplitDepths(c->program, c->spaces, c->is_constant, c->options));
+                          SelectSplitK(c->program, c->spaces, c->is_constant, c->options));
   if (runs.empty()) return absl::OkStatus();
-  graph::SplitDepths split = graph::SplitProductDepths(c->program, runs);
+  graph::SplitKMatmuls split = graph::SplitK(c->program, runs);
   return TakeProgram(std::move(split.program), split.numbers, c);
 }
 
@@ -93,18 +93,18 @@ absl::Status SelectWinogradConvolutions(Compilation* c) {
   return absl::OkStatus();
 }
 
-absl::Status SelectNarrowProducts(Compilation* c) {
+absl::Status SelectPackedMatmulPasses(Compilation* c) {
   if (c->options.tier == Tier::kReady) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(
       Algorithms packed,
-      SelectPackedProducts(c->program, c->spaces, c->is_constant, c->grouping.held, c->options));
+      SelectPackedMatmuls(c->program, c->spaces, c->is_constant, c->grouping.held, c->options));
   for (const auto& [root, algorithm] : packed) {
     const std::vector<ValueId>& inlined = std::get<PackedAlgorithm>(algorithm).inlined;
     c->grouping.inlined.insert(c->grouping.inlined.end(), inlined.begin(), inlined.end());
   }
   c->algorithms.merge(packed);
-  TARTAN_ASSIGN_OR_RETURN(Algorithms rounded, SelectBFloat16Products(c->program, c->spaces,
-                                                                     c->is_constant, c->options));
+  TARTAN_ASSIGN_OR_RETURN(Algorithms rounded,
+                          SelectBFloat16Matmuls(c->program, c->spaces, c->is_constant, c->options));
   c->algorithms.merge(rounded);
   return absl::OkStatus();
 }

@@ -22,12 +22,12 @@ absl::Status Analyze(Compilation* c);
 absl::Status TakeProgram(ir::Program program, const std::vector<ir::ValueId>& numbers,
                          Compilation* c);
 
-absl::Status ScaleAfterProducts(Compilation* c);
-absl::Status JoinProducts(Compilation* c);
-absl::Status NarrowFactors(Compilation* c);
+absl::Status ScaleAfterMatmuls(Compilation* c);
+absl::Status FuseParallelMatmuls(Compilation* c);
+absl::Status NarrowMatmulOperands(Compilation* c);
 absl::Status QuantizeFactors(Compilation* c);
-absl::Status SplitDepths(Compilation* c);
+absl::Status SplitKMatmuls(Compilation* c);
 absl::Status SelectWinogradConvolutions(Compilation* c);
-absl::Status SelectNarrowProducts(Compilation* c);
+absl::Status SelectPackedMatmulPasses(Compilation* c);
 
 }  // namespace tartan::compiler

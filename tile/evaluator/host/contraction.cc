@@ -81,7 +81,8 @@ double PointNs(const HostLoop& loop) {
 
 // Orders outputs outside and reductions inside, as in the definition, but moves the fastest loop
 // innermost. The order of a sum's terms does not depend on which output loop is innermost.
-void PutBestInside(std::vector<HostLoop>* loops, size_t outputs, std::vector<size_t>* order) {
+void MoveFastestLoopInside(std::vector<HostLoop>* loops, size_t outputs,
+                           std::vector<size_t>* order) {
   if (outputs == loops->size() || loops->empty()) return;
   size_t best = loops->size() - 1;
   for (size_t l = 0; l < outputs; ++l) {
@@ -202,7 +203,7 @@ std::optional<HostContraction> HostContraction::Create(const ir::Program& progra
   }
   std::vector<size_t> order(loops.size());
   for (size_t l = 0; l < order.size(); ++l) order[l] = l;
-  PutBestInside(&loops, static_cast<size_t>(space.output_index_count), &order);
+  MoveFastestLoopInside(&loops, static_cast<size_t>(space.output_index_count), &order);
   std::vector<HostCondition> conditions;
   for (const auto* constraints : {&space.store_guard, &space.constraints}) {
     for (const math::RangeConstraint& constraint : *constraints) {

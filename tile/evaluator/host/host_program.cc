@@ -108,7 +108,7 @@ void HostProgram::Estimate() {
   milliseconds_ = ns * 1e-6;
 }
 
-bool HostProgram::IsSoonerThanKernels(double most_ms, int64_t times) const {
+bool HostProgram::IsFasterThanKernels(double most_ms, int64_t times) const {
   const double ms = milliseconds_ * static_cast<double>(times);
   return ms <= most_ms && ms < kCompileMs * kernels_;
 }

@@ -28,7 +28,7 @@ class HostProgram {
   double milliseconds() const { return milliseconds_; }
   // Returns whether `times` executions take at most `most_ms`, and less than compiling the kernels
   // that a device would need.
-  bool IsSoonerThanKernels(double most_ms, int64_t times) const;
+  bool IsFasterThanKernels(double most_ms, int64_t times) const;
   const TensorShape& output_shape(size_t output) const {
     return program_.values[program_.outputs[output]].shape;
   }

@@ -57,7 +57,7 @@ class PowerRewriter {
 
 }  // namespace
 
-ir::Program MultiplyPowersOut(const ir::Program& program) {
+ir::Program ExpandPowers(const ir::Program& program) {
   const bool has_powers =
       std::any_of(program.values.begin(), program.values.end(),
                   [&](const ir::Value& value) { return ExponentOf(program, value).has_value(); });

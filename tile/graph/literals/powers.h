@@ -10,6 +10,6 @@ namespace tartan::graph {
 // multiplications. Squares are bit-exact; the others differ by one or two roundings.
 // Drivers compute powers element by element. In a kernel that stores squares for a normalisation,
 // they take longer than the matmul itself.
-ir::Program MultiplyPowersOut(const ir::Program& program);
+ir::Program ExpandPowers(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -34,7 +34,7 @@ class ScaleRewriter {
       std::optional<Scaled> scaled = AsScaled(value);
       const bool is_factor =
           !users[v].empty() && std::all_of(users[v].begin(), users[v].end(),
-                                           [&](ValueId user) { return IsProduct(user); });
+                                           [&](ValueId user) { return IsMatmul(user); });
       if (is_output[v] || !is_factor) scaled.reset();
       has_scales_ |= scaled.has_value();
       scaled_.push_back(scaled);
@@ -97,7 +97,7 @@ class ScaleRewriter {
                : is_constant_[v] && shape.dims.size() <= 1 && shape.type == DataType::kFloat32;
   }
 
-  bool IsProduct(ValueId v) const {
+  bool IsMatmul(ValueId v) const {
     const auto* product = std::get_if<ir::Contraction>(&value(v).op);
     return product != nullptr && product->aggregation == Aggregation::kSum &&
            product->combination == Combination::kMultiply && product->inputs.size() == 2 &&
@@ -126,7 +126,7 @@ class ScaleRewriter {
 
 }  // namespace
 
-ir::Program ScaleAfterProducts(const ir::Program& program) {
+ir::Program ScaleAfterMatmuls(const ir::Program& program) {
   ScaleRewriter rewriter(program);
   return rewriter.has_scales() ? std::move(rewriter).Run() : program;
 }

@@ -12,6 +12,6 @@ namespace tartan::graph {
 // only matmuls read s * A.
 // The matmul can then read A in its original layout, without a kernel that writes a scaled copy.
 // The result differs in rounding, and is infinite if the unscaled sum leaves the range of float32.
-ir::Program ScaleAfterProducts(const ir::Program& program);
+ir::Program ScaleAfterMatmuls(const ir::Program& program);
 
 }  // namespace tartan::graph

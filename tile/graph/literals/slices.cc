@@ -40,7 +40,7 @@ ir::Contraction SliceAt(const Place& place, ir::ValueId tensor, size_t rank) {
 
 }  // namespace
 
-ir::Program SliceAtLiterals(const ir::Program& program) {
+ir::Program SliceConstantGathers(const ir::Program& program) {
   const bool has_slices =
       std::any_of(program.values.begin(), program.values.end(),
                   [&](const ir::Value& value) { return PlaceOf(program, value).has_value(); });

@@ -8,6 +8,6 @@ namespace tartan::graph {
 
 // Replaces each gather at a literal position by a contraction that reads there. Kernels can inline
 // such a slice, whereas a gather at computed positions needs its operand in memory.
-ir::Program SliceAtLiterals(const ir::Program& program);
+ir::Program SliceConstantGathers(const ir::Program& program);
 
 }  // namespace tartan::graph

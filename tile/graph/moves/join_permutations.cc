@@ -11,7 +11,7 @@ namespace {
 
 using ir::ValueId;
 
-constexpr int64_t kLeastRow = 16;  // elements; shorter rows do not fill vectors and cache lines
+constexpr int64_t kMinRow = 16;  // elements; shorter rows do not fill vectors and cache lines
 
 bool IsReshape(const ir::Value& value) {
   const auto* special = std::get_if<ir::Special>(&value.op);
@@ -20,7 +20,7 @@ bool IsReshape(const ir::Value& value) {
 
 // Returns true for matmuls. Other reductions may be in row chains, which store their results
 // differently.
-bool IsProduct(const ir::Value& value) {
+bool IsMatmul(const ir::Value& value) {
   const auto* contraction = std::get_if<ir::Contraction>(&value.op);
   return contraction != nullptr && contraction->aggregation == Aggregation::kSum &&
          contraction->combination == Combination::kMultiply;
@@ -37,7 +37,7 @@ bool HasCoords(const poly::IndexSpace& space, const TensorShape& root, const Ten
 
 }  // namespace
 
-void JoinPermutations(const ir::Program& program, const poly::ProgramSpaces& spaces,
+void FusePermutations(const ir::Program& program, const poly::ProgramSpaces& spaces,
                       const std::vector<bool>& is_constant, std::vector<ValueId>* region,
                       std::vector<bool>* in_memory) {
   std::vector<int> uses = ir::UseCounts(program);
@@ -50,7 +50,7 @@ void JoinPermutations(const ir::Program& program, const poly::ProgramSpaces& spa
     if (!spaces[v].has_value() || !spaces[v]->covers_output) continue;
     const std::optional<Permutation> permutation = PermutationOf(program, program.values[v]);
     const std::vector<int64_t>& dims = program.values[v].shape.dims;
-    if (!permutation || dims.empty() || dims.back() < kLeastRow ||
+    if (!permutation || dims.empty() || dims.back() < kMinRow ||
         permutation->result_dims.back() != static_cast<int>(dims.size()) - 1) {
       continue;
     }
@@ -62,7 +62,7 @@ void JoinPermutations(const ir::Program& program, const poly::ProgramSpaces& spa
       stored = std::get<ir::Special>(program.values[stored].op).operands[0];
     }
     const ValueId root = (*region)[stored];
-    if (root == ir::kNoValue || !IsProduct(program.values[root]) || results[root] != 1 ||
+    if (root == ir::kNoValue || !IsMatmul(program.values[root]) || results[root] != 1 ||
         !(*in_memory)[stored] || uses[stored] != 1 || is_constant[root] != is_constant[v] ||
         !HasCoords(*spaces[root], program.values[root].shape,
                    program.values[permutation->input].shape)) {

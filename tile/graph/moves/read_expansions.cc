@@ -39,9 +39,9 @@ std::vector<int64_t> SplitDims(std::vector<int64_t> dims, size_t dim, const Spli
   return dims;
 }
 
-class ExpansionReader {
+class BroadcastReader {
  public:
-  explicit ExpansionReader(const ir::Program& program) : program_(program), rewriter_(program) {}
+  explicit BroadcastReader(const ir::Program& program) : program_(program), rewriter_(program) {}
 
   ir::Program Run() {
     bool has_split = false;
@@ -64,7 +64,7 @@ class ExpansionReader {
   const ir::Value& value(ValueId v) const { return program_.values[v]; }
 
   // Returns true for a copy that broadcasts along a dimension.
-  bool IsExpanded(ValueId v, int dim) const {
+  bool IsBroadcast(ValueId v, int dim) const {
     const auto* move = std::get_if<ir::Contraction>(&value(v).op);
     if (move == nullptr || move->combination != Combination::kNone || move->inputs.size() != 1 ||
         !move->constraints.empty() || move->default_value != ir::kNoValue ||
@@ -93,7 +93,7 @@ class ExpansionReader {
       return std::nullopt;
     }
     const int first = static_cast<int>(dim);
-    if (!IsExpanded(expanded, first) && !IsExpanded(expanded, first + 1)) return std::nullopt;
+    if (!IsBroadcast(expanded, first) && !IsBroadcast(expanded, first + 1)) return std::nullopt;
     return Merge{expanded, first};
   }
 
@@ -207,8 +207,8 @@ class ExpansionReader {
 
 }  // namespace
 
-ir::Program ReadThroughExpansions(const ir::Program& program) {
-  return ExpansionReader(program).Run();
+ir::Program ReadThroughBroadcasts(const ir::Program& program) {
+  return BroadcastReader(program).Run();
 }
 
 }  // namespace tartan::graph

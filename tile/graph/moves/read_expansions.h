@@ -11,6 +11,6 @@ namespace tartan::graph {
 // If a reshape merges the broadcast dimension with an adjacent one, the merged coordinate has no
 // affine map to the original tensor. So the contraction's index is split in two, its other inputs
 // are read in two dimensions, and a reshape merges its result.
-ir::Program ReadThroughExpansions(const ir::Program& program);
+ir::Program ReadThroughBroadcasts(const ir::Program& program);
 
 }  // namespace tartan::graph

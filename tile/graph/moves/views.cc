@@ -16,7 +16,7 @@ using math::Affine;
 
 // Coordinates of an access along dimensions with several elements, in order, and the indices of the
 // other dimensions, which are always 0.
-struct Walk {
+struct PlainCoords {
   std::vector<Affine> coords;
   std::vector<int64_t> sizes;
   std::set<int> indices;  // indices in `coords`
@@ -24,8 +24,9 @@ struct Walk {
 };
 
 // Returns nothing if a coordinate is not an index plus an integer, or an index appears twice.
-std::optional<Walk> WalkOf(const ir::Access& access, const std::vector<int64_t>& dims) {
-  Walk walk;
+std::optional<PlainCoords> PlainCoordsOf(const ir::Access& access,
+                                         const std::vector<int64_t>& dims) {
+  PlainCoords walk;
   for (size_t d = 0; d < dims.size(); ++d) {
     const Affine& coord = access.indices[d];
     const int index = coord.single_variable();
@@ -54,8 +55,8 @@ bool KeepsOrder(const ir::Program& program, const ir::Value& value) {
   }
   const TensorShape& from = program.values[move->inputs.front().tensor].shape;
   if (from.type != value.shape.type || value.shape.element_count() == 0) return false;
-  const std::optional<Walk> read = WalkOf(move->inputs.front(), from.dims);
-  const std::optional<Walk> written = WalkOf(move->output, value.shape.dims);
+  const std::optional<PlainCoords> read = PlainCoordsOf(move->inputs.front(), from.dims);
+  const std::optional<PlainCoords> written = PlainCoordsOf(move->output, value.shape.dims);
   if (!read || !written || read->sizes != written->sizes || read->coords != written->coords) {
     return false;
   }

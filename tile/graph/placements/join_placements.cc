@@ -18,11 +18,11 @@ using ir::ValueId;
 using math::Affine;
 
 // Minimum number of terms of a sum to rewrite. Empirical.
-constexpr size_t kLeastPlacements = 3;
+constexpr size_t kMinPlacements = 3;
 
-class PlacementJoiner {
+class SumToConcatenation {
  public:
-  explicit PlacementJoiner(const ir::Program& program)
+  explicit SumToConcatenation(const ir::Program& program)
       : program_(program), uses_(ir::UseCounts(program)), rewriter_(program) {
     for (const ValueId output : program.outputs) ++uses_[output];
   }
@@ -88,7 +88,7 @@ class PlacementJoiner {
   // Rewrites `value` as the last piece and inserts the other pieces before it.
   bool Join(ValueId root, ir::Value* value) {
     const std::optional<std::vector<ValueId>> terms = TermsOf(root);
-    if (!terms || terms->size() < kLeastPlacements) return false;
+    if (!terms || terms->size() < kMinPlacements) return false;
     std::vector<Box> boxes;
     for (const ValueId term : *terms) {
       const ir::Value& placement = program_.values[term];
@@ -121,8 +121,8 @@ class PlacementJoiner {
 
 }  // namespace
 
-absl::StatusOr<ir::Program> JoinPlacements(const ir::Program& program) {
-  return PlacementJoiner(program).Run();
+absl::StatusOr<ir::Program> SumsToConcatenations(const ir::Program& program) {
+  return SumToConcatenation(program).Run();
 }
 
 }  // namespace tartan::graph

@@ -13,6 +13,6 @@ namespace tartan::graph {
 //   A[i : 8] = +(X[i]);  B[i + 2 : 8] = +(Y[i]);  C[i + 4 : 8] = +(Z[i]);  S = A + B + C
 // becomes
 //   A[i : 8] = =(X[i]);  B[i + 2 : 8] = =(Y[i]) default A;  S[i + 4 : 8] = =(Z[i]) default B
-absl::StatusOr<ir::Program> JoinPlacements(const ir::Program& program);
+absl::StatusOr<ir::Program> SumsToConcatenations(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -208,12 +208,12 @@ PieceStorage FindPieceStorage(const ir::Program& program, const poly::ProgramSpa
       storage.whole[v] = values.back();
       storage.is_free[v] = pieces.cover_all;
     }
-    storage.written_in_parts.insert(values.begin() + (pieces.cover_all ? 0 : 1), values.end());
+    storage.written_by_parts.insert(values.begin() + (pieces.cover_all ? 0 : 1), values.end());
   }
   return storage;
 }
 
-void JoinPieces(const ir::Program& program, const PieceStorage& pieces,
+void FusePieces(const ir::Program& program, const PieceStorage& pieces,
                 const std::vector<bool>& leaves, const std::vector<bool>& is_constant,
                 std::vector<ValueId>* region) {
   std::vector<int> uses = ir::UseCounts(program);

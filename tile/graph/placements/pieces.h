@@ -46,7 +46,7 @@ struct PieceStorage {
   // Per piece, the last piece, which owns the memory; else kNoValue.
   std::vector<ir::ValueId> whole;
   // Values whose kernel writes only some elements and needs no earlier contents in the others.
-  std::set<ir::ValueId> written_in_parts;
+  std::set<ir::ValueId> written_by_parts;
   // Pieces of concatenations that are covered completely, so that the order of writing is free.
   std::vector<bool> is_free;
 };
@@ -55,7 +55,7 @@ PieceStorage FindPieceStorage(const ir::Program& program, const poly::ProgramSpa
 // Fuses a piece into the kernel of its input, if the input is the kernel's only result and the
 // piece its only reader. `region`: per value, the root whose kernel computes it. `leaves`: per
 // value, whether it is a result of that kernel.
-void JoinPieces(const ir::Program& program, const PieceStorage& pieces,
+void FusePieces(const ir::Program& program, const PieceStorage& pieces,
                 const std::vector<bool>& leaves, const std::vector<bool>& is_constant,
                 std::vector<ir::ValueId>* region);
 

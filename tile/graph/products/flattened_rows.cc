@@ -16,7 +16,7 @@ using math::Affine;
 
 // Bytes. A larger matrix takes much longer to read than its image takes to reorder, so a reordered
 // copy of it does not pay.
-constexpr int64_t kMostMatrixBytes = 16 << 20;
+constexpr int64_t kMaxMatrixBytes = 16 << 20;
 
 // Returns true for a reshape that merges all dimensions except the first.
 bool IsFlattening(const ir::Program& program, const ir::Value& value) {
@@ -49,7 +49,7 @@ FlattenedRows::FlattenedRows(const ir::Program& program)
   }
 }
 
-std::optional<FlattenedProduct> FlattenedRows::AsProduct(const ir::Contraction& contraction) const {
+std::optional<FlattenedMatmul> FlattenedRows::AsMatmul(const ir::Contraction& contraction) const {
   for (int rows = 0; rows < static_cast<int>(contraction.inputs.size()); ++rows) {
     if (is_flattened_[contraction.inputs[rows].tensor]) return Match(contraction, rows);
   }
@@ -57,9 +57,9 @@ std::optional<FlattenedProduct> FlattenedRows::AsProduct(const ir::Contraction& 
 }
 
 // Requires that the element index is a plain coordinate in both factors and appears nowhere else.
-std::optional<FlattenedProduct> FlattenedRows::Match(const ir::Contraction& contraction,
-                                                     int rows) const {
-  if (!IsProduct(contraction) || !contraction.constraints.empty()) return std::nullopt;
+std::optional<FlattenedMatmul> FlattenedRows::Match(const ir::Contraction& contraction,
+                                                    int rows) const {
+  if (!IsMatmul(contraction) || !contraction.constraints.empty()) return std::nullopt;
   const ir::Access& row = contraction.inputs[rows];
   const ir::Access& matrix = contraction.inputs[1 - rows];
   if (!is_constant_[matrix.tensor]) return std::nullopt;
@@ -78,8 +78,8 @@ std::optional<FlattenedProduct> FlattenedRows::Match(const ir::Contraction& cont
   if (summed < 0) return std::nullopt;
   const TensorShape& shape = program_.values[matrix.tensor].shape;
   const int64_t elements = program_.values[row.tensor].shape.dims[1];
-  if (shape.dims[summed] != elements || shape.byte_size() > kMostMatrixBytes) return std::nullopt;
-  return FlattenedProduct{rows, summed};
+  if (shape.dims[summed] != elements || shape.byte_size() > kMaxMatrixBytes) return std::nullopt;
+  return FlattenedMatmul{rows, summed};
 }
 
 }  // namespace tartan::graph

@@ -10,7 +10,7 @@
 namespace tartan::graph {
 
 // A matmul whose K index runs over the flattened elements.
-struct FlattenedProduct {
+struct FlattenedMatmul {
   int rows = 0;        // input position of the rows; the other input is the matrix
   int summed_dim = 0;  // K dimension of the matrix
 };
@@ -25,10 +25,10 @@ class FlattenedRows {
   // `v`: the reshape.
   bool IsFlattened(ir::ValueId v) const { return is_flattened_[v]; }
   // Returns the matmul if one of the contraction's inputs is a flattened image.
-  std::optional<FlattenedProduct> AsProduct(const ir::Contraction& contraction) const;
+  std::optional<FlattenedMatmul> AsMatmul(const ir::Contraction& contraction) const;
 
  private:
-  std::optional<FlattenedProduct> Match(const ir::Contraction& contraction, int rows) const;
+  std::optional<FlattenedMatmul> Match(const ir::Contraction& contraction, int rows) const;
 
   const ir::Program& program_;
   const std::vector<bool> is_constant_;

@@ -19,23 +19,23 @@ using ir::ValueId;
 using math::Affine;
 
 // A matmul whose last output coordinate is a column of a constant matrix.
-struct Product {
+struct Matmul {
   ValueId value = ir::kNoValue;
   int matrix = 0;  // position among the inputs
   int axis = 0;    // column dimension of the matrix
 };
 
 // Matmuls to fuse, and the equal elementwise steps after them, one value per matmul and step.
-struct ProductSet {
-  std::vector<Product> products;
+struct MatmulSet {
+  std::vector<Matmul> products;
   std::vector<std::vector<ValueId>> steps;  // the first step: the matmuls
 
   ValueId first() const { return products.front().value; }
 };
 
-class ProductFinder {
+class ParallelMatmulFinder {
  public:
-  explicit ProductFinder(const ir::Program& program)
+  explicit ParallelMatmulFinder(const ir::Program& program)
       : program_(program),
         is_constant_(FindConstants(program)),
         users_(UsersOf(program)),
@@ -43,21 +43,21 @@ class ProductFinder {
     for (const ValueId output : program.outputs) is_output_[output] = true;
   }
 
-  std::vector<ProductSet> Find() const {
-    std::map<ValueId, std::vector<ProductSet>> of_tensor;
+  std::vector<MatmulSet> Find() const {
+    std::map<ValueId, std::vector<MatmulSet>> of_tensor;
     for (size_t v = 0; v < program_.values.size(); ++v) {
-      const std::optional<Product> product = AsProduct(static_cast<ValueId>(v));
+      const std::optional<Matmul> product = AsMatmul(static_cast<ValueId>(v));
       if (!product) continue;
       const auto& contraction = std::get<ir::Contraction>(program_.values[v].op);
-      std::vector<ProductSet>& sets = of_tensor[contraction.inputs[1 - product->matrix].tensor];
-      const auto set = std::find_if(sets.begin(), sets.end(), [&](const ProductSet& other) {
+      std::vector<MatmulSet>& sets = of_tensor[contraction.inputs[1 - product->matrix].tensor];
+      const auto set = std::find_if(sets.begin(), sets.end(), [&](const MatmulSet& other) {
         return AreAlike(other.products.front(), *product);
       });
       (set == sets.end() ? sets.emplace_back() : *set).products.push_back(*product);
     }
-    std::vector<ProductSet> found;
+    std::vector<MatmulSet> found;
     for (auto& [tensor, sets] : of_tensor) {
-      for (ProductSet& set : sets) {
+      for (MatmulSet& set : sets) {
         if (Complete(&set)) found.push_back(std::move(set));
       }
     }
@@ -67,7 +67,7 @@ class ProductFinder {
  private:
   const ir::Value& value(ValueId v) const { return program_.values[v]; }
 
-  std::optional<Product> AsProduct(ValueId v) const {
+  std::optional<Matmul> AsMatmul(ValueId v) const {
     const auto* contraction = std::get_if<ir::Contraction>(&value(v).op);
     if (contraction == nullptr || contraction->aggregation != Aggregation::kSum ||
         contraction->combination != Combination::kMultiply || contraction->inputs.size() != 2 ||
@@ -92,7 +92,7 @@ class ProductFinder {
           std::any_of(other.begin(), other.end(), has_column)) {
         continue;
       }
-      const Product product = {v, i, static_cast<int>(at - matrix.begin())};
+      const Matmul product = {v, i, static_cast<int>(at - matrix.begin())};
       if (IsMatrixOf(product, *contraction)) return product;
     }
     return std::nullopt;
@@ -100,7 +100,7 @@ class ProductFinder {
 
   // Requires that the matrix is stored and no other form of it is needed. Low-precision weights are
   // decoded by their readers instead.
-  bool IsMatrixOf(const Product& product, const ir::Contraction& contraction) const {
+  bool IsMatrixOf(const Matmul& product, const ir::Contraction& contraction) const {
     const ValueId matrix = contraction.inputs[product.matrix].tensor;
     return std::holds_alternative<ir::Input>(value(matrix).op) && is_constant_[matrix] &&
            value(matrix).shape.element_count() > 0 && !is_constant_[product.value] &&
@@ -109,7 +109,7 @@ class ProductFinder {
   }
 
   // Returns true if two matmuls differ only in the matrix and its number of columns.
-  bool AreAlike(const Product& a, const Product& b) const {
+  bool AreAlike(const Matmul& a, const Matmul& b) const {
     if (a.matrix != b.matrix || a.axis != b.axis) return false;
     auto one = std::get<ir::Contraction>(value(a.value).op);
     const auto& other = std::get<ir::Contraction>(value(b.value).op);
@@ -125,10 +125,10 @@ class ProductFinder {
   }
 
   // Adds the steps; returns false if the matmuls should stay separate.
-  bool Complete(ProductSet* set) const {
+  bool Complete(MatmulSet* set) const {
     if (set->products.size() < 2) return false;
     std::vector<ValueId> step;
-    for (const Product& product : set->products) step.push_back(product.value);
+    for (const Matmul& product : set->products) step.push_back(product.value);
     while (!step.empty()) {
       set->steps.push_back(step);
       step = StepAfter(*set);
@@ -138,7 +138,7 @@ class ProductFinder {
   }
 
   // Returns the equal elementwise operations after all ends; nothing if there are none.
-  std::vector<ValueId> StepAfter(const ProductSet& set) const {
+  std::vector<ValueId> StepAfter(const MatmulSet& set) const {
     std::vector<ValueId> next;
     for (const ValueId end : set.steps.back()) {
       if (is_output_[end] || users_[end].size() != 1) return {};
@@ -151,7 +151,7 @@ class ProductFinder {
   }
 
   // `end`: the value that `b` follows.
-  bool AreAlike(const ProductSet& set, ValueId a, ValueId b, ValueId end) const {
+  bool AreAlike(const MatmulSet& set, ValueId a, ValueId b, ValueId end) const {
     const auto* one = std::get_if<ir::Elementwise>(&value(a).op);
     const auto* other = std::get_if<ir::Elementwise>(&value(b).op);
     if (one == nullptr || other == nullptr || one->op != other->op ||
@@ -204,11 +204,11 @@ class ProductFinder {
   std::vector<bool> is_output_;
 };
 
-class ProductJoiner {
+class ParallelMatmulFuser {
  public:
-  ProductJoiner(const ir::Program& program, const std::vector<ProductSet>& sets)
+  ParallelMatmulFuser(const ir::Program& program, const std::vector<MatmulSet>& sets)
       : program_(program), rewriter_(program) {
-    for (const ProductSet& set : sets) {
+    for (const MatmulSet& set : sets) {
       starts_[set.first()] = &set;
       for (size_t p = 0; p < set.products.size(); ++p) places_[set.steps.back()[p]] = {&set, p};
     }
@@ -232,9 +232,9 @@ class ProductJoiner {
   int64_t ColumnsOf(ValueId v) const { return program_.values[v].shape.dims.back(); }
 
   // Inserts all fused steps before the first matmul.
-  void Join(const ProductSet& set) {
+  void Join(const MatmulSet& set) {
     int64_t columns = 0;
-    for (const Product& product : set.products) columns += ColumnsOf(product.value);
+    for (const Matmul& product : set.products) columns += ColumnsOf(product.value);
     ValueId before = ir::kNoValue;
     for (size_t s = 0; s < set.steps.size(); ++s) {
       ir::Value value = program_.values[set.steps[s].front()];
@@ -251,10 +251,10 @@ class ProductJoiner {
     joined_[&set] = before;
   }
 
-  void JoinMatrices(const ProductSet& set, ir::Contraction* contraction) {
-    const Product& first = set.products.front();
+  void JoinMatrices(const MatmulSet& set, ir::Contraction* contraction) {
+    const Matmul& first = set.products.front();
     std::vector<ValueId> matrices;
-    for (const Product& product : set.products) {
+    for (const Matmul& product : set.products) {
       const auto& one = std::get<ir::Contraction>(program_.values[product.value].op);
       matrices.push_back(one.inputs[product.matrix].tensor);
     }
@@ -262,7 +262,7 @@ class ProductJoiner {
   }
 
   // `before`: the fused previous step.
-  void JoinOperands(const ProductSet& set, size_t step, ValueId before, ir::Elementwise* joined) {
+  void JoinOperands(const MatmulSet& set, size_t step, ValueId before, ir::Elementwise* joined) {
     for (size_t i = 0; i < joined->operands.size(); ++i) {
       std::vector<ValueId> operands;
       for (const ValueId v : set.steps[step]) {
@@ -302,7 +302,7 @@ class ProductJoiner {
   }
 
   // Returns the columns of one matmul in the fused result.
-  ir::Contraction Columns(const ProductSet& set, size_t product) const {
+  ir::Contraction Columns(const MatmulSet& set, size_t product) const {
     int64_t begin = 0;
     for (size_t p = 0; p < product; ++p) begin += ColumnsOf(set.products[p].value);
     const size_t rank = program_.values[set.first()].shape.dims.size();
@@ -313,16 +313,16 @@ class ProductJoiner {
 
   const ir::Program& program_;
   Rewriter rewriter_;
-  std::map<ValueId, const ProductSet*> starts_;                     // by first matmul
-  std::map<ValueId, std::pair<const ProductSet*, size_t>> places_;  // by value of the last step
-  std::map<const ProductSet*, ValueId> joined_;                     // value in the new program
+  std::map<ValueId, const MatmulSet*> starts_;                     // by first matmul
+  std::map<ValueId, std::pair<const MatmulSet*, size_t>> places_;  // by value of the last step
+  std::map<const MatmulSet*, ValueId> joined_;                     // value in the new program
 };
 
 }  // namespace
 
-ir::Program JoinProducts(const ir::Program& program) {
-  const std::vector<ProductSet> sets = ProductFinder(program).Find();
-  return sets.empty() ? program : ProductJoiner(program, sets).Run();
+ir::Program FuseParallelMatmuls(const ir::Program& program) {
+  const std::vector<MatmulSet> sets = ParallelMatmulFinder(program).Find();
+  return sets.empty() ? program : ParallelMatmulFuser(program, sets).Run();
 }
 
 }  // namespace tartan::graph

@@ -12,6 +12,6 @@ namespace tartan::graph {
 // columns of the result.
 // Matmuls stay separate if their kernels would have different epilogues, or if a matrix is computed
 // or has other readers.
-ir::Program JoinProducts(const ir::Program& program);
+ir::Program FuseParallelMatmuls(const ir::Program& program);
 
 }  // namespace tartan::graph

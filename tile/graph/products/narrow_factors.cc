@@ -16,7 +16,7 @@ namespace {
 
 using ir::ValueId;
 
-constexpr int64_t kLeastElements = 1024;  // below this, a conversion does not pay; empirical
+constexpr int64_t kMinElements = 1024;  // below this, a conversion does not pay; empirical
 
 // Returns true for reshapes and copies, which only move elements.
 bool IsMove(const ir::Value& value) {
@@ -43,7 +43,7 @@ class Narrower {
       is_factor[v] = is_factor[v] && is_read[v] && value.shape.type == DataType::kFloat32;
       const auto* contraction = std::get_if<ir::Contraction>(&value.op);
       const bool hands_on = IsMove(value) ? is_factor[v]
-                                          : contraction != nullptr && IsProduct(*contraction) &&
+                                          : contraction != nullptr && IsMatmul(*contraction) &&
                                                 value.shape.type == DataType::kFloat32;
       for (const ValueId operand : ir::Operands(value.op)) {
         is_read[operand] = true;
@@ -60,7 +60,7 @@ class Narrower {
         is_narrow_[v] = is_narrow_[ir::Operands(value.op).front()];
       } else {
         const bool is_made = !std::holds_alternative<ir::Input>(value.op) && !is_constant[v];
-        begins_[v] = is_made && value.shape.element_count() >= kLeastElements;
+        begins_[v] = is_made && value.shape.element_count() >= kMinElements;
         is_narrow_[v] = begins_[v];
       }
     }
@@ -98,8 +98,8 @@ class Narrower {
 
 }  // namespace
 
-ir::Program NarrowFactors(const ir::Program& program, DataType type,
-                          std::vector<ir::ValueId>* held) {
+ir::Program NarrowMatmulOperands(const ir::Program& program, DataType type,
+                                 std::vector<ir::ValueId>* held) {
   return Narrower(program, type).Run(held);
 }
 

@@ -13,7 +13,7 @@ std::set<int> IndicesOf(const ir::Access& access) {
   return indices;
 }
 
-bool IsProduct(const ir::Contraction& contraction) {
+bool IsMatmul(const ir::Contraction& contraction) {
   if (contraction.aggregation != Aggregation::kSum ||
       contraction.combination != Combination::kMultiply || contraction.inputs.size() != 2 ||
       contraction.default_value != ir::kNoValue) {

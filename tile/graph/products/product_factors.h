@@ -13,6 +13,6 @@ std::set<int> IndicesOf(const ir::Access& access);
 
 // Returns true for a sum of two multiplied factors, each with output indices that the other lacks.
 // This excludes depthwise convolutions and scaling of rows.
-bool IsProduct(const ir::Contraction& contraction);
+bool IsMatmul(const ir::Contraction& contraction);
 
 }  // namespace tartan::graph

@@ -19,14 +19,14 @@ namespace {
 using ir::ValueId;
 using math::Affine;
 
-constexpr int64_t kGreatest = 127;  // maximum magnitude of the integers
+constexpr int64_t kMaxInteger = 127;  // maximum magnitude of the integers
 // Minimum K: below it, finding the maximum of a row takes longer than quantization saves.
 // Empirical.
-constexpr int64_t kLeastTerms = 16;
+constexpr int64_t kMinTerms = 16;
 // Maximum K whose sum cannot overflow int32.
-constexpr int64_t kMostTerms = std::numeric_limits<int32_t>::max() / (kGreatest * kGreatest);
+constexpr int64_t kMaxTerms = std::numeric_limits<int32_t>::max() / (kMaxInteger * kMaxInteger);
 // Minimum range of a row, so that 127 divided by it is finite.
-constexpr double kLeastRange = 0x1p-100;
+constexpr double kMinRange = 0x1p-100;
 
 // Returns true for types whose matmuls are computed in float32.
 bool IsFactorType(DataType type) { return IsFloat(type) && type != DataType::kFloat64; }
@@ -139,16 +139,16 @@ class Quantizer {
                             absl::StrCat(NameOf(integers.integers), "_wide"), DataType::kInt32,
                             DimsOf(integers.integers));
     }
-    const auto of_results = [&](ScalarOp op, std::vector<ValueId> operands, const char* what) {
+    const auto per_result = [&](ScalarOp op, std::vector<ValueId> operands, const char* what) {
       return Apply(op, std::move(operands), absl::StrCat(value.name, what), DataType::kFloat32,
                    value.shape.dims);
     };
     const ValueId integer = rewriter_.Append(
         {absl::StrCat(value.name, "_sum"), {DataType::kInt32, value.shape.dims}, std::move(sum)});
-    const ValueId real = of_results(ScalarOp::kCast, {integer}, "_real");
+    const ValueId real = per_result(ScalarOp::kCast, {integer}, "_real");
     // The weights' scale comes first, because it is rarely extreme enough to leave the range of
     // float32.
-    const ValueId weighted = of_results(ScalarOp::kMul, {real, scales[1]}, "_weighted");
+    const ValueId weighted = per_result(ScalarOp::kMul, {real, scales[1]}, "_weighted");
     value.op = ir::Elementwise{ScalarOp::kMul, {weighted, scales[0]}};
     return value;
   }
@@ -159,27 +159,27 @@ class Quantizer {
     if (made != integers_.end()) return made->second;
     const std::string name = NameOf(tensor);
     const Dims dims = DimsOf(tensor);
-    const ValueId greatest = Greatest(tensor, is_own);
+    const ValueId greatest = MaxMagnitude(tensor, is_own);
     const Dims rows = DimsOf(greatest);
     const auto of_rows = [&](ScalarOp op, std::vector<ValueId> operands, const char* what) {
       return Apply(op, std::move(operands), absl::StrCat(name, what), DataType::kFloat32, rows);
     };
     // If the maximum is infinite, `steps` is 0 and all integers are 0. Zero times the infinite
     // scale is NaN.
-    const ValueId range = of_rows(ScalarOp::kMax, {greatest, Number(kLeastRange)}, "_range");
-    const ValueId steps = of_rows(ScalarOp::kDiv, {Number(kGreatest), range}, "_steps");
+    const ValueId range = of_rows(ScalarOp::kMax, {greatest, Number(kMinRange)}, "_range");
+    const ValueId steps = of_rows(ScalarOp::kDiv, {Number(kMaxInteger), range}, "_steps");
     const ValueId scaled = Apply(ScalarOp::kMul, {tensor, steps}, absl::StrCat(name, "_scaled"),
                                  DataType::kFloat32, dims);
     const ValueId rounded =
         Apply(ScalarOp::kRound, {scaled}, absl::StrCat(name, "_rounded"), DataType::kFloat32, dims);
     const ValueId integers =
         Apply(ScalarOp::kCast, {rounded}, absl::StrCat(name, "_integers"), DataType::kInt8, dims);
-    const ValueId scale = of_rows(ScalarOp::kMul, {range, Number(1.0 / kGreatest)}, "_scale");
+    const ValueId scale = of_rows(ScalarOp::kMul, {range, Number(1.0 / kMaxInteger)}, "_scale");
     return integers_[{tensor, is_own}] = {integers, scale};
   }
 
   // Maximum magnitude along the dimensions that are not `is_own`, which get size 1.
-  ValueId Greatest(ValueId tensor, const std::vector<bool>& is_own) {
+  ValueId MaxMagnitude(ValueId tensor, const std::vector<bool>& is_own) {
     const std::string name = NameOf(tensor);
     Dims dims = DimsOf(tensor);
     const ValueId size =
@@ -236,7 +236,7 @@ bool IsQuantizable(const ir::Program& program, const poly::ProgramSpaces& spaces
                    const std::vector<bool>& is_constant, ValueId value) {
   const ir::Value& sum = program.values[value];
   const auto* contraction = std::get_if<ir::Contraction>(&sum.op);
-  if (contraction == nullptr || sum.shape.type != DataType::kFloat32 || !IsProduct(*contraction) ||
+  if (contraction == nullptr || sum.shape.type != DataType::kFloat32 || !IsMatmul(*contraction) ||
       !HasPlainOutput(*contraction)) {
     return false;
   }
@@ -250,12 +250,12 @@ bool IsQuantizable(const ir::Program& program, const poly::ProgramSpaces& spaces
   for (size_t i = spaces[value]->output_index_count; i < indices.size(); ++i) {
     terms *= static_cast<double>(indices[i].range);
   }
-  return constants == 1 && terms >= kLeastTerms && terms <= kMostTerms;
+  return constants == 1 && terms >= kMinTerms && terms <= kMaxTerms;
 }
 
-QuantizedProgram QuantizeProducts(const ir::Program& program, const poly::ProgramSpaces& spaces,
-                                  const std::vector<bool>& is_constant,
-                                  const std::set<ValueId>& products) {
+QuantizedProgram QuantizeMatmuls(const ir::Program& program, const poly::ProgramSpaces& spaces,
+                                 const std::vector<bool>& is_constant,
+                                 const std::set<ValueId>& products) {
   return Quantizer(program, spaces, is_constant, products).Run();
 }
 

@@ -10,7 +10,7 @@
 
 namespace tartan::graph {
 
-// Returns true for a float32 matmul (IsProduct) with exactly one constant factor.
+// Returns true for a float32 matmul (IsMatmul) with exactly one constant factor.
 // K must be 16 or more, as the search for a row's maximum takes longer otherwise, and small enough
 // that the sum cannot overflow int32.
 bool IsQuantizable(const ir::Program& program, const poly::ProgramSpaces& spaces,
@@ -37,8 +37,8 @@ struct QuantizedProgram {
 // plus some float32 roundings. Rows and columns of zeros give exact zeros. Values below 2^-107 in a
 // row or column whose maximum is below 2^-100 may be lost. An infinity or NaN makes all results of
 // its row or column NaN.
-QuantizedProgram QuantizeProducts(const ir::Program& program, const poly::ProgramSpaces& spaces,
-                                  const std::vector<bool>& is_constant,
-                                  const std::set<ir::ValueId>& products);
+QuantizedProgram QuantizeMatmuls(const ir::Program& program, const poly::ProgramSpaces& spaces,
+                                 const std::vector<bool>& is_constant,
+                                 const std::set<ir::ValueId>& products);
 
 }  // namespace tartan::graph

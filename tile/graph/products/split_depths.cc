@@ -43,7 +43,7 @@ int DimensionOf(const ir::Access& access, int index) {
 bool ReducesRows(const ir::Program& program, ValueId value, ValueId user) {
   const auto* reduction = std::get_if<ir::Contraction>(&program.values[user].op);
   if (reduction == nullptr || reduction->aggregation == Aggregation::kAssign ||
-      IsProduct(*reduction)) {
+      IsMatmul(*reduction)) {
     return false;
   }
   const std::set<int> written = IndicesOf(reduction->output);
@@ -71,12 +71,12 @@ bool LeadsToReduction(const ir::Program& program, const std::vector<std::vector<
   });
 }
 
-class DepthSplitter {
+class SplitKRewriter {
  public:
-  DepthSplitter(const ir::Program& program, const std::map<ValueId, int64_t>& runs)
+  SplitKRewriter(const ir::Program& program, const std::map<ValueId, int64_t>& runs)
       : program_(program), runs_(runs), rewriter_(program) {}
 
-  SplitDepths Run() && {
+  SplitKMatmuls Run() && {
     for (size_t v = 0; v < program_.values.size(); ++v) {
       const auto found = runs_.find(static_cast<ValueId>(v));
       ir::Value value = program_.values[v];
@@ -148,7 +148,7 @@ bool FeedsRowReduction(const ir::Program& program, const std::vector<std::vector
   // Maximum elementwise operations between the matmul and the row reduction. Empirical.
   constexpr int kMostSteps = 4;
   const auto* product = std::get_if<ir::Contraction>(&program.values[value].op);
-  if (product == nullptr || !IsProduct(*product) ||
+  if (product == nullptr || !IsMatmul(*product) ||
       program.values[value].shape.type != DataType::kFloat32) {
     return false;
   }
@@ -163,8 +163,8 @@ int64_t DepthOf(const ir::Program& program, ValueId value) {
   return program.values[input.tensor].shape.dims[DimensionOf(input, ReducedIndex(product))];
 }
 
-SplitDepths SplitProductDepths(const ir::Program& program, const std::map<ValueId, int64_t>& runs) {
-  return DepthSplitter(program, runs).Run();
+SplitKMatmuls SplitK(const ir::Program& program, const std::map<ValueId, int64_t>& runs) {
+  return SplitKRewriter(program, runs).Run();
 }
 
 }  // namespace tartan::graph

@@ -16,7 +16,7 @@ namespace tartan::graph {
 bool FeedsRowReduction(const ir::Program& program,
                        const std::vector<std::vector<ir::ValueId>>& users, ir::ValueId value);
 
-struct SplitDepths {
+struct SplitKMatmuls {
   ir::Program program;
   std::vector<ir::ValueId> numbers;  // new number of each original value
 };
@@ -24,8 +24,7 @@ struct SplitDepths {
 // Splits K of each matmul in `runs` into the given number of equal chunks: a batched matmul with
 // the chunks as first dimension, followed by the sum of its slices. Requires FeedsRowReduction, and
 // that the number divides K.
-SplitDepths SplitProductDepths(const ir::Program& program,
-                               const std::map<ir::ValueId, int64_t>& runs);
+SplitKMatmuls SplitK(const ir::Program& program, const std::map<ir::ValueId, int64_t>& runs);
 
 // Returns K, the range of the reduced index.
 int64_t DepthOf(const ir::Program& program, ir::ValueId value);

@@ -19,10 +19,10 @@ using loop::StmtPtr;
 // Bytes of an operand that stay in the L2 cache without prefetching (empirical).
 constexpr int64_t kCachedBytes = int64_t{1} << 20;
 
-class PanelFetch {
+class PanelPrefetch {
  public:
-  PanelFetch(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
-             const IndexEmitter& indices, const ExprPtr& run_begin)
+  PanelPrefetch(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
+                const IndexEmitter& indices, const ExprPtr& run_begin)
       : flat_(flat), plan_(plan), indices_(indices), run_begin_(run_begin) {}
 
   std::vector<StmtPtr> Emit() const {
@@ -147,7 +147,7 @@ class PanelFetch {
       index = loop::Sub(index, loop::Mul(step, Number(at.strides[r] / width * (width - part))));
     }
     return loop::MakePrefetch(absl::StrCat("in", read.tensor), tensor.shape.type, index,
-                              /*is_for_later=*/true);
+                              /*into_second_cache_only=*/true);
   }
 
   ExprPtr Number(int64_t value) const { return indices_.Number(value); }
@@ -160,9 +160,9 @@ class PanelFetch {
 
 }  // namespace
 
-std::vector<StmtPtr> FetchNextPanel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
-                                    const IndexEmitter& indices, const ExprPtr& run_begin) {
-  return PanelFetch(flat, plan, indices, run_begin).Emit();
+std::vector<StmtPtr> PrefetchNextPanel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
+                                       const IndexEmitter& indices, const ExprPtr& run_begin) {
+  return PanelPrefetch(flat, plan, indices, run_begin).Emit();
 }
 
 }  // namespace tartan::lower

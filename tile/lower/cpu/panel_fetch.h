@@ -17,8 +17,8 @@ namespace tartan::lower {
 // the tiles share the work. `run_begin` is the first value of the reduced index in the K chunk.
 // Returns nothing if the kernel has no such operand or if the operand is small enough to stay
 // cached.
-std::vector<loop::StmtPtr> FetchNextPanel(const poly::FlatContraction& flat,
-                                          const plan::CpuPlan& plan, const IndexEmitter& indices,
-                                          const loop::ExprPtr& run_begin);
+std::vector<loop::StmtPtr> PrefetchNextPanel(const poly::FlatContraction& flat,
+                                             const plan::CpuPlan& plan, const IndexEmitter& indices,
+                                             const loop::ExprPtr& run_begin);
 
 }  // namespace tartan::lower

@@ -77,9 +77,9 @@ Reduction::Reduction(const poly::FlatContraction& flat, const plan::CpuPlan& pla
       names_(names),
       block_(block),
       positions_(OutputPositions(flat, plan)),
-      runs_(indices.has_size_arguments() ? DivideAnySum(flat, plan) : DivideSum(flat, plan)),
+      runs_(indices.has_size_arguments() ? ChunkSumOfAnySize(flat, plan) : ChunkSum(flat, plan)),
       factor_(runs_.level == 0 && runs_.steps == 1 && runs_.fine_steps == 0
-                  ? SplitRunFactor(flat, plan)
+                  ? SplitChunkFactor(flat, plan)
                   : std::nullopt) {
   for (const math::RangeConstraint& constraint : flat_.constraints) {
     if (!DependsOnTile(constraint)) continue;
@@ -249,11 +249,11 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
                          int64_t step) {
   const int i = plan_.reduction_order[level];
   const std::string& name = names_[i];
-  const int64_t steps = level == runs_.level ? StepsInRun() : 0;
+  const int64_t steps = level == runs_.level ? StepsPerChunk() : 0;
   if (steps == 0) return loop::MakeFor(name, begin, end, Loops(level + 1, checked), step);
   const int64_t length = steps * step;
   if (indices_.has_size_arguments() && !factor_) {
-    return RunsOfAnyLength(level, checked, end, length);
+    return ChunksOfAnyLength(level, checked, end, length);
   }
   std::vector<StmtPtr> parts;
   ExprPtr rest = begin;
@@ -264,7 +264,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   const std::string from = steps == 1 ? name : absl::StrCat(name, depth_ == 0 ? "from" : "part");
   // Otherwise the loops inside this one add up the tails.
   const bool with_tails = HasTail() && i != plan_.vector_index;
-  std::vector<StmtPtr> statements = BeginRun(with_tails);
+  std::vector<StmtPtr> statements = BeginChunk(with_tails);
   const bool is_one = plan_.block && plan_.block->run_index == i && plan_.block->run == length;
   if (is_one) {
     statements.push_back(Steps(level, checked, begin, end, step));
@@ -273,7 +273,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   } else {
     const ExprPtr first = loop::Var(from, {indices_.type(), 1});
     const ExprPtr past = loop::Add(first, indices_.Number(length));
-    const bool is_whole = RunsDivide(i, runs_.steps * step) && runs_.steps % steps == 0;
+    const bool is_whole = ChunksDivide(i, runs_.steps * step) && runs_.steps % steps == 0;
     statements.push_back(
         Steps(level, checked, first, is_whole ? past : loop::Min(past, end), step));
   }
@@ -286,7 +286,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
 }
 
 // The loop in chunks whose length and number are kernel arguments.
-StmtPtr Reduction::RunsOfAnyLength(int level, bool checked, const ExprPtr& end, int64_t length) {
+StmtPtr Reduction::ChunksOfAnyLength(int level, bool checked, const ExprPtr& end, int64_t length) {
   const int i = plan_.reduction_order[level];
   const int64_t step = i == plan_.vector_index ? plan_.unroll[i] : 1;
   const int64_t values = flat_.indices[i].range / step * step;
@@ -298,7 +298,7 @@ StmtPtr Reduction::RunsOfAnyLength(int level, bool checked, const ExprPtr& end, 
   const bool with_tails = HasTail() && i != plan_.vector_index;
   std::vector<StmtPtr> statements = {
       loop::MakeDeclare(type, from, loop::Mul(loop::Var(run, type), size))};
-  for (StmtPtr& statement : BeginRun(with_tails)) statements.push_back(std::move(statement));
+  for (StmtPtr& statement : BeginChunk(with_tails)) statements.push_back(std::move(statement));
   statements.push_back(loop::MakeFor(names_[i], first, loop::Min(loop::Add(first, size), end),
                                      Loops(level + 1, checked), step));
   for (StmtPtr& statement : EndRun(with_tails)) statements.push_back(std::move(statement));
@@ -307,22 +307,22 @@ StmtPtr Reduction::RunsOfAnyLength(int level, bool checked, const ExprPtr& end, 
                        loop::MakeBlock(std::move(statements)));
 }
 
-int64_t Reduction::StepsInRun() const {
+int64_t Reduction::StepsPerChunk() const {
   if (depth_ == 0) return runs_.steps;
   return depth_ == 1 ? runs_.fine_steps : 0;
 }
 
-std::vector<StmtPtr> Reduction::BeginRun() { return BeginRun(false); }
+std::vector<StmtPtr> Reduction::BeginChunk() { return BeginChunk(false); }
 
 std::vector<StmtPtr> Reduction::EndRun() { return EndRun(false); }
 
-std::vector<StmtPtr> Reduction::BeginRun(bool with_tails) {
+std::vector<StmtPtr> Reduction::BeginChunk(bool with_tails) {
   ++depth_;
   return Declare(Accumulators(with_tails));
 }
 
 std::vector<StmtPtr> Reduction::EndRun(bool with_tails) {
-  if (factor_) return EndScaledRun();
+  if (factor_) return EndScaledChunk();
   const std::vector<Accumulator> sums = Accumulators(with_tails);
   --depth_;
   const std::vector<Accumulator> totals = Accumulators(with_tails);
@@ -336,7 +336,7 @@ std::vector<StmtPtr> Reduction::EndRun(bool with_tails) {
 }
 
 // Returns whether chunks of `length` values of the index divide its loop evenly.
-bool Reduction::RunsDivide(int i, int64_t length) const {
+bool Reduction::ChunksDivide(int i, int64_t length) const {
   const bool is_block_run = plan_.block && plan_.block->run_index == i;
   const int64_t range = flat_.indices[i].range;
   if (is_block_run) return plan_.block->run % length == 0 && range % plan_.block->run == 0;

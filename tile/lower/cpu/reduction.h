@@ -32,11 +32,11 @@ class Reduction {
   // The parts of Emit for a caller that writes the loop itself: the only reduced index is the
   // vector index, and there are no constraints. DeclareAccumulators comes before the loop,
   // AggregateTile computes the tile at the current value of the index, and AggregateTail aggregates
-  // the elements that fill no tile. If run_steps() > 0, the loop is split into chunks of
-  // run_steps() steps, each between BeginRun and EndRun.
+  // the elements that fill no tile. If chunk_steps() > 0, the loop is split into chunks of
+  // chunk_steps() steps, each between BeginChunk and EndRun.
   std::vector<loop::StmtPtr> DeclareAccumulators() const;
-  int64_t run_steps() const { return runs_.steps; }
-  std::vector<loop::StmtPtr> BeginRun();
+  int64_t chunk_steps() const { return runs_.steps; }
+  std::vector<loop::StmtPtr> BeginChunk();
   loop::StmtPtr AggregateTile() { return Accumulate(false, false); }
   std::vector<loop::StmtPtr> EndRun();
   loop::StmtPtr AggregateTail();
@@ -62,10 +62,10 @@ class Reduction {
   };
   std::vector<Accumulator> Accumulators(bool with_tails) const;
   std::vector<loop::StmtPtr> Declare(const std::vector<Accumulator>& accumulators) const;
-  std::vector<loop::StmtPtr> BeginRun(bool with_tails);
+  std::vector<loop::StmtPtr> BeginChunk(bool with_tails);
   std::vector<loop::StmtPtr> EndRun(bool with_tails);
   // Adds a chunk's sums, multiplied by the chunk's factor, to the accumulators of the tile.
-  std::vector<loop::StmtPtr> EndScaledRun();
+  std::vector<loop::StmtPtr> EndScaledChunk();
 
   loop::StmtPtr Loops(int level, bool checked);
   loop::StmtPtr Loop(int level, bool checked);
@@ -73,19 +73,20 @@ class Reduction {
   // the level is runs_.level.
   loop::StmtPtr Steps(int level, bool checked, const loop::ExprPtr& begin, const loop::ExprPtr& end,
                       int64_t step);
-  bool RunsDivide(int i, int64_t length) const;
+  bool ChunksDivide(int i, int64_t length) const;
   // The loop of a level in chunks whose length and number are arguments.
-  loop::StmtPtr RunsOfAnyLength(int level, bool checked, const loop::ExprPtr& end, int64_t length);
+  loop::StmtPtr ChunksOfAnyLength(int level, bool checked, const loop::ExprPtr& end,
+                                  int64_t length);
   // Steps per chunk of the loop at runs_.level, for the current depth_; 0: not divided further.
-  int64_t StepsInRun() const;
+  int64_t StepsPerChunk() const;
   // A point of the tile: an output position, values of unrolled indices, and a partial result.
   struct Point {
     Position position;
     std::string accumulator;
   };
   std::vector<Point> Points(bool is_tail) const;
-  void PutNextToEachOther(std::vector<Point>* points) const;
-  void PutRowsOutside(std::vector<Point>* points) const;
+  void GroupBySharedElement(std::vector<Point>* points) const;
+  void OrderRowsOutermost(std::vector<Point>* points) const;
   loop::StmtPtr Accumulate(bool checked, bool is_tail);
   // The body at a point, or the aggregation's identity where the open constraints do not hold.
   loop::ExprPtr Checked(const Position& position,
@@ -115,8 +116,8 @@ class Reduction {
   std::vector<math::RangeConstraint> tile_constraints_;
   std::vector<math::RangeConstraint> assumed_;
   int tile_level_ = -1;  // the loop level at which all tile_constraints_ can be evaluated
-  const SumRuns runs_;
-  const std::optional<RunFactor> factor_;  // of a summation chunk; nothing: none
+  const SumChunks runs_;
+  const std::optional<ChunkFactor> factor_;  // of a summation chunk; nothing: none
   int depth_ = 0;  // 1 while a chunk's code is emitted, 2 within a chunk of a chunk
 };
 

@@ -39,16 +39,16 @@ std::vector<Reduction::Point> Reduction::Points(bool is_tail) const {
     points = std::move(spread);
   }
   if (has_unrolled) {
-    PutNextToEachOther(&points);
+    GroupBySharedElement(&points);
   } else {
-    PutRowsOutside(&points);
+    OrderRowsOutermost(&points);
   }
   return points;
 }
 
 // Orders the points row by row: vectors stay in registers, and values that are the same for all
 // lanes are in a register for one row at a time (plan::FitsRegisters assumes this).
-void Reduction::PutRowsOutside(std::vector<Point>* points) const {
+void Reduction::OrderRowsOutermost(std::vector<Point>* points) const {
   const int v = plan_.vector_index;
   if (v < 0 || v >= flat_.output_index_count) return;
   std::vector<bool> is_row(static_cast<size_t>(flat_.output_index_count), true);
@@ -70,7 +70,7 @@ void Reduction::PutRowsOutside(std::vector<Point>* points) const {
 }
 
 // Makes points that read the same element consecutive, so that it occupies a register only briefly.
-void Reduction::PutNextToEachOther(std::vector<Point>* points) const {
+void Reduction::GroupBySharedElement(std::vector<Point>* points) const {
   const int count = static_cast<int>(flat_.indices.size());
   for (const poly::TensorAccess& access : flat_.accesses) {
     const std::vector<int64_t> strides =
@@ -134,7 +134,7 @@ StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
   if (!is_tail && !checked && !plan_.reduction_order.empty()) {
     const bool has_runs = block_ != nullptr && block_->has_runs();
     const ExprPtr begin = has_runs ? block_->Begin(plan_.block->run_index) : indices_.Number(0);
-    for (StmtPtr& fetch : FetchNextPanel(flat_, plan_, indices_, begin)) {
+    for (StmtPtr& fetch : PrefetchNextPanel(flat_, plan_, indices_, begin)) {
       statements.push_back(std::move(fetch));
     }
   }
@@ -179,7 +179,7 @@ ExprPtr Reduction::Decided(const Position& position, const VectorShape& vector,
       std::move(lanes));
 }
 
-std::vector<StmtPtr> Reduction::EndScaledRun() {
+std::vector<StmtPtr> Reduction::EndScaledChunk() {
   std::vector<StmtPtr> statements;
   const VectorShape vector = {plan_.vector_index, plan_.lanes};
   ExprEmitter emitter(flat_, indices_, vector, positions_, "s", &statements);

@@ -66,8 +66,8 @@ BodyPtr Product(const std::vector<BodyPtr>& factors) {
 
 }  // namespace
 
-std::optional<RunFactor> SplitRunFactor(const poly::FlatContraction& flat,
-                                        const plan::CpuPlan& plan) {
+std::optional<ChunkFactor> SplitChunkFactor(const poly::FlatContraction& flat,
+                                            const plan::CpuPlan& plan) {
   if (plan.reduction_order.size() < 2 || !flat.constraints.empty()) return std::nullopt;
   const int run = plan.reduction_order.front();
   const bool is_other = plan.block && (plan.block->run_index != run || plan.block->run != 1);
@@ -89,7 +89,7 @@ std::optional<RunFactor> SplitRunFactor(const poly::FlatContraction& flat,
   const bool is_of_run = std::any_of(steady.begin(), steady.end(), [&](const BodyPtr& factor) {
     return Follows(flat, run, factor);
   });
-  return RunFactor{Product(rest), Product(steady), is_of_run};
+  return ChunkFactor{Product(rest), Product(steady), is_of_run};
 }
 
 }  // namespace tartan::lower

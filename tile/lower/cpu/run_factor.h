@@ -10,7 +10,7 @@
 
 namespace tartan::lower {
 
-struct RunFactor {
+struct ChunkFactor {
   poly::ExprPtr rest;      // the part of the body that is summed within a chunk
   poly::ExprPtr factor;    // multiplies the chunk's sum
   bool is_of_run = false;  // the factor changes from chunk to chunk: the scale of a weight block
@@ -18,7 +18,7 @@ struct RunFactor {
 
 // Returns the factor if each step of the outermost loop over a reduced index can be a chunk with
 // one.
-std::optional<RunFactor> SplitRunFactor(const poly::FlatContraction& flat,
-                                        const plan::CpuPlan& plan);
+std::optional<ChunkFactor> SplitChunkFactor(const poly::FlatContraction& flat,
+                                            const plan::CpuPlan& plan);
 
 }  // namespace tartan::lower

@@ -27,9 +27,10 @@ std::vector<std::string> IndexNames(const poly::FlatContraction& flat) {
   return names;
 }
 
-class SizedLowerer {
+class DynamicShapeLowerer {
  public:
-  SizedLowerer(const poly::FlatContraction& flat, const plan::CpuPlan& plan, DataType index_type)
+  DynamicShapeLowerer(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
+                      DataType index_type)
       : flat_(flat),
         plan_(plan),
         sizes_(index_type),
@@ -184,11 +185,11 @@ class SizedLowerer {
 
 }  // namespace
 
-loop::Kernel LowerSizedKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
-                              const std::string& name, const LowerOptions& options) {
+loop::Kernel LowerDynamicShapeKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
+                                     const std::string& name, const LowerOptions& options) {
   // 64-bit addresses serve all sizes on CPUs; 64-bit arithmetic is slow on GPUs.
   const bool is_wide = plan.threads == 1 || options.force_64bit_indices || NeedsWideIndices(flat);
-  return SizedLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);
+  return DynamicShapeLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);
 }
 
 }  // namespace tartan::lower

@@ -15,7 +15,7 @@ namespace tartan::lower {
 // Parameters as in LowerKernel, followed by kernel.sizes. The text depends on the plan's tile and
 // loop order. Task sizes are arguments; each of the outermost plan::kTaskLoops loops is a dimension
 // of the launch. Requires a plan of plan::PlanReady.
-loop::Kernel LowerSizedKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
-                              const std::string& name, const LowerOptions& options);
+loop::Kernel LowerDynamicShapeKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
+                                     const std::string& name, const LowerOptions& options);
 
 }  // namespace tartan::lower

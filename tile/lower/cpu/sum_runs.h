@@ -12,7 +12,7 @@
 
 namespace tartan::lower {
 
-struct SumRuns {
+struct SumChunks {
   int level = -1;     // position in the plan's order of reduced indices; -1: the sum is not divided
   int64_t steps = 0;  // iterations of that level's loop per chunk
   // There are two chunks, and the first one accumulates directly into the tile's accumulators.
@@ -25,12 +25,12 @@ struct SumRuns {
 // addition and a store per accumulator: 1 to 3 % of its time. A tile with few accumulators keeps
 // the chunk accumulators in registers, and uses chunks of 16 from 32 terms on, also within longer
 // chunks.
-SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
+SumChunks ChunkSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
 // The same for kernels whose sizes are arguments. Every sum is chunked along the innermost loop;
 // the chunk length is near the square root of the term count, from 16 to 128. Windows of fewer than
 // 32 terms are not chunked, because no size changes them. If weights have a scale per block, each
 // block is a chunk.
-SumRuns DivideAnySum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
+SumChunks ChunkSumOfAnySize(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
 }  // namespace tartan::lower

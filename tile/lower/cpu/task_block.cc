@@ -13,7 +13,7 @@ using loop::StmtPtr;
 namespace {
 
 bool IsCopiedStep(const math::Rational& step) {
-  return step == math::Rational(1) || step == math::Rational(plan::kMostCopiedStep);
+  return step == math::Rational(1) || step == math::Rational(plan::kMaxCopiedStep);
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ class StagedCopy {
     for (int64_t element = 0; element < count; element += lanes) {
       while (element + lanes > count) lanes /= 2;
       const bool is_every_other =
-          along >= 0 && staged_.from.coefficient(along) == math::Rational(plan::kMostCopiedStep);
+          along >= 0 && staged_.from.coefficient(along) == math::Rational(plan::kMaxCopiedStep);
       stores.push_back(loop::MakeStore(
           staged_.array, staged_.type, loop::Add(to, Number(element)),
           is_every_other ? EveryOther(2 * element, lanes) : Neighbours(element, lanes)));
@@ -168,7 +168,7 @@ TaskBlock::TaskBlock(const poly::FlatContraction& flat, const plan::CpuPlan& pla
     const TensorShape& shape = flat.tensors[read.tensor].shape;
     Staged staged{
         access, absl::StrCat("staged", access),     ComputeType(shape.type),
-        {},     plan::StagedOf(flat, plan, access), plan::NeighbourRows(flat, plan, access)};
+        {},     plan::StagedOf(flat, plan, access), plan::ContiguousRows(flat, plan, access)};
     const std::vector<int64_t> strides = RowMajorStrides(shape.dims);
     for (size_t d = 0; d < strides.size(); ++d) {
       staged.from = staged.from + read.coords[d] * strides[d];
@@ -203,9 +203,9 @@ ExprPtr TaskBlock::End(int index) const {
   return loop::Add(Begin(index), Number(block_.run));
 }
 
-ExprPtr TaskBlock::IsFirstRun() const { return loop::Equals(Begin(block_.run_index), Number(0)); }
+ExprPtr TaskBlock::IsFirstChunk() const { return loop::Equals(Begin(block_.run_index), Number(0)); }
 
-ExprPtr TaskBlock::IsLastRun() const {
+ExprPtr TaskBlock::IsLastChunk() const {
   const int64_t range = flat_.indices[block_.run_index].range;
   return loop::LessEqual(Number(range - block_.run), Begin(block_.run_index));
 }
@@ -289,7 +289,7 @@ StmtPtr TaskBlock::Resume(const std::vector<Position>& positions,
                                      loop::LoadFrom("partial", flat_.accumulator_type,
                                                     loop::Add(at, Number(shift)), plan_.lanes)));
   }
-  return loop::MakeIf(loop::Not(IsFirstRun()), loop::MakeBlock(std::move(loads)));
+  return loop::MakeIf(loop::Not(IsFirstChunk()), loop::MakeBlock(std::move(loads)));
 }
 
 std::vector<StmtPtr> TaskBlock::Suspend(const std::vector<Position>& positions,

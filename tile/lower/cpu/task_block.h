@@ -44,8 +44,8 @@ class TaskBlock {
   loop::ExprPtr End(int index) const;
 
   bool has_runs() const { return block_.run_index >= 0; }
-  loop::ExprPtr IsFirstRun() const;
-  loop::ExprPtr IsLastRun() const;
+  loop::ExprPtr IsFirstChunk() const;
+  loop::ExprPtr IsLastChunk() const;
   // Resume loads accumulators at the tile's positions from memory, except in the first chunk;
   // Suspend stores them.
   loop::StmtPtr Resume(const std::vector<Position>& positions,
@@ -61,7 +61,7 @@ class TaskBlock {
     DataType type = DataType::kInvalid;  // element type of the array
     math::Affine from;                   // position in the tensor
     plan::BlockArray layout;
-    int neighbours = -1;  // plan::NeighbourRows: the index of rows stored side by side, or -1
+    int neighbours = -1;  // plan::ContiguousRows: the index of rows stored side by side, or -1
   };
 
   loop::ExprPtr Number(int64_t value) const { return indices_.Number(value); }

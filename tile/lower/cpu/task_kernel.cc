@@ -61,7 +61,7 @@ class TaskLowerer {
     return kernel;
   }
 
-  StmtPtr LowerTask(const std::vector<ExprPtr>& begins, const BesideLoop& beside) {
+  StmtPtr LowerTask(const std::vector<ExprPtr>& begins, const LoopPrologue& beside) {
     begin_ = begins;
     beside_ = beside;
     return OutputLoops(0);
@@ -74,10 +74,10 @@ class TaskLowerer {
     VectorLoop loop;
     if (reduction_) {
       loop.before = reduction_->DeclareAccumulators();
-      loop.run_steps = reduction_->run_steps();
-      if (loop.run_steps > 0) loop.before_run = reduction_->BeginRun();
+      loop.chunk_steps = reduction_->chunk_steps();
+      if (loop.chunk_steps > 0) loop.before_chunk = reduction_->BeginChunk();
       loop.body = reduction_->AggregateTile();
-      if (loop.run_steps > 0) loop.after_run = reduction_->EndRun();
+      if (loop.chunk_steps > 0) loop.after_chunk = reduction_->EndRun();
       loop.after = {reduction_->AggregateTail(), results_->Emit()};
       return loop;
     }
@@ -168,7 +168,7 @@ class TaskLowerer {
     if (block_) block_->SetOffset(i, loop::Sub(loop::Var(counter, IndexType()), begin_[i]));
     if (range % step == 0) {
       indices_.Set(i, loop::Var(names_[i], IndexType()));
-      return loop::MakeFor(names_[i], begin_[i], End(i), BesideAndInner(i, level), step);
+      return loop::MakeFor(names_[i], begin_[i], End(i), PrologueAndInner(i, level), step);
     }
     return loop::MakeFor(counter, begin_[i], End(i),
                          WithTileAt(i, loop::Var(counter, IndexType()), names_[i], level), step);
@@ -176,9 +176,9 @@ class TaskLowerer {
 
   // The body of a loop step over index i, with the statements of `beside_` if they are still
   // pending.
-  StmtPtr BesideAndInner(int i, size_t level) {
+  StmtPtr PrologueAndInner(int i, size_t level) {
     if (beside_ == nullptr) return OutputLoops(level + 1);
-    const BesideLoop beside = std::exchange(beside_, nullptr);
+    const LoopPrologue beside = std::exchange(beside_, nullptr);
     std::vector<StmtPtr> statements =
         beside(indices_.value(i), plan_.unroll[i], flat_.indices[i].range);
     statements.push_back(OutputLoops(level + 1));
@@ -238,7 +238,7 @@ class TaskLowerer {
     if (reduction_) statements.push_back(loop::MakeBlock(reduction_->Emit()));
     StmtPtr results = results_->Emit();
     if (block_ && block_->has_runs()) {
-      results = loop::MakeIf(block_->IsLastRun(), std::move(results),
+      results = loop::MakeIf(block_->IsLastChunk(), std::move(results),
                              loop::MakeBlock(reduction_->Suspend()));
     }
     statements.push_back(std::move(results));
@@ -252,7 +252,7 @@ class TaskLowerer {
   std::optional<TaskBlock> block_;
   std::optional<Reduction> reduction_;
   std::optional<TileResults> results_;
-  BesideLoop beside_;           // cleared once it is emitted
+  LoopPrologue beside_;         // cleared once it is emitted
   std::vector<ExprPtr> begin_;  // of the work-item's task, per output index
   // Constraints that hold in the tiles that are being emitted.
   std::vector<math::RangeConstraint> assumed_;
@@ -276,7 +276,7 @@ VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::CpuPla
 
 loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                         const std::vector<ExprPtr>& begins, DataType index_type,
-                        const BesideLoop& beside) {
+                        const LoopPrologue& beside) {
   return TaskLowerer(flat, plan, index_type).LowerTask(begins, beside);
 }
 

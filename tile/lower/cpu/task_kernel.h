@@ -20,28 +20,29 @@ loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::CpuP
 
 // Extra statements at the beginning of each step of a task's outermost loop, such as prefetches.
 // `counter` runs to `range`.
-using BesideLoop = std::function<std::vector<loop::StmtPtr>(const loop::ExprPtr& counter,
-                                                            int64_t step, int64_t range)>;
+using LoopPrologue = std::function<std::vector<loop::StmtPtr>(const loop::ExprPtr& counter,
+                                                              int64_t step, int64_t range)>;
 
 // The statements for the task at `begins` in the output indices. Parameters are named as in
 // LowerKernel; the plan has no `block`. Index arithmetic is done in `index_type`. `beside` may be
 // null.
 loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                         const std::vector<loop::ExprPtr>& begins, DataType index_type,
-                        const BesideLoop& beside = nullptr);
+                        const LoopPrologue& beside = nullptr);
 
 // One kernel's part of a loop along one index that several fused kernels share.
 struct VectorLoop {
   std::vector<loop::StmtPtr> before;  // declares the accumulators
-  // Tiles per summation chunk; 0: none. `before_run` and `after_run` enclose each chunk.
-  int64_t run_steps = 0;
-  std::vector<loop::StmtPtr> before_run, after_run;
+  // Tiles per summation chunk; 0: none. `before_chunk` and `after_chunk` enclose each chunk.
+  int64_t chunk_steps = 0;
+  std::vector<loop::StmtPtr> before_chunk, after_chunk;
   loop::StmtPtr body;                // the plan's tile at the current index
   std::vector<loop::StmtPtr> after;  // elements that fill no tile, and the results
 };
 
-// The kernel's part of a loop along plan.vector_index, over whole tiles, for which plan::CanWalk
-// holds. `position` is the loop variable. The other output indices are at `begins`.
+// The kernel's part of a loop along plan.vector_index, over whole tiles, for which
+// plan::CanFuseAlongRow holds. `position` is the loop variable. The other output indices are at
+// `begins`.
 VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                            const std::vector<loop::ExprPtr>& begins, const loop::ExprPtr& position);
 

@@ -25,7 +25,7 @@ TileStore::TileStore(const poly::FlatContraction& flat, const plan::CpuPlan& pla
       output_poly_(poly::Flatten(flat.output_coords, flat.output_dims,
                                  static_cast<int>(flat.indices.size()))),
       between_(IndexBetween()),
-      loops_over_lanes_(!indices.has_size_arguments() && plan::StoresLanesInLoop(flat, plan)) {}
+      loops_over_lanes_(!indices.has_size_arguments() && plan::StoresLanesByLoop(flat, plan)) {}
 
 void TileStore::BeginTile() {
   is_tile_ = true;

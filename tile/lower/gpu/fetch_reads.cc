@@ -28,7 +28,8 @@ std::vector<StmtPtr> GroupReduction::Fetch() const {
 
 StmtPtr GroupReduction::FetchAccess(int access) const {
   const poly::ExprPtr read = poly::FindRead(context_.flat().body, access);
-  const std::vector<int> differing = plan::FetchedIndices(context_.flat(), context_.plan(), access);
+  const std::vector<int> differing =
+      plan::PrefetchedIndices(context_.flat(), context_.plan(), access);
   const auto differs = [&](int i) {
     return std::find(differing.begin(), differing.end(), i) != differing.end();
   };
@@ -59,21 +60,22 @@ StmtPtr GroupReduction::FetchAccess(int access) const {
     loops = loop::MakeFor(absl::StrCat(context_.name(i), "_block"), context_.Number(0),
                           context_.Number(context_.split(i).blocks), std::move(loops), 1, true);
   }
-  const int64_t vectors = plan::FetchedVectors(context_.flat(), context_.plan(), access);
+  const int64_t vectors = plan::PrefetchedVectors(context_.flat(), context_.plan(), access);
   return loop::MakeBlock({loop::MakeArray({type, lanes}, FetchedName(access), vectors), loops});
 }
 
 // The register slot of the value at the current position.
 ExprPtr GroupReduction::FetchedSlot(int access) const {
   ExprPtr slot = context_.Number(0);
-  for (int i : plan::FetchedIndices(context_.flat(), context_.plan(), access)) {
+  for (int i : plan::PrefetchedIndices(context_.flat(), context_.plan(), access)) {
     slot = loop::Add(loop::Mul(slot, context_.Number(context_.OwnCount(i))), context_.own(i));
   }
   return slot;
 }
 
 ExprPtr GroupReduction::Fetched(int access) const {
-  const auto lanes = static_cast<int>(plan::FetchedLanes(context_.flat(), context_.plan(), access));
+  const auto lanes =
+      static_cast<int>(plan::PrefetchedLanes(context_.flat(), context_.plan(), access));
   const DataType type = poly::FindRead(context_.flat().body, access)->type;
   return loop::LoadFrom(FetchedName(access), type, FetchedSlot(access), lanes);
 }

@@ -25,7 +25,7 @@ class GroupContext {
  public:
   // `origins`: values of the output indices along which the work-group has one value; along all
   // others it covers the whole range. Null: the values follow from the work-group's number.
-  // `loads_first`: see ExprEmitter::LoadBeforeChoices.
+  // `loads_first`: see ExprEmitter::LoadUnconditionally.
   GroupContext(const poly::FlatContraction& flat, const plan::GpuPlan& plan, DataType index_type,
                const GroupOrigins* origins = nullptr, bool loads_first = true);
 
@@ -34,7 +34,7 @@ class GroupContext {
   const poly::FlatContraction& padded() const { return padded_; }
   const plan::GpuPlan& plan() const { return plan_; }
   bool loads_first() const { return loads_first_; }
-  bool has_tile_sets() const { return plan_.tile_sets() > 1; }
+  bool has_tile_sets() const { return plan_.tile_buffer_count() > 1; }
   int index_count() const { return static_cast<int>(flat_.indices.size()); }
   int output_count() const { return flat_.output_index_count; }
   bool is_output(int i) const { return i < output_count(); }

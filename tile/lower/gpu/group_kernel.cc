@@ -61,8 +61,8 @@ class GroupLowerer {
     return part;
   }
 
-  GroupTurns Turns(const Rescaling* rescaling) {
-    GroupTurns turns = {Declarations(), reduction_->DeclareAccumulators(), {}, Results()};
+  GroupKeyLoop Turns(const Rescaling* rescaling) {
+    GroupKeyLoop turns = {Declarations(), reduction_->DeclareAccumulators(), {}, Results()};
     if (rescaling != nullptr) {
       turns.turn.push_back(reduction_->Rescale(rescaling->array, rescaling->row));
     }
@@ -86,7 +86,7 @@ class GroupLowerer {
   std::vector<StmtPtr> Prologue() {
     std::vector<StmtPtr> statements = Declarations();
     if (!reduction_) return statements;
-    if (ReadsAhead()) ReadAhead(&statements);
+    if (RowsToPrefetch()) ReadAhead(&statements);
     Append(reduction_->Fetch(), &statements);
     Append(reduction_->DeclareAccumulators(), &statements);
     return statements;
@@ -97,13 +97,13 @@ class GroupLowerer {
   // one element per work-item; all work-items that share it load its operands. If the result may
   // overwrite its operands (copied_bytes), only the storing work-item may read them, so the answer
   // is false.
-  bool ReadsAhead() const {
-    if (flat_.joined_index < 0 || plan_.partial_threads(flat_) == 1 || flat_.copied_bytes > 0 ||
-        !flat_.store_guard.empty() || !context_.OutputRanges().empty()) {
+  bool RowsToPrefetch() const {
+    if (flat_.accumulator_index < 0 || plan_.partial_threads(flat_) == 1 ||
+        flat_.copied_bytes > 0 || !flat_.store_guard.empty() || !context_.OutputRanges().empty()) {
       return false;
     }
     for (int i = 0; i < context_.output_count(); ++i) {
-      if (i != flat_.joined_index && context_.OwnCount(i) > 1) return false;
+      if (i != flat_.accumulator_index && context_.OwnCount(i) > 1) return false;
     }
     return true;
   }
@@ -172,7 +172,7 @@ class GroupLowerer {
 
   std::vector<StmtPtr> Results() {
     std::vector<StmtPtr> statements;
-    if (reduction_) statements = reduction_->JoinPartials();
+    if (reduction_) statements = reduction_->ReducePartials();
     Append(Stores(), &statements);
     return statements;
   }
@@ -213,7 +213,8 @@ class GroupLowerer {
     const ExprPtr step = context_.Var("step");
     const ExprPtr next = context_.Var("next_step");
     std::vector<StmtPtr> statements = context_.DeclareStep(zero, "_first");
-    for (const GroupStage& stage : stages_) statements.push_back(stage.CopyAhead(zero, "_first"));
+    for (const GroupStage& stage : stages_)
+      statements.push_back(stage.StartAsyncCopy(zero, "_first"));
     statements.push_back(loop::MakeEndCopies());
     std::vector<StmtPtr> body = context_.DeclareStep(step, "");
     // After the barrier no work-item still reads the previous step's buffer.
@@ -223,7 +224,7 @@ class GroupLowerer {
         loop::MakeDeclare(context_.IndexType(), "next_step", loop::Add(step, context_.Number(1))));
     std::vector<StmtPtr> copies = context_.DeclareStep(next, "_next");
     for (const GroupStage& stage : stages_) {
-      copies.push_back(stage.CopyAhead(next, "_next"));
+      copies.push_back(stage.StartAsyncCopy(next, "_next"));
       body.push_back(stage.DeclareNow(step));
     }
     copies.push_back(loop::MakeEndCopies());
@@ -238,7 +239,7 @@ class GroupLowerer {
   std::vector<StmtPtr> Stores() {
     std::vector<int> indices;
     for (int i = 0; i < context_.output_count(); ++i) {
-      if (i != plan_.lane_index && i != flat_.joined_index) indices.push_back(i);
+      if (i != plan_.lane_index && i != flat_.accumulator_index) indices.push_back(i);
     }
     if (context_.lanes_are_output()) indices.push_back(plan_.lane_index);
     StmtPtr stores = context_.ForOwn(indices, [&] { return Element(); });
@@ -263,7 +264,7 @@ class GroupLowerer {
     ExprEmitter emitter(context_.padded(), indices, Lanes(), {here}, "e", &body);
     emitter.AssumeAlignedLanes();
     emitter.Assume(guard);
-    if (context_.loads_first()) emitter.LoadBeforeChoices();
+    if (context_.loads_first()) emitter.LoadUnconditionally();
     for (const auto& [access, value] : ahead_) emitter.Provide(access, value);
     if (!reduction_) {
       for (const GroupStage& stage : stages_) {
@@ -324,9 +325,9 @@ GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan&
   return GroupLowerer(flat, plan, index_type, &origins, fetched, loads_first).Part();
 }
 
-GroupTurns LowerGroupTurns(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
-                           DataType index_type, const GroupOrigins& origins, bool loads_first,
-                           const Rescaling* rescaling) {
+GroupKeyLoop LowerGroupKeyLoop(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
+                               DataType index_type, const GroupOrigins& origins, bool loads_first,
+                               const Rescaling* rescaling) {
   return GroupLowerer(flat, plan, index_type, &origins, {}, loads_first).Turns(rescaling);
 }
 

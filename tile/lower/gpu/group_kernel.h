@@ -32,7 +32,7 @@ GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan&
                          const std::vector<int>& fetched, bool loads_first);
 
 // A matmul that a work-group computes at several positions along some origin.
-struct GroupTurns {
+struct GroupKeyLoop {
   std::vector<loop::StmtPtr> declare;  // once, before all others
   // zeroes the sums: at each position, or once for the sum over all positions
   std::vector<loop::StmtPtr> sums;
@@ -48,8 +48,8 @@ struct Rescaling {
 };
 
 // Like LowerGroupPart. `rescaling`: null if each position has its own sums.
-GroupTurns LowerGroupTurns(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
-                           DataType index_type, const GroupOrigins& origins, bool loads_first,
-                           const Rescaling* rescaling);
+GroupKeyLoop LowerGroupKeyLoop(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
+                               DataType index_type, const GroupOrigins& origins, bool loads_first,
+                               const Rescaling* rescaling);
 
 }  // namespace tartan::lower

@@ -25,10 +25,10 @@ GroupReduction::GroupReduction(GroupContext& context, const std::vector<GroupSta
       unrolling_(context.plan().Unroll(context.flat())),
       fetched_(std::move(fetched)) {
   const int lane_index = context.plan().lane_index;
-  const int joined_index = context.flat().joined_index;
-  if (joined_index >= 0) outputs_.push_back(joined_index);
+  const int accumulator_index = context.flat().accumulator_index;
+  if (accumulator_index >= 0) outputs_.push_back(accumulator_index);
   for (int i = 0; i < context.output_count(); ++i) {
-    if (i != lane_index && i != joined_index) outputs_.push_back(i);
+    if (i != lane_index && i != accumulator_index) outputs_.push_back(i);
   }
   if (lane_index >= 0 && context.is_output(lane_index)) outputs_.push_back(lane_index);
   const std::vector<bool> filled =
@@ -71,14 +71,14 @@ ExprPtr GroupReduction::GetAccumulator(const ExprPtr& slot) const {
 }
 
 std::vector<ExprPtr> GroupReduction::Accumulated() const {
-  const int joined_index = context_.flat().joined_index;
-  if (joined_index < 0) return {GetAccumulator(Slot(outputs_))};
+  const int accumulator_index = context_.flat().accumulator_index;
+  if (accumulator_index < 0) return {GetAccumulator(Slot(outputs_))};
   std::vector<ExprPtr> sums;
-  for (int64_t n = 0; n < context_.flat().joined_count(); ++n) {
-    context_.SetOwn(joined_index, context_.Number(n));
+  for (int64_t n = 0; n < context_.flat().accumulators_per_element(); ++n) {
+    context_.SetOwn(accumulator_index, context_.Number(n));
     sums.push_back(GetAccumulator(Slot(outputs_)));
   }
-  context_.SetOwn(joined_index, context_.Number(0));
+  context_.SetOwn(accumulator_index, context_.Number(0));
   return sums;
 }
 
@@ -199,7 +199,7 @@ ExprEmitter GroupReduction::Emitter(bool checked, const IndexEmitter& indices,
   const Position here(context_.index_count(), 0);
   ExprEmitter emitter(context_.padded(), indices, vector, {here}, prefix, statements);
   emitter.AssumeAlignedLanes();
-  if (context_.loads_first()) emitter.LoadBeforeChoices(checked);
+  if (context_.loads_first()) emitter.LoadUnconditionally(checked);
   for (size_t s = 0; s < stages_.size(); ++s) emitter.Provide(stages_[s].access(), Held(s));
   std::vector<math::RangeConstraint> checks;
   if (checked || unfilled_.empty()) checks = context_.OutputRanges();

@@ -28,7 +28,7 @@ class GroupReduction {
   // Accumulates everything that the step's tiles contribute.
   loop::StmtPtr Step() const;
   // Adds up partial results; then the first of the work-items that share an element has the total.
-  std::vector<loop::StmtPtr> JoinPartials() const;
+  std::vector<loop::StmtPtr> ReducePartials() const;
   // The accumulators of the current position; vectors if the lane index is an output index.
   std::vector<loop::ExprPtr> Accumulated() const;
 

@@ -43,8 +43,8 @@ ExprPtr GroupStage::Round(size_t dim) const {
 
 StmtPtr GroupStage::DeclareTile() const {
   if (access_.is_there) return loop::MakeBlock({});
-  return loop::MakeArray({type_, 1}, Name("tile"), context_.plan().tile_sets() * layout_.size,
-                         loop::Space::kLocal);
+  return loop::MakeArray({type_, 1}, Name("tile"),
+                         context_.plan().tile_buffer_count() * layout_.size, loop::Space::kLocal);
 }
 
 std::vector<StmtPtr> GroupStage::DeclareShare() const {
@@ -252,11 +252,11 @@ StmtPtr GroupStage::Copy(const std::string& suffix) const {
 }
 
 ExprPtr GroupStage::SetBegin(const ExprPtr& step) const {
-  const ExprPtr set = loop::Mod(step, context_.Number(context_.plan().tile_sets()));
+  const ExprPtr set = loop::Mod(step, context_.Number(context_.plan().tile_buffer_count()));
   return loop::Mul(set, context_.Number(layout_.size));
 }
 
-StmtPtr GroupStage::CopyAhead(const ExprPtr& step, const std::string& suffix) const {
+StmtPtr GroupStage::StartAsyncCopy(const ExprPtr& step, const std::string& suffix) const {
   const ExprPtr begin = SetBegin(step);
   return ForEachElement(suffix, true, [&](const Element& element) {
     // Elements that are filled, or outside the tensor, are zeroed by copying 0 elements. If all

@@ -30,10 +30,10 @@ class GroupStage {
   loop::StmtPtr DeclareNext() const;
   loop::StmtPtr Fetch(const std::string& suffix) const;
   loop::StmtPtr Put() const;
-  // For software pipelining with several tile buffers: CopyAhead starts an asynchronous copy into
-  // the buffer of a step, and DeclareNow declares where the work-item reads in the buffer of this
-  // step.
-  loop::StmtPtr CopyAhead(const loop::ExprPtr& step, const std::string& suffix) const;
+  // For software pipelining with several tile buffers: StartAsyncCopy starts an asynchronous copy
+  // into the buffer of a step, and DeclareNow declares where the work-item reads in the buffer of
+  // this step.
+  loop::StmtPtr StartAsyncCopy(const loop::ExprPtr& step, const std::string& suffix) const;
   loop::StmtPtr DeclareNow(const loop::ExprPtr& step) const;
 
   // The work-item's elements at its current position: `lanes` adjacent ones along the plan's vector

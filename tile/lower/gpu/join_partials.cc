@@ -12,7 +12,7 @@ using loop::StmtPtr;
 
 // A tree reduction in local memory: in each round the first half of the work-items that share an
 // element add the sums of the other half. All sums of an element take part in the same rounds.
-std::vector<StmtPtr> GroupReduction::JoinPartials() const {
+std::vector<StmtPtr> GroupReduction::ReducePartials() const {
   const int64_t sharers = context_.plan().partial_threads(context_.flat());
   if (sharers == 1) return {};
   int64_t distance = 1;  // between consecutive work-items that share an element
@@ -21,7 +21,7 @@ std::vector<StmtPtr> GroupReduction::JoinPartials() const {
     distance *= part.count;
   }
   const loop::Type type = AccumulatorType();
-  const int64_t sums = context_.flat().joined_count();
+  const int64_t sums = context_.flat().accumulators_per_element();
   const int64_t elements = AccumulatorCount() / sums;
   const ExprPtr sum = sums > 1 ? context_.Var("sum") : context_.Number(0);
   const ExprPtr slot = loop::Add(loop::Mul(sum, context_.Number(elements)), context_.Var("slot"));

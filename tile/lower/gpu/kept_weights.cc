@@ -18,33 +18,33 @@ std::string Held(int64_t vector, int lane) { return absl::StrCat("held", vector,
 
 }  // namespace
 
-KeptWeights::KeptWeights(const poly::FlatContraction& flat, const plan::PersistentPlan& plan,
-                         DataType index_type)
+ResidentWeights::ResidentWeights(const poly::FlatContraction& flat,
+                                 const plan::PersistentPlan& plan, DataType index_type)
     : flat_(flat),
       plan_(plan),
       index_type_(index_type),
       depth_(plan.Depth(flat)),
       sums_(plan.OwnSums(flat)),
-      joined_(flat.joined_count()) {}
+      joined_(flat.accumulators_per_element()) {}
 
-int64_t KeptWeights::VectorOf(int64_t deep, int64_t sum) const { return deep * sums_ + sum; }
+int64_t ResidentWeights::VectorOf(int64_t deep, int64_t sum) const { return deep * sums_ + sum; }
 
 // Vectors in local memory are spread evenly among those in registers, to hide their load latency.
-int64_t KeptWeights::LocalBefore(int64_t vector) const {
+int64_t ResidentWeights::LocalBefore(int64_t vector) const {
   return vector * plan_.LocalVectors(flat_) / plan_.Vectors(flat_);
 }
 
-bool KeptWeights::IsLocal(int64_t vector) const {
+bool ResidentWeights::IsLocal(int64_t vector) const {
   return LocalBefore(vector + 1) > LocalBefore(vector);
 }
 
 // Consecutive work-items have consecutive vectors, so that local memory banks do not conflict.
-ExprPtr KeptWeights::LocalPlace(int64_t vector) const {
+ExprPtr ResidentWeights::LocalPlace(int64_t vector) const {
   const ExprPtr place = loop::Add(Number(LocalBefore(vector) * plan_.threads()), Var("item"));
   return loop::Mul(place, Number(kWeightLanes));
 }
 
-void KeptWeights::Declare(std::vector<StmtPtr>* body) const {
+void ResidentWeights::Declare(std::vector<StmtPtr>* body) const {
   if (plan_.LocalVectors(flat_) > 0) {
     body->push_back(loop::MakeArray({kWeight, 1}, kLocalWeights, plan_.WeightsSize(flat_),
                                     loop::Space::kLocal));
@@ -57,7 +57,7 @@ void KeptWeights::Declare(std::vector<StmtPtr>* body) const {
   }
 }
 
-void KeptWeights::Read(std::vector<StmtPtr>* body) const {
+void ResidentWeights::Read(std::vector<StmtPtr>* body) const {
   const int64_t columns = plan_.ColumnCount(flat_);
   const int64_t parts = plan_.Parts(flat_);
   for (int64_t own = 0; own < plan_.columns; ++own) {
@@ -66,12 +66,12 @@ void KeptWeights::Read(std::vector<StmtPtr>* body) const {
     body->push_back(
         loop::MakeDeclare({index_type_, 1}, absl::StrCat("column", own), std::move(column)));
   }
-  for (int64_t deep = 0; deep < plan_.OwnDepth(flat_) / kWeightLanes; ++deep) {
+  for (int64_t deep = 0; deep < plan_.OwnK(flat_) / kWeightLanes; ++deep) {
     for (int64_t sum = 0; sum < sums_; ++sum) ReadVector(deep, sum, body);
   }
 }
 
-void KeptWeights::ReadVector(int64_t deep, int64_t sum, std::vector<StmtPtr>* body) const {
+void ResidentWeights::ReadVector(int64_t deep, int64_t sum, std::vector<StmtPtr>* body) const {
   const int64_t vector = VectorOf(deep, sum);
   const int64_t first = deep * kWeightLanes;
   std::vector<ExprPtr> weights;
@@ -100,7 +100,7 @@ void KeptWeights::ReadVector(int64_t deep, int64_t sum, std::vector<StmtPtr>* bo
 
 // Returns whether each vector along K is contiguous, aligned, and completely inside or completely
 // past K.
-bool KeptWeights::LieInVectors() const {
+bool ResidentWeights::LieInVectors() const {
   const poly::FlatAccess access = poly::Flatten(flat_, plan_.weights_access);
   bool lie = access.strides[plan_.depth] == 1 && access.offset % kWeightLanes == 0 &&
              depth_ % kWeightLanes == 0;
@@ -108,13 +108,13 @@ bool KeptWeights::LieInVectors() const {
   return lie;
 }
 
-ExprPtr KeptWeights::InMemory(int64_t place, int64_t sum, int lanes) const {
+ExprPtr ResidentWeights::InMemory(int64_t place, int64_t sum, int lanes) const {
   IndexEmitter indices(flat_, index_type_);
   for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) indices.Set(i, Number(0));
   indices.Set(plan_.column, Var(absl::StrCat("column", sum / joined_)));
-  if (flat_.joined_index >= 0) indices.Set(flat_.joined_index, Number(sum % joined_));
+  if (flat_.accumulator_index >= 0) indices.Set(flat_.accumulator_index, Number(sum % joined_));
   const ExprPtr deep = loop::Add(Var("first_deep"), Number(place));
-  const bool may_be_behind = plan_.sharers * plan_.OwnDepth(flat_) > depth_;
+  const bool may_be_behind = plan_.sharers * plan_.OwnK(flat_) > depth_;
   indices.Set(plan_.depth, may_be_behind ? loop::Min(deep, Number(depth_ - lanes)) : deep);
   const math::Affine at = poly::AsAffine(poly::Flatten(flat_, plan_.weights_access));
   const ExprPtr value =
@@ -124,8 +124,8 @@ ExprPtr KeptWeights::InMemory(int64_t place, int64_t sum, int lanes) const {
   return loop::Select(loop::Less(deep, Number(depth_)), value, loop::Splat(loop::Float(0), lanes));
 }
 
-std::vector<ExprPtr> KeptWeights::Lanes(int64_t deep, int64_t sum,
-                                        std::vector<StmtPtr>* body) const {
+std::vector<ExprPtr> ResidentWeights::Lanes(int64_t deep, int64_t sum,
+                                            std::vector<StmtPtr>* body) const {
   const int64_t vector = VectorOf(deep, sum);
   const std::string name = absl::StrCat("weight", vector);
   const loop::Type type = {kWeight, kWeightLanes};

@@ -16,10 +16,10 @@ namespace tartan::lower {
 // The share is numbered in vectors along K, in the order of multiplication: first by position along
 // K, then by sum; each column has one sum per joined output. Expects these variables in scope:
 // "item", "part" (the work-item's part of K), its first column, and "first_deep".
-class KeptWeights {
+class ResidentWeights {
  public:
-  KeptWeights(const poly::FlatContraction& flat, const plan::PersistentPlan& plan,
-              DataType index_type);
+  ResidentWeights(const poly::FlatContraction& flat, const plan::PersistentPlan& plan,
+                  DataType index_type);
 
   // Declares the variables and the local array.
   void Declare(std::vector<loop::StmtPtr>* body) const;

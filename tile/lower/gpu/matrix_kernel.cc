@@ -21,11 +21,11 @@ using plan::MatrixPlan;
 // that run at the same time share tiles in the cache.
 constexpr int64_t kBand = 8;
 
-class MatrixLowerer {
+class MmaLowerer {
  public:
   // `origins`: values of plan.batch; null: they follow from the work-group's number.
-  MatrixLowerer(const poly::FlatContraction& flat, const MatrixPlan& plan, DataType index_type,
-                const GroupOrigins* origins = nullptr, std::string held = "")
+  MmaLowerer(const poly::FlatContraction& flat, const MatrixPlan& plan, DataType index_type,
+             const GroupOrigins* origins = nullptr, std::string held = "")
       : flat_(flat), plan_(plan), index_type_(index_type), held_(std::move(held)) {
     std::vector<ExprPtr> batch;
     for (int i : plan.batch) {
@@ -47,7 +47,7 @@ class MatrixLowerer {
   loop::Kernel Lower(const std::string& name) {
     loop::Kernel kernel = BeginGroupKernel(flat_, plan_, name, index_type_);
     std::vector<StmtPtr> statements = {
-        DeclareMatrixTiles(plan_, plan_.tiles_size()),
+        DeclareMmaTiles(plan_, plan_.tiles_size()),
         Declare("item", loop::Work(loop::WorkId::kLocal, 0, index_type_))};
     Append(DeclareWarpGroup(), &statements);
     Append(DeclareTile(), &statements);
@@ -90,7 +90,7 @@ class MatrixLowerer {
   // Emits the work for the tile at "row_base" and "column_base".
   std::vector<StmtPtr> OfTile() const {
     std::vector<StmtPtr> statements;
-    for (const MatrixOperandLoader& operand : operands_) {
+    for (const MmaOperandLoader& operand : operands_) {
       const bool is_left = &operand.plan() == &plan_.left;
       Append(operand.DeclareRows(Var(is_left ? "row_base" : "column_base")), &statements);
     }
@@ -102,7 +102,7 @@ class MatrixLowerer {
            : plan_.copies_all() ? CopiedSteps()
                                 : FetchedSteps(),
            &statements);
-    Append(StoreMatrixResults(flat_, plan_, batch_values_, index_type_, held_), &statements);
+    Append(StoreMmaResults(flat_, plan_, batch_values_, index_type_, held_), &statements);
     return statements;
   }
 
@@ -182,14 +182,14 @@ class MatrixLowerer {
       return loop::MakeFor("step", Number(0), Number(plan_.stages), loop::MakeBlock(body));
     };
     std::vector<StmtPtr> copy, round;
-    for (const MatrixOperandLoader& operand : operands_) {
+    for (const MmaOperandLoader& operand : operands_) {
       Append(operand.Copy(step, step), &copy);
       if (operand.plan().is_rounded) Append(operand.Round(step, ""), &round);
     }
     std::vector<StmtPtr> statements = {for_all(std::move(copy)), loop::MakeEndCopies(),
                                        loop::MakeAwaitCopies(0)};
     if (!round.empty()) statements.push_back(for_all(std::move(round)));
-    statements.push_back(loop::MakeMatrixBarrier());
+    statements.push_back(loop::MakeMmaBarrier());
     statements.push_back(for_all(Multiply(step, step)));
     statements.push_back(loop::MakeAwaitTiles());
     return statements;
@@ -200,14 +200,14 @@ class MatrixLowerer {
     const int64_t steps = plan_.StepCount(flat_);
     const auto copy = [&](const ExprPtr& step, const ExprPtr& stage) {
       std::vector<StmtPtr> statements;
-      for (const MatrixOperandLoader& operand : operands_) {
+      for (const MmaOperandLoader& operand : operands_) {
         Append(operand.Copy(step, stage), &statements);
       }
       return statements;
     };
     const auto round = [&](const ExprPtr& stage, const std::string& suffix) {
       std::vector<StmtPtr> statements;
-      for (const MatrixOperandLoader& operand : operands_) {
+      for (const MmaOperandLoader& operand : operands_) {
         if (operand.plan().is_rounded) Append(operand.Round(stage, suffix), &statements);
       }
       return statements;
@@ -217,7 +217,7 @@ class MatrixLowerer {
     const int64_t first = std::min(plan_.stages - 1, steps);
     const int pending = static_cast<int>(plan_.stages) - 2;
     std::vector<StmtPtr> early, begin;
-    for (const MatrixOperandLoader& operand : operands_) {
+    for (const MmaOperandLoader& operand : operands_) {
       Append(operand.Copy(ahead, ahead), operand.plan().is_early ? &early : &begin);
     }
     begin.push_back(loop::MakeEndCopies());
@@ -232,7 +232,7 @@ class MatrixLowerer {
     statements.push_back(loop::MakeAwaitCopies(pending));
     Append(round(Number(0), "_first"), &statements);
     const ExprPtr step = Var("step");
-    std::vector<StmtPtr> body = {loop::MakeMatrixBarrier(),
+    std::vector<StmtPtr> body = {loop::MakeMmaBarrier(),
                                  Declare("stage", loop::Mod(step, Number(plan_.stages)))};
     Append(Multiply(step, Var("stage")), &body);
     body.push_back(Declare("later", loop::Add(step, Number(plan_.stages - 1))));
@@ -265,13 +265,13 @@ class MatrixLowerer {
     statements.push_back(
         loop::MakeFor("first", Number(0), Number(1), loop::MakeBlock(std::move(first))));
     statements.push_back(loop::MakeAwaitCopies(0));
-    statements.push_back(loop::MakeMatrixBarrier());
+    statements.push_back(loop::MakeMmaBarrier());
     const ExprPtr step = Var("step");
     std::vector<StmtPtr> body = {Declare("stage", loop::Mod(step, Number(2))),
                                  Declare("other", loop::Sub(Number(1), Var("stage"))),
                                  Declare("next_step", loop::Add(step, Number(1)))};
     const ExprPtr has_next = loop::Less(Var("next_step"), Number(steps));
-    for (const MatrixOperandLoader& operand : operands_) {
+    for (const MmaOperandLoader& operand : operands_) {
       if (!operand.plan().is_copied) Append(operand.DeclareNext(), &body);
     }
     std::vector<StmtPtr> fetch;
@@ -283,7 +283,7 @@ class MatrixLowerer {
     if (!put.empty()) body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(put))));
     body.push_back(loop::MakeAwaitCopies(0));
     body.push_back(loop::MakeAwaitTiles());
-    body.push_back(loop::MakeMatrixBarrier());
+    body.push_back(loop::MakeMmaBarrier());
     statements.push_back(
         loop::MakeFor("step", Number(0), Number(steps), loop::MakeBlock(std::move(body))));
     return statements;
@@ -291,7 +291,7 @@ class MatrixLowerer {
 
   void AppendFetch(const ExprPtr& step, const ExprPtr& stage, std::vector<StmtPtr>* statements,
                    bool declares = true) const {
-    for (const MatrixOperandLoader& operand : operands_) {
+    for (const MmaOperandLoader& operand : operands_) {
       if (operand.plan().is_copied) {
         Append(operand.Copy(step, stage), statements);
         statements->push_back(loop::MakeEndCopies());
@@ -303,7 +303,7 @@ class MatrixLowerer {
   }
 
   void AppendPut(const ExprPtr& stage, std::vector<StmtPtr>* statements) const {
-    for (const MatrixOperandLoader& operand : operands_) {
+    for (const MmaOperandLoader& operand : operands_) {
       if (!operand.plan().is_copied) Append(operand.Put(stage), statements);
     }
   }
@@ -313,25 +313,25 @@ class MatrixLowerer {
   const DataType index_type_;
   const std::string held_;  // the array in which results stay; "": none
   std::vector<ExprPtr> batch_values_;
-  std::vector<MatrixOperandLoader> operands_;
+  std::vector<MmaOperandLoader> operands_;
 };
 
 }  // namespace
 
-loop::Kernel LowerMatrixKernel(const poly::FlatContraction& flat, const MatrixPlan& plan,
-                               const std::string& name, const LowerOptions& options) {
-  return MatrixLowerer(flat, plan, IndexTypeOf(flat, options)).Lower(name);
+loop::Kernel LowerMmaKernel(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                            const std::string& name, const LowerOptions& options) {
+  return MmaLowerer(flat, plan, IndexTypeOf(flat, options)).Lower(name);
 }
 
-StmtPtr DeclareMatrixTiles(const MatrixPlan& plan, int64_t size) {
+StmtPtr DeclareMmaTiles(const MatrixPlan& plan, int64_t size) {
   return loop::MakeArray({ElementType(plan.format), 1}, "tiles", size, loop::Space::kLocal, "",
                          MatrixTile::kVectors * MatrixTile::kLineBytes);
 }
 
-std::vector<StmtPtr> LowerMatrixPart(const poly::FlatContraction& flat, const MatrixPlan& plan,
-                                     DataType index_type, const GroupOrigins& origins,
-                                     const std::string& held) {
-  return MatrixLowerer(flat, plan, index_type, &origins, held).LowerPart();
+std::vector<StmtPtr> LowerMmaPart(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                                  DataType index_type, const GroupOrigins& origins,
+                                  const std::string& held) {
+  return MmaLowerer(flat, plan, index_type, &origins, held).LowerPart();
 }
 
 }  // namespace tartan::lower

@@ -15,19 +15,18 @@
 namespace tartan::lower {
 
 // Parameters as in LowerKernel. Requires a plan of plan::MatrixCandidate.
-loop::Kernel LowerMatrixKernel(const poly::FlatContraction& flat, const plan::MatrixPlan& plan,
-                               const std::string& name, const LowerOptions& options);
+loop::Kernel LowerMmaKernel(const poly::FlatContraction& flat, const plan::MatrixPlan& plan,
+                            const std::string& name, const LowerOptions& options);
 
 // Declares the local memory for a plan's tiles, with room for `size` elements.
-loop::StmtPtr DeclareMatrixTiles(const plan::MatrixPlan& plan, int64_t size);
+loop::StmtPtr DeclareMmaTiles(const plan::MatrixPlan& plan, int64_t size);
 
 // The matmul of one work-group as a part of a larger kernel with the same work-group size.
 // `origins` has a value for each index of plan.batch; all rows and columns are in one tile. The
 // kernel declares "item", the tiles, and the array `held` if results stay in registers. All
 // work-items must execute the statements, and need a barrier after them.
-std::vector<loop::StmtPtr> LowerMatrixPart(const poly::FlatContraction& flat,
-                                           const plan::MatrixPlan& plan, DataType index_type,
-                                           const GroupOrigins& origins,
-                                           const std::string& held = "");
+std::vector<loop::StmtPtr> LowerMmaPart(const poly::FlatContraction& flat,
+                                        const plan::MatrixPlan& plan, DataType index_type,
+                                        const GroupOrigins& origins, const std::string& held = "");
 
 }  // namespace tartan::lower

@@ -30,12 +30,11 @@ std::vector<ExprPtr> Digits(const poly::FlatContraction& flat, const std::vector
   return values;
 }
 
-MatrixOperandLoader::MatrixOperandLoader(const poly::FlatContraction& flat,
-                                         const plan::MatrixPlan& plan,
-                                         const plan::MatrixOperand& operand, std::string name,
-                                         const std::vector<int>& rows, MatrixTile tile,
-                                         std::vector<ExprPtr> batch_values, int64_t begin,
-                                         DataType index_type)
+MmaOperandLoader::MmaOperandLoader(const poly::FlatContraction& flat, const plan::MatrixPlan& plan,
+                                   const plan::MatrixOperand& operand, std::string name,
+                                   const std::vector<int>& rows, MatrixTile tile,
+                                   std::vector<ExprPtr> batch_values, int64_t begin,
+                                   DataType index_type)
     : flat_(flat),
       plan_(plan),
       operand_(operand),
@@ -52,24 +51,24 @@ MatrixOperandLoader::MatrixOperandLoader(const poly::FlatContraction& flat,
   access_ = poly::AsAffine(poly::Flatten(flat, operand.access));
 }
 
-std::string MatrixOperandLoader::Name(const char* what, int64_t round) const {
+std::string MmaOperandLoader::Name(const char* what, int64_t round) const {
   return absl::StrCat(name_, "_", what, round);
 }
 
-int64_t MatrixOperandLoader::VectorCount() const {
+int64_t MmaOperandLoader::VectorCount() const {
   return plan_.slices * tile_.size() / tile_.vector();
 }
 
-int64_t MatrixOperandLoader::RoundCount() const {
+int64_t MmaOperandLoader::RoundCount() const {
   return (VectorCount() + plan_.threads() - 1) / plan_.threads();
 }
 
-ExprPtr MatrixOperandLoader::Begin(const ExprPtr& stage) const {
+ExprPtr MmaOperandLoader::Begin(const ExprPtr& stage) const {
   return loop::Add(loop::Mul(stage, Number(plan_.stage_size())),
                    Number(plan_.resident_size() + begin_));
 }
 
-MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
+MmaOperandLoader::Vector MmaOperandLoader::VectorOf(int64_t round) const {
   constexpr int64_t kVectors = MatrixTile::kVectors;
   const int64_t v = tile_.vector();
   const ExprPtr item = Var("item");
@@ -120,12 +119,12 @@ MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
   return vector;
 }
 
-bool MatrixOperandLoader::DepthIsShared() const {
+bool MmaOperandLoader::DepthIsShared() const {
   return !operand_.spreads_rows && !tile_.along_rows && plan_.slices == 1;
 }
 
-ExprPtr MatrixOperandLoader::Part(const math::Affine& poly, const std::vector<int>& indices,
-                                  const std::vector<ExprPtr>& values) const {
+ExprPtr MmaOperandLoader::Part(const math::Affine& poly, const std::vector<int>& indices,
+                               const std::vector<ExprPtr>& values) const {
   ExprPtr sum = Number(0);
   for (size_t i = 0; i < indices.size(); ++i) {
     const int64_t coefficient = poly.coefficient(indices[i]).numerator();
@@ -134,7 +133,7 @@ ExprPtr MatrixOperandLoader::Part(const math::Affine& poly, const std::vector<in
   return sum;
 }
 
-std::vector<StmtPtr> MatrixOperandLoader::DeclareRows(const ExprPtr& base) const {
+std::vector<StmtPtr> MmaOperandLoader::DeclareRows(const ExprPtr& base) const {
   std::vector<StmtPtr> statements;
   const auto declare = [&](const std::string& name, ExprPtr value) {
     statements.push_back(loop::MakeDeclare({index_type_, 1}, name, std::move(value)));
@@ -159,8 +158,8 @@ std::vector<StmtPtr> MatrixOperandLoader::DeclareRows(const ExprPtr& base) const
   return statements;
 }
 
-void MatrixOperandLoader::DeclareDepth(const ExprPtr& number, const std::string& suffix,
-                                       std::vector<StmtPtr>* statements) const {
+void MmaOperandLoader::DeclareDepth(const ExprPtr& number, const std::string& suffix,
+                                    std::vector<StmtPtr>* statements) const {
   const auto declare = [&](const std::string& what, ExprPtr value) {
     statements->push_back(loop::MakeDeclare(
         {index_type_, 1}, absl::StrCat(name_, "_", what, suffix), std::move(value)));
@@ -174,14 +173,14 @@ void MatrixOperandLoader::DeclareDepth(const ExprPtr& number, const std::string&
   }
 }
 
-MatrixOperandLoader::Source MatrixOperandLoader::SourceOf(int64_t round,
-                                                          const std::string& suffix) const {
+MmaOperandLoader::Source MmaOperandLoader::SourceOf(int64_t round,
+                                                    const std::string& suffix) const {
   Source source;
   // If there are fewer vectors than work-items, the others skip a copy, but loads are
   // unconditional.
   if (!operand_.is_copied) source.valid = VectorOf(round).exists;
   const int64_t depth = plan::CountOf(flat_, plan_.depth);
-  if (depth % plan_.step_depth() != 0) {
+  if (depth % plan_.step_k() != 0) {
     const ExprPtr is_there = loop::Less(Var(absl::StrCat(name_, "_depth", suffix)), Number(depth));
     source.valid = Both(source.valid, is_there);
   }
@@ -198,20 +197,19 @@ MatrixOperandLoader::Source MatrixOperandLoader::SourceOf(int64_t round,
   return source;
 }
 
-std::string MatrixOperandLoader::DepthSuffix(int64_t round) const {
+std::string MmaOperandLoader::DepthSuffix(int64_t round) const {
   return absl::StrCat("_at", DepthIsShared() ? 0 : round);
 }
 
-void MatrixOperandLoader::DeclareDepths(const ExprPtr& step,
-                                        std::vector<StmtPtr>* statements) const {
-  const ExprPtr base = loop::Mul(step, Number(plan_.step_depth()));
+void MmaOperandLoader::DeclareDepths(const ExprPtr& step, std::vector<StmtPtr>* statements) const {
+  const ExprPtr base = loop::Mul(step, Number(plan_.step_k()));
   const int64_t rounds = DepthIsShared() ? 1 : RoundCount();
   for (int64_t round = 0; round < rounds; ++round) {
     DeclareDepth(loop::Add(base, VectorOf(round).depth), DepthSuffix(round), statements);
   }
 }
 
-std::vector<StmtPtr> MatrixOperandLoader::Copy(const ExprPtr& step, const ExprPtr& stage) const {
+std::vector<StmtPtr> MmaOperandLoader::Copy(const ExprPtr& step, const ExprPtr& stage) const {
   std::vector<StmtPtr> statements;
   DeclareDepths(step, &statements);
   const auto lanes = static_cast<int>(tile_.vector());
@@ -236,8 +234,8 @@ std::vector<StmtPtr> MatrixOperandLoader::Copy(const ExprPtr& step, const ExprPt
   return statements;
 }
 
-std::vector<StmtPtr> MatrixOperandLoader::Round(const ExprPtr& stage,
-                                                const std::string& suffix) const {
+std::vector<StmtPtr> MmaOperandLoader::Round(const ExprPtr& stage,
+                                             const std::string& suffix) const {
   // All loads precede the first store, because compilers cannot prove that the addresses differ.
   std::vector<StmtPtr> loads, stores;
   const auto lanes = static_cast<int>(tile_.vector());
@@ -259,13 +257,13 @@ std::vector<StmtPtr> MatrixOperandLoader::Round(const ExprPtr& stage,
   return loads;
 }
 
-std::vector<StmtPtr> MatrixOperandLoader::DeclareNext() const {
+std::vector<StmtPtr> MmaOperandLoader::DeclareNext() const {
   const auto lanes = static_cast<int>(tile_.vector());
   return {loop::MakeArray({DataType::kFloat32, lanes}, absl::StrCat(name_, "_next"), RoundCount())};
 }
 
-ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
-                                         std::vector<StmtPtr>* statements) const {
+ExprPtr MmaOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
+                                      std::vector<StmtPtr>* statements) const {
   const auto lanes = static_cast<int>(tile_.vector());
   // Loads unconditionally: a compiler would turn a conditional load into a branch, and wait in it.
   const auto read = [&](const Source& source, int count, const std::string& name) {
@@ -293,9 +291,9 @@ ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
   return loop::LoadFrom(array, DataType::kFloat32, Number(0), lanes);
 }
 
-std::vector<StmtPtr> MatrixOperandLoader::Fetch(const ExprPtr& step) const {
+std::vector<StmtPtr> MmaOperandLoader::Fetch(const ExprPtr& step) const {
   std::vector<StmtPtr> statements;
-  const ExprPtr base = loop::Mul(step, Number(plan_.step_depth()));
+  const ExprPtr base = loop::Mul(step, Number(plan_.step_k()));
   if (operand_.loads_vectors) DeclareDepths(step, &statements);
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const ExprPtr value = FetchVector(round, base, &statements);
@@ -305,7 +303,7 @@ std::vector<StmtPtr> MatrixOperandLoader::Fetch(const ExprPtr& step) const {
   return statements;
 }
 
-std::vector<StmtPtr> MatrixOperandLoader::Put(const ExprPtr& stage) const {
+std::vector<StmtPtr> MmaOperandLoader::Put(const ExprPtr& stage) const {
   std::vector<StmtPtr> statements;
   const auto lanes = static_cast<int>(tile_.vector());
   const ExprPtr begin = Begin(stage);

@@ -22,14 +22,14 @@ std::vector<loop::ExprPtr> Digits(const poly::FlatContraction& flat,
                                   const std::vector<int>& indices, const loop::ExprPtr& number,
                                   DataType index_type);
 
-class MatrixOperandLoader {
+class MmaOperandLoader {
  public:
   // `name` begins the names of variables; `rows` are the indices of the tile's rows, `batch_values`
   // the values of plan.batch. The tile of a stage begins at `begin` in "tiles".
-  MatrixOperandLoader(const poly::FlatContraction& flat, const plan::MatrixPlan& plan,
-                      const plan::MatrixOperand& operand, std::string name,
-                      const std::vector<int>& rows, MatrixTile tile,
-                      std::vector<loop::ExprPtr> batch_values, int64_t begin, DataType index_type);
+  MmaOperandLoader(const poly::FlatContraction& flat, const plan::MatrixPlan& plan,
+                   const plan::MatrixOperand& operand, std::string name,
+                   const std::vector<int>& rows, MatrixTile tile,
+                   std::vector<loop::ExprPtr> batch_values, int64_t begin, DataType index_type);
 
   const plan::MatrixOperand& plan() const { return operand_; }
   // Declares what depends on the rows; `base` is the number of the tile's first row.

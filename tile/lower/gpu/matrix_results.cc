@@ -157,7 +157,7 @@ class ResultWriter {
     ExprEmitter emitter(flat_, indices, vector, {here}, "e", &body);
     emitter.AssumeAlignedLanes();
     emitter.Assume(flat_.store_guard);
-    emitter.LoadBeforeChoices();
+    emitter.LoadUnconditionally();
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     const loop::Type type = {DataType::kFloat32, lanes};
     std::vector<ExprPtr> sums = {loop::Var("sum", type)};
@@ -226,9 +226,9 @@ class ResultWriter {
 
 }  // namespace
 
-std::vector<StmtPtr> StoreMatrixResults(const poly::FlatContraction& flat, const MatrixPlan& plan,
-                                        const std::vector<ExprPtr>& batch_values,
-                                        DataType index_type, const std::string& held) {
+std::vector<StmtPtr> StoreMmaResults(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                                     const std::vector<ExprPtr>& batch_values, DataType index_type,
+                                     const std::string& held) {
   return ResultWriter(flat, plan, batch_values, index_type, held).Results();
 }
 

@@ -16,9 +16,9 @@ namespace tartan::lower {
 // for a work-item's first row, then for its second row, 8 rows further. The four work-items of a
 // row have adjacent pairs. `batch_values` are the values of plan.batch. Expects "item",
 // "warp_group", "slice", "row_base" and "column_base" in scope.
-std::vector<loop::StmtPtr> StoreMatrixResults(const poly::FlatContraction& flat,
-                                              const plan::MatrixPlan& plan,
-                                              const std::vector<loop::ExprPtr>& batch_values,
-                                              DataType index_type, const std::string& held = "");
+std::vector<loop::StmtPtr> StoreMmaResults(const poly::FlatContraction& flat,
+                                           const plan::MatrixPlan& plan,
+                                           const std::vector<loop::ExprPtr>& batch_values,
+                                           DataType index_type, const std::string& held = "");
 
 }  // namespace tartan::lower

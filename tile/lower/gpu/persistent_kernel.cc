@@ -36,8 +36,8 @@ class PersistentLowerer {
         columns_(plan.ColumnCount(flat)),
         depth_(plan.Depth(flat)),
         parts_(plan.Parts(flat)),
-        own_depth_(plan.OwnDepth(flat)),
-        joined_(flat.joined_count()),
+        own_depth_(plan.OwnK(flat)),
+        joined_(flat.accumulators_per_element()),
         padded_depth_(plan.sharers * own_depth_),
         padded_columns_(plan.columns * parts_),
         weights_(flat, plan, index_type_) {}
@@ -45,12 +45,12 @@ class PersistentLowerer {
   loop::Kernel Lower(const std::string& name) {
     loop::Kernel kernel = BeginGroupKernel(flat_, plan_, name, index_type_);
     std::vector<StmtPtr> body = Declarations();
-    body.push_back(loop::MakeOnce(loop::MakeBlock(KeepWeights())));
+    body.push_back(loop::MakeOnce(loop::MakeBlock(PlanPersistentRnn())));
     if (IsOneRound()) ReadAhead(&body);
     StmtPtr rows = LoadRows();
-    if (plan_.handed_on >= 0) {
+    if (plan_.carried_output >= 0) {
       rows = loop::MakeFetch(First(RowsTensor(), flat_.tensors[RowsTensor()].shape.type, "in"),
-                             First(plan_.handed_on, kRow, "out"), std::move(rows));
+                             First(plan_.carried_output, kRow, "out"), std::move(rows));
     }
     body.push_back(std::move(rows));
     body.push_back(loop::MakeBarrier());
@@ -115,7 +115,7 @@ class PersistentLowerer {
   }
 
   // Zeros the rows past the end of K, where the weights are zero, too.
-  std::vector<StmtPtr> KeepWeights() const {
+  std::vector<StmtPtr> PlanPersistentRnn() const {
     std::vector<StmtPtr> body;
     const int64_t behind = padded_depth_ - depth_;
     if (behind > 0) {
@@ -267,7 +267,7 @@ class PersistentLowerer {
     }
     const Position here(flat_.indices.size(), 0);
     ExprEmitter emitter(flat_, indices, {}, {here}, "e", &body);
-    emitter.LoadBeforeChoices();
+    emitter.LoadUnconditionally();
     for (const auto& [access, value] : ahead_) emitter.Provide(access, value);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here, std::move(sums));
@@ -277,7 +277,7 @@ class PersistentLowerer {
     for (int o = 0; o < static_cast<int>(flat_.outputs.size()); ++o) {
       const poly::Output& output = flat_.outputs[o];
       ExprPtr value = emitter.Emit(output.expr);
-      if (o == plan_.handed_on) {
+      if (o == plan_.carried_output) {
         stores.push_back(loop::MakeDeclare({kRow, 1}, "next", value));
         value = Float("next");
         stores.push_back(loop::MakeStore("rows", kRow,
@@ -310,7 +310,7 @@ class PersistentLowerer {
   const DataType index_type_;
   const int64_t rows_, columns_, depth_, parts_, own_depth_, joined_, padded_depth_,
       padded_columns_;
-  const KeptWeights weights_;
+  const ResidentWeights weights_;
   std::map<int, ExprPtr> ahead_;  // operands loaded by ReadAhead, by access
 };
 

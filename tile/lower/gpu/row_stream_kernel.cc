@@ -220,7 +220,7 @@ class RowStreamLowerer {
     std::vector<StmtPtr> inner = {loop::MakeDeclare({kStreamed, 1}, "sum", sum)};
     ExprEmitter emitter(flat_, indices, {}, {here}, "e", &inner);
     emitter.Assume(flat_.store_guard);
-    emitter.LoadBeforeChoices();
+    emitter.LoadUnconditionally();
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here, {loop::Var("sum", {kStreamed, 1})});
     const int count = static_cast<int>(flat_.indices.size());

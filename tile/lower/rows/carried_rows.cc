@@ -24,7 +24,7 @@ ExprPtr Lowest() { return loop::Float(-std::numeric_limits<double>::infinity());
 
 }  // namespace
 
-std::vector<StmtPtr> CarriedRows::Declare() const {
+std::vector<StmtPtr> OnlineSoftmaxState::Declare() const {
   std::vector<StmtPtr> statements = {
       loop::MakeArray(kNumber, kRescales, plan_.BlockRows(), loop::Space::kLocal),
       loop::MakeDeclare(kNumber, kGreatest, Lowest(), true),
@@ -37,8 +37,8 @@ std::vector<StmtPtr> CarriedRows::Declare() const {
   return statements;
 }
 
-ExprPtr CarriedRows::Raise(const ExprPtr& of_block, const ExprPtr& is_first,
-                           std::vector<StmtPtr>* statements) const {
+ExprPtr OnlineSoftmaxState::Raise(const ExprPtr& of_block, const ExprPtr& is_first,
+                                  std::vector<StmtPtr>* statements) const {
   const ExprPtr greatest = loop::Var(kGreatest, kNumber);
   const ExprPtr reached = loop::Var("reached", kNumber);
   const ExprPtr shift = loop::Var("shift", kNumber);
@@ -57,8 +57,8 @@ ExprPtr CarriedRows::Raise(const ExprPtr& of_block, const ExprPtr& is_first,
   return shift;
 }
 
-ExprPtr CarriedRows::Add(size_t s, const ExprPtr& of_block,
-                         std::vector<StmtPtr>* statements) const {
+ExprPtr OnlineSoftmaxState::Add(size_t s, const ExprPtr& of_block,
+                                std::vector<StmtPtr>* statements) const {
   const ExprPtr sum = loop::Var(SumName(s), kNumber);
   statements->push_back(
       loop::MakeAssign(SumName(s), loop::MulAdd(sum, loop::Var(kRescale, kNumber), of_block)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of online softmax (poly::FindOnlineRows): what the work-items of a row carry from one block
-// of its elements to the next. It is the maximum so far, and sums of exponentials relative to it.
+// State of online softmax (poly::FindOnlineSoftmax): what the work-items of a row carry from one
+// block of its elements to the next. It is the maximum so far, and sums of exponentials relative to
+// it.
 #pragma once
 
 #include <vector>
@@ -13,10 +14,10 @@ namespace tartan::lower {
 // Local array with the factor per row by which a matmul rescales its running sums.
 inline constexpr char kRescales[] = "rescales";
 
-class CarriedRows {
+class OnlineSoftmaxState {
  public:
   // Both arguments outlive the object.
-  CarriedRows(const RowStages& stages, const plan::RowGroupPlan& plan)
+  OnlineSoftmaxState(const RowStages& stages, const plan::RowGroupPlan& plan)
       : stages_(stages), plan_(plan) {}
 
   std::vector<loop::StmtPtr> Declare() const;

@@ -53,8 +53,8 @@ std::vector<StmtPtr> DeclareArrays(const RowStages& stages, const plan::RowGroup
   if (const int64_t tiles = plan.TilesSize(); tiles > 0) {
     const auto stage =
         std::find_if(plan.stages.begin(), plan.stages.end(),
-                     [](const plan::RowGroupStage& one) { return one.ByMatrixUnit() != nullptr; });
-    arrays.push_back(DeclareMatrixTiles(*stage->ByMatrixUnit(), tiles));
+                     [](const plan::RowGroupStage& one) { return one.ByTensorCores() != nullptr; });
+    arrays.push_back(DeclareMmaTiles(*stage->ByTensorCores(), tiles));
   }
   std::set<DataType> partial_types;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
@@ -75,8 +75,8 @@ std::vector<StmtPtr> DeclareArrays(const RowStages& stages, const plan::RowGroup
 std::vector<StmtPtr> DeclareHeld(const plan::RowGroupPlan& plan) {
   std::vector<StmtPtr> statements;
   for (size_t h = 0; h < plan.held.size(); ++h) {
-    const plan::HeldValue& held = plan.held[h];
-    const std::string name = HeldName(static_cast<int>(h));
+    const plan::RegisterValue& held = plan.held[h];
+    const std::string name = RegisterArrayName(static_cast<int>(h));
     if (held.iterations > 0 || plan.item_rows > 1) {
       const int64_t vectors = std::max<int64_t>(held.iterations, 1) * plan.item_rows;
       statements.push_back(loop::MakeArray({held.type, held.lanes}, name, vectors));
@@ -95,7 +95,7 @@ std::vector<StmtPtr> LowerStages(const RowStages& stages, const plan::RowGroupPl
   bool fetches = false;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     if (!plan.stages[s].product.has_value()) continue;
-    GroupPart part = LowerRowProduct(stages, s, plan.stages[s]);
+    GroupPart part = LowerRowMatmul(stages, s, plan.stages[s]);
     fetches |= !part.fetch.empty();
     Append(std::move(part.fetch), &statements);
     products[s] = std::move(part.compute);
@@ -120,13 +120,13 @@ std::vector<StmtPtr> LowerStages(const RowStages& stages, const plan::RowGroupPl
   return statements;
 }
 
-RowChainKernel LowerGroups(const std::vector<poly::RowKernel>& kernels,
+FusedRowKernel LowerGroups(const std::vector<poly::RowKernel>& kernels,
                            const std::vector<poly::RowTensor>& tensors,
                            const plan::RowGroupPlan& plan, const std::string& name,
                            const LowerOptions& options) {
   const DataType index_type = RowIndexType(kernels, options);
   const RowStages stages(kernels, tensors, index_type, plan.arrays);
-  RowChainKernel chain = stages.Begin(name, plan.ToString());
+  FusedRowKernel chain = stages.Begin(name, plan.ToString());
   chain.kernel.local_size[0] = plan.Threads();
   chain.kernel.global_size[0] = plan.Threads() * plan.GroupCount();
   std::vector<StmtPtr> statements = DeclareArrays(stages, plan);
@@ -135,9 +135,9 @@ RowChainKernel LowerGroups(const std::vector<poly::RowKernel>& kernels,
          &statements);
   Append(DeclareHeld(plan), &statements);
   for (int h = 0; h < static_cast<int>(plan.held.size()); ++h) {
-    if (plan.held[h].is_fetched) statements.push_back(FetchRows(stages, plan, h));
+    if (plan.held[h].is_prefetched) statements.push_back(FetchRows(stages, plan, h));
   }
-  Append(plan.walk.has_value() ? LowerRowWalk(stages, plan) : LowerStages(stages, plan),
+  Append(plan.walk.has_value() ? LowerBlockedRows(stages, plan) : LowerStages(stages, plan),
          &statements);
   chain.kernel.body = loop::MakeBlock(std::move(statements));
   return chain;
@@ -145,12 +145,12 @@ RowChainKernel LowerGroups(const std::vector<poly::RowKernel>& kernels,
 
 }  // namespace
 
-RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
+FusedRowKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
                               const std::vector<poly::RowTensor>& tensors,
                               const plan::RowGroupPlan& plan, const std::string& name,
                               const LowerOptions& options) {
   if (!plan.walk.has_value()) return LowerGroups(kernels, tensors, plan, name, options);
-  const poly::OnlineRows online = *poly::FindOnlineRows(kernels, tensors);
+  const poly::OnlineSoftmax online = *poly::FindOnlineSoftmax(kernels, tensors);
   const poly::KeyBlocks blocks = poly::CutKeys(online, plan.walk->block, /*is_rest=*/false);
   return LowerGroups(blocks.kernels, blocks.tensors, plan, name, options);
 }

@@ -11,8 +11,8 @@
 
 namespace tartan::lower {
 
-// Like LowerRowChain; intermediate values of a block are in local memory.
-RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
+// Like LowerRowFusion; intermediate values of a block are in local memory.
+FusedRowKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
                               const std::vector<poly::RowTensor>& tensors,
                               const plan::RowGroupPlan& plan, const std::string& name,
                               const LowerOptions& options);

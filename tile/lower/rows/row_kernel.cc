@@ -92,8 +92,8 @@ class BlockLowerer {
 
   StmtPtr Loop(const plan::RowLoop& loop, const std::string& counter) const {
     const ExprPtr position = stages_.Var(counter);
-    std::vector<StmtPtr> statements, before_run, body, after_run, after;
-    int64_t run_steps = 0;  // chunk length; the same for all sums along the loop
+    std::vector<StmtPtr> statements, before_chunk, body, after_chunk, after;
+    int64_t chunk_steps = 0;  // chunk length; the same for all sums along the loop
     for (const plan::RowRead& read : loop.ahead) {
       for (StmtPtr& fetch : FetchAhead(read, loop.step, position)) body.push_back(std::move(fetch));
     }
@@ -102,27 +102,28 @@ class BlockLowerer {
       VectorLoop part =
           stages_.Named(s, LowerVectorLoop(stage.block.flat, stage.plan, Begins(s), position));
       statements.insert(statements.end(), part.before.begin(), part.before.end());
-      run_steps = std::max(run_steps, part.run_steps);
-      before_run.insert(before_run.end(), part.before_run.begin(), part.before_run.end());
+      chunk_steps = std::max(chunk_steps, part.chunk_steps);
+      before_chunk.insert(before_chunk.end(), part.before_chunk.begin(), part.before_chunk.end());
       body.push_back(std::move(part.body));
-      after_run.insert(after_run.end(), part.after_run.begin(), part.after_run.end());
+      after_chunk.insert(after_chunk.end(), part.after_chunk.begin(), part.after_chunk.end());
       after.insert(after.end(), part.after.begin(), part.after.end());
     }
     StmtPtr step = stages_.WithoutReloads(loop::MakeBlock(std::move(body)));
     const ExprPtr whole = stages_.Number(loop.length / loop.step * loop.step);
-    if (run_steps == 0) {
+    if (chunk_steps == 0) {
       statements.push_back(
           loop::MakeFor(counter, stages_.Number(0), whole, std::move(step), loop.step));
     } else {
       const std::string from = absl::StrCat(counter, "from");
-      const int64_t length = run_steps * loop.step;
+      const int64_t length = chunk_steps * loop.step;
       const ExprPtr past = loop::Add(stages_.Var(from), stages_.Number(length));
-      const ExprPtr end = loop.length / loop.step % run_steps == 0 ? past : loop::Min(past, whole);
-      before_run.push_back(
+      const ExprPtr end =
+          loop.length / loop.step % chunk_steps == 0 ? past : loop::Min(past, whole);
+      before_chunk.push_back(
           loop::MakeFor(counter, stages_.Var(from), end, std::move(step), loop.step));
-      before_run.insert(before_run.end(), after_run.begin(), after_run.end());
+      before_chunk.insert(before_chunk.end(), after_chunk.begin(), after_chunk.end());
       statements.push_back(loop::MakeFor(from, stages_.Number(0), whole,
-                                         loop::MakeBlock(std::move(before_run)), length));
+                                         loop::MakeBlock(std::move(before_chunk)), length));
     }
     statements.insert(statements.end(), after.begin(), after.end());
     return loop::MakeBlock(std::move(statements));
@@ -159,12 +160,13 @@ class BlockLowerer {
 
 }  // namespace
 
-RowChainKernel LowerRowChain(const std::vector<poly::RowKernel>& kernels,
-                             const std::vector<poly::RowTensor>& tensors, const plan::RowPlan& plan,
-                             const std::string& name, const LowerOptions& options) {
+FusedRowKernel LowerRowFusion(const std::vector<poly::RowKernel>& kernels,
+                              const std::vector<poly::RowTensor>& tensors,
+                              const plan::RowPlan& plan, const std::string& name,
+                              const LowerOptions& options) {
   const DataType index_type = RowIndexType(kernels, options);
   const RowStages stages(kernels, tensors, index_type);
-  RowChainKernel chain = stages.Begin(name, plan.ToString());
+  FusedRowKernel chain = stages.Begin(name, plan.ToString());
   chain.kernel.global_size[0] = plan.ItemCount();
   const ExprPtr item = stages.Var("item");
   BlockLowerer block(stages, plan);

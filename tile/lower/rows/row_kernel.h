@@ -16,8 +16,9 @@ namespace tartan::lower {
 
 // `kernels` and `tensors` are those for which the plan was made. Values that the kernel writes are
 // outputs, even if it reads them again.
-RowChainKernel LowerRowChain(const std::vector<poly::RowKernel>& kernels,
-                             const std::vector<poly::RowTensor>& tensors, const plan::RowPlan& plan,
-                             const std::string& name, const LowerOptions& options);
+FusedRowKernel LowerRowFusion(const std::vector<poly::RowKernel>& kernels,
+                              const std::vector<poly::RowTensor>& tensors,
+                              const plan::RowPlan& plan, const std::string& name,
+                              const LowerOptions& options);
 
 }  // namespace tartan::lower

@@ -17,16 +17,17 @@ GroupOrigins OriginsOf(const RowStages& stages, const plan::RowGroupStage& stage
   return origins;
 }
 
-GroupPart LowerRowProduct(const RowStages& stages, size_t s, const plan::RowGroupStage& stage) {
-  if (const plan::MatrixPlan* matrix = stage.ByMatrixUnit()) {
+GroupPart LowerRowMatmul(const RowStages& stages, size_t s, const plan::RowGroupStage& stage) {
+  if (const plan::MatrixPlan* matrix = stage.ByTensorCores()) {
     return {
         {},
-        stages.Named(s, LowerMatrixPart(stage.block.flat, *matrix, stages.IndexType().element,
-                                        OriginsOf(stages, stage),
-                                        matrix->holds_results ? HeldName(stage.held_result) : ""))};
+        stages.Named(
+            s, LowerMmaPart(
+                   stage.block.flat, *matrix, stages.IndexType().element, OriginsOf(stages, stage),
+                   matrix->holds_results ? RegisterArrayName(stage.register_result) : ""))};
   }
   const GroupPart part =
-      LowerGroupPart(stage.block.flat, *stage.ByItems(), stages.IndexType().element,
+      LowerGroupPart(stage.block.flat, *stage.ByWorkItems(), stages.IndexType().element,
                      OriginsOf(stages, stage), stage.fetched, !stages.ReadsWhatIsWritten(s));
   const std::vector<loop::StmtPtr> named =
       stages.Named(s, {loop::MakeBlock(part.fetch), loop::MakeBlock(part.compute)});

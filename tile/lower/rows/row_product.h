@@ -12,6 +12,6 @@ namespace tartan::lower {
 GroupOrigins OriginsOf(const RowStages& stages, const plan::RowGroupStage& stage);
 
 // The matmul's statements, with the names of the fused kernel.
-GroupPart LowerRowProduct(const RowStages& stages, size_t s, const plan::RowGroupStage& stage);
+GroupPart LowerRowMatmul(const RowStages& stages, size_t s, const plan::RowGroupStage& stage);
 
 }  // namespace tartan::lower

@@ -18,7 +18,7 @@ namespace {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-constexpr int64_t kMostUnrolled = 8;
+constexpr int64_t kMaxUnrolled = 8;
 
 // Emits one stage of the fused kernel, for the work-item "lane" of the block's row "row".
 class StageLowerer {
@@ -87,7 +87,7 @@ class StageLowerer {
     std::vector<StmtPtr> statements = {
         loop::MakeDeclare(type, "acc", loop::Splat(identity, type.lanes), true)};
     statements.push_back(ForOwnElements([&] { return Accumulate(type); }));
-    statements.push_back(JoinLanes(type));
+    statements.push_back(ReduceLanes(type));
     if (plan_.row_threads > 1) {
       const PartialResults partials(stages_, plan_, type.element);
       Append(partials.Join(flat_.aggregation, is_odd_), &statements);
@@ -105,7 +105,7 @@ class StageLowerer {
       const DataType type = plan_.held[number].type;
       ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "t", &body);
       emitter.AssumeAlignedLanes();
-      if (loads_first_) emitter.LoadBeforeChoices();
+      if (loads_first_) emitter.LoadUnconditionally();
       emitter.MoveTo(here_);
       body.push_back(Hold(number, emitter.Emit(poly::MakeExpr(type, poly::Read{access}))));
       return loop::MakeBlock(std::move(body));
@@ -115,10 +115,10 @@ class StageLowerer {
   // A reduction's result; for rows in blocks, the result over all blocks so far.
   ExprPtr Carry(DataType type, std::vector<StmtPtr>* statements) const {
     const ExprPtr result = loop::Var("result", {type, 1});
-    if (!plan_.walk.has_value() || !poly::IsWalked(stage_.role)) return result;
+    if (!plan_.walk.has_value() || !poly::IsInKeyLoop(stage_.role)) return result;
     const ExprPtr is_first =
         plan_.row_threads > 1 ? loop::Equals(stages_.Var("lane"), Number(0)) : nullptr;
-    const CarriedRows carried(stages_, plan_);
+    const OnlineSoftmaxState carried(stages_, plan_);
     return stage_.role == poly::OnlineRole::kMaximum ? carried.Raise(result, is_first, statements)
                                                      : carried.Add(number_, result, statements);
   }
@@ -136,15 +136,15 @@ class StageLowerer {
   StmtPtr ForOwnElements(Body body, Otherwise otherwise) {
     if (stage_.inner.empty()) return body();
     const int64_t full = stage_.Elements() / (stage_.lanes * plan_.row_threads);
-    const bool holds = std::any_of(stage_.held_reads.begin(), stage_.held_reads.end(),
+    const bool holds = std::any_of(stage_.register_reads.begin(), stage_.register_reads.end(),
                                    [&](int held) { return held >= 0; }) ||
-                       stage_.held_result >= 0;
+                       stage_.register_result >= 0;
     const int64_t iterations = stage_.Iterations(plan_.row_threads);
     std::vector<StmtPtr> statements;
     iteration_ = stages_.Var("turn");
     if (full > 0) {
       statements.push_back(loop::MakeFor("turn", Number(0), Number(full), AtIteration(body), 1,
-                                         iterations > 1 && (holds || iterations <= kMostUnrolled)));
+                                         iterations > 1 && (holds || iterations <= kMaxUnrolled)));
     }
     if (full < iterations) {
       iteration_ = Number(full);
@@ -192,33 +192,33 @@ class StageLowerer {
   }
 
   // The index of the current iteration's vector in the array of a value kept in registers.
-  ExprPtr PlaceOfHeld(const plan::HeldValue& value) const {
+  ExprPtr PlaceOfHeld(const plan::RegisterValue& value) const {
     const ExprPtr vector = value.iterations == 0 ? Number(0) : iteration_;
     if (plan_.item_rows == 1) return vector;
     const int64_t vectors = std::max<int64_t>(value.iterations, 1);
     return loop::Add(Number(own_row_ * vectors), vector);
   }
 
-  bool IsVariable(const plan::HeldValue& value) const {
+  bool IsVariable(const plan::RegisterValue& value) const {
     return value.iterations == 0 && plan_.item_rows == 1;
   }
 
   ExprPtr HeldAt(int number) const {
-    const plan::HeldValue& value = plan_.held[number];
-    if (IsVariable(value)) return loop::Var(HeldName(number), {value.type, 1});
-    return loop::LoadFrom(HeldName(number), value.type, PlaceOfHeld(value), value.lanes);
+    const plan::RegisterValue& value = plan_.held[number];
+    if (IsVariable(value)) return loop::Var(RegisterArrayName(number), {value.type, 1});
+    return loop::LoadFrom(RegisterArrayName(number), value.type, PlaceOfHeld(value), value.lanes);
   }
 
   StmtPtr Hold(int number, ExprPtr vector) const {
-    const plan::HeldValue& value = plan_.held[number];
-    if (IsVariable(value)) return loop::MakeAssign(HeldName(number), std::move(vector));
-    return loop::MakeStore(HeldName(number), value.type, PlaceOfHeld(value),
+    const plan::RegisterValue& value = plan_.held[number];
+    if (IsVariable(value)) return loop::MakeAssign(RegisterArrayName(number), std::move(vector));
+    return loop::MakeStore(RegisterArrayName(number), value.type, PlaceOfHeld(value),
                            loop::Splat(std::move(vector), value.lanes));
   }
 
   void ProvideHeld(ExprEmitter* emitter) const {
-    for (size_t a = 0; a < stage_.held_reads.size(); ++a) {
-      const int number = stage_.held_reads[a];
+    for (size_t a = 0; a < stage_.register_reads.size(); ++a) {
+      const int number = stage_.register_reads[a];
       if (number >= 0) emitter->Provide(static_cast<int>(a), HeldAt(number));
     }
   }
@@ -227,7 +227,7 @@ class StageLowerer {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "t", &body);
     emitter.AssumeAlignedLanes();
-    if (loads_first_) emitter.LoadBeforeChoices();
+    if (loads_first_) emitter.LoadUnconditionally();
     ProvideHeld(&emitter);
     emitter.Count(flat_.body);
     emitter.MoveTo(here_);
@@ -249,7 +249,7 @@ class StageLowerer {
   }
 
   // Declares "sum", the work-item's partial result: the reduction over the lanes.
-  StmtPtr JoinLanes(const loop::Type& type) const {
+  StmtPtr ReduceLanes(const loop::Type& type) const {
     const ExprPtr acc = loop::Var("acc", type);
     std::vector<ExprPtr> parts;
     if (type.lanes == 1) parts.push_back(acc);
@@ -265,16 +265,16 @@ class StageLowerer {
   StmtPtr StoreElement(ExprPtr total = nullptr) {
     std::vector<StmtPtr> body;
     // If later stages need only its shape, as index() does, nothing is computed.
-    if (stage_.held_result < 0 && !stage_.stores) return loop::MakeBlock({});
+    if (stage_.register_result < 0 && !stage_.stores) return loop::MakeBlock({});
     ExprEmitter emitter(flat_, indices_, {}, {here_}, "e", &body);
-    if (loads_first_) emitter.LoadBeforeChoices();
+    if (loads_first_) emitter.LoadUnconditionally();
     ProvideHeld(&emitter);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here_, {std::move(total)});
     StmtPtr store = loop::MakeBlock(StoreOutputs(&emitter, 1, &body));
     const ExprPtr is_first =
         plan_.row_threads > 1 ? loop::Equals(stages_.Var("lane"), Number(0)) : nullptr;
-    if (stage_.held_result < 0) {
+    if (stage_.register_result < 0) {
       // Only the storing work-item needs the value.
       body.push_back(std::move(store));
       StmtPtr all = loop::MakeBlock(std::move(body));
@@ -289,7 +289,7 @@ class StageLowerer {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "e", &body);
     emitter.AssumeAlignedLanes();
-    if (loads_first_) emitter.LoadBeforeChoices();
+    if (loads_first_) emitter.LoadUnconditionally();
     ProvideHeld(&emitter);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here_);
@@ -300,13 +300,13 @@ class StageLowerer {
 
   // The offset in the MMA tiles of the work-item's elements of the current iteration.
   ExprPtr PlaceInTile() const {
-    return PlaceInTiles(stages_, *stage_.result_tile, stage_.lanes, plan_.row_threads, iteration_);
+    return OffsetInTiles(stages_, *stage_.result_tile, stage_.lanes, plan_.row_threads, iteration_);
   }
 
   // Returns whether the expression is one value in a register for the whole row.
   bool IsOfRow(const poly::ExprPtr& expr) const {
     const auto* read = std::get_if<poly::Read>(&expr->node);
-    const int held = read == nullptr ? -1 : stage_.held_reads[read->access];
+    const int held = read == nullptr ? -1 : stage_.register_reads[read->access];
     return held >= 0 && plan_.held[held].iterations == 0;
   }
 
@@ -314,7 +314,7 @@ class StageLowerer {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "e", &body);
     emitter.AssumeAlignedLanes();
-    if (loads_first_) emitter.LoadBeforeChoices();
+    if (loads_first_) emitter.LoadUnconditionally();
     ProvideHeld(&emitter);
     const poly::ExprPtr result = WithReciprocals(
         flat_.outputs.front().expr, [&](const poly::ExprPtr& expr) { return IsOfRow(expr); });
@@ -355,9 +355,9 @@ class StageLowerer {
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
       ExprPtr value = emitter->Emit(flat_.outputs[o].expr);
-      if (stage_.held_result >= 0) {
-        body->push_back(Hold(stage_.held_result, std::move(value)));
-        value = HeldAt(stage_.held_result);
+      if (stage_.register_result >= 0) {
+        body->push_back(Hold(stage_.register_result, std::move(value)));
+        value = HeldAt(stage_.register_result);
       }
       stores.push_back(loop::MakeStore(
           absl::StrCat("out", o), flat_.outputs[o].shape.type, indices_.Emit(poly::AsAffine(flat)),
@@ -382,7 +382,7 @@ class StageLowerer {
 
 }  // namespace
 
-std::string HeldName(int number) { return absl::StrCat("held", number); }
+std::string RegisterArrayName(int number) { return absl::StrCat("held", number); }
 
 StmtPtr LowerRowStage(const RowStages& stages, const plan::RowGroupPlan& plan,
                       const StageOfRows& stage, bool is_odd) {
@@ -390,7 +390,7 @@ StmtPtr LowerRowStage(const RowStages& stages, const plan::RowGroupPlan& plan,
 }
 
 StmtPtr FetchRows(const RowStages& stages, const plan::RowGroupPlan& plan, int number) {
-  const plan::HeldValue& held = plan.held[number];
+  const plan::RegisterValue& held = plan.held[number];
   const auto s = static_cast<size_t>(held.stage);
   StageLowerer lowerer(stages, plan, {s, plan.stages[s]}, false);
   return stages.Named(s, lowerer.Fetch(held.access, number));

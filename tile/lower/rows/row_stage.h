@@ -17,7 +17,7 @@ struct StageOfRows {
 };
 
 // The name of the variable or array of a value that stays in registers.
-std::string HeldName(int number);
+std::string RegisterArrayName(int number);
 
 // The stage for work-item "lane" of the row "row" of the block. `is_odd`: see PartialResults.
 loop::StmtPtr LowerRowStage(const RowStages& stages, const plan::RowGroupPlan& plan,

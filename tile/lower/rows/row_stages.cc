@@ -40,8 +40,8 @@ RowStages::RowStages(const std::vector<poly::RowKernel>& kernels,
   }
 }
 
-RowChainKernel RowStages::Begin(const std::string& name, const std::string& plan) const {
-  RowChainKernel chain;
+FusedRowKernel RowStages::Begin(const std::string& name, const std::string& plan) const {
+  FusedRowKernel chain;
   loop::Kernel& kernel = chain.kernel;
   kernel.name = name;
   for (const poly::RowKernel& row_kernel : kernels_) {
@@ -129,17 +129,17 @@ StmtPtr RowStages::Named(size_t stage, const StmtPtr& statement) const {
 
 VectorLoop RowStages::Named(size_t stage, const VectorLoop& loop) const {
   const StmtPtr before = loop::MakeBlock(loop.before);
-  const StmtPtr before_run = loop::MakeBlock(loop.before_run);
-  const StmtPtr after_run = loop::MakeBlock(loop.after_run);
+  const StmtPtr before_chunk = loop::MakeBlock(loop.before_chunk);
+  const StmtPtr after_chunk = loop::MakeBlock(loop.after_chunk);
   const StmtPtr after = loop::MakeBlock(loop.after);
   const loop::Renaming names = Names(
       stage,
-      loop::DeclaredNames(loop::MakeBlock({before, before_run, loop.body, after_run, after})));
+      loop::DeclaredNames(loop::MakeBlock({before, before_chunk, loop.body, after_chunk, after})));
   const StmtPtr comment = loop::MakeComment(kernels_[stage].flat.name);
   return {{loop::Rename(before, names)},
-          loop.run_steps,
-          {loop::Rename(before_run, names)},
-          {loop::Rename(after_run, names)},
+          loop.chunk_steps,
+          {loop::Rename(before_chunk, names)},
+          {loop::Rename(after_chunk, names)},
           loop::MakeBlock({comment, loop::Rename(loop.body, names)}),
           {loop::Rename(after, names)}};
 }

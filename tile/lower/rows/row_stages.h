@@ -19,7 +19,7 @@
 
 namespace tartan::lower {
 
-struct RowChainKernel {
+struct FusedRowKernel {
   loop::Kernel kernel;
   std::vector<ir::ValueId> parameters;  // the value that each parameter holds
 };
@@ -34,7 +34,7 @@ class RowStages {
 
   // Creates the kernel: comments, parameters (outputs first) and index type, and the parameters'
   // values.
-  RowChainKernel Begin(const std::string& name, const std::string& plan) const;
+  FusedRowKernel Begin(const std::string& name, const std::string& plan) const;
 
   // Declares where a block begins, as RowName(a) for every row axis with several blocks; the last
   // varies fastest. If blocks do not divide an axis, the last block overlaps the one before it.

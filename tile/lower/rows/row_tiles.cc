@@ -8,8 +8,8 @@ namespace tartan::lower {
 
 using loop::ExprPtr;
 
-ExprPtr PlaceInTiles(const RowStages& stages, const MatrixTile& tile, int64_t lanes,
-                     int64_t row_threads, const ExprPtr& iteration) {
+ExprPtr OffsetInTiles(const RowStages& stages, const MatrixTile& tile, int64_t lanes,
+                      int64_t row_threads, const ExprPtr& iteration) {
   const auto number = [&](int64_t value) { return stages.Number(value); };
   const int64_t width = lanes * row_threads;
   const ExprPtr row = stages.Var("row");

@@ -14,8 +14,8 @@ namespace tartan::lower {
 
 // The offset in "tiles" of the `lanes` adjacent elements of row "row" that work-item "lane" has in
 // an iteration. Together the work-items of a row write whole vectors of a tile's line.
-loop::ExprPtr PlaceInTiles(const RowStages& stages, const MatrixTile& tile, int64_t lanes,
-                           int64_t row_threads, const loop::ExprPtr& iteration);
+loop::ExprPtr OffsetInTiles(const RowStages& stages, const MatrixTile& tile, int64_t lanes,
+                            int64_t row_threads, const loop::ExprPtr& iteration);
 
 // For results that tensor cores round to few bits: divisions by a value that is the same for the
 // whole row (`is_of_row`) become multiplications by its reciprocal.

@@ -46,9 +46,9 @@ class WalkLowerer {
       : stages_(stages), plan_(plan), has_rest_(!plan.walk->rest.empty()) {}
 
   std::vector<StmtPtr> Run() {
-    std::vector<StmtPtr> all = CarriedRows(stages_, plan_).Declare();
+    std::vector<StmtPtr> all = OnlineSoftmaxState(stages_, plan_).Declare();
     for (size_t s = 0; s < plan_.stages.size(); ++s) {
-      if (plan_.stages[s].product.has_value() && poly::IsWalked(plan_.stages[s].role)) {
+      if (plan_.stages[s].product.has_value() && poly::IsInKeyLoop(plan_.stages[s].role)) {
         AddProduct(s, &all);
       }
     }
@@ -77,7 +77,7 @@ class WalkLowerer {
   void AddOnce(size_t s, std::vector<StmtPtr>* to) {
     const plan::RowGroupStage& stage = plan_.stages[s];
     if (stage.product.has_value()) {
-      Append(LowerRowProduct(stages_, s, stage).compute, to);
+      Append(LowerRowMatmul(stages_, s, stage).compute, to);
     } else {
       AddRows(s, stage, to);
     }
@@ -95,7 +95,7 @@ class WalkLowerer {
                bool is_rest) {
     std::vector<StmtPtr> turn;
     for (size_t s = 0; s < stages.size(); ++s) {
-      if (!poly::IsWalked(stages[s].role)) continue;
+      if (!poly::IsInKeyLoop(stages[s].role)) continue;
       const auto product = products_.find(s);
       if (product == products_.end()) {
         AddRows(s, stages[s], &turn);
@@ -138,9 +138,9 @@ class WalkLowerer {
   WalkedProduct Lower(size_t s, const plan::RowGroupStage& stage) const {
     const bool is_sum = stage.role == OnlineRole::kSum;
     const Rescaling rescaling = {kRescales, stage.block.rows[plan_.rows.size() - 1]};
-    GroupTurns turns = LowerGroupTurns(
-        stage.block.flat, *stage.ByItems(), stages_.IndexType().element, OriginsOf(stages_, stage),
-        !stages_.ReadsWhatIsWritten(s), is_sum ? &rescaling : nullptr);
+    GroupKeyLoop turns = LowerGroupKeyLoop(
+        stage.block.flat, *stage.ByWorkItems(), stages_.IndexType().element,
+        OriginsOf(stages_, stage), !stages_.ReadsWhatIsWritten(s), is_sum ? &rescaling : nullptr);
     WalkedProduct product;
     if (is_sum) {
       if (&stage == &plan_.stages[s]) Append(std::move(turns.sums), &turns.declare);
@@ -178,7 +178,7 @@ class WalkLowerer {
 
 }  // namespace
 
-std::vector<StmtPtr> LowerRowWalk(const RowStages& stages, const plan::RowGroupPlan& plan) {
+std::vector<StmtPtr> LowerBlockedRows(const RowStages& stages, const plan::RowGroupPlan& plan) {
   return WalkLowerer(stages, plan).Run();
 }
 

@@ -41,9 +41,9 @@ int64_t InfinityBits(DataType type) {
   }
 }
 
-class DigitSorter {
+class RadixSorter {
  public:
-  DigitSorter(const SortTask& task, SpecialContext* context)
+  RadixSorter(const SortTask& task, SpecialContext* context)
       : task_(task),
         context_(*context),
         stored_(context->shape(task.keys).type),
@@ -328,8 +328,8 @@ class DigitSorter {
 
 }  // namespace
 
-void AddDigitSort(const SortTask& task, SpecialContext* context) {
-  DigitSorter(task, context).Sort();
+void AddRadixSort(const SortTask& task, SpecialContext* context) {
+  RadixSorter(task, context).Sort();
 }
 
 }  // namespace tartan::lower

@@ -9,6 +9,6 @@
 namespace tartan::lower {
 
 // Like AddSort, for CPUs.
-void AddDigitSort(const SortTask& task, SpecialContext* context);
+void AddRadixSort(const SortTask& task, SpecialContext* context);
 
 }  // namespace tartan::lower

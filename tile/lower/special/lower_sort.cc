@@ -282,7 +282,7 @@ class Sorter {
 }  // namespace
 
 void AddSort(const SortTask& task, SpecialContext* context) {
-  if (context->is_cpu() && task.size > kRun) return AddDigitSort(task, context);
+  if (context->is_cpu() && task.size > kRun) return AddRadixSort(task, context);
   Sorter(task, context).Sort();
 }
 

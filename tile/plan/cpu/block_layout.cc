@@ -66,11 +66,11 @@ BlockArray PartialsOf(const poly::FlatContraction& flat, const CpuPlan& plan) {
   return Layout(flat, plan, inner, std::vector<bool>(flat.output_index_count, true));
 }
 
-int NeighbourRows(const poly::FlatContraction& flat, const CpuPlan& plan, int access) {
+int ContiguousRows(const poly::FlatContraction& flat, const CpuPlan& plan, int access) {
   const std::vector<int64_t> strides = StridesOf(flat, access);
   const int v = plan.vector_index;
   if (v < 0 || strides[v] != 0 || strides[plan.reduction_order.back()] == 1) return -1;
-  for (int64_t step = 1; step <= kMostCopiedStep; ++step) {
+  for (int64_t step = 1; step <= kMaxCopiedStep; ++step) {
     for (int i = 0; i < flat.output_index_count; ++i) {
       if (strides[i] == step && plan.unroll[i] > 1) return i;
     }
@@ -83,7 +83,7 @@ BlockArray StagedOf(const poly::FlatContraction& flat, const CpuPlan& plan, int 
   std::vector<bool> followed(flat.output_index_count);
   std::vector<int> inner;
   const int v = plan.vector_index;
-  const int neighbours = NeighbourRows(flat, plan, access);
+  const int neighbours = ContiguousRows(flat, plan, access);
   for (int i = 0; i < flat.output_index_count; ++i) {
     followed[i] = strides[i] != 0;
     if (followed[i] && i != v && i != neighbours) inner.push_back(i);
@@ -126,7 +126,7 @@ bool CanStage(const poly::FlatContraction& flat, int access) {
   return is_reduced && elements <= shape.element_count() + shape.element_count() / 4;
 }
 
-bool CanWalkInRuns(const poly::FlatContraction& flat) {
+bool CanSplitIntoChunks(const poly::FlatContraction& flat) {
   return flat.is_reduction() && !flat.needs_hits() && flat.accumulator_type != DataType::kBool;
 }
 

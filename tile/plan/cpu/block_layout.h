@@ -13,7 +13,7 @@
 namespace tartan::plan {
 
 // Bytes, maximum of all private arrays of a work-item: they are on a thread's stack.
-inline constexpr int64_t kMostPrivateBytes = 1 << 20;
+inline constexpr int64_t kMaxPrivateBytes = 1 << 20;
 
 // Addressing of a private array over the tiles of a block. A tile begins d[i] values into the task
 // along output index i; d[i] is a multiple of unroll[i]. The element at position p within the tile
@@ -29,15 +29,15 @@ struct BlockArray {
 BlockArray PartialsOf(const poly::FlatContraction& flat, const CpuPlan& plan);
 
 // Elements, maximum stride that a copy reads with vectors: contiguous or every other element.
-inline constexpr int64_t kMostCopiedStep = 2;
+inline constexpr int64_t kMaxCopiedStep = 2;
 // Rows of a tile, maximum that one vector copies. Remaining rows are copied by vectors of half the
 // length.
 inline constexpr int kMostNeighbours = 8;
 
 // The output index whose rows a vector of the copy spans: it has several rows in a tile, and the
-// access reads them at most kMostCopiedStep elements apart. -1 if the plan's vectors follow the
+// access reads them at most kMaxCopiedStep elements apart. -1 if the plan's vectors follow the
 // access, if a reduced index is contiguous, or if there is no such index.
-int NeighbourRows(const poly::FlatContraction& flat, const CpuPlan& plan, int access);
+int ContiguousRows(const poly::FlatContraction& flat, const CpuPlan& plan, int access);
 
 // Layout of a staged operand for one block and K chunk. Innermost is the vector index if the access
 // follows it, else the rows that are contiguous in the tensor, else the reduced indices.
@@ -51,7 +51,7 @@ bool IsStaged(const CpuPlan& plan, const CpuKernel::Access& read);
 bool CanStage(const poly::FlatContraction& flat, int access);
 
 // Returns whether the reduction may be divided into K chunks.
-bool CanWalkInRuns(const poly::FlatContraction& flat);
+bool CanSplitIntoChunks(const poly::FlatContraction& flat);
 
 // Bytes of a work-item's private arrays. Requires plan.block.
 int64_t PrivateBytes(const poly::FlatContraction& flat, const CpuPlan& plan);

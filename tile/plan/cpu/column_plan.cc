@@ -15,10 +15,10 @@ namespace {
 
 // Sizes of a tile. Measured on sums of 64 rows of 1 MiB, 3072 rows of 3 KiB and 1024 rows of 4 KiB:
 // half the time of 32 columns at a time down all rows. Fewer rows or columns lose a fifth.
-constexpr int64_t kRows = 8;            // rows per K chunk
-constexpr int64_t kColumns = 1024;      // maximum columns per task
-constexpr int64_t kLeastColumns = 256;  // minimum columns per task
-constexpr int64_t kVectors = 4;         // vectors of columns per register tile
+constexpr int64_t kRows = 8;          // rows per K chunk
+constexpr int64_t kColumns = 1024;    // maximum columns per task
+constexpr int64_t kMinColumns = 256;  // minimum columns per task
+constexpr int64_t kVectors = 4;       // vectors of columns per register tile
 
 class ColumnPlanner {
  public:
@@ -41,12 +41,11 @@ class ColumnPlanner {
     const int64_t range = flat_.indices[v].range;
     const int64_t others = flat_.output_point_count() / range;
     const int64_t parts = (settings_.compute_units + others - 1) / others;
-    const int64_t columns =
-        std::min(kColumns, std::max((range + parts - 1) / parts, kLeastColumns));
+    const int64_t columns = std::min(kColumns, std::max((range + parts - 1) / parts, kMinColumns));
     const int64_t tiles = (columns + plan.unroll[v] - 1) / plan.unroll[v];
     plan.task[v] = std::min(tiles * plan.unroll[v], range);
     plan.block = BlockPlan{static_cast<int>(plan.order.size()) - 1, Rows(), kRows, {}};
-    if (PrivateBytes(flat_, plan) > kMostPrivateBytes) return std::nullopt;
+    if (PrivateBytes(flat_, plan) > kMaxPrivateBytes) return std::nullopt;
     const CpuCost cost = Cost(plan);
     return Propose(kernel_, std::move(plan), cost);
   }
@@ -54,11 +53,11 @@ class ColumnPlanner {
  private:
   int Rows() const { return flat_.output_index_count; }
 
-  // The output index along which results are contiguous; -1: no index of kLeastColumns values or
+  // The output index along which results are contiguous; -1: no index of kMinColumns values or
   // more.
   int Columns() const {
     for (int i = 0; i < flat_.output_index_count; ++i) {
-      if (kernel_.writes.front().strides[i] == 1 && flat_.indices[i].range >= kLeastColumns) {
+      if (kernel_.writes.front().strides[i] == 1 && flat_.indices[i].range >= kMinColumns) {
         return i;
       }
     }
@@ -111,7 +110,7 @@ std::optional<PlannedKernel> ColumnPlan(const poly::FlatContraction& merged,
   if (!merged.is_reduction() || reduced != 1 || merged.outputs.size() != 1 ||
       merged.indices.back().range <= 2 * kRows || merged.output_point_count() == 0 ||
       !merged.constraints.empty() || !merged.store_guard.empty() ||
-      merged.accumulator_type == DataType::kBool || !CanWalkInRuns(merged)) {
+      merged.accumulator_type == DataType::kBool || !CanSplitIntoChunks(merged)) {
     return std::nullopt;
   }
   const ColumnPlanner planner(merged, settings);

@@ -22,7 +22,7 @@ constexpr double kLoopCycles = 3;       // cycles to enter and leave a loop; emp
 constexpr double kLeftOfLoopedLanes = 0.4;
 constexpr int64_t kStepsThatHide = 64;  // minimum length of such a sum
 // Bytes per cycle of the copy that an in-place update with overlapping tiles needs; empirical.
-constexpr double kCopiedBytesPerCycle = 2;
+constexpr double kCopyBytesPerCycle = 2;
 // Loop overhead per step of the innermost loop, cycles; empirical.
 constexpr double kStepCycles = 0.5;
 
@@ -109,7 +109,7 @@ double AccessLoads(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel
   if (access.strides[v] == 0 && (!is_store || v >= kernel.flat.output_index_count)) return count;
   if (access.strides[v] == 1) return count * RegistersPerValue(kernel, plan);
   if (IsEveryOther(plan, access) && !is_store) return count * kEveryOtherLoads;
-  if (is_store && HasLongSums(kernel.flat) && StoresLanesInLoop(kernel.flat, plan)) {
+  if (is_store && HasLongSums(kernel.flat) && StoresLanesByLoop(kernel.flat, plan)) {
     return count * plan.lanes * kernel.core.stored_lane_cycles * kLeftOfLoopedLanes;
   }
   const double lane = is_store ? kernel.core.stored_lane_cycles : cpu::kLaneCycles;
@@ -137,12 +137,12 @@ double EdgeShare(const CpuKernel& kernel, const CpuPlan& plan) {
 // L1 conflicts: the rows of a tile are a multiple of kConflictBytes apart, share few cache sets,
 // and are evicted between two uses.
 constexpr int64_t kConflictBytes = 4096;  // bytes of one way of L1 on x86
-constexpr int64_t kFewestWays = 8;        // minimum associativity of L1 on x86
+constexpr int64_t kMinWays = 8;           // minimum associativity of L1 on x86
 constexpr double kConflictCost = 4;       // factor on the loads of conflicting rows; empirical
 
 // Rows per L1 set, with one way left for other reads.
 double RowsOfSet(const CpuKernel& kernel) {
-  const int64_t ways = std::max(kernel.settings.l1_bytes / cpu::kWayBytes, kFewestWays);
+  const int64_t ways = std::max(kernel.settings.l1_bytes / cpu::kWayBytes, kMinWays);
   return static_cast<double>(ways - 1);
 }
 
@@ -242,7 +242,7 @@ bool FitsRegisters(const CpuKernel& kernel, const CpuPlan& plan) {
 double StatementCount(const CpuKernel& kernel, const CpuPlan& plan) {
   const int v = plan.vector_index;
   const int64_t points = WindowPoints(kernel, plan);
-  const bool loops_over_lanes = StoresLanesInLoop(kernel.flat, plan);
+  const bool loops_over_lanes = StoresLanesByLoop(kernel.flat, plan);
   double statements = 0;
   const auto count = [&](const CpuKernel::Access& access, bool is_store) {
     double places = 1;
@@ -301,8 +301,8 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
   }
   const int v = plan.vector_index;
   CpuCost cost;
-  cost.left_of_l1 = kernel.core.left_of_l1;
-  cost.left_beyond = kernel.core.left_beyond;
+  cost.exposed_l1 = kernel.core.exposed_l1;
+  cost.exposed_beyond_l1 = kernel.core.exposed_beyond_l1;
   if (flat.is_reduction()) {
     double steps = 1;
     for (size_t i = flat.output_index_count; i < flat.indices.size(); ++i) {
@@ -321,7 +321,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     const double arithmetic = accumulators * per_value * kernel.body_operations * points;
     double step = std::max({arithmetic / kernel.machine.operations_per_cycle,
                             loads / cpu::kLoadsPerCycle, kernel.accumulate_cycles * points});
-    step += kStepCycles + fetches + kernel.core.left_of_loads * loads / cpu::kLoadsPerCycle;
+    step += kStepCycles + fetches + kernel.core.exposed_loads * loads / cpu::kLoadsPerCycle;
     if (plan.lanes > 1)
       step += accumulators * kernel.body_irregular[v] * plan.lanes * cpu::kLaneCycles;
     const double checked =
@@ -345,8 +345,8 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
   }
   cost.epilogue += tiles * (ResultCycles(kernel, plan) + kLoopCycles);
   // An overlapping tile over an updated buffer needs a copy, which is one more launch.
-  if (flat.copied_bytes > 0 && !plan.WritesOnce(flat)) {
-    cost.epilogue += kernel.machine.LaunchCycles() + flat.copied_bytes / kCopiedBytesPerCycle;
+  if (flat.copied_bytes > 0 && !plan.WritesEachElementOnce(flat)) {
+    cost.epilogue += kernel.machine.LaunchCycles() + flat.copied_bytes / kCopyBytesPerCycle;
   }
   return cost;
 }

@@ -11,7 +11,7 @@ namespace {
 
 // Reduction steps per K chunk to try. A chunk should be long enough to hide the loads and stores of
 // partial results, and short enough that its operands stay in L1.
-constexpr int64_t kStepsInRun[] = {256, 512};
+constexpr int64_t kStepsInChunk[] = {256, 512};
 
 // Returns whether elements are read more than once, so that staging or blocking can pay.
 bool IsReused(const poly::FlatContraction& flat, int access) {
@@ -19,7 +19,7 @@ bool IsReused(const poly::FlatContraction& flat, int access) {
   return flat.point_count() >= 2 * tensor.shape.element_count();
 }
 
-void AddRun(BlockChoices::Run run, std::vector<BlockChoices::Run>* runs) {
+void AddChunk(BlockChoices::Run run, std::vector<BlockChoices::Run>* runs) {
   const bool known = std::any_of(runs->begin(), runs->end(), [&](const BlockChoices::Run& other) {
     return other.index == run.index && other.length == run.length;
   });
@@ -38,15 +38,15 @@ BlockChoices::BlockChoices(const poly::FlatContraction& flat) : runs(1), staged(
     if (IsReused(flat, access)) reused.push_back(access);
   }
   if (steps == 0 || reused.empty()) return;
-  for (size_t i = first; CanWalkInRuns(flat) && i < flat.indices.size(); ++i) {
+  for (size_t i = first; CanSplitIntoChunks(flat) && i < flat.indices.size(); ++i) {
     const int64_t range = flat.indices[i].range;
-    for (int64_t wanted : kStepsInRun) {
+    for (int64_t wanted : kStepsInChunk) {
       const int64_t others = steps / std::max<int64_t>(range, 1);
       const int64_t parts = math::CeilDiv(range, std::max<int64_t>(wanted / others, 1));
       int64_t length = math::CeilDiv(range, parts);
       if (length > 16) length = math::CeilDiv(length, 8) * 8;
       const bool is_short = length * others > 2 * wanted || (length < 16 && length > 4);
-      if (length < range && !is_short) AddRun({static_cast<int>(i), length}, &runs);
+      if (length < range && !is_short) AddChunk({static_cast<int>(i), length}, &runs);
     }
   }
   std::vector<int> stageable;

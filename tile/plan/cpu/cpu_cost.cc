@@ -9,7 +9,7 @@
 namespace tartan::plan {
 
 void CpuCost::AddStreams(double bytes, double bytes_per_cycle) {
-  memory[2] += bytes / bytes_per_cycle / (1 + left_beyond);
+  memory[2] += bytes / bytes_per_cycle / (1 + exposed_beyond_l1);
 }
 
 void CpuCost::DivideAmong(int64_t cores, int64_t items) {
@@ -20,7 +20,8 @@ void CpuCost::DivideAmong(int64_t cores, int64_t items) {
 
 double CpuCost::total() const {
   const double slowest = std::max({compute + epilogue, memory[0], memory[1], memory[2]});
-  return (slowest + left_of_l1 * memory[0] + left_beyond * (memory[1] + memory[2])) * imbalance;
+  return (slowest + exposed_l1 * memory[0] + exposed_beyond_l1 * (memory[1] + memory[2])) *
+         imbalance;
 }
 
 std::string CpuCost::ToString() const {

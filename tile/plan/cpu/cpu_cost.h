@@ -16,8 +16,8 @@ struct CpuCost {
   double epilogue = 0;                       // stores, loop overhead, reduction of partial results
   std::array<double, 3> memory = {0, 0, 0};  // cycles to fill L1, to fill L2, to read main memory
   // Shares of memory[0], and of memory[1] and memory[2], that other work does not hide.
-  double left_of_l1 = cpu::Core().left_of_l1;
-  double left_beyond = cpu::Core().left_beyond;
+  double exposed_l1 = cpu::Core().exposed_l1;
+  double exposed_beyond_l1 = cpu::Core().exposed_beyond_l1;
   double imbalance = 1;  // factor: idle time of cores if work-items do not divide evenly
 
   // Adds the traffic of prefetched streams that are read once. Other work hides it completely.

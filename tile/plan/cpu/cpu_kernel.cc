@@ -44,7 +44,7 @@ double OperationWeight(ScalarOp op) {
 }
 
 // Additional instructions of a bfloat16 dot without hardware support, after the first one.
-constexpr double kTakenApart = 3;
+constexpr double kUnpackOperations = 3;
 
 class Surveyor {
  public:
@@ -213,7 +213,7 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
     const bool fused = (is_sum && apply->op == ScalarOp::kMul) || is_dot;
     if (!fused) body_operations += 1;
     if (is_dot && hardware.multiplies_bfloat16) accumulate_cycles = cpu::kDotCycles;
-    if (is_dot && !hardware.multiplies_bfloat16) body_operations += kTakenApart;
+    if (is_dot && !hardware.multiplies_bfloat16) body_operations += kUnpackOperations;
   }
   Surveyor epilogue(flat, this, false);
   const std::vector<int64_t> strides =

@@ -29,7 +29,7 @@ int64_t CpuPlan::TaskCount(const poly::FlatContraction& flat, int i) const {
   return (flat.indices[i].range + task[i] - 1) / task[i];
 }
 
-bool CpuPlan::WritesOnce(const poly::FlatContraction& flat) const {
+bool CpuPlan::WritesEachElementOnce(const poly::FlatContraction& flat) const {
   for (int i = 0; i < flat.output_index_count; ++i) {
     if (flat.indices[i].range % unroll[i] != 0) return false;
   }

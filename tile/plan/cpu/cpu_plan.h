@@ -49,7 +49,7 @@ struct CpuPlan {
   // Number of tasks along output index i.
   int64_t TaskCount(const poly::FlatContraction& flat, int i) const;
   // Returns whether no output element is written twice, that is, no tile overlaps another.
-  bool WritesOnce(const poly::FlatContraction& flat) const;
+  bool WritesEachElementOnce(const poly::FlatContraction& flat) const;
   // Number of work-items with work.
   int64_t ItemCount(const poly::FlatContraction& flat) const;
   std::string ToString(const poly::FlatContraction& flat) const;

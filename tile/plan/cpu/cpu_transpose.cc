@@ -16,9 +16,9 @@ namespace {
 
 // Maximum vectors along the output's contiguous index, two cache lines, if stores bypass the
 // caches. More would make long code.
-constexpr int64_t kMostVectors = 4;
-constexpr int64_t kMostCachedVectors = 2;  // the same for other stores: one cache line
-constexpr int64_t kMostOperations = 16;    // maximum operations per element
+constexpr int64_t kMaxVectors = 4;
+constexpr int64_t kMaxCachedVectors = 2;  // the same for other stores: one cache line
+constexpr int64_t kMaxOperations = 16;    // maximum operations per element
 
 double Points(const CpuKernel& kernel) {
   return static_cast<double>(kernel.flat.output_point_count());
@@ -34,7 +34,7 @@ double Bytes(const CpuKernel& kernel, const CpuKernel::Access& access) {
 }
 
 // The output index that has stride 1 in an access; -1: none.
-int IndexOfNeighbours(const CpuKernel& kernel, const CpuKernel::Access& access) {
+int ContiguousIndex(const CpuKernel& kernel, const CpuKernel::Access& access) {
   for (int i = 0; i < kernel.flat.output_index_count; ++i) {
     if (access.strides[i] == 1 && kernel.flat.indices[i].range > 1) return i;
   }
@@ -59,7 +59,7 @@ int RowOfReads(const CpuKernel& kernel, int v) {
   for (const CpuKernel::Access& read : kernel.reads) {
     const double bytes = Bytes(kernel, read);
     all += bytes;
-    const int along = IndexOfNeighbours(kernel, read);
+    const int along = ContiguousIndex(kernel, read);
     if (along < 0 || along == v || read.strides[v] == 0 || read.irregular[v]) continue;
     transposed += bytes;
     if (bytes > most) {
@@ -87,10 +87,10 @@ CpuCost CostOf(const CpuKernel& kernel, const CpuPlan& plan) {
 std::optional<PlannedKernel> Plan(const CpuKernel& kernel) {
   const poly::FlatContraction& flat = kernel.flat;
   if (flat.is_reduction() || HasChoices(kernel) || !flat.store_guard.empty() ||
-      kernel.writes.size() != 1 || kernel.epilogue_operations > kMostOperations) {
+      kernel.writes.size() != 1 || kernel.epilogue_operations > kMaxOperations) {
     return std::nullopt;
   }
-  const int v = IndexOfNeighbours(kernel, kernel.writes[0]);
+  const int v = ContiguousIndex(kernel, kernel.writes[0]);
   const int row = v < 0 ? -1 : RowOfReads(kernel, v);
   if (row < 0 || kernel.epilogue_irregular[v] > 0 || kernel.epilogue_inside[v] < 1) {
     return std::nullopt;
@@ -100,7 +100,7 @@ std::optional<PlannedKernel> Plan(const CpuKernel& kernel) {
   if (plan.lanes < 2) return std::nullopt;
   plan.vector_index = v;
   const bool is_streamed = kernel.flat.outputs[0].shape.byte_size() >= kStreamedBytes;
-  int64_t vectors = is_streamed ? kMostVectors : kMostCachedVectors;
+  int64_t vectors = is_streamed ? kMaxVectors : kMaxCachedVectors;
   while (vectors * plan.lanes > flat.indices[v].range) vectors /= 2;
   plan.unroll[v] = vectors * plan.lanes;
   plan.unroll[row] = plan.lanes;
@@ -121,7 +121,7 @@ std::optional<PlannedKernel> Plan(const CpuKernel& kernel) {
 bool IsTransposingTile(const CpuKernel& kernel, const CpuPlan& plan) {
   const int v = plan.vector_index;
   if (kernel.flat.is_reduction() || v < 0 || !kernel.flat.store_guard.empty()) return false;
-  if (plan.unroll[v] > kMostVectors * plan.lanes) return false;
+  if (plan.unroll[v] > kMaxVectors * plan.lanes) return false;
   const int row = RowOfReads(kernel, v);
   if (row < 0 || plan.unroll[row] != plan.lanes) return false;
   for (int i = 0; i < kernel.flat.output_index_count; ++i) {

@@ -19,12 +19,13 @@ constexpr double kRowStreamCycles = 0.07;
 constexpr double kFewRows = 8;  // rows of single elements that are prefetched; empirical
 // Share of a matrix's memory time that is lost when tiles alternate between its panels. The panels
 // and prefetched lines evict each other from L2. Empirical.
-constexpr double kLeftByTurns = 0.15;
+constexpr double kPanelReloadShare = 0.15;
 // Cycles until prefetching resumes after a K chunk leaves a matrix in memory for another part of
 // it. Measured on a Zen 5: weights of 2x2x512 pixels in chunks of 5 KiB arrive at 14 GB/s instead
 // of 30.
-constexpr double kBreakCycles = 800;
-constexpr double kHidingTiles = 4;  // tiles per K chunk that hide half of kBreakCycles; empirical
+constexpr double kPrefetchRestartCycles = 800;
+constexpr double kHidingTiles =
+    4;  // tiles per K chunk that hide half of kPrefetchRestartCycles; empirical
 constexpr double kNearBytes = 2 << 20;  // bytes of a matrix that may still be in L3; empirical
 
 double TensorBytes(const CpuKernel& kernel, const CpuKernel::Access& access) {
@@ -48,7 +49,7 @@ double RowBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::A
 
 // Returns whether, within a task, consecutive tiles read different panels of a matrix that later
 // tiles read again.
-bool IsTakenByTurns(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
+bool AlternatesPanels(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
   bool changes = false;
   for (size_t level = plan.order.size(); level-- > 0;) {
     const int i = plan.order[level];
@@ -60,7 +61,7 @@ bool IsTakenByTurns(const CpuKernel& kernel, const CpuPlan& plan, const CpuKerne
 }
 
 // Bytes of the contiguous span that a tile reads of a matrix in one K chunk.
-double RunBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
+double ChunkBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
   int64_t elements = plan.unroll[plan.vector_index];
   for (size_t level = plan.reduction_order.size(); level-- > 0;) {
     const int i = plan.reduction_order[level];
@@ -73,7 +74,7 @@ double RunBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::A
 }
 
 // Number of tiles that read the same part of a matrix in one K chunk.
-double TilesOfRun(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
+double TilesOfChunk(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read) {
   double tiles = 1;
   for (size_t level = plan.block->level; level < plan.order.size(); ++level) {
     const int i = plan.order[level];
@@ -127,7 +128,7 @@ bool IsOneStream(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::
   return read.strides[plan.reduction_order.back()] == plan.unroll[v];
 }
 
-double BreakCycles(const CpuKernel& kernel, const CpuPlan& plan) {
+double PrefetchRestartCycles(const CpuKernel& kernel, const CpuPlan& plan) {
   const int v = plan.vector_index;
   if (!plan.block || plan.block->run_index < 0 || v < 0) return 0;
   double cycles = 0;
@@ -137,15 +138,15 @@ double BreakCycles(const CpuKernel& kernel, const CpuPlan& plan) {
     if (!has_panels || IsStaged(plan, read)) continue;
     const double bytes = TensorBytes(kernel, read);
     if (bytes <= std::max(kNearBytes, static_cast<double>(kernel.settings.l2_bytes))) continue;
-    const double run = RunBytes(kernel, plan, read);
+    const double run = ChunkBytes(kernel, plan, read);
     // The stall is never longer than the read of the chunk.
-    const double wait = std::min(kBreakCycles, run / cpu::kMemoryBytesPerCycle);
-    cycles += bytes / run * wait * kHidingTiles / (kHidingTiles + TilesOfRun(kernel, plan, read));
+    const double wait = std::min(kPrefetchRestartCycles, run / cpu::kMemoryBytesPerCycle);
+    cycles += bytes / run * wait * kHidingTiles / (kHidingTiles + TilesOfChunk(kernel, plan, read));
   }
   return cycles;
 }
 
-double TurnCycles(const CpuKernel& kernel, const CpuPlan& plan) {
+double PanelReloadCycles(const CpuKernel& kernel, const CpuPlan& plan) {
   const int v = plan.vector_index;
   if (v < 0 || v >= kernel.flat.output_index_count) return 0;
   double cycles = 0;
@@ -153,7 +154,7 @@ double TurnCycles(const CpuKernel& kernel, const CpuPlan& plan) {
     if (!read.in_body || read.strides[v] != 1 || IsStaged(plan, read)) continue;
     const double bytes = TensorBytes(kernel, read);
     const bool is_large = bytes > static_cast<double>(kernel.settings.l2_bytes);
-    if (is_large && IsTakenByTurns(kernel, plan, read)) cycles += kLeftByTurns * bytes;
+    if (is_large && AlternatesPanels(kernel, plan, read)) cycles += kPanelReloadShare * bytes;
   }
   return cycles / cpu::kMemoryBytesPerCycle;
 }

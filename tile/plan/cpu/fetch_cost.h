@@ -19,10 +19,10 @@ double StreamCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKerne
 bool IsOneStream(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& read);
 
 // Cycles of the whole kernel to reload matrices whose panels tiles read alternately.
-double TurnCycles(const CpuKernel& kernel, const CpuPlan& plan);
+double PanelReloadCycles(const CpuKernel& kernel, const CpuPlan& plan);
 
 // Cycles of the whole kernel to restart prefetching after each K chunk, which continues elsewhere
 // in a matrix in memory.
-double BreakCycles(const CpuKernel& kernel, const CpuPlan& plan);
+double PrefetchRestartCycles(const CpuKernel& kernel, const CpuPlan& plan);
 
 }  // namespace tartan::plan

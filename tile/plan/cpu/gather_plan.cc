@@ -17,8 +17,8 @@ namespace {
 
 // Lanes are inserted one by one, so that more of them would make long code without gain.
 constexpr int64_t kLanes = 4;
-constexpr int64_t kRows = 8;             // rows per tile
-constexpr int64_t kMostOperations = 16;  // maximum operations per element
+constexpr int64_t kRows = 8;            // rows per tile
+constexpr int64_t kMaxOperations = 16;  // maximum operations per element
 
 class GatherPlanner {
  public:
@@ -26,8 +26,8 @@ class GatherPlanner {
       : flat_(flat), settings_(settings), kernel_(flat, settings) {}
 
   std::optional<PlannedKernel> Run() const {
-    if (HasChoices(kernel_) || kernel_.epilogue_operations > kMostOperations) return std::nullopt;
-    const int v = IndexOfNeighbours();
+    if (HasChoices(kernel_) || kernel_.epilogue_operations > kMaxOperations) return std::nullopt;
+    const int v = ContiguousIndex();
     if (v < 0) return std::nullopt;
     const std::vector<bool> computed = ComputedFrom();
     if (!computed[v]) return std::nullopt;
@@ -50,7 +50,7 @@ class GatherPlanner {
   }
 
  private:
-  int IndexOfNeighbours() const {
+  int ContiguousIndex() const {
     for (int i = 0; i < flat_.output_index_count; ++i) {
       if (kernel_.writes.front().strides[i] == 1 && flat_.indices[i].range >= kLanes) return i;
     }

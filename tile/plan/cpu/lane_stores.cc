@@ -5,7 +5,7 @@
 
 namespace tartan::plan {
 
-bool StoresLanesInLoop(const poly::FlatContraction& flat, const CpuPlan& plan) {
+bool StoresLanesByLoop(const poly::FlatContraction& flat, const CpuPlan& plan) {
   const int v = plan.vector_index;
   if (!flat.is_reduction() || plan.lanes < 2 || v >= flat.output_index_count ||
       flat.outputs.size() != 1 ||
@@ -15,7 +15,7 @@ bool StoresLanesInLoop(const poly::FlatContraction& flat, const CpuPlan& plan) {
   }
   int64_t elements = 1;
   for (int i = 0; i < flat.output_index_count; ++i) elements *= plan.unroll[i];
-  if (elements <= kMostStraightStores) return false;
+  if (elements <= kMaxStraightStores) return false;
   const poly::FlatAccess output =
       poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()));
   return std::abs(output.strides[v]) > 2;

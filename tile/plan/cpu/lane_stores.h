@@ -11,11 +11,11 @@ namespace tartan::plan {
 
 // Elements, maximum that one tile of a reduction stores by straight-line code; longer code takes
 // too long to compile.
-inline constexpr int64_t kMostStraightStores = 64;
+inline constexpr int64_t kMaxStraightStores = 64;
 
 // Returns whether the tile's vectors are kept in private memory and stored by a loop over lanes,
 // one element of each vector per iteration. Example: weight gradients of convolutions, whose
 // channels are not contiguous.
-bool StoresLanesInLoop(const poly::FlatContraction& flat, const CpuPlan& plan);
+bool StoresLanesByLoop(const poly::FlatContraction& flat, const CpuPlan& plan);
 
 }  // namespace tartan::plan

@@ -99,7 +99,7 @@ class Nest {
       extent_[i] = kernel.flat.indices[i].range;
     }
     if (plan.block) {
-      if (HasRuns()) extent_[plan.block->run_index] = plan.block->run;
+      if (HasChunks()) extent_[plan.block->run_index] = plan.block->run;
       in_block_ = true;
     }
     touched_.resize(kernel.reads.size() + kernel.writes.size());
@@ -109,7 +109,7 @@ class Nest {
       const bool scattered = kernel.flat.is_reduction() && read.in_body && kernel.windows.empty() &&
                              touched_[r].moved > touched_[r].bytes;
       slowness_.push_back(scattered ? Slowness(read) : 1);
-      saved_.push_back(IsOneStream(kernel, plan, read) ? SavedOfStream() : 0);
+      saved_.push_back(IsOneStream(kernel, plan, read) ? SavedByStream() : 0);
     }
     levels_.push_back({Footprints(), 1});
     for (size_t level = plan.order.size(); level-- > 0;) {
@@ -174,7 +174,7 @@ class Nest {
   double BlockCycles() const {
     if (!plan_.block) return 0;
     double cycles = copies_ * blocks_ * runs_;
-    if (HasRuns()) cycles += tiles_ * blocks_ * runs_ * resume_;
+    if (HasChunks()) cycles += tiles_ * blocks_ * runs_ * resume_;
     return cycles;
   }
 
@@ -184,7 +184,7 @@ class Nest {
     double repeats = 1;  // iterations over the level below
   };
 
-  bool HasRuns() const { return plan_.block->run_index >= 0; }
+  bool HasChunks() const { return plan_.block->run_index >= 0; }
   std::array<double, 2> Caches() const { return UsableBytes(kernel_.settings); }
   double Line() const { return static_cast<double>(kernel_.settings.cache_line_bytes); }
 
@@ -200,7 +200,7 @@ class Nest {
   }
 
   // Share of the memory time that a prefetched single stream saves.
-  double SavedOfStream() const {
+  double SavedByStream() const {
     return 1 - cpu::kMemoryBytesPerCycle / kernel_.core.one_stream_bytes_per_cycle;
   }
 
@@ -253,7 +253,7 @@ class Nest {
       touched.saved = touched.moved * saved_[r];
       add(touched);
     }
-    if (in_block_ && HasRuns()) {
+    if (in_block_ && HasChunks()) {
       const double bytes = Tile() * static_cast<double>(kernel_.element_bytes);
       add({bytes, {bytes, bytes}, 2 * bytes});
     } else {
@@ -286,7 +286,7 @@ class Nest {
     }
     block_levels_ = levels_.size();
     in_block_ = false;
-    if (!HasRuns()) return;
+    if (!HasChunks()) return;
     const double partials = Tile() * static_cast<double>(kernel_.element_bytes);
     const double per_line =
         partials <= static_cast<double>(kernel_.settings.l1_bytes) / 4   ? kLineInL1
@@ -311,19 +311,19 @@ class Nest {
     const double lanes = static_cast<double>(std::max<int64_t>(kernel_.settings.vector_width, 1));
     const int last = plan_.reduction_order.back();
     const bool is_far = std::abs(read.strides[last]) * read.bytes >= cpu::kPageBytes;
-    if (v >= 0 && (read.strides[v] == 1 || read.strides[v] == kMostCopiedStep)) {
+    if (v >= 0 && (read.strides[v] == 1 || read.strides[v] == kMaxCopiedStep)) {
       const double lines = Footprint(read, extent_, Line(), Caches()).bytes / Line();
       return Elements(read) / static_cast<double>(plan_.lanes) * kCopiedVector *
                  static_cast<double>(read.strides[v]) +
              lines * (is_far ? kFarLine : kNearLine);
     }
-    const int rows = NeighbourRows(kernel_.flat, plan_, read.access);
+    const int rows = ContiguousRows(kernel_.flat, plan_, read.access);
     if (rows >= 0 && read.strides[rows] == 1) return Elements(read) * kCopiedNeighbour;
     if (rows >= 0) {
       const auto count = static_cast<uint64_t>(plan_.unroll[rows]);
       const uint64_t most = kMostNeighbours;
       const auto vectors = static_cast<double>(count / most + std::popcount(count % most));
-      const double far = is_far ? kernel_.core.far_neighbours_cycles : 0;
+      const double far = is_far ? kernel_.core.distant_strided_copy_cycles : 0;
       return Elements(read) / static_cast<double>(count) * (vectors * kCopiedVector + far);
     }
     const bool in_rows = (v < 0 || read.strides[v] == 0) && read.strides[last] == 1;
@@ -368,7 +368,8 @@ void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost) 
   if (!kernel.windows.empty() && nest.bytes() <= cpu::kL3Bytes) cost->memory[2] = 0;
   cost->epilogue += nest.BlockCycles();
   if (kernel.flat.is_reduction())
-    cost->epilogue += nest.StoreCycles() + TurnCycles(kernel, plan) + BreakCycles(kernel, plan);
+    cost->epilogue +=
+        nest.StoreCycles() + PanelReloadCycles(kernel, plan) + PrefetchRestartCycles(kernel, plan);
   const int64_t items = plan.ItemCount(kernel.flat);
   cost->DivideAmong(kernel.settings.compute_units, items);
   // Cycles to start a work-item; empirical.

@@ -41,7 +41,7 @@ CpuCost StreamCost(const CpuKernel& kernel, const CpuKernel::Access& matrix, con
   CpuCost cost = ComputeCost(kernel, plan);
   const double bytes = ElementCount(kernel.flat, matrix) * static_cast<double>(matrix.bytes);
   if (kernel.flat.stays_in_cache) {
-    cost.memory[0] = bytes / cpu::kOneStreamIntoL1BytesPerCycle;
+    cost.memory[0] = bytes / cpu::kOneStreamL2BytesPerCycle;
   } else {
     cost.AddStreams(bytes, cpu::kOneStreamBytesPerCycle);
   }
@@ -73,7 +73,7 @@ void Cut(const CpuKernel& kernel, const CpuKernel::Access& matrix, CpuPlan* plan
 
 int64_t StreamVectors(const CpuKernel& kernel) {
   const bool waits = kernel.accumulate_cycles > cpu::kAccumulateCycles;
-  return waits ? 2 * kMostStreamVectors : kMostStreamVectors;
+  return waits ? 2 * kMaxStreamVectors : kMaxStreamVectors;
 }
 
 std::optional<PlannedKernel> PackedStreamPlan(const CpuKernel& merged_kernel, int matrix,

@@ -11,11 +11,11 @@
 
 namespace tartan::plan {
 
-inline constexpr int64_t kMostStreamVectors = 4;  // vectors of accumulators per tile, maximum
+inline constexpr int64_t kMaxStreamVectors = 4;  // vectors of accumulators per tile, maximum
 // Rows per tile, maximum; 16 rows take 0.73 ms in tiles of eight, 0.55 in tiles of four.
 inline constexpr int64_t kStreamTileRows = 4;
 
-// Vectors of accumulators of a tile: kMostStreamVectors, or twice that if a dependent addition has
+// Vectors of accumulators of a tile: kMaxStreamVectors, or twice that if a dependent addition has
 // a longer latency. With bfloat16, four rows would otherwise take 1.45 times as long.
 int64_t StreamVectors(const CpuKernel& kernel);
 

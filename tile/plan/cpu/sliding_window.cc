@@ -8,7 +8,7 @@ namespace tartan::plan {
 namespace {
 
 // Maximum number of border tiles of a loop that are generated separately.
-constexpr int64_t kMostEdgeTiles = 4;
+constexpr int64_t kMaxEdgeTiles = 4;
 
 bool IsWindowConstraint(const poly::FlatContraction& flat, const CpuPlan& plan,
                         const math::RangeConstraint& constraint, int i) {
@@ -70,16 +70,16 @@ std::optional<TileRange> InnerTiles(const poly::FlatContraction& flat, const Cpu
     });
   };
   TileRange inner;
-  while (inner.begin < whole && inner.begin <= kMostEdgeTiles && !is_inner(inner.begin)) {
+  while (inner.begin < whole && inner.begin <= kMaxEdgeTiles && !is_inner(inner.begin)) {
     ++inner.begin;
   }
   inner.end = whole;
   const int64_t count = (range + step - 1) / step;
   const auto edges = [&] { return inner.begin + count - inner.end; };
-  while (inner.end > inner.begin && edges() <= kMostEdgeTiles && !is_inner(inner.end - 1)) {
+  while (inner.end > inner.begin && edges() <= kMaxEdgeTiles && !is_inner(inner.end - 1)) {
     --inner.end;
   }
-  if (edges() > kMostEdgeTiles) return std::nullopt;
+  if (edges() > kMaxEdgeTiles) return std::nullopt;
   return inner;
 }
 

@@ -22,18 +22,18 @@ constexpr int64_t kMostRows = 16;  // maximum rows of the GEMM
 // 8 and 16 streams reach the bandwidth of memory, 4 and 32 do not. Longer K chunks give more
 // accurate sums.
 constexpr int64_t kStreams = 16;
-constexpr int64_t kManySteps = 4096;        // minimum steps for twice as many streams, for accuracy
-constexpr int64_t kWidestVector = 16;       // maximum lanes
-constexpr int64_t kDecodedRows = 8;         // rows per tile if the matrix is decoded
-constexpr int64_t kMostDecodedVectors = 8;  // maximum vectors per tile if the matrix is decoded
+constexpr int64_t kManySteps = 4096;       // minimum steps for twice as many streams, for accuracy
+constexpr int64_t kWidestVector = 16;      // maximum lanes
+constexpr int64_t kDecodedRows = 8;        // rows per tile if the matrix is decoded
+constexpr int64_t kMaxDecodedVectors = 8;  // maximum vectors per tile if the matrix is decoded
 constexpr int64_t kPartialBytes = 16 << 10;  // bytes of a task's partial results: half of L1
-constexpr int64_t kLeastColumns = 256;       // minimum columns of a task
+constexpr int64_t kMinColumns = 256;         // minimum columns of a task
 // Maximum rows of the matrix that are summed side by side.
-constexpr int64_t kMostMatrixRows = 8;
+constexpr int64_t kMaxMatrixRows = 8;
 // Maximum rows if memory prefers one stream. With more, loads of the other factors take longer than
 // the stream.
-constexpr int64_t kMostOneStreamRows = 4;
-constexpr int kLeastStreamLanes = 4;  // minimum lanes along the reduced index
+constexpr int64_t kMaxOneStreamRows = 4;
+constexpr int kMinStreamLanes = 4;  // minimum lanes along the reduced index
 // A matrix of encoded elements needs to exceed only this part of L2: a model has many such
 // matrices, which no cache holds together. Empirical.
 constexpr double kSmallerMatrices = 8;
@@ -56,7 +56,7 @@ class StreamPlanner {
     if (bytes <= (IsDecoded() ? cache / kSmallerMatrices : cache)) return std::nullopt;
     std::optional<CpuPlan> plan;
     if (matrix_->strides[column_] == 1) {
-      if (MayPack() && Range(column_) >= kLeastColumns) {
+      if (MayPack() && Range(column_) >= kMinColumns) {
         auto packed = PackedStreamPlan(kernel_, matrix_->access, column_, Rows());
         if (packed) return packed;
       }
@@ -101,7 +101,7 @@ class StreamPlanner {
   double Elements(const CpuKernel::Access& read) const { return ElementCount(flat_, read); }
 
   // Returns whether the access reads scales or zero points of the matrix's blocks.
-  bool IsOfMatrix(const CpuKernel::Access& read) const {
+  bool BelongsToMatrix(const CpuKernel::Access& read) const {
     if (!IsDecoded()) return false;
     for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
       const bool follows = read.strides[i] != 0;
@@ -140,10 +140,11 @@ class StreamPlanner {
         row_ = i;
         continue;
       }
-      const bool is_shared = std::any_of(
-          kernel_.reads.begin(), kernel_.reads.end(), [&](const CpuKernel::Access& read) {
-            return read.in_body && !IsOfMatrix(read) && &read != matrix_ && read.strides[i] != 0;
-          });
+      const bool is_shared = std::any_of(kernel_.reads.begin(), kernel_.reads.end(),
+                                         [&](const CpuKernel::Access& read) {
+                                           return read.in_body && !BelongsToMatrix(read) &&
+                                                  &read != matrix_ && read.strides[i] != 0;
+                                         });
       if (is_shared) continue;
       if (column_ >= 0 && !IsDecoded()) return false;
       if (column_ < 0 || matrix_->strides[i] == 1) column_ = i;
@@ -205,7 +206,7 @@ class StreamPlanner {
 
   std::optional<CpuPlan> AlongResults() const {
     const int64_t range = Range(column_);
-    if (range < kLeastColumns || !CanWalkInRuns(flat_)) return std::nullopt;
+    if (range < kMinColumns || !CanSplitIntoChunks(flat_)) return std::nullopt;
     if (kernel_.writes.front().strides[column_] != 1) return std::nullopt;
     for (const CpuKernel::Access& read : kernel_.reads) {
       if (read.in_body && read.strides[column_] > 1) return std::nullopt;
@@ -234,20 +235,20 @@ class StreamPlanner {
     if (!FitTile(&plan)) return std::nullopt;
     const int64_t others = flat_.output_point_count() / (range * rows);
     const int64_t parts = math::CeilDiv(std::max<int64_t>(settings_.compute_units, 1), others);
-    const int64_t most = std::max(kPartialBytes / (rows * kernel_.element_bytes), kLeastColumns);
-    const int64_t columns = std::min(most, std::max(math::CeilDiv(range, parts), kLeastColumns));
+    const int64_t most = std::max(kPartialBytes / (rows * kernel_.element_bytes), kMinColumns);
+    const int64_t columns = std::min(most, std::max(math::CeilDiv(range, parts), kMinColumns));
     const int64_t tiles = math::CeilDiv(columns, plan.unroll[column_]);
     plan.task[column_] = std::min(tiles * plan.unroll[column_], range);
     const auto level = std::find(plan.order.begin(), plan.order.end(), column_);
     plan.block = BlockPlan{static_cast<int>(level - plan.order.begin()), outer, run, Staged()};
-    if (PrivateBytes(flat_, plan) > kMostPrivateBytes) return std::nullopt;
+    if (PrivateBytes(flat_, plan) > kMaxPrivateBytes) return std::nullopt;
     return plan;
   }
 
   // Returns whether the matrix consists of blocks of few columns, stored contiguously: one stream.
   bool IsTiled() const {
     return IsDecoded() && steps_.size() > 1 &&
-           Range(column_) <= kMostStreamVectors * kWidestVector && Range(column_) % Lanes() == 0;
+           Range(column_) <= kMaxStreamVectors * kWidestVector && Range(column_) % Lanes() == 0;
   }
 
   std::optional<CpuPlan> AlongTiles() const {
@@ -257,7 +258,7 @@ class StreamPlanner {
     CpuPlan plan = Start(column_);
     plan.vector_index = column_;
     plan.lanes = Lanes();
-    const int64_t vectors = std::min(Range(column_) / plan.lanes, kMostDecodedVectors);
+    const int64_t vectors = std::min(Range(column_) / plan.lanes, kMaxDecodedVectors);
     const int64_t rows = Rows();
     if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kDecodedRows));
     plan.unroll[column_] = plan.lanes * vectors;
@@ -294,7 +295,7 @@ class StreamPlanner {
     const int reduced = steps_.front();
     plan.vector_index = reduced;
     plan.lanes = Lanes();
-    while (plan.lanes > kLeastStreamLanes && Range(reduced) % plan.lanes != 0) plan.lanes /= 2;
+    while (plan.lanes > kMinStreamLanes && Range(reduced) % plan.lanes != 0) plan.lanes /= 2;
     if (Range(reduced) % plan.lanes != 0) return std::nullopt;
     for (const CpuKernel::Access& read : kernel_.reads) {
       if (read.in_body && read.strides[reduced] > 1) return std::nullopt;
@@ -302,8 +303,8 @@ class StreamPlanner {
     plan.unroll[reduced] = plan.lanes;
     const int64_t rows = Rows();
     const auto values = static_cast<int64_t>(kernel_.registers) / 2;
-    const bool is_one_stream = settings_.prefers_one_stream && rows <= kMostOneStreamRows;
-    const int64_t most = is_one_stream ? 1 : kMostMatrixRows;
+    const bool is_one_stream = settings_.prefers_one_stream && rows <= kMaxOneStreamRows;
+    const int64_t most = is_one_stream ? 1 : kMaxMatrixRows;
     plan.unroll[column_] = std::min(std::clamp<int64_t>(values / rows, 1, most), Range(column_));
     if (!FitTile(&plan)) return std::nullopt;
     plan.task[column_] = Range(column_);

@@ -16,7 +16,7 @@ namespace {
 
 // Number of register tiles per form that are tried with cache blocks.
 constexpr size_t kBlockedTiles = 4;
-constexpr int kFewestLanes = 4;  // minimum width when vectors are narrowed to divide a row
+constexpr int kMinLanes = 4;  // minimum width when vectors are narrowed to divide a row
 
 void MoveLast(int index, std::vector<int>* order) {
   order->erase(std::find(order->begin(), order->end(), index));
@@ -94,7 +94,7 @@ void TileSearch::RegisterTiles(int only) {
         if (only < 0 || plan.unroll[v] == Range(v)) Rows(plan);
       }
       // Vectors that do not divide a row leave elements that are added one by one.
-      if (!is_reduced || Range(v) % plan.lanes == 0 || plan.lanes <= kFewestLanes) break;
+      if (!is_reduced || Range(v) % plan.lanes == 0 || plan.lanes <= kMinLanes) break;
     }
   }
 }
@@ -137,9 +137,9 @@ bool TileSearch::IsTransposed(int vector, int row) const {
 }
 
 void TileSearch::Consider(const CpuPlan& plan) {
-  constexpr double kMostStatements = 64;         // maximum statements of a tile
-  constexpr double kMostWindowStatements = 192;  // the same for unrolled windows
-  Consider(plan, kMostStatements);
+  constexpr double kMaxStatements = 64;         // maximum statements of a tile
+  constexpr double kMaxWindowStatements = 192;  // the same for unrolled windows
+  Consider(plan, kMaxStatements);
   CpuPlan unrolled = plan;
   for (const CpuKernel::Window& window : kernel_.windows) {
     if (plan.unroll[window.output] > 1 && window.reduced != plan.vector_index &&
@@ -153,7 +153,7 @@ void TileSearch::Consider(const CpuPlan& plan) {
         !WindowConstraints(flat_, unrolled, i).empty() && !InnerTiles(flat_, unrolled, i);
     if (has_many_edges) return;
   }
-  Consider(unrolled, kMostWindowStatements);
+  Consider(unrolled, kMaxWindowStatements);
 }
 
 void TileSearch::Consider(const CpuPlan& plan, double most_statements) {
@@ -242,7 +242,7 @@ void TileSearch::Tasks(CpuPlan plan, const CpuCost& cost, bool blocks) {
 void TileSearch::Cost(const CpuPlan& plan, CpuCost cost) {
   AddMemoryCost(kernel_, plan, &cost);
   if (!best_.plan.task.empty() && cost.total() >= best_.cost.total()) return;
-  if (plan.block && PrivateBytes(flat_, plan) > kMostPrivateBytes) return;
+  if (plan.block && PrivateBytes(flat_, plan) > kMaxPrivateBytes) return;
   best_ = {plan, cost};
 }
 

@@ -16,7 +16,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostValues = 40;  // maximum points times vectors of a tile; more make long code
+constexpr int64_t kMaxValues = 40;  // maximum points times vectors of a tile; more make long code
 // Maximum range of an index that is unrolled because it decides which points count.
 constexpr int64_t kMostSteps = 3;
 
@@ -90,7 +90,7 @@ class WindowPlanner {
       const bool is_decided =
           std::any_of(merged_.constraints.begin(), merged_.constraints.end(),
                       [&](const auto& c) { return IsDecidedBy(c, merged_, i); });
-      if (is_decided && ValueCount() * Range(i) <= kMostValues) plan_.unroll[i] = Range(i);
+      if (is_decided && ValueCount() * Range(i) <= kMaxValues) plan_.unroll[i] = Range(i);
     }
   }
 

@@ -5,7 +5,7 @@
 
 namespace tartan::plan {
 
-bool MayCopyAhead(const poly::FlatContraction& flat, const GpuPlan& plan) {
+bool CanCopyAsync(const poly::FlatContraction& flat, const GpuPlan& plan) {
   constexpr int64_t kCopiedBytes = 16;  // bytes of an asynchronous copy
   return flat.is_reduction() && !plan.staged.empty() && plan.StepCount(flat) > 1 &&
          std::all_of(plan.staged.begin(), plan.staged.end(), [&](const StagedAccess& staged) {
@@ -18,8 +18,8 @@ bool MayCopyAhead(const poly::FlatContraction& flat, const GpuPlan& plan) {
 }
 
 int64_t MostLocalBytes(const GpuPlan& plan, const HardwareSettings& settings) {
-  return plan.buffering == Buffering::kCopies ? settings.matrix_local_bytes
-                                              : settings.local_memory_bytes;
+  return plan.buffering == Buffering::kAsyncCopies ? settings.matrix_local_bytes
+                                                   : settings.local_memory_bytes;
 }
 
 }  // namespace tartan::plan

@@ -76,9 +76,9 @@ struct Unrolling {
 
 // Ways to load a step's tiles into local memory.
 enum class Buffering : uint8_t {
-  kNone,       // loaded when the step begins
-  kRegisters,  // prefetched into registers during the preceding step
-  kCopies,     // copied asynchronously into a second buffer during the preceding step
+  kNone,         // loaded when the step begins
+  kRegisters,    // prefetched into registers during the preceding step
+  kAsyncCopies,  // copied asynchronously into a second buffer during the preceding step
 };
 
 struct GpuPlan {
@@ -94,7 +94,7 @@ struct GpuPlan {
   GroupCost cost;
 
   int64_t threads() const;
-  int64_t tile_sets() const { return buffering == Buffering::kCopies ? 2 : 1; }
+  int64_t tile_buffer_count() const { return buffering == Buffering::kAsyncCopies ? 2 : 1; }
   // Values of an index per work-item; the lanes of a vector count as one value.
   int64_t OwnCount(int index) const;
   // Work-items that share an output element and aggregate their partial results at the end.

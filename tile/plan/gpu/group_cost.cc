@@ -28,8 +28,8 @@ constexpr double kIssueRate = 0.95;    // instructions per cycle and scheduler w
 constexpr double kStalledWarps = 0.6;  // warps per scheduler that stalls cost
 constexpr double kGroupCycles = 160;   // cycles between the starts of two work-groups
 // Share of the shorter of compute and memory time that the longer does not hide.
-constexpr double kOverlapLoss = 0.15;
-constexpr double kStepLatency = 140;  // cycles: tile to local memory, barrier, first reads
+constexpr double kUnhiddenShare = 0.15;
+constexpr double kRegisterStall = 140;  // cycles: tile to local memory, barrier, first reads
 // Cycles until the first reads of a tile already in local memory.
 constexpr double kFirstReads = 40;
 constexpr double kRoundLatency = 200;         // cycles per iteration of a loop that is not unrolled
@@ -96,9 +96,9 @@ class Model {
     // kernel's work-groups.
     const bool may_be_in_sequence =
         settings_.runs_sequences &&
-        FitsSequence(plan_.threads(), static_cast<int64_t>(cost.local_bytes), false) &&
-        IsShortForSequence(cost.microseconds, false);
-    const double parts = std::floor(static_cast<double>(kMostSequenceItems) / threads_);
+        FitsLaunchBatch(plan_.threads(), static_cast<int64_t>(cost.local_bytes), false) &&
+        IsShortForLaunchBatch(cost.microseconds, false);
+    const double parts = std::floor(static_cast<double>(kMaxBatchWorkItems) / threads_);
     return may_be_in_sequence && parts < resident_ ? EstimateAlone(parts) : cost;
   }
 
@@ -133,7 +133,7 @@ class Model {
                           (rest > 0 ? GroupCycles(rest, step, end, cost.steps) : 0);
     const double clock = machine_.cycles_per_us;
     const double bandwidth = machine_.memory_bytes_per_us;
-    const bool has_many_sums = plan_.buffering == Buffering::kCopies && SumCount() > kManySums;
+    const bool has_many_sums = plan_.buffering == Buffering::kAsyncCopies && SumCount() > kManySums;
     const double computing = cycles / clock * (has_many_sums ? kManySumsCost : 1);
     // Small data is already in L2, whose latency is lower.
     const double latency = cost.dram_bytes < kCachedBytes ? kCachedLatency : kLoadedLatency;
@@ -142,7 +142,7 @@ class Model {
         Starvation(step, bandwidth / units * latency / clock, cost.groups / units);
     // Compute and memory time overlap only partly.
     cost.microseconds = machine_.launch_us + std::max(computing, moving) +
-                        kOverlapLoss * std::min(computing, moving);
+                        kUnhiddenShare * std::min(computing, moving);
     // Work-items that read memory directly are slower in partial tiles.
     if (step.bytes_ahead > 0) cost.microseconds *= 1 + kRaggedTiles * RaggedOutputs();
     // Registers beyond the limit are spilled to memory.
@@ -186,13 +186,14 @@ class Model {
     for (const StagedAccess& staged : plan_.staged) {
       if (staged.is_there) continue;
       const DataType type = ComputeType(problem_.accesses()[staged.access].type);
-      bytes += static_cast<double>(plan_.tile_sets() * staged.layout.size * ByteWidth(type));
+      bytes +=
+          static_cast<double>(plan_.tile_buffer_count() * staged.layout.size * ByteWidth(type));
     }
     if (plan_.partial_threads(problem_.flat()) > 1) {
       const int lane_index = plan_.lane_index;
       const bool lanes = lane_index >= 0 && problem_.is_output(lane_index);
       bytes += threads_ * ByteWidth(problem_.flat().accumulator_type) *
-               static_cast<double>(problem_.flat().joined_count()) *
+               static_cast<double>(problem_.flat().accumulators_per_element()) *
                static_cast<double>(lanes ? plan_.splits[lane_index].vector : 1);
     }
     return bytes;
@@ -234,7 +235,7 @@ class Model {
       work.instructions += (work.instructions - kCachedInstructions) * checks.count * checks.share;
     }
     if (!plan_.staged.empty()) {
-      work.latency += plan_.buffering == Buffering::kCopies ? kFirstReads : kStepLatency;
+      work.latency += plan_.buffering == Buffering::kAsyncCopies ? kFirstReads : kRegisterStall;
       work.latency += kBarrierLatency;
       if (plan_.buffering == Buffering::kNone) {
         // The compiler issues several loads before it waits for the first one.
@@ -283,7 +284,7 @@ class Model {
     GroupWork work;
     double elements = 1;
     for (int i = 0; i < problem_.flat().output_index_count; ++i) elements *= Held(plan_, i);
-    const auto sums = static_cast<double>(problem_.flat().joined_count());
+    const auto sums = static_cast<double>(problem_.flat().accumulators_per_element());
     elements /= sums;
     for (const poly::Output& output : problem_.flat().outputs) {
       work.instructions += elements * static_cast<double>(OperationCount(output.expr));

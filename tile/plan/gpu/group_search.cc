@@ -76,14 +76,14 @@ class Search {
       return;
     }
     Try(Buffering::kRegisters, plan);
-    if (settings_.matrix_local_bytes > 0 && MayCopyAhead(flat, *plan)) {
-      Try(Buffering::kCopies, plan);
+    if (settings_.matrix_local_bytes > 0 && CanCopyAsync(flat, *plan)) {
+      Try(Buffering::kAsyncCopies, plan);
     }
   }
 
   // Adds the parts of a plan that the search does not need.
   void Finish(GpuPlan* plan) const {
-    if (plan->buffering == Buffering::kCopies) DropPadding(plan);
+    if (plan->buffering == Buffering::kAsyncCopies) RemovePadding(plan);
     const poly::FlatContraction& flat = problem_.flat();
     for (int i = flat.output_index_count; i-- > 0;) plan->grid_order.push_back(i);
     for (int i = problem_.index_count(); i-- > flat.output_index_count;) {
@@ -93,7 +93,7 @@ class Search {
 
  private:
   // Removes the padding of tiles that adjacent work-items read contiguously.
-  void DropPadding(GpuPlan* plan) const {
+  void RemovePadding(GpuPlan* plan) const {
     for (StagedAccess& staged : plan->staged) {
       bool are_neighbours = true;
       for (const ThreadPart& part : plan->thread_parts) {
@@ -191,7 +191,8 @@ class Search {
       if (!flat.is_reduction() || !HasSharedAccess()) continue;
       for (int i = 0; i < problem_.index_count(); ++i) {
         const bool contiguous = i < flat.output_index_count || IsNeighbour(i);
-        if (i == lane.lane_index || i == flat.joined_index || Range(i) < 4 || !contiguous) continue;
+        if (i == lane.lane_index || i == flat.accumulator_index || Range(i) < 4 || !contiguous)
+          continue;
         starts.push_back(lane);
         starts.back().splits[i].vector = 4;
       }
@@ -210,7 +211,8 @@ class Search {
     }
     for (GpuPlan& start : starts) {
       // One work-item computes all sums of an element.
-      if (flat.joined_index >= 0) start.splits[flat.joined_index].blocks = flat.joined_count();
+      if (flat.accumulator_index >= 0)
+        start.splits[flat.accumulator_index].blocks = flat.accumulators_per_element();
       Enlarge(&start);
       if (streams) TakeWindow(&start);
     }
@@ -232,13 +234,14 @@ class Search {
     const int first = problem_.contiguous_output();
     // Maximum values per index: more than one only if work-items share inputs; fewer with joined
     // sums.
-    const int64_t most =
-        HasSharedAccess() ? std::max<int64_t>(8 / problem_.flat().joined_count(), 1) : 1;
+    const int64_t most = HasSharedAccess()
+                             ? std::max<int64_t>(8 / problem_.flat().accumulators_per_element(), 1)
+                             : 1;
     int64_t held = 1;
     if (first >= 0) grow(first, 8, most);
     std::vector<int> others;
     for (int i = 0; i < count; ++i) {
-      if (i != first && i != problem_.flat().joined_index) others.push_back(i);
+      if (i != first && i != problem_.flat().accumulator_index) others.push_back(i);
     }
     std::stable_sort(others.begin(), others.end(),
                      [&](int a, int b) { return Range(a) > Range(b); });
@@ -322,7 +325,7 @@ class Search {
   std::vector<GpuPlan> Grown(const GpuPlan& plan) const {
     std::vector<GpuPlan> result;
     for (int i = 0; i < problem_.index_count(); ++i) {
-      if (i == problem_.flat().joined_index) continue;
+      if (i == problem_.flat().accumulator_index) continue;
       const IndexSplit& split = plan.splits[i];
       const int64_t tiles = (Range(i) + split.tile() - 1) / split.tile();
       auto add = [&](int64_t threads, int64_t blocks) {

@@ -340,8 +340,8 @@ std::vector<bool> FilledConstraints(const GroupProblem& problem, const GpuPlan& 
   return filled;
 }
 
-std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
-                        const HardwareSettings& settings) {
+std::string ReasonInvalid(const poly::FlatContraction& flat, const GpuPlan& plan,
+                          const HardwareSettings& settings) {
   std::vector<int64_t> threads(flat.indices.size(), 1);
   bool output_after_partial = false;
   bool partial_ended = false;
@@ -365,7 +365,8 @@ std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
       flat.indices[plan.lane_index].range % plan.splits[plan.lane_index].vector != 0) {
     return "vectors do not divide the range of the lane index";
   }
-  if (flat.joined_index >= 0 && plan.OwnCount(flat.joined_index) != flat.joined_count()) {
+  if (flat.accumulator_index >= 0 &&
+      plan.OwnCount(flat.accumulator_index) != flat.accumulators_per_element()) {
     return "a work-item has not all sums of an element";
   }
   if (plan.lane_index >= flat.output_index_count && !plan.staged.empty()) {
@@ -375,15 +376,16 @@ std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
     if (staged.is_there) continue;
     const poly::Tensor& tensor = flat.tensors[flat.accesses[staged.access].tensor];
     local_bytes +=
-        plan.tile_sets() * staged.layout.size * ByteWidth(ComputeType(tensor.shape.type));
+        plan.tile_buffer_count() * staged.layout.size * ByteWidth(ComputeType(tensor.shape.type));
   }
   if (plan.partial_threads(flat) > 1) {
     const int64_t lanes = plan.lane_index >= 0 && plan.lane_index < flat.output_index_count
                               ? plan.splits[plan.lane_index].vector
                               : 1;
-    local_bytes += plan.threads() * lanes * flat.joined_count() * ByteWidth(flat.accumulator_type);
+    local_bytes +=
+        plan.threads() * lanes * flat.accumulators_per_element() * ByteWidth(flat.accumulator_type);
   }
-  if (plan.buffering == Buffering::kCopies && !MayCopyAhead(flat, plan)) {
+  if (plan.buffering == Buffering::kAsyncCopies && !CanCopyAsync(flat, plan)) {
     return "tiles that are not copied ahead";
   }
   if (local_bytes > MostLocalBytes(plan, settings)) {

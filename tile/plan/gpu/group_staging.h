@@ -70,7 +70,7 @@ void StageAccesses(const GroupProblem& problem, GpuPlan* plan);
 std::vector<bool> FilledConstraints(const GroupProblem& problem, const GpuPlan& plan);
 
 // Validates plans made by hand for LowerGroupKernel. Returns the problem, or "".
-std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
-                        const HardwareSettings& settings);
+std::string ReasonInvalid(const poly::FlatContraction& flat, const GpuPlan& plan,
+                          const HardwareSettings& settings);
 
 }  // namespace tartan::plan

@@ -172,7 +172,7 @@ double GroupTraffic::AddStaged(const StagedAccess& staged, GroupWork* work) cons
   const double stores = rounds * load_lanes / store_lanes;
   const double conditions = static_cast<double>(staged.absorbed.size());
   work->instructions += rounds * (4 + 3 * conditions);
-  if (plan_.buffering != Buffering::kCopies) {
+  if (plan_.buffering != Buffering::kAsyncCopies) {
     work->instructions += stores;
     work->loaded_registers += rounds * load_lanes;
   }

@@ -15,8 +15,9 @@ bool IsForSequence(const PlannedKernel& kernel) {
   if (std::holds_alternative<RowStreamPlan>(kernel.plan)) return true;
   const auto* groups = std::get_if<GpuPlan>(&kernel.plan);
   return groups != nullptr &&
-         FitsSequence(groups->threads(), static_cast<int64_t>(groups->cost.local_bytes), false) &&
-         IsShortForSequence(kernel.predicted_us, false);
+         FitsLaunchBatch(groups->threads(), static_cast<int64_t>(groups->cost.local_bytes),
+                         false) &&
+         IsShortForLaunchBatch(kernel.predicted_us, false);
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ double LaunchMicroseconds(const PlannedKernel& kernel, const HardwareSettings& s
   if (std::holds_alternative<PersistentPlan>(kernel.plan)) return kernel.predicted_us;
   const Machine machine(settings);
   const double us = std::max(kernel.predicted_us, machine.launch_us);
-  return IsForSequence(kernel) ? us - machine.launch_us + machine.sequence_launch_us : us;
+  return IsForSequence(kernel) ? us - machine.launch_us + machine.megakernel_launch_us : us;
 }
 
 }  // namespace tartan::plan

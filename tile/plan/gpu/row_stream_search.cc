@@ -22,7 +22,7 @@ constexpr double kEarlyUs = 1.5;
 constexpr double kFixedCycles = 1300;
 constexpr double kLocalBytesPerCycle = 128;  // bytes per cycle of a compute unit's local memory
 // Bytes per cycle of asynchronous copies to a compute unit; measured (matrix/matrix_cost.cc).
-constexpr double kCopiedBytesPerCycle = 45;
+constexpr double kCopyBytesPerCycle = 45;
 
 class RowStreamSearch {
  public:
@@ -98,8 +98,7 @@ class RowStreamSearch {
     plan.weights_access = weights;
     plan.vector = vector;
     if (!AssignIndices(kernel, width, &plan)) return std::nullopt;
-    if (plan.LocalBytes(kernel) >
-        std::min(settings_.matrix_local_bytes, kMostSequenceFillingBytes)) {
+    if (plan.LocalBytes(kernel) > std::min(settings_.matrix_local_bytes, kMaxBatchFillingBytes)) {
       return std::nullopt;
     }
     plan.cost = Estimate(kernel, plan);
@@ -149,7 +148,7 @@ class RowStreamSearch {
     const auto bytes = static_cast<double>(plan.WeightsSize(kernel) * 4);
     const double all = bytes * static_cast<double>(plan.GroupCount(kernel));
     cost.load_us = std::max(all / machine_.memory_bytes_per_us,
-                            machine_.Microseconds(bytes / kCopiedBytesPerCycle));
+                            machine_.Microseconds(bytes / kCopyBytesPerCycle));
     cost.compute_us = machine_.Microseconds(
         kFixedCycles + static_cast<double>(plan.RowCount(kernel)) * bytes / kLocalBytesPerCycle);
     cost.microseconds =

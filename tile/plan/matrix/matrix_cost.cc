@@ -15,7 +15,7 @@ constexpr int64_t kGroupLocalBytes = 1 << 10;
 constexpr int64_t kUnitRegisters = 1 << 16;  // 32-bit registers per compute unit
 constexpr int64_t kOtherRegisters = 72;  // registers per work-item besides accumulators; empirical
 // Maximum resident work-groups per compute unit that the model assumes.
-constexpr int64_t kMostResident = 4;
+constexpr int64_t kMaxResident = 4;
 // Bytes per cycle that asynchronous copies bring to a compute unit; measured on an H200, GEMM of
 // 8192.
 constexpr double kLoadRate = 45;
@@ -23,12 +23,12 @@ constexpr double kLoadRate = 45;
 // take 1640 together).
 constexpr double kExposed = 0.5;
 // Stall cycles of a pipeline step whose tiles pass through registers; empirical.
-constexpr double kStepLatency = 1400;
+constexpr double kRegisterStall = 1400;
 // Stall cycles of an asynchronous copy, divided by the steps in flight (H200, tf32: 850 cycles per
 // step with three in flight).
-constexpr double kCopiedLatency = 2550;
+constexpr double kAsyncCopyLatency = 2550;
 // Minimum stall cycles of a step with asynchronous copies; empirical.
-constexpr double kLeastStep = 450;
+constexpr double kMinStepCycles = 450;
 constexpr double kStepOverhead = 100;  // cycles of barriers per step, never hidden; empirical
 // Cycles per vector that a work-item converts or rounds; empirical.
 constexpr double kConvertCycles = 16;
@@ -45,7 +45,7 @@ double ConvertCycles(const MatrixPlan& plan) {
   const auto vectors = [&](const MatrixOperand& operand, int64_t rows) {
     return operand.is_copied && !operand.is_rounded
                ? 0
-               : static_cast<double>(rows * plan.step_depth()) / vector;
+               : static_cast<double>(rows * plan.step_k()) / vector;
   };
   const double left = plan.resident_steps > 0 ? 0 : vectors(plan.left, plan.row_tile);
   const double all = left + vectors(plan.right, plan.column_tile);
@@ -83,22 +83,23 @@ double MemoryBytes(const poly::FlatContraction& flat) {
 }
 
 // Cycles of the tensor core per step.
-double UnitCycles(const MatrixPlan& plan, const HardwareSettings& settings) {
-  const auto points = static_cast<double>(plan.row_tile * plan.column_tile * plan.step_depth());
+double TensorCoreCycles(const MatrixPlan& plan, const HardwareSettings& settings) {
+  const auto points = static_cast<double>(plan.row_tile * plan.column_tile * plan.step_k());
   const auto rate = static_cast<double>(std::max<int64_t>(settings.matrix_rate, 1));
   return points / (plan.format == MatrixFormat::kTf32 ? rate / 2 : rate);
 }
 
 double LoadCycles(const poly::FlatContraction& flat, const MatrixPlan& plan) {
-  double bytes = LoadBytes(flat, plan.right, plan.column_tile, plan.step_depth());
+  double bytes = LoadBytes(flat, plan.right, plan.column_tile, plan.step_k());
   if (plan.resident_steps == 0) {
-    bytes += LoadBytes(flat, plan.left, plan.row_tile, plan.step_depth());
+    bytes += LoadBytes(flat, plan.left, plan.row_tile, plan.step_k());
   }
   return bytes / kLoadRate + ConvertCycles(plan);
 }
 
-double Together(double unit_cycles, double load_cycles) {
-  return std::max(unit_cycles, load_cycles) + kExposed * std::min(unit_cycles, load_cycles);
+double Together(double tensor_core_cycles, double load_cycles) {
+  return std::max(tensor_core_cycles, load_cycles) +
+         kExposed * std::min(tensor_core_cycles, load_cycles);
 }
 
 // Estimates the cost with at most `most_resident` work-groups per compute unit.
@@ -111,14 +112,14 @@ MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& pla
   const auto steps = static_cast<double>(plan.StepCount(flat));
   cost.resident = static_cast<double>(std::min(ResidentGroups(plan, settings), most_resident));
   const double side_by_side = std::min(cost.resident, std::ceil(groups / units));
-  cost.unit_cycles = UnitCycles(plan, settings);
+  cost.tensor_core_cycles = TensorCoreCycles(plan, settings);
   cost.load_cycles = LoadCycles(flat, plan);
   cost.latency_cycles =
       plan.copies_all()
-          ? std::max(kLeastStep, kCopiedLatency / static_cast<double>(plan.stages - 1))
-          : kStepLatency;
+          ? std::max(kMinStepCycles, kAsyncCopyLatency / static_cast<double>(plan.stages - 1))
+          : kRegisterStall;
   cost.waves = std::ceil(groups / (units * cost.resident));
-  const double work = Together(cost.unit_cycles, cost.load_cycles);
+  const double work = Together(cost.tensor_core_cycles, cost.load_cycles);
   const double step = std::max(work * side_by_side, cost.latency_cycles) + kStepOverhead;
   const double memory = MemoryBytes(flat) / machine.memory_bytes_per_us;
   cost.microseconds = fixed_us + std::max(memory, machine.Microseconds(cost.waves * steps * step));
@@ -133,7 +134,7 @@ int64_t ResidentGroups(const MatrixPlan& plan, const HardwareSettings& settings)
       (settings.matrix_local_bytes + kGroupLocalBytes) / (plan.local_bytes() + kGroupLocalBytes);
   const int64_t by_registers =
       kUnitRegisters / ((plan.accumulators() + kOtherRegisters) * plan.threads());
-  return std::clamp<int64_t>(std::min(by_memory, by_registers), 1, kMostResident);
+  return std::clamp<int64_t>(std::min(by_memory, by_registers), 1, kMaxResident);
 }
 
 MatrixPartCycles EstimateMatrixPart(const poly::FlatContraction& flat, const MatrixPlan& plan,
@@ -141,23 +142,23 @@ MatrixPartCycles EstimateMatrixPart(const poly::FlatContraction& flat, const Mat
   const auto steps = static_cast<double>(plan.StepCount(flat));
   const auto warps = static_cast<double>(plan.threads()) / gpu::kWarp;
   const double stores = static_cast<double>(plan.accumulators()) * warps * kStoreCycles;
-  const double step = Together(UnitCycles(plan, settings), LoadCycles(flat, plan));
+  const double step = Together(TensorCoreCycles(plan, settings), LoadCycles(flat, plan));
   MatrixPartCycles cycles;
   cycles.work = steps * step + stores;
   const double waits = plan.is_at_once ? 1 : steps;
   // A stage has no other work-group to hide its stalls.
-  cycles.wait = waits * kStepLatency;
+  cycles.wait = waits * kRegisterStall;
   return cycles;
 }
 
 MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPlan& plan,
                               const HardwareSettings& settings) {
-  const MatrixCost alone = EstimateWith(flat, plan, settings, kMostResident, kFixedUs);
+  const MatrixCost alone = EstimateWith(flat, plan, settings, kMaxResident, kFixedUs);
   const bool is_in_sequence = settings.runs_sequences &&
-                              FitsSequence(plan.threads(), plan.local_bytes(), true) &&
-                              IsShortForSequence(alone.microseconds, true);
+                              FitsLaunchBatch(plan.threads(), plan.local_bytes(), true) &&
+                              IsShortForLaunchBatch(alone.microseconds, true);
   if (!is_in_sequence) return alone;
-  return EstimateWith(flat, plan, settings, kMostSequenceItems / plan.threads(),
+  return EstimateWith(flat, plan, settings, kMaxBatchWorkItems / plan.threads(),
                       kFixedInSequenceUs);
 }
 

@@ -17,7 +17,7 @@ int64_t ResidentGroups(const MatrixPlan& plan, const HardwareSettings& settings)
 MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPlan& plan,
                               const HardwareSettings& settings);
 
-// Cycles of one work-group for a GEMM stage of a fused row kernel (LowerMatrixPart). `work`: cycles
+// Cycles of one work-group for a GEMM stage of a fused row kernel (LowerMmaPart). `work`: cycles
 // that the groups of a compute unit share. `wait`: stall cycles.
 struct MatrixPartCycles {
   double work = 0;

@@ -280,7 +280,7 @@ class OperandChooser {
                      [](const poly::Output& out) { return out.shape.type == DataType::kBool; });
     if (!is_stored_by_lanes) return;
     for (int64_t lanes : {4, 2}) {
-      if (Range(column) % lanes != 0 && !HasRoomBehindRows(output, column, lanes)) continue;
+      if (Range(column) % lanes != 0 && !HasRoomAfterRows(output, column, lanes)) continue;
       plan_.lanes = lanes;
       return;
     }
@@ -288,7 +288,7 @@ class OperandChooser {
 
   // Returns whether rows are padded so that whole vectors can be stored at their ends, and columns
   // beyond the end read nothing from memory.
-  bool HasRoomBehindRows(const poly::FlatAccess& output, int column, int64_t lanes) const {
+  bool HasRoomAfterRows(const poly::FlatAccess& output, int column, int64_t lanes) const {
     if (!flat().has_padded_rows || flat().accesses.size() != 2 || output.offset % lanes != 0) {
       return false;
     }

@@ -34,9 +34,9 @@ poly::FlatAccess PlaceOf(const FlatContraction& flat) {
   return poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()));
 }
 
-class Pairing {
+class DualGemmFusion {
  public:
-  Pairing(const PlannedKernel& reader, const PlannedKernel& producer, ir::ValueId result)
+  DualGemmFusion(const PlannedKernel& reader, const PlannedKernel& producer, ir::ValueId result)
       : reader_(reader.flat), producer_(producer.flat), result_(result), flat_(reader.flat) {}
 
   // Returns the fused kernel. Empty if `reader` reads the result at other positions than its own.
@@ -109,22 +109,22 @@ bool AreAlike(const FlatContraction& a, int access, const FlatContraction& b, in
 }
 
 // Returns whether both operands are equal except for the access.
-bool ComeAlike(MatrixOperand a, const MatrixOperand& b) {
+bool LoadAlike(MatrixOperand a, const MatrixOperand& b) {
   a.access = b.access;
   return a == b;
 }
 
 }  // namespace
 
-std::optional<PlannedKernel> PairMatrixProducts(const PlannedKernel& reader,
-                                                const PlannedKernel& producer, ir::ValueId result,
-                                                const HardwareSettings& settings) {
+std::optional<PlannedKernel> FuseDualGemm(const PlannedKernel& reader,
+                                          const PlannedKernel& producer, ir::ValueId result,
+                                          const HardwareSettings& settings) {
   const auto* own = std::get_if<MatrixPlan>(&reader.plan);
   const auto* other = std::get_if<MatrixPlan>(&producer.plan);
   if (own == nullptr || other == nullptr || own->second || other->second) return std::nullopt;
   if (own->format != other->format || own->rows != other->rows || own->columns != other->columns ||
       own->batch != other->batch || own->depth != other->depth ||
-      !ComeAlike(own->left, other->left) || !ComeAlike(own->right, other->right)) {
+      !LoadAlike(own->left, other->left) || !LoadAlike(own->right, other->right)) {
     return std::nullopt;
   }
   // The producer's result must have the type of its sums, because the fused kernel does not round
@@ -138,7 +138,7 @@ std::optional<PlannedKernel> PairMatrixProducts(const PlannedKernel& reader,
       !AreAlike(reader.flat, own->right.access, producer.flat, other->right.access)) {
     return std::nullopt;
   }
-  std::optional<FlatContraction> flat = Pairing(reader, producer, result).Run();
+  std::optional<FlatContraction> flat = DualGemmFusion(reader, producer, result).Run();
   if (!flat.has_value()) return std::nullopt;
   MatrixPlan plan = *own;
   plan.second = other->right;

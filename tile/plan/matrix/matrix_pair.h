@@ -15,8 +15,8 @@ namespace tartan::plan {
 // the values whose memory they are. Empty unless both are tensor-core plans that agree in all but
 // the second factor and the epilogue, and `reader` reads `result` only at its own position. Also
 // empty if the fused kernel is not predicted faster.
-std::optional<PlannedKernel> PairMatrixProducts(const PlannedKernel& reader,
-                                                const PlannedKernel& producer, ir::ValueId result,
-                                                const HardwareSettings& settings);
+std::optional<PlannedKernel> FuseDualGemm(const PlannedKernel& reader,
+                                          const PlannedKernel& producer, ir::ValueId result,
+                                          const HardwareSettings& settings);
 
 }  // namespace tartan::plan

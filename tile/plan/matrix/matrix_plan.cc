@@ -29,7 +29,7 @@ std::string MatrixCost::ToString() const {
       "%.1f us: a step takes the matrix unit %.0f cycles, the cache %.0f, latency %.0f; %g groups "
       "on "
       "a unit, %g waves",
-      microseconds, unit_cycles, load_cycles, latency_cycles, resident, waves);
+      microseconds, tensor_core_cycles, load_cycles, latency_cycles, resident, waves);
 }
 
 int64_t CountOf(const poly::FlatContraction& flat, const std::vector<int>& indices) {
@@ -63,14 +63,14 @@ int64_t MatrixPlan::GroupCount(const poly::FlatContraction& flat) const {
 }
 
 int64_t MatrixPlan::StepCount(const poly::FlatContraction& flat) const {
-  return TilesOf(CountOf(flat, depth), step_depth());
+  return TilesOf(CountOf(flat, depth), step_k());
 }
 
 std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {
   return absl::StrCat("matrix unit in ", Name(format), ": rows ", NamesOf(flat, rows), " in ",
                       row_tile, ", columns ", NamesOf(flat, columns), " in ", column_tile,
                       batch.empty() ? "" : absl::StrCat(", batch ", NamesOf(flat, batch)),
-                      ", depth ", NamesOf(flat, depth), " in ", depth_tile(), "; ", warp_groups,
+                      ", depth ", NamesOf(flat, depth), " in ", k_tile(), "; ", warp_groups,
                       " warp groups, ",
                       slices > 1 ? absl::StrCat(slices, " slices of the depth, ") : "", stages,
                       is_at_once ? " stages at once; " : " stages; ",

@@ -41,11 +41,11 @@ struct MatrixOperand {
 
 // Terms of the cost, in cycles of a compute unit per step of a work-group unless stated otherwise.
 struct MatrixCost {
-  double unit_cycles = 0;     // tensor-core instructions
-  double load_cycles = 0;     // bytes through L2
-  double latency_cycles = 0;  // stall of a step that waits for memory
-  double resident = 1;        // work-groups per compute unit
-  double waves = 1;           // rounds in which the compute units run all work-groups
+  double tensor_core_cycles = 0;  // tensor-core instructions
+  double load_cycles = 0;         // bytes through L2
+  double latency_cycles = 0;      // stall of a step that waits for memory
+  double resident = 1;            // work-groups per compute unit
+  double waves = 1;               // rounds in which the compute units run all work-groups
   double microseconds = 0;
 
   std::string ToString() const;
@@ -90,14 +90,14 @@ struct MatrixPlan {
   int64_t result_columns() const { return second ? column_tile / 2 : column_tile; }
   MatrixTile left_tile() const { return {format, row_tile, left.along_rows}; }
   MatrixTile right_tile() const { return {format, result_columns(), right.along_rows}; }
-  int64_t depth_tile() const { return left_tile().depth(); }
-  int64_t step_depth() const { return slices * depth_tile(); }
+  int64_t k_tile() const { return left_tile().depth(); }
+  int64_t step_k() const { return slices * k_tile(); }
   // Elements of the left factor's tiles that are already in local memory.
   int64_t resident_size() const { return resident_steps * left_tile().size(); }
   // Elements of local memory: the tiles loaded per slice, per step, and all tiles. The sums of a
   // slice reuse the tiles' memory at the end.
   int64_t slice_size() const {
-    return ((resident_steps > 0 ? 0 : row_tile) + column_tile) * depth_tile();
+    return ((resident_steps > 0 ? 0 : row_tile) + column_tile) * k_tile();
   }
   int64_t stage_size() const { return slices * slice_size(); }
   int64_t tiles_size() const;

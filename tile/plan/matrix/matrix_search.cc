@@ -18,12 +18,12 @@ namespace {
 
 constexpr int64_t kRowTiles[] = {64, 128, 256};  // rows per tile to try
 constexpr int64_t kSlices[] = {1, 2, 4};         // K slices per step to try
-constexpr int64_t kMostWarpGroups = 4;           // maximum warp groups per work-group
+constexpr int64_t kMaxWarpGroups = 4;            // maximum warp groups per work-group
 // Column tiles, multiples of 8 as the hardware requires. The small steps let the number of
 // work-groups match the number of compute units.
 constexpr int64_t kColumnTiles[] = {8,  16, 24, 32,  40,  48,  56,  64,
                                     72, 80, 96, 112, 128, 160, 192, 256};
-constexpr int64_t kMostTotals = 128;  // maximum accumulators per work-item
+constexpr int64_t kMaxTotals = 128;  // maximum accumulators per work-item
 // Pipeline stages of asynchronous copies if several work-groups share a compute unit.
 constexpr int64_t kStagesOfCopies = 4;
 // Maximum pipeline stages if a work-group has the compute unit to itself.
@@ -35,8 +35,8 @@ constexpr double kPackingUs = 5;
 void TryTiles(const poly::FlatContraction& flat, MatrixPlan plan, const HardwareSettings& settings,
               std::optional<MatrixPlan>* best) {
   plan.warp_groups = plan.row_tile == MatrixPlan::kUnitRows ? 1 : 2;
-  if (plan.warp_groups * plan.slices > kMostWarpGroups) return;
-  if (plan.accumulators() > kMostTotals) return;
+  if (plan.warp_groups * plan.slices > kMaxWarpGroups) return;
+  if (plan.accumulators() > kMaxTotals) return;
   if (plan.second && plan.column_tile % 16 != 0) return;
   if (plan.right.along_rows && plan.result_columns() % plan.right_tile().line() != 0) return;
   const auto try_stages = [&] {
@@ -49,7 +49,7 @@ void TryTiles(const poly::FlatContraction& flat, MatrixPlan plan, const Hardware
   const int64_t few = plan.stages;
   if (plan.copies_all() && settings.runs_sequences) {
     // Work-groups of a megakernel have a compute unit each.
-    const int64_t room = std::min(settings.matrix_local_bytes, kMostSequenceFillingBytes);
+    const int64_t room = std::min(settings.matrix_local_bytes, kMaxBatchFillingBytes);
     plan.stages = std::min(kMostStages, plan.StepCount(flat) + 1);
     while (plan.stages > few && plan.local_bytes() > room) --plan.stages;
     if (plan.stages > few) try_stages();

@@ -20,9 +20,9 @@ constexpr double kSumsMoved = 3;
 
 }  // namespace
 
-std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
-                                         const HardwareSettings& settings, MatrixFormat format,
-                                         const std::vector<bool>& is_constant, bool only_equal) {
+std::optional<SplitKReduction> BestSplitK(const poly::FlatContraction& flat,
+                                          const HardwareSettings& settings, MatrixFormat format,
+                                          const std::vector<bool>& is_constant, bool only_equal) {
   // Partial results are not split again.
   if (settings.matrix_local_bytes == 0 || flat.outputs[0].value == ir::kNoValue ||
       !poly::CanSplitReduction(flat)) {
@@ -35,7 +35,7 @@ std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
   const int64_t range = flat.indices[longest].range;
   if (range < 2 * kShortestRun) return std::nullopt;
   const Machine machine(settings);
-  std::optional<DepthSplit> best;
+  std::optional<SplitKReduction> best;
   for (const int64_t runs : kRunCounts) {
     const int64_t length = (range + runs * kRunUnit - 1) / (runs * kRunUnit) * kRunUnit;
     if (length < kShortestRun || length >= range) continue;
@@ -53,13 +53,12 @@ std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
   return best;
 }
 
-std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& flat,
-                                                  const HardwareSettings& settings,
-                                                  MatrixFormat format,
-                                                  const std::vector<bool>& is_constant) {
+std::optional<PlannedKernel> SplitKCandidate(const poly::FlatContraction& flat,
+                                             const HardwareSettings& settings, MatrixFormat format,
+                                             const std::vector<bool>& is_constant) {
   // The second kernel has the same form for all splits, so that only the best split plans it.
-  std::optional<DepthSplit> best =
-      BestDepthSplit(flat, settings, format, is_constant, /*only_equal=*/false);
+  std::optional<SplitKReduction> best =
+      BestSplitK(flat, settings, format, is_constant, /*only_equal=*/false);
   if (!best.has_value()) return std::nullopt;
   return PlanTotal(std::move(best->kernels), best->partial_us, settings);
 }

@@ -17,14 +17,13 @@ namespace tartan::plan {
 // Plans split-K as two kernels: a tensor-core GEMM of K chunks, and the returned kernel, which adds
 // up the partial sums. Useful if there are too few result tiles for the device. Parameters as of
 // MatrixCandidate. Empty if the GEMM of K chunks has no plan.
-std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& flat,
-                                                  const HardwareSettings& settings,
-                                                  MatrixFormat format,
-                                                  const std::vector<bool>& is_constant);
+std::optional<PlannedKernel> SplitKCandidate(const poly::FlatContraction& flat,
+                                             const HardwareSettings& settings, MatrixFormat format,
+                                             const std::vector<bool>& is_constant);
 
 // A GEMM divided by split-K: a tensor-core kernel computes the sums of K chunks, another kernel
 // adds them up.
-struct DepthSplit {
+struct SplitKReduction {
   poly::SplitKernel kernels;
   int64_t runs = 1;
   double partial_us = 0;  // predicted time of the first kernel
@@ -34,8 +33,8 @@ struct DepthSplit {
 // Returns the fastest split-K form by the time of the first kernel and of moving the partial sums.
 // Empty if tensor cores cannot compute it. `only_equal`: all chunks have the same length, and the
 // consumer adds up the partial sums at no extra cost.
-std::optional<DepthSplit> BestDepthSplit(const poly::FlatContraction& flat,
-                                         const HardwareSettings& settings, MatrixFormat format,
-                                         const std::vector<bool>& is_constant, bool only_equal);
+std::optional<SplitKReduction> BestSplitK(const poly::FlatContraction& flat,
+                                          const HardwareSettings& settings, MatrixFormat format,
+                                          const std::vector<bool>& is_constant, bool only_equal);
 
 }  // namespace tartan::plan

@@ -9,10 +9,10 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostRegisters = 192;  // maximum registers for all prefetched values, of 255
+constexpr int64_t kMaxRegisters = 192;  // maximum registers for all prefetched values, of 255
 // Maximum registers per access: longer sequences of loads hide their own latency. LLaMA's attention
 // of 64 queries took 6.1 us with 64 and 8.4 us with 128, and other work-groups were slower, too.
-constexpr int64_t kMostOfAccess = 64;
+constexpr int64_t kMaxOfAccess = 64;
 
 bool IsStaged(const GpuPlan& product, int access) {
   return std::any_of(product.staged.begin(), product.staged.end(),
@@ -34,8 +34,8 @@ bool DependsOn(const poly::FlatContraction& flat, const poly::FlatAccess& place,
 
 }  // namespace
 
-std::vector<int> FetchedIndices(const poly::FlatContraction& flat, const GpuPlan& product,
-                                int access) {
+std::vector<int> PrefetchedIndices(const poly::FlatContraction& flat, const GpuPlan& product,
+                                   int access) {
   const poly::FlatAccess place = poly::Flatten(flat, access);
   std::vector<int> indices;
   for (int i = 0; i < static_cast<int>(product.splits.size()); ++i) {
@@ -44,7 +44,7 @@ std::vector<int> FetchedIndices(const poly::FlatContraction& flat, const GpuPlan
   return indices;
 }
 
-int64_t FetchedVectors(const poly::FlatContraction& flat, const GpuPlan& product, int access) {
+int64_t PrefetchedVectors(const poly::FlatContraction& flat, const GpuPlan& product, int access) {
   const Unrolling unrolling = product.Unroll(flat);
   if (product.StepCount(flat) != 1 || unrolling.from != 0 || unrolling.iterations != 1 ||
       IsStaged(product, access) || poly::FindRead(flat.body, access) == nullptr) {
@@ -62,32 +62,33 @@ int64_t FetchedVectors(const poly::FlatContraction& flat, const GpuPlan& product
     if (product.splits[i].vector > 1 && i != product.lane_index) return 0;
   }
   int64_t vectors = 1;
-  for (int i : FetchedIndices(flat, product, access)) vectors *= product.OwnCount(i);
+  for (int i : PrefetchedIndices(flat, product, access)) vectors *= product.OwnCount(i);
   return vectors;
 }
 
-int64_t FetchedLanes(const poly::FlatContraction& flat, const GpuPlan& product, int access) {
+int64_t PrefetchedLanes(const poly::FlatContraction& flat, const GpuPlan& product, int access) {
   const int lane = product.lane_index;
   return lane >= 0 && poly::Flatten(flat, access).strides[lane] != 0 ? product.splits[lane].vector
                                                                      : 1;
 }
 
-void FetchForProducts(const std::vector<poly::RowKernel>& kernels, const HardwareSettings& settings,
-                      RowGroupPlan* plan) {
+void PrefetchGemmOperands(const std::vector<poly::RowKernel>& kernels,
+                          const HardwareSettings& settings, RowGroupPlan* plan) {
   if (plan->GroupCount() > std::max<int64_t>(settings.compute_units, 1)) return;
   const std::set<ir::ValueId> written = poly::ResultsInMemory(kernels);
-  int64_t left = kMostRegisters;
+  int64_t left = kMaxRegisters;
   for (size_t s = 0; s < kernels.size(); ++s) {
     RowGroupStage& stage = plan->stages[s];
-    const GpuPlan* product = stage.ByItems();
+    const GpuPlan* product = stage.ByWorkItems();
     if (product == nullptr) continue;
     const poly::FlatContraction& flat = stage.block.flat;
     for (int a = 0; a < static_cast<int>(flat.accesses.size()); ++a) {
       const int tensor = flat.accesses[a].tensor;
       const poly::Tensor& read = flat.tensors[tensor];
       if (kernels[s].tensors[tensor] >= 0 || written.count(read.value) > 0) continue;
-      const int64_t registers = FetchedVectors(flat, *product, a) * FetchedLanes(flat, *product, a);
-      if (registers == 0 || registers > std::min(left, kMostOfAccess) ||
+      const int64_t registers =
+          PrefetchedVectors(flat, *product, a) * PrefetchedLanes(flat, *product, a);
+      if (registers == 0 || registers > std::min(left, kMaxOfAccess) ||
           ByteWidth(read.shape.type) > 4)
         continue;
       left -= registers;

@@ -15,19 +15,19 @@ namespace tartan::plan {
 
 // Returns the indices along which the elements of an access differ within one work-item of the
 // GEMM.
-std::vector<int> FetchedIndices(const poly::FlatContraction& flat, const GpuPlan& product,
-                                int access);
+std::vector<int> PrefetchedIndices(const poly::FlatContraction& flat, const GpuPlan& product,
+                                   int access);
 
 // Returns the number of vectors (or elements) that a work-item reads by an access of the GEMM; 0 if
 // it does not have all of them in registers at once.
-int64_t FetchedVectors(const poly::FlatContraction& flat, const GpuPlan& product, int access);
+int64_t PrefetchedVectors(const poly::FlatContraction& flat, const GpuPlan& product, int access);
 
 // Lanes of such a vector.
-int64_t FetchedLanes(const poly::FlatContraction& flat, const GpuPlan& product, int access);
+int64_t PrefetchedLanes(const poly::FlatContraction& flat, const GpuPlan& product, int access);
 
 // Chooses the accesses that are prefetched (RowGroupStage::fetched), if the device has a compute
 // unit for each work-group.
-void FetchForProducts(const std::vector<poly::RowKernel>& kernels, const HardwareSettings& settings,
-                      RowGroupPlan* plan);
+void PrefetchGemmOperands(const std::vector<poly::RowKernel>& kernels,
+                          const HardwareSettings& settings, RowGroupPlan* plan);
 
 }  // namespace tartan::plan

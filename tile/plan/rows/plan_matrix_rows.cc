@@ -18,7 +18,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostColumns = 256;        // maximum columns of a tensor-core GEMM
+constexpr int64_t kMaxColumns = 256;         // maximum columns of a tensor-core GEMM
 constexpr int64_t kTileAlignment = 1 << 10;  // bytes, alignment of tiles
 constexpr int64_t kUnitRegisters = 1 << 16;  // 32-bit registers per compute unit
 constexpr int64_t kItemRegisters = 255;      // maximum registers per work-item
@@ -33,17 +33,18 @@ constexpr double kManyGroups = 0.75;
 constexpr double kCutSequenceUs = 5;
 constexpr int64_t kRowThreads = 4;  // work-items per row
 
-class MatrixRowPlanner {
+class TensorCoreRowPlanner {
  public:
-  MatrixRowPlanner(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
-                   const std::vector<poly::RowTensor>& tensors, const HardwareSettings& settings,
-                   MatrixFormat format)
+  TensorCoreRowPlanner(const std::vector<int64_t>& rows,
+                       const std::vector<poly::RowKernel>& kernels,
+                       const std::vector<poly::RowTensor>& tensors,
+                       const HardwareSettings& settings, MatrixFormat format)
       : rows_(rows), kernels_(kernels), tensors_(tensors), settings_(settings), format_(format) {}
 
   std::optional<RowGroupPlan> Run() const {
     const int64_t count = MatrixPlan::kUnitRows;
     if (count > rows_.back()) return std::nullopt;
-    if (rows_.back() % count != 0 && HandsOnInBuffers(kernels_)) return std::nullopt;
+    if (rows_.back() % count != 0 && PassesResultsInBuffers(kernels_)) return std::nullopt;
     RowGroupPlan plan = CutIntoBlocks(rows_, kernels_, tensors_, count);
     plan.row_threads = kRowThreads;
     plan.item_rows = count * kRowThreads / MatrixPlan::kWarpGroup;
@@ -53,11 +54,11 @@ class MatrixRowPlanner {
         if (!WalkPairs(kernels_[s], &stage)) return std::nullopt;
         continue;
       }
-      std::optional<MatrixPlan> product = PlanProduct(stage, kernels_[s]);
+      std::optional<MatrixPlan> product = PlanGemmStage(stage, kernels_[s]);
       if (!product.has_value() || !StoreFactor(kernels_[s], *product, &plan)) return std::nullopt;
       stage.product = *std::move(product);
     }
-    HoldRows(kernels_, settings_, &plan);
+    AllocateRowRegisters(kernels_, settings_, &plan);
     if (!KeepsNothing(&plan)) return std::nullopt;
     plan.arrays = ShareArrays(kernels_, tensors_, plan);
     const int64_t bytes = LocalBytesOfRows(kernels_, tensors_, plan) +
@@ -90,8 +91,8 @@ class MatrixRowPlanner {
   }
 
   // Plans the GEMM of a block's rows, which are the rows of one tile.
-  std::optional<MatrixPlan> PlanProduct(const RowGroupStage& stage,
-                                        const poly::RowKernel& kernel) const {
+  std::optional<MatrixPlan> PlanGemmStage(const RowGroupStage& stage,
+                                          const poly::RowKernel& kernel) const {
     std::vector<int> fixed;
     for (int origin : stage.block.origins) {
       if (origin >= 0) fixed.push_back(origin);
@@ -113,7 +114,7 @@ class MatrixRowPlanner {
     const int64_t columns = CountOf(flat, product.columns);
     const int64_t unit = product.right.along_rows ? product.right_tile().line() : 8;
     product.column_tile = TilesOf(columns, unit) * unit;
-    if (product.column_tile > kMostColumns) return std::nullopt;
+    if (product.column_tile > kMaxColumns) return std::nullopt;
     product.holds_results = kernel.output >= 0;
     // Pairs must be complete if the epilogue reads something for them.
     if (product.holds_results && ReadsAlongColumns(flat, product) &&
@@ -162,7 +163,7 @@ class MatrixRowPlanner {
       RowGroupStage& stage = plan->stages[s];
       if (stage.result_tile) {
         stage.stores = false;
-      } else if (kernels_[s].output >= 0 && (stage.stores || stage.held_result < 0)) {
+      } else if (kernels_[s].output >= 0 && (stage.stores || stage.register_result < 0)) {
         return false;
       }
     }
@@ -172,7 +173,7 @@ class MatrixRowPlanner {
   double PredictedUs(const RowGroupPlan& plan, int64_t local_bytes) const {
     StageCycles group = RowStagesCycles(plan, kernels_);
     for (const RowGroupStage& stage : plan.stages) {
-      const MatrixPlan* product = stage.ByMatrixUnit();
+      const MatrixPlan* product = stage.ByTensorCores();
       if (product == nullptr) continue;
       const MatrixPartCycles cycles = EstimateMatrixPart(stage.block.flat, *product, settings_);
       group.issue += cycles.work;
@@ -188,14 +189,14 @@ class MatrixRowPlanner {
     const bool are_many = plan.GroupCount() > 2 * resident * settings_.compute_units;
     const double alone = machine.launch_us + us(resident) * (are_many ? kManyGroups : 1);
     const bool is_in_sequence =
-        settings_.runs_sequences && plan.HeldWords() <= kMostSequenceWords &&
-        FitsSequence(plan.Threads(), local_bytes, true) && IsShortForSequence(alone, true);
+        settings_.runs_sequences && plan.RegisterWords() <= kMaxBatchWords &&
+        FitsLaunchBatch(plan.Threads(), local_bytes, true) && IsShortForLaunchBatch(alone, true);
     if (!is_in_sequence) {
-      const bool cuts = settings_.runs_sequences && IsShortForSequence(alone, true);
+      const bool cuts = settings_.runs_sequences && IsShortForLaunchBatch(alone, true);
       return alone + (cuts ? kCutSequenceUs : 0);
     }
-    return machine.sequence_launch_us +
-           us(std::min(by_memory, kMostSequenceItems / plan.Threads()));
+    return machine.megakernel_launch_us +
+           us(std::min(by_memory, kMaxBatchWorkItems / plan.Threads()));
   }
 
   const std::vector<int64_t>& rows_;
@@ -207,14 +208,15 @@ class MatrixRowPlanner {
 
 }  // namespace
 
-std::optional<RowGroupPlan> PlanMatrixRows(const std::vector<int64_t>& rows,
-                                           const std::vector<poly::RowKernel>& kernels,
-                                           const std::vector<poly::RowTensor>& tensors,
-                                           const HardwareSettings& settings, MatrixFormat format) {
+std::optional<RowGroupPlan> PlanTensorCoreRows(const std::vector<int64_t>& rows,
+                                               const std::vector<poly::RowKernel>& kernels,
+                                               const std::vector<poly::RowTensor>& tensors,
+                                               const HardwareSettings& settings,
+                                               MatrixFormat format) {
   if (settings.matrix_local_bytes == 0 || rows.empty() || !MayBeStages(kernels)) {
     return std::nullopt;
   }
-  return MatrixRowPlanner(rows, kernels, tensors, settings, format).Run();
+  return TensorCoreRowPlanner(rows, kernels, tensors, settings, format).Run();
 }
 
 }  // namespace tartan::plan

@@ -17,9 +17,10 @@ namespace tartan::plan {
 // Returns the fastest plan by the cost model, with its time. Empty if the device has no tensor
 // cores or they cannot compute some GEMM stage. Empty, too, if there are fewer rows than a block or
 // local memory is too small. Blocks need not divide the last row axis.
-std::optional<RowGroupPlan> PlanMatrixRows(const std::vector<int64_t>& rows,
-                                           const std::vector<poly::RowKernel>& kernels,
-                                           const std::vector<poly::RowTensor>& tensors,
-                                           const HardwareSettings& settings, MatrixFormat format);
+std::optional<RowGroupPlan> PlanTensorCoreRows(const std::vector<int64_t>& rows,
+                                               const std::vector<poly::RowKernel>& kernels,
+                                               const std::vector<poly::RowTensor>& tensors,
+                                               const HardwareSettings& settings,
+                                               MatrixFormat format);
 
 }  // namespace tartan::plan

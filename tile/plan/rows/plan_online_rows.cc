@@ -18,31 +18,31 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kFewestKeys = 512;  // minimum elements of a row; shorter rows are kept whole
+constexpr int64_t kMinKeys = 512;  // minimum elements of a row; shorter rows are kept whole
 // Factor on the predicted time. Measured on an H100 with 16,384 keys: 45 to 60 ms, predicted 27,
 // because each block of keys waits for memory and for intermediate results.
-constexpr double kMeasured = 2;
+constexpr double kMeasuredFactor = 2;
 constexpr int64_t kRounding = 512;  // bytes between arrays, which begin at whole lines
 // Factor on the best time at which the search stops trying smaller blocks.
 constexpr double kSlower = 1.5;
 
 class OnlinePlanner {
  public:
-  OnlinePlanner(const std::vector<int64_t>& rows, const poly::OnlineRows& online,
+  OnlinePlanner(const std::vector<int64_t>& rows, const poly::OnlineSoftmax& online,
                 const HardwareSettings& settings)
       : rows_(rows), online_(online), settings_(settings) {}
 
   std::optional<RowGroupPlan> Run() {
-    const int64_t most = std::min(settings_.threads, kMostGroupThreads);
+    const int64_t most = std::min(settings_.threads, kMaxGroupThreads);
     int64_t count = 1;
-    while (2 * count <= std::min(rows_.back(), kMostBlockRows)) count *= 2;
+    while (2 * count <= std::min(rows_.back(), kMaxBlockRows)) count *= 2;
     for (; count > 0; count /= 2) {
-      if (rows_.back() % count != 0 && HandsOnInBuffers(online_.kernels)) continue;
+      if (rows_.back() % count != 0 && PassesResultsInBuffers(online_.kernels)) continue;
       std::optional<RowGroupPlan> of_count;
       for (const int64_t size : {int64_t{128}, int64_t{64}, int64_t{32}}) {
         // A ragged block of one key would leave a GEMM without a reduction.
         if (2 * size > online_.keys || online_.keys % size == 1) continue;
-        for (int64_t threads = most; threads >= std::max(count, kFewestThreads); threads /= 2) {
+        for (int64_t threads = most; threads >= std::max(count, kMinThreads); threads /= 2) {
           Keep(WithThreads(count, size, threads), &of_count);
         }
       }
@@ -69,7 +69,7 @@ class OnlinePlanner {
       // later.
       if (poly::HasColumns(online_.kernels[s])) plan.stages[s].product.emplace();
     }
-    HoldRows(blocks.kernels, settings_, &plan);
+    AllocateRowRegisters(blocks.kernels, settings_, &plan);
     plan.arrays = ShareArrays(blocks.kernels, blocks.tensors, plan);
     return plan;
   }
@@ -77,7 +77,7 @@ class OnlinePlanner {
   static bool AreShort(const RowGroupPlan& plan) {
     return std::all_of(plan.stages.begin(), plan.stages.end(), [&](const RowGroupStage& stage) {
       return stage.product.has_value() || stage.role == poly::OnlineRole::kNone ||
-             stage.Elements() <= kMostItemElements * plan.row_threads;
+             stage.Elements() <= kMaxItemElements * plan.row_threads;
     });
   }
 
@@ -91,15 +91,15 @@ class OnlinePlanner {
     int64_t left =
         own.local_memory_bytes - kRounding - LocalBytesOfRows(blocks.kernels, blocks.tensors, plan);
     plan.predicted_us = Machine(settings_).launch_us + RowStagesUs(plan, blocks.kernels, own);
-    if (!PlanProducts(blocks.kernels, own, &left, &plan, &plan.stages)) return std::nullopt;
+    if (!PlanGemmStages(blocks.kernels, own, &left, &plan, &plan.stages)) return std::nullopt;
     if (!plan.walk->rest.empty()) {
       plan.predicted_us += RestUs(plan, blocks.kernels, own);
-      if (!PlanProducts(blocks.kernels, own, &left, &plan, &plan.walk->rest)) return std::nullopt;
+      if (!PlanGemmStages(blocks.kernels, own, &left, &plan, &plan.walk->rest)) return std::nullopt;
     }
-    plan.predicted_us *= kMeasured;
+    plan.predicted_us *= kMeasuredFactor;
     // Rejects plans that a megakernel would take in, for which they were not planned.
-    const bool fits = FitsSequence(threads, settings_.local_memory_bytes - left, false) &&
-                      IsShortForSequence(plan.predicted_us, false);
+    const bool fits = FitsLaunchBatch(threads, settings_.local_memory_bytes - left, false) &&
+                      IsShortForLaunchBatch(plan.predicted_us, false);
     if (settings_.runs_sequences && fits) return std::nullopt;
     return plan;
   }
@@ -111,8 +111,8 @@ class OnlinePlanner {
     if (rest.arrays != plan->arrays) return false;
     const auto before = static_cast<int>(plan->held.size());
     for (RowGroupStage& stage : rest.stages) {
-      for (int& held : stage.held_reads) held += held < 0 ? 0 : before;
-      stage.held_result += stage.held_result < 0 ? 0 : before;
+      for (int& held : stage.register_reads) held += held < 0 ? 0 : before;
+      stage.register_result += stage.register_result < 0 ? 0 : before;
     }
     plan->held.insert(plan->held.end(), rest.held.begin(), rest.held.end());
     plan->walk->rest = std::move(rest.stages);
@@ -125,29 +125,29 @@ class OnlinePlanner {
     rest.stages = plan.walk->rest;
     rest.walk->keys = rest.walk->block;  // executed once
     for (RowGroupStage& stage : rest.stages) {
-      if (!poly::IsWalked(stage.role)) stage.role = poly::OnlineRole::kNone;
+      if (!poly::IsInKeyLoop(stage.role)) stage.role = poly::OnlineRole::kNone;
     }
     return RowStagesUs(rest, kernels, own);
   }
 
   // Plans the GEMM stages with the remaining local memory.
-  bool PlanProducts(const std::vector<poly::RowKernel>& kernels, HardwareSettings own,
-                    int64_t* left, RowGroupPlan* plan, std::vector<RowGroupStage>* stages) const {
+  bool PlanGemmStages(const std::vector<poly::RowKernel>& kernels, HardwareSettings own,
+                      int64_t* left, RowGroupPlan* plan, std::vector<RowGroupStage>* stages) const {
     const bool is_rest = stages != &plan->stages;
     int64_t products =
         std::count_if(stages->begin(), stages->end(), [&](const RowGroupStage& stage) {
-          return stage.product.has_value() && !(is_rest && !poly::IsWalked(stage.role));
+          return stage.product.has_value() && !(is_rest && !poly::IsInKeyLoop(stage.role));
         });
     for (size_t s = 0; s < stages->size(); ++s) {
       RowGroupStage& stage = (*stages)[s];
-      if (!stage.product.has_value() || (is_rest && !poly::IsWalked(stage.role))) continue;
+      if (!stage.product.has_value() || (is_rest && !poly::IsInKeyLoop(stage.role))) continue;
       if (*left <= 0) return false;
       own.local_memory_bytes = *left / products--;
       const bool is_sum = stage.role == poly::OnlineRole::kSum;
-      stage.product = is_rest && is_sum ? ForRest(stage, *plan->stages[s].ByItems())
+      stage.product = is_rest && is_sum ? ForRest(stage, *plan->stages[s].ByWorkItems())
                                         : PlanOne(stage, kernels[s], *plan, own);
       if (!stage.product.has_value()) return false;
-      const GroupCost& cost = stage.ByItems()->cost;
+      const GroupCost& cost = stage.ByWorkItems()->cost;
       *left -= static_cast<int64_t>(cost.local_bytes);
       const double us = cost.microseconds - Machine(settings_).launch_us;
       plan->predicted_us += us * static_cast<double>(is_rest ? 1 : plan->Turns(s));
@@ -162,11 +162,11 @@ class OnlinePlanner {
     for (size_t a = 0; a < rows_.size(); ++a) {
       blocks.push_back((rows_[a] + plan.block[a] - 1) / plan.block[a]);
     }
-    if (poly::IsWalked(stage.role)) blocks.push_back(1);
+    if (poly::IsInKeyLoop(stage.role)) blocks.push_back(1);
     // Sums stay in registers until the next block.
     const bool is_sum = stage.role == poly::OnlineRole::kSum;
-    return PlanProduct(stage, LocalTensors(kernel), kernel.output >= 0 || is_sum, blocks,
-                       plan.Threads(), own, /*holds_local=*/is_sum);
+    return PlanGemmStage(stage, LocalTensors(kernel), kernel.output >= 0 || is_sum, blocks,
+                         plan.Threads(), own, /*holds_local=*/is_sum);
   }
 
   // Adapts the plan of a sum for whole blocks to the ragged last block. Work-items keep their sums;
@@ -181,12 +181,12 @@ class OnlinePlanner {
     plan.staged.clear();
     plan.buffering = Buffering::kNone;
     plan.cost.local_bytes = 0;  // partial results share the memory of whole blocks
-    if (!WhatIsWrong(flat, plan, settings_).empty()) return std::nullopt;
+    if (!ReasonInvalid(flat, plan, settings_).empty()) return std::nullopt;
     return plan;
   }
 
   const std::vector<int64_t>& rows_;
-  const poly::OnlineRows& online_;
+  const poly::OnlineSoftmax& online_;
   const HardwareSettings& settings_;
   std::optional<RowGroupPlan> best_;
 };
@@ -198,14 +198,14 @@ std::optional<RowGroupPlan> PlanOnlineRows(const std::vector<int64_t>& rows,
                                            const std::vector<poly::RowTensor>& tensors,
                                            const HardwareSettings& settings) {
   if (!settings.has_local_memory || rows.empty() || !MayBeStages(kernels)) return std::nullopt;
-  const auto online = poly::FindOnlineRows(kernels, tensors);
-  if (!online.has_value() || online->keys < kFewestKeys) return std::nullopt;
+  const auto online = poly::FindOnlineSoftmax(kernels, tensors);
+  if (!online.has_value() || online->keys < kMinKeys) return std::nullopt;
   return OnlinePlanner(rows, *online, settings).Run();
 }
 
 void CutOnlineRows(const std::vector<poly::RowKernel>& kernels,
                    const std::vector<poly::RowTensor>& tensors, RowGroupPlan* plan) {
-  const poly::OnlineRows online = *poly::FindOnlineRows(kernels, tensors);
+  const poly::OnlineSoftmax online = *poly::FindOnlineSoftmax(kernels, tensors);
   for (const bool is_rest : {false, true}) {
     const poly::KeyBlocks blocks = poly::CutKeys(online, plan->walk->block, is_rest);
     std::vector<RowGroupStage>& stages = is_rest ? plan->walk->rest : plan->stages;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans fused attention with online softmax on GPUs: rows are processed in blocks of keys
-// (poly::FindOnlineRows).
+// (poly::FindOnlineSoftmax).
 #pragma once
 
 #include <cstdint>

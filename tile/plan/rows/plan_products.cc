@@ -15,9 +15,9 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostSums = 64;    // maximum sums per work-item
-constexpr int64_t kMostShared = 32;  // maximum work-items that share a sum
-constexpr int64_t kVector = 4;       // maximum lanes of a vector
+constexpr int64_t kMaxSums = 64;    // maximum sums per work-item
+constexpr int64_t kMaxShared = 32;  // maximum work-items that share a sum
+constexpr int64_t kVector = 4;      // maximum lanes of a vector
 // Memory lines in flight per work-item with direct reads; empirical.
 constexpr int64_t kLinesAhead = 8;
 constexpr double kLineCycles = 600;  // cycles of latency per batch of such lines; empirical
@@ -35,11 +35,11 @@ poly::FlatContraction WithBlocks(const RowGroupStage& stage, const std::vector<i
   return flat;
 }
 
-class ProductPlanner {
+class GemmStagePlanner {
  public:
-  ProductPlanner(const RowGroupStage& stage, const std::vector<bool>& is_local,
-                 bool is_local_output, const std::vector<int64_t>& blocks, int64_t threads,
-                 const HardwareSettings& settings, bool holds_local)
+  GemmStagePlanner(const RowGroupStage& stage, const std::vector<bool>& is_local,
+                   bool is_local_output, const std::vector<int64_t>& blocks, int64_t threads,
+                   const HardwareSettings& settings, bool holds_local)
       : flat_(WithBlocks(stage, blocks)),
         problem_(flat_, is_local, is_local_output),
         holds_local_(holds_local),
@@ -77,7 +77,7 @@ class ProductPlanner {
       TryThreads(plan);
     }
     if (!best_.has_value()) return std::nullopt;
-    TryAhead();
+    TryPrefetch();
     for (int i = flat_.output_index_count; i < problem_.index_count(); ++i) {
       best_->step_order.push_back(i);
     }
@@ -112,7 +112,7 @@ class ProductPlanner {
     for (int64_t columns = 1; columns <= threads_ && columns < 2 * vectors; columns *= 2) {
       for (int64_t rows = 1; rows * columns <= threads_ && rows < 2 * Range(row_); rows *= 2) {
         const int64_t shared = threads_ / (rows * columns);
-        if (shared > kMostShared || shared * plan.splits[depth_].vector > Range(depth_)) continue;
+        if (shared > kMaxShared || shared * plan.splits[depth_].vector > Range(depth_)) continue;
         GpuPlan divided = plan;
         if (row_ >= 0) {
           divided.splits[row_].threads = rows;
@@ -125,7 +125,7 @@ class ProductPlanner {
         divided.splits[depth_].threads = shared;
         int64_t sums = 1;
         for (int i = 0; i < flat_.output_index_count; ++i) sums *= divided.splits[i].held();
-        if (sums <= kMostSums) TrySteps(std::move(divided));
+        if (sums <= kMaxSums) TrySteps(std::move(divided));
       }
     }
   }
@@ -147,7 +147,7 @@ class ProductPlanner {
     plan.cost = EstimateGroupCost(problem_, plan, settings_);
     plan.cost.microseconds += WaitingUs(plan);
     const bool is_sound =
-        std::isfinite(plan.cost.microseconds) && WhatIsWrong(flat_, plan, settings_).empty();
+        std::isfinite(plan.cost.microseconds) && ReasonInvalid(flat_, plan, settings_).empty();
     if (!is_sound || (best_ && best_->cost.microseconds <= plan.cost.microseconds)) return;
     best_ = std::move(plan);
   }
@@ -187,7 +187,7 @@ class ProductPlanner {
     return lines;
   }
 
-  void TryAhead() {
+  void TryPrefetch() {
     if (best_->staged.empty() || best_->StepCount(flat_) == 1) return;
     best_->buffering = Buffering::kRegisters;
     GroupCost ahead = EstimateGroupCost(problem_, *best_, settings_);
@@ -213,11 +213,11 @@ class ProductPlanner {
 
 }  // namespace
 
-std::optional<GpuPlan> PlanProduct(const RowGroupStage& stage, const std::vector<bool>& is_local,
-                                   bool is_local_output, const std::vector<int64_t>& blocks,
-                                   int64_t threads, const HardwareSettings& settings,
-                                   bool holds_local) {
-  return ProductPlanner(stage, is_local, is_local_output, blocks, threads, settings, holds_local)
+std::optional<GpuPlan> PlanGemmStage(const RowGroupStage& stage, const std::vector<bool>& is_local,
+                                     bool is_local_output, const std::vector<int64_t>& blocks,
+                                     int64_t threads, const HardwareSettings& settings,
+                                     bool holds_local) {
+  return GemmStagePlanner(stage, is_local, is_local_output, blocks, threads, settings, holds_local)
       .Run();
 }
 

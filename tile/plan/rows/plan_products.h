@@ -19,9 +19,9 @@ namespace tartan::plan {
 // - is_local: per tensor, whether it is in local memory; is_local_output: the result is.
 // - settings: their local memory size is the limit for this stage.
 // - holds_local: work-items read vectors from local memory into registers.
-std::optional<GpuPlan> PlanProduct(const RowGroupStage& stage, const std::vector<bool>& is_local,
-                                   bool is_local_output, const std::vector<int64_t>& blocks,
-                                   int64_t threads, const HardwareSettings& settings,
-                                   bool holds_local = false);
+std::optional<GpuPlan> PlanGemmStage(const RowGroupStage& stage, const std::vector<bool>& is_local,
+                                     bool is_local_output, const std::vector<int64_t>& blocks,
+                                     int64_t threads, const HardwareSettings& settings,
+                                     bool holds_local = false);
 
 }  // namespace tartan::plan

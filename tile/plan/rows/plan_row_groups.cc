@@ -37,7 +37,7 @@ class RowGroupPlanner {
     for (const RowGroupStage& stage : sample.stages) {
       vectors = std::max(vectors, stage.Elements() / stage.lanes);
     }
-    const bool rows_first = RowsAreNeighbours();
+    const bool rows_first = RowsAreAdjacent();
     const int64_t threads = std::min(kGroupThreads, MostThreads());
     const int64_t most_rows = rows_first ? gpu::kWarp : threads;
     int64_t row_threads = 1;
@@ -59,7 +59,7 @@ class RowGroupPlanner {
     RowGroupPlan plan = WithBlock(block);
     plan.row_threads = row_threads;
     plan.rows_first = rows_first;
-    HoldRows(kernels_, settings_, &plan);
+    AllocateRowRegisters(kernels_, settings_, &plan);
     if (!FitsLocalMemory(block, &plan)) return std::nullopt;
     return plan;
   }
@@ -113,7 +113,7 @@ class RowGroupPlanner {
   }
 
   // Returns whether consecutive rows are closer in memory than consecutive elements of a row.
-  bool RowsAreNeighbours() const {
+  bool RowsAreAdjacent() const {
     if (rows_.empty()) return false;
     for (const poly::RowKernel& kernel : kernels_) {
       const poly::FlatContraction& flat = kernel.flat;

@@ -25,23 +25,23 @@ constexpr int64_t kCrowdedGroups = 8;
 // images, 12 heads, 197 rows: 454 us, predicted 215).
 constexpr double kCrowdedCost = 2;
 // Factor on the best time at which the search stops trying larger blocks.
-constexpr double kGivenUp = 1.3;
+constexpr double kStopFactor = 1.3;
 
-class RowProductPlanner {
+class RowGemmPlanner {
  public:
-  RowProductPlanner(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
-                    const std::vector<poly::RowTensor>& tensors, const HardwareSettings& settings)
+  RowGemmPlanner(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
+                 const std::vector<poly::RowTensor>& tensors, const HardwareSettings& settings)
       : rows_(rows), kernels_(kernels), tensors_(tensors), settings_(settings) {}
 
   std::optional<RowGroupPlan> Run() const {
     if (!settings_.has_local_memory || rows_.empty() || !MayBeStages(kernels_)) return std::nullopt;
-    const int64_t most = std::min(settings_.threads, kMostGroupThreads);
+    const int64_t most = std::min(settings_.threads, kMaxGroupThreads);
     std::optional<RowGroupPlan> best;
-    for (int64_t count = 1; count <= std::min(rows_.back(), kMostBlockRows); count *= 2) {
-      if (rows_.back() % count != 0 && HandsOnInBuffers(kernels_)) continue;
+    for (int64_t count = 1; count <= std::min(rows_.back(), kMaxBlockRows); count *= 2) {
+      if (rows_.back() % count != 0 && PassesResultsInBuffers(kernels_)) continue;
       const RowGroupPlan blocks = CutIntoBlocks(rows_, kernels_, tensors_, count);
       std::optional<RowGroupPlan> best_of_blocks;
-      for (int64_t threads = std::max(std::min(kFewestThreads, most), count); threads <= most;
+      for (int64_t threads = std::max(std::min(kMinThreads, most), count); threads <= most;
            threads *= 2) {
         for (const bool in_sequence : {false, true}) {
           if (in_sequence && !settings_.runs_sequences) continue;
@@ -53,7 +53,7 @@ class RowProductPlanner {
         }
       }
       if (!best_of_blocks.has_value()) continue;
-      if (best && best_of_blocks->predicted_us > kGivenUp * best->predicted_us) break;
+      if (best && best_of_blocks->predicted_us > kStopFactor * best->predicted_us) break;
       if (!best || best_of_blocks->predicted_us < best->predicted_us) {
         best = std::move(best_of_blocks);
       }
@@ -86,16 +86,16 @@ class RowProductPlanner {
       // later.
       if (poly::HasColumns(kernels_[s])) {
         plan.stages[s].product.emplace();
-      } else if (plan.stages[s].Elements() > kMostItemElements * row_threads) {
+      } else if (plan.stages[s].Elements() > kMaxItemElements * row_threads) {
         return std::nullopt;
       }
     }
     HardwareSettings own = settings_;
     own.runs_sequences = in_sequence;
     if (in_sequence) {
-      own.local_memory_bytes = std::min(own.local_memory_bytes, kMostSequenceLocalBytes);
+      own.local_memory_bytes = std::min(own.local_memory_bytes, kMaxBatchLocalBytes);
     }
-    HoldRows(kernels_, settings_, &plan);
+    AllocateRowRegisters(kernels_, settings_, &plan);
     plan.arrays = ShareArrays(kernels_, tensors_, plan);
     const int64_t all = own.local_memory_bytes;
     int64_t left = all - LocalBytesOfRows(kernels_, tensors_, plan);
@@ -107,8 +107,8 @@ class RowProductPlanner {
       if (left <= 0) return std::nullopt;
       own.local_memory_bytes = left / products--;
       std::optional<GpuPlan> product =
-          PlanProduct(plan.stages[s], LocalTensors(kernels_[s]), kernels_[s].output >= 0,
-                      BlockCounts(plan), plan.Threads(), own);
+          PlanGemmStage(plan.stages[s], LocalTensors(kernels_[s]), kernels_[s].output >= 0,
+                        BlockCounts(plan), plan.Threads(), own);
       if (!product.has_value()) return std::nullopt;
       left -= static_cast<int64_t>(product->cost.local_bytes);
       us += product->cost.microseconds - machine.launch_us;
@@ -117,11 +117,11 @@ class RowProductPlanner {
     if (GroupCount(plan) >= kCrowdedGroups * std::max<int64_t>(settings_.compute_units, 1)) {
       us *= kCrowdedCost;
     }
-    plan.predicted_us = us + (in_sequence ? machine.sequence_launch_us : machine.launch_us);
+    plan.predicted_us = us + (in_sequence ? machine.megakernel_launch_us : machine.launch_us);
     // Rejects plans that a megakernel would take in, for which they were not planned, and the
     // reverse.
-    const bool fits = FitsSequence(plan.Threads(), all - left, false) &&
-                      IsShortForSequence(plan.predicted_us, false);
+    const bool fits = FitsLaunchBatch(plan.Threads(), all - left, false) &&
+                      IsShortForLaunchBatch(plan.predicted_us, false);
     if (settings_.runs_sequences && fits != in_sequence) return std::nullopt;
     return plan;
   }
@@ -134,12 +134,12 @@ class RowProductPlanner {
 
 }  // namespace
 
-std::optional<RowGroupPlan> PlanRowProducts(const std::vector<int64_t>& rows,
-                                            const std::vector<poly::RowKernel>& kernels,
-                                            const std::vector<poly::RowTensor>& tensors,
-                                            const HardwareSettings& settings) {
-  std::optional<RowGroupPlan> plan = RowProductPlanner(rows, kernels, tensors, settings).Run();
-  if (plan.has_value()) FetchForProducts(kernels, settings, &*plan);
+std::optional<RowGroupPlan> PlanRowGemms(const std::vector<int64_t>& rows,
+                                         const std::vector<poly::RowKernel>& kernels,
+                                         const std::vector<poly::RowTensor>& tensors,
+                                         const HardwareSettings& settings) {
+  std::optional<RowGroupPlan> plan = RowGemmPlanner(rows, kernels, tensors, settings).Run();
+  if (plan.has_value()) PrefetchGemmOperands(kernels, settings, &*plan);
   return plan;
 }
 

@@ -14,9 +14,9 @@ namespace tartan::plan {
 
 // Returns the fastest plan by the cost model, with its time. Empty if a block does not fit local
 // memory, or if some kernel needs a launch of its own. Blocks need not divide the last row axis.
-std::optional<RowGroupPlan> PlanRowProducts(const std::vector<int64_t>& rows,
-                                            const std::vector<poly::RowKernel>& kernels,
-                                            const std::vector<poly::RowTensor>& tensors,
-                                            const HardwareSettings& settings);
+std::optional<RowGroupPlan> PlanRowGemms(const std::vector<int64_t>& rows,
+                                         const std::vector<poly::RowKernel>& kernels,
+                                         const std::vector<poly::RowTensor>& tensors,
+                                         const HardwareSettings& settings);
 
 }  // namespace tartan::plan

@@ -104,7 +104,7 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
     plan.stages.push_back({std::move(cut), std::move(planned.plan)});
   }
   if (count == 1) {
-    plan.loops = JoinStages(&plan.stages);
+    plan.loops = FuseStages(&plan.stages);
   } else {
     for (int s = 0; s < static_cast<int>(kernels.size()); ++s) {
       plan.loops.push_back({{s}, 0, 0, {}});
@@ -133,13 +133,13 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
     return kernel.flat.is_reduction() && Slides(kernel.flat);
   });
   if (longest == nullptr && has_planes && is_in_memory) {
-    const PlanesAhead ahead = FindPlanesAhead(plan.stages, kernels);
+    const PlanesToPrefetch ahead = FindPlanesToPrefetch(plan.stages, kernels);
     for (RowLoop& loop : plan.loops) {
       if (loop.stages[0] == ahead.stage) loop.ahead = ahead.reads;
     }
   }
   if (longest != nullptr && is_in_memory) {
-    longest->ahead = ReadsAhead(plan.loops, longest->length, plan.stages, kernels);
+    longest->ahead = RowsToPrefetch(plan.loops, longest->length, plan.stages, kernels);
   }
   return plan;
 }

@@ -23,7 +23,7 @@ class ArraySharer {
       const int stage = static_cast<int>(s);
       if (kernels_[s].output < 0 || !plan_.stages[s].stores) continue;
       const auto found = std::find_if(begun.begin(), begun.end(),
-                                      [&](int before) { return MayTakeOver(before, stage); });
+                                      [&](int before) { return MayReuseArray(before, stage); });
       if (found == begun.end()) {
         begun.push_back(stage);
       } else {
@@ -41,9 +41,8 @@ class ArraySharer {
 
   // Returns whether `stage` may reuse the array of `before`. No later stage may read it, and every
   // earlier reader must be finished or be the same work-item at the same position.
-  bool MayTakeOver(int before, int stage) const {
-    if (!plan_.AreDoneTogether(before, stage) || IsCarried(before) || IsCarried(stage))
-      return false;
+  bool MayReuseArray(int before, int stage) const {
+    if (!plan_.RunInSameLoop(before, stage) || IsCarried(before) || IsCarried(stage)) return false;
     const TensorShape from = ShapeOf(before);
     const TensorShape to = ShapeOf(stage);
     if (from.type != to.type || from.element_count() < to.element_count()) return false;

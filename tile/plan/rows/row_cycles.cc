@@ -24,7 +24,7 @@ double BytesOf(const RowGroupStage& stage, const poly::RowKernel& kernel) {
   double bytes = 0;
   for (size_t a = 0; a < flat.accesses.size(); ++a) {
     const int tensor = flat.accesses[a].tensor;
-    const bool is_held = !stage.held_reads.empty() && stage.held_reads[a] >= 0;
+    const bool is_held = !stage.register_reads.empty() && stage.register_reads[a] >= 0;
     if (kernel.tensors[tensor] >= 0 || is_held) continue;
     bytes += static_cast<double>(ByteWidth(flat.tensors[tensor].shape.type));
   }
@@ -82,7 +82,7 @@ double GroupsUs(const RowGroupPlan& plan, const StageCycles& group, double resid
 
 double RowStagesUs(const RowGroupPlan& plan, const std::vector<poly::RowKernel>& kernels,
                    const HardwareSettings& settings) {
-  const int64_t items = settings.runs_sequences ? kMostSequenceItems : gpu::kResidentItems;
+  const int64_t items = settings.runs_sequences ? kMaxBatchWorkItems : gpu::kResidentItems;
   const double resident = std::max<double>(
       static_cast<double>(items / std::max<int64_t>(plan.Threads(), gpu::kWarp)), 1);
   return GroupsUs(plan, RowStagesCycles(plan, kernels), resident, settings);

@@ -47,7 +47,7 @@ int LanesAlong(const poly::FlatContraction& flat, int index) {
 
 // Orders the indices by their smallest stride in any tensor, descending, so that a contiguous one
 // varies fastest.
-void PutNearestLast(const poly::FlatContraction& flat, std::vector<int>* inner) {
+void PutContiguousLast(const poly::FlatContraction& flat, std::vector<int>* inner) {
   const auto step = [&](int index) {
     int64_t least = INT64_MAX;
     for (const poly::TensorAccess& access : flat.accesses) {
@@ -93,7 +93,7 @@ RowGroupPlan CutIntoBlocks(const std::vector<int64_t>& rows,
         stage.inner.push_back(i);
       }
     }
-    PutNearestLast(flat, &stage.inner);
+    PutContiguousLast(flat, &stage.inner);
     if (!stage.inner.empty()) stage.lanes = LanesAlong(flat, stage.inner.back());
     plan.stages.push_back(std::move(stage));
   }

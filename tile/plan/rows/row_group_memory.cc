@@ -13,7 +13,7 @@ bool MayBeStages(const std::vector<poly::RowKernel>& kernels) {
   });
 }
 
-bool HandsOnInBuffers(const std::vector<poly::RowKernel>& kernels) {
+bool PassesResultsInBuffers(const std::vector<poly::RowKernel>& kernels) {
   const std::set<ir::ValueId> written = poly::ResultsInMemory(kernels);
   return std::any_of(kernels.begin(), kernels.end(), [&](const poly::RowKernel& kernel) {
     return poly::ReadsFromMemory(kernel, written);

@@ -10,19 +10,19 @@
 
 namespace tartan::plan {
 
-inline constexpr int64_t kMostBlockRows = 64;      // maximum rows per block
-inline constexpr int64_t kFewestThreads = 64;      // minimum work-items per work-group
-inline constexpr int64_t kMostGroupThreads = 256;  // maximum work-items per work-group
+inline constexpr int64_t kMaxBlockRows = 64;      // maximum rows per block
+inline constexpr int64_t kMinThreads = 64;        // minimum work-items per work-group
+inline constexpr int64_t kMaxGroupThreads = 256;  // maximum work-items per work-group
 
 // Maximum elements of a row that one work-item processes in a stage.
-inline constexpr int64_t kMostItemElements = 128;
+inline constexpr int64_t kMaxItemElements = 128;
 
 // Returns whether no kernel requires a launch of its own.
 bool MayBeStages(const std::vector<poly::RowKernel>& kernels);
 
 // Returns whether a kernel reads a buffer that another one writes. Work-groups with overlapping
 // blocks would race for it.
-bool HandsOnInBuffers(const std::vector<poly::RowKernel>& kernels);
+bool PassesResultsInBuffers(const std::vector<poly::RowKernel>& kernels);
 
 // Returns, per tensor of a stage's kernel, whether it is in local memory.
 std::vector<bool> LocalTensors(const poly::RowKernel& kernel);

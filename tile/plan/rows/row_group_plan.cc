@@ -10,11 +10,11 @@
 
 namespace tartan::plan {
 
-const GpuPlan* RowGroupStage::ByItems() const {
+const GpuPlan* RowGroupStage::ByWorkItems() const {
   return product.has_value() ? std::get_if<GpuPlan>(&*product) : nullptr;
 }
 
-const MatrixPlan* RowGroupStage::ByMatrixUnit() const {
+const MatrixPlan* RowGroupStage::ByTensorCores() const {
   return product.has_value() ? std::get_if<MatrixPlan>(&*product) : nullptr;
 }
 
@@ -38,21 +38,21 @@ int64_t RowGroupPlan::GroupCount() const {
 int64_t RowGroupPlan::TilesSize() const {
   int64_t size = 0;
   for (const RowGroupStage& stage : stages) {
-    if (const MatrixPlan* matrix = stage.ByMatrixUnit()) {
+    if (const MatrixPlan* matrix = stage.ByTensorCores()) {
       size = std::max(size, matrix->tiles_size());
     }
   }
   return size;
 }
 
-int64_t RowGroupPlan::HeldWords() const {
+int64_t RowGroupPlan::RegisterWords() const {
   int64_t words = 0;
   for (const RowGroupStage& stage : stages) {
-    if (const MatrixPlan* matrix = stage.ByMatrixUnit()) {
+    if (const MatrixPlan* matrix = stage.ByTensorCores()) {
       words = std::max(words, matrix->accumulators());
     }
   }
-  for (const HeldValue& value : held) {
+  for (const RegisterValue& value : held) {
     words += std::max<int64_t>(value.iterations, 1) * value.lanes * item_rows;
   }
   return words;
@@ -60,7 +60,7 @@ int64_t RowGroupPlan::HeldWords() const {
 
 int64_t RowGroupPlan::Turns(size_t stage) const {
   if (stages[stage].role == poly::OnlineRole::kNone) return 0;
-  return walk.has_value() && poly::IsWalked(stages[stage].role) ? walk->Count() : 1;
+  return walk.has_value() && poly::IsInKeyLoop(stages[stage].role) ? walk->Count() : 1;
 }
 
 bool RowGroupPlan::Stores(size_t stage) const {
@@ -68,20 +68,20 @@ bool RowGroupPlan::Stores(size_t stage) const {
          (walk.has_value() && !walk->rest.empty() && walk->rest[stage].stores);
 }
 
-bool RowGroupPlan::AreDoneTogether(size_t stage, size_t other) const {
+bool RowGroupPlan::RunInSameLoop(size_t stage, size_t other) const {
   const poly::OnlineRole a = stages[stage].role;
   const poly::OnlineRole b = stages[other].role;
-  return a == b || (poly::IsWalked(a) && poly::IsWalked(b));
+  return a == b || (poly::IsInKeyLoop(a) && poly::IsInKeyLoop(b));
 }
 
-bool RowGroupPlan::WritesOnce(size_t stage) const {
+bool RowGroupPlan::WritesEachElementOnce(size_t stage) const {
   for (size_t a = 0; a < rows.size(); ++a) {
     if (rows[a] % block[a] != 0) return false;
   }
   const RowGroupStage& written = stages[stage];
   if (written.product.has_value()) return true;
   const bool is_one_element = written.inner.empty() || written.block.flat.is_reduction();
-  return !is_one_element || row_threads == 1 || written.held_result < 0;
+  return !is_one_element || row_threads == 1 || written.register_result < 0;
 }
 
 std::string RowGroupPlan::ToString() const {
@@ -105,11 +105,11 @@ std::string RowGroupPlan::ToString() const {
     }
     lines.push_back(absl::StrCat("  ", stage.block.flat.name, ": ", stage.Elements(),
                                  " elements of a row in vectors of ", stage.lanes,
-                                 stage.held_result >= 0 ? ", held in registers" : "",
+                                 stage.register_result >= 0 ? ", held in registers" : "",
                                  stage.result_tile ? ", to the tiles of a product" : ""));
   }
-  for (const HeldValue& value : held) {
-    if (!value.is_fetched) continue;
+  for (const RegisterValue& value : held) {
+    if (!value.is_prefetched) continue;
     lines.push_back(absl::StrCat("  ", value.iterations, " vectors of a tensor of ",
                                  stages[value.stage].block.flat.name, " fetched first"));
   }

@@ -17,17 +17,17 @@
 namespace tartan::plan {
 
 // A value in the registers of a row's work-items: one vector per iteration.
-struct HeldValue {
+struct RegisterValue {
   DataType type = DataType::kFloat32;
   int lanes = 1;
   // Vectors per work-item; 0: one element, equal in all work-items of the row.
   int64_t iterations = 0;
-  // The stage that computes it. If is_fetched, the stage whose `access` reads it from memory before
-  // the first stage.
+  // The stage that computes it. If is_prefetched, the stage whose `access` reads it from memory
+  // before the first stage.
   int stage = 0;
-  bool is_fetched = false;
+  bool is_prefetched = false;
   int access = -1;
-  bool operator==(const HeldValue&) const = default;
+  bool operator==(const RegisterValue&) const = default;
 };
 
 // One kernel for one block. The elements of a row are numbered by the kernel's `inner` indices,
@@ -37,8 +37,8 @@ struct RowGroupStage {
   poly::RowBlock block;
   std::vector<int> inner;           // all indices except row axes; the last varies fastest
   int lanes = 1;                    // vector width along the last inner index
-  std::vector<int> held_reads;      // per access: the held value that it reads; -1: memory
-  int held_result = -1;             // held value that the stage computes; -1: none
+  std::vector<int> register_reads;  // per access: the held value that it reads; -1: memory
+  int register_result = -1;         // held value that the stage computes; -1: none
   bool stores = true;               // the result is written to a buffer or block array
   bool is_read_from_memory = true;  // a later stage reads the result from there
   // The plan of a GEMM stage (poly::HasColumns), for all work-items of the group. Its tiles cover
@@ -54,16 +54,16 @@ struct RowGroupStage {
   // Role in online softmax; stages of other kernels run once, before any loop over keys.
   poly::OnlineRole role = poly::OnlineRole::kBefore;
   // The plan of a GEMM stage if it is of this kind, else null.
-  const GpuPlan* ByItems() const;
-  const MatrixPlan* ByMatrixUnit() const;
+  const GpuPlan* ByWorkItems() const;
+  const MatrixPlan* ByTensorCores() const;
   int64_t Elements() const;
   // Vectors per work-item if a row has `row_threads` work-items; the last may be empty.
   int64_t Iterations(int64_t row_threads) const;
 };
 
-// Online softmax: rows are processed in blocks of keys (poly::FindOnlineRows). RowGroupPlan::stages
-// are for whole blocks.
-struct OnlineWalk {
+// Online softmax: rows are processed in blocks of keys (poly::FindOnlineSoftmax).
+// RowGroupPlan::stages are for whole blocks.
+struct KeyBlockLoop {
   int64_t keys = 0;   // elements of a row
   int64_t block = 0;  // elements of a block
   // Stages of the ragged last block; empty: there is none. GEMM sums have the same work-items as in
@@ -84,11 +84,11 @@ struct RowGroupPlan {
   // core's accumulator layout: of a warp's 16 rows, row r < 8 and row r + 8.
   int64_t item_rows = 1;
   std::vector<RowGroupStage> stages;
-  std::vector<HeldValue> held;
+  std::vector<RegisterValue> held;
   // Per tensor kept for a block, the tensor whose array it uses (ShareArrays); empty: each has its
   // own.
   std::vector<int> arrays;
-  std::optional<OnlineWalk> walk;
+  std::optional<KeyBlockLoop> walk;
   double predicted_us = 0;  // with GEMM stages only; 0: not estimated
 
   int64_t BlockRows() const { return block.empty() ? 1 : block.back(); }
@@ -97,16 +97,16 @@ struct RowGroupPlan {
   // Elements of the tiles of tensor-core GEMMs in local memory, all of one format.
   int64_t TilesSize() const;
   // Words per work-item of held values and of accumulators of tensor cores.
-  int64_t HeldWords() const;
+  int64_t RegisterWords() const;
   // Number of times a work-group executes a stage; with online softmax, for whole blocks.
   int64_t Turns(size_t stage) const;
   // Returns whether the stage stores its result, for whole blocks or the ragged last one.
   bool Stores(size_t stage) const;
   // Returns whether two stages run in the same loop over keys, or both outside of it.
-  bool AreDoneTogether(size_t stage, size_t other) const;
+  bool RunInSameLoop(size_t stage, size_t other) const;
   // Returns whether a stage may write its result over an input at the same position. Requires that
   // each element is written once, and that work-items that do not write it need no input there.
-  bool WritesOnce(size_t stage) const;
+  bool WritesEachElementOnce(size_t stage) const;
   std::string ToString() const;  // one line for the blocks and one per stage
 };
 

@@ -10,8 +10,8 @@
 namespace tartan::plan {
 namespace {
 
-constexpr size_t kMostStages = 4;    // maximum stages per loop; more exceed the registers
-constexpr int64_t kMostVectors = 4;  // maximum vectors per step; more exceed the registers
+constexpr size_t kMostStages = 4;   // maximum stages per loop; more exceed the registers
+constexpr int64_t kMaxVectors = 4;  // maximum vectors per step; more exceed the registers
 
 int64_t Length(const RowStage& stage) {
   return stage.block.flat.indices[stage.plan.vector_index].range;
@@ -101,7 +101,7 @@ int FirstLoop(const RowStage& reader, const RowStage& writer, int written, bool 
 // gave one vector has much computation.
 int64_t StepOf(const RowLoop& loop, const std::vector<RowStage>& stages) {
   const int64_t lanes = stages[loop.stages[0]].plan.lanes;
-  int64_t most = std::min<int64_t>(kMostVectors, loop.length / lanes);
+  int64_t most = std::min<int64_t>(kMaxVectors, loop.length / lanes);
   for (int s : loop.stages) {
     const RowStage& stage = stages[s];
     const bool is_long =
@@ -116,7 +116,7 @@ int64_t StepOf(const RowLoop& loop, const std::vector<RowStage>& stages) {
 
 }  // namespace
 
-bool CanWalk(const RowStage& stage) {
+bool CanFuseAlongRow(const RowStage& stage) {
   const poly::FlatContraction& flat = stage.block.flat;
   const int v = stage.plan.vector_index;
   if (v < 0 || stage.plan.lanes < 2 || !flat.constraints.empty() || !flat.store_guard.empty() ||
@@ -134,12 +134,12 @@ bool CanWalk(const RowStage& stage) {
   return true;
 }
 
-std::vector<RowLoop> JoinStages(std::vector<RowStage>* stages) {
+std::vector<RowLoop> FuseStages(std::vector<RowStage>* stages) {
   std::vector<RowLoop> loops;
   std::vector<int> loop_of;
   for (size_t s = 0; s < stages->size(); ++s) {
     const RowStage& stage = (*stages)[s];
-    const bool walks = CanWalk(stage);
+    const bool walks = CanFuseAlongRow(stage);
     int at = 0;
     for (size_t earlier = 0; earlier < s; ++earlier) {
       const bool can_share = walks && loops[loop_of[earlier]].length != 0;
@@ -167,9 +167,9 @@ std::vector<RowLoop> JoinStages(std::vector<RowStage>* stages) {
   return loops;
 }
 
-std::vector<RowRead> ReadsAhead(const std::vector<RowLoop>& loops, int64_t length,
-                                const std::vector<RowStage>& stages,
-                                const std::vector<poly::RowKernel>& kernels) {
+std::vector<RowRead> RowsToPrefetch(const std::vector<RowLoop>& loops, int64_t length,
+                                    const std::vector<RowStage>& stages,
+                                    const std::vector<poly::RowKernel>& kernels) {
   std::vector<int> walking;
   for (const RowLoop& loop : loops) {
     if (loop.length == length)
@@ -197,13 +197,13 @@ std::vector<RowRead> ReadsAhead(const std::vector<RowLoop>& loops, int64_t lengt
   return ahead;
 }
 
-PlanesAhead FindPlanesAhead(const std::vector<RowStage>& stages,
-                            const std::vector<poly::RowKernel>& kernels) {
+PlanesToPrefetch FindPlanesToPrefetch(const std::vector<RowStage>& stages,
+                                      const std::vector<poly::RowKernel>& kernels) {
   std::set<ir::ValueId> written;
   for (const RowStage& stage : stages) {
     for (const poly::Output& output : stage.block.flat.outputs) written.insert(output.value);
   }
-  PlanesAhead best;
+  PlanesToPrefetch best;
   for (int s = 1; s < static_cast<int>(stages.size()); ++s) {
     const RowStage& stage = stages[s];
     const poly::FlatContraction& flat = stage.block.flat;

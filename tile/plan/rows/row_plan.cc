@@ -15,11 +15,11 @@ int64_t RowPlan::BlockCount() const {
 
 int64_t RowPlan::ItemCount() const { return (BlockCount() + item_blocks - 1) / item_blocks; }
 
-bool RowPlan::WritesOnce(size_t stage) const {
+bool RowPlan::WritesEachElementOnce(size_t stage) const {
   for (size_t a = 0; a < rows.size(); ++a) {
     if (rows[a] % block[a] != 0) return false;  // the last block overlaps
   }
-  return stages[stage].plan.WritesOnce(stages[stage].block.flat);
+  return stages[stage].plan.WritesEachElementOnce(stages[stage].block.flat);
 }
 
 std::string RowPlan::ToString() const {

@@ -46,7 +46,7 @@ struct RowPlan {
   int64_t BlockCount() const;
   int64_t ItemCount() const;
   // Returns whether the stage provably writes no element of its result twice.
-  bool WritesOnce(size_t stage) const;
+  bool WritesEachElementOnce(size_t stage) const;
   std::string ToString() const;  // one line for the blocks, one per stage, one per loop
 };
 

@@ -15,8 +15,8 @@ constexpr int64_t kMostIterations = 16;  // maximum iterations, which are unroll
 // Minimum work-items per compute unit that register use should permit.
 constexpr int64_t kResidentItems = 768;
 // Maximum vectors per value in a tensor core's accumulator layout.
-constexpr int64_t kMostFragmentVectors = 32;
-constexpr int64_t kMostFragmentWords = 140;  // maximum words per work-item in that layout
+constexpr int64_t kMaxFragmentVectors = 32;
+constexpr int64_t kMaxFragmentWords = 140;  // maximum words per work-item in that layout
 
 // Identity of a tensor: in local memory or not, and its number or value.
 using Source = std::pair<bool, int64_t>;
@@ -71,7 +71,7 @@ Place OutputPlace(const RowGroupStage& stage) {
 
 // A value that may be in registers: a stage's result, or a tensor read before the first stage.
 struct Candidate {
-  HeldValue held;
+  RegisterValue held;
   Source source;
   Place place;
   int64_t elements = 1;                    // per row
@@ -84,11 +84,11 @@ struct Candidate {
   }
   // Returns whether the value is in registers between `stage` and the next one.
   bool IsLiveAfter(int stage) const {
-    return (held.is_fetched ? -1 : held.stage) <= stage && stage < reads.back().first;
+    return (held.is_prefetched ? -1 : held.stage) <= stage && stage < reads.back().first;
   }
   // Memory accesses saved per word.
   double Gain() const {
-    const int saved = static_cast<int>(reads.size()) + (held.is_fetched ? -1 : 1);
+    const int saved = static_cast<int>(reads.size()) + (held.is_prefetched ? -1 : 1);
     return static_cast<double>(saved) / static_cast<double>(words());
   }
 };
@@ -101,8 +101,8 @@ class Holder {
     allowed_ = settings.register_bytes / std::max(plan_.Threads(), kResidentItems) -
                gpu::kOverheadRegisters;
     if (plan_.item_rows > 1) {
-      allowed_ = kMostFragmentWords;
-      most_iterations_ = kMostFragmentVectors;
+      allowed_ = kMaxFragmentWords;
+      most_iterations_ = kMaxFragmentVectors;
     }
   }
 
@@ -110,11 +110,11 @@ class Holder {
     plan_.held.clear();
     for (size_t s = 0; s < plan_.stages.size(); ++s) {
       RowGroupStage& stage = plan_.stages[s];
-      stage.held_reads.assign(stage.block.flat.accesses.size(), -1);
-      stage.held_result = -1;
+      stage.register_reads.assign(stage.block.flat.accesses.size(), -1);
+      stage.register_result = -1;
       if (stage.product.has_value()) {
         // A GEMM has its own tiles.
-        const MatrixPlan* matrix = stage.ByMatrixUnit();
+        const MatrixPlan* matrix = stage.ByTensorCores();
         if (matrix != nullptr && matrix->holds_results) AddProduct(static_cast<int>(s));
         continue;
       }
@@ -124,7 +124,7 @@ class Holder {
     }
     std::erase_if(candidates_, [&](const Candidate& candidate) {
       const bool is_worth =
-          !candidate.held.is_fetched || candidate.reads.size() > 1 ||
+          !candidate.held.is_prefetched || candidate.reads.size() > 1 ||
           (!MayBeWrittenOver(candidate) && IsBehindReduction(candidate.held.stage));
       return candidate.reads.empty() || !is_worth;
     });
@@ -173,7 +173,7 @@ class Holder {
     candidate.place = OutputPlace(stage);
     candidate.held.stage = s;
     candidate.held.lanes = 2;
-    candidate.held.iterations = stage.ByMatrixUnit()->column_tile / 8;
+    candidate.held.iterations = stage.ByTensorCores()->column_tile / 8;
     for (const auto& [range, stride] : candidate.place.elements) candidate.elements *= range;
     candidates_.push_back(std::move(candidate));
   }
@@ -227,7 +227,7 @@ class Holder {
     for (Candidate& known : candidates_) {
       if (known.source != read.source || known.place != read.place ||
           known.held.lanes != read.held.lanes || known.held.iterations != read.held.iterations ||
-          known.elements != read.elements || !plan_.AreDoneTogether(known.held.stage, s)) {
+          known.elements != read.elements || !plan_.RunInSameLoop(known.held.stage, s)) {
         continue;
       }
       known.reads.emplace_back(s, access);
@@ -237,7 +237,7 @@ class Holder {
     // read.
     if (read.held.iterations == 0 || IsMade(read.source) || plan_.walk.has_value()) return;
     read.held.type = type;
-    read.held.is_fetched = true;
+    read.held.is_prefetched = true;
     read.held.stage = s;
     read.held.access = access;
     read.reads.emplace_back(s, access);
@@ -280,9 +280,9 @@ class Holder {
 
   void Hold(Candidate candidate) {
     const int number = static_cast<int>(plan_.held.size());
-    if (!candidate.held.is_fetched) plan_.stages[candidate.held.stage].held_result = number;
+    if (!candidate.held.is_prefetched) plan_.stages[candidate.held.stage].register_result = number;
     for (const auto& [stage, access] : candidate.reads) {
-      plan_.stages[stage].held_reads[access] = number;
+      plan_.stages[stage].register_reads[access] = number;
     }
     plan_.held.push_back(candidate.held);
     held_.push_back(std::move(candidate));
@@ -305,7 +305,7 @@ class Holder {
     const poly::FlatContraction& flat = stage.block.flat;
     bool reads = false;
     for (size_t a = 0; a < flat.accesses.size(); ++a) {
-      reads |= stage.held_reads[a] < 0 && SourceOf(s, flat.accesses[a].tensor) == source;
+      reads |= stage.register_reads[a] < 0 && SourceOf(s, flat.accesses[a].tensor) == source;
     }
     poly::VisitExprs(flat, [&](const poly::Expr& expr) {
       const auto* read = std::get_if<poly::ReadAt>(&expr.node);
@@ -324,8 +324,8 @@ class Holder {
 
 }  // namespace
 
-void HoldRows(const std::vector<poly::RowKernel>& kernels, const HardwareSettings& settings,
-              RowGroupPlan* plan) {
+void AllocateRowRegisters(const std::vector<poly::RowKernel>& kernels,
+                          const HardwareSettings& settings, RowGroupPlan* plan) {
   Holder(kernels, settings, plan).Run();
 }
 

@@ -13,7 +13,7 @@ namespace tartan::plan {
 // Sets `held` of a plan and its stages' references. Results of one element per row are always in
 // registers. Other results, and values that several stages read, are in registers as far as
 // occupancy permits.
-void HoldRows(const std::vector<poly::RowKernel>& kernels, const HardwareSettings& settings,
-              RowGroupPlan* plan);
+void AllocateRowRegisters(const std::vector<poly::RowKernel>& kernels,
+                          const HardwareSettings& settings, RowGroupPlan* plan);
 
 }  // namespace tartan::plan

@@ -165,7 +165,7 @@ std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
                            block.run(),
                            {block.staged().begin(), block.staged().end()}};
   }
-  if (!WhatIsWrong(planned.flat, plan, settings).empty()) return std::nullopt;
+  if (!ReasonInvalid(planned.flat, plan, settings).empty()) return std::nullopt;
   planned.plan = std::move(plan);
   return planned;
 }

@@ -45,7 +45,7 @@ class KeyCut {
 };
 
 // Shrinks the RowTensors of a kernel to the elements of one block.
-void KeepBlock(const OnlineRows& online, size_t k, const KeyCut& cut,
+void KeepBlock(const OnlineSoftmax& online, size_t k, const KeyCut& cut,
                const std::vector<RowTensor>& tensors, RowKernel* kernel) {
   const RowKernel& whole = online.kernels[k];
   FlatContraction& flat = kernel->flat;
@@ -70,7 +70,7 @@ void KeepBlock(const OnlineRows& online, size_t k, const KeyCut& cut,
 
 }  // namespace
 
-KeyBlocks CutKeys(const OnlineRows& online, int64_t size, bool is_rest) {
+KeyBlocks CutKeys(const OnlineSoftmax& online, int64_t size, bool is_rest) {
   KeyBlocks blocks = {online.kernels, online.tensors};
   for (size_t t = 0; t < blocks.tensors.size(); ++t) {
     if (online.key_dim[t] >= 0) blocks.tensors[t].dims[online.key_dim[t]] = size + kPadding;

@@ -43,10 +43,10 @@ struct Analyzed {
 
 bool IsAccumulator(const ExprPtr& expr) { return std::holds_alternative<Accumulator>(expr->node); }
 
-class OnlineFinder {
+class OnlineSoftmaxFinder {
  public:
-  OnlineFinder(const std::vector<RowKernel>& kernels, const std::vector<RowTensor>& tensors,
-               size_t maximum, KeyIndices keys)
+  OnlineSoftmaxFinder(const std::vector<RowKernel>& kernels, const std::vector<RowTensor>& tensors,
+                      size_t maximum, KeyIndices keys)
       : maximum_(maximum), meanings_(tensors.size()), same_as_(tensors.size(), -1) {
     online_.kernels = kernels;
     online_.tensors = tensors;
@@ -56,10 +56,10 @@ class OnlineFinder {
     online_.keys = kernel.flat.indices[online_.key_index[maximum]].range;
   }
 
-  std::optional<OnlineRows> Run() {
+  std::optional<OnlineSoftmax> Run() {
     for (size_t k = 0; k < online_.kernels.size(); ++k) {
-      const bool is_walked = online_.key_index[k] >= 0;
-      if (!(is_walked ? AddWalked(k) : AddOnce(k))) return std::nullopt;
+      const bool is_in_key_loop = online_.key_index[k] >= 0;
+      if (!(is_in_key_loop ? AddInKeyLoop(k) : AddOnce(k))) return std::nullopt;
     }
     if (!has_columns_) return std::nullopt;
     return std::move(online_);
@@ -98,7 +98,7 @@ class OnlineFinder {
     for (const Output& output : kernel.flat.outputs) results_.insert(output.value);
   }
 
-  bool AddWalked(size_t k) {
+  bool AddInKeyLoop(size_t k) {
     if (kernel(k).flat.second_body != nullptr || kernel(k).flat.needs_hits()) return false;
     if (!IsReduced(k)) return AddElements(k);
     return k == maximum_ ? AddMaximum(k) : AddSum(k);
@@ -295,7 +295,7 @@ class OnlineFinder {
   }
 
   const size_t maximum_;
-  OnlineRows online_;
+  OnlineSoftmax online_;
   std::vector<Meaning> meanings_;  // per RowTensor
   std::vector<int> same_as_;       // per RowTensor: the RowTensor that it copies; -1: none
   std::set<ir::ValueId> results_;  // results of the whole row that are in memory
@@ -317,14 +317,15 @@ int ReducedByMaximum(const RowKernel& kernel) {
 
 }  // namespace
 
-std::optional<OnlineRows> FindOnlineRows(const std::vector<RowKernel>& kernels,
-                                         const std::vector<RowTensor>& tensors) {
+std::optional<OnlineSoftmax> FindOnlineSoftmax(const std::vector<RowKernel>& kernels,
+                                               const std::vector<RowTensor>& tensors) {
   for (size_t k = 0; k < kernels.size(); ++k) {
     const int index = ReducedByMaximum(kernels[k]);
     if (index < 0) continue;
     auto keys = FindKeyIndices(kernels, tensors, static_cast<int>(k), index);
     if (!keys) continue;
-    if (auto online = OnlineFinder(kernels, tensors, k, *std::move(keys)).Run()) return online;
+    if (auto online = OnlineSoftmaxFinder(kernels, tensors, k, *std::move(keys)).Run())
+      return online;
   }
   return std::nullopt;
 }

@@ -26,12 +26,12 @@ enum class OnlineRole {
   kNone,      // skipped: it copies another kernel's result, up to a row factor
 };
 
-inline bool IsWalked(OnlineRole role) {
+inline bool IsInKeyLoop(OnlineRole role) {
   return role == OnlineRole::kElements || role == OnlineRole::kMaximum || role == OnlineRole::kSum;
 }
 
 // The chain for online processing; divisors of a row's exponentials are applied to the sums.
-struct OnlineRows {
+struct OnlineSoftmax {
   int64_t keys = 0;  // number of elements in a whole row
   std::vector<RowKernel> kernels;
   std::vector<OnlineRole> roles;  // per kernel
@@ -42,8 +42,8 @@ struct OnlineRows {
 
 // Returns nothing if the chain does not match. Sums must be in float32, and one or more must have
 // columns.
-std::optional<OnlineRows> FindOnlineRows(const std::vector<RowKernel>& kernels,
-                                         const std::vector<RowTensor>& tensors);
+std::optional<OnlineSoftmax> FindOnlineSoftmax(const std::vector<RowKernel>& kernels,
+                                               const std::vector<RowTensor>& tensors);
 
 // The chain cut into blocks of keys.
 struct KeyBlocks {
@@ -54,6 +54,6 @@ struct KeyBlocks {
 
 // Cuts the chain for the whole blocks of `size` keys, or, with `is_rest`, for the remaining keys,
 // stored in the layout of a whole block.
-KeyBlocks CutKeys(const OnlineRows& online, int64_t size, bool is_rest);
+KeyBlocks CutKeys(const OnlineSoftmax& online, int64_t size, bool is_rest);
 
 }  // namespace tartan::poly

@@ -14,7 +14,7 @@ using math::RangeConstraint;
 
 // Rewrites an affine function with variables for the row axes, followed by the key index. Returns
 // nothing if it depends on other indices.
-std::optional<Affine> ByAxes(const Affine& poly, const WalkingKernel& of) {
+std::optional<Affine> ByAxes(const Affine& poly, const KeyLoopKernel& of) {
   std::vector<int> axes = of.kernel.axes;
   axes.push_back(of.key_index);
   Affine by_axes = Affine::Constant(poly.constant);
@@ -29,7 +29,7 @@ std::optional<Affine> ByAxes(const Affine& poly, const WalkingKernel& of) {
 
 class Comparison {
  public:
-  Comparison(const WalkingKernel& a, const WalkingKernel& b) : a_(a), b_(b) {}
+  Comparison(const KeyLoopKernel& a, const KeyLoopKernel& b) : a_(a), b_(b) {}
 
   bool Same(const ExprPtr& a, const ExprPtr& b) const {
     if (a->type != b->type || a->node.index() != b->node.index()) return false;
@@ -84,14 +84,14 @@ class Comparison {
                       [&](const Affine& at_a, const Affine& at_b) { return SamePoly(at_a, at_b); });
   }
 
-  const WalkingKernel& a_;
-  const WalkingKernel& b_;
+  const KeyLoopKernel& a_;
+  const KeyLoopKernel& b_;
 };
 
 }  // namespace
 
-bool AreSameElement(const ExprPtr& expr, const WalkingKernel& of, const ExprPtr& other,
-                    const WalkingKernel& of_other) {
+bool AreSameElement(const ExprPtr& expr, const KeyLoopKernel& of, const ExprPtr& other,
+                    const KeyLoopKernel& of_other) {
   return Comparison(of, of_other).Same(expr, other);
 }
 

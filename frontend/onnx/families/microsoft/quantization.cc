@@ -135,8 +135,8 @@ Outputs QLinearGlobalAveragePool(NodeContext& context) {
 
 // Computes SUM, the int32 matmul of A and B, then Y from the scales and the optional operand
 // `bias`.
-Outputs ScaledProduct(FunctionText& text, absl::string_view a_scale, absl::string_view b_scale,
-                      int bias) {
+Outputs ScaledMatMul(FunctionText& text, absl::string_view a_scale, absl::string_view b_scale,
+                     int bias) {
   const NodeContext& context = text.context();
   TARTAN_ASSIGN_OR_RETURN(
       const MatMulText product,
@@ -158,7 +158,7 @@ Outputs MatMulIntegerToFloat(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string a_scale, AlongAxis(text, 2, a, rows));
   TARTAN_ASSIGN_OR_RETURN(const std::string b_scale,
                           AlongAxis(text, 3, context.input(1).dims(), -1));
-  return ScaledProduct(text, a_scale, b_scale, 6);
+  return ScaledMatMul(text, a_scale, b_scale, 6);
 }
 
 // Operands: A in floats, B, its scale and zero point, bias.
@@ -170,7 +170,7 @@ Outputs DynamicQuantizeMatMul(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "B", 1, 3, -1));
   TARTAN_ASSIGN_OR_RETURN(const std::string b_scale,
                           AlongAxis(text, 2, context.input(1).dims(), -1));
-  return ScaledProduct(text, "SCALE", b_scale, 4);
+  return ScaledMatMul(text, "SCALE", b_scale, 4);
 }
 
 constexpr OperatorRow kOperators[] = {

@@ -130,7 +130,7 @@ Outputs NhwcConv(NodeContext& context) { return Convolve(context, "Conv", true);
 // --- GatherBlockQuantized
 
 // Unpacks two 4-bit values per byte, the lower first, along the last dimension.
-absl::StatusOr<Tensor> Halves(const NodeContext& context, const Tensor& x) {
+absl::StatusOr<Tensor> UnpackNibbles(const NodeContext& context, const Tensor& x) {
   std::vector<int64_t> dims = x.dims();
   std::vector<int64_t> apart = dims;
   apart.push_back(1);
@@ -174,7 +174,7 @@ Values GatherBlockQuantized(NodeContext& context) {
   if (!IsInteger(positions.type())) return Invalid("operand 1: integers are expected");
   const auto take = [&](const Tensor& x, bool unpack) -> absl::StatusOr<Tensor> {
     TARTAN_ASSIGN_OR_RETURN(Tensor rows, TakeOf(context, x, positions, gathered));
-    return unpack ? Halves(context, rows) : std::move(rows);
+    return unpack ? UnpackNibbles(context, rows) : std::move(rows);
   };
   TARTAN_ASSIGN_OR_RETURN(positions, context.Checked(positions, {IndexBounds(table, gathered)}));
   TARTAN_ASSIGN_OR_RETURN(const Tensor numbers, take(table, is_packed));
@@ -274,8 +274,8 @@ Outputs QLinearReduceMean(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "X", 0, 2, -1));
   const int64_t elements = ReducedCount(x.dims(), reduction.axes);
   // A term has 9 bits; a sum of more than 2^22 terms needs 64 bits.
-  constexpr int64_t kMostInInt32 = int64_t{1} << 22;
-  text.Add("WIDE", elements > kMostInInt32 ? Cast("X", DataType::kInt64) : "X");
+  constexpr int64_t kMaxInInt32 = int64_t{1} << 22;
+  text.Add("WIDE", elements > kMaxInInt32 ? Cast("X", DataType::kInt64) : "X");
   text.Add(ReduceStatement("SUM", '+', "WIDE", x.dims(), reduction.axes));
   const double count = static_cast<double>(elements);
   text.Add("MEAN", absl::StrCat(Cast("SUM", DataType::kFloat32), " / ", Literal(count), " * ",

@@ -54,7 +54,7 @@ Outputs LinearRegressor(NodeContext& context) {
 // negative. A single score for one class selects its label from 0 on, or from 0.5 on if
 // transformed, otherwise label 0.
 Values LinearClassifier(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(Tensor numbers, PlainNumbers(context, context.value(0)));
+  TARTAN_ASSIGN_OR_RETURN(Tensor numbers, DecodeLowPrecision(context, context.value(0)));
   context.SetInput(0, Value(std::move(numbers)));
   TARTAN_ASSIGN_OR_RETURN(const api::HostValue labels,
                           ReadLabels(context, "classlabels_ints", "classlabels_strings"));
@@ -86,7 +86,7 @@ Values LinearClassifier(NodeContext& context) {
                          {transformed}));
     return std::vector<Value>{Value(std::move(made)), Value(std::move(transformed))};
   }
-  TARTAN_ASSIGN_OR_RETURN(const Tensor greatest, GreatestOf(context, scores));
+  TARTAN_ASSIGN_OR_RETURN(const Tensor greatest, ArgMaxOfRows(context, scores));
   TARTAN_ASSIGN_OR_RETURN(Value label, LabelsAt(context, labels, greatest));
   return std::vector<Value>{std::move(label), Value(std::move(transformed))};
 }

@@ -108,9 +108,9 @@ absl::Status CheckClassifier(const Classifier& model, int64_t features) {
     }
     return absl::OkStatus();
   }
-  constexpr int64_t kMostWeights = int64_t{1} << 27;
-  if (model.classes > kMostWeights || model.vectors > kMostWeights ||
-      model.vectors > kMostWeights / std::max<int64_t>(model.pairs(), 1)) {
+  constexpr int64_t kMaxWeights = int64_t{1} << 27;
+  if (model.classes > kMaxWeights || model.vectors > kMaxWeights ||
+      model.vectors > kMaxWeights / std::max<int64_t>(model.pairs(), 1)) {
     return Unsupported(model.classes, " classes with ", model.vectors, " vectors");
   }
   if (static_cast<int64_t>(model.vectors_per_class.size()) != model.classes || model.classes < 2) {
@@ -136,9 +136,9 @@ absl::StatusOr<Classifier> ReadClassifier(const NodeContext& context) {
                           ReadLabels(context, "classlabels_ints", "classlabels_strings"));
   model.classes = model.labels.tensor().element_count();
   TARTAN_ASSIGN_OR_RETURN(model.vectors_per_class, context.Ints("vectors_per_class", {}));
-  constexpr int64_t kMostVectors = int64_t{1} << 32;
+  constexpr int64_t kMaxVectors = int64_t{1} << 32;
   for (const int64_t vectors : model.vectors_per_class) {
-    if (vectors < 0 || vectors > kMostVectors) return Invalid(vectors, " vectors of a class");
+    if (vectors < 0 || vectors > kMaxVectors) return Invalid(vectors, " vectors of a class");
     model.vectors += vectors;
   }
   TARTAN_ASSIGN_OR_RETURN(model.coefficients, Reals(context, "coefficients"));
@@ -289,7 +289,7 @@ absl::StatusOr<Tensor> Probabilities(NodeContext& context, const Classifier& mod
 // negative coefficients, the second class is chosen if the maximum is 0.5 or more.
 absl::StatusOr<Value> ChooseLabels(const NodeContext& context, const Classifier& model,
                                    const Tensor& won) {
-  TARTAN_ASSIGN_OR_RETURN(Tensor best, GreatestOf(context, won));
+  TARTAN_ASSIGN_OR_RETURN(Tensor best, ArgMaxOfRows(context, won));
   if (model.rho.size() == 1 && model.classes == 2 && model.vectors == 0 && model.is_positive()) {
     TARTAN_ASSIGN_OR_RETURN(best, context.ApplyOne(R"(
 function (W[N, K], B) -> (Y) { M[n : N] = >(W[n, k]); Y = M >= 0.5 ? 1 : B; })",
@@ -306,7 +306,7 @@ function (W[N, K]) -> (Y) { M[n : N] = >(W[n, k]); Y = as_int(M > 0 ? 1 : 0, 64)
 }
 
 Values SvmClassifier(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(Tensor numbers, PlainNumbers(context, context.value(0)));
+  TARTAN_ASSIGN_OR_RETURN(Tensor numbers, DecodeLowPrecision(context, context.value(0)));
   context.SetInput(0, Value(std::move(numbers)));
   TARTAN_ASSIGN_OR_RETURN(const Classifier model, ReadClassifier(context));
   TARTAN_ASSIGN_OR_RETURN(const Tensor x, RowsOf(context));

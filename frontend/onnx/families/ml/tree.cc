@@ -271,7 +271,7 @@ absl::StatusOr<Tensor> BothScores(const NodeContext& context, const Tensor& scor
 }
 
 Values TreeEnsembleClassifier(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(Tensor numbers, PlainNumbers(context, context.value(0)));
+  TARTAN_ASSIGN_OR_RETURN(Tensor numbers, DecodeLowPrecision(context, context.value(0)));
   context.SetInput(0, Value(std::move(numbers)));
   TARTAN_ASSIGN_OR_RETURN(TreeEnsemble trees, ReadVotingTrees(context, "class"));
   TARTAN_ASSIGN_OR_RETURN(const api::HostValue labels,
@@ -297,7 +297,7 @@ Values TreeEnsembleClassifier(NodeContext& context) {
     TARTAN_ASSIGN_OR_RETURN(scores,
                             BothScores(context, scores, *voted.begin(), is_positive, is_odds));
   }
-  TARTAN_ASSIGN_OR_RETURN(const Tensor greatest, GreatestOf(context, compared));
+  TARTAN_ASSIGN_OR_RETURN(const Tensor greatest, ArgMaxOfRows(context, compared));
   TARTAN_ASSIGN_OR_RETURN(Value label, LabelsAt(context, labels, greatest));
   TARTAN_ASSIGN_OR_RETURN(scores, PostTransformed(context, scores, transform));
   return std::vector<Value>{std::move(label), Value(std::move(scores))};

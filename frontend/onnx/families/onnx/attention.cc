@@ -163,7 +163,7 @@ Outputs FlexAttention(NodeContext& context) {
                                      absl::StrCat("P = ", Cast("E / S", scores.type()))}),
                        {scores}));
   TARTAN_ASSIGN_OR_RETURN(probabilities, Modify(context, "prob_mod", probabilities));
-  TARTAN_ASSIGN_OR_RETURN(const Tensor y, Weigh(context, call, probabilities));
+  TARTAN_ASSIGN_OR_RETURN(const Tensor y, ApplyProbabilities(context, call, probabilities));
   return std::vector<Tensor>{y};
 }
 

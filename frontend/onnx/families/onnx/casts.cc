@@ -43,8 +43,8 @@ bool ParseInteger(const std::string& word, int64_t* number) {
 }
 
 // Each word as a number of `type`. Words without a number become NaN or 0, and are listed.
-HostTensor NumbersOfWords(const std::vector<std::string>& words, DataType type,
-                          std::vector<int64_t>* no_numbers) {
+HostTensor ParseWords(const std::vector<std::string>& words, DataType type,
+                      std::vector<int64_t>* no_numbers) {
   const TensorShape shape{type, {static_cast<int64_t>(words.size())}};
   std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
   for (int64_t i = 0; i < shape.dims[0]; ++i) {
@@ -70,7 +70,7 @@ HostTensor NumbersOfWords(const std::vector<std::string>& words, DataType type,
 absl::StatusOr<Tensor> ParseStrings(const NodeContext& context, const Value& strings,
                                     DataType type) {
   std::vector<int64_t> no_numbers;
-  const HostTensor numbers = NumbersOfWords(*strings.words(), type, &no_numbers);
+  const HostTensor numbers = ParseWords(*strings.words(), type, &no_numbers);
   if (!no_numbers.empty() && strings.tensor().constant() != nullptr) {
     for (const int64_t position : strings.tensor().constant()->ToInts()) {
       if (std::binary_search(no_numbers.begin(), no_numbers.end(), position)) {
@@ -115,14 +115,14 @@ Values CastTo(NodeContext& context, const ElementType& to) {
   const Value x = context.value(0);
   if (!x.is_tensor()) return Invalid("operand 0 is no tensor");
   if (TypeOf(x) == to) return std::vector<Value>{x};
-  TARTAN_ASSIGN_OR_RETURN(const Narrowing how, ReadNarrowing(context));
+  TARTAN_ASSIGN_OR_RETURN(const EncodingOptions how, ReadEncodingOptions(context));
   Tensor plain;
   if (x.is_strings()) {
     const bool is_plain = to.element == Element::kPlain;
     const DataType type = is_plain ? to.type : IsFloat(to) ? DataType::kFloat32 : DataType::kInt32;
     TARTAN_ASSIGN_OR_RETURN(plain, ParseStrings(context, x, type));
   } else {
-    TARTAN_ASSIGN_OR_RETURN(plain, PlainNumbers(context, x));
+    TARTAN_ASSIGN_OR_RETURN(plain, DecodeLowPrecision(context, x));
   }
   absl::StatusOr<Value> y = to.element == Element::kString ? PrintNumbers(context, plain)
                                                            : NumbersOf(context, plain, to, how);
@@ -186,7 +186,7 @@ Values BitCast(NodeContext& context) {
     return std::vector<Value>{Value(std::move(y[0]), to.element)};
   }
   if (BitsOf(to) < 8 && to.type == DataType::kInt8) {
-    TARTAN_ASSIGN_OR_RETURN(Value y, NumbersOf(context, x.tensor(), to, Narrowing()));
+    TARTAN_ASSIGN_OR_RETURN(Value y, NumbersOf(context, x.tensor(), to, EncodingOptions()));
     return std::vector<Value>{std::move(y)};
   }
   std::string bits = Cast("X", to.type);

@@ -72,7 +72,7 @@ Outputs RangeOf(DataType type, int64_t count, Element element) {
 }
 
 // True if a range is the positions of a decoder step with a preallocated cache (decoding_mode.h).
-bool IsOfPositions(const NodeContext& context, double start, double limit, double delta) {
+bool IsDecoderPositions(const NodeContext& context, double start, double limit, double delta) {
   const DecodingMode* mode = context.decoding();
   return mode != nullptr && delta == 1 && limit == static_cast<double>(mode->capacity) &&
          start == static_cast<double>(mode->capacity - mode->step);
@@ -86,7 +86,7 @@ Outputs Range(NodeContext& context) {
   if (delta == 0 || !std::isfinite(start) || !std::isfinite(limit) || std::isnan(delta)) {
     return Invalid("there is no range from ", start, " to ", limit, " by ", delta);
   }
-  if (IsOfPositions(context, start, limit, delta)) {
+  if (IsDecoderPositions(context, start, limit, delta)) {
     const DecodingMode& mode = *context.decoding();
     return context.Apply(TileFunction("N", "Y",
                                       {absl::StrCat("L[i : ", mode.step, "] = =(N[0])"),

@@ -96,10 +96,10 @@ absl::StatusOr<ElementType> TypeAttribute(const NodeContext& context, absl::stri
 }
 
 // Converts low-precision floats among the operands to float32, since FunctionText reads tensors.
-absl::Status MakeOperandsPlain(NodeContext& context) {
+absl::Status DecodeOperands(NodeContext& context) {
   for (int i = 0; i < context.input_count(); ++i) {
     if (i >= 2 && !context.HasInput(i)) continue;
-    TARTAN_ASSIGN_OR_RETURN(Tensor plain, PlainNumbers(context, context.value(i)));
+    TARTAN_ASSIGN_OR_RETURN(Tensor plain, DecodeLowPrecision(context, context.value(i)));
     context.SetInput(i, Value(std::move(plain)));
   }
   return absl::OkStatus();
@@ -130,8 +130,8 @@ absl::StatusOr<DataType> DivisionType(const NodeContext& context) {
 absl::StatusOr<std::vector<Value>> QuantizeLinear(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const ElementType type, QuantizedType(context));
   TARTAN_ASSIGN_OR_RETURN(const DataType division, DivisionType(context));
-  TARTAN_ASSIGN_OR_RETURN(const Narrowing how, ReadNarrowing(context));
-  TARTAN_RETURN_IF_ERROR(MakeOperandsPlain(context));
+  TARTAN_ASSIGN_OR_RETURN(const EncodingOptions how, ReadEncodingOptions(context));
+  TARTAN_RETURN_IF_ERROR(DecodeOperands(context));
   const Sizes& dims = context.input(0).dims();
   FunctionText text(context);
   const std::string x = text.Operand(0);
@@ -159,7 +159,7 @@ absl::StatusOr<std::vector<Value>> DequantizeLinear(NodeContext& context) {
   if (type.element != api::Element::kPlain || !IsFloat(type)) {
     return Invalid("attribute 'output_dtype': ", NameOf(type));
   }
-  TARTAN_RETURN_IF_ERROR(MakeOperandsPlain(context));
+  TARTAN_RETURN_IF_ERROR(DecodeOperands(context));
   const DataType stored = context.input(0).type();
   const DataType exact = tartan::IsFloat(stored) ? stored : DataType::kInt32;
   FunctionText text(context);

@@ -39,27 +39,27 @@ absl::StatusOr<ReducedAxes> ReadAxes(NodeContext& context) {
 }
 
 // The result of a reduction over no elements.
-enum class OfNothing { kZero, kOne, kLowest, kGreatest, kNan };
+enum class EmptyReductionValue { kZero, kOne, kLowest, kGreatest, kNan };
 
-Tensor ValueOfNothing(OfNothing value, DataType type) {
+Tensor MakeEmptyReductionValue(EmptyReductionValue value, DataType type) {
   const double infinity = std::numeric_limits<double>::infinity();
   std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(type)));
   const bool is_float = IsFloat(type);
   switch (value) {
-    case OfNothing::kZero:
+    case EmptyReductionValue::kZero:
       break;
-    case OfNothing::kOne:
+    case EmptyReductionValue::kOne:
       StoreElement(type, int64_t{1}, 0, bytes.data());
       break;
-    case OfNothing::kLowest:
+    case EmptyReductionValue::kLowest:
       is_float ? StoreElement(type, -infinity, 0, bytes.data())
                : StoreElement(type, MinInteger(type), 0, bytes.data());
       break;
-    case OfNothing::kGreatest:
+    case EmptyReductionValue::kGreatest:
       is_float ? StoreElement(type, infinity, 0, bytes.data())
                : StoreElement(type, MaxInteger(type), 0, bytes.data());
       break;
-    case OfNothing::kNan:
+    case EmptyReductionValue::kNan:
       if (is_float) StoreElement(type, std::numeric_limits<double>::quiet_NaN(), 0, bytes.data());
       break;
   }
@@ -70,21 +70,22 @@ struct Reduction {
   const char* term;  // in terms of X, or of D = X - M, where M is the maximum
   char aggregation;
   const char* result;  // in terms of S; "$" is replaced by the number of elements reduced
-  OfNothing of_nothing;
+  EmptyReductionValue of_nothing;
   bool in_float = false;  // integers are converted
-  bool from_greatest = false;
+  bool subtracts_maximum = false;
 };
 
-constexpr Reduction kSum = {"X", '+', "S", OfNothing::kZero};
-constexpr Reduction kMean = {"X", '+', "S / $", OfNothing::kNan};
-constexpr Reduction kMax = {"X", '>', "S", OfNothing::kLowest};
-constexpr Reduction kMin = {"X", '<', "S", OfNothing::kGreatest};
-constexpr Reduction kProd = {"X", '*', "S", OfNothing::kOne};
-constexpr Reduction kL1 = {"abs(X)", '+', "S", OfNothing::kZero};
-constexpr Reduction kL2 = {"X * X", '+', "sqrt(S)", OfNothing::kZero, true};
-constexpr Reduction kSumSquare = {"X * X", '+', "S", OfNothing::kZero};
-constexpr Reduction kLogSum = {"X", '+', "log(S)", OfNothing::kLowest, true};
-constexpr Reduction kLogSumExp = {"exp(D)", '+', "log(S) + M", OfNothing::kLowest, true, true};
+constexpr Reduction kSum = {"X", '+', "S", EmptyReductionValue::kZero};
+constexpr Reduction kMean = {"X", '+', "S / $", EmptyReductionValue::kNan};
+constexpr Reduction kMax = {"X", '>', "S", EmptyReductionValue::kLowest};
+constexpr Reduction kMin = {"X", '<', "S", EmptyReductionValue::kGreatest};
+constexpr Reduction kProd = {"X", '*', "S", EmptyReductionValue::kOne};
+constexpr Reduction kL1 = {"abs(X)", '+', "S", EmptyReductionValue::kZero};
+constexpr Reduction kL2 = {"X * X", '+', "sqrt(S)", EmptyReductionValue::kZero, true};
+constexpr Reduction kSumSquare = {"X * X", '+', "S", EmptyReductionValue::kZero};
+constexpr Reduction kLogSum = {"X", '+', "log(S)", EmptyReductionValue::kLowest, true};
+constexpr Reduction kLogSumExp = {"exp(D)", '+', "log(S) + M", EmptyReductionValue::kLowest,
+                                  true,     true};
 
 // The operand in the type of the aggregation, which is numeric.
 std::string Operand(const Reduction& reduction, DataType type) {
@@ -98,7 +99,7 @@ std::vector<std::string> ReductionStatements(const Reduction& reduction, const T
                                              const ReducedAxes& reduced) {
   const std::string operand = Operand(reduction, x.type());
   std::vector<std::string> statements = {absl::StrCat("X = ", operand)};
-  if (reduction.from_greatest) {
+  if (reduction.subtracts_maximum) {
     statements.push_back(ReduceStatement("TOP", '>', "X", x.dims(), reduced.axes));
     // Infinity minus itself would be NaN.
     statements.push_back("M = stop_gradient(isinf(TOP) ? 0 : TOP)");
@@ -106,7 +107,7 @@ std::vector<std::string> ReductionStatements(const Reduction& reduction, const T
   }
   statements.push_back(absl::StrCat("TERM = ", reduction.term));
   // D broadcasts against sizes of 1, so these dimensions are dropped last.
-  const bool drops_late = !reduced.keep && reduction.from_greatest;
+  const bool drops_late = !reduced.keep && reduction.subtracts_maximum;
   const auto reduce = reduced.keep || drops_late ? &ReduceStatement : &DropStatement;
   statements.push_back(reduce("S", reduction.aggregation, "TERM", x.dims(), reduced.axes));
   std::string result = reduction.result;
@@ -160,8 +161,9 @@ Outputs Reduce(NodeContext& context, const Reduction& reduction) {
   if (ReducedCount(x.dims(), reduced.axes) == 0) {
     const std::vector<int64_t> dims =
         reduced.keep ? KeptDims(x.dims(), reduced.axes) : DroppedDims(x.dims(), reduced.axes);
-    TARTAN_ASSIGN_OR_RETURN(Tensor result,
-                            Fill(context, ValueOfNothing(reduction.of_nothing, x.type()), dims));
+    TARTAN_ASSIGN_OR_RETURN(
+        Tensor result,
+        Fill(context, MakeEmptyReductionValue(reduction.of_nothing, x.type()), dims));
     return std::vector<Tensor>{std::move(result)};
   }
   if (&reduction == &kMean && !IsFloat(x.type())) return MeanOfIntegers(context, x, reduced);

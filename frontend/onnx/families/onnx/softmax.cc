@@ -45,7 +45,7 @@ Outputs WithDerivative(NodeContext& context, const Axes& axes, absl::string_view
 }
 
 // Masks cache positions past the current length with -infinity (decoding_mode.h).
-absl::Status LeaveOutFreeRoom(const Axes& axes, NodeContext* context) {
+absl::Status MaskUnusedCache(const Axes& axes, NodeContext* context) {
   const DecodingMode* mode = context->decoding();
   const api::Tensor& x = context->input(0);
   const int64_t last = x.rank() - 1;
@@ -68,7 +68,7 @@ absl::Status LeaveOutFreeRoom(const Axes& axes, NodeContext* context) {
 
 Outputs Softmax(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
-  TARTAN_RETURN_IF_ERROR(LeaveOutFreeRoom(axes, &context));
+  TARTAN_RETURN_IF_ERROR(MaskUnusedCache(axes, &context));
   return WithDerivative(
       context, axes, "E / S",
       {"G = DY * Y", ReduceStatement("T", '+', "G", context.input(0).dims(), axes),

@@ -34,7 +34,7 @@ std::string Told(const Check& check, const HostTensor& values) {
   const auto status = StatusOf({std::make_shared<const Check>(check), x});
   EXPECT_TRUE(status.ok()) << status.status();
   if (!status.ok()) return "";
-  const auto results = EvaluateByDefinition({x}, {values}, {*status}, 1 << 20);
+  const auto results = EvaluateReference({x}, {values}, {*status}, 1 << 20);
   EXPECT_TRUE(results.ok()) << results.status();
   std::vector<uint64_t> numbers;
   for (int64_t number : results->at(0).ToInts()) numbers.push_back(static_cast<uint64_t>(number));
@@ -172,7 +172,7 @@ TEST(Check, IsFoundFromEverythingComputedFromTheTensorAndByOrder) {
   EXPECT_EQ(found[1].check->order, 7);
   EXPECT_EQ(found[1].values, x);
   EXPECT_TRUE(ChecksOf({x}).empty());
-  const auto values = EvaluateByDefinition({x}, {Ints({3}, {1, 4, 5})}, {sum}, 1000);
+  const auto values = EvaluateReference({x}, {Ints({3}, {1, 4, 5})}, {sum}, 1000);
   EXPECT_EQ(values.status().message(),
             "take (Gather): index 10 is out of range [-10, 9] of axis 0");
   EXPECT_EQ(values.status().code(), absl::StatusCode::kOutOfRange);

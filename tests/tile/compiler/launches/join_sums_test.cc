@@ -46,20 +46,20 @@ void ExpectJoined(const TestProgram& program) {
   ExpectNaiveLaunches(program, apart, RandomInputs(program, 1), 2, 0);
 }
 
-TEST(JoinSums, AStepOfALstmIsOneLaunch) {
+TEST(FuseIntoConsumer, AStepOfALstmIsOneLaunch) {
   for (int64_t rows : {1, 3, 17}) {
     for (int64_t states : {2, 5, 32, 100}) ExpectJoined(LstmCell(rows, states));
   }
 }
 
-TEST(JoinSums, AStepOfAGruThatReadsItsStateTwiceIsOneLaunch) {
+TEST(FuseIntoConsumer, AStepOfAGruThatReadsItsStateTwiceIsOneLaunch) {
   for (int64_t rows : {1, 3, 17}) {
     for (int64_t states : {2, 5, 32, 100}) ExpectJoined(GruCell(rows, states));
   }
 }
 
 // The first half of the rows is divided by the second half, and the result is transposed.
-TEST(JoinSums, SumsMayLieAlongAnyDimension) {
+TEST(FuseIntoConsumer, SumsMayLieAlongAnyDimension) {
   ExpectJoined({"halves",
                 "function (X[K, N], W[M, K]) -> (Y) {\n"
                 "Z[i, j : M, N] = +(W[i, k] * X[k, j]);\n"
@@ -68,7 +68,7 @@ TEST(JoinSums, SumsMayLieAlongAnyDimension) {
                 {F32({20, 8}), F32({12, 20})}});
 }
 
-TEST(JoinSums, WhatIsAggregatedMayBeTheGreatest) {
+TEST(FuseIntoConsumer, WhatIsAggregatedMayBeTheGreatest) {
   ExpectJoined({"greatest",
                 "function (X[M, K]) -> (Y) {\n"
                 "Z[i : M] = >(X[i, k]);\n"
@@ -76,7 +76,7 @@ TEST(JoinSums, WhatIsAggregatedMayBeTheGreatest) {
                 {F32({18, 70})}});
 }
 
-TEST(JoinSums, WhatIsNotANumberStaysInItsElement) {
+TEST(FuseIntoConsumer, WhatIsNotANumberStaysInItsElement) {
   const TestProgram program = LstmCell(2, 6);
   std::vector<HostTensor> inputs = RandomInputs(program, 2);
   const float infinity = std::numeric_limits<float>::infinity();
@@ -88,7 +88,7 @@ TEST(JoinSums, WhatIsNotANumberStaysInItsElement) {
   ExpectNaiveLaunches(program, Gpu(), inputs, 1, 0);
 }
 
-TEST(JoinSums, WhatOthersReadIsComputedByItself) {
+TEST(FuseIntoConsumer, WhatOthersReadIsComputedByItself) {
   TestProgram seen = GruCell(3, 32);
   seen.code.replace(seen.code.find("(Y)"), 3, "(Y, Z)");
   ExpectLaunches(seen, 2);
@@ -98,7 +98,7 @@ TEST(JoinSums, WhatOthersReadIsComputedByItself) {
   ExpectLaunches(read, 3);
 }
 
-TEST(JoinSums, SumsAtUnevenDistancesStayApart) {
+TEST(FuseIntoConsumer, SumsAtUnevenDistancesStayApart) {
   ExpectLaunches({"uneven",
                   "function (X[B, K], W[G, K]) -> (Y) {\n"
                   "Z[b, g : B, G] = +(X[b, k] * W[g, k]);\n"
@@ -109,7 +109,7 @@ TEST(JoinSums, SumsAtUnevenDistancesStayApart) {
 }
 
 // A fused launch would compute each sum twice.
-TEST(JoinSums, SumsThatNeighboursShareStayApart) {
+TEST(FuseIntoConsumer, SumsThatNeighboursShareStayApart) {
   ExpectLaunches({"neighbours",
                   "function (X[B, K], W[G, K]) -> (Y) {\n"
                   "Z[b, g : B, G] = +(X[b, k] * W[g, k]);\n"
@@ -126,7 +126,7 @@ std::string KernelOf(const ir::Program& program) {
 }
 
 // A value that is read along with the sums is loaded before the barriers and used after them.
-TEST(JoinSums, WhatIsReadBesideTheSumsIsAskedForFirst) {
+TEST(FuseIntoConsumer, WhatIsReadBesideTheSumsIsAskedForFirst) {
   const std::string ahead = "let in0_ahead: float32 =";
   ir::Program program = BindTestProgram(LstmCell(1, 32));
   const std::string text = KernelOf(program);
@@ -141,7 +141,7 @@ TEST(JoinSums, WhatIsReadBesideTheSumsIsAskedForFirst) {
 
 // Work-groups of a launch run in any order, so none may overwrite a state that others still read. A
 // copy of the state would take longer than a second launch.
-TEST(JoinSums, StatesThatAreWrittenOverKeepTwoLaunches) {
+TEST(FuseIntoConsumer, StatesThatAreWrittenOverKeepTwoLaunches) {
   ir::Program program = BindTestProgram(LstmCell(1, 32));
   const auto be_state = [&](int input, int next) {
     auto& state = std::get<ir::Input>(program.values[program.inputs[input]].op);

@@ -48,7 +48,7 @@ KernelList ListOf(const ir::Program& program, const CompileOptions& options) {
 // Returns whether some launch keeps its weights in registers or local memory.
 bool Keeps(const ir::Program& program, const CompileOptions& options = Gpu()) {
   for (const loop::Kernel& kernel : ListOf(program, options).kernels) {
-    if (!loop::KeptParameters(kernel).empty()) return true;
+    if (!loop::PersistentParameters(kernel).empty()) return true;
   }
   return false;
 }
@@ -57,14 +57,14 @@ ir::Input& InputOf(ir::Program* program, int number) {
   return std::get<ir::Input>(program->values[program->inputs[number]].op);
 }
 
-TEST(KeepWeights, AStepIsOneGroupThatComputesWhatItDid) {
+TEST(PlanPersistentRnn, AStepIsOneGroupThatComputesWhatItDid) {
   for (const StepProgram& step : StepPrograms()) {
     SCOPED_TRACE(step.program.name);
     const ir::Program program = BindStep(step);
     const KernelList list = ListOf(program, Gpu());
     ASSERT_EQ(list.steps.size(), 1);
     const loop::Kernel& kernel = list.kernels[std::get<LaunchStep>(list.steps[0]).kernel];
-    EXPECT_EQ(loop::KeptParameters(kernel).size(), 1);
+    EXPECT_EQ(loop::PersistentParameters(kernel).size(), 1);
     EXPECT_EQ(kernel.local_size[0], 256);
     EXPECT_EQ(kernel.global_size[0], 256);
     EXPECT_TRUE(kernel.in_sequence);
@@ -84,7 +84,7 @@ std::string TextOf(const ir::Program& program) {
 
 // The next launch finds the new hidden state in local memory, rather than the cell state of the
 // same size.
-TEST(KeepWeights, TheRowsOfTheNextLaunchStayInLocalMemory) {
+TEST(PlanPersistentRnn, TheRowsOfTheNextLaunchStayInLocalMemory) {
   const ir::Program program = BindStep(LstmStep(1, 32));
   const KernelList list = ListOf(program, Gpu());
   const auto& launch = std::get<LaunchStep>(list.steps[0]);
@@ -98,7 +98,7 @@ TEST(KeepWeights, TheRowsOfTheNextLaunchStayInLocalMemory) {
               HasSubstr(absl::StrCat("was out", place == launch.buffers.begin(), "[0]")));
 }
 
-TEST(KeepWeights, OnlyProgramsThatAreRepeatedDo) {
+TEST(PlanPersistentRnn, OnlyProgramsThatAreRepeatedDo) {
   const StepProgram step = GruStep(1, 32);
   ir::Program program = BindTestProgram(step.program);
   for (int input : step.constants) InputOf(&program, input).is_constant = true;
@@ -107,22 +107,23 @@ TEST(KeepWeights, OnlyProgramsThatAreRepeatedDo) {
 }
 
 // Counts the launches of the list that keep their weights.
-int LaunchesThatKeep(const KernelList& list) {
+int PersistentLaunches(const KernelList& list) {
   return static_cast<int>(
       std::count_if(list.steps.begin(), list.steps.end(), [&](const Step& step) {
         const auto* launch = std::get_if<LaunchStep>(&step);
-        return launch != nullptr && !loop::KeptParameters(list.kernels[launch->kernel]).empty();
+        return launch != nullptr &&
+               !loop::PersistentParameters(list.kernels[launch->kernel]).empty();
       }));
 }
 
 // The first launch reads its rows from an input and therefore has a kernel of its own.
-TEST(KeepWeights, TheStepsThatAProgramHasBehindEachOtherDo) {
+TEST(PlanPersistentRnn, TheStepsThatAProgramHasBehindEachOtherDo) {
   for (const auto& [rows, states] : {std::pair(1, 64), std::pair(2, 37)}) {
-    const TestProgram test = UnrolledLstm(rows, states, kLeastShared + 1);
+    const TestProgram test = UnrolledLstm(rows, states, kMinShared + 1);
     SCOPED_TRACE(test.name);
     const KernelList list = ListOf(BindUnrolled(test), Gpu());
-    ASSERT_EQ(list.steps.size(), kLeastShared + 1);
-    EXPECT_EQ(LaunchesThatKeep(list), kLeastShared + 1);
+    ASSERT_EQ(list.steps.size(), kMinShared + 1);
+    EXPECT_EQ(PersistentLaunches(list), kMinShared + 1);
     std::set<int> kernels;
     for (const Step& step : list.steps) kernels.insert(std::get<LaunchStep>(step).kernel);
     EXPECT_EQ(kernels.size(), 2);
@@ -130,24 +131,24 @@ TEST(KeepWeights, TheStepsThatAProgramHasBehindEachOtherDo) {
   }
 }
 
-TEST(KeepWeights, AFewStepsOfAProgramHaveKernelsOfTheirOwn) {
-  EXPECT_EQ(LaunchesThatKeep(ListOf(BindUnrolled(UnrolledLstm(1, 32, kLeastShared)), Gpu())), 0);
+TEST(PlanPersistentRnn, AFewStepsOfAProgramHaveKernelsOfTheirOwn) {
+  EXPECT_EQ(PersistentLaunches(ListOf(BindUnrolled(UnrolledLstm(1, 32, kMinShared)), Gpu())), 0);
 }
 
-TEST(KeepWeights, StepsWithWeightsByTurnsAreNoRun) {
-  const TestProgram test = UnrolledLstm(1, 32, 2 * kLeastShared, /*weights=*/2);
+TEST(PlanPersistentRnn, StepsWithWeightsByTurnsAreNoRun) {
+  const TestProgram test = UnrolledLstm(1, 32, 2 * kMinShared, /*weights=*/2);
   const KernelList list = ListOf(BindUnrolled(test), Gpu());
-  EXPECT_EQ(LaunchesThatKeep(list), 0);
+  EXPECT_EQ(PersistentLaunches(list), 0);
   ExpectNaiveResults(test, list);
 }
 
-TEST(KeepWeights, WeightsThatMayChangeAreReadByEachLaunch) {
+TEST(PlanPersistentRnn, WeightsThatMayChangeAreReadByEachLaunch) {
   ir::Program program = BindStep(GruStep(1, 32));
   InputOf(&program, 2).is_constant = false;
   EXPECT_FALSE(Keeps(program));
 }
 
-TEST(KeepWeights, StatesInMemoryOfTheCallersStayThere) {
+TEST(PlanPersistentRnn, StatesInMemoryOfTheCallersStayThere) {
   ir::Program program = BindStep(LstmStep(1, 32));
   InputOf(&program, 1).is_state = true;
   InputOf(&program, 1).next = 1;
@@ -155,7 +156,7 @@ TEST(KeepWeights, StatesInMemoryOfTheCallersStayThere) {
 }
 
 // A batch must consist of launches of one kernel.
-TEST(KeepWeights, SeveralLaunchesDoNot) {
+TEST(PlanPersistentRnn, SeveralLaunchesDoNot) {
   StepProgram step = GruStep(1, 32);
   step.program.code.replace(step.program.code.find("(Y)"), 3, "(Y, T)");
   step.program.code.replace(step.program.code.rfind('}'), 1, "T[b : B] = +(Y[b, h] * Y[b, h]); }");
@@ -163,7 +164,7 @@ TEST(KeepWeights, SeveralLaunchesDoNot) {
   EXPECT_FALSE(Keeps(BindStep(step)));
 }
 
-TEST(KeepWeights, WhatDoesNotFitOneUnitDoesNot) {
+TEST(PlanPersistentRnn, WhatDoesNotFitOneUnitDoesNot) {
   EXPECT_FALSE(Keeps(BindStep(LstmStep(1, 256))));
   EXPECT_FALSE(Keeps(BindStep(LstmStep(5, 8))));  // too many rows
   CompileOptions small = Gpu();
@@ -172,7 +173,7 @@ TEST(KeepWeights, WhatDoesNotFitOneUnitDoesNot) {
   EXPECT_TRUE(Keeps(BindStep(LstmStep(1, 32)), small));  // the registers have room for all weights
 }
 
-TEST(KeepWeights, OtherDevicesDoNot) {
+TEST(PlanPersistentRnn, OtherDevicesDoNot) {
   CompileOptions options = Gpu();
   options.settings.runs_sequences = false;
   EXPECT_FALSE(Keeps(BindStep(LstmStep(1, 32)), options));

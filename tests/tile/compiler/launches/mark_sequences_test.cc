@@ -32,19 +32,19 @@ KernelList ListOf(const std::vector<double>& microseconds) {
 }
 
 std::vector<bool> Marked(KernelList list, const HardwareSettings& settings = Settings()) {
-  MarkSequences(settings, &list);
+  MarkLaunchBatches(settings, &list);
   std::vector<bool> marked;
   for (const loop::Kernel& kernel : list.kernels) marked.push_back(kernel.in_sequence);
   return marked;
 }
 
-TEST(MarkSequences, MarksShortNeighbours) {
+TEST(MarkLaunchBatches, MarksShortNeighbours) {
   EXPECT_EQ(Marked(ListOf({10, 20, 1e5, 5, 1e5, 3, 4})),
             (std::vector<bool>{true, true, false, false, false, true, true}));
 }
 
 // A launch on more cores takes less time and has to wake up more threads.
-TEST(MarkSequences, MarksLongerLaunchesWhereMoreCoresShareThem) {
+TEST(MarkLaunchBatches, MarksLongerLaunchesWhereMoreCoresShareThem) {
   const KernelList list = ListOf({3000, 3000});
   HardwareSettings settings = Settings();
   EXPECT_EQ(Marked(list, settings), (std::vector<bool>{false, false}));
@@ -52,18 +52,18 @@ TEST(MarkSequences, MarksLongerLaunchesWhereMoreCoresShareThem) {
   EXPECT_EQ(Marked(list, settings), (std::vector<bool>{true, true}));
 }
 
-TEST(MarkSequences, MarksTheOnlyLaunchOfAProgramWhereItIsShort) {
+TEST(MarkLaunchBatches, MarksTheOnlyLaunchOfAProgramWhereItIsShort) {
   EXPECT_EQ(Marked(ListOf({10})), (std::vector<bool>{true}));
   EXPECT_EQ(Marked(ListOf({1e5})), (std::vector<bool>{false}));
 }
 
-TEST(MarkSequences, LeavesALaunchWithoutANeighbour) {
+TEST(MarkLaunchBatches, LeavesALaunchWithoutANeighbour) {
   KernelList list = ListOf({10, 20});
   list.steps.insert(list.steps.begin() + 1, FillStep{});
   EXPECT_EQ(Marked(list), (std::vector<bool>{false, false}));
 }
 
-TEST(MarkSequences, LeavesWhatHasGroups) {
+TEST(MarkLaunchBatches, LeavesWhatHasGroups) {
   KernelList list = ListOf({1, 1, 1, 1});
   list.kernels[1].global_size[1] = 2;
   list.kernels[2].body = loop::MakeFor("i", loop::Int(0), loop::Int(3), loop::MakeBarrier());
@@ -80,7 +80,7 @@ HardwareSettings Gpu() {
   return settings;
 }
 
-TEST(MarkSequences, MarksShortGroupsOfGpus) {
+TEST(MarkLaunchBatches, MarksShortGroupsOfGpus) {
   KernelList list = ListOf({4, 5, 100, 6, 7});
   for (loop::Kernel& kernel : list.kernels) kernel.local_size[0] = kernel.global_size[0] = 64;
   list.kernels[1].body = loop::MakeBarrier();
@@ -88,10 +88,10 @@ TEST(MarkSequences, MarksShortGroupsOfGpus) {
 }
 
 // An input that is also an output marks a repeated program: its next run reads the buffer.
-TEST(MarkSequences, TakesTheLastLaunchOfARepeatedProgramForTheFirstOnesNeighbour) {
-  const auto marked = [](const std::vector<double>& microseconds, BufferKind handed_on) {
+TEST(MarkLaunchBatches, TakesTheLastLaunchOfARepeatedProgramForTheFirstOnesNeighbour) {
+  const auto marked = [](const std::vector<double>& microseconds, BufferKind carried_output) {
     KernelList list = ListOf(microseconds);
-    list.buffers.emplace_back().kind = handed_on;
+    list.buffers.emplace_back().kind = carried_output;
     list.outputs = {0};
     return Marked(list, Gpu());
   };
@@ -104,7 +104,7 @@ TEST(MarkSequences, TakesTheLastLaunchOfARepeatedProgramForTheFirstOnesNeighbour
 }
 
 // Without a predicted time, the bytes that a launch moves decide.
-TEST(MarkSequences, LeavesLaunchesOfGpusThatMoveMuch) {
+TEST(MarkLaunchBatches, LeavesLaunchesOfGpusThatMoveMuch) {
   KernelList list = ListOf({0, 0, 0});
   std::get<LaunchStep>(list.steps[0]).bytes = 1e6;
   std::get<LaunchStep>(list.steps[1]).bytes = 1e5;
@@ -112,7 +112,7 @@ TEST(MarkSequences, LeavesLaunchesOfGpusThatMoveMuch) {
   EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{true, true, false}));
 }
 
-TEST(MarkSequences, LeavesLargeGroupsOfGpus) {
+TEST(MarkLaunchBatches, LeavesLargeGroupsOfGpus) {
   KernelList list = ListOf({1, 1, 1, 1});
   list.kernels[0].local_size[0] = 512;  // more work-items than a batch allows
   list.kernels[1].local_size[0] = 40;   // a barrier needs one warp at most, or whole warps
@@ -126,7 +126,7 @@ TEST(MarkSequences, LeavesLargeGroupsOfGpus) {
 }
 
 // A kernel that fills a compute unit's local memory takes longer, but is as fast in a batch.
-TEST(MarkSequences, TakesLongerLaunchesThatFillAUnit) {
+TEST(MarkLaunchBatches, TakesLongerLaunchesThatFillAUnit) {
   const loop::Type number = {DataType::kFloat32, 1};
   const auto early = [&](int64_t size) {
     return loop::MakeBlock({loop::MakeArray(number, "tile", size, loop::Space::kLocal),
@@ -139,23 +139,23 @@ TEST(MarkSequences, TakesLongerLaunchesThatFillAUnit) {
   EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>(6, false)));
 }
 
-TEST(MarkAllForSequences, LeavesGpusAlone) {
+TEST(MarkAllForLaunchBatches, LeavesGpusAlone) {
   KernelList list = ListOf({1, 1});
-  MarkAllForSequences(Gpu(), &list);
+  MarkAllForLaunchBatches(Gpu(), &list);
   EXPECT_FALSE(list.kernels[0].in_sequence);
 }
 
 // The driver compiles marked kernels faster, because they are one program.
-TEST(MarkAllForSequences, MarksSharedKernelsWhateverTheirNeighboursAre) {
+TEST(MarkAllForLaunchBatches, MarksSharedKernelsWhateverTheirNeighboursAre) {
   KernelList list = ListOf({1e5, 1, 1e5});
   list.kernels[1].body = loop::MakeBarrier();
-  MarkAllForSequences(Settings(), &list);
+  MarkAllForLaunchBatches(Settings(), &list);
   EXPECT_TRUE(list.kernels[0].in_sequence);
   EXPECT_FALSE(list.kernels[1].in_sequence);
   EXPECT_TRUE(list.kernels[2].in_sequence);
 }
 
-TEST(MarkSequences, MarksNothingWhereTheDeviceRunsNone) {
+TEST(MarkLaunchBatches, MarksNothingWhereTheDeviceRunsNone) {
   HardwareSettings settings = Settings();
   settings.runs_sequences = false;
   EXPECT_EQ(Marked(ListOf({1, 1}), settings), (std::vector<bool>{false, false}));

@@ -47,26 +47,26 @@ MatrixProgram Products(const std::string& follows, const std::string& outputs = 
           {false, true, true, true}};
 }
 
-TEST(PairProducts, JoinsAGateWithWhatItMultiplies) {
+TEST(FuseDualGemms, JoinsAGateWithWhatItMultiplies) {
   ExpectPairs(Products("Y = G / (1 + exp(-G)) * P;\n"), 1);
   ExpectPairs(Products("Y = max(G, 0) * P;\n"), 1);
   ExpectPairs(Products("Y = (P > 0 ? G : P);\n"), 1);
   ExpectPairs(Products("R = G / (1 + exp(-G)) * P; Y[i, l : M, L] = +(R[i, j] * V[j, l]);\n"), 1);
 }
 
-TEST(PairProducts, LeavesAGateApartThatHasTwoResults) {
+TEST(FuseDualGemms, LeavesAGateApartThatHasTwoResults) {
   // The result reads the gate in two ways: reshaped, and through max.
   ExpectPairs(Products("F = reshape(G, 1584); H = reshape(F, 66, 24); Y = max(G, 0) * P + H;\n"),
               0);
 }
 
-TEST(PairProducts, LeavesAGateThatIsReadInAnotherOrder) {
+TEST(FuseDualGemms, LeavesAGateThatIsReadInAnotherOrder) {
   // A reshaped transpose reads the gate's elements in another order.
   ExpectPairs(
       Products("F = reshape(G, 24, 66); T[i, j : M, N] = =(F[j, i]); Y = max(G, 0) * P + T;\n"), 0);
 }
 
-TEST(PairProducts, JoinsEachGateOfALayerThatIsAlike) {
+TEST(FuseDualGemms, JoinsEachGateOfALayerThatIsAlike) {
   const MatrixProgram layers = {
       "layers",
       "function (X[M, K], W[K, N], U[K, N], D[N, K], S[K, N], T[K, N]) -> (Z) {\n"
@@ -80,7 +80,7 @@ TEST(PairProducts, JoinsEachGateOfALayerThatIsAlike) {
   ExpectPairs(layers, 2);
 }
 
-TEST(PairProducts, JoinsWithTheFirstOfTwo) {
+TEST(FuseDualGemms, JoinsWithTheFirstOfTwo) {
   const MatrixProgram three = {
       "three",
       "function (X[M, K], W[K, N], U[K, N], V[K, N]) -> (Y) {\n"
@@ -92,12 +92,12 @@ TEST(PairProducts, JoinsWithTheFirstOfTwo) {
   ExpectPairs(three, 1);
 }
 
-TEST(PairProducts, LeavesWhatOthersReadApart) {
+TEST(FuseDualGemms, LeavesWhatOthersReadApart) {
   ExpectPairs(Products("Y = max(G, 0) * P;\n", "Y, G"), 0);
   ExpectPairs(Products("Y = max(G, 0) * P; Z[i, 0 : M, 1] = >(G[i, j]);\n", "Y, Z"), 0);
 }
 
-TEST(PairProducts, LeavesWhatIsReadElsewhereApart) {
+TEST(FuseDualGemms, LeavesWhatIsReadElsewhereApart) {
   // Reads the gate of another column; then two matmuls with different left factors.
   ExpectPairs(Products("S[i, j : M, N] = =(G[i, N - 1 - j]); Y = S * P;\n"), 0);
   const MatrixProgram other = {

@@ -37,7 +37,7 @@ std::string Normalised(const std::string& name) {
                       "[n, k]); ", name, " = C_", name, " / sqrt(V_", name, " / K + 0.001);\n");
 }
 
-TEST(RepeatInReaders, ANormalisationIsPartOfTheProductThatReadsIt) {
+TEST(RecomputeInConsumers, ANormalisationIsPartOfTheProductThatReadsIt) {
   for (int k : {96, 101}) {
     const TestProgram program = {
         "normalised_product",
@@ -51,7 +51,7 @@ TEST(RepeatInReaders, ANormalisationIsPartOfTheProductThatReadsIt) {
   }
 }
 
-TEST(RepeatInReaders, TwoReadersComputeItBoth) {
+TEST(RecomputeInConsumers, TwoReadersComputeItBoth) {
   const TestProgram program = {
       "two_products",
       absl::StrCat("function (X[N, K], W[K, J], U[K, I]) -> (Y, Z) {\n", Normalised("A"),
@@ -63,7 +63,7 @@ TEST(RepeatInReaders, TwoReadersComputeItBoth) {
   ExpectNaiveLaunches(program, Gpu(), RandomInputs(program, 2), 2, 0);
 }
 
-TEST(RepeatInReaders, WhatIsAnOutputIsWrittenByALaunchOfItsOwn) {
+TEST(RecomputeInConsumers, WhatIsAnOutputIsWrittenByALaunchOfItsOwn) {
   const TestProgram program = {
       "seen",
       absl::StrCat("function (X[N, K], W[K, J]) -> (A, Y) {\n", Normalised("A"),
@@ -87,7 +87,7 @@ bool IsInPlace(const std::string& code, const std::vector<TensorShape>& inputs) 
   return !has_copies;
 }
 
-TEST(RepeatInReaders, StatesAreWrittenOverWhereOnlyTheirOwnPlaceIsRead) {
+TEST(RecomputeInConsumers, StatesAreWrittenOverWhereOnlyTheirOwnPlaceIsRead) {
   const TensorShape row = {DataType::kFloat32, {1, 300}};
   EXPECT_TRUE(
       IsInPlace("function (X[N, K], Z[N, K]) -> (Y) { M[n, 0 : 1, 1] = +(Z[n, k]); Y = X + M; }",
@@ -97,7 +97,7 @@ TEST(RepeatInReaders, StatesAreWrittenOverWhereOnlyTheirOwnPlaceIsRead) {
 }
 
 // Recomputation in many work-groups would delay each of them.
-TEST(RepeatInReaders, ManyGroupsHaveItComputedOnce) {
+TEST(RecomputeInConsumers, ManyGroupsHaveItComputedOnce) {
   const TestProgram program = {
       "wide_product",
       absl::StrCat("function (X[N, K], W[K, J]) -> (Y) {\n", Normalised("A"),
@@ -109,7 +109,7 @@ TEST(RepeatInReaders, ManyGroupsHaveItComputedOnce) {
 }
 
 // Several rows need several work-groups, and each consumer needs all of them.
-TEST(RepeatInReaders, SeveralGroupsStayALaunch) {
+TEST(RecomputeInConsumers, SeveralGroupsStayALaunch) {
   const TestProgram program = {
       "rows",
       "function (X[N, K], W[K, J]) -> (Y) {\n"

@@ -34,7 +34,7 @@ TestProgram Slices(int count, const std::string& type = "") {
 }
 
 TEST(ShareKernels, LeavesAFewAlone) {
-  EXPECT_EQ(CompileProgram(Slices(kLeastShared - 1)).kernels.size(), kLeastShared - 1);
+  EXPECT_EQ(CompileProgram(Slices(kMinShared - 1)).kernels.size(), kMinShared - 1);
 }
 
 TEST(ShareKernels, MakesOneOfManySlices) {

@@ -22,10 +22,10 @@ TEST_P(BFloat16ProductsTest, AreExactWhereFactorsAreExact) {
   const auto& [test, lanes] = GetParam();
   const auto [program, inputs, expected] = CaseOf(test);
   for (const bool has_instruction : {true, false}) {
-    const HardwareSettings settings = WordSettings(lanes, has_instruction);
+    const HardwareSettings settings = BFloat16Settings(lanes, has_instruction);
     for (const int candidate : {0, 1, 3}) {
       const auto list =
-          Compile(program, OptionsForWords(settings), PlanForWords(settings, candidate));
+          Compile(program, OptionsForBFloat16(settings), PlanForBFloat16(settings, candidate));
       ASSERT_TRUE(list.ok()) << list.status();
       EXPECT_EQ(CountDots(*list), 1);
       const auto actual = InterpretList(*list, inputs);
@@ -54,14 +54,15 @@ int Chosen(const MatrixProgram& test, const CompileOptions& options) {
 }
 
 int Chosen(const MatrixProgram& test, bool has_instruction) {
-  return Chosen(test, OptionsForWords(WordSettings(has_instruction ? 16 : 8, has_instruction)));
+  return Chosen(test,
+                OptionsForBFloat16(BFloat16Settings(has_instruction ? 16 : 8, has_instruction)));
 }
 
 const MatrixProgram kLayer = {"Layer", kProduct, {{128, 768}, {768, 768}}, {false, true}};
 const MatrixProgram kRow = {"Row", kProduct, {{1, 768}, {768, 3072}}, {false, true}};
 
 TEST(BFloat16Products, AreComputedOnRequestAlone) {
-  CompileOptions options = OptionsForWords(WordSettings(16, true));
+  CompileOptions options = OptionsForBFloat16(BFloat16Settings(16, true));
   EXPECT_EQ(Chosen(kLayer, options), 1);
   options.disabled_passes = {"pack-products"};
   EXPECT_EQ(Chosen(kLayer, options), 0);
@@ -70,7 +71,7 @@ TEST(BFloat16Products, AreComputedOnRequestAlone) {
   EXPECT_EQ(Chosen(kLayer, options), 0);
   for (const Precision other : {Precision::kFloat32, Precision::kTf32, Precision::kFloat16}) {
     CompileOptions strict;
-    strict.settings = WordSettings(16, true);
+    strict.settings = BFloat16Settings(16, true);
     strict.precision = other;
     EXPECT_EQ(Chosen(kLayer, strict), 0) << Name(other);
   }
@@ -114,14 +115,14 @@ TEST(BFloat16Products, AreQuickerThanWinogradsAlgorithmWithAnInstruction) {
       {{1, 56, 56, 128}, {3, 3, 128, 128}},
       {false, true}};
   CompileOptions strict;
-  strict.settings = WordSettings(16, true);
+  strict.settings = BFloat16Settings(16, true);
   EXPECT_EQ(Compile(Bind(convolution), strict)->steps.size(), 4u) << "no Winograd";
   EXPECT_EQ(Chosen(convolution, true), 1);
   EXPECT_EQ(Chosen(convolution, false), 0);
 }
 
 TEST(BFloat16Products, TakeWeightsFromHalfOfTheMemory) {
-  const auto list = Compile(Bind(kRow), OptionsForWords(WordSettings(16, true)));
+  const auto list = Compile(Bind(kRow), OptionsForBFloat16(BFloat16Settings(16, true)));
   ASSERT_TRUE(list.ok()) << list.status();
   int64_t largest = 0;  // bytes of the largest buffer that a launch of every run reads
   for (const Step& step : list->steps) {

@@ -62,7 +62,7 @@ const std::vector<MatrixProgram>& BFloat16Programs() {
   return programs;
 }
 
-HardwareSettings WordSettings(int64_t lanes, bool has_instruction) {
+HardwareSettings BFloat16Settings(int64_t lanes, bool has_instruction) {
   HardwareSettings settings;
   settings.vector_width = lanes;
   settings.register_bytes = (lanes == 16 ? 32 : 16) * lanes * 4;
@@ -74,14 +74,14 @@ HardwareSettings WordSettings(int64_t lanes, bool has_instruction) {
   return settings;
 }
 
-compiler::CompileOptions OptionsForWords(const HardwareSettings& settings) {
+compiler::CompileOptions OptionsForBFloat16(const HardwareSettings& settings) {
   compiler::CompileOptions options;
   options.settings = settings;
   options.precision = Precision::kBFloat16;
   return options;
 }
 
-compiler::CompileHooks PlanForWords(const HardwareSettings& settings, int candidate) {
+compiler::CompileHooks PlanForBFloat16(const HardwareSettings& settings, int candidate) {
   constexpr double kAnAge = 1e9;
   compiler::CompileHooks hooks;
   hooks.planner = [=](const poly::FlatContraction& flat, const std::vector<bool>& constant) {

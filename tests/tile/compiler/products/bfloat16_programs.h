@@ -15,12 +15,12 @@ namespace tartan {
 const std::vector<MatrixProgram>& BFloat16Programs();
 
 // Settings of a CPU with vectors of `lanes` floats, with or without a bfloat16 dot instruction.
-HardwareSettings WordSettings(int64_t lanes, bool has_instruction);
+HardwareSettings BFloat16Settings(int64_t lanes, bool has_instruction);
 
 // Options and hooks that compute float32 matmuls with bfloat16 factors regardless of cost. Every
 // kernel gets the plan candidate with index `candidate`, or the last one.
-compiler::CompileOptions OptionsForWords(const HardwareSettings& settings);
-compiler::CompileHooks PlanForWords(const HardwareSettings& settings, int candidate);
+compiler::CompileOptions OptionsForBFloat16(const HardwareSettings& settings);
+compiler::CompileHooks PlanForBFloat16(const HardwareSettings& settings, int candidate);
 
 // Counts the kernels that use the bfloat16 dot operation.
 int CountDots(const compiler::KernelList& list);

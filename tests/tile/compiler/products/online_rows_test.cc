@@ -46,7 +46,7 @@ std::ostream& operator<<(std::ostream& out, const Launches& launches) {
 
 Launches LaunchesOf(const TestProgram& program, const CompileOptions& options) {
   CompileHooks hooks;
-  hooks.tells_launches = true;
+  hooks.describes_launches = true;
   const auto list = Compile(BindTestProgram(program), options, hooks);
   EXPECT_TRUE(list.ok()) << list.status();
   Launches launches;
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(All, OnlineRowsTest, testing::ValuesIn(LongAttentionPro
                          [](const auto& info) { return info.param.program.name; });
 
 // Later blocks have larger maxima, then smaller ones.
-TEST(OnlineRows, FollowTheGreatestElement) {
+TEST(OnlineSoftmax, FollowTheGreatestElement) {
   for (const double slope : {0.03, -0.03}) {
     const TestProgram program = {"Slope",
                                  "function (Q[H, T, D], K[H, U, D], V[H, U, D], R[U]) -> (O) { "
@@ -124,7 +124,7 @@ const AttentionProgram& Named(const std::string& name) {
 
 // Puts NaN, infinities and huge values into queries, keys and values: in the first, a middle and
 // the partial last block.
-TEST(OnlineRows, TakeNumbersThatAreNone) {
+TEST(OnlineSoftmax, TakeNumbersThatAreNone) {
   const TestProgram& odd = Named("LongOdd").program;
   const std::vector<HostTensor> inputs = RandomInputs(odd, 4);
   const int64_t row = 12;
@@ -139,7 +139,7 @@ TEST(OnlineRows, TakeNumbersThatAreNone) {
 }
 
 // Masks whole blocks with extreme values, so that a running maximum is -inf or a sum is NaN.
-TEST(OnlineRows, TakeMasksOfAnyNumber) {
+TEST(OnlineSoftmax, TakeMasksOfAnyNumber) {
   const TestProgram& masked = Named("LongMasked").program;
   const std::vector<HostTensor> inputs = RandomInputs(masked, 5);
   const int64_t keys = 1543;
@@ -179,7 +179,7 @@ constexpr char kScaledSoftmax[] =
 
 // Online softmax requires exponentials of differences from the same row's maximum, and weights that
 // are only summed. Every other form is rejected.
-TEST(OnlineRows, HaveNoOtherForm) {
+TEST(OnlineSoftmax, HaveNoOtherForm) {
   const std::string maximum = "M[h, t, 0 : H, T, 1] = >(P[h, t, u]); ";
   const std::string sum = "S[h, t, 0 : H, T, 1] = +(E[h, t, u]); ";
   for (const std::string& between : std::vector<std::string>{
@@ -210,7 +210,7 @@ CompileOptions ForLargeGpu(int64_t budget = 0) {
   return options;
 }
 
-TEST(OnlineRows, AreWalkedWhereScoresWouldTakeTooMuchMemory) {
+TEST(OnlineSoftmax, AreWalkedWhereScoresWouldTakeTooMuchMemory) {
   const auto attention = [](int64_t heads, int64_t queries, int64_t keys, int64_t budget = 0) {
     return LaunchesOf(AttentionOf(kScaledSoftmax, heads, queries, keys, "O", 64),
                       ForLargeGpu(budget));
@@ -226,7 +226,7 @@ TEST(OnlineRows, AreWalkedWhereScoresWouldTakeTooMuchMemory) {
   EXPECT_EQ(attention(12, 1, 16384).walks, 0);
 }
 
-TEST(OnlineRows, NeedNoMemoryForScores) {
+TEST(OnlineSoftmax, NeedNoMemoryForScores) {
   const auto bytes = [](bool chains) {
     CompileOptions options = ForLargeGpu(/*budget=*/1);
     if (!chains) options.disabled_passes.insert("chain-products");

@@ -39,19 +39,19 @@ KernelList ListOf(const MatrixProgram& test, const CompileOptions& options) {
   return list.ok() ? *list : KernelList();
 }
 
-bool HasRuns(const KernelList& list) {
+bool HasPartialSums(const KernelList& list) {
   return std::any_of(list.buffers.begin(), list.buffers.end(), [](const BufferInfo& buffer) {
     return absl::StrContains(buffer.name, "P_runs");
   });
 }
 
-TEST(SplitDepths, AreAddedUpByTheNormalisation) {
+TEST(SplitKMatmuls, AreAddedUpByTheNormalisation) {
   const MatrixProgram test = Layer(32, 2048, 96);
   const MatrixCase layer = CaseOf(test);
   for (const Precision precision : {Precision::kTf32, Precision::kBFloat16}) {
-    EXPECT_FALSE(HasRuns(ListOf(test, OptionsFor(precision, {"split-depths"}))));
+    EXPECT_FALSE(HasPartialSums(ListOf(test, OptionsFor(precision, {"split-depths"}))));
     const KernelList list = ListOf(test, OptionsFor(precision));
-    EXPECT_TRUE(HasRuns(list)) << Name(precision);
+    EXPECT_TRUE(HasPartialSums(list)) << Name(precision);
     // Expects a split-K matmul and one launch for the remaining operations.
     EXPECT_EQ(list.steps.size(), 2u) << Name(precision);
     const auto actual = InterpretList(list, layer.inputs);
@@ -61,9 +61,9 @@ TEST(SplitDepths, AreAddedUpByTheNormalisation) {
   }
 }
 
-TEST(SplitDepths, AreForMatrixUnitsAndLongSumsOfFewTiles) {
+TEST(SplitKMatmuls, AreForMatrixUnitsAndLongSumsOfFewTiles) {
   const auto has_runs = [](const MatrixProgram& test, Precision precision) {
-    return HasRuns(ListOf(test, OptionsFor(precision)));
+    return HasPartialSums(ListOf(test, OptionsFor(precision)));
   };
   EXPECT_FALSE(has_runs(Layer(32, 2048, 96), Precision::kFloat32));
   EXPECT_FALSE(has_runs(Layer(32, 256, 96), Precision::kTf32));
@@ -72,7 +72,7 @@ TEST(SplitDepths, AreForMatrixUnitsAndLongSumsOfFewTiles) {
   EXPECT_FALSE(has_runs(Layer(1, 2048, 96), Precision::kTf32));
   CompileOptions ready = OptionsFor(Precision::kTf32);
   ready.tier = Tier::kReady;
-  EXPECT_FALSE(HasRuns(ListOf(Layer(32, 2048, 96), ready)));
+  EXPECT_FALSE(HasPartialSums(ListOf(Layer(32, 2048, 96), ready)));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 std::vector<ScalarOp> Operations(const std::string& code,
                                  const TensorShape& base = {DataType::kFloat32, {4}}) {
   const ir::Program original = BindTestProgram({"test", code, {base, {DataType::kFloat32, {4}}}});
-  const ir::Program program = MultiplyPowersOut(original);
+  const ir::Program program = ExpandPowers(original);
   EXPECT_TRUE(ir::VerifyStored(program).ok()) << ir::VerifyStored(program);
   EXPECT_EQ(program.values[program.outputs[0]].shape, original.values[original.outputs[0]].shape);
   std::vector<ScalarOp> operations;
@@ -30,24 +30,24 @@ std::vector<ScalarOp> Operations(const std::string& code,
   return operations;
 }
 
-TEST(MultiplyPowersOut, MakesAProductOfASquare) {
+TEST(ExpandPowers, MakesAProductOfASquare) {
   EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, 2.0) + B; }"),
               ElementsAre(ScalarOp::kMul, ScalarOp::kAdd));
 }
 
-TEST(MultiplyPowersOut, TakesTwoProductsForCubesAndFourthPowers) {
+TEST(ExpandPowers, TakesTwoProductsForCubesAndFourthPowers) {
   EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, 3) + B; }"),
               ElementsAre(ScalarOp::kMul, ScalarOp::kMul, ScalarOp::kAdd));
   EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, 4.0) + B; }"),
               ElementsAre(ScalarOp::kMul, ScalarOp::kMul, ScalarOp::kAdd));
 }
 
-TEST(MultiplyPowersOut, DividesWhereTheExponentIsMinusOne) {
+TEST(ExpandPowers, DividesWhereTheExponentIsMinusOne) {
   EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, -1.0) + B; }"),
               ElementsAre(ScalarOp::kRecip, ScalarOp::kAdd));
 }
 
-TEST(MultiplyPowersOut, LeavesOtherExponentsAlone) {
+TEST(ExpandPowers, LeavesOtherExponentsAlone) {
   for (const char* power : {"pow(A, 0.5)", "pow(A, 5.0)", "pow(A, B)", "pow(2.0, A)"}) {
     EXPECT_THAT(Operations(absl::StrCat("function (A, B) -> (R) { R = ", power, " + B; }")),
                 ElementsAre(ScalarOp::kPow, ScalarOp::kAdd))
@@ -55,12 +55,12 @@ TEST(MultiplyPowersOut, LeavesOtherExponentsAlone) {
   }
 }
 
-TEST(MultiplyPowersOut, LeavesPowersOfIntegersAlone) {
+TEST(ExpandPowers, LeavesPowersOfIntegersAlone) {
   EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, 2); }", {DataType::kInt32, {4}}),
               ElementsAre(ScalarOp::kPow));
 }
 
-TEST(MultiplyPowersOut, LeavesBasesThatAreConvertedAlone) {
+TEST(ExpandPowers, LeavesBasesThatAreConvertedAlone) {
   EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, as_float(2, 32)); }",
                          {DataType::kInt32, {4}}),
               ElementsAre(ScalarOp::kPow));

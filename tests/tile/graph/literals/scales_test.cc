@@ -49,7 +49,7 @@ void Expect(const std::string& code, int before, int after) {
   const TestProgram test = Test(code);
   const ir::Program program = Bound(test);
   ASSERT_EQ(ScaledFactors(program), before) << code;
-  const ir::Program scaled = ScaleAfterProducts(program);
+  const ir::Program scaled = ScaleAfterMatmuls(program);
   EXPECT_TRUE(ir::VerifyStored(scaled).ok()) << ir::VerifyStored(scaled);
   EXPECT_EQ(ScaledFactors(scaled), after) << code;
   const std::vector<HostTensor> inputs = RandomInputs(test, 1);
@@ -64,7 +64,7 @@ void Expect(const std::string& code, int before, int after) {
 
 constexpr char kProduct[] = "P[i, j : M, N] = +(F[i, k] * G[k, j]); }";
 
-TEST(ScaleAfterProducts, TakesScalesOfBothFactors) {
+TEST(ScaleAfterMatmuls, TakesScalesOfBothFactors) {
   Expect(std::string("function (A[M, K], B[K, N], S) -> (P) { F0[i, k : M, K] = =(A[i, k]); G0[k, "
                      "j : K, N] = =(B[k, j]); F = F0 * 0.25; G = G0 * S; ") +
              kProduct,
@@ -75,7 +75,7 @@ TEST(ScaleAfterProducts, TakesScalesOfBothFactors) {
          1, 0);
 }
 
-TEST(ScaleAfterProducts, LeavesWhatIsReadOtherwiseOrSeen) {
+TEST(ScaleAfterMatmuls, LeavesWhatIsReadOtherwiseOrSeen) {
   Expect(std::string("function (A[M, K], B[K, N], S) -> (P, F) { F0[i, k : M, K] = =(A[i, k]); F = "
                      "F0 * 0.25; G = B; ") +
              kProduct,
@@ -87,14 +87,14 @@ TEST(ScaleAfterProducts, LeavesWhatIsReadOtherwiseOrSeen) {
 }
 
 // A kernel that computes a factor scales it at no cost.
-TEST(ScaleAfterProducts, LeavesFactorsThatAreComputedOrGiven) {
+TEST(ScaleAfterMatmuls, LeavesFactorsThatAreComputedOrGiven) {
   Expect(std::string("function (A[M, K], B[K, N], S) -> (P) { F = exp(A) * S; G = B; ") + kProduct,
          1, 1);
   Expect(std::string("function (A[M, K], B[K, N], S) -> (P) { F = A * S; G = B; ") + kProduct, 1,
          1);
 }
 
-TEST(ScaleAfterProducts, LeavesNumbersForEachElementAndOtherAggregations) {
+TEST(ScaleAfterMatmuls, LeavesNumbersForEachElementAndOtherAggregations) {
   Expect(
       "function (A[M, K], B[K, N], S) -> (P) { F0[i, k : M, K] = =(A[i, k]); F = F0 * A; G = B;"
       " P[i, j : M, N] = +(F[i, k] * G[k, j]); }",

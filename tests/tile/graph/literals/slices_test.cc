@@ -21,7 +21,7 @@ ir::Program Bound(const std::string& gather) {
 // Returns the access by which the result reads A.
 std::vector<math::Affine> ReadOf(const std::string& gather) {
   const ir::Program original = Bound(gather);
-  const ir::Program program = SliceAtLiterals(original);
+  const ir::Program program = SliceConstantGathers(original);
   EXPECT_TRUE(ir::VerifyStored(program).ok()) << ir::VerifyStored(program);
   const ir::Value& result = program.values[program.outputs[0]];
   EXPECT_EQ(result.shape, original.values[original.outputs[0]].shape);
@@ -29,14 +29,14 @@ std::vector<math::Affine> ReadOf(const std::string& gather) {
   return slice == nullptr ? std::vector<math::Affine>() : slice->inputs.front().indices;
 }
 
-TEST(SliceAtLiterals, ReadsAtThePlaceAlongItsAxis) {
+TEST(SliceConstantGathers, ReadsAtThePlaceAlongItsAxis) {
   const math::Affine x = math::Affine::Variable(0);
   const math::Affine y = math::Affine::Variable(1);
   EXPECT_THAT(ReadOf("gather(A, 3, 0)"), testing::ElementsAre(math::Affine::Constant(3), x, y));
   EXPECT_THAT(ReadOf("gather(A, 2, 1)"), testing::ElementsAre(x, math::Affine::Constant(2), y));
 }
 
-TEST(SliceAtLiterals, CountsNegativePlacesFromTheEndAndStaysInTheTensor) {
+TEST(SliceConstantGathers, CountsNegativePlacesFromTheEndAndStaysInTheTensor) {
   const auto place = [](int position) {
     return ReadOf(absl::StrCat("gather(A, ", position, ", 0)"));
   };
@@ -46,9 +46,9 @@ TEST(SliceAtLiterals, CountsNegativePlacesFromTheEndAndStaysInTheTensor) {
   EXPECT_EQ(place(-9), place(0));
 }
 
-TEST(SliceAtLiterals, LeavesGathersAtDataAlone) {
+TEST(SliceConstantGathers, LeavesGathersAtDataAlone) {
   const ir::Program program = Bound("gather(A, I, 0)");
-  EXPECT_EQ(SliceAtLiterals(program), program);
+  EXPECT_EQ(SliceConstantGathers(program), program);
 }
 
 }  // namespace

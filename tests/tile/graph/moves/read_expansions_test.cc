@@ -33,7 +33,7 @@ int Reshapes(const ir::Program& program) {
 // Returns whether the broadcast tensor was eliminated; checks that results stay the same.
 bool IsReadThrough(const TestProgram& test) {
   const ir::Program original = BindTestProgram(test);
-  const ir::Program program = ReadThroughExpansions(original);
+  const ir::Program program = ReadThroughBroadcasts(original);
   ExpectSameMeaning(program, test);
   bool has_merge = false;
   for (const ir::Value& value : program.values) has_merge = has_merge || value.name == "R";

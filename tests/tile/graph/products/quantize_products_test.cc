@@ -30,7 +30,7 @@ ir::Program Quantized(const ir::Program& program) {
     const auto value = static_cast<ValueId>(v);
     if (IsQuantizable(program, *spaces, is_constant, value)) products.insert(value);
   }
-  ir::Program quantized = QuantizeProducts(program, *spaces, is_constant, products).program;
+  ir::Program quantized = QuantizeMatmuls(program, *spaces, is_constant, products).program;
   EXPECT_TRUE(ir::VerifyStored(quantized).ok()) << ir::VerifyStored(quantized);
   return quantized;
 }
@@ -70,7 +70,7 @@ TEST_P(QuantizeProductsTest, ErrorsAreThoseOfRoundingTheFactorsToIntegers) {
 INSTANTIATE_TEST_SUITE_P(All, QuantizeProductsTest, testing::ValuesIn(QuantizedCases()),
                          [](const auto& info) { return info.param.product.name; });
 
-TEST(QuantizeProducts, LeavesOtherSumsAlone) {
+TEST(QuantizeMatmuls, LeavesOtherSumsAlone) {
   const std::vector<bool> second = {false, true};
   const std::vector<MatrixProgram> others = {
       {"TwoActivations", kMatMul, {{20, 30}, {30, 20}}},
@@ -103,7 +103,7 @@ TEST(QuantizeProducts, LeavesOtherSumsAlone) {
   }
 }
 
-TEST(QuantizeProducts, QuantizesWhatSeveralProductsReadOnce) {
+TEST(QuantizeMatmuls, QuantizesWhatSeveralProductsReadOnce) {
   const ir::Program program = Quantized(
       Bind({"Products",
             "function (A[M, L], B[L, N], D[L, N]) -> (G, U, H) { G[i, j : M, N] = +(A[i, k] * B[k, "
@@ -114,7 +114,7 @@ TEST(QuantizeProducts, QuantizesWhatSeveralProductsReadOnce) {
   EXPECT_EQ(QuantizedTensors(program), 3);
 }
 
-TEST(QuantizeProducts, ReadsActivationsByRowsAndByColumns) {
+TEST(QuantizeMatmuls, ReadsActivationsByRowsAndByColumns) {
   const ir::Program program = Quantized(
       Bind({"Products",
             "function (A[M, M], B[M, M]) -> (G, U) { G[i, j : M, M] = +(A[i, k] * B[k, j]); "
@@ -125,7 +125,7 @@ TEST(QuantizeProducts, ReadsActivationsByRowsAndByColumns) {
   EXPECT_EQ(QuantizedTensors(program), 3) << "A twice";
 }
 
-TEST(QuantizeProducts, WorksOnWeightsThatAreComputedAtLoad) {
+TEST(QuantizeMatmuls, WorksOnWeightsThatAreComputedAtLoad) {
   const ir::Program program = Quantized(
       Bind({"Reshaped",
             "function (A[M, L], B) -> (C) { W = reshape(B * 2, 30, 20); C[i, j : M, 20] = +(A[i, "

@@ -31,7 +31,7 @@ void ExpectSameSums(const MatrixProgram& test, int64_t depth) {
   ASSERT_NE(product, ir::kNoValue);
   ASSERT_EQ(DepthOf(program, product), depth);
   for (const int64_t runs : {2, 3, 6}) {
-    const SplitDepths split = SplitProductDepths(program, {{product, runs}});
+    const SplitKMatmuls split = SplitK(program, {{product, runs}});
     EXPECT_TRUE(ir::VerifyStored(split.program).ok()) << ir::VerifyStored(split.program);
     ASSERT_EQ(split.numbers.size(), program.values.size());
     const ir::Value& sum = split.program.values[split.numbers[product]];
@@ -48,7 +48,7 @@ void ExpectSameSums(const MatrixProgram& test, int64_t depth) {
   }
 }
 
-TEST(SplitProductDepths, KeepsSums) {
+TEST(SplitK, KeepsSums) {
   ExpectSameSums({"Plain",
                   "function (A[M, L], B[L, N], C) -> (R, P) { P[i, j : M, N] = +(A[i, k] * B[k, "
                   "j]); R = P + C; }",
@@ -67,7 +67,7 @@ TEST(SplitProductDepths, KeepsSums) {
 }
 
 // Cases: one factor is longer than the other, one is read with a stride, and a constraint applies.
-TEST(SplitProductDepths, KeepsSumsOfPartsOfFactors) {
+TEST(SplitK, KeepsSumsOfPartsOfFactors) {
   ExpectSameSums({"Longer",
                   "function (A[M, L], B[K, N]) -> (P) { P[i, j : M, N] = +(A[i, k] * B[k, j]); }",
                   {{5, 12}, {7, 4}}},

@@ -9,7 +9,7 @@ namespace tartan::plan {
 
 std::string PersistentCost::ToString() const {
   return absl::StrFormat("%.1f us once; %.2f us a launch, %.2f of them products", load_us,
-                         microseconds, product_us);
+                         microseconds, gemm_us);
 }
 
 int64_t PersistentPlan::RowCount(const poly::FlatContraction& flat) const {
@@ -28,16 +28,16 @@ int64_t PersistentPlan::Parts(const poly::FlatContraction& flat) const {
   return TilesOf(ColumnCount(flat), columns);
 }
 
-int64_t PersistentPlan::OwnDepth(const poly::FlatContraction& flat) const {
+int64_t PersistentPlan::OwnK(const poly::FlatContraction& flat) const {
   return TilesOf(TilesOf(Depth(flat), sharers), kVector) * kVector;
 }
 
 int64_t PersistentPlan::OwnSums(const poly::FlatContraction& flat) const {
-  return columns * flat.joined_count();
+  return columns * flat.accumulators_per_element();
 }
 
 int64_t PersistentPlan::Vectors(const poly::FlatContraction& flat) const {
-  return OwnSums(flat) * OwnDepth(flat) / kVector;
+  return OwnSums(flat) * OwnK(flat) / kVector;
 }
 
 int64_t PersistentPlan::LocalVectors(const poly::FlatContraction& flat) const {
@@ -49,7 +49,7 @@ int64_t PersistentPlan::WeightsSize(const poly::FlatContraction& flat) const {
 }
 
 int64_t PersistentPlan::RowsSize(const poly::FlatContraction& flat) const {
-  return RowCount(flat) * sharers * OwnDepth(flat);
+  return RowCount(flat) * sharers * OwnK(flat);
 }
 
 int64_t PersistentPlan::PartialsSize(const poly::FlatContraction& flat) const {
@@ -61,12 +61,12 @@ int64_t PersistentPlan::LocalBytes(const poly::FlatContraction& flat) const {
 }
 
 std::string PersistentPlan::ToString(const poly::FlatContraction& flat) const {
-  return absl::StrCat("weights in", weights_access, " stay: ", OwnSums(flat),
-                      " sums of a depth of ", OwnDepth(flat), " a work-item, ", sharers,
-                      " of which share ", Depth(flat), ", ", held * kVector,
-                      " weights in registers, ", LocalVectors(flat) * kVector,
-                      " in local memory of ", LocalBytes(flat), " bytes; ", RowCount(flat), " rows",
-                      handed_on < 0 ? "" : absl::StrCat(", which out", handed_on, " hands on"));
+  return absl::StrCat(
+      "weights in", weights_access, " stay: ", OwnSums(flat), " sums of a depth of ", OwnK(flat),
+      " a work-item, ", sharers, " of which share ", Depth(flat), ", ", held * kVector,
+      " weights in registers, ", LocalVectors(flat) * kVector, " in local memory of ",
+      LocalBytes(flat), " bytes; ", RowCount(flat), " rows",
+      carried_output < 0 ? "" : absl::StrCat(", which out", carried_output, " hands on"));
 }
 
 }  // namespace tartan::plan

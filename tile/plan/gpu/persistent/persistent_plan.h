@@ -17,7 +17,7 @@ namespace tartan::plan {
 // Terms of a plan's cost, in microseconds.
 struct PersistentCost {
   double load_us = 0;       // load the weights, once per launch batch
-  double product_us = 0;    // multiply, per launch
+  double gemm_us = 0;       // multiply, per launch
   double microseconds = 0;  // per launch, with everything after the multiplication
 
   std::string ToString() const;
@@ -32,7 +32,7 @@ struct PersistentPlan {
   int64_t columns = 1;                      // columns per work-item
   int64_t sharers = 1;                      // work-items that divide K
   int64_t held = 0;                         // vectors of weights in registers, per work-item
-  int handed_on = -1;                       // output that may be the next launch's rows; -1: none
+  int carried_output = -1;                  // output that may be the next launch's rows; -1: none
   PersistentCost cost;
 
   static constexpr int64_t kThreads = 256;  // work-items of the work-group
@@ -46,7 +46,7 @@ struct PersistentPlan {
   // Number of parts of the columns. Work-items that share a part are this far from each other.
   int64_t Parts(const poly::FlatContraction& flat) const;
   // Values of K per sharer, a whole number of vectors.
-  int64_t OwnDepth(const poly::FlatContraction& flat) const;
+  int64_t OwnK(const poly::FlatContraction& flat) const;
   // Sums per work-item and row.
   int64_t OwnSums(const poly::FlatContraction& flat) const;
   // Vectors of weights per work-item: all of them, and the ones in local memory.

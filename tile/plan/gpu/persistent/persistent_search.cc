@@ -12,17 +12,17 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostKeptRows = 4;   // maximum rows; a work-item has sums of its own for each
-constexpr int64_t kMostKeptSums = 32;  // maximum sums per work-item
+constexpr int64_t kMaxKeptRows = 4;   // maximum rows; a work-item has sums of its own for each
+constexpr int64_t kMaxKeptSums = 32;  // maximum sums per work-item
 // Registers for the launch counter and prefetched arguments of the next launch. With 16 more
 // weights in registers, ptxas spills (sm_90).
 constexpr int64_t kRunRegisters = 8;
 // Cycles of a launch besides the multiplication: adding up partial sums, computing results, loading
 // the next launch's arguments. Empirical.
-constexpr double kBesideProductCycles = 700;
+constexpr double kFixedLaunchCycles = 700;
 constexpr double kCyclesOfPartial = 4;  // cycles per partial sum of an element; empirical
 // Multiply-adds in float32 per cycle of a compute unit; NVIDIA.
-constexpr double kProductsPerCycle = 128;
+constexpr double kMultiplyAddsPerCycle = 128;
 constexpr double kReadBytesPerCycle = 128;  // bytes per cycle of a compute unit's local memory
 
 class PersistentSearch {
@@ -32,9 +32,9 @@ class PersistentSearch {
                    const std::function<bool(int, int)>& is_next)
       : flat_(flat), machine_(settings), is_constant_(is_constant), is_next_(is_next) {
     const int64_t most = settings.matrix_local_bytes == 0
-                             ? std::min(settings.local_memory_bytes, kMostSequenceLocalBytes)
+                             ? std::min(settings.local_memory_bytes, kMaxBatchLocalBytes)
                              : settings.matrix_local_bytes;
-    local_bytes_ = std::min(most, kMostSequenceFillingBytes);
+    local_bytes_ = std::min(most, kMaxBatchFillingBytes);
   }
 
   std::optional<PlannedKernel> Run() const {
@@ -44,7 +44,7 @@ class PersistentSearch {
     for (const auto& [rows, weights] : {*factors, {factors->second, factors->first}}) {
       std::optional<PersistentPlan> plan = WithIndices(rows, weights);
       if (!plan.has_value()) continue;
-      for (plan->columns = 1; OwnSums(*plan) <= kMostKeptSums; plan->columns *= 2)
+      for (plan->columns = 1; OwnSums(*plan) <= kMaxKeptSums; plan->columns *= 2)
         Divide(*plan, &best);
     }
     if (!best.has_value()) return std::nullopt;
@@ -89,7 +89,7 @@ class PersistentSearch {
     for (int i = 0; i < flat_.output_index_count; ++i) {
       const bool in_rows = of_rows.strides[i] != 0;
       const bool in_weights = of_weights.strides[i] != 0;
-      if (i == flat_.joined_index) {
+      if (i == flat_.accumulator_index) {
         if (in_rows) return std::nullopt;
       } else if (!in_weights) {
         plan.rows.push_back(i);
@@ -100,13 +100,13 @@ class PersistentSearch {
       }
     }
     const bool has_depth = of_rows.strides[plan.depth] != 0 && of_weights.strides[plan.depth] != 0;
-    if (plan.column < 0 || !has_depth || plan.RowCount(flat_) > kMostKeptRows) return std::nullopt;
-    plan.handed_on = HandedOn(plan, of_rows);
+    if (plan.column < 0 || !has_depth || plan.RowCount(flat_) > kMaxKeptRows) return std::nullopt;
+    plan.carried_output = CarriedOutput(plan, of_rows);
     return plan;
   }
 
   // Returns the output that may be the next launch's rows: it must have the same layout. -1: none.
-  int HandedOn(const PersistentPlan& plan, const poly::FlatAccess& rows) const {
+  int CarriedOutput(const PersistentPlan& plan, const poly::FlatAccess& rows) const {
     const poly::FlatAccess stored = poly::Flatten(flat_.output_coords, flat_.output_dims,
                                                   static_cast<int>(flat_.indices.size()));
     bool is_alike = stored.offset == rows.offset &&
@@ -131,7 +131,7 @@ class PersistentSearch {
     if (parts > PersistentPlan::kThreads) return;
     const int64_t most = PersistentPlan::kThreads / parts;
     plan.sharers = std::min(most, TilesOf(plan.Depth(flat_), PersistentPlan::kVector));
-    plan.sharers = TilesOf(plan.Depth(flat_), plan.OwnDepth(flat_));
+    plan.sharers = TilesOf(plan.Depth(flat_), plan.OwnK(flat_));
     plan.held = std::min(plan.Vectors(flat_), FreeRegisters(plan) / PersistentPlan::kVector);
     if (plan.held < 0 || plan.LocalBytes(flat_) > local_bytes_) return;
     plan.cost = Estimate(plan);
@@ -156,21 +156,21 @@ class PersistentSearch {
                                                PersistentPlan::kThreads);
     // A warp reads one vector of the rows at a time if all its work-items belong to one sharer.
     const double reads = plan.Parts(flat_) % gpu::kWarp == 0 ? 1 : 2;
-    const double vectors = static_cast<double>(plan.OwnDepth(flat_) / PersistentPlan::kVector *
+    const double vectors = static_cast<double>(plan.OwnK(flat_) / PersistentPlan::kVector *
                                                (PersistentPlan::kThreads / gpu::kWarp));
     const double local_cycles =
         static_cast<double>(plan.WeightsSize(flat_) * 4) / kReadBytesPerCycle +
         rows * reads * vectors;
-    const double product_cycles = std::max(rows * weights / kProductsPerCycle, local_cycles);
+    const double product_cycles = std::max(rows * weights / kMultiplyAddsPerCycle, local_cycles);
     const double rounds = static_cast<double>(
         TilesOf(plan.RowCount(flat_) * plan.ColumnCount(flat_), PersistentPlan::kThreads));
-    const double partials = static_cast<double>(plan.sharers * flat_.joined_count());
+    const double partials = static_cast<double>(plan.sharers * flat_.accumulators_per_element());
     PersistentCost cost;
     cost.load_us = machine_.Microseconds(weights * 4 / gpu::kCacheBytesPerCycle);
-    cost.product_us = machine_.Microseconds(product_cycles);
+    cost.gemm_us = machine_.Microseconds(product_cycles);
     cost.microseconds =
-        cost.product_us +
-        machine_.Microseconds(rounds * (kBesideProductCycles + kCyclesOfPartial * partials));
+        cost.gemm_us +
+        machine_.Microseconds(rounds * (kFixedLaunchCycles + kCyclesOfPartial * partials));
     return cost;
   }
 

@@ -13,7 +13,7 @@ namespace tartan::plan {
 
 // Plans a kernel as one persistent work-group, for consecutive launches. Empty unless:
 // - it is a float32 GEMM of at most four rows by constants, perhaps with joined sums
-//   (FlatContraction::joined_index);
+//   (FlatContraction::accumulator_index);
 // - registers and local memory hold the weights;
 // - the device supports persistent megakernels.
 // `is_constant[t]`: no run changes tensor t. `is_next(tensor, output)`: the next launch probably
