@@ -99,7 +99,7 @@ TEST_F(IndexEmitting, FindsTheLanesWithinConstraints) {
 TEST_F(IndexEmitting, MovesVectorsToWhereAllLanesAreValid) {
   EXPECT_EQ(Distance(0, {{I() - Constant(1), 10}}), 1);
   EXPECT_EQ(Distance(8, {{I() - Constant(1), 10}}), -1);
-  // The four valid values are fewer than a shifted vector needs.
+  // The three valid values are fewer than a shifted vector needs.
   EXPECT_EQ(Distance(0, {{I() - Constant(2), 3}}), std::nullopt);
   // No point is beyond the end of the range.
   EXPECT_EQ(Distance(8, {{I() - Constant(10), 12}}), std::nullopt);
