@@ -22,19 +22,19 @@ struct KernelSource {
   // executes the work-items [begin, end) of a width x height grid in row-major order. A work-group
   // has one work-item.
   //
-  // GPUs (ExecutableSource::sequences_of_groups):
+  // GPUs (ExecutableSource::uses_megakernel):
   //   NAME_groups(const local ulong* arguments, local uchar* pool, int phase, int team, int item,
   //               int group, int end, int step, int width, int height)
   // executes the work-groups group, group + step, ... below `end` of a width x height grid of
   // work-groups. A larger work-group is divided into teams, each of which executes one work-group
-  // (tile/base/sequence_limits.h). Phase 0 does all work, phase 1 the prefetch of constants
+  // (tile/base/launch_batch_limits.h). Phase 0 does all work, phase 1 the prefetch of constants
   // (loop::Early) for the first work-group, and phase 2 the rest. The source also defines
   // constants:
   //   NAME_team   work-items per team; the items [0, NAME_team) call the function
   //   NAME_local  bytes of `pool` for each team
   //   NAME_align  alignment of these bytes
   //   NAME_early  1 if the kernel has a phase 1, else 0
-  bool in_sequence = false;
+  bool in_launch_batch = false;
   // Positions of the arguments that a weight-stationary kernel reads only once for several
   // consecutive launches. These launches have one work-group, the same buffers in these positions,
   // and the same integer arguments. If the list is empty, the kernel is not weight-stationary.
@@ -55,7 +55,7 @@ struct ExecutableSource {
   // True if all batched kernels are best built in one program, because their launches are
   // adjacent.
   bool joins_launch_batches = false;
-  bool sequences_of_groups = false;
+  bool uses_megakernel = false;
 };
 
 struct CompileStatistics {

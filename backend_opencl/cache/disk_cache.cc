@@ -159,10 +159,10 @@ std::string DiskCache::PathOf(absl::string_view key) const {
   return absl::StrCat(directory_, "/", CacheFileName(key));
 }
 
-bool DiskCache::TellFailure(const absl::Status& failure) {
+bool DiskCache::ReportFailure(const absl::Status& failure) {
   const bool is_foreign = absl::IsFailedPrecondition(failure);
-  const bool is_told = verbose_ || (is_foreign && !quiet_);
-  if (!is_told || reported_failure_.exchange(true)) return false;
+  const bool is_reported = verbose_ || (is_foreign && !quiet_);
+  if (!is_reported || reported_failure_.exchange(true)) return false;
   const std::string message =
       absl::StrCat("tartan: going on without ", is_foreign ? "an entry of " : "",
                    "the disk cache: ", failure.message());
@@ -183,7 +183,7 @@ std::optional<std::string> DiskCache::Load(absl::string_view key) {
     return std::nullopt;
   }
   if (!status.ok()) {
-    TellFailure(status);
+    ReportFailure(status);
     return std::nullopt;
   }
   std::optional<CacheEntry> entry = DecodeCacheEntry(bytes);
@@ -202,10 +202,10 @@ bool DiskCache::Store(absl::string_view key, absl::string_view payload) {
   const int64_t size = static_cast<int64_t>(bytes.size());
   if (size > limit_bytes_ || size > kMaxEntryBytes) return false;
   const auto folder = CacheFolder::Open(root_, CacheFolder::Missing::kIsMade);
-  if (!folder.ok()) return TellFailure(folder.status());
+  if (!folder.ok()) return ReportFailure(folder.status());
   if (!WriteFileByRename(std::string(kTemporaryPrefix), CacheFileName(key), bytes,
                          folder->descriptor())) {
-    return TellFailure(CacheFileError(errno, "cannot write", PathOf(key)));
+    return ReportFailure(CacheFileError(errno, "cannot write", PathOf(key)));
   }
   CountStored(size);
   return true;
@@ -215,10 +215,10 @@ bool DiskCache::Update(absl::string_view key,
                        const std::function<std::string(std::optional<std::string>)>& change) {
   if (directory_.empty()) return false;
   const auto folder = CacheFolder::Open(root_, CacheFolder::Missing::kIsMade);
-  if (!folder.ok()) return TellFailure(folder.status());
+  if (!folder.ok()) return ReportFailure(folder.status());
   const FileLock lock(kLockFile, FileLock::Others::kWaitFor, folder->descriptor());
   if (!lock.held()) {
-    return TellFailure(
+    return ReportFailure(
         CacheFileError(errno, "cannot lock", absl::StrCat(directory_, "/", kLockFile)));
   }
   return Store(key, change(Load(key)));

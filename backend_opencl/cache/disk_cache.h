@@ -47,7 +47,7 @@ class DiskCache {
  private:
   std::string PathOf(absl::string_view key) const;
   // Reports the failure according to the options and returns false.
-  bool TellFailure(const absl::Status& failure);
+  bool ReportFailure(const absl::Status& failure);
   // Adds to the estimate of stored bytes, and evicts entries if it exceeds the limit.
   void CountStored(int64_t bytes);
 

@@ -17,9 +17,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Samples are short, so that some are undisturbed even on a busy machine. A measurement ends after
-// kMostSeconds, or after kSteady samples and kSteadySeconds without an improvement of more than one
+// kMaxSeconds, or after kSteady samples and kSteadySeconds without an improvement of more than one
 // percent.
-constexpr double kMostSeconds = 0.1;     // maximum duration of a measurement
+constexpr double kMaxSeconds = 0.1;      // maximum duration of a measurement
 constexpr double kSteadySeconds = 0.02;  // minimum time without improvement
 constexpr int kSteady = 5;               // minimum samples without improvement
 constexpr double kSampleMs = 2;          // duration of a sample
@@ -113,7 +113,7 @@ absl::StatusOr<double> BestSample(double best,
   const auto begin = Clock::now();
   auto improved = begin;
   int steady = 0;  // samples since the last improvement
-  while (since(begin) < kMostSeconds && (steady < kSteady || since(improved) < kSteadySeconds)) {
+  while (since(begin) < kMaxSeconds && (steady < kSteady || since(improved) < kSteadySeconds)) {
     TARTAN_ASSIGN_OR_RETURN(const double ms, take(best));
     ++steady;
     if (ms < 0.99 * best) {

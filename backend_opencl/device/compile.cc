@@ -19,8 +19,8 @@
 #include "backend_opencl/device/opencl_context.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "backend_opencl/dialect/hidden_assembly.h"
-#include "backend_opencl/sequence/group_sequence_source.h"
-#include "backend_opencl/sequence/sequence_source.h"
+#include "backend_opencl/launch_batch/launch_batch_source.h"
+#include "backend_opencl/launch_batch/megakernel_source.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -37,10 +37,10 @@ bool IsGpu(const OpenClContext& device) { return device.info().type == hal::Devi
 // portable build excludes.
 bool UsesLaunchBatches(const OpenClContext& device, const hal::ExecutableSource& source,
                        bool is_portable) {
-  return device.quirks().runs_sequences && source.sequences_of_groups == IsGpu(device) &&
+  return device.quirks().batches_launches && source.uses_megakernel == IsGpu(device) &&
          !(is_portable && IsGpu(device)) &&
          std::count_if(source.kernels.begin(), source.kernels.end(),
-                       [](const hal::KernelSource& kernel) { return kernel.in_sequence; }) > 0;
+                       [](const hal::KernelSource& kernel) { return kernel.in_launch_batch; }) > 0;
 }
 
 std::string JoinSource(const OpenClContext& device, const hal::ExecutableSource& source,
@@ -51,7 +51,7 @@ std::string JoinSource(const OpenClContext& device, const hal::ExecutableSource&
   }
   if (UsesLaunchBatches(device, source, is_portable)) {
     absl::StrAppend(&text,
-                    source.sequences_of_groups
+                    source.uses_megakernel
                         ? MegakernelSource(source.kernels, device.quirks().megakernel_pool_bytes)
                         : LaunchBatchSource(source.kernels));
   }
@@ -211,10 +211,10 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
   std::vector<hal::EntryPoint> entry_points;
   std::vector<int> cases;
   std::vector<std::vector<int>> kept;
-  const bool runs_sequences = UsesLaunchBatches(context, source, built.is_portable);
+  const bool batches_launches = UsesLaunchBatches(context, source, built.is_portable);
   int next_case = 0;
   for (const hal::KernelSource& kernel : source.kernels) {
-    cases.push_back(kernel.in_sequence && runs_sequences ? next_case++ : -1);
+    cases.push_back(kernel.in_launch_batch && batches_launches ? next_case++ : -1);
     kept.push_back(kernel.kept);
     TARTAN_ASSIGN_OR_RETURN(hal::EntryPoint entry_point,
                             Inspect(built.program.get(), context.id(), kernel.name));

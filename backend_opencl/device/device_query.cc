@@ -149,9 +149,9 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   info.settings = SettingsFor(Probe(device, info.type, features));
   found.quirks = QuirksOf(info);
   if (info.type == hal::DeviceType::kGpu && !features.has_scopes) {
-    found.quirks.runs_sequences = false;
+    found.quirks.batches_launches = false;
   }
-  info.settings.runs_sequences = found.quirks.runs_sequences;
+  info.settings.batches_launches = found.quirks.batches_launches;
   SetMatrixUnit(features, &found);
   found.build_options = BuildOptions(device, features);
   info.poisons_memory = EnvironmentValue("TARTAN_POISON") == "1";

@@ -114,8 +114,8 @@ const char* Describe(Shortage shortage) {
 absl::Status ExplainByShortage(absl::Status failure) {
   if (failure.ok()) return failure;  // the check allocates memory and disk space
   const Shortage shortage = FindShortage(Failure::kError);
-  const bool is_told = absl::StartsWith(failure.message(), Describe(shortage));
-  if (shortage == Shortage::kNone || is_told) return failure;
+  const bool is_reported = absl::StartsWith(failure.message(), Describe(shortage));
+  if (shortage == Shortage::kNone || is_reported) return failure;
   const std::string message = absl::StrCat(Describe(shortage), " (", failure.message(), ")");
   return shortage == Shortage::kMemory ? absl::ResourceExhaustedError(message)
                                        : absl::AbortedError(message);

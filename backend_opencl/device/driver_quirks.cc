@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
-#include "tile/base/sequence_limits.h"
+#include "tile/base/launch_batch_limits.h"
 
 namespace tartan::opencl {
 
@@ -22,10 +22,10 @@ DriverQuirks QuirksOf(const hal::DeviceInfo& info) {
   quirks.fills_bytes_faster = quirks.relies_on_own_cache;
   // A launch costs 4 to 14 us on PoCL's CPU devices. Intel's runtime needs 2 us, and compiles a
   // kernel that contains other kernels three times as slowly.
-  quirks.runs_sequences = quirks.relies_on_own_cache && info.type == hal::DeviceType::kCpu;
+  quirks.batches_launches = quirks.relies_on_own_cache && info.type == hal::DeviceType::kCpu;
   if (absl::StrContains(info.vendor, "NVIDIA")) {
     // A launch costs the host 5 us, a grid barrier on the GPU 1 us (H200, driver 580.159).
-    quirks.runs_sequences = info.type == hal::DeviceType::kGpu;
+    quirks.batches_launches = info.type == hal::DeviceType::kGpu;
     // The driver reports the opt-in limit of CUDA, but OpenCL kernels get 48 KiB.
     quirks.max_local_memory_bytes = 48 * 1024;
     // Larger arrays compile and run nevertheless (580.159). A compute unit runs one persistent

@@ -24,9 +24,9 @@ struct DriverQuirks {
   bool overlapping_sub_buffers_crash = false;
   // A fill is fast only for a pattern of one byte; other patterns are stored one by one.
   bool fills_bytes_faster = false;
-  // Short launches are faster as a batch: work-items on CPUs (launch_sequence.h), work-groups on
-  // GPUs (group_sequence.h).
-  bool runs_sequences = false;
+  // Short launches are faster as a batch: work-items on CPUs (launch_batch.h), work-groups on
+  // GPUs (megakernel.h).
+  bool batches_launches = false;
   // Bytes of local memory shared by the teams of a persistent kernel, if they may exceed the usual
   // limit of a kernel.
   int64_t megakernel_pool_bytes = 0;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend_opencl/device/large_pages.h"
+#include "backend_opencl/device/huge_pages.h"
 #include "backend_opencl/device/opencl_api.h"
 #include "hal/hal.h"
 

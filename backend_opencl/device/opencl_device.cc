@@ -8,7 +8,7 @@
 #include "backend_opencl/device/calibration.h"
 #include "backend_opencl/device/compile.h"
 #include "backend_opencl/device/driver_failure.h"
-#include "backend_opencl/device/large_pages.h"
+#include "backend_opencl/device/huge_pages.h"
 #include "backend_opencl/device/opencl_buffer.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "backend_opencl/device/opencl_queue.h"

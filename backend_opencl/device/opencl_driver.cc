@@ -21,7 +21,7 @@
 namespace tartan::opencl {
 namespace {
 
-void Tell(bool quiet, const std::string& line) {
+void Report(bool quiet, const std::string& line) {
   if (!quiet) std::fprintf(stderr, "tartan: %s\n", line.c_str());
 }
 
@@ -73,7 +73,7 @@ class OpenClDriver : public hal::Driver {
       found = FindDevices();
     });
     if (const absl::Status refusal = folder.TakeRefusal(); !refusal.ok()) {
-      Tell(quiet_, absl::StrCat("going on without POCL_CACHE_DIR: ", refusal.message()));
+      Report(quiet_, absl::StrCat("going on without POCL_CACHE_DIR: ", refusal.message()));
     }
     CallAfterLoading();
     ReturnCompilerPages();  // pages touched by static constructors
@@ -111,7 +111,7 @@ std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options) {
       cache = std::make_shared<DiskCache>(directory, options.cache_limit_bytes, options.verbose,
                                           options.quiet);
     } else {
-      Tell(options.quiet, absl::StrCat("going on without the disk cache: ", usable.message()));
+      Report(options.quiet, absl::StrCat("going on without the disk cache: ", usable.message()));
       directory.clear();
     }
   }

@@ -12,8 +12,8 @@
 
 #include "backend_opencl/cache/pocl_program.h"
 #include "backend_opencl/device/opencl_api.h"
-#include "backend_opencl/sequence/group_sequence.h"
-#include "backend_opencl/sequence/launch_sequence.h"
+#include "backend_opencl/launch_batch/launch_batch.h"
+#include "backend_opencl/launch_batch/megakernel.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {

@@ -23,7 +23,7 @@ PinnedMemory::Block::~Block() {
 }
 
 hal::HostMemory PinnedMemory::Take(int64_t bytes) {
-  if (bytes < kLeast || bytes > kMost) return {};
+  if (bytes < kMinBytes || bytes > kMaxBytes) return {};
   const int64_t size = RoundedUp(bytes);
   std::unique_ptr<Block> block = TakeKept(size);
   if (block == nullptr) return {};
@@ -44,7 +44,7 @@ int64_t PinnedMemory::kept_bytes() const {
 std::unique_ptr<PinnedMemory::Block> PinnedMemory::TakeKept(int64_t bytes) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (used_bytes_ + bytes > kMost) return nullptr;
+    if (used_bytes_ + bytes > kMaxBytes) return nullptr;
     const auto fitting = std::find_if(kept_.rbegin(), kept_.rend(),
                                       [&](const auto& block) { return block->size == bytes; });
     if (fitting != kept_.rend()) {
@@ -98,7 +98,7 @@ void PinnedMemory::Return(std::unique_ptr<Block> block) noexcept {
 
 std::unique_ptr<PinnedMemory::Block> PinnedMemory::TakeSurplus() noexcept {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (kept_bytes_ <= kMostKept) return nullptr;
+  if (kept_bytes_ <= kMaxUnusedBytes) return nullptr;
   std::unique_ptr<Block> oldest = std::move(kept_.front());
   kept_.erase(kept_.begin());
   kept_bytes_ -= oldest->size;

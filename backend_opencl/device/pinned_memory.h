@@ -19,14 +19,14 @@ namespace tartan::opencl {
 class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
  public:
   // Minimum size in bytes; smaller transfers gain nothing from pinning.
-  static constexpr int64_t kLeast = 64 << 10;
-  static constexpr int64_t kMost = int64_t{2} << 30;        // maximum bytes in use at once
-  static constexpr int64_t kMostKept = int64_t{256} << 20;  // maximum bytes of unused blocks
+  static constexpr int64_t kMinBytes = 64 << 10;
+  static constexpr int64_t kMaxBytes = int64_t{2} << 30;          // maximum bytes in use at once
+  static constexpr int64_t kMaxUnusedBytes = int64_t{256} << 20;  // maximum bytes of unused blocks
 
   PinnedMemory(cl_context context, cl_device_id device) : context_(context), device_(device) {}
 
-  // Returns an empty result (no owner) for sizes below kLeast, beyond kMost, and if the driver has
-  // no pinned memory left.
+  // Returns an empty result (no owner) for sizes below kMinBytes, beyond kMaxBytes, and if the
+  // driver has no pinned memory left.
   hal::HostMemory Take(int64_t bytes);
   int64_t kept_bytes() const;  // bytes of unused blocks
 
@@ -45,7 +45,7 @@ class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
   std::unique_ptr<Block> TakeKept(int64_t bytes);
   std::unique_ptr<Block> Make(int64_t bytes) const;
   void Return(std::unique_ptr<Block> block) noexcept;
-  // Removes one block if unused blocks exceed kMostKept; else returns null.
+  // Removes one block if unused blocks exceed kMaxUnusedBytes; else returns null.
   std::unique_ptr<Block> TakeSurplus() noexcept;
 
   const cl_context context_;

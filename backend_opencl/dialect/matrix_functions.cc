@@ -13,8 +13,8 @@
 #include "backend_opencl/dialect/hidden_assembly.h"
 #include "backend_opencl/dialect/opencl_memory.h"
 #include "backend_opencl/dialect/opencl_types.h"
-#include "backend_opencl/dialect/warp_product.h"
-#include "tile/base/matrix_tile.h"
+#include "backend_opencl/dialect/warp_matmul.h"
+#include "tile/base/mma_tile.h"
 
 namespace tartan::opencl {
 namespace {
@@ -147,7 +147,7 @@ std::string NameOf(const loop::MultiplyTiles& product) {
 }
 
 // Parses multiply_<format>_<columns>[_rows][_columns].
-MatmulName ParseProduct(absl::string_view name) {
+MatmulName ParseMatmul(absl::string_view name) {
   MatmulName product;
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '_');
   for (MatrixFormat format :
@@ -169,7 +169,7 @@ absl::string_view FromElement(MatrixFormat format) {
 }
 
 std::string MultiplyHelper(absl::string_view name) {
-  const MatmulName product = ParseProduct(name);
+  const MatmulName product = ParseMatmul(name);
   if (product.columns == 0) return "";
   const MatrixTile left{product.format, 64, product.left_along_rows};
   const MatrixTile right{product.format, product.columns, product.right_along_columns};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generates OpenCL C helper functions for tensor cores. The 128 work-items of four warps multiply
-// two tiles in local memory (tile/base/matrix_tile.h).
+// two tiles in local memory (tile/base/mma_tile.h).
 //
 // On Hopper the functions use instructions, some of them hidden from the driver's compiler
 // (dialect/hidden_assembly.h). Devices without tensor cores run loops.

@@ -204,9 +204,9 @@ absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
   return result;
 }
 
-absl::StatusOr<Definition> Definition::Make(absl::Span<const Tensor> placeholders,
-                                            absl::Span<const Tensor> outputs) {
-  Definition definition;
+absl::StatusOr<ReferenceProgram> ReferenceProgram::Make(absl::Span<const Tensor> placeholders,
+                                                        absl::Span<const Tensor> outputs) {
+  ReferenceProgram definition;
   definition.checks_ = ChecksOf(outputs);
   std::vector<Tensor> computed(outputs.begin(), outputs.end());
   for (const CheckedTensor& checked : definition.checks_) computed.push_back(checked.values);
@@ -227,8 +227,8 @@ absl::StatusOr<Definition> Definition::Make(absl::Span<const Tensor> placeholder
   return definition;
 }
 
-absl::StatusOr<std::vector<HostTensor>> Definition::Evaluate(absl::Span<const HostTensor> values,
-                                                             int64_t* points) const {
+absl::StatusOr<std::vector<HostTensor>> ReferenceProgram::Evaluate(
+    absl::Span<const HostTensor> values, int64_t* points) const {
   if (values.size() != placeholders_) {
     return absl::FailedPreconditionError(
         absl::StrCat(values.size(), " values for ", placeholders_, " placeholders"));
@@ -248,7 +248,7 @@ absl::StatusOr<std::vector<HostTensor>> Definition::Evaluate(absl::Span<const Ho
   return results;
 }
 
-void Definition::ReturnFloat32Outputs() {
+void ReferenceProgram::ReturnFloat32Outputs() {
   for (ir::ValueId& output : program_.outputs) {
     TensorShape shape = program_.values[output].shape;
     if (ComputeType(shape.type) == shape.type) continue;
@@ -262,7 +262,8 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateReference(absl::Span<const Tenso
                                                           absl::Span<const HostTensor> values,
                                                           absl::Span<const Tensor> outputs,
                                                           int64_t max_points) {
-  TARTAN_ASSIGN_OR_RETURN(const Definition definition, Definition::Make(placeholders, outputs));
+  TARTAN_ASSIGN_OR_RETURN(const ReferenceProgram definition,
+                          ReferenceProgram::Make(placeholders, outputs));
   return definition.Evaluate(values, &max_points);
 }
 
@@ -273,7 +274,7 @@ absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points,
     return absl::FailedPreconditionError(
         absl::StrCat("the value depends on the input '", placeholder->name, "'"));
   }
-  TARTAN_ASSIGN_OR_RETURN(Definition definition, Definition::Make({}, {&tensor, 1}));
+  TARTAN_ASSIGN_OR_RETURN(ReferenceProgram definition, ReferenceProgram::Make({}, {&tensor, 1}));
   definition.ReturnFloat32Outputs();
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> results, definition.Evaluate({}, points));
   bool was_exact = true;

@@ -27,11 +27,11 @@ absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
                                         absl::string_view name = "program");
 
 // Reference semantics of lazy tensors: a program for the naive evaluator on the host. Slow.
-class Definition {
+class ReferenceProgram {
  public:
   // FailedPrecondition if `outputs` depend on a placeholder that is not in `placeholders`.
-  static absl::StatusOr<Definition> Make(absl::Span<const Tensor> placeholders,
-                                         absl::Span<const Tensor> outputs);
+  static absl::StatusOr<ReferenceProgram> Make(absl::Span<const Tensor> placeholders,
+                                               absl::Span<const Tensor> outputs);
   // Evaluates the outputs; `values` has one value per placeholder. The evaluation visits at most
   // `*points` index points and subtracts them from it. Returns ResourceExhausted, with `*points` =
   // 0, if the budget is too small. Returns OutOfRange if a check (checks/check.h) that the outputs

@@ -158,10 +158,10 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
     const std::string request = RequestFor(info, part.source, evaluator::SerializeProgram(part));
     const std::shared_ptr<CompilerProcess> process = prepared->Take();
     auto thread = std::make_shared<std::thread>([program, request, process, index = info.index] {
-      const auto go_on = [] { return true; };
+      const auto should_continue = [] { return true; };
       // If it fails, this process's driver compiles the kernel.
-      (process ? process->Compile(request, go_on)
-               : CompileInProcess(program, index, request, go_on))
+      (process ? process->Compile(request, should_continue)
+               : CompileInProcess(program, index, request, should_continue))
           .IgnoreError();
     });
     return [thread] { thread->join(); };

@@ -98,7 +98,7 @@ class Device {
   // - On GPUs with tensor cores: any reduced precision.
   // - On CPUs: kBFloat16 and kInt8.
   // - kInt8: exact (shape-specialised) kernels compute matmuls by constants with 8-bit factors; on
-  //   GPUs only large ones (graph/products/quantize_products.h has the error bound).
+  //   GPUs only large ones (graph/matmul/quantize_matmuls.h has the error bound).
   //
   // Other devices compute in float32.
   std::shared_ptr<Device> WithPrecision(Precision precision) const;

@@ -71,7 +71,8 @@ absl::StatusOr<std::vector<HostTensor>> NaiveRunner::Repeat(const RepeatBody& bo
   outputs.insert(outputs.end(), body.rows.begin(), body.rows.end());
   if (body.condition.defined()) outputs.push_back(body.condition);
   std::vector<std::vector<HostTensor>> rows(body.rows.size());
-  TARTAN_ASSIGN_OR_RETURN(const Definition definition, Definition::Make(placeholders, outputs));
+  TARTAN_ASSIGN_OR_RETURN(const ReferenceProgram definition,
+                          ReferenceProgram::Make(placeholders, outputs));
   for (int64_t iteration = 0; iteration < body.iterations; ++iteration) {
     if (iterations_ == 0) return TooManyIterations(iteration);
     --iterations_;

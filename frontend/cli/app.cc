@@ -65,7 +65,7 @@ void AddLimits(CLI::App& cli, ResourceLimits* limits) {
       "The most memory of the process, and of a GPU, as 512M or 2G");
   add("--max-file-size", &limits->file_bytes,
       "The largest file that is read, and the most that is unpacked from one");
-  AddReal(&cli, "--max-time", &limits->seconds, 0, 1e9, "Seconds until the command is ended");
+  AddDouble(&cli, "--max-time", &limits->seconds, 0, 1e9, "Seconds until the command is ended");
 }
 
 std::unique_ptr<App> MakeApp() {

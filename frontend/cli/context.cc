@@ -28,7 +28,7 @@ using google::protobuf::Message;
 // arithmetic is known only after its compiler was queried, so any CPU counts for kInt8.
 bool MayRound(const HardwareSettings& settings, Precision precision) {
   const bool is_cpu = settings.threads == 1;
-  if (precision == Precision::kInt8) return is_cpu || settings.packed_products > 1;
+  if (precision == Precision::kInt8) return is_cpu || settings.packed_dot_width > 1;
   return settings.matrix_local_bytes > 0 || (is_cpu && precision == Precision::kBFloat16);
 }
 

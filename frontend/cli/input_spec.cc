@@ -319,7 +319,7 @@ absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text) {
   std::vector<int64_t> dims;
   if (text == "scalar") return dims;
   for (absl::string_view part : absl::StrSplit(text, 'x')) {
-    const absl::StatusOr<int64_t> dim = ParseWhole(part, 0, std::numeric_limits<int64_t>::max());
+    const absl::StatusOr<int64_t> dim = ParseInteger(part, 0, std::numeric_limits<int64_t>::max());
     if (!dim.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", text, "' is no shape: write sizes as in 1x3x224x224, or scalar"));

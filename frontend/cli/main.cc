@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "frontend/cli/app.h"
+#include "frontend/cli/crash_reporter.h"
 #include "frontend/cli/exit_code.h"
-#include "frontend/cli/last_words.h"
 #include "frontend/cli/process/large_stack.h"
 
 namespace {

@@ -21,16 +21,16 @@ T ValueOrThrow(const std::string& option, absl::StatusOr<T> value) {
 }
 
 template <class T>
-CLI::Option* AddWhole(CLI::App* command, const std::string& name, T* value, int64_t least,
-                      int64_t most, const std::string& help) {
+CLI::Option* AddInteger(CLI::App* command, const std::string& name, T* value, int64_t least,
+                        int64_t most, const std::string& help) {
   const auto take = [=](const std::string& text) {
-    *value = static_cast<T>(ValueOrThrow(name, ParseWhole(text, least, most)));
+    *value = static_cast<T>(ValueOrThrow(name, ParseInteger(text, least, most)));
   };
   return command->add_option_function<std::string>(name, take, help)->type_name("N");
 }
 
-inline CLI::Option* AddReal(CLI::App* command, const std::string& name, double* value, double least,
-                            double most, const std::string& help) {
+inline CLI::Option* AddDouble(CLI::App* command, const std::string& name, double* value,
+                              double least, double most, const std::string& help) {
   const auto take = [=](const std::string& text) {
     *value = ValueOrThrow(name, ParseDouble(text, least, most));
   };
@@ -45,7 +45,7 @@ inline CLI::Option* AddIntegers(CLI::App* command, const std::string& name,
                                 const std::string& help) {
   const auto take = [=](const std::string& text) {
     for (const std::string& part : ValueOrThrow(name, SplitList(text))) {
-      values->push_back(ValueOrThrow(name, ParseWhole(part, least, most)));
+      values->push_back(ValueOrThrow(name, ParseInteger(part, least, most)));
     }
   };
   return command->add_option_function<std::string>(name, take, help)->type_name("N[,N]");

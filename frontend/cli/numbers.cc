@@ -21,7 +21,7 @@ absl::Status NoNumber(absl::string_view text, absl::string_view kind, const std:
 
 }  // namespace
 
-absl::StatusOr<int64_t> ParseWhole(absl::string_view text, int64_t least, int64_t most) {
+absl::StatusOr<int64_t> ParseInteger(absl::string_view text, int64_t least, int64_t most) {
   const absl::string_view digits = text.substr(!text.empty() && text[0] == '-' ? 1 : 0);
   const bool is_number =
       !digits.empty() && std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit);
@@ -48,7 +48,7 @@ absl::StatusOr<int64_t> ParseBytes(absl::string_view text) {
     unit = int64_t{1} << (10 * (kUnits.find(text.back()) + 1));
     digits.remove_suffix(1);
   }
-  const auto count = ParseWhole(digits, 1, std::numeric_limits<int64_t>::max() / unit);
+  const auto count = ParseInteger(digits, 1, std::numeric_limits<int64_t>::max() / unit);
   if (count.ok()) return *count * unit;
   return absl::InvalidArgumentError(
       absl::StrCat("'", text, "' is no number of bytes, as 1000000, 512M or 2G"));

@@ -13,7 +13,7 @@ namespace tartan::cli {
 
 // Parses decimal digits with an optional minus. InvalidArgument, with the text and the bounds, for
 // other texts and for numbers outside the bounds (inclusive).
-absl::StatusOr<int64_t> ParseWhole(absl::string_view text, int64_t least, int64_t most);
+absl::StatusOr<int64_t> ParseInteger(absl::string_view text, int64_t least, int64_t most);
 
 // Parses a finite decimal number, such as 0.5 or 1e-3, but not NaN or infinity.
 absl::StatusOr<double> ParseDouble(absl::string_view text, double least, double most);

@@ -13,7 +13,7 @@
 #include "frontend/train/clipping.h"
 #include "frontend/train/precision/round_graph.h"
 #include "frontend/train/step_sums.h"
-#include "frontend/train/tile_pieces.h"
+#include "frontend/train/tile_text.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {

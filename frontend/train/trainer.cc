@@ -143,7 +143,7 @@ absl::StatusOr<Progress> Trainer::Read() {
       const std::vector<double> state = scale.ToDoubles();
       TARTAN_RETURN_IF_ERROR(CheckScale(*programs_->plan.loss_scale, state));
       progress.loss_scale = state[kScale];
-      progress.left_out = static_cast<int64_t>(state[kLeftOut]);
+      progress.left_out = static_cast<int64_t>(state[kSkippedUpdates]);
     }
     if (values.GetDouble(kDenominator) > 0)
       progress.loss = values.GetDouble(kNumerator) / values.GetDouble(kDenominator);

@@ -27,20 +27,20 @@ TEST(QuirksOf, KeepsTheFilesOfPocl) {
 TEST(QuirksOf, RunsSequencesOnCpusOfPocl) {
   hal::DeviceInfo info = Device("Portable Computing Language", "AMD");
   info.type = hal::DeviceType::kCpu;
-  EXPECT_TRUE(QuirksOf(info).runs_sequences);
+  EXPECT_TRUE(QuirksOf(info).batches_launches);
   info.type = hal::DeviceType::kGpu;
-  EXPECT_FALSE(QuirksOf(info).runs_sequences);
+  EXPECT_FALSE(QuirksOf(info).batches_launches);
   info = Device("Intel(R) OpenCL", "Intel(R) Corporation");
   info.type = hal::DeviceType::kCpu;
-  EXPECT_FALSE(QuirksOf(info).runs_sequences);
+  EXPECT_FALSE(QuirksOf(info).batches_launches);
 }
 
 TEST(QuirksOf, RunsSequencesOnGpusOfNvidia) {
   hal::DeviceInfo info = Device("NVIDIA CUDA", "NVIDIA Corporation");
   info.type = hal::DeviceType::kGpu;
-  EXPECT_TRUE(QuirksOf(info).runs_sequences);
+  EXPECT_TRUE(QuirksOf(info).batches_launches);
   info.vendor = "Advanced Micro Devices, Inc.";
-  EXPECT_FALSE(QuirksOf(info).runs_sequences);
+  EXPECT_FALSE(QuirksOf(info).batches_launches);
 }
 
 // The pool has most of a compute unit's local memory, and no less than kMaxBatchLocalBytes.

@@ -115,41 +115,41 @@ HostFeatures Vnni() {
 TEST(FollowCpu, TakesWhatBothTheCompilerAndTheProcessorHave) {
   HardwareSettings settings = SettingsFor(Cpu());
   FollowCpu(Avx512(), Vnni(), &settings);
-  EXPECT_EQ(settings.packed_products, 4);
+  EXPECT_EQ(settings.packed_dot_width, 4);
   EXPECT_TRUE(settings.packs_unsigned);
   EXPECT_EQ(settings.vector_width, 16);
   EXPECT_EQ(CpuBuildOptions(Avx512(), Vnni()), "-DTARTAN_AVX512_VNNI ");
   EXPECT_FALSE(settings.prefers_one_stream);
-  EXPECT_FALSE(settings.hides_second_cache);
+  EXPECT_FALSE(settings.hides_l2_latency);
   HostFeatures epyc = Vnni();
   epyc.prefers_one_stream = true;
-  epyc.hides_second_cache = true;
+  epyc.hides_l2_latency = true;
   FollowCpu(Avx512(), epyc, &settings);
   EXPECT_TRUE(settings.prefers_one_stream);
-  EXPECT_TRUE(settings.hides_second_cache);
+  EXPECT_TRUE(settings.hides_l2_latency);
   // A processor without VNNI uses pairs.
   HostFeatures skylake = Vnni();
   skylake.avx512_vnni = skylake.avx_vnni = false;
   FollowCpu(Avx512(), skylake, &settings);
-  EXPECT_EQ(settings.packed_products, 2);
+  EXPECT_EQ(settings.packed_dot_width, 2);
   EXPECT_FALSE(settings.packs_unsigned);
   EXPECT_EQ(CpuBuildOptions(Avx512(), skylake), "");
   // A compiler whose target has fewer features than the processor.
   FollowCpu(Avx2(), Vnni(), &settings);
   EXPECT_EQ(settings.vector_width, 8);
   EXPECT_EQ(settings.register_bytes, 16 * 8 * 4);
-  EXPECT_EQ(settings.packed_products, 2);
+  EXPECT_EQ(settings.packed_dot_width, 2);
   EXPECT_EQ(CpuBuildOptions(Avx2(), Vnni()), "");
   EXPECT_TRUE(settings.has_fma);
   CompilerFeatures alder_lake = Avx2();
   alder_lake.avx_vnni = true;
   FollowCpu(alder_lake, Vnni(), &settings);
-  EXPECT_EQ(settings.packed_products, 4);
+  EXPECT_EQ(settings.packed_dot_width, 4);
   CompilerFeatures sandy_bridge = Avx2();
   sandy_bridge.avx2 = sandy_bridge.fma = false;
   FollowCpu(sandy_bridge, Vnni(), &settings);
   EXPECT_EQ(settings.vector_width, 8);
-  EXPECT_EQ(settings.packed_products, 2);
+  EXPECT_EQ(settings.packed_dot_width, 2);
   EXPECT_FALSE(settings.has_fma);
   sandy_bridge.avx = false;
   FollowCpu(sandy_bridge, Vnni(), &settings);
@@ -175,7 +175,7 @@ TEST(FollowCpu, KeepsWhatIsReportedWhereTheCompilerIsUnknown) {
   HardwareSettings settings = SettingsFor(Cpu());
   FollowCpu({}, Vnni(), &settings);
   EXPECT_EQ(settings.vector_width, 16);
-  EXPECT_EQ(settings.packed_products, 1);
+  EXPECT_EQ(settings.packed_dot_width, 1);
   EXPECT_TRUE(settings.has_fma);
   HostFeatures old;
   old.is_x86 = true;

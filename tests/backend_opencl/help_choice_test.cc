@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/sequence/help_choice.h"
+#include "backend_opencl/launch_batch/help_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -39,8 +39,8 @@ TEST_F(PinnedMemoryTest, IsThereForAsManyBytesAsWereAskedFor) {
 }
 
 TEST_F(PinnedMemoryTest, OfFewBytesOrTooManyIsNone) {
-  EXPECT_EQ(pinned_->Take(PinnedMemory::kLeast - 1).owner, nullptr);
-  EXPECT_EQ(pinned_->Take(PinnedMemory::kMost + 1).owner, nullptr);
+  EXPECT_EQ(pinned_->Take(PinnedMemory::kMinBytes - 1).owner, nullptr);
+  EXPECT_EQ(pinned_->Take(PinnedMemory::kMaxBytes + 1).owner, nullptr);
 }
 
 TEST_F(PinnedMemoryTest, IsUsedAgainOnceNobodyHasIt) {
@@ -65,7 +65,7 @@ TEST_F(PinnedMemoryTest, OutlivesTheDevice) {
 
 // Unused memory is limited: another block frees the one that was released first.
 TEST_F(PinnedMemoryTest, KeepsNoMoreThanItsShare) {
-  constexpr int64_t kBytes = PinnedMemory::kMostKept / 2;
+  constexpr int64_t kBytes = PinnedMemory::kMaxUnusedBytes / 2;
   std::vector<hal::HostMemory> taken;
   for (int i = 0; i < 3; ++i) taken.push_back(pinned_->Take(kBytes));
   for (const hal::HostMemory& memory : taken) ASSERT_NE(memory.owner, nullptr);

@@ -20,10 +20,10 @@ HardwareSettings Sse() {
   settings.max_work_item_sizes = {4096, 4096, 4096};
   settings.has_float16 = false;
   settings.has_float64 = true;
-  settings.packed_products = 2;
+  settings.packed_dot_width = 2;
   settings.packs_unsigned = false;
   settings.has_fma = false;
-  settings.runs_sequences = true;
+  settings.batches_launches = true;
   settings.clock_mhz = 2600;
   settings.gflops = 64;
   settings.gbps = 10;
@@ -55,7 +55,7 @@ HardwareSettings Avx512() {
   settings.l2_bytes = 2 << 20;
   settings.register_bytes = 32 * 64;
   settings.compute_units = 16;
-  settings.packed_products = 4;
+  settings.packed_dot_width = 4;
   settings.packs_unsigned = true;
   settings.multiplies_bfloat16 = true;
   settings.clock_mhz = 2800;
@@ -79,10 +79,10 @@ HardwareSettings H200() {
   settings.max_work_item_sizes = {1024, 1024, 64};
   settings.has_float16 = false;
   settings.has_float64 = true;
-  settings.packed_products = 4;
+  settings.packed_dot_width = 4;
   settings.packs_unsigned = false;
   settings.has_fma = true;
-  settings.runs_sequences = true;
+  settings.batches_launches = true;
   settings.clock_mhz = 1980;
   settings.gflops = 60000;
   settings.gbps = 4000;

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "tile/autodiff/products.h"
+#include "tile/autodiff/multiplication_gradient.h"
 #include "tile/autodiff/rules.h"
 #include "tile/autodiff/split_contraction.h"
 

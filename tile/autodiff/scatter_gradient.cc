@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "tile/autodiff/products.h"
+#include "tile/autodiff/multiplication_gradient.h"
 #include "tile/autodiff/rules.h"
 
 namespace tartan::autodiff {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tile/autodiff/products.h"
+#include "tile/autodiff/multiplication_gradient.h"
 #include "tile/autodiff/rules.h"
 
 namespace tartan::autodiff {

@@ -22,13 +22,13 @@ struct HardwareSettings {
   std::array<int64_t, 3> max_work_item_sizes = {1, 1, 1};
   bool has_float16 = false;
   bool has_float64 = true;
-  int64_t packed_products = 1;
+  int64_t packed_dot_width = 1;
   bool packs_unsigned = false;
   bool multiplies_bfloat16 = false;
   bool has_fma = true;
-  bool runs_sequences = false;
+  bool batches_launches = false;
   bool prefers_one_stream = false;
-  bool hides_second_cache = false;
+  bool hides_l2_latency = false;
   int64_t matrix_local_bytes = 0;
   int64_t matrix_rate = 0;
   int64_t clock_mhz = 0;

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tile/codegen/sequence_functions.h"
+#include "tile/codegen/item_functions.h"
+#include "tile/loop/launch_batches.h"
 #include "tile/loop/local_memory.h"
-#include "tile/loop/runs.h"
 
 namespace tartan::codegen {
 namespace {

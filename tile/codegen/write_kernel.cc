@@ -13,9 +13,9 @@
 #include "tile/base/match.h"
 #include "tile/codegen/checked_places.h"
 #include "tile/codegen/group_functions.h"
+#include "tile/codegen/item_functions.h"
 #include "tile/codegen/known_forms.h"
 #include "tile/codegen/mask_widths.h"
-#include "tile/codegen/sequence_functions.h"
 
 namespace tartan::codegen {
 namespace {
@@ -42,7 +42,7 @@ class Writer {
     const std::string comments = std::exchange(text_, "");
     checks_.Begin(kernel);
     is_sized_ = kernel.sizes.size() > checks_.size_count();
-    in_sequence_ = kernel.in_sequence;
+    in_sequence_ = kernel.in_launch_batch;
     const bool is_group = in_sequence_ && dialect_.team_barrier != nullptr;
     if (is_group) group_ = std::make_unique<GroupText>(kernel, dialect_);
     ++depth_;

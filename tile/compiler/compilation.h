@@ -7,8 +7,8 @@
 
 #include "tile/compiler/compile_options.h"
 #include "tile/compiler/kernel_list.h"
+#include "tile/compiler/matmul/algorithm.h"
 #include "tile/compiler/partition.h"
-#include "tile/compiler/products/algorithm.h"
 #include "tile/compiler/schedule.h"
 #include "tile/graph/group.h"
 #include "tile/ir/program.h"

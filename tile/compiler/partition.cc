@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
-#include "tile/compiler/chains/product_chains.h"
+#include "tile/compiler/chains/attention_fusion.h"
 #include "tile/compiler/chains/row_chains.h"
 #include "tile/compiler/pad_rows.h"
 #include "tile/graph/chain_effects.h"

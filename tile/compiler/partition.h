@@ -13,7 +13,7 @@
 #include "tile/base/hardware_settings.h"
 #include "tile/base/precision.h"
 #include "tile/compiler/chains/row_chains.h"
-#include "tile/compiler/products/algorithm.h"
+#include "tile/compiler/matmul/algorithm.h"
 #include "tile/graph/group.h"
 #include "tile/poly/correlation.h"
 #include "tile/poly/winograd.h"

@@ -9,33 +9,33 @@
 #include "tile/base/status_macros.h"
 #include "tile/compiler/check_bounds.h"
 #include "tile/compiler/emit.h"
-#include "tile/compiler/launches/join_sums.h"
-#include "tile/compiler/launches/keep_weights.h"
-#include "tile/compiler/launches/mark_sequences.h"
-#include "tile/compiler/launches/pair_products.h"
-#include "tile/compiler/launches/repeat_in_readers.h"
+#include "tile/compiler/launches/fuse_dual_gemm.h"
+#include "tile/compiler/launches/fuse_into_consumer.h"
+#include "tile/compiler/launches/mark_launch_batches.h"
+#include "tile/compiler/launches/persistent_rnn.h"
+#include "tile/compiler/launches/recompute_in_consumers.h"
 #include "tile/compiler/launches/share_kernels.h"
+#include "tile/compiler/matmul/matmul_passes.h"
 #include "tile/compiler/memory/bytes_of_run.h"
 #include "tile/compiler/memory/order_setup.h"
 #include "tile/compiler/memory/order_steps.h"
 #include "tile/compiler/memory/recompute.h"
-#include "tile/compiler/products/product_passes.h"
 #include "tile/compiler/round_stores.h"
 #include "tile/compiler/update_in_place.h"
 #include "tile/graph/block_reads.h"
 #include "tile/graph/channels_last.h"
+#include "tile/graph/constant_operands/powers.h"
+#include "tile/graph/constant_operands/slices.h"
 #include "tile/graph/constants.h"
-#include "tile/graph/literals/powers.h"
-#include "tile/graph/literals/slices.h"
-#include "tile/graph/moves/read_expansions.h"
+#include "tile/graph/moves/read_broadcasts.h"
 #include "tile/graph/moves/read_pieces.h"
 #include "tile/graph/moves/split_permutations.h"
 #include "tile/graph/moves/views.h"
 #include "tile/graph/pad_inputs.h"
-#include "tile/graph/placements/join_placements.h"
 #include "tile/graph/placements/pieces.h"
+#include "tile/graph/placements/sums_to_concatenations.h"
+#include "tile/graph/upcast_float16.h"
 #include "tile/graph/weights_last.h"
-#include "tile/graph/widen_halves.h"
 #include "tile/ir/in_float64.h"
 
 namespace tartan::compiler {
@@ -136,8 +136,8 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   constexpr int64_t kFewTerms = 32;
   if (!c->is_gpu()) options.grouping.max_update_terms = kFewTerms;
   options.fuse_rows =
-      options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("chain-rows");
-  options.fuse_attention = c->options.Runs("chain-products");
+      options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("fuse-rows");
+  options.fuse_attention = c->options.Runs("fuse-attention");
   options.pad_rows = MatrixUnitFormat(*c).has_value() && c->options.Runs("pad-rows");
   options.precision = c->options.precision;
   if (c->options.memory_budget > 0) {
@@ -250,14 +250,14 @@ constexpr Pass kPasses[] = {
     {"scales", ScaleAfterMatmuls, true,
      "with a matrix unit, numbers that scale a factor of a product multiply its sum"},
     {"slices", SliceConstantGathers, true, "gathers at a place known beforehand are slices"},
-    {"join-products", FuseParallelMatmuls, true,
+    {"fuse-parallel-matmuls", FuseParallelMatmuls, true,
      "products of one tensor with several constant matrices are one product"},
-    {"widen-halves", UpcastFloat16, false, "16-bit intermediates are held in float32"},
-    {"join-placements", SumsToConcatenations, true,
+    {"upcast-float16", UpcastFloat16, false, "16-bit intermediates are held in float32"},
+    {"sums-to-concatenations", SumsToConcatenations, true,
      "sums of parts side by side are written in parts"},
     {"block-reads", ReadInBlocks, true,
      "weights that are scaled in blocks are read block by block, so that kernels may decode them"},
-    {"expansions", ReadThroughBroadcasts, true,
+    {"broadcasts", ReadThroughBroadcasts, true,
      "products read what is repeated for groups of heads where it lies once"},
     {"channels-last", MoveChannelsLast, true,
      "vectors and lanes run along the channels of convolutions"},
@@ -265,37 +265,37 @@ constexpr Pass kPasses[] = {
     {"read-pieces", ReadPieces, true,
      "who reads one part of a concatenation reads the part, which need not be copied then"},
     {"weights-last", MoveWeightsLast, true, "GPUs: neighbouring lanes read neighbouring weights"},
-    {"narrow-factors", NarrowMatmulOperands, true,
+    {"narrow-operands", NarrowMatmulOperands, true,
      "with a precision of 16 bits, what only products read is stored in them"},
     {"analyze", Analyze, false, "index spaces of contractions; what is known at load"},
     {"quantize", QuantizeFactors, true,
      "with int8, products by constant weights are those of integers with scales"},
-    {"split-depths", SplitKMatmuls, true,
+    {"split-k", SplitKMatmuls, true,
      "with a matrix unit, products of few tiles are sums of runs of their depth, which what "
      "follows "
      "adds up"},
     {"winograd", SelectWinogradConvolutions, true, "3x3 convolutions with few multiplications"},
     {"pad-inputs", PadInputs, true, "CPUs: no conditions on padding in inner loops"},
-    {"pack-products", SelectPackedMatmulPasses, true,
+    {"pack-matmuls", SelectPackedMatmulPasses, true,
      "products of int8 and int16 two or four to an instruction; of bfloat16 two, where precision "
      "allows it on a CPU"},
     {"fuse", InPartition, true, "one kernel for a reduction and the elementwise work around it"},
-    {"chain-rows", InPartition, true, "one launch for kernels over the same rows, as softmax"},
-    {"chain-products", InPartition, true,
+    {"fuse-rows", InPartition, true, "one launch for kernels over the same rows, as softmax"},
+    {"fuse-attention", InPartition, true,
      "GPUs: products of matrices in such a launch, as attention has"},
     {"pad-rows", InPartition, true,
      "with a matrix unit, rows that it reads along its depth begin at whole vectors"},
     {"partition", PartitionIntoKernels, false, "values become kernels, with fusion and chains"},
     {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
-    {"pair-products", FuseGates, true,
+    {"fuse-dual-gemm", FuseGates, true,
      "with a matrix unit, a gate's product is made by the kernel of the one that it multiplies"},
-    {"join-sums", FuseReductionsIntoConsumers, true,
+    {"fuse-into-consumer", FuseReductionsIntoConsumers, true,
      "GPUs: what is made of several sums of a product is one launch with it, as an LSTM's states"},
-    {"keep-weights", PlanPersistentRnns, true, "GPUs: recurrent steps keep weights in one unit"},
+    {"persistent-rnn", PlanPersistentRnns, true, "GPUs: recurrent steps keep weights in one unit"},
     {"round-stores", RoundWhereStored, true,
      "with tf32, what matrix units alone read is rounded where it is stored"},
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},
-    {"repeat-in-readers", RecomputeSmallLaunches, true,
+    {"recompute-in-consumers", RecomputeSmallLaunches, true,
      "GPUs: what one work-group computes, each group that reads it computes for itself"},
     {"update-in-place", UpdateStates, false, "next values of states are written over them"},
     {"order-steps", OrderForMemory, true,
@@ -304,7 +304,7 @@ constexpr Pass kPasses[] = {
      "with a budget: values are made again where they are read late, and need no memory till then"},
     {"share-kernels", ShareEqualKernels, true,
      "many kernels that differ in numbers alone become one"},
-    {"sequences", MarkForLaunchBatches, true,
+    {"launch-batches", MarkForLaunchBatches, true,
      "short launches that follow each other may be run as one"},
     {"check-bounds", CheckAccesses, false,
      "where options request it, kernels compare each access with the size of its memory"},

@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "tile/compiler/compile_options.h"
 #include "tile/compiler/partition.h"
-#include "tile/compiler/plan_memory.h"
+#include "tile/compiler/plan_cache.h"
 #include "tile/ir/program.h"
 #include "tile/plan/kernel_plan.h"
 

@@ -79,10 +79,12 @@ std::vector<const compiler::LaunchStep*> LaunchesToRun(const CompiledProgram& pr
 
 }  // namespace
 
-absl::Status CompileKernels(const CompiledProgram& program, const std::function<bool()>& go_on) {
+absl::Status CompileKernels(const CompiledProgram& program,
+                            const std::function<bool()>& should_continue) {
   std::unique_ptr<hal::Queue> queue;
   for (const compiler::LaunchStep* launch : LaunchesToRun(program)) {
-    if (go_on != nullptr && !go_on()) return absl::CancelledError("not all kernels are compiled");
+    if (should_continue != nullptr && !should_continue())
+      return absl::CancelledError("not all kernels are compiled");
     if (queue == nullptr) {
       TARTAN_ASSIGN_OR_RETURN(queue, program.device()->CreateQueue(/*profiling=*/false));
     }

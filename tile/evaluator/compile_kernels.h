@@ -12,9 +12,9 @@ namespace tartan::evaluator {
 
 // Launches the kernels of setup and steps on temporary buffers, with the memory of one launch at a
 // time. Buffers are zero. For kernels with sizes they are uninitialized, and the sizes are zero.
-// `go_on`, if given, is called before each launch and may block; if it returns false, the result is
-// Cancelled and compiled kernels are kept.
+// `should_continue`, if given, is called before each launch and may block; if it returns false, the
+// result is Cancelled and compiled kernels are kept.
 absl::Status CompileKernels(const CompiledProgram& program,
-                            const std::function<bool()>& go_on = {});
+                            const std::function<bool()>& should_continue = {});
 
 }  // namespace tartan::evaluator

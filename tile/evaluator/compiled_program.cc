@@ -57,8 +57,8 @@ hal::ExecutableSource WriteSource(const compiler::KernelList& list, const codege
   hal::ExecutableSource source;
   source.format = dialect.format;
   source.options = dialect.compiler_options;
-  source.sequences_of_groups = dialect.team_barrier != nullptr;
-  source.joins_launch_batches = source.sequences_of_groups || JoinsLaunchBatches(list);
+  source.uses_megakernel = dialect.team_barrier != nullptr;
+  source.joins_launch_batches = source.uses_megakernel || JoinsLaunchBatches(list);
   std::vector<std::shared_ptr<const WrittenKernel>> written;
   std::vector<const codegen::KernelText*> texts;
   for (const loop::Kernel& kernel : list.kernels) {
@@ -67,7 +67,7 @@ hal::ExecutableSource WriteSource(const compiler::KernelList& list, const codege
                           : means.written->Get(kernel, dialect, means.written_key));
     texts.push_back(&written.back()->text);
     source.kernels.push_back(
-        {kernel.name, texts.back()->kernel, kernel.in_sequence, written.back()->kept});
+        {kernel.name, texts.back()->kernel, kernel.in_launch_batch, written.back()->kept});
   }
   source.prologue = codegen::PrologueOf(texts, dialect);
   return source;
@@ -208,7 +208,7 @@ std::string DigestOf(const loop::Kernel& kernel, const hal::KernelSource& source
 
 // Limits on the elements of a host program; beyond them it is not considered, as it would be slow.
 constexpr int64_t kMaxConstantElements = int64_t{1} << 21;
-constexpr int64_t kMostElements = int64_t{1} << 22;
+constexpr int64_t kMaxElements = int64_t{1} << 22;
 
 bool MayBeOnHost(const proto::Program& program) {
   int64_t elements = 0;
@@ -228,8 +228,8 @@ bool MayBeOnHost(const proto::Program& program) {
 bool MayBeOnHost(const ir::Program& program) {
   int64_t elements = 0;
   for (const ir::Value& value : program.values) {
-    elements += std::min(value.shape.element_count(), kMostElements);
-    if (elements >= kMostElements) return false;
+    elements += std::min(value.shape.element_count(), kMaxElements);
+    if (elements >= kMaxElements) return false;
   }
   return true;
 }

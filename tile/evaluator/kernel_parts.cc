@@ -27,12 +27,12 @@ std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
   std::vector<std::vector<int>> parts(count);
   std::vector<size_t> lengths(count, 0);
   for (int k : order) {  // kernels of launch batches must be compiled together
-    if (!source.joins_launch_batches || !source.kernels[k].in_sequence) continue;
+    if (!source.joins_launch_batches || !source.kernels[k].in_launch_batch) continue;
     parts.front().push_back(k);
     lengths.front() += length(k);
   }
   for (int k : order) {  // the longest first, each to the currently shortest part
-    if (source.joins_launch_batches && source.kernels[k].in_sequence) continue;
+    if (source.joins_launch_batches && source.kernels[k].in_launch_batch) continue;
     const size_t shortest = std::min_element(lengths.begin(), lengths.end()) - lengths.begin();
     parts[shortest].push_back(k);
     lengths[shortest] += length(k);
@@ -45,12 +45,9 @@ std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
 }
 
 hal::ExecutableSource SourceOf(const hal::ExecutableSource& source, const std::vector<int>& part) {
-  hal::ExecutableSource taken{source.format,
-                              source.prologue,
-                              {},
-                              source.options,
-                              source.joins_launch_batches,
-                              source.sequences_of_groups};
+  hal::ExecutableSource taken{
+      source.format,         source.prologue, {}, source.options, source.joins_launch_batches,
+      source.uses_megakernel};
   for (int k : part) taken.kernels.push_back(source.kernels[k]);
   return taken;
 }

@@ -52,7 +52,7 @@ class RepetitionRecorder {
 
   bool IsPossible() {
     if (form_.has_condition || form_.iterations < 1 ||
-        form_.iterations > RecordedRepetition::kMostIterations) {
+        form_.iterations > RecordedRepetition::kMaxIterations) {
       return false;
     }
     for (int input : list_.inputs) {

@@ -21,7 +21,7 @@ namespace tartan::evaluator {
 class RecordedRepetition {
  public:
   // Maximum iterations: each has buffers and launches of its own.
-  static constexpr int64_t kMostIterations = 4096;
+  static constexpr int64_t kMaxIterations = 4096;
 
   // `buffers` belong to a frame of the program, and must outlive the recording. Null if recording
   // is impossible: a condition decides about the next iteration, there are too many iterations, or

@@ -90,7 +90,7 @@ class Repetition {
   // recorded.
   absl::StatusOr<RecordedPtr> Recorded(int64_t iterations) {
     RepetitionForm form = form_;
-    form.iterations = std::min(iterations, RecordedRepetition::kMostIterations);
+    form.iterations = std::min(iterations, RecordedRepetition::kMaxIterations);
     std::vector<RecordedPtr>& known = frame_->repetitions;
     for (const RecordedPtr& recorded : known) {
       if (recorded->form() == form) return recorded;

@@ -19,7 +19,7 @@ using compiler::LaunchStep;
 using compiler::Step;
 
 // Limit on the sizes of a launch, to reject corrupt data.
-constexpr int kMostSizes = 1 << 16;
+constexpr int kMaxSizes = 1 << 16;
 
 void SetShape(const TensorShape& shape, proto::TensorShape* stored) {
   stored->set_type(static_cast<proto::DataType>(shape.type));
@@ -115,7 +115,7 @@ std::string SerializeProgram(const ProgramSource& program) {
   proto::StoredProgram stored;
   stored.set_name(list.name);
   stored.set_prologue(program.source.prologue);
-  stored.set_sequences_of_groups(program.source.sequences_of_groups);
+  stored.set_uses_megakernel(program.source.uses_megakernel);
   for (size_t k = 0; k < list.kernels.size(); ++k) {
     proto::StoredProgram::Kernel* kernel = stored.add_kernels();
     kernel->set_name(list.kernels[k].name);
@@ -127,7 +127,7 @@ std::string SerializeProgram(const ProgramSource& program) {
     }
     kernel->set_sizes(static_cast<int>(list.kernels[k].sizes.size()));
     kernel->set_size_bytes(static_cast<int>(ByteWidth(list.kernels[k].index_type)));
-    kernel->set_in_sequence(program.source.kernels[k].in_sequence);
+    kernel->set_in_launch_batch(program.source.kernels[k].in_launch_batch);
     for (int argument : program.source.kernels[k].kept) kernel->add_kept(argument);
   }
   for (const BufferInfo& info : list.buffers) {
@@ -166,15 +166,17 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
     for (bool is_output : from.is_output()) {
       kernel.parameters.push_back({"", DataType::kInvalid, is_output});
     }
-    if (from.sizes() < 0 || from.sizes() > kMostSizes) return std::nullopt;
+    if (from.sizes() < 0 || from.sizes() > kMaxSizes) return std::nullopt;
     kernel.sizes.resize(static_cast<size_t>(from.sizes()));
     kernel.index_type = from.size_bytes() == 8 ? DataType::kInt64 : DataType::kInt32;
-    kernel.in_sequence = from.in_sequence();
+    kernel.in_launch_batch = from.in_launch_batch();
     for (int argument : from.kept()) {
       if (argument < 0 || argument >= from.is_output_size()) return std::nullopt;
     }
-    program.source.kernels.push_back(
-        {from.name(), from.source(), from.in_sequence(), {from.kept().begin(), from.kept().end()}});
+    program.source.kernels.push_back({from.name(),
+                                      from.source(),
+                                      from.in_launch_batch(),
+                                      {from.kept().begin(), from.kept().end()}});
     list.kernels.push_back(std::move(kernel));
   }
   for (const proto::StoredProgram::Buffer& buffer : stored.buffers()) {
@@ -191,9 +193,8 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
   list.recomputed = {stored.recomputed_steps(), stored.recomputed_us(), stored.recomputed_bytes()};
   list.bounds_reports = {stored.setup_bounds_report() - 1, stored.run_bounds_report() - 1};
   if (!IsWhole(list)) return std::nullopt;
-  program.source.sequences_of_groups = stored.sequences_of_groups();
-  program.source.joins_launch_batches =
-      program.source.sequences_of_groups || JoinsLaunchBatches(list);
+  program.source.uses_megakernel = stored.uses_megakernel();
+  program.source.joins_launch_batches = program.source.uses_megakernel || JoinsLaunchBatches(list);
   return program;
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/loop/runs.h"
+#include "tile/loop/launch_batches.h"
 
 namespace tartan::evaluator {
 
@@ -21,7 +21,7 @@ std::shared_ptr<const WrittenKernel> WrittenKernels::Get(const loop::Kernel& ker
                                                          absl::string_view settings) {
   if (kernel.checks_bounds) return WriteOne(kernel, dialect);
   const std::string key =
-      absl::StrCat(kernel.name, kernel.in_sequence ? " in a sequence\n" : "\n", settings);
+      absl::StrCat(kernel.name, kernel.in_launch_batch ? " in a sequence\n" : "\n", settings);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (const auto found = kernels_.find(key); found != kernels_.end()) return found->second;

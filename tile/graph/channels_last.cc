@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/graph/convolution.h"
-#include "tile/graph/products/flattened_rows.h"
+#include "tile/graph/matmul/flattened_rows.h"
 #include "tile/graph/rewriter.h"
 
 namespace tartan::graph {

@@ -9,7 +9,7 @@
 #include "tile/base/match.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/joined_states.h"
-#include "tile/graph/moves/join_permutations.h"
+#include "tile/graph/moves/fuse_permutations.h"
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/rewriter.h"
 #include "tile/graph/small_weights.h"

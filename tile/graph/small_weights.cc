@@ -9,7 +9,7 @@ namespace {
 
 using ir::ValueId;
 
-constexpr int64_t kMostRows = 16;           // maximum uses of each weight; empirical
+constexpr int64_t kMaxRows = 16;            // maximum uses of each weight; empirical
 constexpr int64_t kMinBytes = 1 << 18;      // minimum bytes of the decoded weights; empirical
 constexpr double kMinRatio = 1.5;           // minimum ratio of decoded to stored bytes; empirical
 constexpr double kMinRatioForManyRows = 5;  // the same if more rows use the weights; empirical
@@ -33,7 +33,7 @@ class Finder {
       for (ValueId v : ir::Operands(program.values[user].op)) {
         if (!IsReduction(user)) {
           is_shared_[v] = true;
-        } else if (PointsOf(spaces_[user]) > kMostRows * Shape(v).element_count()) {
+        } else if (PointsOf(spaces_[user]) > kMaxRows * Shape(v).element_count()) {
           has_many_rows_[v] = true;
         }
       }
@@ -99,7 +99,7 @@ class Finder {
   const std::vector<bool>& is_constant_;
   const bool for_many_rows_;
   std::vector<bool> is_shared_;      // has a user other than reductions
-  std::vector<bool> has_many_rows_;  // each weight has more than kMostRows uses
+  std::vector<bool> has_many_rows_;  // each weight has more than kMaxRows uses
   SmallWeights found_;
 };
 

@@ -145,7 +145,7 @@ bool Equal(const StmtPtr& a, const StmtPtr& b) {
 bool Equal(const Kernel& a, const Kernel& b) {
   if (a.name != b.name || a.comments != b.comments || a.index_type != b.index_type) return false;
   if (a.parameters != b.parameters || a.sizes != b.sizes) return false;
-  if (a.in_sequence != b.in_sequence || a.checks_bounds != b.checks_bounds) return false;
+  if (a.in_launch_batch != b.in_launch_batch || a.checks_bounds != b.checks_bounds) return false;
   for (int i = 0; i < 3; ++i) {
     if (a.local_size[i] != b.local_size[i] || a.global_size[i] != b.global_size[i]) return false;
   }

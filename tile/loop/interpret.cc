@@ -14,7 +14,7 @@
 #include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
 #include "tile/loop/element.h"
-#include "tile/loop/matrix_unit.h"
+#include "tile/loop/mma.h"
 #include "tile/loop/traverse.h"
 #include "tile/loop/verify.h"
 

@@ -108,7 +108,7 @@ struct AwaitCopies {
   int pending = 0;
 };
 // Starts an asynchronous MMA: adds the matmul of two tiles in local memory
-// (tile/base/matrix_tile.h) to the accumulators of 128 consecutive work-items, the first of which
+// (tile/base/mma_tile.h) to the accumulators of 128 consecutive work-items, the first of which
 // has a number divisible by 128. The operands are 64 rows of the left tile and `columns` of the
 // right one, over the K extent of the tiles. Each work-item has columns / 2 accumulators, in
 // columns / 8 rounds of four. For work-item i of the 128, accumulator [round * 4 + 2 * h + e] is
@@ -187,7 +187,7 @@ struct Kernel {
   int64_t local_size[3] = {1, 1, 1};
   int64_t global_size[3] = {1, 1, 1};  // multiples of local_size
   StmtPtr body;
-  bool in_sequence = false;  // devices may execute its launches in a batch with adjacent ones
+  bool in_launch_batch = false;  // devices may execute its launches in a batch with adjacent ones
   // Every access to a parameter or to local memory is checked against the size of that memory. The
   // last parameter and the last sizes belong to the check (compiler/check_bounds.h).
   bool checks_bounds = false;

@@ -11,8 +11,8 @@
 #include "tile/base/match.h"
 #include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
-#include "tile/loop/matrix_unit.h"
-#include "tile/loop/runs.h"
+#include "tile/loop/launch_batches.h"
+#include "tile/loop/mma.h"
 #include "tile/loop/traverse.h"
 
 namespace tartan::loop {

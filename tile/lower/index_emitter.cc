@@ -65,13 +65,13 @@ loop::ExprPtr IndexEmitter::EmitCompared(const math::RangeConstraint& constraint
                                          int64_t shift) const {
   const math::Affine& poly = constraint.poly;
   if (sizes_ == nullptr) return Emit(poly + math::Affine::Constant(shift));
-  constexpr int64_t kMostSteps = 8;  // maximum step of a window; a larger coefficient is a size
+  constexpr int64_t kMaxSteps = 8;  // maximum step of a window; a larger coefficient is a size
   loop::ExprPtr sum;
   const std::string strides = StridesOf(poly, values_.size());
   for (size_t i = 0; i < values_.size(); ++i) {
     const int64_t coefficient = poly.coefficient(static_cast<int>(i)).numerator();
     if (coefficient == 0) continue;
-    const bool is_step = std::abs(coefficient) <= kMostSteps;
+    const bool is_step = std::abs(coefficient) <= kMaxSteps;
     const loop::ExprPtr step =
         is_step ? Number(coefficient)
                 : sizes_->Get(absl::StrCat("compared ", strides, i), coefficient);

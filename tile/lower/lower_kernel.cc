@@ -2,10 +2,10 @@
 #include "tile/lower/lower_kernel.h"
 
 #include "tile/base/match.h"
-#include "tile/lower/cpu/sized_kernel.h"
+#include "tile/lower/cpu/dynamic_shape_kernel.h"
 #include "tile/lower/cpu/task_kernel.h"
 #include "tile/lower/gpu/group_kernel.h"
-#include "tile/lower/gpu/matrix_kernel.h"
+#include "tile/lower/gpu/mma_kernel.h"
 #include "tile/lower/gpu/persistent_kernel.h"
 #include "tile/lower/gpu/row_stream_kernel.h"
 

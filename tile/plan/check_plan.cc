@@ -115,14 +115,14 @@ class PlanCheck {
       return "a block of no reduction into vectors of results";
     }
     if (block.level < 0 || block.level > flat_.output_index_count) return "a block of no loops";
-    if (block.run_index >= 0) {
-      if (block.run_index < flat_.output_index_count || block.run_index >= IndexCount() ||
-          block.run < 1 || block.run >= flat_.indices[block.run_index].range ||
-          plan_.unroll[block.run_index] > 1) {
+    if (block.chunk_index >= 0) {
+      if (block.chunk_index < flat_.output_index_count || block.chunk_index >= IndexCount() ||
+          block.run < 1 || block.run >= flat_.indices[block.chunk_index].range ||
+          plan_.unroll[block.chunk_index] > 1) {
         return absl::StrCat("runs of ", block.run, " along no reduced index");
       }
       if (!CanSplitIntoChunks(flat_)) return "partial results cannot wait";
-    } else if (block.run_index != -1 || block.run != 0) {
+    } else if (block.chunk_index != -1 || block.run != 0) {
       return "runs along no index";
     }
     for (size_t s = 0; s < block.staged.size(); ++s) {

@@ -38,7 +38,7 @@ Machine::Machine(const HardwareSettings& settings)
       Or(static_cast<double>(settings.clock_mhz), is_cpu ? kCpuCyclesPerUs : kGpuCyclesPerUs);
   launch_us = Or(settings.launch_us, is_cpu ? kCpuLaunchUs : kGpuLaunchUs);
   megakernel_launch_us =
-      launch_us * (settings.runs_sequences && !is_cpu ? kMegakernelLaunchShare : 1);
+      launch_us * (settings.batches_launches && !is_cpu ? kMegakernelLaunchShare : 1);
   compile_us = kCompileUs / kRunsOfKernel;
   const double all = static_cast<double>(std::max<int64_t>(units, 1)) * cycles_per_us;
   memory_bytes_per_us = Or(settings.gbps * 1e3, all * gpu::kMemoryBytesPerCycle);
@@ -51,7 +51,7 @@ Machine::Machine(const HardwareSettings& settings)
   operations_per_cycle = settings.gflops > 0 ? std::clamp(std::round(operations), 1.0, most)
                          : settings.has_fma  ? kFusedPerCycle
                                              : kUnfusedPerCycle;
-  if (settings.hides_second_cache) core = cpu::kHidingCore;
+  if (settings.hides_l2_latency) core = cpu::kHidingCore;
 }
 
 double Machine::CompileCycles(bool is_short) const {

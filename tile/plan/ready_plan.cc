@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kRows = 4;            // rows of a tile
 constexpr int64_t kVectors = 2;         // vectors per row of a tile
-constexpr int64_t kMostParts = 16;      // maximum low-precision values per word
+constexpr int64_t kMaxParts = 16;       // maximum low-precision values per word
 constexpr int64_t kDecodedVectors = 4;  // vectors per row of results if weights are decoded
 constexpr int kSquareLanes = 8;         // lanes of a transposed square
 constexpr int64_t kMinBlock = 4;        // minimum block of a packed operand
@@ -209,7 +209,7 @@ class ReadyPlanner {
   int PartsIndex() const {
     if (!flat_.is_reduction()) return -1;
     for (int r = OutputCount(); r < IndexCount(); ++r) {
-      if (Range(r) < 2 || Range(r) > kMostParts || kernel_.constrained[r]) continue;
+      if (Range(r) < 2 || Range(r) > kMaxParts || kernel_.constrained[r]) continue;
       bool has_words = false;
       bool is_followed = false;
       for (const CpuKernel::Access& read : kernel_.reads) {

@@ -16,7 +16,7 @@ constexpr int64_t kMinQuantizedOnGpu = 1 << 29;
 
 // The forms that the device supports, fastest first.
 std::vector<poly::PackedForm> Forms(const HardwareSettings& settings) {
-  if (settings.packed_products == 2) return {poly::PackedForm::kPairs};
+  if (settings.packed_dot_width == 2) return {poly::PackedForm::kPairs};
   if (!settings.packs_unsigned) return {poly::PackedForm::kBytes};
   return {poly::PackedForm::kUnsignedBytes, poly::PackedForm::kPairs};
 }
@@ -52,7 +52,7 @@ bool IsWorthPacking(const poly::FlatContraction& flat, const poly::PackedMatmul&
 std::optional<poly::PackedForm> SelectPackedForm(const poly::FlatContraction& flat,
                                                  const HardwareSettings& settings,
                                                  const std::vector<bool>& is_constant) {
-  if (settings.packed_products < 2 || !flat.is_reduction() || flat.point_count() < kMinProducts) {
+  if (settings.packed_dot_width < 2 || !flat.is_reduction() || flat.point_count() < kMinProducts) {
     return std::nullopt;
   }
   for (const poly::PackedForm form : Forms(settings)) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
-#include "tile/poly/packed_product.h"
+#include "tile/poly/packed_matmul.h"
 
 namespace tartan::plan {
 

@@ -14,7 +14,7 @@
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/row_stream_search.h"
 #include "tile/plan/matrix/matrix_search.h"
-#include "tile/plan/matrix/matrix_split.h"
+#include "tile/plan/matrix/split_k.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs one factor of a low-precision matmul (packed_product.h) into words: the values of an
+// Packs one factor of a low-precision matmul (packed_matmul.h) into words: the values of an
 // expression over the elements of its largest tensor.
 #pragma once
 

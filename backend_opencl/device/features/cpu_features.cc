@@ -92,7 +92,7 @@ HostFeatures ReadHostFeatures() {
   const std::string maker = Maker();
   host.prefers_one_stream = maker == "AuthenticAMD" || maker == "HygonGenuine";
   ask(1, 0);
-  host.hides_second_cache = maker == "AuthenticAMD" && Family(a) >= kZen5Family;
+  host.hides_l2_latency = maker == "AuthenticAMD" && Family(a) >= kZen5Family;
   host.fma = (c >> 12 & 1) != 0;
   ask(7, 0);
   host.avx512_vnni = (c >> 11 & 1) != 0;

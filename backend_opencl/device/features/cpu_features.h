@@ -37,7 +37,7 @@ struct HostFeatures {
   bool prefers_one_stream = false;
   // L2 latency is hidden by computation: Zen 5 and later, with 448 instructions in flight and 64
   // bytes per cycle from L2. A matmul with operands in L2 is as fast there as with operands in L1.
-  bool hides_second_cache = false;
+  bool hides_l2_latency = false;
   std::string identity;  // all cpuid results, as text
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kKiB = 1024;
 constexpr int64_t kMiB = 1024 * kKiB;
-constexpr int64_t kMostLanes = 16;  // lanes of the largest OpenCL C vector
+constexpr int64_t kMaxLanes = 16;  // lanes of the largest OpenCL C vector
 
 int64_t OrDefault(int64_t reported, int64_t fallback) { return reported > 0 ? reported : fallback; }
 
@@ -52,7 +52,7 @@ void FillCpu(const ReportedHardware& reported, HardwareSettings* settings) {
       std::max(reported.native_float_vector_width, reported.preferred_float_vector_width);
   // Drivers that vectorize work-items themselves report 1; explicit vectors still pay off.
   if (width < 4 || !IsPowerOfTwo(width)) width = 8;
-  SetVectorWidth(width > 64 ? 8 : std::min<int64_t>(width, kMostLanes), settings);
+  SetVectorWidth(width > 64 ? 8 : std::min<int64_t>(width, kMaxLanes), settings);
   settings->has_local_memory = false;
   settings->cache_line_bytes = CacheLine(reported.cache_line_bytes, 64);
   // OpenCL does not say which cache level it reports. The operating system's values are preferred,
@@ -68,7 +68,7 @@ void FillGpu(const ReportedHardware& reported, HardwareSettings* settings) {
   settings->threads = FloorPowerOfTwo(
       std::min<int64_t>({256, settings->max_work_group_size, settings->max_work_item_sizes[0]}));
   settings->vector_width = 1;
-  settings->packed_products = reported.has_dot8 ? 4 : 1;
+  settings->packed_dot_width = reported.has_dot8 ? 4 : 1;
   settings->has_local_memory =
       reported.local_memory_is_dedicated && reported.local_memory_bytes >= 4 * kKiB;
   settings->cache_line_bytes = CacheLine(reported.cache_line_bytes, 128);
@@ -81,17 +81,17 @@ void FillGpu(const ReportedHardware& reported, HardwareSettings* settings) {
 
 void FollowCpu(const CompilerFeatures& compiler, const HostFeatures& host,
                HardwareSettings* settings) {
-  settings->packed_products = 1;
+  settings->packed_dot_width = 1;
   settings->packs_unsigned = false;
   settings->multiplies_bfloat16 = false;
   settings->prefers_one_stream = host.prefers_one_stream;
-  settings->hides_second_cache = host.hides_second_cache;
+  settings->hides_l2_latency = host.hides_l2_latency;
   settings->has_fma = compiler.is_x86 ? compiler.fma || compiler.avx512f
                                       : compiler.is_arm64 || !host.is_x86 || host.fma;
   if (!compiler.is_x86 || !compiler.sse2) return;
   SetVectorWidth(compiler.avx512f ? 16 : compiler.avx ? 8 : 4, settings);
   settings->packs_unsigned = HasAvx512Vnni(compiler, host) || HasAvxVnni(compiler, host);
-  settings->packed_products = settings->packs_unsigned ? 4 : 2;
+  settings->packed_dot_width = settings->packs_unsigned ? 4 : 2;
   settings->multiplies_bfloat16 = HasAvx512Bf16(compiler, host);
 }
 

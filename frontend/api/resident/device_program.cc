@@ -11,7 +11,7 @@
 #include "frontend/api/resident/device_queue.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/api/tiers/compare_kernels.h"
-#include "frontend/api/tiers/compile_apart.h"
+#include "frontend/api/tiers/compile_in_processes.h"
 #include "frontend/api/tiers/idle_time.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"

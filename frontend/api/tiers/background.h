@@ -22,7 +22,7 @@ class Background {
   struct Task {
     // The waiting task with the maximum urgency runs next; negative: the task is no longer wanted.
     std::function<double()> urgency;
-    std::function<void(const ContinueCallback& go_on)> run;
+    std::function<void(const ContinueCallback& should_continue)> run;
   };
 
   // The instance of this process. The first task starts its thread. Process exit waits until the
@@ -41,7 +41,7 @@ class Background {
 
   Background() = default;
   void Work();
-  bool MayContinue();  // passed to tasks as `go_on`
+  bool MayContinue();  // passed to tasks as `should_continue`
   // Waits for idle time; the mutex is held before and after. Returns false if the process is
   // ending.
   bool AwaitTurn(std::unique_lock<std::mutex>* lock);

@@ -90,7 +90,7 @@ absl::Status StatusOf(pid_t waited, int status) {
 
 absl::Status CompileStoppable(const std::string& program, int device, bool is_idle,
                               absl::string_view request, IdleTime& time,
-                              const Background::ContinueCallback& go_on) {
+                              const Background::ContinueCallback& should_continue) {
   const std::unique_ptr<CompilerProcess> process = CompilerProcess::Start(program, device, is_idle);
   if (process == nullptr) {
     return absl::UnimplementedError(absl::StrCat(program, " cannot be started"));
@@ -108,7 +108,7 @@ absl::Status CompileStoppable(const std::string& program, int device, bool is_id
     static_cast<void>(goes_on);
 #endif
   });
-  return process->Compile(request, go_on);
+  return process->Compile(request, should_continue);
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ void CompilerProcess::Kill() {
 }
 
 absl::Status CompilerProcess::Compile(absl::string_view request,
-                                      const Background::ContinueCallback& go_on) {
+                                      const Background::ContinueCallback& should_continue) {
   constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
   if (!WriteAll(request_, request)) {
     return absl::UnimplementedError("there is no room for the request");
@@ -161,7 +161,7 @@ absl::Status CompilerProcess::Compile(absl::string_view request,
       process_ = -1;
       return StatusOf(waited, status);
     }
-    if (!go_on()) {
+    if (!should_continue()) {
       Kill();
       return absl::CancelledError("the compiler's process is not needed any more");
     }
@@ -178,27 +178,27 @@ int CompilerProcess::OpenSignals() const {
 }
 
 absl::Status CompileInProcess(const std::string& program, int device, absl::string_view request,
-                              const Background::ContinueCallback& go_on) {
+                              const Background::ContinueCallback& should_continue) {
   const std::unique_ptr<CompilerProcess> process = CompilerProcess::Start(program, device);
   if (process == nullptr) {
     return absl::UnimplementedError(absl::StrCat(program, " cannot be started"));
   }
-  return process->Compile(request, go_on);
+  return process->Compile(request, should_continue);
 }
 
 absl::Status CompileInIdleTime(const std::string& program, int device, absl::string_view request,
-                               const Background::ContinueCallback& go_on, IdleTime& time,
+                               const Background::ContinueCallback& should_continue, IdleTime& time,
                                std::chrono::milliseconds patience) {
   const auto end = Clock::now() + patience;
   bool is_late = false;
   const absl::Status status =
       CompileStoppable(program, device, /*is_idle=*/true, request, time, [&] {
         is_late = Clock::now() >= end;
-        return !is_late && go_on();
+        return !is_late && should_continue();
       });
   if (!absl::IsCancelled(status) || !is_late) return status;
   // Kernels compiled before the timeout are in the disk cache.
-  return CompileStoppable(program, device, /*is_idle=*/false, request, time, go_on);
+  return CompileStoppable(program, device, /*is_idle=*/false, request, time, should_continue);
 }
 
 void AwaitRequest() {

@@ -40,8 +40,9 @@ class CompilerProcess {
 
   // Sends a request, at most once; the process compiles it into the disk cache. Returns
   // Unimplemented if the process refuses, Internal if it fails, and Cancelled, after killing it, as
-  // soon as `go_on` returns false.
-  absl::Status Compile(absl::string_view request, const Background::ContinueCallback& go_on);
+  // soon as `should_continue` returns false.
+  absl::Status Compile(absl::string_view request,
+                       const Background::ContinueCallback& should_continue);
 
   // A file for signals to the process that can reach no other one; negative where there is none.
   int OpenSignals() const;
@@ -58,13 +59,13 @@ class CompilerProcess {
 
 // Starts a process for this request. Unimplemented if there is no executable or no memory for it.
 absl::Status CompileInProcess(const std::string& program, int device, absl::string_view request,
-                              const Background::ContinueCallback& go_on);
+                              const Background::ContinueCallback& should_continue);
 
-// The same in idle time only: the process is stopped in between. `go_on` must check `time`, as
-// Background's does. The process has the lowest priority (SCHED_IDLE). If it does not end within
-// `patience`, a second process with the thread's own priority finishes the work.
+// The same in idle time only: the process is stopped in between. `should_continue` must check
+// `time`, as Background's does. The process has the lowest priority (SCHED_IDLE). If it does not
+// end within `patience`, a second process with the thread's own priority finishes the work.
 absl::Status CompileInIdleTime(const std::string& program, int device, absl::string_view request,
-                               const Background::ContinueCallback& go_on, IdleTime& time,
+                               const Background::ContinueCallback& should_continue, IdleTime& time,
                                std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 // The child's side of Start: call it first in the process. Returns when the request can be read

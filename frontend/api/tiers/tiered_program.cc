@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/api/tiers/compile_apart.h"
+#include "frontend/api/tiers/compile_in_processes.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/compile_kernels.h"
@@ -24,19 +24,19 @@ Repayment RepaymentOf(const evaluator::LoadedProgram& loaded, const ExactSource*
 }
 
 absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,
-                                      const Background::ContinueCallback& go_on) {
+                                      const Background::ContinueCallback& should_continue) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<LoadedPtr> {
     const ExactPrograms& common = *source.common;
     if (common.before_compile) TARTAN_RETURN_IF_ERROR(common.before_compile());
-    if (!go_on()) return absl::CancelledError("nothing is compiled");
+    if (!should_continue()) return absl::CancelledError("nothing is compiled");
     if (apart) {
-      TARTAN_RETURN_IF_ERROR(CompileInProcesses(*common.device, source.program, go_on));
+      TARTAN_RETURN_IF_ERROR(CompileInProcesses(*common.device, source.program, should_continue));
     }
     TARTAN_ASSIGN_OR_RETURN(const auto compiled, common.device->Compile(source.program));
     if (!compiled->has_all_kernels()) {
-      TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled, go_on));
+      TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled, should_continue));
     }
-    if (!go_on()) return absl::CancelledError("nothing is loaded");
+    if (!should_continue()) return absl::CancelledError("nothing is loaded");
     return evaluator::LoadedProgram::Load(compiled, source.constants, common.pool.get());
   });
 }
@@ -99,12 +99,13 @@ LoadedPtr TieredProgram::TakeReplaced(const evaluator::LoadedProgram& used) {
 
 void TieredProgram::RequestExact() {
   const std::weak_ptr<TieredProgram> weak = weak_from_this();
-  Background::OfProcess().Add(
-      {[weak] {
-         const auto program = weak.lock();
-         return program == nullptr ? -1 : program->Urgency();
-       },
-       [weak](const Background::ContinueCallback& go_on) { MakeInBackground(weak, go_on); }});
+  Background::OfProcess().Add({[weak] {
+                                 const auto program = weak.lock();
+                                 return program == nullptr ? -1 : program->Urgency();
+                               },
+                               [weak](const Background::ContinueCallback& should_continue) {
+                                 MakeInBackground(weak, should_continue);
+                               }});
 }
 
 double TieredProgram::Urgency() const {
@@ -142,11 +143,12 @@ void TieredProgram::EndMaking(Making made) {
 }
 
 void TieredProgram::MakeInBackground(const std::weak_ptr<TieredProgram>& weak,
-                                     const Background::ContinueCallback& go_on) {
+                                     const Background::ContinueCallback& should_continue) {
   std::shared_ptr<const ExactSource> source;
   if (const auto program = weak.lock()) source = program->BeginMaking();
   if (source == nullptr) return;
-  Making made = MakeProgram(*source, /*apart=*/true, [&] { return !weak.expired() && go_on(); });
+  Making made =
+      MakeProgram(*source, /*apart=*/true, [&] { return !weak.expired() && should_continue(); });
   if (const auto program = weak.lock()) program->EndMaking(std::move(made));
 }
 

@@ -96,7 +96,7 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   void EndMaking(Making made);
   // Runs in the background, which does not keep the program alive.
   static void MakeInBackground(const std::weak_ptr<TieredProgram>& weak,
-                               const Background::ContinueCallback& go_on);
+                               const Background::ContinueCallback& should_continue);
   void RequestExact();
   double Urgency() const;
 

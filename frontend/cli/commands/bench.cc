@@ -304,15 +304,15 @@ Command AddBench(CLI::App& app) {
   command->add_option("model", options->model, "ONNX model")->type_name("MODEL");
   AddInputFlags(command, &options->inputs);
   AddStateFlag(command, &options->states);
-  AddWhole(command, "--warmup", &options->warmup, 0, 1000000, "Runs before measuring")
+  AddInteger(command, "--warmup", &options->warmup, 0, 1000000, "Runs before measuring")
       ->default_str(absl::StrCat(options->warmup));
-  AddReal(command, "--time", &options->seconds, 0, 86400, "Seconds to measure for");
-  AddWhole(command, "--count", &options->count, 1, kMaxSamples,
-           "Runs to measure, instead of a time");
+  AddDouble(command, "--time", &options->seconds, 0, 86400, "Seconds to measure for");
+  AddInteger(command, "--count", &options->count, 1, kMaxSamples,
+             "Runs to measure, instead of a time");
   AddIntegers(command, "--batch", &options->batches, 1, 1000000,
               "The first size, where it is open");
-  AddWhole(command, "--threads", &options->threads, 1, 1024,
-           "Threads of a CPU device, each on a processor");
+  AddInteger(command, "--threads", &options->threads, 1, 1024,
+             "Threads of a CPU device, each on a processor");
   command->add_flag(
       "--random", options->inputs.random,
       "As without it: inputs not named are random, sizes the model leaves open are 1");

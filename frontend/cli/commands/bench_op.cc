@@ -128,12 +128,12 @@ Command AddBenchOp(CLI::App& bench) {
           },
           absl::StrCat("Engines to measure in turns with: ", engines))
       ->type_name("ENGINE[,ENGINE]");
-  AddReal(command, "--time", &options->measure.seconds, 0, 86400,
-          "Seconds to measure each engine for");
-  AddWhole(command, "--count", &options->measure.count, 1, 10000000,
-           "Turns to measure, instead of a time");
-  AddWhole(command, "--threads", &options->threads, 1, 1024,
-           "Threads for every engine, each on a processor of its own");
+  AddDouble(command, "--time", &options->measure.seconds, 0, 86400,
+            "Seconds to measure each engine for");
+  AddInteger(command, "--count", &options->measure.count, 1, 10000000,
+             "Turns to measure, instead of a time");
+  AddInteger(command, "--threads", &options->threads, 1, 1024,
+             "Threads for every engine, each on a processor of its own");
   command->footer(
       "Forms of SPEC are described in bench/README.md; a wrong one is answered with the right\n"
       "form. 'copy' moves as many bytes as the problem has, which a kernel bound by memory can\n"

@@ -76,7 +76,7 @@ Command AddCache(CLI::App& app) {
   command->add_option("action", options->action, "show, verify, prune or clear")
       ->check(CLI::IsMember({"show", "verify", "prune", "clear"}))
       ->default_str("show");
-  AddReal(command, "--limit", &options->limit_mib, 0, 1e6, "With prune: MiB that may remain")
+  AddDouble(command, "--limit", &options->limit_mib, 0, 1e6, "With prune: MiB that may remain")
       ->each([options](const std::string&) { options->has_limit = true; });
   command->footer(
       "The cache lies in $TARTAN_CACHE_DIR, else $XDG_CACHE_HOME/tartan.\n\n"

@@ -274,15 +274,15 @@ Command AddGenerate(CLI::App& app) {
   command->add_option("--prompt", flags->prompt, "The text to go on with")->type_name("TEXT");
   AddIntegers(command, "--tokens", &flags->tokens, 0, kMaxToken,
               "The prompt as tokens, instead of --prompt");
-  AddWhole(command, "--max", &flags->max, 1, 1'000'000, "Tokens to generate at most")
+  AddInteger(command, "--max", &flags->max, 1, 1'000'000, "Tokens to generate at most")
       ->default_str(absl::StrCat(flags->max));
-  AddReal(command, "--temperature", &flags->sampling.temperature, 0, 1000,
-          "What scores are divided by before a token is drawn; 0 takes the greatest");
-  AddWhole(command, "--top-k", &flags->sampling.top_k, 1, kMaxToken,
-           "Draw of the K greatest scores alone");
-  AddReal(command, "--top-p", &flags->sampling.top_p, 0, 1,
-          "Draw of the most probable tokens alone that come to this probability");
-  AddWhole(command, "--seed", &flags->sampling.seed, 0, INT64_MAX, "Of the draws")
+  AddDouble(command, "--temperature", &flags->sampling.temperature, 0, 1000,
+            "What scores are divided by before a token is drawn; 0 takes the greatest");
+  AddInteger(command, "--top-k", &flags->sampling.top_k, 1, kMaxToken,
+             "Draw of the K greatest scores alone");
+  AddDouble(command, "--top-p", &flags->sampling.top_p, 0, 1,
+            "Draw of the most probable tokens alone that come to this probability");
+  AddInteger(command, "--seed", &flags->sampling.seed, 0, INT64_MAX, "Of the draws")
       ->default_str("0");
   AddIntegers(command, "--stop", &flags->stop, 0, kMaxToken,
               "Tokens that end the text, instead of the tokenizer's");

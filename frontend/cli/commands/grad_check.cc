@@ -179,11 +179,11 @@ Command AddGradCheck(CLI::App& app) {
   AddInputFlags(command, &flags->input);
   flags->input.open_is_one = true;
   command->add_flag("--random", flags->input.random, "Inputs that are not given are random");
-  AddWhole(command, "--samples", &flags->check.samples, 0, 1 << 30,
-           "Elements of each parameter; 0: all");
-  AddWhole(command, "--seed", &flags->check.seed, 0, INT64_MAX,
-           "Of the loss, the elements and the directions");
-  AddReal(command, "--rtol", &flags->check.tolerance, 0, 1, "Relative tolerance");
+  AddInteger(command, "--samples", &flags->check.samples, 0, 1 << 30,
+             "Elements of each parameter; 0: all");
+  AddInteger(command, "--seed", &flags->check.seed, 0, INT64_MAX,
+             "Of the loss, the elements and the directions");
+  AddDouble(command, "--rtol", &flags->check.tolerance, 0, 1, "Relative tolerance");
   command
       ->add_option("--trainable", flags->rules.trainable,
                    "Only initialisers whose names match are checked")

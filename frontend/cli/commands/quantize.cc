@@ -193,7 +193,7 @@ Command AddQuantize(CLI::App& app) {
   command->add_option("-o,--output", flags->output, "The model to write")
       ->type_name("FILE")
       ->required();
-  AddWhole(command, "--block", &flags->options.block, 16, 256, "Numbers that share a scale")
+  AddInteger(command, "--block", &flags->options.block, 16, 256, "Numbers that share a scale")
       ->default_str(absl::StrCat(flags->options.block));
   command
       ->add_option("--calibrate", flags->calibrate,

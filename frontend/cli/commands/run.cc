@@ -201,10 +201,10 @@ const CLI::Option* AddExpectFlags(CLI::App* command, RunOptions* options) {
           ->type_name("NAME=@FILE")
           ->allow_extra_args(false);
   Tolerance* const tolerance = &options->tolerance.tolerance;
-  CLI::Option* const rtol = AddReal(command, "--rtol", &tolerance->relative, 0, kMaxTolerance,
-                                    "Relative tolerance of --expect");
-  AddReal(command, "--atol", &tolerance->absolute, 0, kMaxTolerance,
-          "Absolute tolerance of --expect")
+  CLI::Option* const rtol = AddDouble(command, "--rtol", &tolerance->relative, 0, kMaxTolerance,
+                                      "Relative tolerance of --expect");
+  AddDouble(command, "--atol", &tolerance->absolute, 0, kMaxTolerance,
+            "Absolute tolerance of --expect")
       ->needs(expect);
   return rtol->needs(expect);
 }
@@ -223,8 +223,8 @@ Command AddRun(CLI::App& app) {
       ->allow_extra_args(false);
   AddStateFlag(command, &options->states);
   const CLI::Option* rtol = AddExpectFlags(command, options.get());
-  AddWhole(command, "--topk", &options->topk, 1, 1000000,
-           "Show the K greatest of each row of the outputs")
+  AddInteger(command, "--topk", &options->topk, 1, 1000000,
+             "Show the K greatest of each row of the outputs")
       ->type_name("K");
   command->add_option("--labels", options->labels, "Names of the scores, one a line")
       ->type_name("FILE");

@@ -291,10 +291,10 @@ Command AddTile(CLI::App& app) {
       ->excludes(naive)
       ->excludes(dump);
   dump->excludes(naive);
-  AddReal(command, "--rtol", &options->tolerance.relative, 0, kMaxTolerance,
-          "With --check: relative tolerance");
-  AddReal(command, "--atol", &options->tolerance.absolute, 0, kMaxTolerance,
-          "With --check: absolute tolerance");
+  AddDouble(command, "--rtol", &options->tolerance.relative, 0, kMaxTolerance,
+            "With --check: relative tolerance");
+  AddDouble(command, "--atol", &options->tolerance.absolute, 0, kMaxTolerance,
+            "With --check: absolute tolerance");
   command->footer(
       "Gradients are outputs of their own, named grad(X).\n\n"
       "Example:\n  tartan tile examples/tile/matmul.tile --input A=rand:1 --shape A=2x3 \\\n"

@@ -121,16 +121,16 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
                    "sgd, momentum, nesterov, rmsprop, adagrad, adam, adamw, lion or lamb")
       ->type_name("NAME")
       ->capture_default_str();
-  AddReal(command, "--lr", &flags->fit.rate, 0, 1e6, "Rate");
-  AddReal(command, "--weight-decay", &flags->trainer.optimizer.decay, 0, 1e6, "Decay of weights");
-  AddReal(command, "--momentum", &flags->trainer.optimizer.momentum, 0, 1,
-          "Of momentum and nesterov");
-  AddReal(command, "--beta1", &flags->trainer.optimizer.beta1, 0, 1, "Of adam and its kin");
-  AddReal(command, "--beta2", &flags->trainer.optimizer.beta2, 0, 1, "Of adam and its kin");
-  AddReal(command, "--clip-norm", &flags->trainer.clip_norm, 0, 1e30,
-          "Greatest norm of all gradients together; 0: any");
-  AddReal(command, "--clip-value", &flags->trainer.clip_value, 0, 1e30,
-          "Greatest element of a gradient; 0: any");
+  AddDouble(command, "--lr", &flags->fit.rate, 0, 1e6, "Rate");
+  AddDouble(command, "--weight-decay", &flags->trainer.optimizer.decay, 0, 1e6, "Decay of weights");
+  AddDouble(command, "--momentum", &flags->trainer.optimizer.momentum, 0, 1,
+            "Of momentum and nesterov");
+  AddDouble(command, "--beta1", &flags->trainer.optimizer.beta1, 0, 1, "Of adam and its kin");
+  AddDouble(command, "--beta2", &flags->trainer.optimizer.beta2, 0, 1, "Of adam and its kin");
+  AddDouble(command, "--clip-norm", &flags->trainer.clip_norm, 0, 1e30,
+            "Greatest norm of all gradients together; 0: any");
+  AddDouble(command, "--clip-value", &flags->trainer.clip_value, 0, 1e30,
+            "Greatest element of a gradient; 0: any");
   command
       ->add_option("--schedule", flags->schedule,
                    "constant, step, linear, cosine or one_cycle; NAME:warmup=100,end=0.1")
@@ -180,8 +180,8 @@ void AddMetricFlags(CLI::App* command, TrainFlags* flags) {
 void AddRunFlags(CLI::App* command, TrainFlags* flags) {
   command->add_option("--val-data", flags->validation_data, "Data for validation")
       ->type_name("DATA");
-  AddReal(command, "--val", &flags->fit.validation, 0, 1e18,
-          "Share of the examples for validation, or their number");
+  AddDouble(command, "--val", &flags->fit.validation, 0, 1e18,
+            "Share of the examples for validation, or their number");
   command
       ->add_option("--target", flags->targets,
                    "The target's column, or INPUT=COLUMN for an input of another name")
@@ -195,12 +195,12 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
       ->allow_extra_args(false);
   command->add_flag("--channels-last", flags->channels_last,
                     "Pictures are [height, width, channels]");
-  AddWhole(command, "--batch", &flags->fit.batch, 1, 1 << 24,
-           "Examples in a batch; by default 32, or what the model fixes");
+  AddInteger(command, "--batch", &flags->fit.batch, 1, 1 << 24,
+             "Examples in a batch; by default 32, or what the model fixes");
   command->add_flag("--drop-last", flags->fit.drop_last,
                     "Leave out examples at the end of an epoch that do not fill a batch");
-  AddWhole(command, "--accumulate", &flags->trainer.accumulate, 1, 1 << 20,
-           "Batches whose gradients are averaged for one step");
+  AddInteger(command, "--accumulate", &flags->trainer.accumulate, 1, 1 << 20,
+             "Batches whose gradients are averaged for one step");
   const auto take_budget = [flags](const std::string& text) {
     flags->trainer.memory_budget = ValueOrThrow("--memory-budget", ParseBytes(text));
   };
@@ -210,21 +210,21 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
           "The most bytes on the device, as 512M or 2G: values are made again\n"
           "that would have to be kept")
       ->type_name("SIZE");
-  AddWhole(command, "--epochs", &flags->fit.epochs, 1, 1 << 30, "Times all examples are seen");
-  AddWhole(command, "--steps", &flags->fit.steps, 1, int64_t{1} << 40, "Steps instead of epochs");
-  AddWhole(command, "--seed", &flags->fit.seed, 0, INT64_MAX,
-           "Of order, dropout, augmentation and first values");
+  AddInteger(command, "--epochs", &flags->fit.epochs, 1, 1 << 30, "Times all examples are seen");
+  AddInteger(command, "--steps", &flags->fit.steps, 1, int64_t{1} << 40, "Steps instead of epochs");
+  AddInteger(command, "--seed", &flags->fit.seed, 0, INT64_MAX,
+             "Of order, dropout, augmentation and first values");
   command->add_flag("--no-shuffle", flags->no_shuffle, "Examples in the order of the data");
   command->add_flag("--no-check", flags->no_check,
                     "No look at all data for NaN and labels out of range before the first step");
-  AddWhole(command, "--patience", &flags->fit.patience, 1, 1 << 30,
-           "End after so many epochs without a better validation loss, with the best parameters");
+  AddInteger(command, "--patience", &flags->fit.patience, 1, 1 << 30,
+             "End after so many epochs without a better validation loss, with the best parameters");
   command->add_option("--checkpoint", flags->fit.checkpoint, "Folder for last.ckpt and best.ckpt")
       ->type_name("DIR");
-  AddWhole(command, "--checkpoint-every", &flags->fit.checkpoint_every, 1, int64_t{1} << 40,
-           "Steps; by default at the end of each epoch");
+  AddInteger(command, "--checkpoint-every", &flags->fit.checkpoint_every, 1, int64_t{1} << 40,
+             "Steps; by default at the end of each epoch");
   command->add_flag("--resume", flags->fit.resume, "Go on from last.ckpt");
-  AddWhole(command, "--log-every", &flags->fit.log_every, 1, 1 << 30, "Steps between two lines");
+  AddInteger(command, "--log-every", &flags->fit.log_every, 1, 1 << 30, "Steps between two lines");
   command->add_option("--log", flags->log, "JSON lines")->type_name("FILE");
   command->add_option("--page", flags->page, "Loss curves as a page of HTML")->type_name("FILE");
   command->add_option("--plot", flags->plot, "Loss curves as a PNG picture")->type_name("FILE");

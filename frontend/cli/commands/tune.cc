@@ -224,13 +224,13 @@ Command AddTune(CLI::App& app) {
   auto flags = std::make_shared<TuneFlags>();
   command->add_option("model", flags->model, "ONNX model")->type_name("MODEL")->required();
   AddInputFlags(command, &flags->inputs);
-  AddWhole(command, "--batch", &flags->inputs.batch, 1, 1000000,
-           "The first size, where it is open");
-  AddWhole(command, "--top", &flags->tuning.candidates, 1, 1000, "Plans to try of each kernel")
+  AddInteger(command, "--batch", &flags->inputs.batch, 1, 1000000,
+             "The first size, where it is open");
+  AddInteger(command, "--top", &flags->tuning.candidates, 1, 1000, "Plans to try of each kernel")
       ->default_str(absl::StrCat(flags->tuning.candidates));
-  AddReal(command, "--time", &flags->tuning.seconds, 0, 3600, "Seconds to measure a kernel for");
-  AddWhole(command, "--count", &flags->tuning.rounds, 1, 100000,
-           "Measurements of each plan that is left at the end, instead of a time");
+  AddDouble(command, "--time", &flags->tuning.seconds, 0, 3600, "Seconds to measure a kernel for");
+  AddInteger(command, "--count", &flags->tuning.rounds, 1, 100000,
+             "Measurements of each plan that is left at the end, instead of a time");
   command->footer(
       "A plan is kept, in the disk cache, if it is faster than the cost model's choice by more "
       "than\n"

@@ -292,9 +292,10 @@ Command AddVerify(CLI::App& app) {
                    "Folders with model.onnx and test_data_set_*, or trees of them")
       ->required()
       ->type_name("PATH");
-  const CLI::Option* rtol = AddReal(command, "--rtol", &options->tolerance.relative, 0,
-                                    kMaxTolerance, "Relative tolerance");
-  AddReal(command, "--atol", &options->tolerance.absolute, 0, kMaxTolerance, "Absolute tolerance");
+  const CLI::Option* rtol = AddDouble(command, "--rtol", &options->tolerance.relative, 0,
+                                      kMaxTolerance, "Relative tolerance");
+  AddDouble(command, "--atol", &options->tolerance.absolute, 0, kMaxTolerance,
+            "Absolute tolerance");
   command
       ->add_option("--reference", options->reference,
                    "What outputs are compared with: those published with the model, or those of a "
@@ -309,7 +310,7 @@ Command AddVerify(CLI::App& app) {
       ->type_name("FILE");
   command->add_flag("--bisect", options->bisect,
                     "Name the first node of a failing case that departs from the naive evaluator");
-  AddWhole(command, "--jobs", &options->jobs, 1, 1024, "Cases at once; default: one per core");
+  AddInteger(command, "--jobs", &options->jobs, 1, 1024, "Cases at once; default: one per core");
   command->footer("Example:\n  tartan verify models/ --atol 1e-5 --match 'conv|pool'");
   return {command, [options, rtol](const Context& context) {
             options->has_tolerance = rtol->count() > 0;

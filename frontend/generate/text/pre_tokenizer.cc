@@ -176,7 +176,7 @@ absl::Status PreTokenizer::Add(const Json& step) {
     if ((pattern != nullptr || plain != nullptr) &&
         (behavior == "Isolated" || behavior == "Removed")) {
       const Gaps gaps = behavior == "Isolated" ? Gaps::kKept
-                        : is_inverted          ? Gaps::kLeftOut
+                        : is_inverted          ? Gaps::kDropped
                                                : Gaps::kOnly;
       return AddPattern(pattern != nullptr ? *pattern : RE2::QuoteMeta(*plain), gaps);
     }
@@ -205,12 +205,12 @@ void PreTokenizer::SplitByPattern(const Step& step, const std::string& word,
       while ((static_cast<uint8_t>(text[last]) & 0xC0) == 0x80) --last;
       if (last > begin) end = last;
     }
-    if (step.gaps != Gaps::kLeftOut) AddWord(text.substr(done, begin - done), words);
+    if (step.gaps != Gaps::kDropped) AddWord(text.substr(done, begin - done), words);
     if (step.gaps != Gaps::kOnly) AddWord(text.substr(begin, end - begin), words);
     done = end;
     at = end > begin ? end : end + 1;
   }
-  if (step.gaps != Gaps::kLeftOut) AddWord(text.substr(done), words);
+  if (step.gaps != Gaps::kDropped) AddWord(text.substr(done), words);
 }
 
 void PreTokenizer::SplitAtMarks(const Step& step, const std::string& word, bool is_first,

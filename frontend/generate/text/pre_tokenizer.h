@@ -32,7 +32,7 @@ class PreTokenizer {
  private:
   enum class Kind { kPattern, kBytes, kMetaspace };
   // Use of the text between matches: kept as words, the only words, left out.
-  enum class Gaps { kKept, kOnly, kLeftOut };
+  enum class Gaps { kKept, kOnly, kDropped };
   struct Step {
     Kind kind = Kind::kPattern;
     std::shared_ptr<const re2::RE2> pattern;

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "frontend/onnx/import/node_context.h"
-#include "frontend/onnx/tile_text/narrow_numbers.h"
+#include "frontend/onnx/tile_text/low_precision.h"
 
 namespace tartan::onnx {
 

@@ -10,7 +10,7 @@ namespace tartan::train {
 namespace {
 
 constexpr double kMinStep = 1e-7;
-constexpr double kGreatestStep = 1e-3;
+constexpr double kMaxStep = 1e-3;
 // Factors of the first step: smaller ones against kinks, larger ones against rounding.
 constexpr double kStepFactors[] = {1, 0.1, 0.01, 10, 100};
 // Maximum relative difference of one-sided quotients. A larger difference means a kink or
@@ -48,7 +48,7 @@ class DerivativeChecker {
       const double step = first * factor;
       const double usual = std::max(std::abs(derivative_), options_.usual);
       const double noise = options_.rounding / step;
-      if (any && (step > 10 * kGreatestStep || noise > kCertainty * options_.tolerance * usual))
+      if (any && (step > 10 * kMaxStep || noise > kCertainty * options_.tolerance * usual))
         continue;
       any = true;
       TARTAN_ASSIGN_OR_RETURN(const Comparison found, CompareAt(step));
@@ -75,7 +75,7 @@ class DerivativeChecker {
   double FirstStep() const {
     const double usual = std::max(std::abs(derivative_), options_.usual);
     const double wanted = kCertainty * options_.rounding / (options_.tolerance * usual);
-    return std::isfinite(wanted) ? std::clamp(wanted, kMinStep, kGreatestStep) : kGreatestStep;
+    return std::isfinite(wanted) ? std::clamp(wanted, kMinStep, kMaxStep) : kMaxStep;
   }
 
   absl::StatusOr<Comparison> CompareAt(double step) {

@@ -6,14 +6,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/api/function.h"
-#include "frontend/train/tile_pieces.h"
+#include "frontend/train/tile_text.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
 namespace {
 
 // Maximum scale: it must stay finite when it doubles.
-constexpr double kGreatestScale = 0x1p126;
+constexpr double kMaxScale = 0x1p126;
 
 // A vector whose elements are these scalars of the function.
 std::string VectorOf(const std::vector<std::string>& elements) {
@@ -61,9 +61,9 @@ DataType TypeOf(Precision precision) {
 
 absl::Status LossScale::Check() const {
   const auto within = [](absl::string_view what, double value, double least) {
-    if (value >= least && value <= kGreatestScale) return absl::OkStatus();
+    if (value >= least && value <= kMaxScale) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat(what, " is ", value, ", not in [", least, ", ", kGreatestScale, "]"));
+        absl::StrCat(what, " is ", value, ", not in [", least, ", ", kMaxScale, "]"));
   };
   TARTAN_RETURN_IF_ERROR(within("the first loss scale", first, kMinScale));
   if (fixed != 0) TARTAN_RETURN_IF_ERROR(within("the loss scale", fixed, kMinScale));
@@ -156,11 +156,11 @@ absl::StatusOr<api::Tensor> NextScale(const LossScale& scale, const Optimizer& o
     absl::StrAppend(&text, "GROWS = ", good,
                     " >= ", Number(static_cast<double>(scale.growth_steps)), ";\n");
     next[kScale] =
-        absl::StrCat("(F ? (GROWS ? min(S0 * ", Number(2), ", ", Number(kGreatestScale),
+        absl::StrCat("(F ? (GROWS ? min(S0 * ", Number(2), ", ", Number(kMaxScale),
                      ") : S0) : max(S0 * ", Number(0.5), ", ", Number(kMinScale / 2), "))");
     next[kGood] = absl::StrCat("(GROWS ? ", zero, " : ", good, ")");
   }
-  next[kLeftOut] = absl::StrCat("(F ? S2 : S2 + ", one, ")");
+  next[kSkippedUpdates] = absl::StrCat("(F ? S2 : S2 + ", one, ")");
   next[kConsecutiveSkips] = absl::StrCat("(F ? ", zero, " : S3 + ", one, ")");
   next[kAverage1] = average(kAverage1, optimizer.beta1);
   next[kAverage2] = average(kAverage2, optimizer.beta2);

@@ -40,7 +40,7 @@ absl::StatusOr<LossScale> ParseLossScale(absl::string_view text);
 enum ScaleState : int64_t {
   kScale,
   kGood,              // consecutive updates made
-  kLeftOut,           // total of skipped updates
+  kSkippedUpdates,    // total of skipped updates
   kConsecutiveSkips,  // consecutive updates skipped
   // Averages of ones, updated like the optimiser's averages from 0. They are the divisors of the
   // bias correction, in which skipped updates do not count.

@@ -48,7 +48,7 @@ HardwareSettings Settings(int64_t width, int64_t packed, bool packs_unsigned, bo
   HardwareSettings settings;
   settings.vector_width = width;
   settings.register_bytes = (width == 16 ? 32 : 16) * width * 4;
-  settings.packed_products = packed;
+  settings.packed_dot_width = packed;
   settings.packs_unsigned = packs_unsigned;
   settings.has_fma = has_fma;
   settings.multiplies_bfloat16 = multiplies_bfloat16;

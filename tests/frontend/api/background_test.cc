@@ -53,12 +53,13 @@ TEST(Background, LetsATaskGoOnOnlyWhereNobodyWaits) {
   std::promise<void> begun;
   std::promise<void> paused;
   std::promise<bool> went_on;
-  ASSERT_TRUE(Background::OfProcess().Add({[] { return 1.0; },
-                                           [&](const Background::ContinueCallback& go_on) {
-                                             begun.set_value();
-                                             paused.get_future().wait();
-                                             went_on.set_value(go_on());
-                                           }}));
+  ASSERT_TRUE(
+      Background::OfProcess().Add({[] { return 1.0; },
+                                   [&](const Background::ContinueCallback& should_continue) {
+                                     begun.set_value();
+                                     paused.get_future().wait();
+                                     went_on.set_value(should_continue());
+                                   }}));
   begun.get_future().wait();
   std::future<bool> result = went_on.get_future();
   {
@@ -69,13 +70,13 @@ TEST(Background, LetsATaskGoOnOnlyWhereNobodyWaits) {
   EXPECT_TRUE(result.get());
 }
 
-// Exits the process during a task that runs until `go_on` returns false.
+// Exits the process during a task that runs until `should_continue` returns false.
 void ExitWhileATaskRuns() {
   std::promise<void> begun;
   Background::OfProcess().Add({[] { return 1.0; },
-                               [&](const Background::ContinueCallback& go_on) {
+                               [&](const Background::ContinueCallback& should_continue) {
                                  begun.set_value();
-                                 while (go_on()) {
+                                 while (should_continue()) {
                                  }
                                  std::fprintf(stderr, "the task has ended");
                                }});

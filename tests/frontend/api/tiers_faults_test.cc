@@ -193,11 +193,11 @@ TEST_F(TiersFaults, ACompilersProcessIsStoppedWhileARunIsUnderWay) {
   const std::string script = Script("echo $$ >" + path + "/new; mv " + path + "/new " + path +
                                     "/process; until [ -e " + path + "/end ]; do :; done");
   auto compiled = std::async(std::launch::async, [&] {
-    const auto go_on = [&] {
+    const auto should_continue = [&] {
       time.MayWork();
       return true;
     };
-    return CompileInIdleTime(script, 0, "a request", go_on, time);
+    return CompileInIdleTime(script, 0, "a request", should_continue, time);
   });
   while (ContentOf("process").empty()) {
   }

@@ -15,22 +15,22 @@ using ::testing::HasSubstr;
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-TEST(ParseWhole, TakesDigitsWithinTheBounds) {
-  EXPECT_EQ(*ParseWhole("0", 0, 9), 0);
-  EXPECT_EQ(*ParseWhole("9", 0, 9), 9);
-  EXPECT_EQ(*ParseWhole("010", 0, 99), 10);
-  EXPECT_EQ(*ParseWhole("-9223372036854775808", kLeast, kMost), kLeast);
-  EXPECT_EQ(*ParseWhole("9223372036854775807", kLeast, kMost), kMost);
+TEST(ParseInteger, TakesDigitsWithinTheBounds) {
+  EXPECT_EQ(*ParseInteger("0", 0, 9), 0);
+  EXPECT_EQ(*ParseInteger("9", 0, 9), 9);
+  EXPECT_EQ(*ParseInteger("010", 0, 99), 10);
+  EXPECT_EQ(*ParseInteger("-9223372036854775808", kLeast, kMost), kLeast);
+  EXPECT_EQ(*ParseInteger("9223372036854775807", kLeast, kMost), kMost);
 }
 
-TEST(ParseWhole, RefusesAllElse) {
+TEST(ParseInteger, RefusesAllElse) {
   for (const char* text : {"", "-", "+1", " 1", "1 ", "1x", "0x1", "1.0", "1e3", "nan", "inf",
                            "9223372036854775808", "99999999999999999999", "1,2"}) {
-    EXPECT_FALSE(ParseWhole(text, kLeast, kMost).ok()) << text;
+    EXPECT_FALSE(ParseInteger(text, kLeast, kMost).ok()) << text;
   }
-  EXPECT_EQ(std::string(ParseWhole("10", 1, 9).status().message()),
+  EXPECT_EQ(std::string(ParseInteger("10", 1, 9).status().message()),
             "'10' is no whole number from 1 to 9");
-  EXPECT_FALSE(ParseWhole("-1", 0, 9).ok());
+  EXPECT_FALSE(ParseInteger("-1", 0, 9).ok());
 }
 
 TEST(ParseBytes, TakesUnitsOfPowersOfTwo) {

@@ -65,7 +65,7 @@ constexpr Format kFormats[] = {
 };
 
 // The values of the bit patterns from 0 to the largest finite one, in ascending order.
-std::vector<double> NumbersOf(const Format& format) {
+std::vector<double> EncodeElements(const Format& format) {
   std::vector<double> patterns;
   for (int i = 0; i <= format.greatest; ++i) patterns.push_back(i);
   return Cast(Narrow(format.element, patterns), kFloat).tensor().ToDoubles();
@@ -73,7 +73,7 @@ std::vector<double> NumbersOf(const Format& format) {
 
 TEST(Cast, ReadsTheEndsOfEveryNarrowFormat) {
   for (const Format& format : kFormats) {
-    const std::vector<double> numbers = NumbersOf(format);
+    const std::vector<double> numbers = EncodeElements(format);
     EXPECT_EQ(numbers[0], 0);
     EXPECT_EQ(numbers[1], format.least_number);
     EXPECT_EQ(numbers.back(), format.greatest_number);
@@ -83,7 +83,7 @@ TEST(Cast, ReadsTheEndsOfEveryNarrowFormat) {
 
 TEST(Cast, RoundsToTheNearestPatternAndTiesToEvenOnes) {
   for (const Format& format : kFormats) {
-    const std::vector<double> numbers = NumbersOf(format);
+    const std::vector<double> numbers = EncodeElements(format);
     std::vector<double> x;
     std::vector<double> expected;
     for (size_t i = 0; i + 1 < numbers.size(); ++i) {

@@ -62,7 +62,7 @@ TEST(WriteKernel, WritesTheFunctionsOfAKernelInASequence) {
   kernel.name = "twice";
   kernel.parameters = {{"to", kF32, true}, {"from", kF32}};
   kernel.sizes = {{"n", 3}, {"factor", std::bit_cast<int32_t>(2.5f), true}};
-  kernel.in_sequence = true;
+  kernel.in_launch_batch = true;
   const ExprPtr i = Work(WorkId::kGlobal, 0);
   kernel.body =
       MakeStore("to", kF32, i, Mul(LoadFrom("from", kF32, Add(i, I("n"))), Var("factor", kFloat1)));
@@ -99,7 +99,7 @@ TEST(WriteKernel, WritesTheFunctionsOfGroupsInASequence) {
   kernel.parameters = {{"to", kF32, true}, {"from", kF32}};
   kernel.local_size[0] = 8;
   kernel.local_size[1] = 4;
-  kernel.in_sequence = true;
+  kernel.in_launch_batch = true;
   const ExprPtr x = Work(WorkId::kLocal, 0);
   kernel.body = MakeBlock({MakeArray(kFloat1, "tile", 8, Space::kLocal),
                            MakeStore("tile", kF32, x, LoadFrom("from", kF32, x)), MakeBarrier(),
@@ -154,7 +154,7 @@ TEST(WriteKernel, WritesThePhasesOfGroupsInASequence) {
   to[(int)get_local_id(0)] = tile[(int)get_local_id(0)];
 }
 )");
-  kernel.in_sequence = true;
+  kernel.in_launch_batch = true;
   EXPECT_EQ(WriteKernel(kernel, dialect),
             R"(enum { take_team = 64, take_local = 1024, take_align = 1024, take_early = 1 };
 TT_GROUP_FUNCTION void take_group(__global float* to, __global const float* from, __local uchar* work_pool, const int work_phase, const int work_team, const int work_item, const int work_group_x, const int work_group_y, const int work_group_z) {

@@ -45,7 +45,7 @@ TEST(WriteKernel, WritesTheRunsOfGroupsInASequence) {
   next[(int)get_local_id(0)] = rows[(int)get_local_id(0)] * kept;
 }
 )");
-  kernel.in_sequence = true;
+  kernel.in_launch_batch = true;
   EXPECT_EQ(WriteKernel(kernel, dialect),
             R"(enum { step_team = 64, step_local = 256, step_align = 64, step_early = 0 };
 TT_GROUP_FUNCTION void step_group(__local ulong* work_arguments, __local uchar* work_pool, const int work_team, const int work_item, const int work_group_x, const int work_group_y, const int work_group_z, __global const ulong* work_next, const int work_stride, const int work_launches) {

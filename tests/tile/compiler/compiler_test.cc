@@ -19,7 +19,7 @@ using testing::Not;
 
 CompileOptions ForCpu() {
   CompileOptions options;
-  options.settings.packed_products = 2;
+  options.settings.packed_dot_width = 2;
   return options;
 }
 
@@ -28,7 +28,7 @@ CompileOptions ForGpu() {
   options.settings.threads = 64;
   options.settings.vector_width = 1;
   options.settings.has_local_memory = true;
-  options.settings.packed_products = 4;
+  options.settings.packed_dot_width = 4;
   return options;
 }
 
@@ -89,13 +89,13 @@ TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithWinogradsAlgorithm) {
 
 TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithBytesInWords) {
   CompileOptions options = ForCpu();
-  options.settings.packed_products = 4;
+  options.settings.packed_dot_width = 4;
   Check(options);
 }
 
 TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithUnsignedBytesInWords) {
   CompileOptions options = ForCpu();
-  options.settings.packed_products = 4;
+  options.settings.packed_dot_width = 4;
   options.settings.packs_unsigned = true;
   Check(options);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that sums of zero-padded tensors become concatenations, and that each part is written once,
 // into its place in the result.
-#include "tile/graph/placements/join_placements.h"
-
 #include <gtest/gtest.h>
 
 #include <variant>
@@ -11,6 +9,7 @@
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
+#include "tile/graph/placements/sums_to_concatenations.h"
 #include "tile/ir/naive_evaluator.h"
 
 namespace tartan::compiler::join_placements_test {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests which matmuls of one tensor with several constant matrices are joined, and that results
 // stay the same.
-#include "tile/graph/products/join_products.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,6 +12,7 @@
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
+#include "tile/graph/matmul/fuse_parallel_matmuls.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/ir/verify_stored.h"
 

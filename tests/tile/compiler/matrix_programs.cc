@@ -226,7 +226,7 @@ compiler::CompileHooks PlanRowStreams(int64_t compute_units, int* count) {
   compiler::CompileHooks hooks;
   hooks.planner = [=](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
     HardwareSettings settings = MatrixSettings();
-    settings.runs_sequences = true;
+    settings.batches_launches = true;
     settings.compute_units = compute_units;
     auto stream = plan::RowStreamCandidate(poly::MergeIndices(flat), settings, constant,
                                            /*least_bytes=*/0);

@@ -31,7 +31,7 @@ int Launches(const TestProgram& program) {
   CompileOptions apart;
   apart.disabled_passes = {"fuse"};
   CompileOptions without;
-  without.disabled_passes = {"views", "expansions"};
+  without.disabled_passes = {"views", "broadcasts"};
   for (const CompileOptions& options : {ready, apart, without}) {
     const auto list = Compile(bound, options);
     EXPECT_TRUE(list.ok()) << list.status();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests which matmul factors are stored in 16 bits, and that results stay the same.
-#include "tile/graph/products/narrow_factors.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
+#include "tile/graph/matmul/narrow_operands.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/ir/verify_stored.h"
 

@@ -95,9 +95,9 @@ TEST(CompileOptions, HaveAKeyThatTellsEachOfThem) {
   add([](CompileOptions* o) { o->settings.packs_unsigned = true; });
   add([](CompileOptions* o) { o->settings.multiplies_bfloat16 = true; });
   add([](CompileOptions* o) { o->settings.has_fma = false; });
-  add([](CompileOptions* o) { o->settings.runs_sequences = true; });
+  add([](CompileOptions* o) { o->settings.batches_launches = true; });
   add([](CompileOptions* o) { o->settings.prefers_one_stream = true; });
-  add([](CompileOptions* o) { o->settings.hides_second_cache = true; });
+  add([](CompileOptions* o) { o->settings.hides_l2_latency = true; });
   add([](CompileOptions* o) { o->settings.matrix_local_bytes = 5; });
   add([](CompileOptions* o) { o->settings.matrix_rate = 5; });
   add([](CompileOptions* o) { o->settings.launch_us = 0.5; });

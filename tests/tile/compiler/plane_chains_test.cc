@@ -113,7 +113,7 @@ TEST_P(PlaneChainTest, EqualsTheNaiveEvaluatorWithWideIndices) {
 
 TEST_P(PlaneChainTest, EqualsTheNaiveEvaluatorInKernelsOfTheirOwn) {
   CompileOptions options = ForCpu(16);
-  options.disabled_passes = {"chain-rows"};
+  options.disabled_passes = {"fuse-rows"};
   EXPECT_GT(Check(options), 1);
 }
 

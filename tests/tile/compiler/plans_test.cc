@@ -139,7 +139,7 @@ class RandomPlanner {
       const int64_t range = flat.indices[i].range;
       if (range < 2 || plan.unroll[i] > 1 || !plan::CanSplitIntoChunks(flat) || Below(2) == 0)
         continue;
-      block.run_index = i;
+      block.chunk_index = i;
       block.run = 1 + Below(range - 1);
     }
     for (int access = 0; access < static_cast<int>(flat.accesses.size()); ++access) {

@@ -115,7 +115,7 @@ TEST(AttentionFusion, AreLeftOutByName) {
   CompileOptions options = ForGpu();
   const TestProgram& attention = AttentionPrograms()[0].program;
   EXPECT_EQ(LaunchCount(attention, options), 1);
-  options.disabled_passes.insert("chain-products");
+  options.disabled_passes.insert("fuse-attention");
   EXPECT_EQ(LaunchCount(attention, options), 3);
 }
 
@@ -195,7 +195,7 @@ TEST(AttentionFusion, KeepWhatIsDoneWithInNoArray) {
 
 TEST(AttentionFusion, OfOneQueryMayBeInSequences) {
   CompileOptions options = ForLargeGpu();
-  options.settings.runs_sequences = true;
+  options.settings.batches_launches = true;
   // A second short launch makes a launch batch worthwhile.
   TestProgram program = {
       "", AttentionOf(), {F32({12, 1, 64}), F32({12, 129, 64}), F32({12, 129, 64})}};
@@ -204,7 +204,7 @@ TEST(AttentionFusion, OfOneQueryMayBeInSequences) {
   const auto list = Compile(BindTestProgram(program), options);
   ASSERT_TRUE(list.ok()) << list.status();
   ASSERT_EQ(list->steps.size(), 2u);
-  EXPECT_TRUE(list->kernels[std::get<LaunchStep>(list->steps[0]).kernel].in_sequence);
+  EXPECT_TRUE(list->kernels[std::get<LaunchStep>(list->steps[0]).kernel].in_launch_batch);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
-#include "tile/loop/matrix_unit.h"
+#include "tile/loop/mma.h"
 
 namespace tartan::compiler::round_stores_test {
 namespace {

@@ -29,9 +29,9 @@ CompileOptions ForGpu(int64_t threads, int64_t registers = 65536) {
   options.settings.max_work_group_size = threads;
   options.settings.register_bytes = registers;
   options.settings.compute_units = 2;
-  options.disabled_passes.insert("chain-products");  // tested in product_chains_test.cc
+  options.disabled_passes.insert("fuse-attention");  // tested in product_chains_test.cc
   // Producer recomputation could merge kernels that row fusion must reject.
-  options.disabled_passes.insert("repeat-in-readers");
+  options.disabled_passes.insert("recompute-in-consumers");
   return options;
 }
 
@@ -176,7 +176,7 @@ TEST(RowChains, GiveWayWhereRowsLieSideBySide) {
 
 TEST(RowChains, CanBeForbidden) {
   CompileOptions options = ForCpu();
-  options.disabled_passes = {"chain-rows"};
+  options.disabled_passes = {"fuse-rows"};
   EXPECT_EQ(LaunchCount(SoftmaxOf(64, 128), options), 3);
 }
 

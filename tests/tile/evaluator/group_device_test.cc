@@ -20,7 +20,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/evaluator/compiled_program.h"
 #include "tile/ir/naive_evaluator.h"
-#include "tile/plan/gpu/copies_ahead.h"
+#include "tile/plan/gpu/async_copies.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/plan/select_plan.h"
 
@@ -183,7 +183,7 @@ TEST_P(CellDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   const auto& [program, runs] = GetParam();
   HardwareSettings settings = Gpu();
   settings.compute_units = 132;
-  settings.runs_sequences = true;
+  settings.batches_launches = true;
   ExpectNaiveResults(program, 1, settings, runs);
 }
 

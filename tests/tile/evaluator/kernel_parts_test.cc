@@ -93,7 +93,7 @@ TEST(KernelParts, HoldEveryKernelOnceWithItsLaunches) {
 
 // Kernels of one launch batch stay in one part.
 TEST(KernelParts, KeepTogetherWhatRunsInSequences) {
-  if (!TestSettings().runs_sequences) GTEST_SKIP() << "the device runs no sequences";
+  if (!TestSettings().batches_launches) GTEST_SKIP() << "the device runs no sequences";
   Notes notes;
   ProgramCache cache(TestDevice(), opencl::DialectOf);
   cache.SetProcesses(notes.Processes(2));

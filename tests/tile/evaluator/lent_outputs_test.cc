@@ -87,7 +87,7 @@ TEST(LentOutputs, TakeMemoryOnlyWhileSomebodyHasThem) {
 }
 
 TEST(LentOutputs, AreNotCopiedOnACpuOfPocl) {
-  if (!TestSettings().runs_sequences || TestSettings().threads > 1) GTEST_SKIP();
+  if (!TestSettings().batches_launches || TestSettings().threads > 1) GTEST_SKIP();
   const std::shared_ptr<LoadedProgram> program = Load();
   const int64_t before = Allocated();
   const HostTensor first = RunWith(*program, 1);

@@ -15,18 +15,19 @@ namespace tartan::evaluator {
 ListRunner::ListRunner(const compiler::KernelList& list, hal::Device& device, Runs runs,
                        const HardwareSettings& planned_for)
     : list_(list), device_(device), queue_(*device.CreateQueue(false)) {
-  const bool in_sequence = runs == Runs::kInSequence;
-  const codegen::Dialect dialect = opencl::DialectOf(in_sequence ? planned_for : TestSettings());
+  const bool in_launch_batch = runs == Runs::kInSequence;
+  const codegen::Dialect dialect =
+      opencl::DialectOf(in_launch_batch ? planned_for : TestSettings());
   std::vector<loop::Kernel> kernels = list.kernels;
-  for (loop::Kernel& kernel : kernels) kernel.in_sequence = in_sequence;
+  for (loop::Kernel& kernel : kernels) kernel.in_launch_batch = in_launch_batch;
   codegen::ProgramText text = codegen::WriteProgramParts(kernels, dialect);
   hal::ExecutableSource source;
-  source.sequences_of_groups = in_sequence;
+  source.uses_megakernel = in_launch_batch;
   source.format = dialect.format;
   source.options = dialect.compiler_options;
   source.prologue = std::move(text.prologue);
   for (size_t k = 0; k < list.kernels.size(); ++k) {
-    source.kernels.push_back({list.kernels[k].name, std::move(text.kernels[k]), in_sequence});
+    source.kernels.push_back({list.kernels[k].name, std::move(text.kernels[k]), in_launch_batch});
   }
   executable_ = *device.Compile(source);
   for (const compiler::BufferInfo& buffer : list.buffers) {

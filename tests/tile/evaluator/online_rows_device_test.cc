@@ -145,7 +145,7 @@ TEST(OnlineRowsMemory, IsThatOfOperandsAndResults) {
   const int64_t operands = int64_t{4} * 12 * 4096 * 64 * 4 + 4096 * 4096 * 4;
   // Devices that cannot overlap parts of buffers need some extra room.
   EXPECT_LT((*walked)->frame().plan.total_bytes(), operands + operands / 8);
-  options.disabled_passes.insert("chain-products");
+  options.disabled_passes.insert("fuse-attention");
   info.max_allocation_bytes = int64_t{1} << 34;
   const auto apart = CompiledProgram::Plan(ToProto(ProgramOf(c)), info, options);
   ASSERT_TRUE(apart.ok()) << apart.status();

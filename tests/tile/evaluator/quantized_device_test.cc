@@ -18,7 +18,7 @@ namespace {
 class QuantizedDeviceTest : public testing::TestWithParam<QuantizedCase> {
  protected:
   void SetUp() override {
-    if (TestSettings().packed_products < 2) GTEST_SKIP() << "it multiplies one integer at a time";
+    if (TestSettings().packed_dot_width < 2) GTEST_SKIP() << "it multiplies one integer at a time";
     if (TestSettings().threads > 1) GTEST_SKIP() << "for a GPU these products are small";
     list = compiler::Compile(Bind(product), OptionsForIntegers(TestSettings()));
     ASSERT_TRUE(list.ok()) << list.status();

@@ -14,15 +14,15 @@
 #include "backend_opencl/device/build_program.h"
 #include "backend_opencl/device/opencl_context.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
-#include "backend_opencl/sequence/group_sequence.h"
-#include "backend_opencl/sequence/group_sequence_source.h"
+#include "backend_opencl/launch_batch/megakernel.h"
+#include "backend_opencl/launch_batch/megakernel_source.h"
 #include "tests/tile/compiler/launches/step_programs.h"
 #include "tests/tile/evaluator/device.h"
-#include "tile/base/sequence_limits.h"
+#include "tile/base/launch_batch_limits.h"
 #include "tile/codegen/write_kernel.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
-#include "tile/loop/runs.h"
+#include "tile/loop/launch_batches.h"
 
 namespace tartan::evaluator::runs_device_test {
 namespace {
@@ -36,7 +36,7 @@ HardwareSettings Gpu() {
   settings.local_memory_bytes = 48 << 10;
   settings.register_bytes = 64 << 10;
   settings.matrix_local_bytes = 227 << 10;
-  settings.runs_sequences = true;
+  settings.batches_launches = true;
   return settings;
 }
 
@@ -49,7 +49,7 @@ class LaunchBatchRunner {
   void Build() {
     const codegen::Dialect dialect = opencl::DialectOf(Gpu());
     std::vector<loop::Kernel> kernels = list_.kernels;
-    for (loop::Kernel& kernel : kernels) kernel.in_sequence = true;
+    for (loop::Kernel& kernel : kernels) kernel.in_launch_batch = true;
     codegen::ProgramText parts = codegen::WriteProgramParts(kernels, dialect);
     std::vector<hal::KernelSource> sources;
     std::string text = parts.prologue;

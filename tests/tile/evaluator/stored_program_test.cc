@@ -125,7 +125,7 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   for (const loop::Kernel& kernel : program.list.kernels) {
     program.source.kernels.push_back({kernel.name, kernel.name + " text"});
   }
-  program.source.kernels.back().in_sequence = true;
+  program.source.kernels.back().in_launch_batch = true;
   program.source.kernels.back().kept = {1};
   const std::string bytes = SerializeProgram(program);
   const std::optional<ProgramSource> read = ParseProgram(bytes);
@@ -138,8 +138,8 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   EXPECT_EQ(read->list.recomputed, program.list.recomputed);
   EXPECT_EQ(read->list.buffers.size(), program.list.buffers.size());
   EXPECT_EQ(read->source.kernels.back().source, program.source.kernels.back().source);
-  EXPECT_TRUE(read->list.kernels.back().in_sequence);
-  EXPECT_TRUE(read->source.kernels.back().in_sequence);
+  EXPECT_TRUE(read->list.kernels.back().in_launch_batch);
+  EXPECT_TRUE(read->source.kernels.back().in_launch_batch);
   EXPECT_EQ(read->source.kernels.back().kept, std::vector<int>{1});
   program.source.kernels.back().kept = {99};  // not a parameter of the kernel
   EXPECT_FALSE(ParseProgram(SerializeProgram(program)).has_value());

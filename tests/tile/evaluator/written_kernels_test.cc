@@ -36,7 +36,7 @@ TEST(WrittenKernels, AreOthersInASequenceOrOfOtherSettings) {
   loop::Kernel kernel = Conversion("ready_1");
   const auto written = kernels.Get(kernel, dialect, "settings");
   EXPECT_NE(kernels.Get(kernel, dialect, "others"), written);
-  kernel.in_sequence = true;
+  kernel.in_launch_batch = true;
   EXPECT_EQ(kernels.Get(kernel, dialect, "settings")->text.kernel,
             codegen::WriteKernel(kernel, dialect));
   EXPECT_NE(kernels.Get(kernel, dialect, "settings")->text.kernel, written->text.kernel);

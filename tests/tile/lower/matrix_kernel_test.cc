@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests matrix-unit kernels in the interpreter, against the naive evaluator.
-#include "tile/lower/gpu/matrix_kernel.h"
-
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -17,7 +15,8 @@
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/plan/matrix/matrix_split.h"
+#include "tile/lower/gpu/mma_kernel.h"
+#include "tile/plan/matrix/split_k.h"
 #include "tile/plan/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -35,7 +34,7 @@ TEST_P(MatrixKernelTest, EqualsTheNaiveEvaluator) {
     compiler::CompileOptions options;
     options.settings = MatrixSettings();
     options.force_64bit_indices = slices == 4;
-    options.disabled_passes.insert("chain-products");  // would fuse small matmuls into one launch
+    options.disabled_passes.insert("fuse-attention");  // would fuse small matmuls into one launch
     std::string plans;
     const auto list =
         compiler::Compile(program, options, PlanForMatrixUnit(format, slices, &plans, packed));

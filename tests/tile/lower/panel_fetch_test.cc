@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that matmuls prefetch all packed weights, except the first panels.
-#include "tile/lower/cpu/panel_fetch.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/loop/build.h"
 #include "tile/loop/interpret.h"
+#include "tile/lower/cpu/panel_prefetch.h"
 
 namespace tartan::lower::panel_fetch_test {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests how long sums are divided into K chunks.
-#include "tile/lower/cpu/sum_runs.h"
-
 #include <gtest/gtest.h>
+
+#include "tile/lower/cpu/sum_chunks.h"
 
 namespace tartan::lower {
 namespace {

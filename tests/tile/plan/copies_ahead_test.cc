@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests when GPU tiles use asynchronous copies instead of registers, and their layout in local
 // memory.
-#include "tile/plan/gpu/copies_ahead.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,6 +10,7 @@
 
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
+#include "tile/plan/gpu/async_copies.h"
 #include "tile/plan/gpu/group_staging.h"
 #include "tile/plan/select_plan.h"
 

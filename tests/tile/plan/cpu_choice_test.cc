@@ -112,7 +112,7 @@ TEST(CpuChoice, WhatIsReadAtEveryOtherPlaceIsCopiedOnce) {
 // Settings as on a Zen 5, whose memory also prefers one stream.
 HardwareSettings HidingSettings() {
   HardwareSettings settings = Settings();
-  settings.hides_second_cache = true;
+  settings.hides_l2_latency = true;
   settings.prefers_one_stream = true;
   return settings;
 }

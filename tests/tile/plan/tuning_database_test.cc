@@ -212,9 +212,9 @@ TEST(StoredPlan, KeepsABlockAndRefusesOneThatCannotBe) {
   };
   EXPECT_TRUE(refused([](auto* b) { b->set_level(-1); }));
   EXPECT_TRUE(refused([](auto* b) { b->set_level(3); }));
-  EXPECT_TRUE(refused([](auto* b) { b->set_run_index(1); }));
-  EXPECT_TRUE(refused([](auto* b) { b->set_run_index(3); }));
-  EXPECT_TRUE(refused([](auto* b) { b->set_run_index(-1); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_chunk_index(1); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_chunk_index(3); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_chunk_index(-1); }));
   EXPECT_TRUE(refused([](auto* b) { b->set_run(0); }));
   EXPECT_TRUE(refused([](auto* b) { b->set_run(40); }));
   EXPECT_TRUE(refused([](auto* b) { b->set_staged(0, 1); }));
@@ -268,7 +268,7 @@ TEST(StoredPlan, ComputesTheSameWhateverItSays) {
           break;
         case 7:
           stored.mutable_block()->set_level(below(3));
-          stored.mutable_block()->set_run_index(below(4) - 1);
+          stored.mutable_block()->set_chunk_index(below(4) - 1);
           stored.mutable_block()->set_run(value);
           stored.mutable_block()->add_staged(below(2));
           break;

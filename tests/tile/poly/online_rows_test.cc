@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests which fused rows permit online softmax over blocks, and the resulting kernels.
-#include "tile/poly/online/online_rows.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include "tests/tile/compiler/programs.h"
 #include "tile/graph/chain_groups.h"
 #include "tile/poly/build_kernel.h"
+#include "tile/poly/online/online_softmax.h"
 
 namespace tartan::poly {
 namespace {

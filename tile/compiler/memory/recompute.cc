@@ -9,7 +9,7 @@
 
 #include "tile/base/match.h"
 #include "tile/compiler/memory/lifetimes.h"
-#include "tile/compiler/memory/remade_steps.h"
+#include "tile/compiler/memory/rematerialize.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::compiler {

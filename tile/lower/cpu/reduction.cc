@@ -148,7 +148,7 @@ std::vector<StmtPtr> Reduction::Suspend() const {
 
 std::vector<StmtPtr> Reduction::Emit() {
   std::vector<StmtPtr> statements = DeclareAccumulators();
-  if (block_ != nullptr && block_->has_runs()) {
+  if (block_ != nullptr && block_->has_chunks()) {
     statements.push_back(block_->Resume(positions_, AccumulatorNames()));
   }
   for (int i : plan_.reduction_order) {
@@ -265,7 +265,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   // Otherwise the loops inside this one add up the tails.
   const bool with_tails = HasTail() && i != plan_.vector_index;
   std::vector<StmtPtr> statements = BeginChunk(with_tails);
-  const bool is_one = plan_.block && plan_.block->run_index == i && plan_.block->run == length;
+  const bool is_one = plan_.block && plan_.block->chunk_index == i && plan_.block->run == length;
   if (is_one) {
     statements.push_back(Steps(level, checked, begin, end, step));
   } else if (steps == 1) {
@@ -278,7 +278,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
         Steps(level, checked, first, is_whole ? past : loop::Min(past, end), step));
   }
   if (factor_ && is_one) indices_.Set(i, begin);
-  for (StmtPtr& statement : EndRun(with_tails)) statements.push_back(std::move(statement));
+  for (StmtPtr& statement : EndChunk(with_tails)) statements.push_back(std::move(statement));
   StmtPtr run = loop::MakeBlock(std::move(statements));
   if (is_one) return run;
   parts.push_back(loop::MakeFor(from, rest, end, std::move(run), length));
@@ -301,7 +301,7 @@ StmtPtr Reduction::ChunksOfAnyLength(int level, bool checked, const ExprPtr& end
   for (StmtPtr& statement : BeginChunk(with_tails)) statements.push_back(std::move(statement));
   statements.push_back(loop::MakeFor(names_[i], first, loop::Min(loop::Add(first, size), end),
                                      Loops(level + 1, checked), step));
-  for (StmtPtr& statement : EndRun(with_tails)) statements.push_back(std::move(statement));
+  for (StmtPtr& statement : EndChunk(with_tails)) statements.push_back(std::move(statement));
   return loop::MakeFor(run, indices_.Number(0),
                        indices_.Size(absl::StrCat("runs ", i), (values + length - 1) / length),
                        loop::MakeBlock(std::move(statements)));
@@ -314,14 +314,14 @@ int64_t Reduction::StepsPerChunk() const {
 
 std::vector<StmtPtr> Reduction::BeginChunk() { return BeginChunk(false); }
 
-std::vector<StmtPtr> Reduction::EndRun() { return EndRun(false); }
+std::vector<StmtPtr> Reduction::EndChunk() { return EndChunk(false); }
 
 std::vector<StmtPtr> Reduction::BeginChunk(bool with_tails) {
   ++depth_;
   return Declare(Accumulators(with_tails));
 }
 
-std::vector<StmtPtr> Reduction::EndRun(bool with_tails) {
+std::vector<StmtPtr> Reduction::EndChunk(bool with_tails) {
   if (factor_) return EndScaledChunk();
   const std::vector<Accumulator> sums = Accumulators(with_tails);
   --depth_;
@@ -337,7 +337,7 @@ std::vector<StmtPtr> Reduction::EndRun(bool with_tails) {
 
 // Returns whether chunks of `length` values of the index divide its loop evenly.
 bool Reduction::ChunksDivide(int i, int64_t length) const {
-  const bool is_block_run = plan_.block && plan_.block->run_index == i;
+  const bool is_block_run = plan_.block && plan_.block->chunk_index == i;
   const int64_t range = flat_.indices[i].range;
   if (is_block_run) return plan_.block->run % length == 0 && range % plan_.block->run == 0;
   return range / plan_.unroll[i] * plan_.unroll[i] % length == 0;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tile/loop/loop_ir.h"
-#include "tile/lower/cpu/run_factor.h"
-#include "tile/lower/cpu/sum_runs.h"
+#include "tile/lower/cpu/chunk_factor.h"
+#include "tile/lower/cpu/sum_chunks.h"
 #include "tile/lower/cpu/task_block.h"
 #include "tile/lower/expr_emitter.h"
 #include "tile/plan/cpu/cpu_plan.h"
@@ -33,12 +33,12 @@ class Reduction {
   // vector index, and there are no constraints. DeclareAccumulators comes before the loop,
   // AggregateTile computes the tile at the current value of the index, and AggregateTail aggregates
   // the elements that fill no tile. If chunk_steps() > 0, the loop is split into chunks of
-  // chunk_steps() steps, each between BeginChunk and EndRun.
+  // chunk_steps() steps, each between BeginChunk and EndChunk.
   std::vector<loop::StmtPtr> DeclareAccumulators() const;
   int64_t chunk_steps() const { return runs_.steps; }
   std::vector<loop::StmtPtr> BeginChunk();
   loop::StmtPtr AggregateTile() { return Accumulate(false, false); }
-  std::vector<loop::StmtPtr> EndRun();
+  std::vector<loop::StmtPtr> EndChunk();
   loop::StmtPtr AggregateTail();
   // Stores the accumulators for the next K chunk.
   std::vector<loop::StmtPtr> Suspend() const;
@@ -63,7 +63,7 @@ class Reduction {
   std::vector<Accumulator> Accumulators(bool with_tails) const;
   std::vector<loop::StmtPtr> Declare(const std::vector<Accumulator>& accumulators) const;
   std::vector<loop::StmtPtr> BeginChunk(bool with_tails);
-  std::vector<loop::StmtPtr> EndRun(bool with_tails);
+  std::vector<loop::StmtPtr> EndChunk(bool with_tails);
   // Adds a chunk's sums, multiplied by the chunk's factor, to the accumulators of the tile.
   std::vector<loop::StmtPtr> EndScaledChunk();
 

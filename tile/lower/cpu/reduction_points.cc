@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "tile/lower/cpu/panel_fetch.h"
+#include "tile/lower/cpu/panel_prefetch.h"
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/cpu/valid_lanes.h"
 #include "tile/plan/cpu/sliding_window.h"
@@ -132,8 +132,8 @@ StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
   }
   if (flat_.needs_hits()) statements.push_back(loop::MakeAssign("hit", loop::Int(1)));
   if (!is_tail && !checked && !plan_.reduction_order.empty()) {
-    const bool has_runs = block_ != nullptr && block_->has_runs();
-    const ExprPtr begin = has_runs ? block_->Begin(plan_.block->run_index) : indices_.Number(0);
+    const bool has_chunks = block_ != nullptr && block_->has_chunks();
+    const ExprPtr begin = has_chunks ? block_->Begin(plan_.block->chunk_index) : indices_.Number(0);
     for (StmtPtr& fetch : PrefetchNextPanel(flat_, plan_, indices_, begin)) {
       statements.push_back(std::move(fetch));
     }

@@ -113,7 +113,7 @@ class StagedCopy {
     for (const ExprPtr& place : places_) to = loop::Add(to, place);
     const int along = in_vectors_ ? plan().vector_index : neighbours_;
     const int64_t count = along >= 0 ? plan().unroll[along] : 1;
-    int lanes = in_vectors_ ? plan().lanes : neighbours_ >= 0 ? plan::kMostNeighbours : 1;
+    int lanes = in_vectors_ ? plan().lanes : neighbours_ >= 0 ? plan::kMaxNeighbours : 1;
     std::vector<StmtPtr> stores;
     for (int64_t element = 0; element < count; element += lanes) {
       while (element + lanes > count) lanes /= 2;
@@ -162,7 +162,7 @@ TaskBlock::TaskBlock(const poly::FlatContraction& flat, const plan::CpuPlan& pla
       indices_(indices),
       names_(names),
       offsets_(flat.output_index_count, indices.Number(0)) {
-  if (has_runs()) partials_ = plan::PartialsOf(flat, plan);
+  if (has_chunks()) partials_ = plan::PartialsOf(flat, plan);
   for (int access : block_.staged) {
     const poly::TensorAccess& read = flat.accesses[access];
     const TensorShape& shape = flat.tensors[read.tensor].shape;
@@ -179,7 +179,7 @@ TaskBlock::TaskBlock(const poly::FlatContraction& flat, const plan::CpuPlan& pla
 
 std::vector<StmtPtr> TaskBlock::Arrays() const {
   std::vector<StmtPtr> arrays;
-  if (has_runs()) {
+  if (has_chunks()) {
     arrays.push_back(loop::MakeArray({flat_.accumulator_type, 1}, "partial", partials_.size));
   }
   for (const Staged& staged : staged_) {
@@ -189,31 +189,33 @@ std::vector<StmtPtr> TaskBlock::Arrays() const {
 }
 
 bool TaskBlock::IsRagged() const {
-  return has_runs() && flat_.indices[block_.run_index].range % block_.run != 0;
+  return has_chunks() && flat_.indices[block_.chunk_index].range % block_.run != 0;
 }
 
 ExprPtr TaskBlock::Begin(int index) const {
-  if (index != block_.run_index) return Number(0);
+  if (index != block_.chunk_index) return Number(0);
   return loop::Var(absl::StrCat(names_[index], "run"), IndexType());
 }
 
 ExprPtr TaskBlock::End(int index) const {
-  if (index != block_.run_index) return Number(flat_.indices[index].range);
+  if (index != block_.chunk_index) return Number(flat_.indices[index].range);
   if (IsRagged()) return loop::Var(absl::StrCat(names_[index], "stop"), IndexType());
   return loop::Add(Begin(index), Number(block_.run));
 }
 
-ExprPtr TaskBlock::IsFirstChunk() const { return loop::Equals(Begin(block_.run_index), Number(0)); }
+ExprPtr TaskBlock::IsFirstChunk() const {
+  return loop::Equals(Begin(block_.chunk_index), Number(0));
+}
 
 ExprPtr TaskBlock::IsLastChunk() const {
-  const int64_t range = flat_.indices[block_.run_index].range;
-  return loop::LessEqual(Number(range - block_.run), Begin(block_.run_index));
+  const int64_t range = flat_.indices[block_.chunk_index].range;
+  return loop::LessEqual(Number(range - block_.run), Begin(block_.chunk_index));
 }
 
 StmtPtr TaskBlock::Emit(const std::vector<Task>& tasks, const std::function<StmtPtr()>& tiles) {
   std::vector<StmtPtr> statements;
   if (IsRagged()) {
-    const int i = block_.run_index;
+    const int i = block_.chunk_index;
     statements.push_back(loop::MakeDeclare(
         IndexType(), absl::StrCat(names_[i], "stop"),
         loop::Min(loop::Add(Begin(i), Number(block_.run)), Number(flat_.indices[i].range))));
@@ -221,8 +223,8 @@ StmtPtr TaskBlock::Emit(const std::vector<Task>& tasks, const std::function<Stmt
   for (const Staged& staged : staged_) statements.push_back(Fill(staged, tasks));
   statements.push_back(tiles());
   StmtPtr run = loop::MakeBlock(std::move(statements));
-  if (!has_runs()) return run;
-  const int i = block_.run_index;
+  if (!has_chunks()) return run;
+  const int i = block_.chunk_index;
   return loop::MakeFor(absl::StrCat(names_[i], "run"), Number(0), Number(flat_.indices[i].range),
                        std::move(run), block_.run);
 }
@@ -243,14 +245,14 @@ ExprPtr TaskBlock::PlaceOf(const plan::BlockArray& array,
 
 std::vector<StmtPtr> TaskBlock::Places() const {
   std::vector<StmtPtr> places;
-  if (has_runs()) {
+  if (has_chunks()) {
     places.push_back(loop::MakeDeclare(IndexType(), "partial_at", PlaceOf(partials_, offsets_)));
   }
   for (const Staged& staged : staged_) {
     ExprPtr place = PlaceOf(staged.layout, offsets_);
-    if (has_runs()) {
-      const int64_t stride = staged.layout.strides[block_.run_index];
-      place = loop::Sub(place, loop::Mul(Begin(block_.run_index), Number(stride)));
+    if (has_chunks()) {
+      const int64_t stride = staged.layout.strides[block_.chunk_index];
+      place = loop::Sub(place, loop::Mul(Begin(block_.chunk_index), Number(stride)));
     }
     places.push_back(
         loop::MakeDeclare(IndexType(), absl::StrCat(staged.array, "_at"), std::move(place)));

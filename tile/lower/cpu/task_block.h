@@ -43,7 +43,7 @@ class TaskBlock {
   loop::ExprPtr Begin(int index) const;
   loop::ExprPtr End(int index) const;
 
-  bool has_runs() const { return block_.run_index >= 0; }
+  bool has_chunks() const { return block_.chunk_index >= 0; }
   loop::ExprPtr IsFirstChunk() const;
   loop::ExprPtr IsLastChunk() const;
   // Resume loads accumulators at the tile's positions from memory, except in the first chunk;

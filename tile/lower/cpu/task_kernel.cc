@@ -77,7 +77,7 @@ class TaskLowerer {
       loop.chunk_steps = reduction_->chunk_steps();
       if (loop.chunk_steps > 0) loop.before_chunk = reduction_->BeginChunk();
       loop.body = reduction_->AggregateTile();
-      if (loop.chunk_steps > 0) loop.after_chunk = reduction_->EndRun();
+      if (loop.chunk_steps > 0) loop.after_chunk = reduction_->EndChunk();
       loop.after = {reduction_->AggregateTail(), results_->Emit()};
       return loop;
     }
@@ -237,7 +237,7 @@ class TaskLowerer {
     if (block_) statements = block_->Places();
     if (reduction_) statements.push_back(loop::MakeBlock(reduction_->Emit()));
     StmtPtr results = results_->Emit();
-    if (block_ && block_->has_runs()) {
+    if (block_ && block_->has_chunks()) {
       results = loop::MakeIf(block_->IsLastChunk(), std::move(results),
                              loop::MakeBlock(reduction_->Suspend()));
     }

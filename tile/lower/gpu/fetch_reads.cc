@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/lower/gpu/group_reduction.h"
-#include "tile/plan/rows/fetch_products.h"
+#include "tile/plan/rows/prefetch_gemm_operands.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {

@@ -61,7 +61,7 @@ class GroupLowerer {
     return part;
   }
 
-  GroupKeyLoop Turns(const Rescaling* rescaling) {
+  GroupKeyLoop ExecutionCount(const Rescaling* rescaling) {
     GroupKeyLoop turns = {Declarations(), reduction_->DeclareAccumulators(), {}, Results()};
     if (rescaling != nullptr) {
       turns.turn.push_back(reduction_->Rescale(rescaling->array, rescaling->row));
@@ -328,7 +328,7 @@ GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan&
 GroupKeyLoop LowerGroupKeyLoop(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                                DataType index_type, const GroupOrigins& origins, bool loads_first,
                                const Rescaling* rescaling) {
-  return GroupLowerer(flat, plan, index_type, &origins, {}, loads_first).Turns(rescaling);
+  return GroupLowerer(flat, plan, index_type, &origins, {}, loads_first).ExecutionCount(rescaling);
 }
 
 }  // namespace tartan::lower

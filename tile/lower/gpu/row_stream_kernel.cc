@@ -8,7 +8,7 @@
 #include "tile/loop/build.h"
 #include "tile/lower/expr_emitter.h"
 #include "tile/lower/gpu/begin_kernel.h"
-#include "tile/lower/gpu/matrix_operand.h"
+#include "tile/lower/gpu/mma_operand.h"
 #include "tile/lower/index_emitter.h"
 #include "tile/plan/matrix/matrix_plan.h"
 

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/lower/gpu/matrix_kernel.h"
+#include "tile/lower/gpu/mma_kernel.h"
+#include "tile/lower/rows/blocked_rows.h"
+#include "tile/lower/rows/row_matmul.h"
 #include "tile/lower/rows/row_partials.h"
-#include "tile/lower/rows/row_product.h"
 #include "tile/lower/rows/row_stage.h"
-#include "tile/lower/rows/row_walk.h"
 
 namespace tartan::lower {
 namespace {

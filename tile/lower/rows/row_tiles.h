@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "tile/base/matrix_tile.h"
+#include "tile/base/mma_tile.h"
 #include "tile/lower/rows/row_stages.h"
 #include "tile/poly/flat_contraction.h"
 

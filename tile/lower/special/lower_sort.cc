@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "tile/lower/special/digit_sort.h"
+#include "tile/lower/special/radix_sort.h"
 
 namespace tartan::lower {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stable sorting of lines. Short runs are sorted by rank. Longer lines are merge-sorted on GPUs,
-// each work-item merging a few elements; CPUs sort one line per work-item (digit_sort.h).
+// each work-item merging a few elements; CPUs sort one line per work-item (radix_sort.h).
 #pragma once
 
 #include "tile/lower/special/sort_task.h"

@@ -21,7 +21,7 @@ std::vector<int64_t> StridesOf(const poly::FlatContraction& flat, int access) {
 int64_t Extent(const poly::FlatContraction& flat, const CpuPlan& plan, int i) {
   if (i < flat.output_index_count) return plan.unroll[i];
   const int64_t range = flat.indices[i].range;
-  return i == plan.block->run_index ? std::min(plan.block->run, range) : range;
+  return i == plan.block->chunk_index ? std::min(plan.block->run, range) : range;
 }
 
 // Returns a layout whose positions within a tile are the `inner` indices, the last varying fastest.
@@ -132,7 +132,7 @@ bool CanSplitIntoChunks(const poly::FlatContraction& flat) {
 
 int64_t PrivateBytes(const poly::FlatContraction& flat, const CpuPlan& plan) {
   int64_t bytes = 0;
-  if (plan.block->run_index >= 0) {
+  if (plan.block->chunk_index >= 0) {
     bytes += PartialsOf(flat, plan).size * ByteWidth(flat.accumulator_type);
   }
   for (int access : plan.block->staged) {

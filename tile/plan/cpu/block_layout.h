@@ -32,7 +32,7 @@ BlockArray PartialsOf(const poly::FlatContraction& flat, const CpuPlan& plan);
 inline constexpr int64_t kMaxCopiedStep = 2;
 // Rows of a tile, maximum that one vector copies. Remaining rows are copied by vectors of half the
 // length.
-inline constexpr int kMostNeighbours = 8;
+inline constexpr int kMaxNeighbours = 8;
 
 // The output index whose rows a vector of the copy spans: it has several rows in a tile, and the
 // access reads them at most kMaxCopiedStep elements apart. -1 if the plan's vectors follow the

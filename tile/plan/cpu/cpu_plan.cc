@@ -14,8 +14,8 @@ std::string BlockText(const poly::FlatContraction& flat, const CpuPlan& plan) {
     inside.push_back(flat.indices[plan.order[level]].name);
   }
   std::string text = absl::StrCat(", block [", absl::StrJoin(inside, ", "), "]");
-  if (block.run_index >= 0) {
-    absl::StrAppend(&text, " in runs of ", block.run, " ", flat.indices[block.run_index].name);
+  if (block.chunk_index >= 0) {
+    absl::StrAppend(&text, " in runs of ", block.run, " ", flat.indices[block.chunk_index].name);
   }
   for (int access : block.staged) {
     absl::StrAppend(&text, " with in", flat.accesses[access].tensor, " staged");

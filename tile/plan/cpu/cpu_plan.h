@@ -16,7 +16,7 @@ namespace tartan::plan {
 // in a cache. Accumulators wait in private memory between chunks.
 struct BlockPlan {
   int level = 0;
-  int run_index = -1;       // reduced index that is divided into K chunks; -1: none
+  int chunk_index = -1;     // reduced index that is divided into K chunks; -1: none
   int64_t run = 0;          // length of a K chunk, less than the index's range
   std::vector<int> staged;  // accesses staged per block and chunk, ascending
 

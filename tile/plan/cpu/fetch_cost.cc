@@ -42,7 +42,7 @@ cpu::Core CoreFor(const CpuKernel& kernel, const CpuKernel::Access& access) {
 double RowBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
   const int last = plan.reduction_order.back();
   if (access.strides[last] != 1) return 0;
-  const bool is_run = plan.block && plan.block->run_index == last;
+  const bool is_run = plan.block && plan.block->chunk_index == last;
   const int64_t steps = is_run ? plan.block->run : kernel.flat.indices[last].range;
   return static_cast<double>(steps * access.bytes);
 }
@@ -66,7 +66,7 @@ double ChunkBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel:
   for (size_t level = plan.reduction_order.size(); level-- > 0;) {
     const int i = plan.reduction_order[level];
     if (std::abs(read.strides[i]) != elements) break;
-    const bool is_run = i == plan.block->run_index;
+    const bool is_run = i == plan.block->chunk_index;
     elements *= is_run ? plan.block->run : kernel.flat.indices[i].range;
     if (is_run) break;
   }
@@ -90,7 +90,7 @@ double TilesOfChunk(const CpuKernel& kernel, const CpuPlan& plan, const CpuKerne
 double PageCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
   if (IsStaged(plan, access)) return 0;
   const int last = plan.reduction_order.back();
-  const int64_t range = plan.block && plan.block->run_index == last
+  const int64_t range = plan.block && plan.block->chunk_index == last
                             ? plan.block->run
                             : kernel.flat.indices[last].range;
   const double step = static_cast<double>(std::abs(access.strides[last]) * access.bytes);
@@ -130,7 +130,7 @@ bool IsOneStream(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::
 
 double PrefetchRestartCycles(const CpuKernel& kernel, const CpuPlan& plan) {
   const int v = plan.vector_index;
-  if (!plan.block || plan.block->run_index < 0 || v < 0) return 0;
+  if (!plan.block || plan.block->chunk_index < 0 || v < 0) return 0;
   double cycles = 0;
   for (const CpuKernel::Access& read : kernel.reads) {
     const bool has_panels = read.in_body && read.strides[v] == 1 &&

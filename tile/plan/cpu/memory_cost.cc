@@ -99,7 +99,7 @@ class Nest {
       extent_[i] = kernel.flat.indices[i].range;
     }
     if (plan.block) {
-      if (HasChunks()) extent_[plan.block->run_index] = plan.block->run;
+      if (HasChunks()) extent_[plan.block->chunk_index] = plan.block->run;
       in_block_ = true;
     }
     touched_.resize(kernel.reads.size() + kernel.writes.size());
@@ -184,7 +184,7 @@ class Nest {
     double repeats = 1;  // iterations over the level below
   };
 
-  bool HasChunks() const { return plan_.block->run_index >= 0; }
+  bool HasChunks() const { return plan_.block->chunk_index >= 0; }
   std::array<double, 2> Caches() const { return UsableBytes(kernel_.settings); }
   double Line() const { return static_cast<double>(kernel_.settings.cache_line_bytes); }
 
@@ -294,14 +294,14 @@ class Nest {
                                                                          : kLineBeyond;
     resume_ = kResumeCycles + partials / tiles_ / Line() * per_line;
     private_bytes_ += partials;
-    const int run_index = plan_.block->run_index;
-    runs_ = CeilDiv(kernel_.flat.indices[run_index].range, plan_.block->run);
+    const int chunk_index = plan_.block->chunk_index;
+    runs_ = CeilDiv(kernel_.flat.indices[chunk_index].range, plan_.block->run);
     ends_.moved *= runs_;
     for (size_t w = 0; w < kernel_.writes.size(); ++w) {
       ends_.moved += touched_[kernel_.reads.size() + w].moved;
     }
-    extent_[run_index] = kernel_.flat.indices[run_index].range;
-    Touch(run_index);
+    extent_[chunk_index] = kernel_.flat.indices[chunk_index].range;
+    Touch(chunk_index);
     levels_.push_back({Footprints(), runs_});
     outside_ *= runs_;
   }
@@ -321,7 +321,7 @@ class Nest {
     if (rows >= 0 && read.strides[rows] == 1) return Elements(read) * kCopiedNeighbour;
     if (rows >= 0) {
       const auto count = static_cast<uint64_t>(plan_.unroll[rows]);
-      const uint64_t most = kMostNeighbours;
+      const uint64_t most = kMaxNeighbours;
       const auto vectors = static_cast<double>(count / most + std::popcount(count % most));
       const double far = is_far ? kernel_.core.distant_strided_copy_cycles : 0;
       return Elements(read) / static_cast<double>(count) * (vectors * kCopiedVector + far);

@@ -17,7 +17,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostRows = 16;  // maximum rows of the GEMM
+constexpr int64_t kMaxRows = 16;  // maximum rows of the GEMM
 // Rows of the matrix read side by side. Measured with one row on matrices of 2 to 38 MB, one core:
 // 8 and 16 streams reach the bandwidth of memory, 4 and 32 do not. Longer K chunks give more
 // accurate sums.
@@ -37,7 +37,7 @@ constexpr int kMinStreamLanes = 4;  // minimum lanes along the reduced index
 // A matrix of encoded elements needs to exceed only this part of L2: a model has many such
 // matrices, which no cache holds together. Empirical.
 constexpr double kSmallerMatrices = 8;
-constexpr int64_t kMostParts = 16;  // maximum values per encoded element
+constexpr int64_t kMaxParts = 16;  // maximum values per encoded element
 // Factor on the compute time if scales multiply the sums of blocks, because a decoded element is
 // used for several rows. Empirical.
 constexpr double kBlockShare = 0.6;
@@ -118,7 +118,7 @@ class StreamPlanner {
       const auto index = static_cast<int>(i);
       if (matrix_->strides[i] != 0) {
         steps_.push_back(index);
-      } else if (parts_ < 0 && Range(index) <= kMostParts) {
+      } else if (parts_ < 0 && Range(index) <= kMaxParts) {
         parts_ = index;
       } else {
         return false;
@@ -136,7 +136,7 @@ class StreamPlanner {
   bool FindIndices() {
     for (int i = 0; i < flat_.output_index_count; ++i) {
       if (matrix_->strides[i] == 0) {
-        if (row_ >= 0 || Range(i) > kMostRows) return false;
+        if (row_ >= 0 || Range(i) > kMaxRows) return false;
         row_ = i;
         continue;
       }

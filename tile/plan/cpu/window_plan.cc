@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMaxValues = 40;  // maximum points times vectors of a tile; more make long code
 // Maximum range of an index that is unrolled because it decides which points count.
-constexpr int64_t kMostSteps = 3;
+constexpr int64_t kMaxSteps = 3;
 
 // Returns whether index i alone decides if the constraint holds.
 bool IsDecidedBy(const math::RangeConstraint& constraint, const poly::FlatContraction& flat,
@@ -86,7 +86,7 @@ class WindowPlanner {
   // only its own points.
   void UnrollDecided() {
     for (int i = 0; i < flat_.output_index_count; ++i) {
-      if (i == plan_.vector_index || plan_.unroll[i] > 1 || Range(i) > kMostSteps) continue;
+      if (i == plan_.vector_index || plan_.unroll[i] > 1 || Range(i) > kMaxSteps) continue;
       const bool is_decided =
           std::any_of(merged_.constraints.begin(), merged_.constraints.end(),
                       [&](const auto& c) { return IsDecidedBy(c, merged_, i); });

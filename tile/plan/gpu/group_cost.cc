@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "tile/base/sequence_limits.h"
-#include "tile/plan/gpu/copies_ahead.h"
+#include "tile/base/launch_batch_limits.h"
+#include "tile/plan/gpu/async_copies.h"
 #include "tile/plan/gpu/group_traffic.h"
 #include "tile/plan/gpu/unique_bytes.h"
 #include "tile/plan/machine.h"
@@ -95,7 +95,7 @@ class Model {
     // A persistent megakernel has one group per compute unit, which executes several of the
     // kernel's work-groups.
     const bool may_be_in_sequence =
-        settings_.runs_sequences &&
+        settings_.batches_launches &&
         FitsLaunchBatch(plan_.threads(), static_cast<int64_t>(cost.local_bytes), false) &&
         IsShortForLaunchBatch(cost.microseconds, false);
     const double parts = std::floor(static_cast<double>(kMaxBatchWorkItems) / threads_);

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "tile/plan/gpu/copies_ahead.h"
+#include "tile/plan/gpu/async_copies.h"
 #include "tile/plan/gpu/group_cost.h"
 #include "tile/plan/gpu/group_staging.h"
 #include "tile/plan/gpu/thread_order.h"

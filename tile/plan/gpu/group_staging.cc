@@ -7,7 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "tile/plan/gpu/copies_ahead.h"
+#include "tile/plan/gpu/async_copies.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::plan {

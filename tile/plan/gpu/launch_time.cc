@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "tile/base/sequence_limits.h"
+#include "tile/base/launch_batch_limits.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::plan {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tile/base/sequence_limits.h"
+#include "tile/base/launch_batch_limits.h"
 #include "tile/plan/gpu/factors.h"
 #include "tile/plan/machine.h"
 #include "tile/poly/pack.h"
@@ -13,7 +13,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostRows = 4;  // maximum rows; a work-item has accumulators for each
+constexpr int64_t kMaxRows = 4;  // maximum rows; a work-item has accumulators for each
 // Microseconds that a group waits for the preceding launches while its weights are copied;
 // empirical.
 constexpr double kEarlyUs = 1.5;
@@ -83,7 +83,7 @@ class RowStreamSearch {
         column = i;
       }
     }
-    if (count > kMostRows || !column.has_value()) return std::nullopt;
+    if (count > kMaxRows || !column.has_value()) return std::nullopt;
     return poly::CanPack(flat_, weights, *column) ? column : std::nullopt;
   }
 
@@ -169,7 +169,7 @@ std::optional<PlannedKernel> RowStreamCandidate(const poly::FlatContraction& fla
                                                 const HardwareSettings& settings,
                                                 const std::vector<bool>& is_constant,
                                                 int64_t least_bytes) {
-  if (!settings.runs_sequences || settings.matrix_local_bytes == 0) return std::nullopt;
+  if (!settings.batches_launches || settings.matrix_local_bytes == 0) return std::nullopt;
   return RowStreamSearch(flat, settings, is_constant, least_bytes).Run();
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tile/base/sequence_limits.h"
+#include "tile/base/launch_batch_limits.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::plan {
@@ -154,7 +154,7 @@ MatrixPartCycles EstimateMatrixPart(const poly::FlatContraction& flat, const Mat
 MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPlan& plan,
                               const HardwareSettings& settings) {
   const MatrixCost alone = EstimateWith(flat, plan, settings, kMaxResident, kFixedUs);
-  const bool is_in_sequence = settings.runs_sequences &&
+  const bool is_in_sequence = settings.batches_launches &&
                               FitsLaunchBatch(plan.threads(), plan.local_bytes(), true) &&
                               IsShortForLaunchBatch(alone.microseconds, true);
   if (!is_in_sequence) return alone;

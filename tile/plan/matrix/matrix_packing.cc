@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/base/matrix_tile.h"
+#include "tile/base/mma_tile.h"
 
 namespace tartan::plan {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tile/base/matrix_tile.h"
+#include "tile/base/mma_tile.h"
 #include "tile/base/precision.h"
 #include "tile/poly/flat_contraction.h"
 

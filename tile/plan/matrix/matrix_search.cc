@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tile/base/sequence_limits.h"
+#include "tile/base/launch_batch_limits.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/matrix/matrix_cost.h"
 #include "tile/plan/matrix/matrix_operands.h"
@@ -27,7 +27,7 @@ constexpr int64_t kMaxTotals = 128;  // maximum accumulators per work-item
 // Pipeline stages of asynchronous copies if several work-groups share a compute unit.
 constexpr int64_t kStagesOfCopies = 4;
 // Maximum pipeline stages if a work-group has the compute unit to itself.
-constexpr int64_t kMostStages = 8;
+constexpr int64_t kMaxStages = 8;
 // Additional launch of a packing kernel, without the bytes it moves; empirical.
 constexpr double kPackingUs = 5;
 
@@ -47,10 +47,10 @@ void TryTiles(const poly::FlatContraction& flat, MatrixPlan plan, const Hardware
   plan.stages = plan.copies_all() ? kStagesOfCopies : 2;
   while (plan.copies_all() && plan.stages > 3 && ResidentGroups(plan, settings) < 2) --plan.stages;
   const int64_t few = plan.stages;
-  if (plan.copies_all() && settings.runs_sequences) {
+  if (plan.copies_all() && settings.batches_launches) {
     // Work-groups of a megakernel have a compute unit each.
     const int64_t room = std::min(settings.matrix_local_bytes, kMaxBatchFillingBytes);
-    plan.stages = std::min(kMostStages, plan.StepCount(flat) + 1);
+    plan.stages = std::min(kMaxStages, plan.StepCount(flat) + 1);
     while (plan.stages > few && plan.local_bytes() > room) --plan.stages;
     if (plan.stages > few) try_stages();
   }

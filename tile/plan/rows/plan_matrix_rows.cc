@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tile/base/sequence_limits.h"
+#include "tile/base/launch_batch_limits.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/matrix/matrix_cost.h"
 #include "tile/plan/matrix/matrix_operands.h"
@@ -189,10 +189,10 @@ class TensorCoreRowPlanner {
     const bool are_many = plan.GroupCount() > 2 * resident * settings_.compute_units;
     const double alone = machine.launch_us + us(resident) * (are_many ? kManyGroups : 1);
     const bool is_in_sequence =
-        settings_.runs_sequences && plan.RegisterWords() <= kMaxBatchWords &&
+        settings_.batches_launches && plan.RegisterWords() <= kMaxBatchWords &&
         FitsLaunchBatch(plan.Threads(), local_bytes, true) && IsShortForLaunchBatch(alone, true);
     if (!is_in_sequence) {
-      const bool cuts = settings_.runs_sequences && IsShortForLaunchBatch(alone, true);
+      const bool cuts = settings_.batches_launches && IsShortForLaunchBatch(alone, true);
       return alone + (cuts ? kCutSequenceUs : 0);
     }
     return machine.megakernel_launch_us +

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <utility>
 
-#include "tile/base/sequence_limits.h"
+#include "tile/base/launch_batch_limits.h"
 #include "tile/plan/gpu/group_staging.h"
 #include "tile/plan/machine.h"
-#include "tile/plan/rows/plan_products.h"
+#include "tile/plan/rows/plan_gemm_stage.h"
 #include "tile/plan/rows/row_arrays.h"
 #include "tile/plan/rows/row_cycles.h"
 #include "tile/plan/rows/row_group_blocks.h"
@@ -24,7 +24,7 @@ constexpr int64_t kMinKeys = 512;  // minimum elements of a row; shorter rows ar
 constexpr double kMeasuredFactor = 2;
 constexpr int64_t kRounding = 512;  // bytes between arrays, which begin at whole lines
 // Factor on the best time at which the search stops trying smaller blocks.
-constexpr double kSlower = 1.5;
+constexpr double kOnlineStopFactor = 1.5;
 
 class OnlinePlanner {
  public:
@@ -46,7 +46,7 @@ class OnlinePlanner {
           Keep(WithThreads(count, size, threads), &of_count);
         }
       }
-      if (best_ && of_count && of_count->predicted_us > kSlower * best_->predicted_us) break;
+      if (best_ && of_count && of_count->predicted_us > kOnlineStopFactor * best_->predicted_us) break;
       Keep(std::move(of_count), &best_);
     }
     return std::move(best_);
@@ -87,7 +87,7 @@ class OnlinePlanner {
     if (online_.keys % size != 0 && !AddRest(count, size, threads, &plan)) return std::nullopt;
     const poly::KeyBlocks blocks = poly::CutKeys(online_, size, /*is_rest=*/false);
     HardwareSettings own = settings_;
-    own.runs_sequences = false;
+    own.batches_launches = false;
     int64_t left =
         own.local_memory_bytes - kRounding - LocalBytesOfRows(blocks.kernels, blocks.tensors, plan);
     plan.predicted_us = Machine(settings_).launch_us + RowStagesUs(plan, blocks.kernels, own);
@@ -100,7 +100,7 @@ class OnlinePlanner {
     // Rejects plans that a megakernel would take in, for which they were not planned.
     const bool fits = FitsLaunchBatch(threads, settings_.local_memory_bytes - left, false) &&
                       IsShortForLaunchBatch(plan.predicted_us, false);
-    if (settings_.runs_sequences && fits) return std::nullopt;
+    if (settings_.batches_launches && fits) return std::nullopt;
     return plan;
   }
 
@@ -150,7 +150,7 @@ class OnlinePlanner {
       const GroupCost& cost = stage.ByWorkItems()->cost;
       *left -= static_cast<int64_t>(cost.local_bytes);
       const double us = cost.microseconds - Machine(settings_).launch_us;
-      plan->predicted_us += us * static_cast<double>(is_rest ? 1 : plan->Turns(s));
+      plan->predicted_us += us * static_cast<double>(is_rest ? 1 : plan->ExecutionCount(s));
     }
     return true;
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tile/base/sequence_limits.h"
+#include "tile/base/launch_batch_limits.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::plan {
@@ -64,7 +64,7 @@ StageCycles RowStagesCycles(const RowGroupPlan& plan, const std::vector<poly::Ro
   for (size_t s = 0; s < kernels.size(); ++s) {
     if (plan.stages[s].product.has_value()) continue;
     const StageCycles cycles = CyclesOf(plan.stages[s], kernels[s], plan);
-    const auto turns = static_cast<double>(plan.Turns(s));
+    const auto turns = static_cast<double>(plan.ExecutionCount(s));
     group.issue += turns * cycles.issue;
     group.wait += turns * cycles.wait;
   }
@@ -82,7 +82,7 @@ double GroupsUs(const RowGroupPlan& plan, const StageCycles& group, double resid
 
 double RowStagesUs(const RowGroupPlan& plan, const std::vector<poly::RowKernel>& kernels,
                    const HardwareSettings& settings) {
-  const int64_t items = settings.runs_sequences ? kMaxBatchWorkItems : gpu::kResidentItems;
+  const int64_t items = settings.batches_launches ? kMaxBatchWorkItems : gpu::kResidentItems;
   const double resident = std::max<double>(
       static_cast<double>(items / std::max<int64_t>(plan.Threads(), gpu::kWarp)), 1);
   return GroupsUs(plan, RowStagesCycles(plan, kernels), resident, settings);

@@ -58,7 +58,7 @@ int64_t RowGroupPlan::RegisterWords() const {
   return words;
 }
 
-int64_t RowGroupPlan::Turns(size_t stage) const {
+int64_t RowGroupPlan::ExecutionCount(size_t stage) const {
   if (stages[stage].role == poly::OnlineRole::kNone) return 0;
   return walk.has_value() && poly::IsInKeyLoop(stages[stage].role) ? walk->Count() : 1;
 }

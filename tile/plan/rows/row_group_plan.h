@@ -11,7 +11,7 @@
 
 #include "tile/plan/gpu/gpu_plan.h"
 #include "tile/plan/matrix/matrix_plan.h"
-#include "tile/poly/online/online_rows.h"
+#include "tile/poly/online/online_softmax.h"
 #include "tile/poly/row_block.h"
 
 namespace tartan::plan {
@@ -99,7 +99,7 @@ struct RowGroupPlan {
   // Words per work-item of held values and of accumulators of tensor cores.
   int64_t RegisterWords() const;
   // Number of times a work-group executes a stage; with online softmax, for whole blocks.
-  int64_t Turns(size_t stage) const;
+  int64_t ExecutionCount(size_t stage) const;
   // Returns whether the stage stores its result, for whole blocks or the ragged last one.
   bool Stores(size_t stage) const;
   // Returns whether two stages run in the same loop over keys, or both outside of it.

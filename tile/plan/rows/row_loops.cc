@@ -10,7 +10,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr size_t kMostStages = 4;   // maximum stages per loop; more exceed the registers
+constexpr size_t kMaxStages = 4;    // maximum stages per loop; more exceed the registers
 constexpr int64_t kMaxVectors = 4;  // maximum vectors per step; more exceed the registers
 
 int64_t Length(const RowStage& stage) {
@@ -146,7 +146,7 @@ std::vector<RowLoop> FuseStages(std::vector<RowStage>* stages) {
       at = std::max(at, FirstLoop(stage, (*stages)[earlier], loop_of[earlier], can_share));
     }
     const auto fits = [&](const RowLoop& loop) {
-      return walks && loop.length == Length(stage) && loop.stages.size() < kMostStages &&
+      return walks && loop.length == Length(stage) && loop.stages.size() < kMaxStages &&
              (*stages)[loop.stages[0]].plan.lanes == stage.plan.lanes;
     };
     while (at < static_cast<int>(loops.size()) && !fits(loops[at])) ++at;

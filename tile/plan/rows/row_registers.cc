@@ -11,7 +11,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostIterations = 16;  // maximum iterations, which are unrolled
+constexpr int64_t kMaxIterations = 16;  // maximum iterations, which are unrolled
 // Minimum work-items per compute unit that register use should permit.
 constexpr int64_t kResidentItems = 768;
 // Maximum vectors per value in a tensor core's accumulator layout.
@@ -317,7 +317,7 @@ class Holder {
   const std::vector<poly::RowKernel>& kernels_;
   RowGroupPlan& plan_;
   int64_t allowed_ = 0;
-  int64_t most_iterations_ = kMostIterations;
+  int64_t most_iterations_ = kMaxIterations;
   std::vector<Candidate> candidates_;
   std::vector<Candidate> held_;
 };

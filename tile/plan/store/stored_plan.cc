@@ -68,7 +68,7 @@ void StoreTasks(const CpuPlan& plan, proto::StoredPlan* stored) {
   if (plan.block) {
     proto::StoredPlan::Block* block = stored->mutable_block();
     block->set_level(plan.block->level);
-    block->set_run_index(plan.block->run_index);
+    block->set_chunk_index(plan.block->chunk_index);
     block->set_run(plan.block->run);
     block->mutable_staged()->Add(plan.block->staged.begin(), plan.block->staged.end());
   }
@@ -161,7 +161,7 @@ std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
   if (stored.has_block()) {
     const proto::StoredPlan::Block& block = stored.block();
     plan.block = BlockPlan{block.level(),
-                           block.run_index(),
+                           block.chunk_index(),
                            block.run(),
                            {block.staged().begin(), block.staged().end()}};
   }

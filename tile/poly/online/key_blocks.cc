@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "tile/poly/coords.h"
-#include "tile/poly/online/online_rows.h"
+#include "tile/poly/online/online_softmax.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::poly {

@@ -2,8 +2,8 @@
 // Linear models of ai.onnx.ml.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
+#include "frontend/onnx/tile_text/low_precision.h"
 #include "frontend/onnx/tile_text/ml_scores.h"
-#include "frontend/onnx/tile_text/narrow_numbers.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/model/value_proto.h"
-#include "frontend/onnx/tile_text/narrow_numbers.h"
+#include "frontend/onnx/tile_text/low_precision.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "frontend/onnx/tile_text/words.h"
 #include "tile/base/status_macros.h"
@@ -124,8 +124,9 @@ Values CastTo(NodeContext& context, const ElementType& to) {
   } else {
     TARTAN_ASSIGN_OR_RETURN(plain, DecodeLowPrecision(context, x));
   }
-  absl::StatusOr<Value> y = to.element == Element::kString ? PrintNumbers(context, plain)
-                                                           : NumbersOf(context, plain, to, how);
+  absl::StatusOr<Value> y = to.element == Element::kString
+                                ? PrintNumbers(context, plain)
+                                : EncodeElements(context, plain, to, how);
   TARTAN_RETURN_IF_ERROR(y.status());
   return std::vector<Value>{*std::move(y)};
 }
@@ -186,7 +187,7 @@ Values BitCast(NodeContext& context) {
     return std::vector<Value>{Value(std::move(y[0]), to.element)};
   }
   if (BitsOf(to) < 8 && to.type == DataType::kInt8) {
-    TARTAN_ASSIGN_OR_RETURN(Value y, NumbersOf(context, x.tensor(), to, EncodingOptions()));
+    TARTAN_ASSIGN_OR_RETURN(Value y, EncodeElements(context, x.tensor(), to, EncodingOptions()));
     return std::vector<Value>{std::move(y)};
   }
   std::string bits = Cast("X", to.type);

@@ -3,8 +3,8 @@
 // convolutions of integers, which are exact sums in int32.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
+#include "frontend/onnx/tile_text/low_precision.h"
 #include "frontend/onnx/tile_text/matmul_text.h"
-#include "frontend/onnx/tile_text/narrow_numbers.h"
 #include "frontend/onnx/tile_text/quantization_text.h"
 #include "frontend/onnx/tile_text/spatial_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
@@ -147,7 +147,7 @@ absl::StatusOr<std::vector<Value>> QuantizeLinear(NodeContext& context) {
   text.Add("Y", ReshapeCall("Q", dims));
   TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> y, text.Apply("Y"));
   if (IsInteger(type)) return std::vector<Value>{Value(std::move(y[0]), type.element)};
-  TARTAN_ASSIGN_OR_RETURN(Value narrow, NumbersOf(context, y[0], type, how));
+  TARTAN_ASSIGN_OR_RETURN(Value narrow, EncodeElements(context, y[0], type, how));
   return std::vector<Value>{std::move(narrow)};
 }
 

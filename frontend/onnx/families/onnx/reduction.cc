@@ -70,7 +70,7 @@ struct Reduction {
   const char* term;  // in terms of X, or of D = X - M, where M is the maximum
   char aggregation;
   const char* result;  // in terms of S; "$" is replaced by the number of elements reduced
-  EmptyReductionValue of_nothing;
+  EmptyReductionValue empty_value;
   bool in_float = false;  // integers are converted
   bool subtracts_maximum = false;
 };
@@ -163,7 +163,7 @@ Outputs Reduce(NodeContext& context, const Reduction& reduction) {
         reduced.keep ? KeptDims(x.dims(), reduced.axes) : DroppedDims(x.dims(), reduced.axes);
     TARTAN_ASSIGN_OR_RETURN(
         Tensor result,
-        Fill(context, MakeEmptyReductionValue(reduction.of_nothing, x.type()), dims));
+        Fill(context, MakeEmptyReductionValue(reduction.empty_value, x.type()), dims));
     return std::vector<Tensor>{std::move(result)};
   }
   if (&reduction == &kMean && !IsFloat(x.type())) return MeanOfIntegers(context, x, reduced);

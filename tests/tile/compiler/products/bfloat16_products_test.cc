@@ -64,7 +64,7 @@ const MatrixProgram kRow = {"Row", kProduct, {{1, 768}, {768, 3072}}, {false, tr
 TEST(BFloat16Products, AreComputedOnRequestAlone) {
   CompileOptions options = OptionsForBFloat16(BFloat16Settings(16, true));
   EXPECT_EQ(Chosen(kLayer, options), 1);
-  options.disabled_passes = {"pack-products"};
+  options.disabled_passes = {"pack-matmuls"};
   EXPECT_EQ(Chosen(kLayer, options), 0);
   options.disabled_passes = {};
   options.tier = Tier::kReady;

@@ -229,7 +229,7 @@ TEST(OnlineSoftmax, AreWalkedWhereScoresWouldTakeTooMuchMemory) {
 TEST(OnlineSoftmax, NeedNoMemoryForScores) {
   const auto bytes = [](bool chains) {
     CompileOptions options = ForLargeGpu(/*budget=*/1);
-    if (!chains) options.disabled_passes.insert("chain-products");
+    if (!chains) options.disabled_passes.insert("fuse-attention");
     const auto list =
         Compile(BindTestProgram(AttentionOf(kScaledSoftmax, 12, 4096, 4096, "O", 64)), options);
     EXPECT_TRUE(list.ok()) << list.status();

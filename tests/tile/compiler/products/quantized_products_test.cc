@@ -103,7 +103,7 @@ TEST(IntegerProducts, OfFewRowsByConstantsAddUpSeveralAtATime) {
 TEST(QuantizedProducts, AreLargeOnGpus) {
   HardwareSettings gpu = MatrixSettings();
   gpu.matrix_local_bytes = 0;
-  gpu.packed_products = 4;
+  gpu.packed_dot_width = 4;
   const CompileOptions options = OptionsForIntegers(gpu);
   EXPECT_EQ(Chosen({"Large", kMatMul, {{1024, 1024}, {1024, 512}}, {false, true}}, options), 1);
   EXPECT_EQ(Chosen({"Convolution",

@@ -157,7 +157,7 @@ HardwareSettings IntegerSettings(int64_t products) {
   HardwareSettings settings;
   settings.vector_width = 16;
   settings.register_bytes = 2048;
-  settings.packed_products = products;
+  settings.packed_dot_width = products;
   settings.packs_unsigned = products == 4;
   return settings;
 }

@@ -45,10 +45,10 @@ CompileOptions ForLargeGpu() {
   options.settings.register_bytes = 64 << 10;
   options.settings.compute_units = 132;
   options.settings.max_work_group_size = 1024;
-  options.settings.packed_products = 4;
+  options.settings.packed_dot_width = 4;
   options.settings.packs_unsigned = false;
   options.settings.has_fma = true;
-  options.settings.runs_sequences = true;
+  options.settings.batches_launches = true;
   options.settings.clock_mhz = 1980;
   options.settings.gflops = 60000;
   options.settings.gbps = 4000;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tile/base/sequence_limits.h"
+#include "tile/base/launch_batch_limits.h"
 #include "tile/plan/gpu/factors.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/matrix/matrix_plan.h"
@@ -187,7 +187,7 @@ std::optional<PlannedKernel> PersistentCandidate(
     const poly::FlatContraction& flat, const HardwareSettings& settings,
     const std::vector<bool>& is_constant,
     const std::function<bool(int tensor, int output)>& is_next) {
-  if (!settings.runs_sequences || !settings.has_local_memory || settings.threads <= 1 ||
+  if (!settings.batches_launches || !settings.has_local_memory || settings.threads <= 1 ||
       settings.max_work_group_size < PersistentPlan::kThreads) {
     return std::nullopt;
   }

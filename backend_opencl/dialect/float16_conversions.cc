@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_opencl/dialect/float16_conversions.h"
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "backend_opencl/dialect/hidden_assembly.h"
+#include "backend_opencl/dialect/opencl_types.h"
+
+namespace tartan::opencl {
+namespace {
+
+struct Conversion {
+  absl::string_view prefix;
+  absl::string_view text;
+};
+
+constexpr absl::string_view kFromBFloat16 = R"(static inline $F tt_from_bfloat16_$H($H bits) {
+  return as_$F(convert_$I(bits) << 16);
+}
+)";
+
+// Rounds to nearest, ties to even; NaN stays NaN. GPUs with tensor cores use an instruction.
+constexpr absl::string_view kToBFloat16 = R"(static inline $H tt_to_bfloat16_$F($F x) {$PAIRS
+  const $I bits = as_$I(x);
+  const $I rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return convert_$H(x != x ? (bits >> 16) | 0x40u : rounded);
+}
+)";
+
+// Rounds to a bfloat16 value but stays float32.
+constexpr absl::string_view kRoundBFloat = R"(static inline $F tt_roundbfloat_$F($F x) {
+  const $I bits = as_$I(x);
+  const $I rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return as_$F((x != x ? bits | 0x400000u : rounded) & 0xffff0000u);
+}
+)";
+// Half values below 2^-14 have the spacing of float values between 1/2 and 1.
+constexpr absl::string_view kRoundHalf = R"(static inline $F tt_roundhalf_$F($F x) {
+  const $I sign = as_$I(x) & 0x80000000u;
+  const $I size = as_$I(x) ^ sign;
+  const $I tiny = as_$I((as_$F(size) + 0.5f) - 0.5f);
+  $I rounded = (size + 0xfffu + ((size >> 13) & 1u)) & 0xffffe000u;
+  rounded = size < 0x38800000u ? tiny : rounded;
+  rounded = rounded > 0x477fe000u ? ($I)(0x7f800000u) : rounded;
+  return as_$F((x != x ? size : rounded) | sign);
+}
+)";
+
+// PoCL requires vector alignment for vload_half and vstore_half at any address. The bits are
+// therefore loaded or stored separately from their conversion.
+constexpr absl::string_view kFromHalf = R"(static inline $F tt_from_half_$H($H bits) {
+  return vload_half$N(0, (const half*)&bits);
+}
+)";
+constexpr absl::string_view kToHalf = R"(static inline $H tt_to_half_$F($F x) {
+  $H bits;
+  vstore_half$N_rte(x, 0, (half*)&bits);
+  return bits;
+}
+)";
+
+constexpr Conversion kFloat16Conversions[] = {
+    {"from_half_", kFromHalf},         {"to_half_", kToHalf},
+    {"roundhalf_", kRoundHalf},        {"roundbfloat_", kRoundBFloat},
+    {"from_bfloat16_", kFromBFloat16}, {"to_bfloat16_", kToBFloat16},
+};
+
+// Converts two elements with one instruction.
+std::string RoundedPairs(int lanes) {
+  if (lanes % 2 != 0) return "";
+  std::vector<std::string> words;
+  std::string pairs =
+      absl::StrCat("\n#if defined(", kHasMatrixUnit,
+                   ") && !defined(TARTAN_PORTABLE)\n  uint words[", lanes / 2, "];\n");
+  for (int pair = 0; pair < lanes / 2; ++pair) {
+    const auto lane = [&](int number) { return absl::StrCat("\"f\"(x.s", absl::Hex(number), ")"); };
+    absl::StrAppend(&pairs, "  __asm__(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(words[", pair,
+                    "]) : ", lane(2 * pair + 1), ", ", lane(2 * pair), ");\n");
+    words.push_back(absl::StrCat("words[", pair, "]"));
+  }
+  absl::StrAppend(&pairs, "  return as_$H(",
+                  lanes == 2
+                      ? words[0]
+                      : absl::StrCat("(uint", lanes / 2, ")(", absl::StrJoin(words, ", "), ")"),
+                  ");\n#endif");
+  return pairs;
+}
+
+// Substitutes the types of a conversion between float32 and the bits of a 16-bit float.
+std::string Float16ConversionHelper(absl::string_view text, int lanes) {
+  const std::string count = lanes == 1 ? "" : absl::StrCat(lanes);
+  return absl::StrReplaceAll(absl::StrReplaceAll(text, {{"$PAIRS", RoundedPairs(lanes)}}),
+                             {{"$F", absl::StrCat("float", count)},
+                              {"$N", count},
+                              {"$H", absl::StrCat("ushort", count)},
+                              {"$I", absl::StrCat("uint", count)}});
+}
+
+}  // namespace
+
+std::string Float16Conversion(absl::string_view name) {
+  for (const Conversion& conversion : kFloat16Conversions) {
+    if (!absl::ConsumePrefix(&name, conversion.prefix)) continue;
+    return Float16ConversionHelper(conversion.text, TypeFromName(name).lanes);
+  }
+  return "";
+}
+
+}  // namespace tartan::opencl

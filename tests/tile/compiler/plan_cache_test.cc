@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/compiler/plan_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tile/plan/ready_plan.h"
+
+namespace tartan::compiler {
+namespace {
+
+using math::Affine;
+
+// Returns the kernel name = +(A[m, k] * B[k, n]) that reads and writes these values.
+poly::FlatContraction Product(const std::string& name, ir::ValueId a, ir::ValueId b,
+                              ir::ValueId result, int64_t rows = 64) {
+  poly::FlatContraction flat;
+  flat.name = name;
+  flat.indices = {{"m", rows}, {"n", 48}, {"k", 32}};
+  flat.output_index_count = 2;
+  flat.tensors = {{a, {DataType::kFloat32, {rows, 32}}}, {b, {DataType::kFloat32, {48, 32}}}};
+  flat.accesses = {{0, {Affine::Variable(0), Affine::Variable(2)}, {}},
+                   {1, {Affine::Variable(1), Affine::Variable(2)}, {}}};
+  flat.accumulator_type = DataType::kFloat32;
+  flat.body = poly::MakeApply(ScalarOp::kMul, DataType::kFloat32,
+                              {poly::MakeExpr(DataType::kFloat32, poly::Read{0}),
+                               poly::MakeExpr(DataType::kFloat32, poly::Read{1})});
+  flat.output_coords = {Affine::Variable(0), Affine::Variable(1)};
+  flat.output_dims = {rows, 48};
+  flat.outputs = {{result,
+                   {DataType::kFloat32, {rows, 48}},
+                   poly::MakeExpr(DataType::kFloat32, poly::Accumulator{})}};
+  return flat;
+}
+
+HardwareSettings Cpu() {
+  HardwareSettings settings;
+  settings.threads = 1;
+  settings.vector_width = 8;
+  return settings;
+}
+
+const std::vector<bool> kWeights = {false, true};
+
+class PlanMemoryTest : public testing::Test {
+ protected:
+  PlanCache::Remembered Get(const poly::FlatContraction& flat,
+                            const std::vector<bool>& is_constant = kWeights) {
+    return memory_.Get(flat, is_constant, [&] {
+      ++planned_;
+      return plan::PlanReady(flat, Cpu(), is_constant);
+    });
+  }
+
+  PlanCache memory_;
+  int planned_ = 0;
+};
+
+// Compares everything that a scheduler reads from a plan.
+void ExpectSame(const plan::PlannedKernel& actual, const plan::PlannedKernel& expected) {
+  EXPECT_EQ(poly::ToString(actual.flat), poly::ToString(expected.flat));
+  EXPECT_EQ(plan::ToString(actual.plan, actual.flat), plan::ToString(expected.plan, expected.flat));
+  ASSERT_EQ(actual.flat.tensors.size(), expected.flat.tensors.size());
+  for (size_t t = 0; t < actual.flat.tensors.size(); ++t) {
+    EXPECT_EQ(actual.flat.tensors[t].value, expected.flat.tensors[t].value);
+  }
+  EXPECT_EQ(actual.flat.outputs[0].value, expected.flat.outputs[0].value);
+  ASSERT_EQ(actual.packed.size(), expected.packed.size());
+  for (size_t p = 0; p < actual.packed.size(); ++p) {
+    EXPECT_EQ(actual.packed[p].source, expected.packed[p].source);
+    EXPECT_EQ(actual.packed[p].copy.name, expected.packed[p].copy.name);
+    EXPECT_EQ(actual.packed[p].copy.tensors[0].value, expected.packed[p].copy.tensors[0].value);
+    EXPECT_EQ(actual.packed[p].copy.outputs[0].value, expected.packed[p].copy.outputs[0].value);
+  }
+}
+
+TEST_F(PlanMemoryTest, PlansLayersThatAreAlikeOnce) {
+  const PlanCache::Remembered first = Get(Product("P", 1, 2, 3));
+  ASSERT_FALSE(first.kernel.packed.empty()) << "the weights are packed: their value must be moved";
+  const poly::FlatContraction other = Product("Q", 5, 4, 9);
+  const PlanCache::Remembered second = Get(other);
+  EXPECT_EQ(planned_, 1);
+  EXPECT_EQ(second.form, first.form);
+  ExpectSame(second.kernel, plan::PlanReady(other, Cpu(), kWeights));
+}
+
+TEST_F(PlanMemoryTest, TellsSizesAndConstantsApart) {
+  const int form = Get(Product("P", 1, 2, 3)).form;
+  EXPECT_NE(Get(Product("P", 1, 2, 3, /*rows=*/63)).form, form);
+  EXPECT_NE(Get(Product("P", 1, 2, 3), {false, false}).form, form);
+  EXPECT_EQ(planned_, 3);
+}
+
+// A plan for one tensor read as both operands does not apply to two different tensors.
+TEST_F(PlanMemoryTest, PlansAnewWhereValuesAreNotClear) {
+  poly::FlatContraction square = Product("S", 1, 1, 3, /*rows=*/48);
+  const int form = Get(square, {false, false}).form;
+  const poly::FlatContraction product = Product("P", 1, 2, 3, /*rows=*/48);
+  const PlanCache::Remembered planned = Get(product, {false, false});
+  EXPECT_EQ(planned_, 2);
+  EXPECT_EQ(planned.form, form);
+  ExpectSame(planned.kernel, plan::PlanReady(product, Cpu(), {false, false}));
+}
+
+}  // namespace
+}  // namespace tartan::compiler

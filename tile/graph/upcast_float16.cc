@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/graph/upcast_float16.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+#include "tile/graph/rewriter.h"
+#include "tile/ir/renumber.h"
+
+namespace tartan::graph {
+namespace {
+
+using ir::ValueId;
+
+bool IsFloat16Bits(DataType type) { return ComputeType(type) != type; }
+
+// Returns true for a scatter whose updates replace or are compared with elements.
+bool PutsUpdates(const ir::Special& special) {
+  if (special.kind != ir::SpecialKind::kScatterElements &&
+      special.kind != ir::SpecialKind::kScatterNd) {
+    return false;
+  }
+  const auto mode = static_cast<ir::ScatterMode>(special.params.back());
+  return mode != ir::ScatterMode::kAdd && mode != ir::ScatterMode::kMul;
+}
+
+class Upcaster {
+ public:
+  explicit Upcaster(const ir::Program& program)
+      : program_(program), rewriter_(program), is_read_(program.values.size()) {
+    for (const ir::Value& value : program.values) {
+      for (const ValueId operand : ir::Operands(value.op)) is_read_[operand] = true;
+    }
+  }
+
+  ir::Program Widen() && {
+    for (size_t v = 0; v < program_.values.size(); ++v) {
+      ir::Value value = program_.values[v];
+      ir::RenumberOperands(value.op, rewriter_.numbers());
+      if (IsFloat16Bits(value.shape.type)) {
+        auto* special = std::get_if<ir::Special>(&value.op);
+        if (special != nullptr && PutsUpdates(*special)) RoundUpdates(value, special);
+        value.shape.type = TypeOf(value, is_read_[v]);
+      }
+      rewriter_.Replace(std::move(value));
+    }
+    ir::Program result = std::move(rewriter_).Finish();
+    for (size_t o = 0; o < result.outputs.size(); ++o) {
+      const ir::Value& original = program_.values[program_.outputs[o]];
+      ValueId& output = result.outputs[o];
+      if (result.values[output].shape.type == original.shape.type) continue;
+      result.values.push_back(Rounded(output, original));
+      output = static_cast<ValueId>(result.values.size()) - 1;
+    }
+    return result;
+  }
+
+ private:
+  static ir::Value Rounded(ValueId wide, const ir::Value& original) {
+    return {absl::StrCat(original.name, "_rounded"), original.shape,
+            ir::Elementwise{ScalarOp::kCast, {wide}}};
+  }
+
+  // Rounds the updates to the type of the scatter's result.
+  void RoundUpdates(const ir::Value& scatter, ir::Special* special) {
+    ValueId& updates = special->operands[2];
+    ir::Value original = rewriter_.value(updates);
+    if (original.shape.type == scatter.shape.type) return;
+    original.shape.type = scatter.shape.type;
+    updates = rewriter_.Append(Rounded(updates, original));
+  }
+
+  // Returns the new type of a 16-bit value. Requires that its operands are already rewritten.
+  DataType TypeOf(const ir::Value& value, bool is_read) const {
+    const DataType own = value.shape.type;
+    return Match(
+        value.op, [&](const ir::Input&) { return own; },
+        [&](const ir::Elementwise& elementwise) {
+          return elementwise.op == ScalarOp::kCast ? own : ComputeType(own);
+        },
+        [&](const ir::Special& special) {
+          const bool hands_on = special.kind == ir::SpecialKind::kReshape ||
+                                special.kind == ir::SpecialKind::kSort || PutsUpdates(special);
+          if (hands_on) return rewriter_.value(special.operands[0]).shape.type;
+          const bool is_running_sum =
+              special.kind == ir::SpecialKind::kCumSum || special.kind == ir::SpecialKind::kCumProd;
+          return is_running_sum && !is_read ? own : ComputeType(own);
+        },
+        [&](const auto&) { return ComputeType(own); });
+  }
+
+  const ir::Program& program_;
+  Rewriter rewriter_;
+  std::vector<bool> is_read_;  // by an operation of the program
+};
+
+}  // namespace
+
+ir::Program UpcastFloat16(const ir::Program& program) {
+  const bool has_halves =
+      std::any_of(program.values.begin(), program.values.end(),
+                  [](const ir::Value& value) { return IsFloat16Bits(value.shape.type); });
+  return has_halves ? Upcaster(program).Widen() : program;
+}
+
+}  // namespace tartan::graph

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/lower/gpu/mma_results.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/lower/expr_emitter.h"
+#include "tile/lower/gpu/mma_operand.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+using plan::MatrixPlan;
+
+class ResultWriter {
+ public:
+  ResultWriter(const poly::FlatContraction& flat, const MatrixPlan& plan,
+               const std::vector<ExprPtr>& batch_values, DataType index_type, std::string held)
+      : flat_(flat),
+        plan_(plan),
+        batch_values_(batch_values),
+        index_type_(index_type),
+        held_(std::move(held)) {}
+
+  std::vector<StmtPtr> Results() const {
+    std::vector<StmtPtr> statements;
+    if (!plan_.holds_results) statements.push_back(loop::MakeBarrier());
+    statements.push_back(Declare("lane", loop::Mod(Var("item"), Number(32))));
+    statements.push_back(Declare("first_row", FirstRow()));
+    statements.push_back(
+        Declare("first_column", loop::Mul(loop::Mod(Var("lane"), Number(4)), Number(2))));
+    if (plan_.holds_results) {
+      statements.push_back(HoldResults());
+      return statements;
+    }
+    statements.push_back(loop::MakeArray({DataType::kFloat32, 1}, "totals",
+                                         plan_.slices * plan_.totals_size(), loop::Space::kLocal,
+                                         "tiles"));
+    const int64_t stride = plan_.totals_stride();
+    statements.push_back(Declare(
+        "own",
+        loop::Add(loop::Add(loop::Mul(Var("first_row"), Number(stride)), Var("first_column")),
+                  loop::Mul(Var("slice"), Number(plan_.totals_size())))));
+    const ExprPtr place =
+        loop::Add(Var("own"), loop::Add(loop::Mul(RowOfSlot(), Number(stride)), ColumnOfSlot()));
+    statements.push_back(ForSlots(loop::MakeStore("totals", DataType::kFloat32, place, SlotSum())));
+    statements.push_back(loop::MakeBarrier());
+    statements.push_back(Stores());
+    return statements;
+  }
+
+ private:
+  ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
+  ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
+  StmtPtr Declare(const std::string& name, ExprPtr value) const {
+    return loop::MakeDeclare({index_type_, 1}, name, std::move(value));
+  }
+  int64_t RowCount() const { return plan::CountOf(flat_, plan_.rows); }
+  int64_t ColumnCount() const { return plan::CountOf(flat_, plan_.columns); }
+
+  // The first row of the tile for which the work-item has sums.
+  ExprPtr FirstRow() const {
+    const ExprPtr warp = loop::Mod(loop::Div(Var("item"), Number(32)), Number(4));
+    return loop::Add(
+        loop::Add(loop::Mul(Var("warp_group"), Number(plan_.blocks() * MatrixPlan::kUnitRows)),
+                  loop::Mul(warp, Number(16))),
+        loop::Div(Var("lane"), Number(4)));
+  }
+
+  // Slot (block, round, h, e) is at row 64 block + 8 h and column 8 round + e, relative to FirstRow
+  // and the work-item's first column.
+  ExprPtr RowOfSlot() const {
+    const ExprPtr block = loop::Div(Var("slot"), Number(plan_.column_tile / 2));
+    return loop::Add(loop::Mul(block, Number(MatrixPlan::kUnitRows)),
+                     loop::Mul(loop::Mod(loop::Div(Var("slot"), Number(2)), Number(2)), Number(8)));
+  }
+  ExprPtr ColumnOfSlot() const {
+    const ExprPtr within = loop::Mod(Var("slot"), Number(plan_.column_tile / 2));
+    return loop::Add(loop::Mul(loop::Div(within, Number(4)), Number(8)),
+                     loop::Mod(Var("slot"), Number(2)));
+  }
+  ExprPtr SlotSum() const { return loop::LoadFrom("total", DataType::kFloat32, Var("slot")); }
+  StmtPtr ForSlots(StmtPtr body) const {
+    return loop::MakeFor("slot", Number(0), Number(plan_.accumulators()), std::move(body), 1, true);
+  }
+
+  // Computes pairs of columns, for both rows of the work-item. Results past the last column are
+  // computed, too, unless they would read operands there.
+  StmtPtr HoldResults() const {
+    const int64_t pairs = plan_.column_tile / 8;
+    std::vector<StmtPtr> body = {
+        Declare("row", loop::Add(Var("first_row"), loop::Mul(Var("own_row"), Number(8)))),
+        Declare("column", loop::Add(Var("first_column"), loop::Mul(Var("pair"), Number(8))))};
+    const StmtPtr element = Element(2);
+    const bool reads = plan::ReadsAlongColumns(flat_, plan_);
+    body.push_back(reads ? loop::MakeIf(IsInside(), element) : element);
+    return loop::MakeFor(
+        "pair", Number(0), Number(pairs),
+        loop::MakeFor("own_row", Number(0), Number(2), loop::MakeBlock(std::move(body)), 1, true),
+        1, true);
+  }
+
+  // Tests that "row" and "column" are inside the result.
+  ExprPtr IsInside() const {
+    ExprPtr inside = loop::Bool(true);
+    if (RowCount() % plan_.row_tile != 0) {
+      inside = loop::And(inside, loop::Less(Var("row"), Number(RowCount())));
+    }
+    if (ColumnCount() % plan_.result_columns() != 0) {
+      inside = loop::And(inside, loop::Less(Var("column"), Number(ColumnCount())));
+    }
+    return inside;
+  }
+
+  StmtPtr Stores() const {
+    const int64_t across = plan_.result_columns() / plan_.lanes;  // vectors of a row
+    const int64_t vectors = plan_.row_tile * across;
+    const int64_t rounds = plan::TilesOf(vectors, plan_.threads());
+    std::vector<StmtPtr> body = {
+        Declare("number", loop::Add(loop::Mul(Var("round"), Number(plan_.threads())), Var("item"))),
+        Declare("tile_row", loop::Div(Var("number"), Number(across))),
+        Declare("tile_column",
+                loop::Mul(loop::Mod(Var("number"), Number(across)), Number(plan_.lanes))),
+        Declare("row", loop::Add(Var("row_base"), Var("tile_row"))),
+        Declare("column", loop::Add(Var("column_base"), Var("tile_column")))};
+    ExprPtr inside = IsInside();
+    if (vectors % plan_.threads() != 0) {
+      inside = loop::And(loop::Less(Var("number"), Number(vectors)), inside);
+    }
+    body.push_back(loop::MakeIf(inside, Element(static_cast<int>(plan_.lanes))));
+    return loop::MakeFor("round", Number(0), Number(rounds), loop::MakeBlock(std::move(body)));
+  }
+
+  // Computes and stores `lanes` elements of a row, from "column" on.
+  StmtPtr Element(int lanes) const {
+    IndexEmitter indices(flat_, index_type_);
+    std::vector<StmtPtr> outer;
+    const auto set = [&](const std::vector<int>& list, const std::vector<ExprPtr>& values) {
+      for (size_t i = 0; i < list.size(); ++i) {
+        const std::string name = absl::StrCat("at_", flat_.indices[list[i]].name);
+        outer.push_back(Declare(name, values[i]));
+        indices.Set(list[i], Var(name));
+      }
+    };
+    set(plan_.batch, batch_values_);
+    set(plan_.rows, Digits(flat_, plan_.rows, Var("row"), index_type_));
+    set(plan_.columns, Digits(flat_, plan_.columns, Var("column"), index_type_));
+    for (int i : plan_.depth) indices.Set(i, Number(0));
+    const VectorShape vector = lanes > 1 ? VectorShape{plan_.columns.back(), lanes} : VectorShape{};
+    const Position here(flat_.indices.size(), 0);
+    ExprEmitter outside(flat_, indices, {}, {here}, "c", &outer);
+    outside.MoveTo(here);
+    const ExprPtr condition = outside.EmitConditions(flat_.store_guard);
+    std::vector<StmtPtr> body;
+    ExprEmitter emitter(flat_, indices, vector, {here}, "e", &body);
+    emitter.AssumeAlignedLanes();
+    emitter.Assume(flat_.store_guard);
+    emitter.LoadUnconditionally();
+    for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
+    const loop::Type type = {DataType::kFloat32, lanes};
+    std::vector<ExprPtr> sums = {loop::Var("sum", type)};
+    body.push_back(Sum("sum", 0));
+    if (plan_.second) {
+      body.push_back(Sum("second_sum", plan_.result_columns()));
+      sums.push_back(loop::Var("second_sum", type));
+    }
+    emitter.MoveTo(here, std::move(sums));
+    std::vector<StmtPtr> stores;
+    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
+      stores.push_back(Store(o, indices, lanes, emitter.Emit(flat_.outputs[o].expr)));
+    }
+    for (StmtPtr& store : stores) body.push_back(std::move(store));
+    StmtPtr element = loop::MakeBlock(std::move(body));
+    if (condition != nullptr) element = loop::MakeIf(condition, std::move(element));
+    outer.push_back(std::move(element));
+    return loop::MakeBlock(std::move(outer));
+  }
+
+  // The sum over all slices, for columns from `begin` on in a row of the tile.
+  StmtPtr Sum(const std::string& name, int64_t begin) const {
+    if (plan_.holds_results) {
+      const ExprPtr slot =
+          loop::Add(loop::Mul(Var("pair"), Number(4)), loop::Mul(Var("own_row"), Number(2)));
+      return loop::MakeDeclare({DataType::kFloat32, 2}, name,
+                               loop::LoadFrom("total", DataType::kFloat32, slot, 2));
+    }
+    const int lanes = static_cast<int>(plan_.lanes);
+    const ExprPtr place = loop::Add(
+        loop::Add(loop::Mul(Var("tile_row"), Number(plan_.totals_stride())), Var("tile_column")),
+        Number(begin));
+    ExprPtr sum = loop::LoadFrom("totals", DataType::kFloat32, place, lanes, lanes > 1);
+    for (int64_t slice = 1; slice < plan_.slices; ++slice) {
+      const ExprPtr other = loop::Add(place, Number(slice * plan_.totals_size()));
+      sum = loop::Add(sum, loop::LoadFrom("totals", DataType::kFloat32, other, lanes, lanes > 1));
+    }
+    return loop::MakeDeclare({DataType::kFloat32, lanes}, name, std::move(sum));
+  }
+
+  StmtPtr Store(size_t output, const IndexEmitter& indices, int lanes, const ExprPtr& value) const {
+    if (plan_.holds_results) {
+      const ExprPtr pair =
+          loop::Add(loop::Mul(Var("own_row"), Number(plan_.column_tile / 8)), Var("pair"));
+      return loop::MakeStore(held_, DataType::kFloat32, pair, loop::Splat(value, lanes));
+    }
+    const int count = static_cast<int>(flat_.indices.size());
+    const poly::FlatAccess place = poly::Flatten(flat_.output_coords, flat_.output_dims, count);
+    bool aligned = place.offset % lanes == 0;
+    for (int i = 0; i < count; ++i) {
+      if (plan_.columns.empty() || i != plan_.columns.back()) {
+        aligned &= place.strides[i] % lanes == 0;
+      }
+    }
+    return loop::MakeStore(absl::StrCat("out", output), flat_.outputs[output].shape.type,
+                           indices.Emit(poly::AsAffine(place)),
+                           lanes > 1 ? loop::Splat(value, lanes) : value, lanes > 1 && aligned);
+  }
+
+  const poly::FlatContraction& flat_;
+  const MatrixPlan& plan_;
+  const std::vector<ExprPtr>& batch_values_;
+  const DataType index_type_;
+  const std::string held_;
+};
+
+}  // namespace
+
+std::vector<StmtPtr> StoreMmaResults(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                                     const std::vector<ExprPtr>& batch_values, DataType index_type,
+                                     const std::string& held) {
+  return ResultWriter(flat, plan, batch_values, index_type, held).Results();
+}
+
+}  // namespace tartan::lower

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/matrix/split_k.h"
+
+#include <utility>
+
+#include "tile/plan/gpu/gpu_candidates.h"
+#include "tile/plan/machine.h"
+#include "tile/plan/matrix/matrix_search.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kRunCounts[] = {2, 3, 4, 6, 8, 12};  // numbers of K chunks to try
+constexpr int64_t kShortestRun = 256;                  // minimum length of a K chunk
+constexpr int64_t kRunUnit = 64;                       // whole tiles of each format, in two slices
+// Factor on the traffic of partial sums that a consumer adds up: they are written once, and the few
+// work-groups that read them reach about half of the bandwidth. Empirical.
+constexpr double kSumsMoved = 3;
+
+}  // namespace
+
+std::optional<SplitKReduction> BestSplitK(const poly::FlatContraction& flat,
+                                          const HardwareSettings& settings, MatrixFormat format,
+                                          const std::vector<bool>& is_constant, bool only_equal) {
+  // Partial results are not split again.
+  if (settings.matrix_local_bytes == 0 || flat.outputs[0].value == ir::kNoValue ||
+      !poly::CanSplitReduction(flat)) {
+    return std::nullopt;
+  }
+  int longest = flat.output_index_count;
+  for (int i = longest; i < static_cast<int>(flat.indices.size()); ++i) {
+    if (flat.indices[i].range > flat.indices[longest].range) longest = i;
+  }
+  const int64_t range = flat.indices[longest].range;
+  if (range < 2 * kShortestRun) return std::nullopt;
+  const Machine machine(settings);
+  std::optional<SplitKReduction> best;
+  for (const int64_t runs : kRunCounts) {
+    const int64_t length = (range + runs * kRunUnit - 1) / (runs * kRunUnit) * kRunUnit;
+    if (length < kShortestRun || length >= range) continue;
+    if (only_equal && runs * length != range) continue;
+    poly::SplitKernel split = poly::SplitReduction(flat, longest, length);
+    const std::optional<PlannedKernel> partial =
+        MatrixCandidate(poly::MergeIndices(split.partial), settings, format, is_constant);
+    if (!partial.has_value()) return std::nullopt;
+    const auto bytes = static_cast<double>(split.partial.outputs[0].shape.byte_size());
+    const double moving_us = (only_equal ? kSumsMoved : 1) * bytes / machine.memory_bytes_per_us;
+    const double microseconds = partial->predicted_us + moving_us;
+    if (best.has_value() && microseconds >= best->partial_us + best->moving_us) continue;
+    best = {std::move(split), runs, partial->predicted_us, moving_us};
+  }
+  return best;
+}
+
+std::optional<PlannedKernel> SplitKCandidate(const poly::FlatContraction& flat,
+                                             const HardwareSettings& settings, MatrixFormat format,
+                                             const std::vector<bool>& is_constant) {
+  // The second kernel has the same form for all splits, so that only the best split plans it.
+  std::optional<SplitKReduction> best =
+      BestSplitK(flat, settings, format, is_constant, /*only_equal=*/false);
+  if (!best.has_value()) return std::nullopt;
+  return PlanTotal(std::move(best->kernels), best->partial_us, settings);
+}
+
+}  // namespace tartan::plan
