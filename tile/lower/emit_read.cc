@@ -218,7 +218,7 @@ loop::ExprPtr ExprEmitter::EmitReadAt(const poly::ExprPtr& expr, const poly::Rea
     loop::ExprPtr index = indices_.Number(0);
     for (size_t d = 0; d < strides.size(); ++d) {
       const loop::ExprPtr coordinate =
-          loop::Cast(AtFirstLane([&] { return Emit(read.coordinates[d]); }), indices_.type());
+          loop::Cast(AtFirstLane([&] { return Emit(read.coordinates[d]); }), indices_.index_type());
       const loop::ExprPtr stride =
           strides[d] == 1
               ? indices_.Number(1)

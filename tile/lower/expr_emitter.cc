@@ -283,8 +283,8 @@ loop::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
   int lanes = 1;
   bool has_mask = false;
   for (const poly::ExprPtr& operand : apply.operands) {
-    const bool is_number =
-        indices_.has_size_arguments() && MayDependOnSizes(apply.op, *operand, indices_.type());
+    const bool is_number = indices_.has_size_arguments() &&
+                           MayDependOnSizes(apply.op, *operand, indices_.index_type());
     const bool is_chosen = apply.op == ScalarOp::kSelect && !operands.empty();
     operands.push_back(is_number   ? indices_.LiteralNumber(operand)
                        : is_chosen ? EmitChosen(operand)
@@ -323,7 +323,7 @@ loop::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstrain
     if (!Contains(assumed_, constraint)) constraints.push_back(constraint);
   }
   if (VaryByLane(constraints)) {
-    if (masks_lanes_ && indices_.type() == DataType::kInt32) return EmitMasks(constraints);
+    if (masks_lanes_ && indices_.index_type() == DataType::kInt32) return EmitMasks(constraints);
     return LaneByLane(DataType::kBool, [&] {
       const loop::ExprPtr condition = EmitConditions(constraints);
       return condition == nullptr ? loop::Bool(true) : condition;

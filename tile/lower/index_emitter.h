@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tile/loop/build.h"
+#include "tile/lower/index_builder.h"
 #include "tile/lower/size_arguments.h"
 #include "tile/poly/flat_contraction.h"
 
@@ -17,21 +18,19 @@ namespace tartan::lower {
 using Position = std::vector<int64_t>;
 
 // Emits affine functions of the index variables of one kernel.
-class IndexEmitter {
+class IndexEmitter : public IndexBuilder {
  public:
   // `sizes`, if given, outlives the object; ranges, strides and offsets are then kernel arguments.
   // Only the tile's own numbers are constants: its sizes, positions in it, and strides of 1.
   IndexEmitter(const poly::FlatContraction& flat, DataType index_type,
                SizeArguments* sizes = nullptr)
-      : flat_(flat),
-        index_type_(index_type),
+      : IndexBuilder(index_type),
+        flat_(flat),
         sizes_(sizes),
         values_(flat.indices.size()),
         steps_(flat.indices.size()) {}
 
-  DataType type() const { return index_type_; }
   bool has_size_arguments() const { return sizes_ != nullptr; }
-  loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
   // A value that follows from the kernel's sizes; `role` distinguishes it from others of the
   // kernel.
   loop::ExprPtr Size(const std::string& role, int64_t value) const {
@@ -66,7 +65,6 @@ class IndexEmitter {
   loop::ExprPtr EmitCompared(const math::RangeConstraint& constraint, int64_t shift) const;
 
   const poly::FlatContraction& flat_;
-  const DataType index_type_;
   SizeArguments* const sizes_;  // null: all values are constants
   std::vector<loop::ExprPtr> values_;
   std::vector<std::optional<int64_t>> steps_;  // nothing: 1, at every size

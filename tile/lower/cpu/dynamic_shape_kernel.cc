@@ -47,7 +47,7 @@ class DynamicShapeLowerer {
   loop::Kernel Lower(const std::string& name) {
     loop::Kernel kernel;
     kernel.name = name;
-    kernel.index_type = indices_.type();
+    kernel.index_type = indices_.index_type();
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
       kernel.parameters.push_back({absl::StrCat("out", o), flat_.outputs[o].shape.type, true});
     }
@@ -62,7 +62,7 @@ class DynamicShapeLowerer {
  private:
   int64_t Range(int i) const { return flat_.indices[i].range; }
   ExprPtr RangeOf(int i) const { return indices_.Size(RangeRole(i), Range(i)); }
-  loop::Type IndexType() const { return {indices_.type(), 1}; }
+  loop::Type IndexType() const { return indices_.IndexType(); }
   // Returns whether the tile covers the whole range of the index, at every size of the program.
   bool IsWhole(int i) const {
     return (flat_.indices[i].is_lane || chosen_.count(i) > 0) && plan_.unroll[i] >= Range(i);
@@ -117,7 +117,7 @@ class DynamicShapeLowerer {
 
   static int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
   ExprPtr Work(int dimension) const {
-    return loop::Work(loop::WorkId::kGlobal, dimension, indices_.type());
+    return loop::Work(loop::WorkId::kGlobal, dimension, indices_.index_type());
   }
   // Returns whether tiles along the index may have more rows than exist; they then repeat one row.
   bool RepeatsRows(int i) const { return !IsWhole(i) && plan::HasFreeRows(flat_, plan_, i); }

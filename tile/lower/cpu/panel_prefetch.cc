@@ -103,7 +103,7 @@ class PanelPrefetch {
 
   // Addresses of prefetches past the end of the tensor must still fit the index type.
   bool CanBePassed(const poly::Tensor& tensor, int64_t panel) const {
-    return tensor.shape.element_count() <= (MaxInteger(indices_.type()) >> 1) - panel;
+    return tensor.shape.element_count() <= (MaxInteger(indices_.index_type()) >> 1) - panel;
   }
 
   StmtPtr Fetch(int access) const {

@@ -170,7 +170,7 @@ StmtPtr Reduction::AggregateTail() {
   if (!HasTail()) return loop::MakeBlock({});
   const int i = plan_.vector_index;
   const int64_t range = flat_.indices[i].range;
-  indices_.Set(i, loop::Var(names_[i], {indices_.type(), 1}));
+  indices_.Set(i, loop::Var(names_[i], indices_.IndexType()));
   return loop::MakeFor(names_[i], indices_.Number(range / plan_.unroll[i] * plan_.unroll[i]),
                        indices_.Number(range), Accumulate(false, true));
 }
@@ -226,7 +226,7 @@ StmtPtr Reduction::Loop(int level, bool checked) {
   if (level == static_cast<int>(plan_.reduction_order.size())) return Accumulate(checked, false);
   const int i = plan_.reduction_order[level];
   const int64_t range = flat_.indices[i].range;
-  const loop::Type type = {indices_.type(), 1};
+  const loop::Type type = indices_.IndexType();
   if (plan::IsUnrolled(flat_, plan_, i)) return Loops(level + 1, checked);
   indices_.Set(i, loop::Var(names_[i], type));
   if (i != plan_.vector_index) {
@@ -271,7 +271,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   } else if (steps == 1) {
     statements.push_back(Loops(level + 1, checked));
   } else {
-    const ExprPtr first = loop::Var(from, {indices_.type(), 1});
+    const ExprPtr first = loop::Var(from, indices_.IndexType());
     const ExprPtr past = loop::Add(first, indices_.Number(length));
     const bool is_whole = ChunksDivide(i, runs_.steps * step) && runs_.steps % steps == 0;
     statements.push_back(
@@ -290,7 +290,7 @@ StmtPtr Reduction::ChunksOfAnyLength(int level, bool checked, const ExprPtr& end
   const int i = plan_.reduction_order[level];
   const int64_t step = i == plan_.vector_index ? plan_.unroll[i] : 1;
   const int64_t values = flat_.indices[i].range / step * step;
-  const loop::Type type = {indices_.type(), 1};
+  const loop::Type type = indices_.IndexType();
   const std::string run = absl::StrCat(names_[i], "run");
   const std::string from = absl::StrCat(names_[i], "from");
   const ExprPtr size = indices_.Size(absl::StrCat("run ", i), length);

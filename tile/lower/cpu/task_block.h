@@ -65,7 +65,7 @@ class TaskBlock {
   };
 
   loop::ExprPtr Number(int64_t value) const { return indices_.Number(value); }
-  loop::Type IndexType() const { return {indices_.type(), 1}; }
+  loop::Type IndexType() const { return indices_.IndexType(); }
   bool IsRagged() const;
   // The offset in an array of the tile with the given offsets.
   loop::ExprPtr PlaceOf(const plan::BlockArray& array,

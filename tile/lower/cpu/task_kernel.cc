@@ -47,7 +47,7 @@ class TaskLowerer {
     kernel.name = name;
     kernel.comments = flat_.comments;
     kernel.comments.push_back(plan_.ToString(flat_));
-    kernel.index_type = indices_.type();
+    kernel.index_type = indices_.index_type();
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
       kernel.parameters.push_back({absl::StrCat("out", o), flat_.outputs[o].shape.type, true});
     }
@@ -92,12 +92,12 @@ class TaskLowerer {
 
  private:
   ExprPtr Number(int64_t value) const { return indices_.Number(value); }
-  loop::Type IndexType() const { return {indices_.type(), 1}; }
+  loop::Type IndexType() const { return indices_.IndexType(); }
 
   StmtPtr Body(int64_t items) {
     const ExprPtr item = loop::Var("item", IndexType());
     std::vector<StmtPtr> statements = {loop::MakeDeclare(
-        IndexType(), "item", loop::Work(loop::WorkId::kGlobal, 0, indices_.type()))};
+        IndexType(), "item", loop::Work(loop::WorkId::kGlobal, 0, indices_.index_type()))};
     std::vector<StmtPtr> work = DecodeItem(item, items);
     if (block_) {
       for (StmtPtr& array : block_->Arrays()) work.push_back(std::move(array));

@@ -29,7 +29,7 @@ class TileResults {
 
  private:
   loop::ExprPtr Number(int64_t value) const { return indices_.Number(value); }
-  loop::Type IndexType() const { return {indices_.type(), 1}; }
+  loop::Type IndexType() const { return indices_.IndexType(); }
   // The vector shape in which outputs are computed.
   VectorShape VectorOutput() const;
   std::vector<math::RangeConstraint> ConstraintsThatVaryByLane() const;

@@ -49,7 +49,7 @@ std::vector<StmtPtr> TileStore::EndTile() {
   is_tile_ = false;
   if (scattered_.empty()) return {};
   const DataType stored = flat_.outputs[0].shape.type;
-  const ExprPtr lane = loop::Var("lane", {indices_.type(), 1});
+  const ExprPtr lane = loop::Var("lane", indices_.IndexType());
   const ExprPtr distance =
       loop::Mul(lane, indices_.Number(output_poly_.strides[plan_.vector_index]));
   std::vector<StmtPtr> stores;

@@ -13,12 +13,12 @@ using loop::StmtPtr;
 
 GroupContext::GroupContext(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                            DataType index_type, const GroupOrigins* origins, bool loads_first)
-    : flat_(flat),
+    : IndexBuilder(index_type),
+      flat_(flat),
       plan_(plan),
       origins_(origins),
       loads_first_(loads_first),
-      padded_(flat),
-      index_type_(index_type) {
+      padded_(flat) {
   std::set<std::string> taken;
   for (size_t i = 0; i < flat.indices.size(); ++i) {
     const int64_t tile = plan.splits[i].tile();

@@ -11,6 +11,7 @@
 
 #include "tile/loop/build.h"
 #include "tile/lower/expr_emitter.h"
+#include "tile/lower/index_builder.h"
 #include "tile/plan/gpu/gpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
@@ -21,7 +22,7 @@ using GroupOrigins = std::map<int, loop::ExprPtr>;
 
 // The value of an index is base + thread + offset: `base` begins the work-group's tile, `thread`
 // the work-item's part of it, and `offset` counts the work-item's own values.
-class GroupContext {
+class GroupContext : public IndexBuilder {
  public:
   // `origins`: values of the output indices along which the work-group has one value; along all
   // others it covers the whole range. Null: the values follow from the work-group's number.
@@ -46,10 +47,6 @@ class GroupContext {
   int lanes() const;  // lanes of plan().lane_index
   bool lanes_are_output() const { return lanes() > 1 && is_output(plan_.lane_index); }
 
-  DataType index_type() const { return index_type_; }
-  loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
-  loop::Type IndexType() const { return {index_type_, 1}; }
-  loop::ExprPtr Var(const std::string& name) const { return loop::Var(name, IndexType()); }
   const std::string& name(int i) const { return names_[i]; }
 
   // Declares "item" (the work-item's number in the group) and what follows from it; without
@@ -86,7 +83,6 @@ class GroupContext {
   const GroupOrigins* const origins_;
   const bool loads_first_;
   poly::FlatContraction padded_;
-  const DataType index_type_;
   std::vector<std::string> names_;
   std::vector<loop::ExprPtr> own_;
 };

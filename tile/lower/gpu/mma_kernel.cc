@@ -21,12 +21,12 @@ using plan::MatrixPlan;
 // that run at the same time share tiles in the cache.
 constexpr int64_t kBand = 8;
 
-class MmaLowerer {
+class MmaLowerer : IndexBuilder {
  public:
   // `origins`: values of plan.batch; null: they follow from the work-group's number.
   MmaLowerer(const poly::FlatContraction& flat, const MatrixPlan& plan, DataType index_type,
              const GroupOrigins* origins = nullptr, std::string held = "")
-      : flat_(flat), plan_(plan), index_type_(index_type), held_(std::move(held)) {
+      : IndexBuilder(index_type), flat_(flat), plan_(plan), held_(std::move(held)) {
     std::vector<ExprPtr> batch;
     for (int i : plan.batch) {
       batch.push_back(origins != nullptr ? origins->at(i)
@@ -70,11 +70,6 @@ class MmaLowerer {
     for (StmtPtr& statement : from) to->push_back(std::move(statement));
   }
 
-  ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
-  ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
-  StmtPtr Declare(const std::string& name, ExprPtr value) const {
-    return loop::MakeDeclare({index_type_, 1}, name, std::move(value));
-  }
   int64_t RowCount() const { return plan::CountOf(flat_, plan_.rows); }
   int64_t ColumnCount() const { return plan::CountOf(flat_, plan_.columns); }
 
@@ -310,7 +305,6 @@ class MmaLowerer {
 
   const poly::FlatContraction& flat_;
   const MatrixPlan& plan_;
-  const DataType index_type_;
   const std::string held_;  // the array in which results stay; "": none
   std::vector<ExprPtr> batch_values_;
   std::vector<MmaOperandLoader> operands_;

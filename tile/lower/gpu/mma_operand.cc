@@ -35,15 +35,15 @@ MmaOperandLoader::MmaOperandLoader(const poly::FlatContraction& flat, const plan
                                    const std::vector<int>& rows, MatrixTile tile,
                                    std::vector<ExprPtr> batch_values, int64_t begin,
                                    DataType index_type)
-    : flat_(flat),
+    : IndexBuilder(index_type),
+      flat_(flat),
       plan_(plan),
       operand_(operand),
       name_(std::move(name)),
       rows_(rows),
       tile_(tile),
       batch_values_(std::move(batch_values)),
-      begin_(begin),
-      index_type_(index_type) {
+      begin_(begin) {
   const poly::TensorAccess& read = flat.accesses[operand.access];
   const TensorShape& shape = flat.tensors[read.tensor].shape;
   buffer_ = absl::StrCat("in", read.tensor);

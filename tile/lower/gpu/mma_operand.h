@@ -11,6 +11,7 @@
 
 #include "tile/base/mma_tile.h"
 #include "tile/loop/build.h"
+#include "tile/lower/index_builder.h"
 #include "tile/plan/matrix/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 
@@ -22,7 +23,7 @@ std::vector<loop::ExprPtr> Digits(const poly::FlatContraction& flat,
                                   const std::vector<int>& indices, const loop::ExprPtr& number,
                                   DataType index_type);
 
-class MmaOperandLoader {
+class MmaOperandLoader : IndexBuilder {
  public:
   // `name` begins the names of variables; `rows` are the indices of the tile's rows, `batch_values`
   // the values of plan.batch. The tile of a stage begins at `begin` in "tiles".
@@ -56,8 +57,6 @@ class MmaOperandLoader {
     loop::ExprPtr valid;  // null: always
   };
 
-  loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
-  loop::ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
   std::string Name(const char* what, int64_t round) const;
   int64_t VectorCount() const;
   int64_t RoundCount() const;
@@ -89,7 +88,6 @@ class MmaOperandLoader {
   const MatrixTile tile_;
   const std::vector<loop::ExprPtr> batch_values_;
   const int64_t begin_;
-  const DataType index_type_;
   std::string buffer_;
   DataType stored_;
   math::Affine access_;  // the element's address

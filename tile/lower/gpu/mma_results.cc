@@ -14,14 +14,14 @@ using loop::ExprPtr;
 using loop::StmtPtr;
 using plan::MatrixPlan;
 
-class ResultWriter {
+class ResultWriter : IndexBuilder {
  public:
   ResultWriter(const poly::FlatContraction& flat, const MatrixPlan& plan,
                const std::vector<ExprPtr>& batch_values, DataType index_type, std::string held)
-      : flat_(flat),
+      : IndexBuilder(index_type),
+        flat_(flat),
         plan_(plan),
         batch_values_(batch_values),
-        index_type_(index_type),
         held_(std::move(held)) {}
 
   std::vector<StmtPtr> Results() const {
@@ -52,11 +52,6 @@ class ResultWriter {
   }
 
  private:
-  ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
-  ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
-  StmtPtr Declare(const std::string& name, ExprPtr value) const {
-    return loop::MakeDeclare({index_type_, 1}, name, std::move(value));
-  }
   int64_t RowCount() const { return plan::CountOf(flat_, plan_.rows); }
   int64_t ColumnCount() const { return plan::CountOf(flat_, plan_.columns); }
 
@@ -220,7 +215,6 @@ class ResultWriter {
   const poly::FlatContraction& flat_;
   const MatrixPlan& plan_;
   const std::vector<ExprPtr>& batch_values_;
-  const DataType index_type_;
   const std::string held_;
 };
 

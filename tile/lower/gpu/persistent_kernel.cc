@@ -11,6 +11,7 @@
 #include "tile/lower/gpu/begin_kernel.h"
 #include "tile/lower/gpu/mma_operand.h"
 #include "tile/lower/gpu/resident_weights.h"
+#include "tile/lower/index_builder.h"
 #include "tile/lower/index_emitter.h"
 #include "tile/plan/matrix/matrix_plan.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -25,13 +26,13 @@ using plan::PersistentPlan;
 constexpr DataType kRow = DataType::kFloat32;
 constexpr int kRowLanes = PersistentPlan::kVector;
 
-class PersistentLowerer {
+class PersistentLowerer : IndexBuilder {
  public:
   PersistentLowerer(const poly::FlatContraction& flat, const PersistentPlan& plan,
                     const LowerOptions& options)
-      : flat_(flat),
+      : IndexBuilder(IndexTypeOf(flat, options)),
+        flat_(flat),
         plan_(plan),
-        index_type_(IndexTypeOf(flat, options)),
         rows_(plan.RowCount(flat)),
         columns_(plan.ColumnCount(flat)),
         depth_(plan.Depth(flat)),
@@ -63,11 +64,6 @@ class PersistentLowerer {
   }
 
  private:
-  ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
-  ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
-  StmtPtr Declare(const std::string& name, ExprPtr value) const {
-    return loop::MakeDeclare({index_type_, 1}, name, std::move(value));
-  }
   static ExprPtr Float(const std::string& name) { return loop::Var(name, {kRow, 1}); }
 
   int RowsTensor() const { return flat_.accesses[plan_.rows_access].tensor; }
@@ -307,7 +303,6 @@ class PersistentLowerer {
 
   const poly::FlatContraction& flat_;
   const PersistentPlan& plan_;
-  const DataType index_type_;
   const int64_t rows_, columns_, depth_, parts_, own_depth_, joined_, padded_depth_,
       padded_columns_;
   const ResidentWeights weights_;

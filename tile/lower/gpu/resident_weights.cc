@@ -20,9 +20,9 @@ std::string Held(int64_t vector, int lane) { return absl::StrCat("held", vector,
 
 ResidentWeights::ResidentWeights(const poly::FlatContraction& flat,
                                  const plan::PersistentPlan& plan, DataType index_type)
-    : flat_(flat),
+    : IndexBuilder(index_type),
+      flat_(flat),
       plan_(plan),
-      index_type_(index_type),
       depth_(plan.Depth(flat)),
       sums_(plan.OwnSums(flat)),
       joined_(flat.accumulators_per_element()) {}

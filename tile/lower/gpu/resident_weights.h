@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tile/loop/build.h"
+#include "tile/lower/index_builder.h"
 #include "tile/plan/gpu/persistent/persistent_plan.h"
 #include "tile/poly/flat_contraction.h"
 
@@ -16,7 +17,7 @@ namespace tartan::lower {
 // The share is numbered in vectors along K, in the order of multiplication: first by position along
 // K, then by sum; each column has one sum per joined output. Expects these variables in scope:
 // "item", "part" (the work-item's part of K), its first column, and "first_deep".
-class ResidentWeights {
+class ResidentWeights : IndexBuilder {
  public:
   ResidentWeights(const poly::FlatContraction& flat, const plan::PersistentPlan& plan,
                   DataType index_type);
@@ -33,9 +34,6 @@ class ResidentWeights {
                                    std::vector<loop::StmtPtr>* body) const;
 
  private:
-  loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
-  loop::ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
-
   int64_t VectorOf(int64_t deep, int64_t sum) const;
   int64_t LocalBefore(int64_t vector) const;
   bool IsLocal(int64_t vector) const;
@@ -48,7 +46,6 @@ class ResidentWeights {
 
   const poly::FlatContraction& flat_;
   const plan::PersistentPlan& plan_;
-  const DataType index_type_;
   const int64_t depth_, sums_, joined_;
 };
 

@@ -9,6 +9,7 @@
 #include "tile/lower/expr_emitter.h"
 #include "tile/lower/gpu/begin_kernel.h"
 #include "tile/lower/gpu/mma_operand.h"
+#include "tile/lower/index_builder.h"
 #include "tile/lower/index_emitter.h"
 #include "tile/plan/matrix/matrix_plan.h"
 
@@ -24,13 +25,13 @@ constexpr int kCopied = 4;  // elements per vector of an asynchronous copy
 // maximum unrolling (empirical): the loads of the unrolled iterations overlap
 constexpr int64_t kUnrolled = 8;
 
-class RowStreamLowerer {
+class RowStreamLowerer : IndexBuilder {
  public:
   RowStreamLowerer(const poly::FlatContraction& flat, const RowStreamPlan& plan,
                    const LowerOptions& options)
-      : flat_(flat),
+      : IndexBuilder(IndexTypeOf(flat, options)),
+        flat_(flat),
         plan_(plan),
-        index_type_(IndexTypeOf(flat, options)),
         rows_(plan.RowCount(flat)),
         columns_(plan.ColumnCount(flat)),
         depth_(plan.Depth(flat)),
@@ -59,11 +60,6 @@ class RowStreamLowerer {
   }
 
  private:
-  ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
-  ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
-  StmtPtr Declare(const std::string& name, ExprPtr value) const {
-    return loop::MakeDeclare({index_type_, 1}, name, std::move(value));
-  }
   StmtPtr DeclareLocal(const std::string& name, int64_t size) const {
     return loop::MakeArray({kStreamed, 1}, name, size, loop::Space::kLocal);
   }
@@ -240,7 +236,6 @@ class RowStreamLowerer {
 
   const poly::FlatContraction& flat_;
   const RowStreamPlan& plan_;
-  const DataType index_type_;
   const int64_t rows_, columns_, depth_, sharers_;
 };
 

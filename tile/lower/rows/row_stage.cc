@@ -21,12 +21,13 @@ using loop::StmtPtr;
 constexpr int64_t kMaxUnrolled = 8;
 
 // Emits one stage of the fused kernel, for the work-item "lane" of the block's row "row".
-class StageLowerer {
+class StageLowerer : IndexBuilder {
  public:
   // `is_odd`: see PartialResults.
   StageLowerer(const RowStages& stages, const plan::RowGroupPlan& plan, const StageOfRows& of,
                bool is_odd)
-      : stages_(stages),
+      : IndexBuilder(stages.index_type()),
+        stages_(stages),
         plan_(plan),
         stage_(of.stage),
         number_(of.number),
@@ -60,8 +61,8 @@ class StageLowerer {
     if (plan_.item_rows == 1) return body();
     std::vector<StmtPtr> rows;
     for (own_row_ = 0; own_row_ < plan_.item_rows; ++own_row_) {
-      const ExprPtr row = loop::Add(stages_.Var("item_row"), Number(own_row_ * 8));
-      std::vector<StmtPtr> statements = {loop::MakeDeclare(stages_.IndexType(), "row", row)};
+      const ExprPtr row = loop::Add(Var("item_row"), Number(own_row_ * 8));
+      std::vector<StmtPtr> statements = {loop::MakeDeclare(IndexType(), "row", row)};
       statements.push_back(body());
       const StmtPtr all = loop::MakeBlock(std::move(statements));
       loop::Renaming names;
@@ -116,14 +117,11 @@ class StageLowerer {
   ExprPtr Carry(DataType type, std::vector<StmtPtr>* statements) const {
     const ExprPtr result = loop::Var("result", {type, 1});
     if (!plan_.walk.has_value() || !poly::IsInKeyLoop(stage_.role)) return result;
-    const ExprPtr is_first =
-        plan_.row_threads > 1 ? loop::Equals(stages_.Var("lane"), Number(0)) : nullptr;
+    const ExprPtr is_first = plan_.row_threads > 1 ? loop::Equals(Var("lane"), Number(0)) : nullptr;
     const OnlineSoftmaxState carried(stages_, plan_);
     return stage_.role == poly::OnlineRole::kMaximum ? carried.Raise(result, is_first, statements)
                                                      : carried.Add(number_, result, statements);
   }
-
-  ExprPtr Number(int64_t value) const { return stages_.Number(value); }
 
   // Applies `body` to the work-item's elements of the row, `lanes` at a time. Work-items whose last
   // vector is past the end of the row execute `otherwise` instead, if it is not null.
@@ -141,7 +139,7 @@ class StageLowerer {
                        stage_.register_result >= 0;
     const int64_t iterations = stage_.Iterations(plan_.row_threads);
     std::vector<StmtPtr> statements;
-    iteration_ = stages_.Var("turn");
+    iteration_ = Var("turn");
     if (full > 0) {
       statements.push_back(loop::MakeFor("turn", Number(0), Number(full), AtIteration(body), 1,
                                          iterations > 1 && (holds || iterations <= kMaxUnrolled)));
@@ -167,18 +165,17 @@ class StageLowerer {
 
   ExprPtr FirstElement() const {
     const ExprPtr before = loop::Mul(iteration_, Number(plan_.row_threads));
-    const ExprPtr vector = plan_.row_threads > 1 ? loop::Add(before, stages_.Var("lane")) : before;
+    const ExprPtr vector = plan_.row_threads > 1 ? loop::Add(before, Var("lane")) : before;
     return loop::Mul(vector, Number(stage_.lanes));
   }
 
   template <class Body>
   StmtPtr AtIteration(Body body) {
-    std::vector<StmtPtr> statements = {
-        loop::MakeDeclare(stages_.IndexType(), "at", FirstElement())};
+    std::vector<StmtPtr> statements = {loop::MakeDeclare(IndexType(), "at", FirstElement())};
     int64_t below = 1;
     for (size_t n = stage_.inner.size(); n-- > 0;) {
       const int64_t range = flat_.indices[stage_.inner[n]].range;
-      ExprPtr digit = loop::Div(stages_.Var("at"), Number(below));
+      ExprPtr digit = loop::Div(Var("at"), Number(below));
       if (n > 0) digit = loop::Mod(digit, Number(range));
       indices_.Set(stage_.inner[n], std::move(digit));
       below *= range;
@@ -272,8 +269,7 @@ class StageLowerer {
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here_, {std::move(total)});
     StmtPtr store = loop::MakeBlock(StoreOutputs(&emitter, 1, &body));
-    const ExprPtr is_first =
-        plan_.row_threads > 1 ? loop::Equals(stages_.Var("lane"), Number(0)) : nullptr;
+    const ExprPtr is_first = plan_.row_threads > 1 ? loop::Equals(Var("lane"), Number(0)) : nullptr;
     if (stage_.register_result < 0) {
       // Only the storing work-item needs the value.
       body.push_back(std::move(store));
@@ -335,7 +331,7 @@ class StageLowerer {
   StmtPtr FillTile() {
     const int64_t width = stage_.lanes * plan_.row_threads;
     const int64_t all = stage_.result_steps * stage_.result_tile->depth() / width;
-    iteration_ = stages_.Var("turn");
+    iteration_ = Var("turn");
     return loop::MakeFor("turn", Number(stage_.Iterations(plan_.row_threads)), Number(all),
                          StoreZeros(), 1, true);
   }

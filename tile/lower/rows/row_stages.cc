@@ -18,7 +18,7 @@ using loop::StmtPtr;
 RowStages::RowStages(const std::vector<poly::RowKernel>& kernels,
                      const std::vector<poly::RowTensor>& tensors, DataType index_type,
                      std::vector<int> arrays)
-    : kernels_(kernels), tensors_(tensors), index_type_(index_type), arrays_(std::move(arrays)) {
+    : IndexBuilder(index_type), kernels_(kernels), tensors_(tensors), arrays_(std::move(arrays)) {
   const auto add = [&](ValueId value, DataType type, bool is_output, const std::string& name) {
     if (!names_.emplace(value, name).second) return;
     parameters_.push_back({name, type, is_output});

@@ -14,6 +14,7 @@
 #include "tile/loop/loop_ir.h"
 #include "tile/loop/rename.h"
 #include "tile/lower/cpu/task_kernel.h"
+#include "tile/lower/index_builder.h"
 #include "tile/lower/lower_options.h"
 #include "tile/poly/row_block.h"
 
@@ -24,7 +25,7 @@ struct FusedRowKernel {
   std::vector<ir::ValueId> parameters;  // the value that each parameter holds
 };
 
-class RowStages {
+class RowStages : public IndexBuilder {
  public:
   // `kernels` are the fused kernels in order. The arguments outlive the object. `arrays`: the
   // tensor whose array each kept tensor shares; empty: each has its own.
@@ -68,9 +69,6 @@ class RowStages {
   // Returns whether the stage stores to buffers that a later stage reads.
   bool IsReadFromBuffers(size_t stage) const;
 
-  loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
-  loop::Type IndexType() const { return {index_type_, 1}; }
-  loop::ExprPtr Var(const std::string& name) const { return loop::Var(name, IndexType()); }
   static std::string RowName(size_t axis);
 
  private:
@@ -80,7 +78,6 @@ class RowStages {
 
   const std::vector<poly::RowKernel>& kernels_;
   const std::vector<poly::RowTensor>& tensors_;
-  const DataType index_type_;
   const std::vector<int> arrays_;
   std::map<ir::ValueId, std::string> names_;  // of parameters
   std::vector<loop::Parameter> parameters_;

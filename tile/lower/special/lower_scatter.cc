@@ -36,10 +36,13 @@ struct Target {
   ExprPtr is_within;  // whether the target exists; null: always
 };
 
-class Scatterer {
+class Scatterer : IndexBuilder {
  public:
   explicit Scatterer(SpecialContext* context)
-      : context_(*context), special_(context->special()), updates_(FindUpdates()) {}
+      : IndexBuilder(context->index_type()),
+        context_(*context),
+        special_(context->special()),
+        updates_(FindUpdates()) {}
 
   void Scatter() {
     constexpr int64_t kFewUpdates = 16;
@@ -57,8 +60,6 @@ class Scatterer {
   }
 
  private:
-  ExprPtr Number(int64_t value) const { return context_.Number(value); }
-  ExprPtr Index(const std::string& name) const { return context_.Index(name); }
   ExprPtr Size(const std::string& role, int64_t value) const { return context_.Size(role, value); }
   // The stride of dimension `d`. Elements along the last dimension are adjacent at every size.
   ExprPtr Stride(const std::string& role, const std::vector<int64_t>& dims, size_t d) const {
@@ -103,7 +104,7 @@ class Scatterer {
   // out of range. The check uses the tensor's type: truncation to 32 bits could make it valid.
   void DeclarePosition(const std::string& name, const ExprPtr& raw, int64_t size,
                        std::vector<StmtPtr>* statements) const {
-    const DataType index_type = context_.index_type();
+    const DataType index_type = index_type_;
     const DataType type = raw->type.element;
     const bool is_wide = ByteWidth(type) > ByteWidth(index_type) ||
                          (IsUnsignedInteger(type) && ByteWidth(type) == ByteWidth(index_type));
@@ -117,7 +118,7 @@ class Scatterer {
     const ExprPtr within =
         loop::And(loop::LessEqual(loop::Sub(zero, limit), index), loop::Less(index, limit));
     const ExprPtr position = loop::Select(loop::Less(index, zero), loop::Add(index, limit), index);
-    statements->push_back(context_.DeclareIndex(
+    statements->push_back(Declare(
         name, loop::Cast(loop::Select(within, position, loop::Int(-1, compared)), index_type)));
   }
 
@@ -139,8 +140,8 @@ class Scatterer {
   Target TargetOfRow(const ExprPtr& update) const {
     Target target;
     DeclarePosition("row", context_.Load(1, update), updates_.targets, &target.statements);
-    target.number = Index("row");
-    target.is_within = IsWithin(Index("row"));
+    target.number = Var("row");
+    target.is_within = IsWithin(Var("row"));
     return target;
   }
 
@@ -162,8 +163,8 @@ class Scatterer {
     const std::vector<int64_t>& dims = context_.result().dims;
     Target target;
     DeclarePosition("along", context_.Load(1, update), dims[axis], &target.statements);
-    target.number = loop::Add(loop::Mul(Index("along"), Stride("stride ", dims, axis)), across);
-    target.is_within = IsWithin(Index("along"));
+    target.number = loop::Add(loop::Mul(Var("along"), Stride("stride ", dims, axis)), across);
+    target.is_within = IsWithin(Var("along"));
     return target;
   }
 
@@ -181,8 +182,8 @@ class Scatterer {
       const ExprPtr stride =
           k + 1 == depth ? Number(1)
                          : Size(absl::StrCat("stride of ", name), strides[k] / updates_.slice);
-      target.number = loop::Add(target.number, loop::Mul(Index(name), stride));
-      const ExprPtr condition = IsWithin(Index(name));
+      target.number = loop::Add(target.number, loop::Mul(Var(name), stride));
+      const ExprPtr condition = IsWithin(Var(name));
       target.is_within =
           target.is_within == nullptr ? condition : loop::And(target.is_within, condition);
     }
@@ -214,14 +215,14 @@ class Scatterer {
   // Applies update "update" if its target exists and `is_taken` holds (null: always).
   StmtPtr IfWithin(const std::function<StmtPtr(const ExprPtr& target)>& apply,
                    const ExprPtr& is_taken = nullptr, const ExprPtr& across = nullptr) const {
-    Target target = TargetOf(Index("update"), across);
+    Target target = TargetOf(Var("update"), across);
     std::vector<StmtPtr> statements = std::move(target.statements);
-    statements.push_back(context_.DeclareIndex("target", target.number));
+    statements.push_back(Declare("target", target.number));
     ExprPtr condition = is_taken;
     if (target.is_within != nullptr) {
       condition = condition == nullptr ? target.is_within : loop::And(target.is_within, condition);
     }
-    StmtPtr update = apply(Index("target"));
+    StmtPtr update = apply(Var("target"));
     if (condition != nullptr) update = loop::MakeIf(condition, std::move(update));
     statements.push_back(std::move(update));
     return loop::MakeBlock(std::move(statements));
@@ -242,25 +243,22 @@ class Scatterer {
     const ExprPtr stride = Stride("stride of updates ", context_.operand(1).dims,
                                   static_cast<size_t>(special_.params[0]));
     const ExprPtr plane = Size("plane of updates", updates_.line_stride * line);
-    const ExprPtr base = loop::Add(loop::Mul(loop::Div(Index("item"), stride), plane),
-                                   loop::Mod(Index("item"), stride));
+    const ExprPtr base =
+        loop::Add(loop::Mul(loop::Div(Var("item"), stride), plane), loop::Mod(Var("item"), stride));
     const StmtPtr step =
-        IfWithin([&](const ExprPtr& target) { return Update(target, Index("update"), 1); },
-                 /*is_taken=*/nullptr, Index("across"));
-    const StmtPtr body =
-        loop::MakeBlock({context_.DeclareIndex(
-                             "update", loop::Add(Index("base"), loop::Mul(Index("step"), stride))),
-                         step});
+        IfWithin([&](const ExprPtr& target) { return Update(target, Var("update"), 1); },
+                 /*is_taken=*/nullptr, Var("across"));
+    const StmtPtr body = loop::MakeBlock(
+        {Declare("update", loop::Add(Var("base"), loop::Mul(Var("step"), stride))), step});
     context_.Launch(updates_.lines, context_.ResultAndOperands(),
-                    {context_.DeclareIndex("base", base),
-                     context_.DeclareIndex("across", AcrossLines(Index("base"))),
+                    {Declare("base", base), Declare("across", AcrossLines(Var("base"))),
                      loop::MakeFor("step", Number(0), Size("line", line), body)});
   }
 
   // One item per column of the slices; it applies all updates.
   void ByColumn() {
     const StmtPtr step = IfWithin([&](const ExprPtr& target) {
-      return Update(InSlice(target, Index("item")), InSlice(Index("update"), Index("item")), 1);
+      return Update(InSlice(target, Var("item")), InSlice(Var("update"), Var("item")), 1);
     });
     context_.Launch(updates_.slice, context_.ResultAndOperands(),
                     {loop::MakeFor("update", Number(0), Size("updates", updates_.count), step)});
@@ -279,8 +277,8 @@ class Scatterer {
     const int64_t targets = (updates_.targets + ranges - 1) / ranges;
     ExprPtr is_taken;
     if (ranges > 1 || context_.takes_sizes()) {
-      is_taken = loop::And(loop::LessEqual(Index("least"), Index("target")),
-                           loop::Less(Index("target"), Index("limit")));
+      is_taken = loop::And(loop::LessEqual(Var("least"), Var("target")),
+                           loop::Less(Var("target"), Var("limit")));
     }
     const StmtPtr step =
         IfWithin([&](const ExprPtr& target) { return UpdateColumns(target, width); }, is_taken);
@@ -288,10 +286,9 @@ class Scatterer {
     const ExprPtr share = Size("targets of an item", targets);
     context_.Launch(
         ranges * columns, context_.ResultAndOperands(),
-        {context_.DeclareIndex("least", loop::Mul(loop::Div(Index("item"), parts), share)),
-         context_.DeclareIndex("limit", loop::Add(Index("least"), share)),
-         context_.DeclareIndex("first",
-                               loop::Mul(loop::Mod(Index("item"), parts), Size("width", width))),
+        {Declare("least", loop::Mul(loop::Div(Var("item"), parts), share)),
+         Declare("limit", loop::Add(Var("least"), share)),
+         Declare("first", loop::Mul(loop::Mod(Var("item"), parts), Size("width", width))),
          loop::MakeFor("update", Number(0), Size("updates", updates_.count), step)});
   }
 
@@ -299,28 +296,26 @@ class Scatterer {
   // vectors.
   StmtPtr UpdateColumns(const ExprPtr& target, int64_t width) const {
     const int64_t slice = updates_.slice;
-    if (slice == 1) return Update(target, Index("update"), 1);
+    if (slice == 1) return Update(target, Var("update"), 1);
     const auto update = [&](int lanes) {
-      return Update(InSlice(target, Index("column")), InSlice(Index("update"), Index("column")),
-                    lanes);
+      return Update(InSlice(target, Var("column")), InSlice(Var("update"), Var("column")), lanes);
     };
     const bool is_bool = context_.result().type == DataType::kBool;
     const bool is_any_size = context_.takes_sizes();
     const int lanes = static_cast<int>(context_.settings().vector_width);
-    ExprPtr end = loop::Add(Index("first"), Size("width", width));
+    ExprPtr end = loop::Add(Var("first"), Size("width", width));
     if (slice % width != 0 || is_any_size) end = loop::Min(end, SliceSize());
     if (is_bool || lanes == 1 || (width < lanes && !is_any_size)) {
-      return loop::MakeFor("column", Index("first"), end, update(1));
+      return loop::MakeFor("column", Var("first"), end, update(1));
     }
     std::vector<StmtPtr> statements = {
-        context_.DeclareIndex("end", end),
-        loop::MakeFor("column", Index("first"), loop::Sub(Index("end"), Number(lanes - 1)),
+        Declare("end", end),
+        loop::MakeFor("column", Var("first"), loop::Sub(Var("end"), Number(lanes - 1)),
                       update(lanes), lanes)};
     if (slice % lanes != 0 || is_any_size) {
-      const ExprPtr rest = loop::Sub(Index("end"), Index("first"));
-      statements.push_back(loop::MakeFor("column",
-                                         loop::Sub(Index("end"), loop::Mod(rest, Number(lanes))),
-                                         Index("end"), update(1)));
+      const ExprPtr rest = loop::Sub(Var("end"), Var("first"));
+      statements.push_back(loop::MakeFor(
+          "column", loop::Sub(Var("end"), loop::Mod(rest, Number(lanes))), Var("end"), update(1)));
     }
     return loop::MakeBlock(std::move(statements));
   }
@@ -328,7 +323,7 @@ class Scatterer {
   // For GPUs: updates are sorted by target. The item of the first update of each target, one per
   // column, applies all updates of that target.
   void ByTarget() {
-    const DataType type = context_.index_type();
+    const DataType type = index_type();
     const std::vector<int64_t> dims = {updates_.count};
     SortTask sort;
     sort.keys = context_.AddScratch({type, dims});
@@ -340,52 +335,49 @@ class Scatterer {
     AddSort(sort, &context_);
 
     const auto key = [&](ExprPtr at) { return loop::LoadFrom("sorted", type, std::move(at)); };
-    const ExprPtr place = Index("place");
-    const ExprPtr target = Index("target");
+    const ExprPtr place = Var("place");
+    const ExprPtr target = Var("target");
     const ExprPtr previous = key(loop::Max(loop::Sub(place, Number(1)), Number(0)));
     const ExprPtr begins = loop::Or(loop::Equals(place, Number(0)),
                                     loop::ApplyOp(ScalarOp::kNotEqual, {previous, target}));
-    const ExprPtr low = Index("low");
-    const ExprPtr high = Index("high");
-    const ExprPtr guess = Index("guess");
+    const ExprPtr low = Var("low");
+    const ExprPtr high = Var("high");
+    const ExprPtr guess = Var("guess");
     const StmtPtr halve = loop::MakeBlock(
-        {context_.DeclareIndex(
-             "guess", loop::ApplyOp(ScalarOp::kShiftRight, {loop::Add(low, high), Number(1)})),
+        {Declare("guess", loop::ApplyOp(ScalarOp::kShiftRight, {loop::Add(low, high), Number(1)})),
          loop::MakeIf(loop::Equals(key(guess), target),
                       loop::MakeAssign("low", loop::Add(guess, Number(1))),
                       loop::MakeAssign("high", guess))});
     const StmtPtr apply = loop::MakeBlock(
-        {context_.DeclareIndex("update", loop::LoadFrom("order", type, Index("next"))),
-         Update(InSlice(target, Index("column")), InSlice(Index("update"), Index("column")), 1)});
+        {Declare("update", loop::LoadFrom("order", type, Var("next"))),
+         Update(InSlice(target, Var("column")), InSlice(Var("update"), Var("column")), 1)});
     int steps = 1;
     while (int64_t{1} << steps <= updates_.count) ++steps;
-    const StmtPtr all =
-        loop::MakeBlock({context_.DeclareIndex("low", loop::Add(place, Number(1)), true),
-                         context_.DeclareIndex("high", Size("updates", updates_.count), true),
-                         loop::MakeFor("search", Number(0), Size("steps", steps),
-                                       loop::MakeIf(loop::Less(low, high), halve)),
-                         loop::MakeFor("next", place, low, apply)});
+    const StmtPtr all = loop::MakeBlock({Declare("low", loop::Add(place, Number(1)), true),
+                                         Declare("high", Size("updates", updates_.count), true),
+                                         loop::MakeFor("search", Number(0), Size("steps", steps),
+                                                       loop::MakeIf(loop::Less(low, high), halve)),
+                                         loop::MakeFor("next", place, low, apply)});
     std::vector<SpecialContext::Argument> arguments = context_.ResultAndOperands();
     arguments.push_back({"sorted", sort.sorted_keys});
     arguments.push_back({"order", sort.sorted_positions});
     context_.Launch(
         updates_.count * updates_.slice, arguments,
-        {context_.DeclareIndex("place", loop::Div(Index("item"), SliceSize())),
-         context_.DeclareIndex("column", loop::Mod(Index("item"), SliceSize())),
-         context_.DeclareIndex("target", key(place)),
+        {Declare("place", loop::Div(Var("item"), SliceSize())),
+         Declare("column", loop::Mod(Var("item"), SliceSize())), Declare("target", key(place)),
          loop::MakeIf(loop::And(loop::Less(target, Size("targets", updates_.targets)), begins),
                       all)});
   }
 
   // Stores the target of each update; for updates out of range, the number of targets.
   void FindTargets(int keys) {
-    Target target = TargetOf(Index("item"));
+    Target target = TargetOf(Var("item"));
     std::vector<StmtPtr> statements = std::move(target.statements);
     ExprPtr number = target.number;
     if (target.is_within != nullptr) {
       number = loop::Select(target.is_within, number, Size("targets", updates_.targets));
     }
-    statements.push_back(loop::MakeStore("targets", context_.index_type(), Index("item"), number));
+    statements.push_back(loop::MakeStore("targets", index_type(), Var("item"), number));
     context_.Launch(updates_.count, {{"targets", keys, true}, {"in1", 2}}, std::move(statements));
   }
 

@@ -26,10 +26,11 @@ struct Lines {
   int64_t size = 1;  // of a line
 };
 
-class Sorter {
+class Sorter : IndexBuilder {
  public:
   Sorter(const SortTask& task, SpecialContext* context)
-      : task_(task),
+      : IndexBuilder(context->index_type()),
+        task_(task),
         context_(*context),
         stored_(context->shape(task.keys).type),
         compared_(ComputeType(stored_) == DataType::kBool ? DataType::kInt32
@@ -44,7 +45,7 @@ class Sorter {
       const std::vector<int64_t> dims = {count_};
       Lines lines = {context_.AddScratch({stored_, dims}), -1, 1, task_.size};
       if (result.positions >= 0) {
-        lines.positions = context_.AddScratch({context_.index_type(), dims});
+        lines.positions = context_.AddScratch({index_type(), dims});
       }
       return lines;
     };
@@ -64,8 +65,6 @@ class Sorter {
  private:
   using Argument = SpecialContext::Argument;
 
-  ExprPtr Number(int64_t value) const { return context_.Number(value); }
-  ExprPtr Index(const std::string& name) const { return context_.Index(name); }
   ExprPtr Size(const std::string& role, int64_t value) const { return context_.Size(role, value); }
   // The stride between adjacent elements of a line: 1 along the last axis, whatever the sizes.
   ExprPtr Inner(int64_t inner) const { return inner == 1 ? Number(1) : Size("inner", inner); }
@@ -97,7 +96,7 @@ class Sorter {
   // The first element of line "line" in the result.
   ExprPtr TargetBase(const Lines& to) const { return LineBase(to.inner, to.size, "to plane"); }
   ExprPtr LineBase(int64_t inner, int64_t size, const std::string& role) const {
-    const ExprPtr line = Index("line");
+    const ExprPtr line = Var("line");
     const ExprPtr plane = Size(role, inner * size);
     if (inner == 1) return loop::Mul(line, plane);
     return loop::Add(loop::Mul(loop::Div(line, Inner(inner)), plane),
@@ -130,36 +129,36 @@ class Sorter {
     const ExprPtr other = loop::Var("other", KeyType());
     const ExprPtr first =
         loop::Or(Before(other, mine),
-                 loop::And(loop::Less(Index("step"), Index("position")), NotBefore(mine, other)));
+                 loop::And(loop::Less(Var("step"), Var("position")), NotBefore(mine, other)));
     const StmtPtr count = loop::MakeBlock(
         {loop::MakeDeclare(KeyType(), "other",
-                           Key("from", loop::Add(Index("base"), loop::Mul(Index("step"), inner)))),
+                           Key("from", loop::Add(Var("base"), loop::Mul(Var("step"), inner)))),
          loop::MakeAssign("place",
-                          loop::Add(Index("place"), loop::Select(first, Number(1), Number(0))))});
+                          loop::Add(Var("place"), loop::Select(first, Number(1), Number(0))))});
     const bool is_one_run = task_.size <= kRun;
-    const ExprPtr begin = is_one_run ? Number(0) : Index("begin");
+    const ExprPtr begin = is_one_run ? Number(0) : Var("begin");
     // The loop's end is not a constant, because drivers would unroll the whole loop.
     const ExprPtr end = loop::Min(loop::Add(begin, Number(kRun)), size);
     const ExprPtr plane = Size("plane", task_.inner * task_.size);
 
     std::vector<StmtPtr> body = {
-        context_.DeclareIndex("line", loop::Add(loop::Mul(loop::Div(Index("item"), plane), inner),
-                                                loop::Mod(Index("item"), inner))),
-        context_.DeclareIndex("base", LineBase(task_.inner)),
-        context_.DeclareIndex("position", loop::Mod(loop::Div(Index("item"), inner), size))};
+        Declare("line", loop::Add(loop::Mul(loop::Div(Var("item"), plane), inner),
+                                  loop::Mod(Var("item"), inner))),
+        Declare("base", LineBase(task_.inner)),
+        Declare("position", loop::Mod(loop::Div(Var("item"), inner), size))};
     if (!is_one_run) {
-      body.push_back(context_.DeclareIndex(
-          "begin", loop::Sub(Index("position"), loop::Mod(Index("position"), Number(kRun)))));
+      body.push_back(
+          Declare("begin", loop::Sub(Var("position"), loop::Mod(Var("position"), Number(kRun)))));
     }
-    body.insert(body.end(), {loop::MakeDeclare(KeyType(), "mine", Key("from", Index("item"))),
-                             context_.DeclareIndex("place", begin, true),
-                             loop::MakeFor("step", begin, end, count)});
+    body.insert(body.end(),
+                {loop::MakeDeclare(KeyType(), "mine", Key("from", Var("item"))),
+                 Declare("place", begin, true), loop::MakeFor("step", begin, end, count)});
     std::vector<StmtPtr> put;
-    Put(to, loop::Add(TargetBase(to), loop::Mul(Index("place"), Inner(to.inner))),
-        loop::LoadFrom("from", stored_, Index("item")), Index("position"), &put);
+    Put(to, loop::Add(TargetBase(to), loop::Mul(Var("place"), Inner(to.inner))),
+        loop::LoadFrom("from", stored_, Var("item")), Var("position"), &put);
     // A line of the result has only the wanted elements.
     if (to.size < task_.size || (is_one_run && context_.takes_sizes())) {
-      put = {loop::MakeIf(loop::Less(Index("place"), Size("wanted", to.size)),
+      put = {loop::MakeIf(loop::Less(Var("place"), Size("wanted", to.size)),
                           loop::MakeBlock(std::move(put)))};
     }
     body.insert(body.end(), put.begin(), put.end());
@@ -179,23 +178,19 @@ class Sorter {
     // The shift is read from memory, so that all passes but the last share one kernel.
     const ExprPtr loaded = loop::LoadFrom("width", DataType::kInt32, Number(0));
     std::vector<StmtPtr> body = {
-        context_.DeclareIndex("shift", loop::Cast(loaded, context_.index_type())),
-        context_.DeclareIndex("run",
-                              loop::ApplyOp(ScalarOp::kShiftLeft, {Number(1), Index("shift")})),
-        context_.DeclareIndex("line", loop::Div(Index("item"), part_count)),
-        context_.DeclareIndex("base", LineBase(1)),
-        context_.DeclareIndex("begin",
-                              loop::Mul(loop::Mod(Index("item"), part_count), Number(kMerged))),
-        context_.DeclareIndex(
-            "pair",
-            loop::Sub(Index("begin"),
-                      loop::ApplyOp(ScalarOp::kBitAnd,
-                                    {Index("begin"),
-                                     loop::Sub(loop::Mul(Index("run"), Number(2)), Number(1))}))),
-        context_.DeclareIndex("middle", loop::Min(loop::Add(Index("pair"), Index("run")), size)),
-        context_.DeclareIndex("end", loop::Min(loop::Add(Index("middle"), Index("run")), size)),
+        Declare("shift", loop::Cast(loaded, index_type())),
+        Declare("run", loop::ApplyOp(ScalarOp::kShiftLeft, {Number(1), Var("shift")})),
+        Declare("line", loop::Div(Var("item"), part_count)), Declare("base", LineBase(1)),
+        Declare("begin", loop::Mul(loop::Mod(Var("item"), part_count), Number(kMerged))),
+        Declare("pair",
+                loop::Sub(Var("begin"),
+                          loop::ApplyOp(ScalarOp::kBitAnd,
+                                        {Var("begin"),
+                                         loop::Sub(loop::Mul(Var("run"), Number(2)), Number(1))}))),
+        Declare("middle", loop::Min(loop::Add(Var("pair"), Var("run")), size)),
+        Declare("end", loop::Min(loop::Add(Var("middle"), Var("run")), size)),
         // The number of elements of the pair before this item's.
-        context_.DeclareIndex("before", loop::Sub(Index("begin"), Index("pair")))};
+        Declare("before", loop::Sub(Var("begin"), Var("pair")))};
     Search(&body);
     MergeFrom(to, &body);
     std::vector<Argument> arguments;
@@ -208,68 +203,61 @@ class Sorter {
 
   // Declares "low": how many of the elements before the item's come from the first run.
   void Search(std::vector<StmtPtr>* body) const {
-    const ExprPtr low = Index("low");
-    const ExprPtr high = Index("high");
-    const ExprPtr guess = Index("guess");
-    const ExprPtr shift = Index("shift");
-    const ExprPtr left = Key("from", loop::Add(Index("base"), loop::Add(Index("pair"), guess)));
+    const ExprPtr low = Var("low");
+    const ExprPtr high = Var("high");
+    const ExprPtr guess = Var("guess");
+    const ExprPtr shift = Var("shift");
+    const ExprPtr left = Key("from", loop::Add(Var("base"), loop::Add(Var("pair"), guess)));
     const ExprPtr right =
-        Key("from", loop::Add(Index("base"), loop::Sub(loop::Add(Index("middle"), Index("before")),
-                                                       loop::Add(guess, Number(1)))));
+        Key("from", loop::Add(Var("base"), loop::Sub(loop::Add(Var("middle"), Var("before")),
+                                                     loop::Add(guess, Number(1)))));
     const StmtPtr halve = loop::MakeBlock(
-        {context_.DeclareIndex(
-             "guess", loop::ApplyOp(ScalarOp::kShiftRight, {loop::Add(low, high), Number(1)})),
+        {Declare("guess", loop::ApplyOp(ScalarOp::kShiftRight, {loop::Add(low, high), Number(1)})),
          loop::MakeDeclare(KeyType(), "left", left), loop::MakeDeclare(KeyType(), "right", right),
          loop::MakeIf(Before(loop::Var("right", KeyType()), loop::Var("left", KeyType())),
                       loop::MakeAssign("high", guess),
                       loop::MakeAssign("low", loop::Add(guess, Number(1))))});
     body->insert(
         body->end(),
-        {context_.DeclareIndex(
+        {Declare(
              "low",
-             loop::Max(loop::Sub(Index("before"), loop::Sub(Index("end"), Index("middle"))),
-                       Number(0)),
+             loop::Max(loop::Sub(Var("before"), loop::Sub(Var("end"), Var("middle"))), Number(0)),
              true),
-         context_.DeclareIndex(
-             "high", loop::Min(Index("before"), loop::Sub(Index("middle"), Index("pair"))), true),
+         Declare("high", loop::Min(Var("before"), loop::Sub(Var("middle"), Var("pair"))), true),
          loop::MakeFor("search", Number(0), loop::Add(shift, Number(1)),
                        loop::MakeIf(loop::Less(low, high), halve))});
   }
 
   void MergeFrom(const Lines& to, std::vector<StmtPtr>* body) const {
-    const ExprPtr left = Index("at_left");
-    const ExprPtr right = Index("at_right");
+    const ExprPtr left = Var("at_left");
+    const ExprPtr right = Var("at_right");
     const ExprPtr last = Size("last", task_.size - 1);
-    const ExprPtr from_left = Index("from_left");
+    const ExprPtr from_left = Var("from_left");
     // For an exhausted run some arbitrary element of the line is loaded; it is not used.
     const ExprPtr comes_first = loop::Or(
-        loop::LessEqual(Index("end"), right),
-        loop::And(loop::Less(left, Index("middle")),
+        loop::LessEqual(Var("end"), right),
+        loop::And(loop::Less(left, Var("middle")),
                   NotBefore(loop::Var("right_key", KeyType()), loop::Var("left_key", KeyType()))));
     std::vector<StmtPtr> step = {
-        loop::MakeDeclare(KeyType(), "left_key", Key("from", loop::Add(Index("base"), left))),
+        loop::MakeDeclare(KeyType(), "left_key", Key("from", loop::Add(Var("base"), left))),
         loop::MakeDeclare(KeyType(), "right_key",
-                          Key("from", loop::Add(Index("base"), loop::Min(right, last)))),
-        context_.DeclareIndex("from_left", loop::Select(comes_first, Number(1), Number(0))),
-        context_.DeclareIndex(
-            "taken", loop::Add(Index("base"),
-                               loop::Select(loop::Equals(from_left, Number(1)), left, right)))};
-    const ExprPtr target = loop::Add(TargetBase(to), loop::Mul(Index("at"), Inner(to.inner)));
+                          Key("from", loop::Add(Var("base"), loop::Min(right, last)))),
+        Declare("from_left", loop::Select(comes_first, Number(1), Number(0))),
+        Declare("taken", loop::Add(Var("base"),
+                                   loop::Select(loop::Equals(from_left, Number(1)), left, right)))};
+    const ExprPtr target = loop::Add(TargetBase(to), loop::Mul(Var("at"), Inner(to.inner)));
     const ExprPtr position =
-        to.positions < 0 ? nullptr
-                         : loop::LoadFrom("from_positions", context_.index_type(), Index("taken"));
-    Put(to, target, loop::LoadFrom("from", stored_, Index("taken")), position, &step);
+        to.positions < 0 ? nullptr : loop::LoadFrom("from_positions", index_type(), Var("taken"));
+    Put(to, target, loop::LoadFrom("from", stored_, Var("taken")), position, &step);
     step.push_back(loop::MakeAssign("at_left", loop::Add(left, from_left)));
     step.push_back(loop::MakeAssign("at_right", loop::Add(right, loop::Sub(Number(1), from_left))));
-    body->insert(body->end(),
-                 {context_.DeclareIndex("at_left", loop::Add(Index("pair"), Index("low")), true),
-                  context_.DeclareIndex(
-                      "at_right",
-                      loop::Add(Index("middle"), loop::Sub(Index("before"), Index("low"))), true),
-                  loop::MakeFor("at", Index("begin"),
-                                loop::Min(loop::Add(Index("begin"), Number(kMerged)),
-                                          Size("wanted", to.size)),
-                                loop::MakeBlock(std::move(step)))});
+    body->insert(
+        body->end(),
+        {Declare("at_left", loop::Add(Var("pair"), Var("low")), true),
+         Declare("at_right", loop::Add(Var("middle"), loop::Sub(Var("before"), Var("low"))), true),
+         loop::MakeFor("at", Var("begin"),
+                       loop::Min(loop::Add(Var("begin"), Number(kMerged)), Size("wanted", to.size)),
+                       loop::MakeBlock(std::move(step)))});
   }
 
   const SortTask& task_;

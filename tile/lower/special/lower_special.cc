@@ -16,10 +16,11 @@ using loop::ExprPtr;
 using loop::StmtPtr;
 
 // Cumulative sums (kCumSum) and cumulative multiplication along an axis.
-class RunningAggregate {
+class RunningAggregate : IndexBuilder {
  public:
   explicit RunningAggregate(SpecialContext* context)
-      : context_(*context),
+      : IndexBuilder(context->index_type()),
+        context_(*context),
         axis_(context->special().params[0]),
         exclusive_(context->special().params[1] != 0),
         reverse_(context->special().params[2] != 0),
@@ -40,9 +41,6 @@ class RunningAggregate {
   }
 
  private:
-  ExprPtr Number(int64_t value) const { return context_.Number(value); }
-  ExprPtr Index(const std::string& name) const { return context_.Index(name); }
-
   ExprPtr Start() const {
     const int64_t start = sums_ ? 0 : 1;
     return IsFloat(type_.element) ? loop::Float(static_cast<double>(start), type_.element)
@@ -59,26 +57,24 @@ class RunningAggregate {
   StmtPtr Steps(const ExprPtr& begin, const ExprPtr& end, bool is_stored) const {
     const ExprPtr inner = context_.Size("inner", inner_);
     const ExprPtr position =
-        reverse_ ? loop::Sub(context_.Size("last", size_ - 1), Index("step")) : Index("step");
-    const ExprPtr base = loop::Add(
-        loop::Mul(loop::Div(Index("line"), inner), context_.Size("plane", inner_ * size_)),
-        loop::Mod(Index("line"), inner));
-    std::vector<StmtPtr> body = {
-        context_.DeclareIndex("at", loop::Add(Index("base"), loop::Mul(position, inner)))};
-    const StmtPtr add = Accumulate(loop::Cast(context_.Load(0, Index("at")), type_.element));
-    const StmtPtr store = context_.StoreResult(Index("at"), loop::Var("total", type_));
+        reverse_ ? loop::Sub(context_.Size("last", size_ - 1), Var("step")) : Var("step");
+    const ExprPtr base =
+        loop::Add(loop::Mul(loop::Div(Var("line"), inner), context_.Size("plane", inner_ * size_)),
+                  loop::Mod(Var("line"), inner));
+    std::vector<StmtPtr> body = {Declare("at", loop::Add(Var("base"), loop::Mul(position, inner)))};
+    const StmtPtr add = Accumulate(loop::Cast(context_.Load(0, Var("at")), type_.element));
+    const StmtPtr store = context_.StoreResult(Var("at"), loop::Var("total", type_));
     if (is_stored && exclusive_) body.push_back(store);
     body.push_back(add);
     if (is_stored && !exclusive_) body.push_back(store);
-    return loop::MakeBlock({context_.DeclareIndex("base", base),
+    return loop::MakeBlock({Declare("base", base),
                             loop::MakeFor("step", begin, end, loop::MakeBlock(std::move(body)))});
   }
 
   // One item per line.
   void WholeLines() {
     context_.Launch(lines_, context_.ResultAndOperands(),
-                    {context_.DeclareIndex("line", Index("item")),
-                     loop::MakeDeclare(type_, "total", Start(), true),
+                    {Declare("line", Var("item")), loop::MakeDeclare(type_, "total", Start(), true),
                      Steps(Number(0), context_.Size("size", size_), true)});
   }
 
@@ -92,13 +88,12 @@ class RunningAggregate {
     // Each launch has its own arguments.
     const auto part_count = [&] { return context_.Size("parts", parts); };
     const auto where = [&] {
-      const ExprPtr number = loop::Mod(Index("item"), part_count());
-      return std::vector<StmtPtr>{
-          context_.DeclareIndex("line", loop::Div(Index("item"), part_count())),
-          context_.DeclareIndex("begin", loop::Mul(number, context_.Size("part", part)))};
+      const ExprPtr number = loop::Mod(Var("item"), part_count());
+      return std::vector<StmtPtr>{Declare("line", loop::Div(Var("item"), part_count())),
+                                  Declare("begin", loop::Mul(number, context_.Size("part", part)))};
     };
     const auto end = [&] {
-      return loop::Min(loop::Add(Index("begin"), context_.Size("part", part)),
+      return loop::Min(loop::Add(Var("begin"), context_.Size("part", part)),
                        context_.Size("size", size_));
     };
     const auto total = [&](ExprPtr at) {
@@ -108,23 +103,22 @@ class RunningAggregate {
     std::vector<StmtPtr> body = where();
     body.insert(
         body.end(),
-        {loop::MakeDeclare(type_, "total", Start(), true), Steps(Index("begin"), end(), false),
-         loop::MakeStore("totals", type_.element, Index("item"), loop::Var("total", type_))});
+        {loop::MakeDeclare(type_, "total", Start(), true), Steps(Var("begin"), end(), false),
+         loop::MakeStore("totals", type_.element, Var("item"), loop::Var("total", type_))});
     context_.Launch(lines_ * parts, {{"totals", totals, true}, {"in0", 1}}, std::move(body));
 
     const int before = context_.AddScratch({type_.element, {lines_ * parts}});
     const StmtPtr step = loop::MakeBlock(
-        {context_.DeclareIndex("at",
-                               loop::Add(loop::Mul(Index("item"), part_count()), Index("part"))),
-         loop::MakeStore("before", type_.element, Index("at"), loop::Var("total", type_)),
-         Accumulate(total(Index("at")))});
+        {Declare("at", loop::Add(loop::Mul(Var("item"), part_count()), Var("part"))),
+         loop::MakeStore("before", type_.element, Var("at"), loop::Var("total", type_)),
+         Accumulate(total(Var("at")))});
     context_.Launch(lines_, {{"before", before, true}, {"totals", totals}},
                     {loop::MakeDeclare(type_, "total", Start(), true),
                      loop::MakeFor("part", Number(0), part_count(), step)});
 
     body = where();
-    body.insert(body.end(), {loop::MakeDeclare(type_, "total", total(Index("item")), true),
-                             Steps(Index("begin"), end(), true)});
+    body.insert(body.end(), {loop::MakeDeclare(type_, "total", total(Var("item")), true),
+                             Steps(Var("begin"), end(), true)});
     context_.Launch(lines_ * parts, {{"out0", 0, true}, {"in0", 1}, {"totals", before}},
                     std::move(body));
   }
@@ -175,7 +169,7 @@ void RandomNumbers(SpecialContext& context) {
   auto mix = [](const ExprPtr& a, const ExprPtr& b, const ExprPtr& c) {
     return loop::ApplyOp(ScalarOp::kBitXor, {loop::ApplyOp(ScalarOp::kBitXor, {a, b}), c});
   };
-  const ExprPtr counter = name(wide, loop::Cast(context.Index("item"), DataType::kUInt64));
+  const ExprPtr counter = name(wide, loop::Cast(context.Var("item"), DataType::kUInt64));
   const bool is_pair = context.operand(0).element_count() == 2;
   const ExprPtr seed =
       name(wide, loop::Cast(context.Load(0, context.Number(0)), DataType::kUInt64));
@@ -199,7 +193,7 @@ void RandomNumbers(SpecialContext& context) {
   const bool is_whole = count % 4 == 0 && !context.takes_sizes();
   for (int64_t w = 0; w < 4; ++w) {
     const ExprPtr at =
-        loop::Add(loop::Mul(context.Index("item"), context.Number(4)), context.Number(w));
+        loop::Add(loop::Mul(context.Var("item"), context.Number(4)), context.Number(w));
     const ExprPtr bits =
         loop::ApplyOp(ScalarOp::kShiftRight, {x[w], loop::Int(8, DataType::kUInt32)});
     const StmtPtr store = context.StoreResult(

@@ -21,7 +21,7 @@ std::vector<TensorShape> ShapesOf(const TensorShape& result,
   return shapes;
 }
 
-DataType IndexType(absl::Span<const TensorShape> shapes) {
+DataType IndexTypeOf(absl::Span<const TensorShape> shapes) {
   const bool is_wide = std::any_of(shapes.begin(), shapes.end(), [](const TensorShape& shape) {
     return shape.element_count() >= int64_t{1} << 31;
   });
@@ -33,11 +33,12 @@ DataType IndexType(absl::Span<const TensorShape> shapes) {
 SpecialContext::SpecialContext(const ir::Special& special, absl::Span<const TensorShape> operands,
                                const TensorShape& result, const HardwareSettings& settings,
                                std::string name, const LowerOptions& options)
-    : special_(special),
+    : IndexBuilder(options.force_64bit_indices ? DataType::kInt64
+                                               : IndexTypeOf(ShapesOf(result, operands))),
+      special_(special),
       settings_(settings),
       name_(std::move(name)),
       shapes_(ShapesOf(result, operands)),
-      index_type_(options.force_64bit_indices ? DataType::kInt64 : IndexType(shapes_)),
       takes_sizes_(options.size_arguments),
       sizes_(index_type_) {}
 
@@ -77,14 +78,14 @@ void SpecialContext::Launch(int64_t items, const std::vector<Argument>& argument
     const int64_t grain = (items + tasks - 1) / tasks;
     kernel.global_size[0] = (items + grain - 1) / grain;
     if (grain == 1 && !takes_sizes_) {
-      body.insert(body.begin(), DeclareIndex("item", work_item));
+      body.insert(body.begin(), Declare("item", work_item));
       kernel.body = loop::MakeBlock(std::move(body));
     } else {
-      const ExprPtr end = loop::Add(Index("first_item"), Size("grain", grain));
+      const ExprPtr end = loop::Add(Var("first_item"), Size("grain", grain));
       const bool is_even = items % grain == 0 && !takes_sizes_;
       kernel.body =
-          loop::MakeBlock({DeclareIndex("first_item", loop::Mul(work_item, Size("grain", grain))),
-                           loop::MakeFor("item", Index("first_item"),
+          loop::MakeBlock({Declare("first_item", loop::Mul(work_item, Size("grain", grain))),
+                           loop::MakeFor("item", Var("first_item"),
                                          is_even ? end : loop::Min(end, Size("items", items)),
                                          loop::MakeBlock(std::move(body)))});
     }
@@ -96,9 +97,9 @@ void SpecialContext::Launch(int64_t items, const std::vector<Argument>& argument
     kernel.global_size[0] = (items + threads - 1) / threads * threads;
     StmtPtr work = loop::MakeBlock(std::move(body));
     if (items % threads != 0 || takes_sizes_) {
-      work = loop::MakeIf(loop::Less(Index("item"), Size("items", items)), work);
+      work = loop::MakeIf(loop::Less(Var("item"), Size("items", items)), work);
     }
-    kernel.body = loop::MakeBlock({DeclareIndex("item", work_item), work});
+    kernel.body = loop::MakeBlock({Declare("item", work_item), work});
   }
   kernel.sizes = std::exchange(sizes_, SizeArguments(index_type_)).sizes();
   launches_.push_back({std::move(kernel), std::move(buffers)});

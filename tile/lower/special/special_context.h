@@ -14,6 +14,7 @@
 #include "tile/ir/program.h"
 #include "tile/loop/build.h"
 #include "tile/loop/loop_ir.h"
+#include "tile/lower/index_builder.h"
 #include "tile/lower/lower_options.h"
 #include "tile/lower/size_arguments.h"
 
@@ -32,7 +33,7 @@ struct SpecialLaunch {
   std::vector<int> buffers;  // one per parameter
 };
 
-class SpecialContext {
+class SpecialContext : public IndexBuilder {
  public:
   // `special`, `operands`, `result` and `settings` must outlive the context.
   SpecialContext(const ir::Special& special, absl::Span<const TensorShape> operands,
@@ -46,7 +47,6 @@ class SpecialContext {
   const HardwareSettings& settings() const { return settings_; }
   // Returns whether each work-item runs as a task on one thread.
   bool is_cpu() const { return settings_.threads == 1; }
-  DataType index_type() const { return index_type_; }
   bool takes_sizes() const { return takes_sizes_; }
 
   int AddScratch(TensorShape shape, std::optional<double> value = std::nullopt);
@@ -70,16 +70,10 @@ class SpecialContext {
   std::vector<SpecialLaunch> TakeLaunches() { return std::move(launches_); }
   std::vector<ScratchBuffer> TakeScratch() { return std::move(scratch_); }
 
-  loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
   // A value that follows from sizes: an argument of the next launch if kernels take sizes as
   // arguments. `role` distinguishes it from others of that kernel.
   loop::ExprPtr Size(const std::string& role, int64_t value) {
     return takes_sizes_ ? sizes_.Get(role, value) : Number(value);
-  }
-  loop::ExprPtr Index(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
-  loop::StmtPtr DeclareIndex(const std::string& name, loop::ExprPtr value,
-                             bool is_mutable = false) const {
-    return loop::MakeDeclare({index_type_, 1}, name, std::move(value), is_mutable);
   }
   // Elements of the operands and of the result, under the names of ResultAndOperands.
   loop::ExprPtr Load(int operand, loop::ExprPtr index, int lanes = 1) const;
@@ -91,7 +85,6 @@ class SpecialContext {
   const HardwareSettings& settings_;
   const std::string name_;
   std::vector<TensorShape> shapes_;  // of all buffers
-  DataType index_type_;
   const bool takes_sizes_;
   SizeArguments sizes_;  // of the next launch
   std::vector<ScratchBuffer> scratch_;
