@@ -4,14 +4,13 @@
 
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/autodiff/gradient.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 
 namespace tartan::autodiff {
 namespace {
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 class CompiledGradient : public testing::TestWithParam<TestProgram> {
  protected:

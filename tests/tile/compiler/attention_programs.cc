@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/tile/testing.h"
 
 namespace tartan {
 namespace {
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 // Computes the weights W as the softmax of the scores L[h, t, u].
 constexpr char kSoftmax[] =
@@ -92,14 +91,7 @@ std::vector<TensorShape> With(std::vector<TensorShape> shapes, TensorShape anoth
 }  // namespace
 
 HardwareSettings AttentionSettings() {
-  HardwareSettings settings;
-  settings.threads = 64;
-  settings.vector_width = 1;
-  settings.has_local_memory = true;
-  settings.local_memory_bytes = 32768;
-  settings.register_bytes = 65536;
-  settings.max_work_group_size = 64;
-  settings.compute_units = 2;
+  HardwareSettings settings = SmallGpu();
   settings.launch_us = 50;
   return settings;
 }

@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/graph/constants.h"
 
 namespace tartan::compiler {
 namespace {
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 double BytesOf(const TestProgram& test, size_t constants) {
   ir::Program program = BindTestProgram(test);

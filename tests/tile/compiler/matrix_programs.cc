@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/plan/gpu/row_stream_search.h"
@@ -176,14 +177,7 @@ MatrixCase CaseOf(const MatrixProgram& program) {
 }
 
 HardwareSettings MatrixSettings() {
-  HardwareSettings settings;
-  settings.threads = 256;
-  settings.vector_width = 1;
-  settings.has_local_memory = true;
-  settings.local_memory_bytes = 49152;
-  settings.register_bytes = 65536;
-  settings.max_work_group_size = 1024;
-  settings.compute_units = 132;
+  HardwareSettings settings = TestGpu(256, 132);
   settings.matrix_local_bytes = 227 << 10;
   settings.matrix_rate = 2048;
   return settings;

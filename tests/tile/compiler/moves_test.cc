@@ -6,12 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 
 namespace tartan::compiler::moves_test {
 namespace {
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 CompileOptions Gpu() {
   CompileOptions gpu;

@@ -10,6 +10,7 @@
 
 #include "tests/tile/compiler/attention_programs.h"
 #include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 
@@ -90,8 +91,6 @@ std::string AttentionOf(const std::string& values = "V[h, u, d]") {
          "O[h, t, d : H, T, D] = +(W[h, t, u] * " +
          values + "); }";
 }
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 // Compile options for a GPU with 132 compute units.
 CompileOptions ForLargeGpu() {

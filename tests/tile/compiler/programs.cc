@@ -5,13 +5,13 @@
 #include <random>
 #include <stdexcept>
 
+#include "tests/tile/testing.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 
 namespace tartan {
 namespace {
 
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 TensorShape Of(DataType type, std::vector<int64_t> dims) { return {type, std::move(dims)}; }
 
 }  // namespace

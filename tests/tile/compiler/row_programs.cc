@@ -2,11 +2,10 @@
 #include "tests/tile/compiler/row_programs.h"
 
 #include "absl/strings/str_cat.h"
+#include "tests/tile/testing.h"
 
 namespace tartan {
 namespace {
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 constexpr char kSoftmaxOfFour[] =
     "function (X[N, C, H, W]) -> (O) { M[n, 0, h, w : N, 1, H, W] = >(X[n, c, h, w]); "

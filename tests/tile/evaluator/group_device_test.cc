@@ -17,6 +17,7 @@
 #include "tests/tile/compiler/row_programs.h"
 #include "tests/tile/evaluator/device.h"
 #include "tests/tile/evaluator/list_runner.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/evaluator/compiled_program.h"
 #include "tile/ir/naive_evaluator.h"
@@ -27,19 +28,7 @@
 namespace tartan::evaluator {
 namespace {
 
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
-
-HardwareSettings Gpu() {
-  HardwareSettings settings;
-  settings.threads = 64;
-  settings.vector_width = 1;
-  settings.has_local_memory = true;
-  settings.local_memory_bytes = 32768;
-  settings.register_bytes = 65536;
-  settings.max_work_group_size = 64;
-  settings.compute_units = 2;
-  return settings;
-}
+HardwareSettings Gpu() { return SmallGpu(); }
 
 struct Form {
   TestProgram program;

@@ -18,6 +18,7 @@
 #include "backend_opencl/launch_batch/megakernel_source.h"
 #include "tests/tile/compiler/launches/step_programs.h"
 #include "tests/tile/evaluator/device.h"
+#include "tests/tile/testing.h"
 #include "tile/base/launch_batch_limits.h"
 #include "tile/codegen/write_kernel.h"
 #include "tile/compiler/compiler.h"
@@ -28,15 +29,10 @@ namespace tartan::evaluator::runs_device_test {
 namespace {
 
 HardwareSettings Gpu() {
-  HardwareSettings settings;
-  settings.threads = settings.max_work_group_size = 256;
-  settings.has_local_memory = true;
-  settings.vector_width = 1;
-  settings.compute_units = 132;
-  settings.local_memory_bytes = 48 << 10;
-  settings.register_bytes = 64 << 10;
+  HardwareSettings settings = TestGpu(256, 132);
   settings.matrix_local_bytes = 227 << 10;
   settings.batches_launches = true;
+  settings.max_work_group_size = 256;
   return settings;
 }
 

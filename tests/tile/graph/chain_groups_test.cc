@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/poly/build_kernel.h"
 
 namespace tartan::graph {
@@ -13,8 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 // For each fused chain: the values that its kernels store, in order, and the ones kept on chip.
 struct Chains {

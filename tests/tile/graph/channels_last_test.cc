@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/ir/naive_evaluator.h"
 
 namespace tartan::graph::channels_last_test {
@@ -14,8 +15,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using Dims = std::vector<int64_t>;
-
-TensorShape F32(Dims dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 TestProgram Make(const std::string& inputs, const std::string& outputs, const std::string& body,
                  std::vector<TensorShape> shapes) {

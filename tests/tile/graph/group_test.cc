@@ -7,14 +7,13 @@
 
 #include "absl/strings/str_join.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 
 namespace tartan::graph::group_test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Not;
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 ir::ValueId Named(const ir::Program& program, const std::string& name) {
   for (size_t v = 0; v < program.values.size(); ++v) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/ir/naive_evaluator.h"
 
 namespace tartan::graph::pad_inputs_test {
@@ -13,8 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 TestProgram Convolution(int64_t channels, const std::string& x = "x+j-1") {
   return {"Convolution",

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/loop/verify.h"
@@ -22,19 +23,10 @@ namespace tartan::lower {
 namespace {
 
 HardwareSettings Gpu() {
-  HardwareSettings settings;
-  settings.threads = 64;
-  settings.vector_width = 1;
-  settings.has_local_memory = true;
-  settings.local_memory_bytes = 49152;
+  HardwareSettings settings = TestGpu(64, 4);
   settings.matrix_local_bytes = 100 << 10;
-  settings.register_bytes = 65536;
-  settings.max_work_group_size = 1024;
-  settings.compute_units = 4;
   return settings;
 }
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 std::vector<TestProgram> Programs() {
   const std::string matmul = kMatMul;

@@ -6,14 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 
 namespace tartan::lower::special_kernels_test {
 namespace {
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
-TensorShape I32(std::vector<int64_t> dims) { return {DataType::kInt32, std::move(dims)}; }
 
 HardwareSettings Cpu(int64_t cores, int64_t vector_width) {
   HardwareSettings settings;

@@ -7,6 +7,7 @@
 
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/plan/select_plan.h"
@@ -14,8 +15,6 @@
 
 namespace tartan::plan {
 namespace {
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 // A device with caches too small to hold any operand.
 HardwareSettings Settings() {

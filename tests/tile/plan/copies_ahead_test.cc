@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/plan/gpu/async_copies.h"
 #include "tile/plan/gpu/group_staging.h"
@@ -19,17 +20,10 @@ namespace {
 
 // Settings of an H100.
 HardwareSettings Settings() {
-  HardwareSettings settings;
-  settings.threads = 256;
-  settings.vector_width = 1;
-  settings.has_local_memory = true;
-  settings.local_memory_bytes = 48 << 10;
+  HardwareSettings settings = TestGpu(256, 132);
   settings.matrix_local_bytes = 227 << 10;
   settings.l2_bytes = 132 * (32 << 10);
   settings.cache_line_bytes = 128;
-  settings.register_bytes = 64 << 10;
-  settings.compute_units = 132;
-  settings.max_work_group_size = 1024;
   settings.max_work_item_sizes = {1024, 1024, 64};
   settings.has_fma = true;
   settings.clock_mhz = 1980;
@@ -64,8 +58,6 @@ Choice ChoiceFor(const std::string& code, std::vector<TensorShape> inputs,
   EXPECT_TRUE(list.ok()) << list.status();
   return choice;
 }
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 Choice LargeProduct(const HardwareSettings& settings) {
   return ChoiceFor(kMatMul, {F32({6304, 3072}), F32({3072, 768})}, settings);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/plan/select_plan.h"
 
@@ -59,8 +60,6 @@ Choice ChoiceOf(const std::string& code, std::vector<TensorShape> inputs,
   EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
   return choice;
 }
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 TEST(CpuChoice, RowsThatShareSetsAreAsManyAsTheFirstCacheHasWays) {
   // Rows are 12 KiB apart.

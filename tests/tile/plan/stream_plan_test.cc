@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/plan/select_plan.h"
@@ -15,8 +16,6 @@
 
 namespace tartan::plan::stream_test {
 namespace {
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 // A device with a second cache too small to hold any matrix.
 HardwareSettings Settings() {

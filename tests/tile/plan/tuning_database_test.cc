@@ -9,6 +9,7 @@
 #include "proto/plan.pb.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/plan/select_plan.h"
@@ -20,17 +21,7 @@ namespace {
 
 HardwareSettings Cpu() { return HardwareSettings(); }
 
-HardwareSettings Gpu() {
-  HardwareSettings settings;
-  settings.threads = 256;
-  settings.vector_width = 1;
-  settings.has_local_memory = true;
-  settings.max_work_group_size = 1024;
-  settings.local_memory_bytes = 49152;
-  settings.register_bytes = 65536;
-  settings.compute_units = 4;
-  return settings;
-}
+HardwareSettings Gpu() { return TestGpu(256, 4); }
 
 struct Kernel {
   poly::FlatContraction flat;

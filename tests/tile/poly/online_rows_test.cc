@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/graph/chain_groups.h"
 #include "tile/poly/build_kernel.h"
 #include "tile/poly/online/online_softmax.h"
@@ -15,8 +16,6 @@ namespace tartan::poly {
 namespace {
 
 using ::testing::ElementsAre;
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 // Returns the only fused chain of a program, including matmuls.
 graph::RowChain ChainOf(const TestProgram& test) {

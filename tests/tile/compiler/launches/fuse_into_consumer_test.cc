@@ -12,6 +12,7 @@
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/launches/cell_programs.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/loop/loop_ir.h"
 
@@ -30,8 +31,6 @@ CompileOptions Gpu() {
   gpu.batches_launches = true;
   return options;
 }
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 void ExpectLaunches(const TestProgram& program, int launches) {
   ExpectNaiveLaunches(program, Gpu(), RandomInputs(program, 1), launches, 0);

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "tests/tile/compiler/attention_programs.h"
 #include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 
 namespace tartan::compiler::online_rows_test {
@@ -156,8 +157,6 @@ TEST(OnlineSoftmax, TakeMasksOfAnyNumber) {
     ExpectNaiveLaunches(masked, ForGpu(), With(inputs, 3, numbers), 1, 0);
   }
 }
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 // `between` computes the weights W from the scores P.
 TestProgram AttentionOf(const std::string& between, int64_t heads, int64_t queries, int64_t keys,

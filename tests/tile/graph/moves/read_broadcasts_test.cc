@@ -6,11 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/tile/graph/same_meaning.h"
+#include "tests/tile/testing.h"
 
 namespace tartan::graph::read_expansions_test {
 namespace {
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 // Broadcasts X three times along a dimension after or before its first one.
 TestProgram Repeated(const std::string& product, const std::string& repeated = "g, r") {

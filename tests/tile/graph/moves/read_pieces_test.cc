@@ -6,11 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/tile/graph/same_meaning.h"
+#include "tests/tile/testing.h"
 
 namespace tartan::graph::read_pieces_test {
 namespace {
-
-TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 // C concatenates A (rows 0 and 1) and B (rows 2 to 4). Returns whether C was eliminated; checks
 // that results stay the same.
