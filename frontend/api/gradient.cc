@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/pull_back.h"
 #include "frontend/api/tensor_node.h"
+#include "tile/autodiff/dependence.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/program_builder.h"
@@ -126,8 +127,7 @@ class Backward {
       if (found.ok()) state.derivatives = *std::move(found);
     }
     for (size_t result = 0; result < node->shapes.size(); ++result) {
-      const DataType type = node->shapes[result].type;
-      if (!IsFloat(type) && !(options_.straight_through && IsInteger(type))) continue;
+      if (!autodiff::MayHaveDerivative(node->shapes[result].type, options_)) continue;
       for (size_t i = 0; i < inputs.size(); ++i) {
         if (Depends(inputs[i]) && state.HasDerivative(result, i)) state.depends[result] = true;
       }

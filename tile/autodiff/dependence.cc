@@ -8,10 +8,6 @@
 namespace tartan::autodiff {
 namespace {
 
-bool MayHaveDerivative(DataType type, const GradientOptions& options) {
-  return IsFloat(type) || (options.straight_through && IsInteger(type));
-}
-
 bool PassesGradient(const ir::Op& op, const GradientOptions& options) {
   const auto* elementwise = std::get_if<ir::Elementwise>(&op);
   if (elementwise == nullptr) return true;
@@ -26,6 +22,10 @@ size_t FirstSource(const ir::Op& op) {
 }
 
 }  // namespace
+
+bool MayHaveDerivative(DataType type, const GradientOptions& options) {
+  return IsFloat(type) || (options.straight_through && IsInteger(type));
+}
 
 std::vector<bool> FindDependents(const ir::Program& program, absl::Span<const int> inputs,
                                  const GradientOptions& options) {

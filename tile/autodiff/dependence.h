@@ -22,6 +22,10 @@ std::vector<bool> FindDependents(const ir::Program& program, absl::Span<const in
 std::vector<std::vector<bool>> FindDerivatives(const ir::Program& program,
                                                const GradientOptions& options = {});
 
+// Returns true if values of `type` can carry gradients: floats, and integers with
+// options.straight_through.
+bool MayHaveDerivative(DataType type, const GradientOptions& options);
+
 // Returns the type of gradients of values of `type`: the type itself for floats, float32 for
 // integers.
 DataType GradientType(DataType type);

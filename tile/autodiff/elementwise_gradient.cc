@@ -88,17 +88,21 @@ ValueId Quotient(Emitter& e, ValueId a, ValueId b, ValueId y) {
   return e.Apply(ScalarOp::kRound, e.Div(e.Sub(a, y), b));
 }
 
-// Derivative of max or min with respect to `mine`; `wins` compares it with the other operand.
-ValueId ExtremumPart(Emitter& e, ScalarOp wins, ValueId mine, ValueId other, bool is_first,
+// Returns the derivative of max or min with respect to the operand `mine` at `position`. `wins`
+// compares it with the other operand.
+ValueId ExtremumPart(Emitter& e, ScalarOp wins, ValueId mine, ValueId other, int position,
                      const Site& site) {
   const ValueId g = site.gradient;
   const ValueId won = e.Apply(wins, {mine, other});
   const ValueId tied = e.Equal(mine, other);
-  // A quantized value is often at the ends of its range, and counts as inside there.
-  if (site.ties == Ties::kShare && !site.straight_through) {
+  // A quantized value is often at the ends of its range, and counts as inside there. An operand
+  // without a gradient is such an end.
+  const bool is_limited = site.straight_through && !site.wanted[1 - position];
+  if (site.ties == Ties::kShare && !is_limited) {
     return e.Select(won, g, e.Where(tied, e.Mul(g, e.Number(0.5))));
   }
-  return e.Where(is_first ? e.Apply(ScalarOp::kLogicalOr, {won, tied}) : won, g);
+  const bool wins_ties = is_limited || position == 0;
+  return e.Where(wins_ties ? e.Apply(ScalarOp::kLogicalOr, {won, tied}) : won, g);
 }
 
 // Derivative of y = f(a, b) with respect to the operand at `position`.
@@ -130,7 +134,7 @@ ValueId BinaryGradient(Emitter& e, ScalarOp op, ValueId a, ValueId b, int positi
     case ScalarOp::kMax:
     case ScalarOp::kMin: {
       const ScalarOp wins = op == ScalarOp::kMax ? ScalarOp::kGreater : ScalarOp::kLess;
-      return ExtremumPart(e, wins, by_a ? a : b, by_a ? b : a, by_a, site);
+      return ExtremumPart(e, wins, by_a ? a : b, by_a ? b : a, position, site);
     }
     default:
       return ir::kNoValue;

@@ -31,8 +31,7 @@ absl::Status CheckArguments(const ir::Program& program, absl::Span<const int> wr
   TARTAN_RETURN_IF_ERROR(CheckPositions(options.stops, program.values.size(), "value"));
   for (const int position : wrt) {
     const ir::Value& input = program.values[program.inputs[position]];
-    const bool is_integer = options.straight_through && IsInteger(input.shape.type);
-    if (!IsFloat(input.shape.type) && !is_integer) {
+    if (!MayHaveDerivative(input.shape.type, options)) {
       return absl::InvalidArgumentError(absl::StrCat("input ", position, " (", input.name, ") is ",
                                                      input.shape.ToString(),
                                                      ": only floats have gradients"));
@@ -81,8 +80,8 @@ class Differentiator {
       const bool takes_part =
           options_.outputs.empty() ||
           std::find(options_.outputs.begin(), options_.outputs.end(), i) != options_.outputs.end();
-      const bool is_float = IsFloat(program_.values[output].shape.type);
-      if (!takes_part || !(is_float || options_.straight_through)) continue;
+      const DataType type = program_.values[output].shape.type;
+      if (!takes_part || !MayHaveDerivative(type, options_)) continue;
       ValueId seed = ir::kNoValue;
       if (options_.seeded) {
         TARTAN_ASSIGN_OR_RETURN(

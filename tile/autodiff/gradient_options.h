@@ -20,12 +20,13 @@ struct GradientOptions {
   // times seeds. The program gets one seed input per output that takes part, with the shape of the
   // output's gradient and the output's name plus "_seed".
   bool seeded = false;
-  // Positions in program.outputs of the outputs that take part; empty: all. Outputs that are no
-  // floats take part only with straight_through.
+  // Positions in program.outputs of the outputs that take part; empty: all. Integers take part
+  // only with straight_through, bools never.
   std::vector<int> outputs;
   // Straight-through estimator: roundings and conversions to integers have the derivative 1 instead
   // of 0. Gradients pass through quantized values, and are 0 where these are clipped to their
-  // range. Gradients of integers are float32.
+  // range. Gradients of integers are float32. In a maximum or minimum with an operand that has no
+  // gradient, the other operand gets everything at a tie: the ends of a range are inside.
   bool straight_through = false;
   // Values that stop the gradient.
   std::vector<ir::ValueId> stops;

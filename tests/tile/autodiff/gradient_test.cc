@@ -61,6 +61,46 @@ TEST(Gradient, PassesStraightThroughQuantizedNumbersWithinTheirRange) {
   EXPECT_EQ(GradientsOf(program, {0}, inputs, options).at(0).ToDoubles(), (Values{1, 1, 1, 0, 0}));
 }
 
+// The two orders of operands mean the same, as for torch.clamp and torch.fake_quantize: their
+// gradients are 1 at both ends.
+TEST(Gradient, PassesStraightThroughTheEndsOfARangeInAnyOrder) {
+  GradientOptions options;
+  options.straight_through = true;
+  for (const Ties ties : {Ties::kShare, Ties::kFirst}) {
+    options.ties = ties;
+    for (const char* formula : {"min(max(A, -1), 2)", "min(2, max(-1, A))", "max(-1, min(2, A))"}) {
+      const ir::Program program =
+          BindCode(absl::StrCat("function (A) -> (O) { O = ", formula, "; }"), {F64({5})});
+      EXPECT_EQ(GradientsOf(program, {0}, {Doubles({5}, {-1.5, -1, 0, 2, 2.5})}, options)
+                    .at(0)
+                    .ToDoubles(),
+                (Values{0, 1, 1, 1, 0}))
+          << formula;
+    }
+  }
+}
+
+// torch.maximum and JAX share ties, too.
+TEST(Gradient, SharesTiesOfTwoOperandsWithGradientsAlsoStraightThrough) {
+  for (const char* function : {"max", "min"}) {
+    const ir::Program program =
+        BindCode(absl::StrCat("function (A, B) -> (O) { O = ", function, "(A, B) * 4; }"),
+                 {F64({1}), F64({1})});
+    for (const bool straight_through : {false, true}) {
+      GradientOptions options;
+      options.straight_through = straight_through;
+      const std::vector<HostTensor> tied = {Doubles({1}, {3}), Doubles({1}, {3})};
+      const auto shared = GradientsOf(program, {0, 1}, tied, options);
+      EXPECT_EQ(shared.at(0).ToDoubles(), Values{2}) << function << straight_through;
+      EXPECT_EQ(shared.at(1).ToDoubles(), Values{2}) << function << straight_through;
+      options.ties = Ties::kFirst;
+      const auto first = GradientsOf(program, {0, 1}, tied, options);
+      EXPECT_EQ(first.at(0).ToDoubles(), Values{4}) << function << straight_through;
+      EXPECT_EQ(first.at(1).ToDoubles(), Values{0}) << function << straight_through;
+    }
+  }
+}
+
 TEST(Gradient, PassesStraightThroughProductsOfIntegers) {
   const ir::Program program = BindCode(
       "function (A, W) -> (O) { Q = as_int(as_int(round(A), 8), 32);"
@@ -109,6 +149,22 @@ TEST(Gradient, NamesItsOutputsAndSeeds) {
   EXPECT_EQ(gradient->output_names, (std::vector<std::string>{"O", "C", "A_grad"}));
   ASSERT_EQ(gradient->inputs.size(), 2u);
   EXPECT_EQ(gradient->values[gradient->inputs[1]].name, "O_seed");
+}
+
+TEST(Gradient, GivesBoolOutputsNoSeedAlsoStraightThrough) {
+  const ir::Program program = BindCode(
+      "function (A) -> (O, C, I) { O = A * A; C = A > 0; I = as_int(A, 32) * 3; }", {F64({2})});
+  GradientOptions options;
+  options.seeded = true;
+  options.straight_through = true;
+  const auto gradient = Gradient(program, {0}, options);
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  std::vector<std::string> inputs;
+  for (const ir::ValueId input : gradient->inputs) inputs.push_back(gradient->values[input].name);
+  EXPECT_EQ(inputs, (std::vector<std::string>{"A", "O_seed", "I_seed"}));
+  options.seeded = false;
+  EXPECT_EQ(GradientsOf(program, {0}, {Doubles({2}, {1, -2})}, options).at(0).ToDoubles(),
+            (Values{5, -1}));
 }
 
 TEST(Gradient, KeepsTheTypesOfItsInputs) {
