@@ -4,12 +4,13 @@
 #include <map>
 #include <numeric>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
+#include "frontend/onnx/tile_text/cast_elements.h"
 #include "frontend/onnx/tile_text/ml_scores.h"
 #include "frontend/onnx/tile_text/tile_text.h"
+#include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
@@ -135,43 +136,19 @@ absl::StatusOr<std::vector<int64_t>> PlacesOfForm(const NodeContext& context,
   return places;
 }
 
-// Converts between strings and numbers. Numbers are written with up to six significant digits.
-absl::StatusOr<Value> CastElements(NodeContext& context, const Value& x, const std::string& to) {
-  if (to == "TO_STRING" && x.is_strings()) return x;
-  if (to != "TO_FLOAT" && to != "TO_INT64" && to != "TO_STRING") {
-    return Invalid("attribute 'cast_to': there is no ", to);
-  }
-  const HostTensor* numbers = x.tensor().constant();
-  if (to == "TO_STRING" || x.is_strings()) {
-    if (numbers == nullptr) return Unsupported("a map of values that are not known");
-    const std::vector<int64_t>& dims = numbers->shape().dims;
-    if (!x.is_strings()) {
-      std::vector<std::string> words;
-      for (const double number : numbers->ToDoubles()) words.push_back(absl::StrCat(number));
-      return api::ToLazy(api::HostStrings(dims, words));
-    }
-    std::vector<double> parsed;
-    for (const std::string& word : api::StringsOf(HostValue(*numbers, x.element(), x.words()))) {
-      double number = 0;
-      if (!word.empty() && !absl::SimpleAtod(word, &number)) {
-        return Invalid("'", word, "' is no number");
-      }
-      parsed.push_back(number);
-    }
-    const DataType type = to == "TO_FLOAT" ? DataType::kFloat32 : DataType::kInt64;
-    return Value(ConstantReals(type, dims, parsed));
-  }
-  const DataType type = to == "TO_FLOAT" ? DataType::kFloat32 : DataType::kInt64;
-  TARTAN_ASSIGN_OR_RETURN(
-      Tensor y, context.ApplyOne(TileFunction("X", "Y", {"Y = " + Cast("X", type)}), {x.tensor()}));
-  return Value(std::move(y));
+absl::StatusOr<ElementType> TargetOfCast(const NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const std::string to, context.String("cast_to", "TO_FLOAT"));
+  if (to == "TO_FLOAT") return ElementFromOnnx(TensorProto::FLOAT);
+  if (to == "TO_INT64") return ElementFromOnnx(TensorProto::INT64);
+  if (to == "TO_STRING") return ElementFromOnnx(TensorProto::STRING);
+  return Invalid("attribute 'cast_to': there is no ", to);
 }
 
-// The values of int64 keys, [1, elements].
+// The values of int64 keys, [1, elements]. Words and numbers are converted as by Cast.
 Values CastMap(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(OneMap map, ReadMap(context));
   if (map.keys.is_strings()) return Invalid("operand 0: a map of int64 is expected");
-  TARTAN_ASSIGN_OR_RETURN(const std::string to, context.String("cast_to", "TO_FLOAT"));
+  TARTAN_ASSIGN_OR_RETURN(const ElementType to, TargetOfCast(context));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> places,
                           PlacesOfForm(context, map.keys.tensor().ToInts()));
   TARTAN_ASSIGN_OR_RETURN(map.values, CastElements(context, map.values, to));
