@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/digest.h"
 #include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/resident_names.h"
@@ -23,6 +24,8 @@ constexpr int64_t kPortionBytes = int64_t{1} << 23;
 // At most 1 / kCopiedShare of the device's memory holds copies of constants that could stay in
 // files.
 constexpr int64_t kCopiedShare = 8;
+// Maximum size of a constant whose contents are its name.
+constexpr size_t kSmallConstantBytes = 1024;
 
 }  // namespace
 
@@ -82,13 +85,20 @@ class ResidentLoader {
     return absl::OkStatus();
   }
 
-  // A constant's name is its address and size. Constants are immutable, and everything made from
-  // them keeps them alive, so that equal addresses mean equal contents.
+  // A large constant's name is its address and size. Constants are immutable, and everything made
+  // from them keeps them alive, so that equal addresses mean equal contents. A small constant's
+  // name is its contents: each binding of a model makes many of them anew, and repacks weights with
+  // them.
   std::vector<std::string> ConstantNames() const {
     std::vector<std::string> names(list_.buffers.size());
     for (size_t b = 0; b < names.size(); ++b) {
       if (constant_of_[b] == nullptr) continue;
       const absl::Span<const uint8_t> bytes = constant_of_[b]->bytes();
+      if (bytes.size() <= kSmallConstantBytes) {
+        const absl::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        names[b] = absl::StrCat("contents ", Digest(text), " ", bytes.size());
+        continue;
+      }
       names[b] =
           absl::StrCat("constant ", reinterpret_cast<uintptr_t>(bytes.data()), " ", bytes.size());
     }

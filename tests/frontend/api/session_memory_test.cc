@@ -95,6 +95,22 @@ TEST_F(SessionMemory, HoldsAWeightOnceForAllSignatures) {
   EXPECT_LT(Allocated() - before, kBytes + kBytes / 2);
 }
 
+// Models with weights in few bits do so: each binding makes their small constants anew.
+TEST_F(SessionMemory, HoldsAWeightOnceThatIsRepackedWithConstantsOfEachBinding) {
+  const HostTensor weight = Constant(kElements, 0.5);
+  const auto session = Make([=](const Tensor& x, Resolver*) {
+    const Tensor factor = Tensor::Constant(Constant(2, 2));
+    return Apply(
+        "function (X[N], W[M], F[K]) -> (Y) { V[m : M] = +(W[m] * F[k]);"
+        " U = V / 2; Y[n : N] = +(X[n] * U[m]); }",
+        {x, Tensor::Constant(weight), factor});
+  });
+  const int64_t before = Allocated();
+  for (int64_t size = 1; size <= 8; ++size) ASSERT_TRUE(RunOn(*session, size).ok());
+  EXPECT_GE(Allocated() - before, kBytes);
+  EXPECT_LT(Allocated() - before, kBytes + kBytes / 2);
+}
+
 TEST_F(SessionMemory, HoldsNoWeightThatRunsDoNotRead) {
   const int64_t before = Allocated();
   const auto session = MakeWithWeight(kTimesSumOfConstants);
