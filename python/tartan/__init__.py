@@ -19,7 +19,7 @@ from tartan._function import Function, function
 from tartan._gradients import grad, gradients, recording, value_and_grad
 from tartan._manipulation import *
 from tartan._namespace import *
-from tartan._products import einsum, kron, matmul, outer, tensordot, vecdot
+from tartan._matmul import einsum, kron, matmul, outer, tensordot, vecdot
 from tartan._reductions import *
 from tartan._runtime import device, list_devices, set_device
 from tartan._selection import *

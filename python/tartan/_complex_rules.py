@@ -86,7 +86,7 @@ def _sum(plain):
     return rule
 
 
-def _halved(z):
+def _reduce_by_halves(z):
     """Multiplies the first and the second part of the last axis elementwise until one element remains."""
     while z.shape[-1] > 1:
         half = z.shape[-1] // 2
@@ -105,7 +105,7 @@ def _prod(plain):
             z = _tartan.ones([*shape, 1], dtype=z.dtype)
         else:
             count = int(np.prod([z.shape[d] for d in axes], dtype=np.int64))
-            z = _halved(_tartan.reshape(_tartan.permute_dims(z, [*kept, *axes]), [*shape, count]))
+            z = _reduce_by_halves(_tartan.reshape(_tartan.permute_dims(z, [*kept, *axes]), [*shape, count]))
         return _tartan.reshape(z, [1 if d in axes else n for d, n in enumerate(x.shape) if keepdims or d not in axes])
 
     return rule
@@ -369,7 +369,7 @@ def is_complex_dtype_argument(x):
 
 
 _MODULES = {f"tartan.{name}" for name in (
-    "_bits", "_creation", "_elementwise", "_manipulation", "_namespace", "_products", "_reductions", "_selection", "linalg")}
+    "_bits", "_creation", "_elementwise", "_manipulation", "_namespace", "_matmul", "_reductions", "_selection", "linalg")}
 _REAL = {"broadcast_shapes", "__array_namespace_info__"}  # functions without numeric arguments
 
 

@@ -44,7 +44,7 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | 
                 raise OverflowError(f"{obj} is out of the range of {dtype}")
         array = array.astype(_dtypes.numpy_dtype(dtype))
     elif not isinstance(obj, (np.ndarray, np.generic)) and not hasattr(obj, "__dlpack__"):
-        array = _narrowed(array)
+        array = _default_dtype(array)
     return from_numpy(array, copy is not False)
 
 
@@ -55,7 +55,7 @@ def _holds_tensors(obj):
     return any(isinstance(x, (Tensor, Variable)) or isinstance(x, (list, tuple)) and _holds_tensors(x) for x in obj)
 
 
-def _narrowed(array):
+def _default_dtype(array):
     """Narrows an array made from Python numbers to float32, or to int32 if the values fit."""
     if array.dtype == np.float64:
         return array.astype(np.float32)

@@ -7,7 +7,7 @@ decomposition", 2016."""
 from tartan import _elementwise as _e
 from tartan._creation import eye
 from tartan._manipulation import matrix_transpose, reshape, tril
-from tartan._products import diagonal, matmul
+from tartan._matmul import diagonal, matmul
 from tartan._tensor import tile1
 
 

@@ -45,7 +45,7 @@ def _load(path, mode=ctypes.DEFAULT_MODE):
             _load(needed)
 
 
-def _tell_programs(path):
+def _export_library_folder(path):
     """Lets child processes find the libraries in the same folder."""
     folders = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     folder = os.path.dirname(path)
@@ -63,7 +63,7 @@ def find_drivers():
     if driver is None:
         return
     _load(driver)
-    _tell_programs(driver)
+    _export_library_folder(driver)
     os.environ["OCL_ICD_VENDORS"] = driver  # Debian's ICD loader
     os.environ["OCL_ICD_FILENAMES"] = driver  # Khronos' ICD loader
 
@@ -79,7 +79,7 @@ def load_opencl():
     if bundled is None:
         raise ImportError(f"libOpenCL.so.1 was not found. {REMEDY}")
     _load(bundled, ctypes.RTLD_GLOBAL)
-    _tell_programs(bundled)
+    _export_library_folder(bundled)
 
 
 def name_compiler():

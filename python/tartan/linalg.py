@@ -21,7 +21,7 @@ from tartan._call import as_float, axes_of, integer, pair, tensor, to
 from tartan._creation import eye
 from tartan._gradients import with_rule
 from tartan._manipulation import broadcast_to, matrix_transpose, moveaxis, reshape
-from tartan._products import cross, diagonal, matmul, outer, tensordot, trace, vecdot
+from tartan._matmul import cross, diagonal, matmul, outer, tensordot, trace, vecdot
 from tartan._tensor import Tensor, from_numpy, operator
 
 

@@ -90,7 +90,7 @@ def map_coordinates(inputs, coordinates, order, fill_mode="constant", fill_value
     return cast(result, x.dtype)
 
 
-class _Pictures:
+class _ImageBatch:
     """Converts images to a float batch with channels last, and back."""
 
     def __init__(self, images, data_format):
@@ -144,7 +144,7 @@ def _projected(pictures, transform, order, fill_mode, fill_value):
 def affine_transform(images, transform, interpolation="bilinear", fill_mode="constant", fill_value=0, data_format=None):
     _check(interpolation, fill_mode)
     transform = T(transform)
-    pictures = _Pictures(images, data_format)
+    pictures = _ImageBatch(images, data_format)
     if len(transform.shape) not in (1, 2):
         raise ValueError("Invalid transform rank: expected rank 1 (single transform) or rank 2 (batch of transforms). "
                          f"Received input with shape: transform.shape={transform.shape}")
@@ -187,7 +187,7 @@ def compute_homography_matrix(start_points, end_points):
 
 def perspective_transform(images, start_points, end_points, interpolation="bilinear", fill_value=0, data_format=None):
     _check(interpolation)
-    pictures = _Pictures(images, data_format)
+    pictures = _ImageBatch(images, data_format)
     points = []
     for name, p in (("start_points", T(start_points)), ("end_points", T(end_points))):
         if len(p.shape) not in (2, 3) or tuple(p.shape[-2:]) != (4, 2):
@@ -203,7 +203,7 @@ def perspective_transform(images, start_points, end_points, interpolation="bilin
 
 
 def gaussian_blur(images, kernel_size=(3, 3), sigma=(1.0, 1.0), data_format=None):
-    pictures = _Pictures(images, data_format)
+    pictures = _ImageBatch(images, data_format)
     x = pictures.x
     sigma = reshaped(T(sigma, x.dtype), (2,))
     sizes = [int(v) for v in np.asarray(backend.convert_to_numpy(kernel_size)).reshape(-1)]
@@ -226,7 +226,7 @@ def elastic_transform(images, alpha=20.0, sigma=5.0, interpolation="bilinear", f
     from keras_tartan.src import random
 
     _check(interpolation, fill_mode)
-    pictures = _Pictures(images, data_format)
+    pictures = _ImageBatch(images, data_format)
     batch, height, width, _ = pictures.x.shape
     spread = float(sigma)
     size = int(6 * spread) | 1

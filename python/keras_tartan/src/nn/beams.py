@@ -35,7 +35,7 @@ def _extended(beams, logs, mask):
     return grown
 
 
-def _likeliest(logs, count, beam_width, mask):
+def _most_likely(logs, count, beam_width, mask):
     """Returns the most likely label sequences with their log probabilities for one input [steps, classes]."""
     def kept(beams, many):
         # Among equal beams, those with larger labels are dropped, as in TensorFlow.
@@ -62,7 +62,7 @@ def beam_search(inputs, sequence_lengths, beam_width, top_paths, mask_index):
     decoded = np.full((top_paths, rows, steps), -1, "int32")
     scores = np.full((rows, top_paths), _NEVER)
     for row, (values, length) in enumerate(zip(logs.numpy().astype("float64"), lengths.numpy())):
-        for path, (labels, score) in enumerate(_likeliest(values[:length], top_paths, beam_width, mask)):
+        for path, (labels, score) in enumerate(_most_likely(values[:length], top_paths, beam_width, mask)):
             decoded[path, row, :len(labels)] = labels
             scores[row, path] = score
     return from_array(decoded), from_array(scores, logs.dtype)

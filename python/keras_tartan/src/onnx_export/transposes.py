@@ -59,7 +59,7 @@ class _Worker:
             result.append(n)
             if order is not None:
                 changed = True
-                result += self._turned(n, order)
+                result += self._moved_transpose(n, order)
         self.graph.nodes = result
         self._skip_idle()
         self._index()
@@ -73,7 +73,7 @@ class _Worker:
     def _source(self, name):
         return self.makers[name].inputs[0]
 
-    def _turned(self, n, order):
+    def _moved_transpose(self, n, order):
         """Returns the Transpose that follows the rewritten node n, and gives n's result a new name."""
         name = n.outputs[0]
         inner = self.graph.reserve(n.name)
@@ -140,11 +140,11 @@ class _Worker:
             turned.append(self._source(name) if own is not None else name)
         for i, name in enumerate(n.inputs):
             if orders[i] is None and name:
-                turned[i] = self._turned_constant(name, order)
+                turned[i] = self._untransposed_constant(name, order)
         n.inputs = turned
         return order
 
-    def _turned_constant(self, name, order):
+    def _untransposed_constant(self, name, order):
         """Returns a constant in the order of the untransposed operands."""
         array = self.graph.constants[name]
         if array.size == 1:
