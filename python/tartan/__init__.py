@@ -2,6 +2,8 @@
 """Lazy tensors that are computed on an OpenCL device when their values are needed. Functions follow the array API
 standard (2024.12)."""
 
+import sys as _sys
+
 from tartan import _loader as _loader  # first, because it loads OpenCL
 from tartan._bits import *
 from tartan._complex import ComplexTensor
@@ -32,10 +34,12 @@ from tartan._transforms import custom_gradient, jacobian, jvp, stop_gradient, vj
 from tartan._variable import Variable
 from tartan._vmap import vmap
 from tartan import _hooks as _hooks
-from tartan import _complex_linalg, _complex_rules, _creation, _indexing, _selection, fft, linalg, random
+from tartan import _complex_linalg, _complex_rules, _creation, _indexing, _late, _namespace, _selection, fft, linalg, random
 
 # Extends the package's functions to complex arguments.
 globals().update(_complex_rules.with_rules(globals()))
 vars(linalg).update(_complex_rules.with_rules({name: getattr(linalg, name) for name in linalg.__all__}, _complex_linalg.RULES))
+
+vars(_late.functions).update(globals(), namespace=_sys.modules[__name__])
 
 __version__ = "0.1.0"

@@ -6,10 +6,16 @@ Everything else is computed per element and stacked."""
 
 import functools
 import itertools
+import weakref
 
 import numpy as np
 
-from tartan import _dtypes, _tensor, _texts
+from tartan import _dtypes, _gradients, _tensor, _texts
+from tartan._creation import arange, asarray, ones_like, zeros, zeros_like
+from tartan._elementwise import where
+from tartan._indexing import getitem
+from tartan._manipulation import broadcast_to, concat, moveaxis, permute_dims, reshape, stack
+from tartan._primitives import to
 from tartan._tensor import MappedError, Tensor
 
 _count = itertools.count()
@@ -23,6 +29,9 @@ class Level:
     def __init__(self, size):
         self.size = size
         self.number = next(_count)
+
+    def raised(self, x):
+        return raised(x, self)
 
 
 class Batched(Tensor):
@@ -69,6 +78,32 @@ class Batched(Tensor):
     def __repr__(self):
         return f"<tartan.Tensor {self.dtype}{list(self.shape)}, mapped over {self.level.size}>"
 
+    def _rebind(self, made):
+        made = raised(made, self.level)
+        if not is_at(made, self.level):
+            return super()._rebind(made)
+        if _tensor.state.recording:
+            _tensor.state.assigned.append(weakref.ref(self))
+        self.inner = made.inner
+
+    # The rules of this module, for operations that find a mapped operand.
+
+    @staticmethod
+    def _tile(*args):
+        return tile(*args)
+
+    @staticmethod
+    def _operator(*args):
+        return operator(*args)
+
+    @staticmethod
+    def _gradients(*args):
+        return gradients(*args)
+
+    @staticmethod
+    def _with_rule(*args):
+        return with_rule(*args)
+
 
 def is_at(x, level):
     return isinstance(x, Batched) and x.level is level
@@ -92,8 +127,6 @@ def levels_of(tensors):
 
 def raised(x, level):
     """Returns the tensor mapped at `level`; repeats it if it was not mapped there."""
-    from tartan._manipulation import broadcast_to
-
     if isinstance(x, Batched):
         if x.level is level:
             return x
@@ -146,10 +179,6 @@ def tile(text, inputs, name):
 
 def _looped(call, inputs, level):
     """Applies `call` to each element separately and stacks the results."""
-    from tartan._creation import zeros
-    from tartan._indexing import getitem
-    from tartan._manipulation import stack
-
     def slices(k):
         return [getitem(x.inner, k) if is_at(x, level) else x for x in inputs]
 
@@ -176,8 +205,6 @@ _scatter_nd, _scatter_elements = _call_of("scatter_nd", 3), _call_of("scatter_el
 
 
 def _gathered(level, x, at, axis=0):
-    from tartan._manipulation import moveaxis, permute_dims, reshape
-
     axis += x.ndim if axis < 0 else 0
     if not is_at(at, level):
         return _gather(x.inner, at, axis + 1)
@@ -201,10 +228,6 @@ def _gathered_elements(level, x, at, axis=0):
 
 def _scattered_rows(level, x, at, values, mode=0):
     """Scatters with the position along the mapped axis as an additional index of every row."""
-    from tartan._call import to
-    from tartan._creation import arange
-    from tartan._manipulation import broadcast_to, concat, reshape
-
     at = to(inner_of(at, level), _dtypes.int64)
     lead = at.shape[:-1]
     places = reshape(arange(level.size, dtype=_dtypes.int64), (level.size, *[1] * (len(lead) - 1), 1))
@@ -256,8 +279,6 @@ def operator(name, inputs, outputs, domain, opset, attributes):
 
 
 def _aligned(inner, rank):
-    from tartan._manipulation import reshape
-
     return reshape(inner, (inner.shape[0], *[1] * (rank + 1 - inner.ndim), *inner.shape[1:]))
 
 
@@ -265,28 +286,20 @@ def _aligned(inner, rank):
 
 def gradients(loss, wrt, seed):
     """Implements tartan.gradients for mapped tensors. A mapped loss has one derivative per element."""
-    from tartan._creation import ones_like, zeros_like
-    from tartan._gradients import gradients as derived
-
     level = top([loss, *wrt, *([seed] if seed is not None else [])])
     if not is_at(loss, level) and not is_at(seed, level):
         others = [x for x in wrt if not is_at(x, level)]
-        found = iter(derived(loss, others, seed))
+        found = iter(_gradients.gradients(loss, others, seed))
         return [zeros_like(x) if is_at(x, level) else next(found) for x in wrt]
     seed = inner_of(ones_like(loss) if seed is None else seed, level)
     loss = inner_of(loss, level)
-    inside = iter(derived(loss, [x.inner for x in wrt if is_at(x, level)], seed))
+    inside = iter(_gradients.gradients(loss, [x.inner for x in wrt if is_at(x, level)], seed))
     outside = iter(_one_by_one(loss, [x for x in wrt if not is_at(x, level)], seed, level))
     return [Batched(next(inside if is_at(x, level) else outside), level) for x in wrt]
 
 
 def _one_by_one(loss, wrt, seed, level):
     """Computes derivatives by tensors that are not mapped, one element's loss at a time."""
-    from tartan._creation import asarray, zeros
-    from tartan._elementwise import where
-    from tartan._gradients import gradients as derived
-    from tartan._manipulation import reshape, stack
-
     if not wrt:
         return []
     if not level.size:
@@ -294,14 +307,12 @@ def _one_by_one(loss, wrt, seed, level):
     found = []
     for k in range(level.size):
         chosen = reshape(asarray(np.arange(level.size) == k), (level.size, *[1] * (loss.ndim - 1)))
-        found.append(derived(loss, wrt, where(chosen, seed, 0)))
+        found.append(_gradients.gradients(loss, wrt, where(chosen, seed, 0)))
     return [stack(parts) for parts in zip(*found)]
 
 
 def with_rule(outputs, inputs, derive):
     """Implements _gradients.with_rule for mapped tensors; `derive` receives mapped tensors, too."""
-    from tartan import _gradients
-
     level = top([*outputs, *inputs])
 
     def inside(*derivatives):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers shared by tensor functions: conversion of operands to tensors of one dtype, axes, and Tile texts."""
+"""Helpers shared by tensor functions: conversion of operands to tensors of one dtype, axes, and shapes."""
 
 import functools
 import numbers
@@ -9,19 +9,9 @@ import numpy as np
 
 from tartan import _dtypes
 from tartan._dtypes import DType
-from tartan._tensor import Tensor, constant, from_numpy, tile1
+from tartan._primitives import stacked, to
+from tartan._tensor import Tensor, constant, from_numpy
 from tartan._variable import Variable
-
-CASTS = {f"float{n}": f"as_float(%s, {n})" for n in (16, 32, 64)}
-CASTS |= {f"{sign}int{n}": f"as_{sign}int(%s, {n})" for sign in ("", "u") for n in (8, 16, 32, 64)}
-CASTS |= {"bfloat16": "as_bfloat(%s)", "bool": "as_bool(%s)"}
-_CAST_TEXTS = {name: "function (X) -> (Y) { Y = " + text % "X" + "; }" for name, text in CASTS.items()}
-
-
-def to(x, dtype):
-    """Converts a tensor to another dtype."""
-    return x if x.dtype == dtype else tile1(_CAST_TEXTS[dtype], x)
-
 
 def is_scalar(x):
     """Returns True for a Python number, whose type yields to a tensor's dtype in promotion."""
@@ -53,9 +43,24 @@ def _made(x):
     held = getattr(x, "value", None)
     if isinstance(held, (Variable, Tensor)):
         return _made(held)
-    from tartan._creation import asarray
+    if isinstance(x, (list, tuple)) and holds_tensors(x):
+        return stack(x)
+    return from_numpy(default_dtype(np.asarray(x), x))
 
-    return asarray(x)
+
+def holds_tensors(x):
+    return any(isinstance(part, (Tensor, Variable)) or isinstance(part, (list, tuple)) and holds_tensors(part) for part in x)
+
+
+def default_dtype(array, source):
+    """Narrows an array made from Python numbers to float32, or to int32 if the values fit."""
+    if isinstance(source, (np.ndarray, np.generic)) or hasattr(source, "__dlpack__"):
+        return array
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    if array.dtype == np.int64 and (array.size == 0 or -2**31 <= array.min() and array.max() < 2**31):
+        return array.astype(np.int32)
+    return array
 
 
 def scalar(x, dtype):
@@ -149,29 +154,6 @@ def shape_of(shape):
     return (integer(shape),)
 
 
-def size_of(shape):
-    size = 1
-    for dim in shape:
-        size *= dim
-    return size
-
-
-@functools.lru_cache(None)
-def names(letter, rank):
-    """Returns names of dimensions or indices, such as 'N0, N1'."""
-    return ", ".join(f"{letter}{d}" for d in range(rank))
-
-
-def header(name, rank, letter="N"):
-    """Returns an operand with names for its sizes, such as 'X[N0, N1]'."""
-    return f"{name}[{names(letter, rank)}]"
-
-
-def written(indices, dims):
-    """Returns an output's indices and sizes, such as '[i0, i1 : N0, N1]'."""
-    return f"[{', '.join(map(str, indices))} : {', '.join(map(str, dims))}]" if indices else "[]"
-
-
 def broadcast_shapes(*shapes):
     """Returns the common broadcast shape. ValueError with the shapes if there is none."""
     try:
@@ -179,3 +161,12 @@ def broadcast_shapes(*shapes):
     except ValueError:
         listed = ", ".join(str(list(shape)) for shape in shapes)
         raise ValueError(f"shapes {listed} do not broadcast") from None
+
+
+def stack(arrays, /, axis=0):
+    """Joins arrays of equal shapes along a new axis."""
+    arrays = alike(arrays)
+    for x in arrays[1:]:
+        if x.shape != arrays[0].shape:
+            raise ValueError(f"{list(arrays[0].shape)} and {list(x.shape)} do not stack")
+    return stacked(arrays, axis_of(axis, arrays[0].ndim + 1))

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-import tartan as _tartan  # imported completely by the time a function is called
 from tartan import _dtypes
-from tartan._call import is_scalar, tensor, to
+from tartan._call import is_scalar, tensor
+from tartan._late import functions as _tartan
 from tartan._operators import Operators
+from tartan._primitives import to
 from tartan._tensor import Tensor, evaluate, exported, from_numpy
 
 complex64, complex128 = _dtypes.complex64, _dtypes.complex128

@@ -7,13 +7,13 @@ import inspect
 
 import numpy as np
 
-import tartan as _tartan  # imported completely by the time a function is called
 from tartan import _complex_elements as _c
 from tartan import _dtypes
 from tartan._call import axes_of, axis_of, is_scalar
 from tartan._complex import (
     ComplexTensor, as_complex_dtype, complex128, complex_tensor, is_complex, is_complex_dtype, part_dtype, result_dtype,
     together, whole_dtype)
+from tartan._late import functions as _tartan
 from tartan._tensor import Tensor
 
 _ELEMENTS = (
@@ -369,7 +369,7 @@ def is_complex_dtype_argument(x):
 
 
 _MODULES = {f"tartan.{name}" for name in (
-    "_bits", "_creation", "_elementwise", "_manipulation", "_namespace", "_matmul", "_reductions", "_selection", "linalg")}
+    "_bits", "_call", "_creation", "_elementwise", "_manipulation", "_namespace", "_matmul", "_reductions", "_selection", "linalg")}
 _REAL = {"broadcast_shapes", "__array_namespace_info__"}  # functions without numeric arguments
 
 

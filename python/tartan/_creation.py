@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tartan import _dtypes, _runtime
-from tartan._call import integer, is_scalar, shape_of, tensor, to
+from tartan._call import default_dtype, holds_tensors, integer, is_scalar, shape_of, stack, tensor
 from tartan._manipulation import broadcast_to, reshape
+from tartan._primitives import to
 from tartan._tensor import Tensor, another, constant, constant_array, from_numpy, state, tile1
 from tartan._variable import Variable
 
@@ -31,37 +32,22 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | 
         obj = obj.value
     if isinstance(obj, Tensor):
         return astype(obj, dtype or obj.dtype, copy=bool(copy))
-    if isinstance(obj, (list, tuple)) and _holds_tensors(obj):
-        from tartan import stack
-
-        return asarray(stack([asarray(part, dtype) for part in obj]), dtype)
+    dtype = None if dtype is None else _dtypes.as_dtype(dtype)
+    if isinstance(obj, (list, tuple)) and holds_tensors(obj):
+        return stack([asarray(part, dtype) for part in obj])
     array = np.asarray(obj)
     if dtype is not None:
-        dtype = _dtypes.as_dtype(dtype)
         if is_scalar(obj) and isinstance(obj, int) and _dtypes.is_integer(dtype):
             info = _dtypes.iinfo(dtype)
             if not info.min <= obj <= info.max:
                 raise OverflowError(f"{obj} is out of the range of {dtype}")
         array = array.astype(_dtypes.numpy_dtype(dtype))
-    elif not isinstance(obj, (np.ndarray, np.generic)) and not hasattr(obj, "__dlpack__"):
-        array = _default_dtype(array)
+    else:
+        array = default_dtype(array, obj)
     return from_numpy(array, copy is not False)
 
 
 array = asarray
-
-
-def _holds_tensors(obj):
-    return any(isinstance(x, (Tensor, Variable)) or isinstance(x, (list, tuple)) and _holds_tensors(x) for x in obj)
-
-
-def _default_dtype(array):
-    """Narrows an array made from Python numbers to float32, or to int32 if the values fit."""
-    if array.dtype == np.float64:
-        return array.astype(np.float32)
-    if array.dtype == np.int64 and (array.size == 0 or -2**31 <= array.min() and array.max() < 2**31):
-        return array.astype(np.int32)
-    return array
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:

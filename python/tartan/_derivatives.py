@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of the tartan.linalg functions that run on the host, as compositions of tensor operations. Each
-function maps outputs and their cotangents to a list of cotangents of the inputs. Sources: M. Giles, "An extended
+function maps outputs and their cotangents to a list of cotangents of the inputs; `solve` and `inv` are those of
+tartan.linalg. Sources: M. Giles, "An extended
 collection of matrix derivative results", 2008; for Cholesky, I. Murray, "Differentiation of the Cholesky
 decomposition", 2016."""
 
@@ -40,28 +41,20 @@ def inverse(outputs, derivatives):
     return [_e.negative(_product(turned, derivatives[0], turned))]
 
 
-def solution(a, x, g):
-    from tartan.linalg import solve
-
+def solution(solve, a, x, g):
     by_right = solve(matrix_transpose(a), g)
     return [_e.negative(matmul(by_right, matrix_transpose(x))), by_right]
 
 
-def determinant(x, det, g):
-    from tartan.linalg import inv
-
+def determinant(inv, x, det, g):
     return [_e.multiply(_single(_e.multiply(det, g)), matrix_transpose(inv(x)))]
 
 
-def log_determinant(x, g):
-    from tartan.linalg import inv
-
+def log_determinant(inv, x, g):
     return [_e.multiply(_single(g), matrix_transpose(inv(x)))]
 
 
-def cholesky(lower, g):
-    from tartan.linalg import solve
-
+def cholesky(solve, lower, g):
     turned = matrix_transpose(lower)
     inner = tril(matmul(turned, g))
     inner = _e.subtract(inner, _e.multiply(_diagonal_matrix(diagonal(inner)), 0.5))
@@ -69,9 +62,7 @@ def cholesky(lower, g):
     return [_e.multiply(_e.add(half, matrix_transpose(half)), 0.5)]
 
 
-def qr(q, r, by_q, by_r):
-    from tartan.linalg import solve
-
+def qr(solve, q, r, by_q, by_r):
     m = _e.subtract(matmul(r, matrix_transpose(by_r)), matmul(matrix_transpose(by_q), q))
     below = tril(m, k=-1)
     mirrored = _e.add(_e.add(below, matrix_transpose(below)), _diagonal_matrix(diagonal(m)))

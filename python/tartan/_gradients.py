@@ -4,8 +4,11 @@
 import contextlib
 import functools
 
-from tartan import _batching, _core, _dtypes, _tree
-from tartan._tensor import Tensor, another, state, tile1
+import numpy as np
+
+from tartan import _core, _dtypes, _tree
+from tartan._creation import asarray, astype
+from tartan._tensor import Tensor, another, constant_array, state, tile1
 from tartan._variable import Variable
 
 
@@ -37,8 +40,9 @@ def gradients(loss, wrt, seed=None):
         raise ValueError(f"a loss is a tensor of floats, not {getattr(loss, 'dtype', type(loss).__name__)}")
     if seed is None and loss.size != 1:
         raise ValueError(f"a loss has one element, not {list(loss.shape)}: reduce it, or give a seed")
-    if any(isinstance(x, _batching.Batched) for x in (loss, seed, *wrt)):
-        return _batching.gradients(loss, wrt, seed)
+    for x in (loss, seed, *wrt):
+        if x is not None and x._is_mapped:
+            return x._gradients(loss, wrt, seed)
     if seed is None:
         seed = _ones_like(loss)
     seeds = [(loss._value, seed._value)]
@@ -73,10 +77,11 @@ class _Rule:
 def with_rule(outputs, inputs, derive):
     """Returns the outputs with custom derivatives. `derive` takes one cotangent per output and returns a cotangent,
     or None, for each input."""
-    if any(isinstance(x, _batching.Batched) for x in (*outputs, *inputs)):
-        return _batching.with_rule(outputs, inputs, derive)
+    for x in (*outputs, *inputs):
+        if x._is_mapped:
+            return x._with_rule(outputs, inputs, derive)
     shown = [tile1("function (X) -> (Y) { Y = stop_gradient(X); }", x) for x in outputs]
-    shown = [y if y.dtype == x.dtype else _cast(y, x.dtype) for x, y in zip(outputs, shown)]
+    shown = [astype(y, x.dtype, copy=False) for x, y in zip(outputs, shown)]
     if state.rules is None:
         state.rules = []
     state.rules.append(_Rule(shown, inputs, derive))
@@ -85,16 +90,7 @@ def with_rule(outputs, inputs, derive):
     return shown
 
 
-def _cast(x, dtype):
-    from tartan._creation import astype
-
-    return astype(x, dtype)
-
-
 def _ones_like(loss):
-    from tartan._tensor import constant_array
-    import numpy as np
-
     return constant_array(np.ones(loss.shape, _dtypes.numpy_dtype(loss.dtype)))
 
 
@@ -102,7 +98,7 @@ def _fresh(tensor):
     """Returns the same values as an independent variable for derivatives. Under tartan.vmap it is mapped, because
     each element has its own derivatives."""
     for level in state.levels:
-        tensor = _batching.raised(tensor, level)
+        tensor = level.raised(tensor)
     return tile1("function (X) -> (Y) { Y = X; }", tensor)
 
 
@@ -138,8 +134,6 @@ def _value_of(leaf):
         return leaf.value
     if isinstance(leaf, Tensor):
         return leaf
-    from tartan._creation import asarray
-
     return asarray(leaf)
 
 

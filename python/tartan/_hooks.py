@@ -5,6 +5,8 @@ import importlib.abc
 import importlib.machinery
 import sys
 
+from tartan._late import functions
+
 try:
     import keras_tartan_finder  # noqa: F401
 except ImportError:  # without the Keras backend
@@ -19,10 +21,7 @@ def _add_backend(module):
     class TartanBackend(module.AbstractBackend):
         framework_name = "tartan"
 
-        def __init__(self):
-            import tartan
-
-            self.tartan = tartan
+        tartan = functions
 
         def is_appropriate_type(self, tensor):
             return isinstance(tensor, (self.tartan.Tensor, self.tartan.ComplexTensor))

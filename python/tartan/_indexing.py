@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import operator as _python
-import weakref
 from typing import Any
 
 import numpy as np
 
-from tartan import _dtypes
-from tartan._batching import Batched, is_at, raised
-from tartan._call import broadcast_shapes, header, integer, tensor, to, written
+from tartan import _dtypes, _elementwise
+from tartan._call import broadcast_shapes, integer, tensor
 from tartan._manipulation import broadcast_to, concat, permute_dims, ravel, reshape
-from tartan._tensor import MappedError, Tensor, constant_array, from_numpy, state, tile1
+from tartan._primitives import gathered, gathered_rows, header, line, sliced, to, written
+from tartan._tensor import Tensor, constant_array, from_numpy, state, tile1
 from tartan._variable import Variable
 
 _ALL = slice(None)
@@ -161,12 +160,6 @@ class _Plan:
         return all(s == 0 for s in self.starts) and all(s == 1 for s in self.steps) and tuple(self.sizes) == shape
 
 
-def _line(start, step, letter):
-    if step == 0:
-        return str(start)
-    return f"{start} + {step}*{letter}" if step > 0 else f"{start} - {-step}*{letter}"
-
-
 def getitem(x: Tensor, index: Any) -> Tensor:
     """Returns x[index]."""
     x = tensor(x)
@@ -184,23 +177,20 @@ def _sliced(x, plan):
             if d not in axes):
         # Leading numbers, common in loops, are operands, so that one program serves all of them.
         at = index_constant(np.array(plan.starts[:len(axes)]))
-        return tile1("function (X, I) -> (Y) { Y = gather_nd(X, I); }", x, at)
-    kept = [d for d in range(x.ndim) if d not in axes]
-    read = ", ".join(_line(a, s, f"i{d}") for d, (a, s) in enumerate(zip(plan.starts, plan.steps)))
-    out = written([f"i{d}" for d in kept], [plan.sizes[d] for d in kept])
-    return tile1(f"function (X) -> (Y) {{ Y{out} = =(X[{read}]); }}", x)
+        return gathered_rows(x, at)
+    return sliced(x, plan.starts, plan.steps, plan.sizes)
 
 
 def _gathered(x, plan):
     axes = [axis for axis, _ in plan.gathered]
     positions = [p for _, p in plan.gathered]
     if len(axes) == 1:
-        return tile1(f"function (X, I) -> (Y) {{ Y = gather(X, I, {axes[0]}); }}", x, positions[0])
+        return gathered(x, positions[0], axes[0])
     shape = broadcast_shapes(*(p.shape for p in positions))
     rest = [d for d in range(x.ndim) if d not in axes]
     x = permute_dims(x, axes + rest)
     rows = [reshape(broadcast_to(to(p, _dtypes.int64), shape), (*shape, 1)) for p in positions]
-    result = tile1("function (X, I) -> (Y) { Y = gather_nd(X, I); }", x, concat(rows, -1))
+    result = gathered_rows(x, concat(rows, -1))
     if not plan.is_adjacent or axes[0] == 0:
         return result
     # Adjacent gathered axes: the result's dimensions replace them in place.
@@ -228,15 +218,13 @@ def updated(x: Tensor, index: Any, value: Any, how: str) -> Tensor:
     kept = [d for d, step in enumerate(plan.steps) if step]
     value = reshape(value, tuple(plan.sizes[d] for d in kept))
     if how != "set":
-        from tartan import _elementwise
-
         function = getattr(_elementwise, {"min": "minimum", "max": "maximum"}.get(how, how))
         value = function(reshape(getitem(x, index), value.shape), value)
     if not x.ndim:
         return value
     if plan.is_everything(x.shape):
         return reshape(value, x.shape)
-    place = written([_line(a, s, f"i{d}") for d, (a, s) in enumerate(zip(plan.starts, plan.steps))], x.shape)
+    place = written([line(a, s, f"i{d}") for d, (a, s) in enumerate(zip(plan.starts, plan.steps))], x.shape)
     read = ", ".join(f"i{d}" for d in kept)
     head = f"V[{', '.join(f'M{d}' for d in kept)}]" if kept else "V"
     return tile1(f"function ({head}, {header('X', x.ndim)}) -> (Y) {{ Y{place} = =(V[{read}]) default X; }}",
@@ -271,23 +259,7 @@ def _scattered(x, index, value, how):
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """Implements x[index] = value."""
-    made = updated(x, index, value, "set")
-    if isinstance(x, Batched):
-        made = raised(made, x.level)
-    if isinstance(made, Batched):
-        if not is_at(x, made.level):
-            raise MappedError("what tartan.vmap maps is assigned to elements of a tensor that is not mapped, and has one value: "
-                              "use x = x.at[index].set(value)")
-        if state.recording:
-            state.assigned.append(weakref.ref(x))
-        x.inner = made.inner
-        return
-    if state.trace is not None and getattr(x, "_home", None) is not state.trace:
-        raise RuntimeError("elements are assigned to of a tensor from around the function that is captured, which would keep a "
-                           "value that there is only within: return x.at[index].set(value), or use a tartan.Variable")
-    if state.recording:
-        state.assigned.append(weakref.ref(x))
-    x._value, x._host, x._depth = made._value, made._host, made._depth
+    x._rebind(updated(x, index, value, "set"))
 
 
 class At:

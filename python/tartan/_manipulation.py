@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shape manipulation: the same elements in other shapes and orders."""
 
-import functools
-
 from tartan import _core, _dtypes
-from tartan._call import (alike, axes_of, axis_of, broadcast_shapes, header, integer, names, shape_of, size_of,
-                          tensor, written)
+from tartan._call import alike, axes_of, axis_of, broadcast_shapes, integer, shape_of, stack, tensor
+from tartan._primitives import expanded, joined, permuted, reshaped, size_of, sliced
 from tartan._tensor import tile1
 from tartan._tensor import tile as tile_text
 
@@ -24,7 +22,7 @@ def reshape(x, /, shape, copy=None):
         return x
     if size_of(shape) != size or min(shape, default=0) < 0:
         raise ValueError(f"cannot reshape {list(x.shape)} into {list(shape)}")
-    return tile1(f"function (X) -> (Y) {{ Y = reshape({', '.join(['X', *map(str, shape)])}); }}", x)
+    return reshaped(x, shape)
 
 
 def ravel(x, /):
@@ -33,22 +31,13 @@ def ravel(x, /):
     return reshape(x, (x.size,))
 
 
-@functools.lru_cache(None)
-def _permutation(perm):
-    indices = ["" for _ in perm]
-    for d, source in enumerate(perm):
-        indices[source] = f"i{d}"
-    out = written([f"i{d}" for d in range(len(perm))], [f"N{p}" for p in perm])
-    return f"function ({header('X', len(perm))}) -> (Y) {{ Y{out} = =(X[{', '.join(indices)}]); }}"
-
-
 def permute_dims(x, /, axes):
     """Permutes dimensions: dimension d of the result is dimension axes[d] of x."""
     x = tensor(x)
     perm = tuple(axis_of(a, x.ndim) for a in axes)
     if sorted(perm) != list(range(x.ndim)):
         raise ValueError(f"axes {tuple(axes)} do not permute the dimensions of {list(x.shape)}")
-    return x if perm == tuple(range(x.ndim)) else tile1(_permutation(perm), x)
+    return permuted(x, perm)
 
 
 def transpose(x, /, axes=None):
@@ -91,10 +80,7 @@ def broadcast_to(x, /, shape):
         return x
     if len(shape) < x.ndim or broadcast_shapes(x.shape, shape) != shape:
         raise ValueError(f"{list(x.shape)} does not broadcast to {list(shape)}")
-    lead = len(shape) - x.ndim
-    indices = ["0" if d == 1 and shape[lead + k] != 1 else f"i{lead + k}" for k, d in enumerate(x.shape)]
-    out = written([f"i{d}" for d in range(len(shape))], shape)
-    return tile1(f"function (X) -> (Y) {{ Y{out} = =(X[{', '.join(indices)}]); }}", x)
+    return expanded(x, shape)
 
 
 def broadcast_arrays(*arrays):
@@ -134,54 +120,17 @@ def concat(arrays, /, axis=0):
     for x in arrays[1:]:
         if x.ndim != rank or any(a != b for d, (a, b) in enumerate(zip(x.shape, first.shape)) if d != axis):
             raise ValueError(f"{list(first.shape)} and {list(x.shape)} do not join along axis {axis}")
-    kept = [x for x in arrays if x.shape[axis]] or [first]
-    while len(kept) > 1:
-        kept = [_joined(kept[k:k + 32], axis) for k in range(0, len(kept), 32)]
-    return kept[0]
+    return joined(arrays, axis)
 
 
 concatenate = concat
-
-
-def _joined(arrays, axis):
-    dims, statements, offset = list(arrays[0].shape), [], 0
-    if len(arrays) == 1:
-        return arrays[0]
-    dims[axis] = sum(x.shape[axis] for x in arrays)
-    indices = [f"i{d}" for d in range(len(dims))]
-    out = written(indices, dims)
-    for k, x in enumerate(arrays):
-        read = ", ".join(f"i{d} - {offset}" if d == axis and offset else i for d, i in enumerate(indices))
-        statements.append(f"O{k}{out} = =(X{k}[{read}]){f' default O{k - 1}' if k else ''};")
-        offset += x.shape[axis]
-    return tile1(f"function ({names('X', len(arrays))}) -> (O{len(arrays) - 1}) {{ {' '.join(statements)} }}", *arrays)
-
-
-def stack(arrays, /, axis=0):
-    """Joins arrays of equal shapes along a new axis."""
-    arrays = alike(arrays)
-    for x in arrays[1:]:
-        if x.shape != arrays[0].shape:
-            raise ValueError(f"{list(arrays[0].shape)} and {list(x.shape)} do not stack")
-    axis = axis_of(axis, arrays[0].ndim + 1)
-    return concat([expand_dims(x, axis) for x in arrays], axis)
-
-
-def window(x, starts, steps, sizes):
-    """Returns x[starts + steps * i] for i < sizes; each argument is a list with one entry per dimension."""
-    if all(s == 0 for s in starts) and all(s == 1 for s in steps) and tuple(sizes) == x.shape:
-        return x
-    indices = [f"{start} + {step}*i{d}" if step >= 0 else f"{start} - {-step}*i{d}"
-               for d, (start, step) in enumerate(zip(starts, steps))]
-    out = written([f"i{d}" for d in range(x.ndim)], sizes)
-    return tile1(f"function (X) -> (Y) {{ Y{out} = =(X[{', '.join(indices)}]); }}", x)
 
 
 def part(x, axis, start, stop):
     """Returns x[start:stop] along an axis."""
     starts, sizes = [0] * x.ndim, list(x.shape)
     starts[axis], sizes[axis] = start, stop - start
-    return window(x, starts, [1] * x.ndim, sizes)
+    return sliced(x, starts, [1] * x.ndim, sizes)
 
 
 def flip(x, /, axis=None):
@@ -189,7 +138,7 @@ def flip(x, /, axis=None):
     x = tensor(x)
     axes = axes_of(axis, x.ndim)
     starts = [n - 1 if d in axes and n else 0 for d, n in enumerate(x.shape)]
-    return window(x, starts, [-1 if d in axes else 1 for d in range(x.ndim)], x.shape)
+    return sliced(x, starts, [-1 if d in axes else 1 for d in range(x.ndim)], x.shape)
 
 
 def roll(x, /, shift, axis=None):
@@ -293,4 +242,4 @@ def _triangle(x, relation, k):
 
 
 __all__ = [name for name, value in globals().items()
-           if not name.startswith("_") and getattr(value, "__module__", "") == __name__ and name not in ("part", "window")]
+           if not name.startswith("_") and getattr(value, "__module__", "") == __name__ and name != "part"] + ["stack"]

@@ -6,8 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from tartan import _dtypes
-from tartan._call import alike, axis_of, broadcast_shapes, pair, size_of, tensor, to
-from tartan._manipulation import moveaxis, reshape
+from tartan._call import alike, axis_of, broadcast_shapes, pair, tensor
+from tartan._manipulation import moveaxis, reshape, stack, unstack
+from tartan._primitives import size_of, to
+from tartan._reductions import sum as summed
 from tartan._tensor import Tensor, tile1
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -152,15 +154,11 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Returns the sum of a diagonal of each matrix. Result dtypes are as for sum."""
-    from tartan._reductions import sum as summed
-
     return summed(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """Cross multiplication of vectors of length 3 along an axis; the others broadcast."""
-    from tartan._manipulation import stack, unstack
-
     a, b = pair(x1, x2)
     shape = broadcast_shapes(a.shape, b.shape)
     if not -min(a.ndim, b.ndim) <= axis < 0 and (axis < 0 or a.ndim != b.ndim) or a.shape[axis] != 3 or \

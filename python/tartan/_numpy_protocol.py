@@ -6,7 +6,7 @@ import inspect
 
 import numpy as np
 
-import tartan as _tartan  # imported completely by the time a function is called
+from tartan._late import functions as _tartan
 from tartan._operators import Operators
 
 # NumPy names that differ from the package's. Python operators are called as methods, because subclasses override

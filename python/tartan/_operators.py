@@ -6,14 +6,11 @@ Tensors are values: `x += y` binds `x` to a new tensor with the dtype of x + y."
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-import tartan as _tartan  # imported completely by the time an operator is called
-
-if TYPE_CHECKING:
-    from tartan._tensor import Tensor
+from tartan._late import functions as _tartan
 
 _KNOWN = (bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 
@@ -26,7 +23,7 @@ def _is_operand(x):
 
 
 def _binary(name, symbol):
-    def method(self, other: Any) -> Tensor:
+    def method(self, other: Any):
         if not _is_operand(other):
             return NotImplemented
         return getattr(_tartan, name)(self, other)
@@ -36,7 +33,7 @@ def _binary(name, symbol):
 
 
 def _reflected(name, symbol):
-    def method(self, other: Any) -> Tensor:
+    def method(self, other: Any):
         if not _is_operand(other):
             return NotImplemented
         return getattr(_tartan, name)(other, self)
@@ -71,22 +68,22 @@ class Operators:
     def __hash__(self):
         return id(self)
 
-    def __neg__(self) -> Tensor:
+    def __neg__(self):
         return _tartan.negative(self)
 
-    def __pos__(self) -> Tensor:
+    def __pos__(self):
         return self
 
-    def __abs__(self) -> Tensor:
+    def __abs__(self):
         return _tartan.abs(self)
 
-    def __invert__(self) -> Tensor:
+    def __invert__(self):
         return _tartan.bitwise_invert(self)
 
-    def __round__(self, digits: int | None = None) -> Tensor:
+    def __round__(self, digits: int | None = None):
         return _tartan.round(self, digits or 0)
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Any):
         """Returns elements by NumPy's rules for numbers, slices, `...`, None, masks with known values, and tensors
         of positions. IndexError if a known index is out of bounds. Positions computed in a captured function are
         clamped."""
@@ -104,18 +101,18 @@ class Operators:
         return _tartan._indexing.At(self)
 
     @property
-    def T(self) -> Tensor:
+    def T(self):
         """x with all dimensions reversed; the array API standard defines it for matrices."""
         return _tartan.transpose(self)
 
     @property
-    def mT(self) -> Tensor:
+    def mT(self):
         """x with the last two dimensions swapped. ValueError for fewer than two dimensions."""
         if self.ndim < 2:
             raise ValueError(f"a matrix is expected, not {list(self.shape)}")
         return _tartan.matrix_transpose(self)
 
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+    def to_device(self, device: Any, /, *, stream: Any = None):
         """Returns the tensor itself, because a process computes on one device (tartan.set_device). ValueError for
         another device."""
         _tartan._creation.check_device(device)
@@ -125,19 +122,19 @@ class Operators:
         if api_version not in (None, *_tartan._namespace.VERSIONS):
             raise ValueError(f"tartan follows {', '.join(_tartan._namespace.VERSIONS)} of the array API standard, "
                              f"not {api_version}")
-        return _tartan
+        return _tartan.namespace
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *shape: Any):
         """tartan.reshape with a tuple or with separate sizes."""
         return _tartan.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    def astype(self, dtype: Any) -> Tensor:
+    def astype(self, dtype: Any):
         """tartan.astype."""
         return _tartan.astype(self, dtype)
 
 
 def _method(name):
-    def method(self, *args: Any, **kwargs: Any) -> Tensor:
+    def method(self, *args: Any, **kwargs: Any):
         return getattr(_tartan, name)(self, *args, **kwargs)
 
     method.__doc__ = f"tartan.{name}."

@@ -5,31 +5,16 @@ with size 1."""
 from __future__ import annotations
 
 import builtins
-import functools
 from typing import Any
 
 from tartan import _dtypes
-from tartan._call import as_float, axes_of, axis_of, header, names, size_of, tensor, to, written
+from tartan._call import as_float, axes_of, axis_of, tensor
+from tartan._creation import full, ones
 from tartan._manipulation import concat, ravel, reshape
+from tartan._primitives import averaged, cumulated, kept_shape, reduced, size_of, to
 from tartan._tensor import Tensor, constant, tile1
 
 Axis = "int | tuple[int, ...] | None"
-
-
-@functools.lru_cache(None)
-def _text(aggregation, rank, axes):
-    kept = [d for d in range(rank) if d not in axes]
-    out = written([f"i{d}" for d in kept], [f"N{d}" for d in kept])
-    return f"function ({header('X', rank)}) -> (Y) {{ Y{out} = {aggregation}(X[{names('i', rank)}]); }}"
-
-
-def _kept(shape, axes, keepdims):
-    return tuple(1 if d in axes else n for d, n in enumerate(shape) if keepdims or d not in axes)
-
-
-def _reduced(x, aggregation, axes, keepdims):
-    result = tile1(_text(aggregation, x.ndim, axes), x) if axes else x
-    return reshape(result, _kept(x.shape, axes, keepdims)) if keepdims else result
 
 
 def _summed_type(dtype, given):
@@ -50,7 +35,7 @@ def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = Fal
     """Returns the sum; 0 for no elements. Integers narrower than 32 bits and bools are summed as int32 or uint32."""
     x = tensor(x)
     dtype = _summed_type(x.dtype, dtype)
-    return to(_reduced(_accumulated(x, dtype), "+", axes_of(axis, x.ndim), keepdims), dtype)
+    return to(reduced(_accumulated(x, dtype), "+", axes_of(axis, x.ndim), keepdims), dtype)
 
 
 def prod(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -58,10 +43,8 @@ def prod(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = Fa
     x = tensor(x)
     dtype, axes = _summed_type(x.dtype, dtype), axes_of(axis, x.ndim)
     if size_of(x.shape[d] for d in axes) == 0:
-        from tartan._creation import ones
-
-        return ones(_kept(x.shape, axes, keepdims), dtype=dtype)
-    return to(_reduced(_accumulated(x, dtype), "*", axes, keepdims), dtype)
+        return ones(kept_shape(x.shape, axes, keepdims), dtype=dtype)
+    return to(reduced(_accumulated(x, dtype), "*", axes, keepdims), dtype)
 
 
 def _count(x, axes):
@@ -71,10 +54,7 @@ def _count(x, axes):
 def mean(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Returns the mean as a float; NaN for no elements."""
     x = as_float(x)
-    axes = axes_of(axis, x.ndim)
-    wide = _accumulated(x, x.dtype)
-    total = _reduced(wide, "+", axes, keepdims)
-    return to(tile1("function (X, N) -> (Y) { Y = X / N; }", total, constant(_count(x, axes), wide.dtype)), x.dtype)
+    return averaged(x, axes_of(axis, x.ndim), keepdims)
 
 
 def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -85,7 +65,7 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
     wide = _accumulated(x, x.dtype)
     squares = tile1("function (X, M) -> (Y) { D = X - M; Y = D * D; }", wide, mean(wide, axis=axes, keepdims=True))
     left = constant(builtins.max(_count(x, axes) - correction, 0), wide.dtype)
-    total = _reduced(squares, "+", axes, keepdims)
+    total = reduced(squares, "+", axes, keepdims)
     return to(tile1("function (X, N) -> (Y) { Y = X / N; }", total, left), x.dtype)
 
 
@@ -98,11 +78,11 @@ def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
 def _extreme(x, aggregation, axis, keepdims, name):
     x = tensor(x)
     axes = axes_of(axis, x.ndim)
-    if _count(x, axes) == 0 and size_of(_kept(x.shape, axes, False)):
+    if _count(x, axes) == 0 and size_of(kept_shape(x.shape, axes, False)):
         raise ValueError(f"{name} of no elements: {list(x.shape)} along {axes}")
     if x.dtype == "bool":
-        return to(_reduced(to(x, _dtypes.uint8), aggregation, axes, keepdims), _dtypes.bool_)
-    return _reduced(x, aggregation, axes, keepdims)
+        return to(reduced(to(x, _dtypes.uint8), aggregation, axes, keepdims), _dtypes.bool_)
+    return reduced(x, aggregation, axes, keepdims)
 
 
 def max(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -118,7 +98,7 @@ def min(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Returns True if any element is nonzero; False for no elements."""
     x = to(to(tensor(x), _dtypes.bool_), _dtypes.uint8)
-    return to(_reduced(x, ">", axes_of(axis, x.ndim), keepdims), _dtypes.bool_)
+    return to(reduced(x, ">", axes_of(axis, x.ndim), keepdims), _dtypes.bool_)
 
 
 def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -130,7 +110,7 @@ def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def count_nonzero(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Returns the number of nonzero elements as int64."""
     x = to(to(tensor(x), _dtypes.bool_), _dtypes.int64)
-    return _reduced(x, "+", axes_of(axis, x.ndim), keepdims)
+    return reduced(x, "+", axes_of(axis, x.ndim), keepdims)
 
 
 def logsumexp(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -139,9 +119,9 @@ def logsumexp(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor
     axes = axes_of(axis, x.ndim)
     most = tile1("function (X) -> (Y) { Y = stop_gradient(isinf(X) ? 0.0 : X); }",
                  max(x, axis=axes, keepdims=True))
-    total = _reduced(tile1("function (X, M) -> (Y) { Y = exp(X - M); }", x, most), "+", axes, True)
+    total = reduced(tile1("function (X, M) -> (Y) { Y = exp(X - M); }", x, most), "+", axes, True)
     result = tile1("function (S, M) -> (Y) { Y = log(S) + M; }", total, most)
-    return reshape(to(result, x.dtype), _kept(x.shape, axes, keepdims))
+    return reshape(to(result, x.dtype), kept_shape(x.shape, axes, keepdims))
 
 
 def _position(x, descending, axis, keepdims, name):
@@ -152,21 +132,21 @@ def _position(x, descending, axis, keepdims, name):
     else:
         at = axis_of(axis, x.ndim)
         axes = (at,)
-    if _count(x, (at,)) == 0 and size_of(_kept(x.shape, (at,), False)):
+    if _count(x, (at,)) == 0 and size_of(kept_shape(x.shape, (at,), False)):
         raise ValueError(f"{name} of no elements: {list(shape)}")
     if x.dtype == "bool":
         x = to(x, _dtypes.uint8)
     result = _first(x, at, descending)
-    return reshape(result, _kept(shape, axes, keepdims))
+    return reshape(result, kept_shape(shape, axes, keepdims))
 
 
 def _first(x, axis, is_max):
     """Returns the first position of the maximum (minimum) along an axis, or of the first NaN."""
     size = x.shape[axis]
-    extreme = _reduced(x, ">" if is_max else "<", (axis,), True)
+    extreme = reduced(x, ">" if is_max else "<", (axis,), True)
     nan = " || isnan(X)" if x.dtype in _dtypes.FLOATS else ""
     at = tile1(f"function (X, E) -> (Y) {{ Y = X == E{nan} ? as_int(index(X, {axis}), 64) : {size}; }}", x, extreme)
-    return _reduced(at, "<", (axis,), False)
+    return reduced(at, "<", (axis,), False)
 
 
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -188,10 +168,8 @@ def _cumulative(x, name, axis, dtype, include_initial):
     if x.ndim == 0:
         raise ValueError(f"{name} of a tensor without dimensions")
     axis, dtype = axis_of(axis, x.ndim), _summed_type(x.dtype, dtype)
-    result = to(tile1(f"function (X) -> (Y) {{ Y = {name}(X, {axis}); }}", _accumulated(x, dtype)), dtype)
+    result = to(cumulated(_accumulated(x, dtype), name, axis), dtype)
     if include_initial:
-        from tartan._creation import full
-
         first = full([1 if d == axis else n for d, n in enumerate(x.shape)], int(name == "cumprod"), dtype=dtype)
         result = concat([first, result], axis=axis)
     return result

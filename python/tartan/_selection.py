@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tartan import _dtypes
-from tartan._call import axis_of, broadcast_shapes, integer, is_scalar, pair, tensor, to
+from tartan import _dtypes, _elementwise
+from tartan._call import axis_of, broadcast_shapes, integer, is_scalar, pair, tensor
+from tartan._creation import full
 from tartan._indexing import index_constant
 from tartan._manipulation import broadcast_to, concat, part, ravel, reshape
+from tartan._primitives import gathered, gathered_elements, ordered, to
 from tartan._tensor import Tensor, tile1
 
 
@@ -21,23 +23,16 @@ def _along(x, axis):
     return x, axis_of(axis, x.ndim)
 
 
-def _ordered(x, name, axis, descending, count=0):
-    """Applies a sorting operator; bools are sorted as numbers. `count` is for argsort only."""
-    x = to(x, _dtypes.uint8) if x.dtype == "bool" else x
-    wanted = f", {count}" if count else ""
-    return tile1(f"function (X) -> (Y) {{ Y = {name}(X, {axis}, {int(descending)}{wanted}); }}", x)
-
-
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Returns the elements sorted along an axis; NaN is larger than all numbers."""
     x, axis = _along(x, axis)
-    return to(_ordered(x, "sort", axis, descending), x.dtype)
+    return to(ordered(x, "sort", axis, descending), x.dtype)
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Returns the int64 positions that sort the elements along an axis; equal elements keep their order."""
     x, axis = _along(x, axis)
-    return _ordered(x, "argsort", axis, descending)
+    return ordered(x, "argsort", axis, descending)
 
 
 def top_k(x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
@@ -49,7 +44,7 @@ def top_k(x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[T
     if k == 0:
         positions = part(argsort(x, axis=axis), axis, 0, 0)
     else:
-        positions = _ordered(x, "argsort", axis, largest, k)
+        positions = ordered(x, "argsort", axis, largest, k)
     return take_along_axis(x, positions, axis=axis), positions
 
 
@@ -63,7 +58,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
         axis = 0
     axis = axis_of(axis, x.ndim)
     _checked(indices, x.shape[axis], axis)
-    return tile1(f"function (X, I) -> (Y) {{ Y = gather(X, I, {axis}); }}", x, indices)
+    return gathered(x, indices, axis)
 
 
 def _checked(indices, size, axis):
@@ -86,7 +81,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     others = broadcast_shapes(*(tuple(1 if d == axis else n for d, n in enumerate(t.shape)) for t in (x, indices)))
     shapes = [tuple(t.shape[axis] if d == axis else n for d, n in enumerate(others)) for t in (x, indices)]
     x, indices = broadcast_to(x, shapes[0]), broadcast_to(indices, shapes[1])
-    return tile1(f"function (X, I) -> (Y) {{ Y = gather_elements(X, I, {axis}); }}", x, indices)
+    return gathered_elements(x, indices, axis)
 
 
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
@@ -110,8 +105,6 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
         if not before and not after:
             continue
         if mode == "constant":
-            from tartan._creation import full
-
             fills = [full([n if d == axis else m for d, m in enumerate(x.shape)], constant_values, dtype=x.dtype)
                      for n in (before, after)]
             x = concat([fills[0], x, fills[1]], axis=axis)
@@ -124,8 +117,6 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
     """Returns differences of adjacent elements along an axis, n times."""
-    from tartan import _elementwise
-
     x, axis = _along(x, axis)
     parts = [tensor(t) for t in (prepend, x, append) if t is not None]
     x = concat(parts, axis=axis) if len(parts) > 1 else x

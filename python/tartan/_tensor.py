@@ -3,10 +3,11 @@
 tensors with the same structure share the program."""
 
 import threading
+import weakref
 
 import numpy as np
 
-from tartan import _core, _dtypes, _runtime
+from tartan import _core, _dtypes, _numpy_protocol, _runtime
 from tartan._operators import Operators
 
 # A chain of pending operations is computed when it reaches this depth.
@@ -96,6 +97,19 @@ class Tensor(Operators):
         copied._host = self._host
         return copied
 
+    def _rebind(self, made):
+        """Gives this tensor the value of another one: assignment to elements."""
+        if made._is_mapped:
+            raise MappedError(
+                "what tartan.vmap maps is assigned to elements of a tensor that is not mapped, and has one value: use "
+                "x = x.at[index].set(value)")
+        if state.trace is not None and getattr(self, "_home", None) is not state.trace:
+            raise RuntimeError("elements are assigned to of a tensor from around the function that is captured, which would keep "
+                               "a value that there is only within: return x.at[index].set(value), or use a tartan.Variable")
+        if state.recording:
+            state.assigned.append(weakref.ref(self))
+        self._value, self._host, self._depth = made._value, made._host, made._depth
+
     def host(self):
         """Returns the values as a HostTensor; computes them if necessary."""
         if self._host is None:
@@ -115,15 +129,11 @@ class Tensor(Operators):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """Dispatches ufuncs: numpy.sin(tensor) calls tartan.sin. TypeError if the package has no such function."""
-        from tartan import _numpy_protocol
-
         return _numpy_protocol.ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func, types, args, kwargs):
         """Dispatches NumPy functions: numpy.sum(tensor, axis=1) calls tartan.sum. TypeError if the package has no
         such function."""
-        from tartan import _numpy_protocol
-
         return _numpy_protocol.function(func, args, kwargs)
 
     def __copy__(self):
@@ -298,15 +308,18 @@ def _made(values, inputs):
     return results
 
 
+def _mapped(inputs):
+    """Returns an input mapped by tartan.vmap, whose class has the batching rules (_batching.Batched)."""
+    return next(t for t in inputs if t is not None and t._is_mapped)
+
+
 def tile(text, *inputs, name="", refuses_infeasible=False):
     """Applies a Tile function to tensors and returns a list with one tensor per output. With `refuses_infeasible`, a
     constraint that no index satisfies is an error."""
     try:
         values = [t._value for t in inputs]
     except MappedError:
-        from tartan import _batching
-
-        return _batching.tile(text, inputs, name)
+        return _mapped(inputs)._tile(text, inputs, name)
     results = _made(_core.apply_tile(text, values, name, refuses_infeasible), inputs)
     if state.notes is not None:
         state.notes.add(text, inputs, results, None, "")
@@ -326,9 +339,7 @@ def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):
     try:
         given = [None if t is None else t._value for t in inputs]
     except MappedError:
-        from tartan import _batching
-
-        return _batching.operator(name, inputs, outputs, domain, opset, attributes)
+        return _mapped(inputs)._operator(name, inputs, outputs, domain, opset, attributes)
     listed = []
     for key, value in attributes.items():
         if value is None:

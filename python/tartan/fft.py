@@ -17,10 +17,12 @@ from tartan import _complex_elements as _c
 from tartan import _dtypes
 from tartan import _elementwise as _e
 from tartan import _manipulation as _m
-from tartan._call import as_float, axis_of, integer, to
+from tartan._call import as_float, axis_of, integer
 from tartan._complex import ComplexTensor, complex_tensor, is_complex
 from tartan._creation import arange
 from tartan._indexing import getitem
+from tartan._late import functions as _tartan
+from tartan._primitives import to
 from tartan._tensor import Tensor, constant, constant_array, operator
 
 _NORMS = ("backward", "ortho", "forward")
@@ -174,10 +176,8 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None
 
 
 def _shifted(x, axes, by):
-    import tartan
-
     axes = list(range(len(x.shape))) if axes is None else [axes] if isinstance(axes, int) else list(axes)
-    return tartan.roll(x, [by(x.shape[axis]) for axis in axes], axis=axes) if axes else x
+    return _tartan.roll(x, [by(x.shape[axis]) for axis in axes], axis=axes) if axes else x
 
 
 def fftshift(x: Any, /, *, axes: Any = None) -> Any:

@@ -17,11 +17,12 @@ from tartan import _dtypes
 from tartan import _elementwise as _e
 from tartan import _reductions as _r
 from tartan._batching import bare, dressed, levels_of, raised
-from tartan._call import as_float, axes_of, integer, pair, tensor, to
+from tartan._call import as_float, axes_of, integer, pair, tensor
 from tartan._creation import eye
 from tartan._gradients import with_rule
 from tartan._manipulation import broadcast_to, matrix_transpose, moveaxis, reshape
 from tartan._matmul import cross, diagonal, matmul, outer, tensordot, trace, vecdot
+from tartan._primitives import to
 from tartan._tensor import Tensor, from_numpy, operator
 
 
@@ -90,7 +91,7 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
         return reshape(solve(a, reshape(b, (*b.shape, 1))), (*a.shape[:-1],))
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = broadcast_to(a, (*lead, *a.shape[-2:])), broadcast_to(b, (*lead, *b.shape[-2:]))
-    return _on_host("solve", np.linalg.solve, [a, b], lambda y, g: _rules.solution(a, y[0], g[0]))[0]
+    return _on_host("solve", np.linalg.solve, [a, b], lambda y, g: _rules.solution(solve, a, y[0], g[0]))[0]
 
 
 def det(x: Any, /) -> Tensor:
@@ -98,14 +99,14 @@ def det(x: Any, /) -> Tensor:
     x = _matrices(x, "det", True)
     if bare(x).is_traced:
         return operator("Det", [x])
-    return _on_host("det", np.linalg.det, [x], lambda y, g: _rules.determinant(x, y[0], g[0]))[0]
+    return _on_host("det", np.linalg.det, [x], lambda y, g: _rules.determinant(inv, x, y[0], g[0]))[0]
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
     """Returns the sign of determinants and the logarithm of their absolute values."""
     x = _matrices(x, "slogdet", True)
     found = _on_host("slogdet", lambda a: tuple(np.linalg.slogdet(a)), [x],
-                     lambda y, g: _rules.log_determinant(x, g[1]))
+                     lambda y, g: _rules.log_determinant(inv, x, g[1]))
     return SlogdetResult(*found)
 
 
@@ -113,7 +114,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     """Returns the lower triangular L with L Lᵀ = x for symmetric positive definite matrices, or with `upper` Lᵀ.
     LinAlgError for other matrices."""
     x = _matrices(x, "cholesky", True)
-    lower = _on_host("cholesky", np.linalg.cholesky, [x], lambda y, g: _rules.cholesky(y[0], g[0]))[0]
+    lower = _on_host("cholesky", np.linalg.cholesky, [x], lambda y, g: _rules.cholesky(solve, y[0], g[0]))[0]
     return matrix_transpose(lower) if upper else lower
 
 
@@ -127,7 +128,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     def derive(y, g):
         if x.shape[-1] > x.shape[-2] or mode == "complete" and x.shape[-1] != x.shape[-2]:
             raise NotImplementedError("linalg.qr has derivatives for reduced Q of matrices no wider than high")
-        return _rules.qr(*y, *g)
+        return _rules.qr(solve, *y, *g)
 
     return QRResult(*_on_host("qr", lambda a: tuple(np.linalg.qr(a, mode=mode)), [x], derive))
 

@@ -16,9 +16,10 @@ import numpy as np
 
 from tartan import _dtypes
 from tartan import _elementwise as _e
-from tartan._call import integer, shape_of, size_of, tensor, to
+from tartan._call import integer, shape_of, tensor
 from tartan._creation import arange, asarray
 from tartan._manipulation import broadcast_to, reshape, stack
+from tartan._primitives import size_of, to
 from tartan._reductions import argmax
 from tartan._selection import argsort, take
 from tartan._tensor import Tensor, constant, tile, tile1

@@ -4,13 +4,12 @@
 import contextlib
 
 import numpy as np
-import tartan
 from keras.src import tree
 from keras.src.backend.common import KerasVariable, standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.common.stateless_scope import get_stateless_scope, in_stateless_scope
 from keras.src.backend.config import floatx
-from tartan import _core, _dtypes
+from tartan import _core, _dtypes, _variable
 from tartan._onnx_types import NUMBERS
 from keras_tartan.src._type import BackendTensor, constant, constant_array, from_numpy
 from tartan._tensor import Tensor, operator, state
@@ -50,7 +49,7 @@ class Variable(KerasVariable):
                     "step: create variables in `__init__` or `build`")
             value = value.numpy()
         value = from_numpy(np.asarray(value).astype(_dtypes.numpy_dtype(self._dtype)))
-        self._value = tartan.Variable(value, name=self._path)
+        self._value = _variable.Variable(value, name=self._path)
 
     def _initialize_with_initializer(self, initializer):
         with untraced():
@@ -118,7 +117,7 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     _refuse_sparse(sparse, ragged)
     if isinstance(x, KerasVariable):
         x = x.value
-    elif isinstance(x, tartan.Variable):
+    elif isinstance(x, _variable.Variable):
         x = x.value
     if isinstance(x, Tensor):
         x = BackendTensor._of(x)
@@ -162,7 +161,7 @@ def _stacked(x, dtype):
 
 
 def convert_to_numpy(x):
-    if isinstance(x, (KerasVariable, tartan.Variable)):
+    if isinstance(x, (KerasVariable, _variable.Variable)):
         x = x.value
     if isinstance(x, Tensor):
         return np.array(x.numpy())
