@@ -8,6 +8,7 @@ from typing import Any
 from tartan import _dtypes
 from tartan._call import pair, tensor
 from tartan._onnx_types import NUMBERS
+from tartan._primitives import to
 from tartan._tensor import Tensor, operator, tile1
 
 _INTEGERS = {"float16": _dtypes.int16, "bfloat16": _dtypes.int16, "float32": _dtypes.int32, "float64": _dtypes.int64}
@@ -45,7 +46,7 @@ def nextafter(x1: Any, x2: Any, /) -> Tensor:
     least = f"(B > 0 ? 1 : {lowest + 1})"
     text = f"function (A, B, I, J) -> (Y) {{ Y = A == B ? J : A == 0 ? {least} : ((B > A) == (A > 0) ? I + 1 : I - 1); }}"
     bits = tile1(text, a, b, _bits(a), _bits(b))
-    near = operator("BitCast", [bits], to=NUMBERS[a.dtype])
+    near = operator("BitCast", [to(bits, _INTEGERS[str(a.dtype)])], to=NUMBERS[a.dtype])
     return tile1("function (A, B, N) -> (Y) { Y = isnan(A) || isnan(B) ? A + B : N; }", a, b, near)
 
 

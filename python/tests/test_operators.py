@@ -282,3 +282,12 @@ def test_a_text_of_tile_is_checked_when_it_is_given_and_by_its_name():
         add(np.ones(3))
     with pytest.raises(ValueError, match="add:1:"):
         add(np.ones(3), np.ones(4))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_neighbours_of_floats_are_those_of_numpy(dtype):
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, -2, 1e-7, 60000], dtype)
+    for to in (np.inf, -np.inf, 0.0, np.nan):
+        with np.errstate(all="ignore"):
+            wanted = np.nextafter(x, np.full_like(x, to))
+        np.testing.assert_array_equal(tartan.nextafter(x, np.full_like(x, to)).numpy(), wanted, strict=True)
