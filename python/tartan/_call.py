@@ -8,7 +8,6 @@ import operator as _python
 import numpy as np
 
 from tartan import _dtypes
-from tartan._dtypes import DType
 from tartan._primitives import stacked, to
 from tartan._tensor import Tensor, constant, from_numpy
 from tartan._variable import Variable

@@ -1,68 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elementwise functions. Integer and bool operands of float functions become float32."""
 
-import functools
-
 from tartan import _dtypes
-from tartan._call import as_float, is_scalar, pair, tensor, to
+from tartan._call import as_float, is_scalar, pair, tensor
+from tartan._creation import zeros_like
+from tartan._primitives import selected, to
+from tartan._rows import ROWS
 from tartan._tensor import constant, tile1
 
-_FLOAT_TEXTS = {
-    "acos": "acos(X)", "acosh": "acosh(X)", "asin": "asin(X)", "asinh": "asinh(X)", "atan": "atan(X)",
-    "atanh": "atanh(X)", "cos": "cos(X)", "cosh": "cosh(X)", "sin": "sin(X)", "sinh": "sinh(X)",
-    "tan": "tan(X)", "tanh": "tanh(X)", "exp": "exp(X)", "expm1": "expm1(X)", "log": "log(X)",
-    "log1p": "log1p(X)", "sqrt": "sqrt(X)", "erf": "erf(X)", "rsqrt": "recip(sqrt(X))",
-    "log2": "log(X) * 1.4426950408889634", "log10": "log(X) * 0.4342944819032518",
-    "exp2": "exp(X * 0.6931471805599453)", "sigmoid": "sigmoid(X)",
-    "deg2rad": "X * 0.017453292519943295", "rad2deg": "X * 57.29577951308232", "reciprocal": "recip(X)",
-    "angle": "isnan(X) ? X : X < 0 ? sign(X) * -3.141592653589793 : sign(X) * 0.0", "fabs": "abs(X)",
-    "cbrt": "X == 0 ? X : sign(X) * pow(abs(X), 0.3333333333333333)",
-}
-_SAME_TEXTS = {"abs": "abs(X)", "negative": "-X", "sign": "sign(X)", "square": "X * X"}
-_ROUND_TEXTS = {"ceil": "ceil(X)", "floor": "floor(X)", "trunc": "trunc(X)", "rint": "round(X)"}
-_TEST_TEXTS = {
-    "isnan": "isnan(X)", "isinf": "isinf(X)", "isfinite": "!(isnan(X) || isinf(X))",
-    "isposinf": "isinf(X) && X > 0", "isneginf": "isinf(X) && X < 0", "logical_not": "!X",
-}
-_NUMBER_TEXTS = {
-    "add": "A + B", "multiply": "A * B", "maximum": "max(A, B)", "minimum": "min(A, B)",
-    "fmax": "isnan(A) ? B : isnan(B) ? A : max(A, B)", "fmin": "isnan(A) ? B : isnan(B) ? A : min(A, B)",
-    "fmod": "fmod(A, B)",
-}
-_FLOATS_TEXTS = {"divide": "A / B", "atan2": "atan2(A, B)", "float_power": "pow(A, B)",
-                 "heaviside": "isnan(A) ? A : A == 0 ? B : A > 0 ? 1.0 : 0.0"}
-_COMPARE_TEXTS = {"equal": "A == B", "not_equal": "A != B", "less": "A < B", "less_equal": "A <= B",
-                  "greater": "A > B", "greater_equal": "A >= B"}
-_LOGIC_TEXTS = {"logical_and": "A && B", "logical_or": "A || B", "logical_xor": "A != B"}
-_BIT_TEXTS = {"bitwise_and": "A & B", "bitwise_or": "A | B", "bitwise_xor": "A ^ B"}
-_SHIFT_TEXTS = {"bitwise_left_shift": "A << B", "bitwise_right_shift": "A >> B"}
 
-
-def _unary(name, expression, convert, doc):
-    text = f"function (X) -> (Y) {{ Y = {expression}; }}"
-
-    def function(x, /):
-        return tile1(text, convert(x))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    globals()[name] = function
-
-
-def _binary(name, expression, convert, doc):
-    text = f"function (A, B) -> (C) {{ C = {expression}; }}"
-
-    def function(x1, x2, /):
-        a, b = convert(x1, x2)
-        return tile1(text, a, b)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    globals()[name] = function
+def _bool(x):
+    return to(tensor(x), _dtypes.bool_)
 
 
 def _bools(a, b):
-    return to(tensor(a), _dtypes.bool_), to(tensor(b), _dtypes.bool_)
+    return _bool(a), _bool(b)
 
 
 def _integers(a, b):
@@ -77,40 +29,47 @@ def _shifted(a, b):
     return (to(a, _dtypes.int32), to(b, _dtypes.int32)) if a.dtype == "bool" else (a, b)
 
 
-for _name, _text in _FLOAT_TEXTS.items():
-    _unary(_name, _text, as_float, f"{_name} of every element, as floats.")
-for _name, _text in _SAME_TEXTS.items():
-    _unary(_name, _text, tensor, f"{_name} of every element, in its type.")
-for _name, _text in _TEST_TEXTS.items():
-    _unary(_name, _text, tensor, f"{_name} of every element, as bool.")
-for _name, _text in _NUMBER_TEXTS.items():
-    _binary(_name, _text, pair, f"{_name} of elements, in their common type; shapes broadcast.")
-for _name, _text in _FLOATS_TEXTS.items():
-    _binary(_name, _text, functools.partial(pair, floats=True), f"{_name} of elements, as floats; shapes broadcast.")
-for _name, _text in _COMPARE_TEXTS.items():
-    _binary(_name, _text, pair, f"Whether elements are {_name}; shapes broadcast.")
-for _name, _text in _LOGIC_TEXTS.items():
-    _binary(_name, _text, _bools, f"{_name} of elements, as bool; shapes broadcast.")
-for _name, _text in _BIT_TEXTS.items():
-    _binary(_name, _text, _integers, f"{_name} of integers or bools; shapes broadcast.")
-for _name, _text in _SHIFT_TEXTS.items():
-    _binary(_name, _text, _shifted, f"{_name} of integers; shapes broadcast.")
+def _float_pair(a, b):
+    return pair(a, b, floats=True)
 
 
-def _rounding(name, expression):
-    text = f"function (X) -> (Y) {{ Y = {expression}; }}"
+# Type rule → conversion of operands, and what the documentation says of the function.
+_OF_ONE = {
+    "float": (as_float, "{} of every element, as floats."), "same": (tensor, "{} of every element, in its type."),
+    "round": (tensor, "{} of every element, in its type; integers stay."),
+    "test": (tensor, "{} of every element, as bool."), "truth": (_bool, "{} of every element, as bool.")}
+_OF_TWO = {
+    "number": (pair, "{} of elements, in their common type; shapes broadcast."),
+    "floats": (_float_pair, "{} of elements, as floats; shapes broadcast."),
+    "compare": (pair, "Whether elements are {}; shapes broadcast."), "logic": (_bools, "{} of elements, as bool; shapes broadcast."),
+    "bits": (_integers, "{} of integers or bools; shapes broadcast."), "shift": (_shifted, "{} of integers; shapes broadcast.")}
+
+
+def _unary(row):
+    convert, doc = _OF_ONE[row.types]
+    keeps_integers = row.types == "round"
 
     def function(x, /):
-        x = tensor(x)
-        return tile1(text, x) if x.dtype in _dtypes.FLOATS else x
+        x = convert(x)
+        return x if keeps_integers and x.dtype not in _dtypes.FLOATS else row(x)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{name} of every element, in its type; integers stay."
-    globals()[name] = function
+    return function, doc
 
 
-for _name, _text in _ROUND_TEXTS.items():
-    _rounding(_name, _text)
+def _binary(row):
+    convert, doc = _OF_TWO[row.types]
+
+    def function(x1, x2, /):
+        return row(*convert(x1, x2))
+
+    return function, doc
+
+
+for _row in ROWS.values():
+    _function, _doc = _unary(_row) if _row.types in _OF_ONE else _binary(_row)
+    _function.__name__ = _function.__qualname__ = _row.name
+    _function.__doc__ = _doc.format(_row.name)
+    globals()[_row.name] = _function
 
 
 def round(x, /, decimals=0):
@@ -145,8 +104,6 @@ def real(x, /):
 
 def imag(x, /):
     """Returns the imaginary parts; zeros for real x."""
-    from tartan._creation import zeros_like
-
     return zeros_like(tensor(x))
 
 
@@ -163,11 +120,7 @@ def subtract(x1, x2, /):
     a, b = pair(x1, x2)
     if a.dtype == "bool":
         raise TypeError("bools are not subtracted: use logical_xor")
-    return tile1("function (A, B) -> (C) { C = A - B; }", a, b)
-
-
-_SQUARE = "function (X) -> (Y) { Y = X * X; }"
-_POWER = "function (A, B) -> (C) { C = pow(A, B); }"
+    return ROWS["subtract"](a, b)
 
 
 def power(x1, x2, /):
@@ -176,12 +129,12 @@ def power(x1, x2, /):
         x1 = tensor(x1)
         if x1.dtype in _dtypes.FLOATS or isinstance(x2, int):
             if x2 == 2 and x1.dtype != "bool":
-                return tile1(_SQUARE, x1)
+                return square(x1)  # noqa: F821
             if x2 == 0.5 and x1.dtype in _dtypes.FLOATS:
-                return tile1("function (X) -> (Y) { Y = sqrt(X); }", x1)
+                return sqrt(x1)  # noqa: F821
         if x1.dtype in _dtypes.SIGNED + _dtypes.UNSIGNED and isinstance(x2, int) and x2 < 0:
             raise ValueError("integers to negative powers are no integers: make them floats")
-    return tile1(_POWER, *pair(x1, x2))
+    return ROWS["power"](*pair(x1, x2))
 
 
 pow = power
@@ -204,6 +157,18 @@ _REMAINDER_FLOATS = """function (A, B) -> (C) {
 }"""
 
 
+def quotients(a, b):
+    """Returns floor_divide of tensors of one dtype."""
+    if a.dtype in _dtypes.FLOATS:
+        return tile1(_FLOOR_FLOATS, a, b)
+    return tile1(_FLOOR_INTEGERS if a.dtype in _dtypes.SIGNED else "function (A, B) -> (C) { C = A / B; }", a, b)
+
+
+def remainders(a, b):
+    """Returns the remainder of tensors of one dtype."""
+    return tile1(_REMAINDER_FLOATS if a.dtype in _dtypes.FLOATS else "function (A, B) -> (C) { C = mod(A, B); }", a, b)
+
+
 def floor_divide(x1, x2, /):
     """Returns x1 / x2 rounded toward negative infinity; 0 for integer division by 0. Shapes broadcast. For infinite
     floats the result is x1 / x2 itself, as in the array API standard: 5 // -inf is -0.0, while Python and NumPy
@@ -211,9 +176,7 @@ def floor_divide(x1, x2, /):
     a, b = pair(x1, x2)
     if a.dtype == "bool":
         a, b = to(a, _dtypes.int8), to(b, _dtypes.int8)
-    if a.dtype in _dtypes.FLOATS:
-        return tile1(_FLOOR_FLOATS, a, b)
-    return tile1(_FLOOR_INTEGERS if a.dtype in _dtypes.SIGNED else "function (A, B) -> (C) { C = A / B; }", a, b)
+    return quotients(a, b)
 
 
 def remainder(x1, x2, /):
@@ -221,7 +184,7 @@ def remainder(x1, x2, /):
     a, b = pair(x1, x2)
     if a.dtype == "bool":
         a, b = to(a, _dtypes.int8), to(b, _dtypes.int8)
-    return tile1(_REMAINDER_FLOATS if a.dtype in _dtypes.FLOATS else "function (A, B) -> (C) { C = mod(A, B); }", a, b)
+    return remainders(a, b)
 
 
 def divmod(x1, x2, /):
@@ -231,9 +194,9 @@ def divmod(x1, x2, /):
 
 def where(condition, x1, x2, /):
     """Returns x1 if the condition is nonzero, else x2, in the promoted dtype of x1 and x2; shapes broadcast."""
-    condition = to(tensor(condition), _dtypes.bool_)
+    condition = _bool(condition)
     a, b = pair(x1, x2)
-    return tile1("function (P, A, B) -> (C) { C = P ? A : B; }", condition, a, b)
+    return selected(condition, a, b)
 
 
 def clip(x, /, min=None, max=None):
@@ -255,36 +218,6 @@ def _bound(value, x):
     return value
 
 
-def logaddexp(x1, x2, /):
-    """Returns log(exp(x1) + exp(x2)) without overflow; shapes broadcast."""
-    return tile1(_LOGADDEXP, *pair(x1, x2, floats=True))
-
-
-_LOGADDEXP = """function (A, B) -> (C) {
-  D = A == B ? 0.0 : A - B;
-  C = max(A, B) + log1p(exp(-abs(D)));
-}"""
-
-
-def logaddexp2(x1, x2, /):
-    """Returns log2(2**x1 + 2**x2) without overflow; shapes broadcast."""
-    a, b = pair(x1, x2, floats=True)
-    log_2 = 0.6931471805599453
-    return multiply(logaddexp(multiply(a, log_2), multiply(b, log_2)), 1 / log_2)  # noqa: F821
-
-
-def hypot(x1, x2, /):
-    """Returns sqrt(x1² + x2²) without overflow; shapes broadcast."""
-    return tile1("""function (A, B) -> (C) {
-      P = abs(A);
-      Q = abs(B);
-      M = max(P, Q);
-      S = M == 0 || isinf(M) ? 1.0 : M;
-      L = min(P, Q) / S;
-      C = isinf(A) || isinf(B) ? inf() : M * sqrt(1 + L * L);
-    }""", *pair(x1, x2, floats=True))
-
-
 def nan_to_num(x, /, copy=True, nan=0.0, posinf=None, neginf=None):
     """Replaces NaN and infinities by finite numbers; by default infinities become the largest finite values of the
     dtype."""
@@ -297,14 +230,6 @@ def nan_to_num(x, /, copy=True, nan=0.0, posinf=None, neginf=None):
     return tile1("function (X, A, P, N) -> (Y) { Y = isnan(X) ? A : isinf(X) ? (X > 0 ? P : N) : X; }", x, *values)
 
 
-def sinc(x, /):
-    """Returns sin(πx) / (πx), and 1 at 0."""
-    return tile1("""function (X) -> (Y) {
-      P = (X == 0 ? 1.0 : X) * 3.141592653589793;
-      Y = X == 0 ? 1.0 : sin(P) / P;
-    }""", as_float(x))
-
-
 def isclose(x1, x2, /, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Returns |x1 - x2| <= atol + rtol * |x2| elementwise, as bool; shapes broadcast."""
     a, b = pair(x1, x2, floats=True)
@@ -315,4 +240,5 @@ def isclose(x1, x2, /, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 __all__ = [name for name, value in globals().items()
-           if not name.startswith("_") and getattr(value, "__module__", "") == __name__]
+           if not name.startswith("_") and getattr(value, "__module__", "") == __name__
+           and name not in ("quotients", "remainders")]

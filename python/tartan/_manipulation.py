@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shape manipulation: the same elements in other shapes and orders."""
 
+import numpy as np
+
 from tartan import _core, _dtypes
 from tartan._call import alike, axes_of, axis_of, broadcast_shapes, integer, shape_of, stack, tensor
-from tartan._primitives import expanded, joined, permuted, reshaped, size_of, sliced
-from tartan._tensor import tile1
+from tartan._primitives import (expanded, is_exported, joined, permuted, reshaped, selected, size_of, sliced,
+                                tiled)
+from tartan._tensor import constant, constant_array, tile1
 from tartan._tensor import tile as tile_text
 
 
@@ -204,10 +207,7 @@ def tile(x, /, *rest, **options):
     (repetitions,) = rest or options.values()
     x, counts = tensor(x), shape_of(repetitions)
     counts = (1,) * (x.ndim - len(counts)) + counts
-    shape = (1,) * (len(counts) - x.ndim) + x.shape
-    narrow = tuple(n for d in shape for n in (1, d))
-    wide = tuple(n for c, d in zip(counts, shape) for n in (c, d))
-    return reshape(broadcast_to(reshape(x, narrow), wide), tuple(c * d for c, d in zip(counts, shape)))
+    return tiled(reshaped(x, (1,) * (len(counts) - x.ndim) + x.shape), counts)
 
 
 def _function_of(text, name=""):
@@ -236,6 +236,10 @@ def _triangle(x, relation, k):
     x = tensor(x)
     if x.ndim < 2:
         raise ValueError(f"a matrix is expected, not {list(x.shape)}")
+    if is_exported():
+        rows, columns = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
+        mask = columns - rows <= k if relation == "<=" else columns - rows >= k
+        return selected(constant_array(mask), x, constant(0, x.dtype))
     zero = "0" if x.dtype in _dtypes.SIGNED + _dtypes.UNSIGNED + _dtypes.FLOATS else "(X != X)"
     return tile1(f"function (X) -> (Y) {{ Y = index(X, {x.ndim - 1}) - index(X, {x.ndim - 2}) {relation} {k} "
                  f"? X : {zero}; }}", x)

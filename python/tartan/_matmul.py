@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tartan import _dtypes
 from tartan._call import alike, axis_of, broadcast_shapes, pair, tensor
 from tartan._manipulation import moveaxis, reshape, stack, unstack
-from tartan._primitives import size_of, to
+from tartan._primitives import gathered, is_exported, reshaped, to
 from tartan._reductions import sum as summed
-from tartan._tensor import Tensor, tile1
+from tartan._rows import ROWS
+from tartan._tensor import Tensor, constant_array, operator, tile1
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -97,6 +100,8 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     if inner[0] != inner[1]:
         raise ValueError(f"matmul of {list(a.shape)} and {list(b.shape)}: {inner[0]} is not {inner[1]}")
     broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if is_exported():
+        return operator("MatMul", [a, b])
     left, right = "...ij" if a.ndim > 1 else "j", "...jk" if b.ndim > 1 else "j"
     rows, columns = "i" if a.ndim > 1 else "", "k" if b.ndim > 1 else ""
     lead = "..." if a.ndim > 1 or b.ndim > 1 else ""
@@ -146,6 +151,9 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
         raise ValueError(f"a matrix is expected, not {list(x.shape)}")
     rows, columns = x.shape[-2:]
     size = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+    if is_exported():
+        at = (max(0, -offset) + np.arange(size)) * columns + max(0, offset) + np.arange(size)
+        return gathered(reshaped(x, (*x.shape[:-2], rows * columns)), constant_array(at), x.ndim - 2)
     lead = [f"i{d}" for d in range(x.ndim - 2)]
     read = ", ".join([*lead, f"k + {max(0, -offset)}", f"k + {max(0, offset)}"])
     out, dims = ", ".join([*lead, "k"]), ", ".join(map(str, [*x.shape[:-2], size]))
@@ -170,12 +178,12 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
 
 
 def kron(x1: Any, x2: Any, /) -> Tensor:
-    """Kronecker multiplication of matrices [M, N] and [P, Q]: [M P, N Q]."""
+    """Kronecker multiplication: every element of x1 multiplied by all of x2. Matrices [M, N] and [P, Q] give [M P, N Q]."""
     a, b = pair(x1, x2)
-    if a.ndim != 2 or b.ndim != 2:
-        raise ValueError(f"kron takes matrices, not {list(a.shape)} and {list(b.shape)}")
-    shape = tuple(m * n for m, n in zip(a.shape, b.shape))
-    return reshape(einsum("ij,kl->ikjl", a, b), shape if size_of(shape) else (0, 0))
+    rank = max(a.ndim, b.ndim)
+    shapes = [(1,) * (rank - x.ndim) + x.shape for x in (a, b)]
+    a, b = reshape(a, [d for n in shapes[0] for d in (n, 1)]), reshape(b, [d for n in shapes[1] for d in (1, n)])
+    return reshape(ROWS["multiply"](a, b), [m * n for m, n in zip(*shapes)])
 
 
 __all__ = [name for name, value in globals().items()

@@ -165,6 +165,15 @@ def _exported_slice(x, starts, steps, sizes, kept):
     return reshaped(x, [sizes[d] for d in kept])
 
 
+def tiled(x, counts):
+    """Repeats x along each of its dimensions."""
+    if is_exported():
+        return operator("Tile", [x, _ints(counts)])
+    narrow = [n for d in x.shape for n in (1, d)]
+    wide = [n for c, d in zip(counts, x.shape) for n in (c, d)]
+    return reshaped(expanded(reshaped(x, narrow), wide), [c * d for c, d in zip(counts, x.shape)])
+
+
 # --- Elements at positions.
 
 
@@ -195,6 +204,14 @@ def ordered(x, name, axis, descending=False, count=0):
     x = to(x, _dtypes.uint8) if x.dtype == "bool" else x
     wanted = f", {count}" if count else ""
     return tile1(f"function (X) -> (Y) {{ Y = {name}(X, {axis}, {int(descending)}{wanted}); }}", x)
+
+
+def first_of(x, k, axis, descending):
+    """Returns the first k > 0 elements of the sorted ones along an axis, and their positions."""
+    if is_exported():
+        return operator("TopK", [x, _ints([k])], 2, axis=axis, largest=int(descending))
+    positions = ordered(x, "argsort", axis, descending, k)
+    return gathered_elements(x, positions, axis), positions
 
 
 def cumulated(x, name, axis):
@@ -237,6 +254,16 @@ def averaged(x, axes, keepdims=False):
     total = reduced(wide, "+", axes, keepdims)
     count = constant(size_of(x.shape[d] for d in axes), wide.dtype)
     return to(tile1("function (X, N) -> (Y) { Y = X / N; }", total, count), x.dtype)
+
+
+def extreme_position(x, axis, is_max):
+    """Returns the first position of the maximum (minimum) along an axis, or of the first NaN."""
+    if is_exported():
+        return operator("ArgMax" if is_max else "ArgMin", [x], axis=axis, keepdims=0)
+    extreme = reduced(x, ">" if is_max else "<", (axis,), True)
+    nan = " || isnan(X)" if x.dtype in _dtypes.FLOATS else ""
+    at = tile1(f"function (X, E) -> (Y) {{ Y = X == E{nan} ? as_int(index(X, {axis}), 64) : {x.shape[axis]}; }}", x, extreme)
+    return reduced(at, "<", (axis,))
 
 
 def selected(condition, x, y):

@@ -11,7 +11,8 @@ from tartan import _dtypes
 from tartan._call import as_float, axes_of, axis_of, tensor
 from tartan._creation import full, ones
 from tartan._manipulation import concat, ravel, reshape
-from tartan._primitives import averaged, cumulated, kept_shape, reduced, size_of, to
+from tartan._primitives import averaged, cumulated, extreme_position, kept_shape, reduced, size_of, to
+from tartan._rows import ROWS
 from tartan._tensor import Tensor, constant, tile1
 
 Axis = "int | tuple[int, ...] | None"
@@ -64,6 +65,8 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
     axes = axes_of(axis, x.ndim)
     wide = _accumulated(x, x.dtype)
     squares = tile1("function (X, M) -> (Y) { D = X - M; Y = D * D; }", wide, mean(wide, axis=axes, keepdims=True))
+    if not correction:
+        return to(averaged(squares, axes, keepdims), x.dtype)
     left = constant(builtins.max(_count(x, axes) - correction, 0), wide.dtype)
     total = reduced(squares, "+", axes, keepdims)
     return to(tile1("function (X, N) -> (Y) { Y = X / N; }", total, left), x.dtype)
@@ -71,8 +74,7 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
 
 def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Returns the standard deviation, the square root of `var`."""
-    return tile1("function (X) -> (Y) { Y = sqrt(X); }",
-                 var(x, axis=axis, correction=correction, keepdims=keepdims))
+    return ROWS["sqrt"](var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 def _extreme(x, aggregation, axis, keepdims, name):
@@ -103,8 +105,8 @@ def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Returns True if all elements are nonzero; True for no elements."""
-    x = tile1("function (X) -> (Y) { Y = !X; }", to(tensor(x), _dtypes.bool_))
-    return tile1("function (X) -> (Y) { Y = !X; }", any(x, axis=axis, keepdims=keepdims))
+    invert = ROWS["logical_not"]
+    return invert(any(invert(to(tensor(x), _dtypes.bool_)), axis=axis, keepdims=keepdims))
 
 
 def count_nonzero(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -136,17 +138,8 @@ def _position(x, descending, axis, keepdims, name):
         raise ValueError(f"{name} of no elements: {list(shape)}")
     if x.dtype == "bool":
         x = to(x, _dtypes.uint8)
-    result = _first(x, at, descending)
+    result = extreme_position(x, at, descending)
     return reshape(result, kept_shape(shape, axes, keepdims))
-
-
-def _first(x, axis, is_max):
-    """Returns the first position of the maximum (minimum) along an axis, or of the first NaN."""
-    size = x.shape[axis]
-    extreme = reduced(x, ">" if is_max else "<", (axis,), True)
-    nan = " || isnan(X)" if x.dtype in _dtypes.FLOATS else ""
-    at = tile1(f"function (X, E) -> (Y) {{ Y = X == E{nan} ? as_int(index(X, {axis}), 64) : {size}; }}", x, extreme)
-    return reduced(at, "<", (axis,), False)
 
 
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:

@@ -12,7 +12,7 @@ from tartan._call import axis_of, broadcast_shapes, integer, is_scalar, pair, te
 from tartan._creation import full
 from tartan._indexing import index_constant
 from tartan._manipulation import broadcast_to, concat, part, ravel, reshape
-from tartan._primitives import gathered, gathered_elements, ordered, to
+from tartan._primitives import first_of, gathered, gathered_elements, ordered, to
 from tartan._tensor import Tensor, tile1
 
 
@@ -42,10 +42,9 @@ def top_k(x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[T
     if not 0 <= k <= x.shape[axis]:
         raise ValueError(f"top_k of {k} along axis {axis} of {list(x.shape)}")
     if k == 0:
-        positions = part(argsort(x, axis=axis), axis, 0, 0)
-    else:
-        positions = ordered(x, "argsort", axis, largest, k)
-    return take_along_axis(x, positions, axis=axis), positions
+        return part(x, axis, 0, 0), part(argsort(x, axis=axis), axis, 0, 0)
+    values, positions = first_of(to(x, _dtypes.uint8) if x.dtype == "bool" else x, k, axis, largest)
+    return to(values, x.dtype), positions
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
