@@ -38,6 +38,66 @@ def test_the_tests_of_arrays_pass_after_keras_was_imported(name):
     assert " passed" in done.stdout
 
 
+_BEFORE_AND_AFTER = """
+import itertools, operator, sys
+import numpy as np
+import tartan
+
+assert not any(name in sys.modules for name in ("keras", "keras_tartan"))
+BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.and_,
+          operator.or_, operator.xor, operator.lshift, operator.rshift, operator.eq, operator.ne, operator.lt, operator.le,
+          operator.gt, operator.ge, operator.matmul, divmod]
+UNARY = [operator.neg, operator.pos, abs, operator.invert, round, repr, bool, float, len, lambda x: x.T, lambda x: x[1:], lambda x: x[[0, 0]],
+         lambda x: x[x != 0], lambda x: x.astype("float32"), lambda x: x.reshape(3, 1), lambda x: x.sum(), lambda x: x.mean(),
+         lambda x: x.argmax(), lambda x: x.max(), lambda x: x.std(), lambda x: x.any(), lambda x: np.sin(x), lambda x: x.at[0].add(1),
+         lambda x: x.trainable, lambda x: x == None]
+
+def described(function, *operands):
+    try:
+        result = function(*operands)
+    except Exception as error:
+        return type(error).__name__, str(error)
+    parts = result if isinstance(result, tuple) else (result,)
+    return [(type(x), str(x.dtype), x.shape, x.numpy().tobytes()) if isinstance(x, tartan.Tensor) else (type(x), x) for x in parts]
+
+def table():
+    tensors = {name: tartan.asarray([0, 1, 2], dtype=dtype) for name, dtype in tartan._dtypes.ALL.items()}
+    others = {"True": True, "2": 2, "2.5": 2.5, "None": None, "int8 array": np.array([3, 1, 2], "int8"),
+              "float64 array": np.array([0.5, 1, 2]), "list": [1, 2, 3], "variable": tartan.Variable([1.0, 2.0, 3.0])}
+    pairs = [*itertools.product(tensors, tensors), *itertools.product(tensors, others), *itertools.product(others, tensors)]
+    values = tensors | others
+    found = {(f.__name__, a, b): described(f, values[a], values[b]) for f in BINARY for a, b in pairs}
+    found |= {(k, a): described(f, values[a]) for k, f in enumerate(UNARY) for a in tensors}
+    return found | {name: getattr(tartan.Tensor, name) for name in dir(tartan.Tensor) if name != "__subclasshook__"
+                    and not hasattr(object, name)}
+
+before = table()
+import keras_tartan
+import keras
+assert keras.backend.backend() == "tartan"
+theirs = keras.ops.ones(3)
+keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).predict(np.ones((2, 3)), verbose=0)
+if sys.argv[1:] == ["changed"]:
+    tartan.Tensor.__add__ = lambda self, other: keras.ops.add(self, other)
+after = table()
+assert len(before) > 7000 and sum(type(v) is list for v in before.values()) > 4000, len(before)
+differences = [key for key in before if before[key] != after.get(key)]
+print(len(differences), differences[:3], set(before) ^ set(after))
+"""
+
+
+def _before_and_after(*arguments):
+    done = subprocess.run([sys.executable, "-c", _BEFORE_AND_AFTER, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.strip().splitlines()[-1]
+
+
+def test_operators_do_the_same_before_and_after_the_import():
+    """Types, dtypes, values, and errors of all operators, for operands of all types, in one process."""
+    assert _before_and_after() == "0 [] set()"
+    assert int(_before_and_after("changed").split()[0]) > 200  # a changed operator is noticed
+
+
 def test_operators_are_those_of_the_package():
     """Only the Keras class has Keras' rules."""
     for name in ("__add__", "__eq__", "__getitem__", "astype", "reshape", "sum"):
