@@ -76,7 +76,7 @@ power               number  Pow             pow(A, B)
 atan2               floats  -               atan2(A, B)
 divide              floats  Div             A / B
 float_power         floats  Pow             pow(A, B)
-heaviside           floats  -               isnan(A) ? A : A == 0 ? B : A > 0 ? 1.0 : 0.0
+heaviside           floats  -               A > 0 ? 1.0 : A < 0 ? 0.0 : isnan(A) ? A : B
 hypot               floats  -               P = abs(A); Q = abs(B); M = max(P, Q); S = M == 0 || isinf(M) ? 1.0 : M; \
 L = min(P, Q) / S; = isinf(A) || isinf(B) ? inf() : M * sqrt(1 + L * L)
 logaddexp           floats  -               D = A == B ? 0.0 : A - B; = max(A, B) + log1p(exp(-abs(D)))
