@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from tartan import _dtypes
 from tartan._call import alike, axis_of, broadcast_shapes, pair, tensor
 from tartan._manipulation import moveaxis, reshape, stack, unstack
-from tartan._primitives import gathered, is_exported, reshaped, to
+from tartan._primitives import gathered, is_exported, reshaped, to, written
 from tartan._reductions import sum as summed
 from tartan._rows import ROWS
 from tartan._tensor import Tensor, constant_array, operator, tile1
@@ -74,7 +75,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor:
     tensors = alike(operands)
     terms, out = _terms(subscripts, [x.ndim for x in tensors])
     dtype = tensors[0].dtype
-    if dtype in ("float16", "bfloat16"):
+    if len(tensors) > 2 and dtype in ("float16", "bfloat16"):  # no roundings in between
         tensors = [to(x, _dtypes.float32) for x in tensors]
     sizes = _sizes(terms, tensors, subscripts)
     while len(tensors) > 2:
@@ -92,6 +93,21 @@ def _checked_numbers(a, b, name):
     return a, b
 
 
+@functools.lru_cache(4096)
+def _matmul_text(a, b):
+    lead = broadcast_shapes(a[:-2], b[:-2])
+
+    def read(name, shape, indices):
+        skipped = len(lead) - len(shape[:-2])
+        batch = ["0" if n == 1 != lead[skipped + d] else f"b{skipped + d}" for d, n in enumerate(shape[:-2])]
+        return f"{name}[{', '.join([*batch, *indices[-len(shape):]])}]"
+
+    right = read("B", b, ["k", "j"]) if len(b) > 1 else "B[k]"
+    indices = [*(f"b{d}" for d in range(len(lead))), *["i"][:len(a) - 1], *["j"][:len(b) - 1]]
+    out = written(indices, [*lead, *a[-2:-1], *b[1:][-1:]])
+    return f"function (A, B) -> (C) {{ C{out} = +({read('A', a, ['i', 'k'])} * {right}); }}"
+
+
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     """Matrix multiplication over the last two dimensions, x1[..., M, K] @ x2[..., K, N]; leading dimensions
     broadcast. Vectors act as a row or a column. ValueError if the sizes differ."""
@@ -102,10 +118,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if is_exported():
         return operator("MatMul", [a, b])
-    left, right = "...ij" if a.ndim > 1 else "j", "...jk" if b.ndim > 1 else "j"
-    rows, columns = "i" if a.ndim > 1 else "", "k" if b.ndim > 1 else ""
-    lead = "..." if a.ndim > 1 or b.ndim > 1 else ""
-    return einsum(f"{left},{right}->{lead}{rows}{columns}", a, b)
+    return tile1(_matmul_text(a.shape, b.shape), a, b)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:

@@ -13,6 +13,7 @@ from tartan._creation import full
 from tartan._indexing import index_constant
 from tartan._manipulation import broadcast_to, concat, part, ravel, reshape
 from tartan._primitives import first_of, gathered, gathered_elements, ordered, to
+from tartan._rows import ROWS
 from tartan._tensor import Tensor, tile1
 
 
@@ -220,8 +221,7 @@ def one_hot(x: Any, num_classes: int, /, *, dtype: Any = None) -> Tensor:
     """Returns 1 at the position given by each integer along a new last axis, and 0 elsewhere."""
     x, dtype = tensor(x), _dtypes.as_dtype(dtype)
     classes = index_constant(np.arange(integer(num_classes)))
-    hit = tile1("function (X, C) -> (Y) { Y = X == C; }", reshape(to(x, _dtypes.int64), (*x.shape, 1)), classes)
-    return to(hit, dtype)
+    return to(ROWS["equal"](reshape(to(x, _dtypes.int64), (*x.shape, 1)), classes), dtype)
 
 
 __all__ = [name for name, value in globals().items()
