@@ -7,8 +7,9 @@ import numpy as np
 from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
-from tartan import _dtypes
-from keras_tartan.src._type import constant, constant_array
+from tartan import _dtypes, _primitives
+from tartan._primitives import is_exported, size_of  # noqa: F401
+from keras_tartan.src._type import BackendTensor, constant, constant_array
 from tartan._tensor import Tensor, operator, state, tile
 from keras_tartan.src._values import cast, convert_to_tensor
 
@@ -61,9 +62,11 @@ def op(name, *inputs, **attributes):
     return operator(name, list(inputs), **attributes)
 
 
-def is_exported():
-    """Returns True during export to ONNX; functions that correspond to an ONNX operator then apply it."""
-    return state.notes is not None
+def ours(result):
+    """Returns results of functions of tartan as tensors of Keras."""
+    if isinstance(result, Tensor):
+        return BackendTensor._of(result)
+    return list(map(ours, result)) if isinstance(result, list) else tuple(map(ours, result))
 
 
 def like(scalar, x):
@@ -85,13 +88,6 @@ def one(axis, ndim):
     return axis % ndim if ndim else 0
 
 
-def size_of(shape):
-    size = 1
-    for dim in shape:
-        size *= dim
-    return size
-
-
 def reshaped(x, shape):
     shape = tuple(int(d) for d in shape)
     if shape == x.shape:
@@ -103,14 +99,11 @@ def reshaped(x, shape):
         shape = tuple(x.size // known if d == -1 else d for d in shape)
     if size_of(shape) != x.size:
         raise ValueError(f"cannot reshape a tensor of shape {x.shape} into {shape}")
-    return op("Reshape", x, ints(*shape), allowzero=1)
+    return _primitives.reshaped(x, shape)
 
 
 def transposed(x, axes):
-    axes = [a % len(x.shape) for a in axes]
-    if axes == list(range(len(axes))):
-        return x
-    return op("Transpose", x, perm=axes)
+    return _primitives.permuted(x, [a % len(x.shape) for a in axes])
 
 
 def broadcast(x, shape):
@@ -119,32 +112,7 @@ def broadcast(x, shape):
         return x
     if np.broadcast_shapes(x.shape, shape) != shape:
         raise ValueError(f"cannot broadcast a tensor of shape {x.shape} to {shape}")
-    return op("Expand", x, ints(*shape))
-
-
-def full(shape, value, dtype):
-    """Returns a tensor of one value, which takes no memory until it is used."""
-    x = constant(value, _dtypes.as_dtype(dtype))
-    return broadcast(x, shape)
-
-
-def reduced(name, x, axis, keepdims):
-    axes = axes_of(axis, len(x.shape))
-    if not axes:
-        return x
-    if size_of(x.shape) == 0 or len(axes) == 0:
-        return _empty(name, x, axes, keepdims)
-    return op(name, x, ints(*axes), keepdims=int(bool(keepdims)))
-
-
-_NEUTRAL = {"ReduceSum": 0, "ReduceProd": 1, "ReduceMean": float("nan")}
-
-
-def _empty(name, x, axes, keepdims):
-    if name not in _NEUTRAL:
-        raise ValueError(f"{name} of a tensor of shape {x.shape}, which has no elements")
-    shape = [1 if a in axes else d for a, d in enumerate(x.shape) if keepdims or a not in axes]
-    return full(shape, _NEUTRAL[name], x.dtype)
+    return _primitives.expanded(x, shape)
 
 
 def is_scalar(x):

@@ -10,9 +10,9 @@ from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.common.stateless_scope import get_stateless_scope, in_stateless_scope
 from keras.src.backend.config import floatx
 from tartan import _core, _dtypes, _variable
-from tartan._onnx_types import NUMBERS
 from keras_tartan.src._type import BackendTensor, constant, constant_array, from_numpy
-from tartan._tensor import Tensor, operator, state
+from tartan._primitives import stacked, to
+from tartan._tensor import Tensor, state
 
 SUPPORTS_SPARSE_TENSORS = False
 SUPPORTS_RAGGED_TENSORS = False
@@ -155,9 +155,7 @@ def _stacked(x, dtype):
     parts = [convert_to_tensor(part) for part in x]
     if dtype is None:
         dtype = result_type(*[part.dtype for part in parts])
-    parts = [cast(part, dtype) for part in parts]
-    axes = constant_array(np.array([0], "int64"))
-    return operator("Concat", [operator("Unsqueeze", [part, axes]) for part in parts], axis=0)
+    return stacked([cast(part, dtype) for part in parts], 0)
 
 
 def convert_to_numpy(x):
@@ -186,7 +184,7 @@ def cast(x, dtype):
     dtype = _known_dtype(dtype)
     if x._value.dtype == dtype:
         return x
-    return operator("Cast", [x], to=NUMBERS[dtype])
+    return to(x, dtype)
 
 
 def _is_traced(x):

@@ -1,63 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""keras.ops.linalg. Functions computed by NumPy on the host have no derivatives and raise an error in captured
-steps."""
-
-import functools
+"""keras.ops.linalg: functions of tartan.linalg with Keras' dtype rules. Factorizations are computed by NumPy on the
+host, so they raise an error in captured steps."""
 
 import numpy as np
 import tartan
 from keras.src import tree
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, axes_of, common, floated, like, one, op
-from keras_tartan.src._values import cast, from_array, placeholder
-from keras.src.backend.common.symbolic_scope import in_symbolic_scope
-from tartan._gradients import _fresh
+from keras_tartan.src._host import on_host
+from keras_tartan.src._kit import axes_of, common, floated, ours
+from keras_tartan.src._values import cast, from_array
+from tartan import linalg as _linalg
 from tartan._tensor import state
 
 
-def _on_host(name, compute, *operands):
-    operands = [floated(x) for x in operands]
-    if any(x.is_traced for x in operands):
-        if in_symbolic_scope():
-            shown = compute(*[np.broadcast_to(np.eye(*(x.shape[-2:] if len(x.shape) > 1 else (x.shape[-1], 1)))[
-                ..., 0 if len(x.shape) == 1 else slice(None)], x.shape) for x in operands])
-            parts = shown if isinstance(shown, tuple) else (shown,)
-            parts = tuple(placeholder(p.shape, operands[0].dtype if p.dtype.kind == "f" else p.dtype) for p in parts)
-            return parts if isinstance(shown, tuple) else parts[0]
-        raise NotImplementedError(f"linalg.{name} in a step that is captured is not implemented in the tartan backend: "
-                                  "compile with run_eagerly=True")
-    if state.recording:
-        raise NotImplementedError(f"the derivative of linalg.{name} is not implemented in the tartan backend")
-    dtype = operands[0].dtype
-    wide = "float64" if dtype == "float64" else "float32"
-    result = compute(*[x.numpy().astype(wide) for x in operands])
-    if isinstance(result, tuple):
-        return tuple(from_array(np.asarray(r), dtype if r.dtype.kind == "f" else None) for r in result)
-    return from_array(np.asarray(result), dtype if np.asarray(result).dtype.kind == "f" else None)
+def _by_numpy(compute, *operands):
+    """Applies a function of NumPy arrays that has no derivative."""
+    def function(*tensors):
+        if state.recording:
+            raise NotImplementedError(f"the derivative of linalg.{compute.__name__} is not implemented in the tartan backend")
+        dtype = tensors[0].dtype
+        wide = "float64" if dtype == "float64" else "float32"
+        found = compute(*[x.numpy().astype(wide) for x in tensors])
+        return tree.map_structure(lambda array: from_array(array, dtype if array.dtype.kind == "f" else None), found)
+
+    function.__name__ = compute.__name__
+    return on_host(function, *operands)
 
 
 def cholesky(x, upper=False):
-    def compute(a):
-        lower = np.linalg.cholesky(a)
-        return np.swapaxes(lower, -1, -2) if upper else lower
-
-    return _on_host("cholesky", compute, x)
+    return on_host(_linalg.cholesky, x, upper=upper)
 
 
 def cholesky_inverse(x, upper=False):
-    def compute(a):
-        a = np.swapaxes(a, -1, -2) @ a if upper else a @ np.swapaxes(a, -1, -2)
-        return np.linalg.inv(a)
-
-    return _on_host("cholesky_inverse", compute, x)
+    x = floated(x)
+    turned = knp.swapaxes(x, -1, -2)
+    return inv(knp.matmul(turned, x) if upper else knp.matmul(x, turned))
 
 
 def det(x):
-    return op("Det", floated(x))
+    return ours(_linalg.det(floated(x)))
 
 
 def slogdet(x):
-    return _on_host("slogdet", lambda a: tuple(np.linalg.slogdet(a)), x)
+    return knp.slogdet(x)
 
 
 def eig(x):
@@ -65,15 +50,15 @@ def eig(x):
 
 
 def eigh(x):
-    return _on_host("eigh", lambda a: tuple(np.linalg.eigh(a)), x)
+    return on_host(_linalg.eigh, x)
 
 
 def inv(x):
-    return _on_host("inv", np.linalg.inv, x)
+    return on_host(_linalg.inv, x)
 
 
 def lu_factor(x):
-    def compute(a):
+    def lu_factor(a):
         try:
             from scipy.linalg import lu_factor as factor
         except ImportError:
@@ -83,124 +68,75 @@ def lu_factor(x):
         return (np.stack([f[0] for f in found]).reshape(a.shape),
                 np.stack([f[1] for f in found]).astype("int32").reshape(a.shape[:-2] + (-1,)))
 
-    return _on_host("lu_factor", compute, x)
+    return _by_numpy(lu_factor, x)
+
+
+_MATRIX_NORMS = (None, "fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf"))
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
     x = floated(x)
-    n = len(x.shape)
-    if axis is None:
-        if ord is None:
-            return knp.sqrt(knp.sum(knp.square(x), None, keepdims))
-        axes = list(range(n))
-    else:
-        axes = axes_of(axis, n)
-    if len(axes) == 1:
-        return _vector_norm(x, ord, axes, keepdims)
-    if len(axes) != 2:
-        if ord is not None:
-            raise ValueError(f"Improper number of dimensions to norm. Received: ord={ord}, axis={axis}")
-        return knp.sqrt(knp.sum(knp.square(x), axes, keepdims))
-    return _matrix_norm(x, ord, axes, keepdims)
-
-
-def _vector_norm(x, ord, axes, keepdims):
-    if isinstance(ord, str):
+    axes = tuple(axes_of(axis, len(x.shape)))
+    if ord is None or ord == "fro" and len(axes) == 2:
+        return ours(_linalg.vector_norm(x, axis=axes, keepdims=keepdims))
+    if len(axes) not in (1, 2):
+        raise ValueError(f"Improper number of dimensions to norm. Received: ord={ord}, axis={axis}")
+    if len(axes) == 1 and isinstance(ord, str):
         raise ValueError(f"Invalid `ord` argument for vector norm. Received: ord={ord}")
-    size = knp.absolute(x)
-    if ord is None or ord == 2:
-        return knp.sqrt(knp.sum(knp.square(x), axes, keepdims))
-    if ord == float("inf"):
-        return knp.max(size, axes, keepdims)
-    if ord == float("-inf"):
-        return knp.min(size, axes, keepdims)
-    if ord == 0:
-        return knp.sum(cast(knp.not_equal(x, 0), x.dtype), axes, keepdims)
-    if ord == 1:
-        return knp.sum(size, axes, keepdims)
-    return knp.power(knp.sum(knp.power(size, float(ord)), axes, keepdims), 1.0 / ord)
-
-
-def _matrix_norm(x, ord, axes, keepdims):
-    rows, columns = axes
-    size = knp.absolute(x)
-    if ord in (None, "fro"):
-        return knp.sqrt(knp.sum(knp.square(x), axes, keepdims))
-    if ord in (1, -1, float("inf"), float("-inf")):
-        first, second = (rows, columns) if ord in (1, -1) else (columns, rows)
-        reduce = knp.max if ord in (1, float("inf")) else knp.min
-        result = reduce(knp.sum(size, first, True), second, True)
-    elif ord in ("nuc", 2, -2):
-        moved = knp.moveaxis(x, axes, (-2, -1))
-        values = svd(moved, compute_uv=False)
-        result = {"nuc": knp.sum, 2: knp.max, -2: knp.min}[ord](values, -1)
-        for a in sorted(axes):
-            result = knp.expand_dims(result, a)
-    else:
+    if len(axes) == 2 and ord not in _MATRIX_NORMS:
         raise ValueError(f"Invalid `ord` argument for matrix norm. Received: ord={ord}")
-    return result if keepdims else knp.squeeze(result, tuple(axes))
+    return ours(_linalg.norm(x, ord, axes, keepdims))
 
 
 def qr(x, mode="reduced"):
     if mode not in ("reduced", "complete"):
         raise ValueError("`mode` argument value not supported. Expected one of {'reduced', 'complete'}. "
                          f"Received: mode={mode}")
-    return _on_host("qr", lambda a: tuple(np.linalg.qr(a, mode=mode)), x)
+    return on_host(_linalg.qr, x, mode=mode)
 
 
 def solve(a, b):
-    def compute(a, b):
-        return np.linalg.solve(a, b[..., None])[..., 0] if b.ndim == a.ndim - 1 else np.linalg.solve(a, b)
-
-    return _on_host("solve", compute, *common(a, b, extra=(float,)))
+    a, b = common(a, b, extra=(float,))
+    if len(b.shape) == len(a.shape) - 1:
+        return knp.squeeze(solve(a, knp.expand_dims(b, -1)), -1)
+    return on_host(_linalg.solve, a, b)
 
 
 def solve_triangular(a, b, lower=False):
-    def compute(a, b):
-        a = np.tril(a) if lower else np.triu(a)
-        return np.linalg.solve(a, b[..., None])[..., 0] if b.ndim == a.ndim - 1 else np.linalg.solve(a, b)
-
-    return _on_host("solve_triangular", compute, *common(a, b, extra=(float,)))
+    return solve(knp.tril(a) if lower else knp.triu(a), b)
 
 
 def svd(x, full_matrices=True, compute_uv=True):
-    def compute(a):
-        found = np.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
-        return tuple(found) if compute_uv else found
-
-    return _on_host("svd", compute, x)
+    return on_host(_linalg.svd, x, full_matrices=full_matrices) if compute_uv else on_host(_linalg.svdvals, x)
 
 
 def lstsq(a, b, rcond=None):
-    return _on_host("lstsq", lambda a, b: np.linalg.lstsq(a, b, rcond=rcond)[0], *common(a, b, extra=(float,)))
+    def lstsq(a, b):
+        return np.linalg.lstsq(a, b, rcond=rcond)[0]
+
+    return _by_numpy(lstsq, *common(a, b, extra=(float,)))
 
 
 def matrix_rank(x, tol=None):
-    return cast(_on_host("matrix_rank", lambda a: np.asarray(np.linalg.matrix_rank(a, tol=tol), "int32"), x), "int32")
+    if tol is not None:
+        return knp.sum(cast(knp.greater(on_host(_linalg.svdvals, x), tol), "int32"), -1)
+    return cast(on_host(_linalg.matrix_rank, x), "int32")
 
 
 def pinv(x, rcond=None):
-    return _on_host("pinv", lambda a: np.linalg.pinv(a, **({} if rcond is None else {"rcond": rcond})), x)
+    return on_host(_linalg.pinv, x, rtol=None if rcond is None else float(rcond))
 
 
 def jvp(fun, primals, tangents, has_aux=False):
-    """Forward-mode derivative by two reverse-mode ones: `seed * d fun` is linear in the seed and is differentiated
-    by it along the tangents."""
-    primals = [floated(x) for x in primals]
-    tangents = [T(t, x.dtype) for t, x in zip(tangents, primals)]
-    with tartan.recording():
-        fresh = [_fresh(x) for x in primals]
-        found = fun(*fresh)
-        outputs, aux = found if has_aux else (found, None)
-        flat = [T(y) for y in tree.flatten(outputs)]
-        seeds = [_fresh(knp.ones_like(y)) for y in flat]
-        total = _total(knp.sum(op("Mul", y, seed)) for y, seed in zip(flat, seeds))
-        derivatives = tartan.gradients(total, fresh)
-        along = _total(knp.sum(op("Mul", d, t)) for d, t in zip(derivatives, tangents))
-        results = tree.pack_sequence_as(outputs, tartan.gradients(along, seeds))
+    aux = None
+
+    def function(*args):
+        nonlocal aux
+        if not has_aux:
+            return fun(*args)
+        outputs, aux = fun(*args)
+        return outputs
+
+    outputs, results = tartan.jvp(function, [floated(x) for x in primals], tangents)
+    results = tree.map_structure(ours, results)
     return (outputs, results, aux) if has_aux else (outputs, results)
-
-
-def _total(scalars):
-    """Sums several one-element tensors to one tensor."""
-    return functools.reduce(knp.add, scalars)

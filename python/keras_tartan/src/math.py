@@ -3,9 +3,11 @@
 
 import numpy as np
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, common, floated, formula, ints, like, one, op, reduced, reshaped, values_of
+from keras_tartan.src._kit import T, axes_of, common, floated, formula, like, one, op, ours, reshaped, values_of
 from keras_tartan.src._values import cast, from_array
 from keras_tartan.src._type import constant_array
+from tartan import _reductions, _selection
+from tartan._rows import ROWS
 
 
 def _segment(reduction, neutral):
@@ -41,9 +43,8 @@ segment_min = _segment("min", _highest)
 
 
 def top_k(x, k, sorted=True):
-    x = T(x)
-    values, positions = op("TopK", cast(x, "uint8") if x.dtype == "bool" else x, ints(int(k)), axis=-1, outputs=2)
-    return cast(values, x.dtype), cast(positions, "int32")
+    values, positions = ours(_selection.top_k(T(x), int(k)))
+    return values, cast(positions, "int32")
 
 
 def in_top_k(targets, predictions, k):
@@ -56,16 +57,7 @@ def in_top_k(targets, predictions, k):
 
 def logsumexp(x, axis=None, keepdims=False):
     x = floated(x)
-    largest = knp.max(x, axis, True)
-    largest = knp.where(knp.isfinite(largest), largest, like(0, x))
-    from keras_tartan.src._derivatives import stop_gradient
-
-    largest = stop_gradient(largest)
-    summed = knp.sum(knp.exp(op("Sub", x, largest)), axis, True)
-    result = op("Add", knp.log(summed), largest)
-    if keepdims:
-        return result
-    return reshaped(result, knp.sum(x, axis, False).shape)
+    return ours(_reductions.logsumexp(x, axis=tuple(axes_of(axis, len(x.shape))), keepdims=keepdims))
 
 
 def cdist(x, y):
@@ -204,11 +196,11 @@ def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="
 
 
 def rsqrt(x):
-    return formula("O = recip(sqrt(X));", floated(x))
+    return ROWS["rsqrt"](floated(x))
 
 
 def erf(x):
-    return op("Erf", floated(x))
+    return ROWS["erf"](floated(x))
 
 
 def erfc(x):
@@ -231,9 +223,7 @@ def erfinv(x):
 
 
 def logdet(x):
-    from keras_tartan.src.linalg import slogdet
-
-    return slogdet(x)[1]
+    return knp.slogdet(x)[1]
 
 
 def _get_complex_tensor_from_tuple(x):

@@ -5,6 +5,7 @@ import numpy as np
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, axes_of, floated, formula, is_exported, like, one, op, reshaped, transposed
 from keras_tartan.src._values import cast, from_array
+from tartan._rows import ROWS
 
 
 def _text(text):
@@ -24,7 +25,7 @@ def relu6(x):
 
 
 def sigmoid(x):
-    return op("Sigmoid", floated(x))
+    return ROWS["sigmoid"](floated(x))
 
 
 sparse_sigmoid = _text("O = X <= -1.0 ? 0.0 : (X >= 1.0 ? 1.0 : 0.5 * (X + 1.0));")
@@ -40,7 +41,7 @@ selu = _text("O = 1.0507009873554805 * (X > 0 ? X : 1.6732632423543772 * expm1(m
 
 
 def tanh(x):
-    return op("Tanh", floated(x))
+    return ROWS["tanh"](floated(x))
 
 
 def soft_shrink(x, threshold=0.5):
@@ -60,7 +61,7 @@ def leaky_relu(x, negative_slope=0.2):
     x = floated(x)
     if is_exported():
         return op("LeakyRelu", x, alpha=float(negative_slope))
-    return op("Where", knp.greater_equal(x, 0), x, op("Mul", x, T(negative_slope, x.dtype)))
+    return knp.where(knp.greater_equal(x, 0), x, knp.multiply(x, T(negative_slope, x.dtype)))
 
 
 def elu(x, alpha=1.0):
@@ -89,7 +90,7 @@ def glu(x, axis=-1):
     if x.shape[axis] % 2:
         raise ValueError(f"axis size must be divisible by 2. Received: x.shape={x.shape} with axis={axis}")
     a, b = knp.split(x, 2, axis)
-    return op("Mul", a, sigmoid(b))
+    return knp.multiply(a, sigmoid(b))
 
 
 def hard_tanh(x):

@@ -4,21 +4,17 @@
 import numpy as np
 from keras.src import backend
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, common, floated, formula, like, one, op, reshaped
+from keras_tartan.src._kit import T, common, floated, formula, like, one, op, ours, reshaped
 from keras_tartan.src._values import cast, from_array
 from keras_tartan.src.nn.activations import log_softmax
+from tartan import _selection
 
 
 def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
     if sparse:
         raise ValueError("Unsupported value `sparse=True` with tartan backend")
-    x = T(x, "int64")
-    n = len(x.shape) + 1
-    axis = axis % n
-    dims = [1] * n
-    dims[axis] = num_classes
-    classes = reshaped(from_array(np.arange(num_classes, dtype="int64")), dims)
-    return cast(op("Equal", knp.expand_dims(x, axis), classes), dtype or backend.floatx())
+    hot = ours(_selection.one_hot(T(x, "int64"), num_classes, dtype=dtype or backend.floatx()))
+    return knp.moveaxis(hot, -1, axis)
 
 
 def multi_hot(x, num_classes, axis=-1, dtype=None, sparse=False):

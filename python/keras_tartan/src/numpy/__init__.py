@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """keras.ops.numpy."""
 
-from keras_tartan.src.numpy.arithmetic import (add, arctan2, bitwise_and, bitwise_invert, bitwise_left_shift,
-                                               bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, divide,
-                                               divide_no_nan, equal, floor_divide, fmax, fmin, fmod, greater,
-                                               greater_equal, heaviside, hypot, ldexp, left_shift, less, less_equal,
-                                               logaddexp, logaddexp2, logical_and, logical_not, logical_or,
-                                               logical_xor, maximum, minimum, mod, multiply, nonzero, not_equal, power,
-                                               right_shift, select, subtract, true_divide, where)
 from keras_tartan.src.numpy.choosing import (diag, diagflat, diagonal, take, take_along_axis, trace, tril, triu,
                                              unravel_index)
 from keras_tartan.src.numpy.creation import (arange, bartlett, blackman, eye, geomspace, hamming, hanning, identity,
                                              kaiser, linspace, logspace, meshgrid, tri)
+from keras_tartan.src.numpy.elementwise import (abs, absolute, add, angle, arccos, arccosh, arcsin, arcsinh, arctan,
+                                                arctan2, arctanh, bitwise_and, bitwise_invert, bitwise_left_shift,
+                                                bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, cbrt, ceil,
+                                                clip, conj, conjugate, cos, cosh, deg2rad, divide, divide_no_nan, equal,
+                                                exp, exp2, expm1, fabs, floor, floor_divide, fmax, fmin, fmod, gcd,
+                                                greater, greater_equal, heaviside, hypot, i0, imag, isclose, isfinite,
+                                                isinf, isnan, isneginf, isposinf, isreal, lcm, ldexp, left_shift, less,
+                                                less_equal, log, log10, log1p, log2, logaddexp, logaddexp2, logical_and,
+                                                logical_not, logical_or, logical_xor, maximum, minimum, mod, multiply,
+                                                nan_to_num, negative, nextafter, nonzero, not_equal, power, rad2deg,
+                                                real, reciprocal, right_shift, round, select, sign, signbit, sin, sinc,
+                                                sinh, sqrt, square, subtract, tan, tanh, true_divide, trunc, where)
 from keras_tartan.src.numpy.filled import (array, copy, empty, empty_like, full, full_like, ones, ones_like, zeros,
                                            zeros_like)
 from keras_tartan.src.numpy.missing import (nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin,
@@ -28,9 +33,3 @@ from keras_tartan.src.numpy.shapes import (append, array_split, broadcast_to, co
                                            flip, fliplr, flipud, hsplit, hstack, moveaxis, ndim, pad, ravel, repeat,
                                            reshape, roll, rot90, size, split, squeeze, stack, swapaxes, tile,
                                            transpose, view, vsplit, vstack)
-from keras_tartan.src.numpy.unary import (abs, absolute, angle, arccos, arccosh, arcsin, arcsinh, arctan, arctanh,
-                                          cbrt, ceil, clip, conj, conjugate, cos, cosh, deg2rad, exp, exp2, expm1,
-                                          fabs, floor, gcd, i0, imag, isclose, isfinite, isinf, isnan, isneginf,
-                                          isposinf, isreal, lcm, log, log10, log1p, log2, nan_to_num, negative,
-                                          nextafter, rad2deg, real, reciprocal, round, sign, signbit, sin, sinc, sinh,
-                                          sqrt, square, tan, tanh, trunc)

@@ -4,50 +4,35 @@
 import builtins
 
 import numpy as np
-from keras_tartan.src._kit import T, broadcast, like, one, op, reshaped, transposed
+from keras_tartan.src._kit import T, broadcast, like, ours
 from keras_tartan.src._values import cast, from_array
-from keras_tartan.src.numpy.arithmetic import floor_divide, mod, where
+from keras_tartan.src.numpy.elementwise import floor_divide, mod, where
 from keras_tartan.src.numpy.filled import _shape
-from keras_tartan.src.numpy.reductions import sum
-from keras_tartan.src.numpy.shapes import expand_dims, pad, ravel
-from tartan import _dtypes
-from keras_tartan.src._type import constant_array
+from keras_tartan.src.numpy.shapes import expand_dims, moveaxis, pad, ravel
+from tartan import _dtypes, _manipulation, _matmul, _selection
+
+
+def _positions(indices):
+    indices = T(indices)
+    return indices if _dtypes.is_integer(indices.dtype) else cast(indices, "int32")
 
 
 def take(x, indices, axis=None):
     x = T(x)
-    indices = T(indices)
-    if not _dtypes.is_integer(indices.dtype) or indices.dtype not in ("int32", "int64"):
-        indices = cast(indices, "int32" if indices.dtype != "uint32" else "int64")
     if axis is None:
         x, axis = ravel(x), 0
-    return op("Gather", x, indices, axis=one(axis, len(x.shape)))
+    return ours(_selection.take(x, _positions(indices), axis=axis))
 
 
 def take_along_axis(x, indices, axis=None):
-    x = T(x)
-    indices = T(indices, "int64")
+    x, indices = T(x), _positions(indices)
     if axis is None:
         x, indices, axis = ravel(x), ravel(indices), 0
-    axis = one(axis, len(x.shape))
-    dims = np.broadcast_shapes(*[s[:axis] + (1,) + s[axis + 1:] for s in (tuple(x.shape), tuple(indices.shape))])
-    x = broadcast(x, dims[:axis] + (x.shape[axis],) + dims[axis + 1:])
-    indices = broadcast(indices, dims[:axis] + (indices.shape[axis],) + dims[axis + 1:])
-    return op("GatherElements", x, indices, axis=axis)
+    return ours(_selection.take_along_axis(x, indices, axis=axis))
 
 
 def diagonal(x, offset=0, axis1=0, axis2=1):
-    x = T(x)
-    n = len(x.shape)
-    axis1, axis2 = one(axis1, n), one(axis2, n)
-    rest = [a for a in range(n) if a not in (axis1, axis2)]
-    x = transposed(x, rest + [axis1, axis2])
-    rows, columns = x.shape[-2:]
-    row, column = builtins.max(0, -offset), builtins.max(0, offset)
-    count = builtins.max(0, builtins.min(rows - row, columns - column))
-    flat = reshaped(x, list(x.shape[:-2]) + [rows * columns])
-    at = (row + np.arange(count)) * columns + column + np.arange(count)
-    return op("Gather", flat, constant_array(at.astype("int64")), axis=len(rest))
+    return ours(_matmul.diagonal(moveaxis(x, (axis1, axis2), (-2, -1)), offset=offset))
 
 
 def diag(x, k=0):
@@ -68,19 +53,15 @@ def diagflat(x, k=0):
 
 
 def trace(x, offset=0, axis1=0, axis2=1):
-    return sum(diagonal(x, offset, axis1, axis2), -1)
+    return ours(_matmul.trace(moveaxis(x, (axis1, axis2), (-2, -1)), offset=offset))
 
 
-def _triangle(upper):
-    def function(x, k=0):
-        x = T(x)
-        mask = np.tri(x.shape[-2], x.shape[-1], k - 1 if upper else k, dtype=bool)
-        return op("Where", from_array(~mask if upper else mask), x, like(0, x))
-
-    return function
+def tril(x, k=0):
+    return ours(_manipulation.tril(T(x), k))
 
 
-tril, triu = _triangle(False), _triangle(True)
+def triu(x, k=0):
+    return ours(_manipulation.triu(T(x), k))
 
 
 def unravel_index(indices, shape):

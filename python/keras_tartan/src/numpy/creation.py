@@ -7,12 +7,11 @@ import numpy as np
 from keras.src.backend.common import standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
-from keras_tartan.src._kit import T, broadcast, op, reshaped, values_of, weak
+from keras_tartan.src._kit import T, op, ours, reshaped, values_of, weak
 from keras_tartan.src._values import cast, from_array
-from keras_tartan.src.numpy.arithmetic import multiply
+from keras_tartan.src.numpy.elementwise import absolute, exp, log, multiply, sign
 from keras_tartan.src.numpy.shapes import expand_dims, moveaxis
-from keras_tartan.src.numpy.unary import absolute, exp, log, sign
-from tartan import _dtypes
+from tartan import _creation, _dtypes
 from keras_tartan.src._type import constant
 
 
@@ -33,7 +32,7 @@ def arange(start, stop=None, step=None, dtype=None):
 
 
 def eye(N, M=None, k=0, dtype=None):
-    return _made(np.eye(int(N), None if M is None else int(M), k=k), standardize_dtype(dtype))
+    return ours(_creation.eye(N, M, k=k, dtype=standardize_dtype(dtype)))
 
 
 def identity(n, dtype=None):
@@ -97,17 +96,4 @@ def kaiser(x, beta):
 
 
 def meshgrid(*x, indexing="xy"):
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"indexing is 'xy' or 'ij'. Received: {indexing}")
-    parts = [reshaped(T(a), (-1,)) for a in x]
-    sizes = [part.shape[0] for part in parts]
-    places = list(range(len(parts)))
-    if indexing == "xy" and len(parts) > 1:
-        places[:2] = [1, 0]
-        sizes[:2] = [sizes[1], sizes[0]]
-    results = []
-    for part, place in zip(parts, places):
-        dims = [1] * len(parts)
-        dims[place] = part.shape[0]
-        results.append(broadcast(reshaped(part, dims), sizes))
-    return results
+    return ours(_creation.meshgrid(*[T(a) for a in x], indexing=indexing))

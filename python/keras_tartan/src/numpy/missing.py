@@ -3,9 +3,8 @@
 
 from keras_tartan.src._kit import T, floated, is_float, like, op
 from keras_tartan.src._values import cast
-from keras_tartan.src.numpy.arithmetic import logical_not, multiply, subtract, where
+from keras_tartan.src.numpy.elementwise import isnan, logical_not, multiply, sqrt, subtract, where
 from keras_tartan.src.numpy.reductions import all, argmax, argmin, cumprod, cumsum, max, min, prod, sum
-from keras_tartan.src.numpy.unary import isnan, sqrt
 
 
 def _filled(x, value):

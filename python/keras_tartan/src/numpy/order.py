@@ -5,35 +5,30 @@ import builtins
 
 import numpy as np
 from keras.src.backend.config import floatx
-from keras_tartan.src._kit import (T, axes_of, common, floated, formula, full as _full, is_float, like, one, op,
-                                   reshaped, transposed)
+from keras_tartan.src._kit import T, axes_of, common, floated, is_float, like, one, op, ours, reshaped, transposed
 from keras_tartan.src._values import cast, from_array
-from keras_tartan.src.numpy.arithmetic import (add, divide, equal, greater_equal, less, less_equal, logical_and,
+from keras_tartan.src.numpy.elementwise import (add, divide, equal, greater_equal, isnan, less, logical_and,
                                                logical_not, logical_or, multiply, subtract, where)
 from keras_tartan.src.numpy.creation import _made, linspace
-from keras_tartan.src.numpy.filled import ones, zeros
+from keras_tartan.src.numpy.filled import full, ones, zeros
 from keras_tartan.src.numpy.reductions import any, max, min, sum
 from keras_tartan.src.numpy.shapes import concatenate, expand_dims, moveaxis, ravel
-from keras_tartan.src.numpy.unary import isnan
 from keras_tartan.src._type import constant_array
+from tartan import _selection
 
 
 def sort(x, axis=-1):
     x = T(x)
-    if x.dtype == "bool":
-        return cast(sort(cast(x, "uint8"), axis), "bool")
     if axis is None:
         x, axis = ravel(x), 0
-    return formula(f"O = sort(X, {one(axis, len(x.shape))});", x) if x.shape else x
+    return ours(_selection.sort(x, axis=axis)) if x.shape else x
 
 
 def argsort(x, axis=-1):
     x = T(x)
-    if x.dtype == "bool":
-        x = cast(x, "uint8")
     if axis is None:
         x, axis = ravel(x), 0
-    return formula(f"O = argsort(X, {one(axis, len(x.shape))});", x, dtype="int32") if x.shape else zeros((), "int32")
+    return cast(ours(_selection.argsort(x, axis=axis)), "int32") if x.shape else zeros((), "int32")
 
 
 def argpartition(x, kth, axis=-1):
@@ -66,7 +61,7 @@ def _quantiles(x, q, axis, method, keepdims, skip):
     if skip:
         count = sum(cast(logical_not(missing), wide), -1, True)
     else:
-        count = _full(tuple(x.shape[:-1]) + (1,), x.shape[-1], wide)
+        count = full(tuple(x.shape[:-1]) + (1,), x.shape[-1], wide)
     at = op("Mul", op("Max", op("Sub", count, like(1, count)), like(0, count)), flat_q)
     low, high = op("Floor", at), op("Ceil", at)
 
@@ -119,8 +114,7 @@ def searchsorted(sorted_sequence, values, side="left"):
         raise ValueError("`searchsorted` only supports 1-D sorted sequences. You can use `keras.ops.vectorized_map` "
                          f"to extend it to N-D sequences. Received: sorted_sequence.shape={T(sorted_sequence).shape}")
     sequence, values = common(sorted_sequence, values)
-    before = less if side == "left" else less_equal
-    return sum(cast(before(sequence, expand_dims(values, -1)), "int32"), -1)
+    return cast(ours(_selection.searchsorted(sequence, values, side=side)), "int32")
 
 
 def digitize(x, bins):
@@ -194,5 +188,4 @@ def unique(x, sorted=True, return_index=False, return_inverse=False, return_coun
 
 def isin(x1, x2, assume_unique=False, invert=False):
     x1, x2 = common(x1, x2)
-    found = any(equal(expand_dims(x1, -1), ravel(x2)), -1) if x2.size else zeros(x1.shape, "bool")
-    return logical_not(found) if invert else found
+    return ours(_selection.isin(x1, x2, invert=invert))

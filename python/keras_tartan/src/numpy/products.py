@@ -6,15 +6,15 @@ import builtins
 import numpy as np
 from keras.src import tree
 from keras.src.backend.common.dtypes import result_type
-from keras_tartan.src._kit import (T, axes_of, broadcast, common, floated, is_float, like, op, reshaped, size_of,
-                                   transposed)
+from keras_tartan.src._host import on_host
+from keras_tartan.src._kit import T, broadcast, common, floated, is_float, like, op, ours, reshaped
 from keras_tartan.src._values import cast, from_array
-from keras_tartan.src.numpy.arithmetic import divide, multiply, power, subtract
+from keras_tartan.src.numpy.elementwise import divide, multiply, power, sqrt, subtract
 from keras_tartan.src.numpy.choosing import diagonal
 from keras_tartan.src.numpy.filled import ones
 from keras_tartan.src.numpy.reductions import mean
 from keras_tartan.src.numpy.shapes import expand_dims, flip, moveaxis, ravel, stack, transpose
-from keras_tartan.src.numpy.unary import sqrt
+from tartan import _matmul, linalg
 
 
 def _product_type(*xs):
@@ -35,10 +35,17 @@ def _factors(x1, x2):
     return cast(x1, dtype), cast(x2, dtype)
 
 
-def _plain(x1, x2):
-    if x1.dtype == "bool":
-        return cast(op("MatMul", cast(x1, "int32"), cast(x2, "int32")), "bool")
-    return op("MatMul", x1, x2)
+def _of_numbers(function):
+    """Returns a function of two tensors that computes bools as integers."""
+    def applied(x1, x2, *args, **kwargs):
+        if x1.dtype != "bool":
+            return ours(function(x1, x2, *args, **kwargs))
+        return cast(ours(function(cast(x1, "int32"), cast(x2, "int32"), *args, **kwargs)), "bool")
+
+    return applied
+
+
+_plain, _tensordot = _of_numbers(_matmul.matmul), _of_numbers(_matmul.tensordot)
 
 
 def dot(x1, x2):
@@ -47,25 +54,11 @@ def dot(x1, x2):
         return multiply(x1, x2)
     if len(x2.shape) == 1 or len(x1.shape) <= 2 and len(x2.shape) == 2:
         return _plain(x1, x2)
-    return _tensordot(x1, x2, [[-1], [-2]])
+    return _tensordot(x1, x2, axes=[[-1], [-2]])
 
 
 def tensordot(x1, x2, axes=2):
-    return _tensordot(*_factors(x1, x2), axes)
-
-
-def _tensordot(x1, x2, axes):
-    n1, n2 = len(x1.shape), len(x2.shape)
-    if isinstance(axes, int):
-        a, b = list(range(n1 - axes, n1)), list(range(axes))
-    else:
-        a, b = axes_of(axes[0], n1), axes_of(axes[1], n2)
-    rest1, rest2 = [i for i in range(n1) if i not in a], [i for i in range(n2) if i not in b]
-    inner_size = size_of(x1.shape[i] for i in a)
-    shape = [x1.shape[i] for i in rest1] + [x2.shape[i] for i in rest2]
-    left = reshaped(transposed(x1, rest1 + a), (size_of(x1.shape[i] for i in rest1), inner_size))
-    right = reshaped(transposed(x2, b + rest2), (inner_size, size_of(x2.shape[i] for i in rest2)))
-    return reshaped(_plain(left, right), shape)
+    return _tensordot(*_factors(x1, x2), axes=axes)
 
 
 def outer(x1, x2):
@@ -80,17 +73,11 @@ def inner(x1, x2):
     x1, x2 = _factors(x1, x2)
     if not x1.shape or not x2.shape:
         return multiply(x1, x2)
-    return _tensordot(x1, x2, [[-1], [-1]])
+    return _tensordot(x1, x2, axes=[[-1], [-1]])
 
 
 def kron(x1, x2):
-    x1, x2 = common(x1, x2)
-    n = builtins.max(len(x1.shape), len(x2.shape))
-    s1 = (1,) * (n - len(x1.shape)) + tuple(x1.shape)
-    s2 = (1,) * (n - len(x2.shape)) + tuple(x2.shape)
-    a = reshaped(x1, [d for s in s1 for d in (s, 1)])
-    b = reshaped(x2, [d for s in s2 for d in (1, s)])
-    return reshaped(multiply(a, b), [p * q for p, q in zip(s1, s2)])
+    return ours(_matmul.kron(*common(x1, x2)))
 
 
 def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
@@ -119,9 +106,7 @@ def einsum(subscripts, *operands, **kwargs):
     xs = [T(x) for x in operands]
     dtype = _product_type(*xs)
     work = "int32" if dtype == "bool" else dtype
-    from keras_tartan.src._einsum import einsum as contracted
-
-    return cast(contracted(subscripts.replace(" ", ""), [cast(x, work) for x in xs]), dtype)
+    return cast(ours(_matmul.einsum(subscripts, *[cast(x, work) for x in xs])), dtype)
 
 
 def correlate(x1, x2, mode="valid"):
@@ -159,9 +144,7 @@ def vander(x, N=None, increasing=False):
 
 
 def slogdet(x):
-    from keras_tartan.src.linalg import slogdet as computed
-
-    return computed(x)
+    return on_host(linalg.slogdet, x)
 
 
 def vectorize(pyfunc, *, excluded=None, signature=None):

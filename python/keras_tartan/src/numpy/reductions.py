@@ -1,68 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums and other reductions along an axis or over all."""
 
-import builtins
-
 from keras.src.backend.common import standardize_dtype
 from keras.src.backend.common.dtypes import result_type
-from keras_tartan.src import _index
-from keras_tartan.src._kit import T, axes_of, broadcast, floated, formula, is_float, one, op, reduced, reshaped, weak
+from keras_tartan.src._kit import T, axes_of, broadcast, floated, one, ours, reshaped, weak
 from keras_tartan.src._values import cast
-from keras_tartan.src.numpy.arithmetic import add, maximum, minimum, multiply, not_equal, subtract
-from keras_tartan.src.numpy.filled import full, ones, zeros
+from keras_tartan.src.numpy.elementwise import add, divide, isclose, maximum, minimum, multiply, subtract
+from keras_tartan.src.numpy.filled import full
 from keras_tartan.src.numpy.shapes import ravel
-from keras_tartan.src.numpy.unary import isclose, sqrt
+from tartan import _reductions, _selection
+from tartan._primitives import cumulated, kept_shape
 
 
 def allclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
     return all(isclose(x1, x2, rtol, atol, equal_nan))
 
 
-def _summed_type(x):
-    if x.dtype in ("bool", "int8", "int16"):
-        return "int32"
-    if x.dtype in ("uint8", "uint16"):
-        return "uint32"
-    return x.dtype
+def _axes(x, axis):
+    return tuple(axes_of(axis, len(x.shape)))
 
 
-def sum(x, axis=None, keepdims=False):
-    x = T(x)
-    return reduced("ReduceSum", cast(x, _summed_type(x)), axis, keepdims)
+def _of(function):
+    def reduced(x, axis=None, keepdims=False):
+        x = T(x)
+        return ours(function(x, axis=_axes(x, axis), keepdims=keepdims))
+
+    return reduced
+
+
+sum, mean, all, any = map(_of, (_reductions.sum, _reductions.mean, _reductions.all, _reductions.any))
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
     x = T(x)
-    return reduced("ReduceProd", cast(x, dtype or _summed_type(x)), axis, keepdims)
+    return ours(_reductions.prod(x, axis=_axes(x, axis), keepdims=keepdims, dtype=dtype))
 
 
-def mean(x, axis=None, keepdims=False):
-    x = T(x)
-    dtype = result_type(x.dtype, "float32") if not is_float(x) else x.dtype
-    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
-    return cast(reduced("ReduceMean", cast(x, wide), axis, keepdims), dtype)
-
-
-def _extreme(name, of_bools):
-    def function(x, axis=None, keepdims=False, initial=None):
+def _extreme(function, combine):
+    def reduced(x, axis=None, keepdims=False, initial=None):
         x = T(x)
         if 0 in x.shape:
             if initial is None:
                 raise ValueError("Cannot compute the max or min of an empty tensor.")
-            dims = axes_of(axis, len(x.shape))
-            return full([1 if a in dims else d for a, d in enumerate(x.shape) if keepdims or a not in dims],
-                        initial, x.dtype)
-        result = reduced(name, cast(x, "int32") if x.dtype == "bool" else x, axis, keepdims)
-        result = cast(result, x.dtype)
-        if initial is not None:
-            result = of_bools(result, T(initial, x.dtype))
-        return result
+            return full(kept_shape(x.shape, _axes(x, axis), keepdims), initial, x.dtype)
+        result = ours(function(x, axis=_axes(x, axis), keepdims=keepdims))
+        return result if initial is None else combine(result, T(initial, x.dtype))
 
-    return function
+    return reduced
 
 
-max = _extreme("ReduceMax", maximum)
-min = _extreme("ReduceMin", minimum)
+max, min = _extreme(_reductions.max, maximum), _extreme(_reductions.min, minimum)
 
 
 def amax(x, axis=None, keepdims=False):
@@ -77,55 +64,28 @@ def ptp(x, axis=None, keepdims=False):
     return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
 
 
-def _truth(name, empty):
-    def function(x, axis=None, keepdims=False):
-        x = T(x, "bool")
-        if 0 in x.shape:
-            dims = axes_of(axis, len(x.shape))
-            shape = [1 if a in dims else d for a, d in enumerate(x.shape) if keepdims or a not in dims]
-            return (ones if empty else zeros)(shape, "bool")
-        return cast(reduced(name, cast(x, "uint8"), axis, keepdims), "bool")
-
-    return function
-
-
-all, any = _truth("ReduceMin", True), _truth("ReduceMax", False)
-
-
 def count_nonzero(x, axis=None):
-    if axis == () or axis == []:
-        return cast(T(x, "bool"), "int32")
     return sum(cast(T(x, "bool"), "int32"), axis)
 
 
 def var(x, axis=None, keepdims=False):
-    x = T(x)
-    dtype = result_type(x.dtype, float)
-    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
-    x = cast(x, wide)
-    centred = op("Sub", x, mean(x, axis, True))
-    return cast(mean(op("Mul", centred, centred), axis, keepdims), dtype)
+    x = floated(x)
+    return ours(_reductions.var(x, axis=_axes(x, axis), keepdims=keepdims))
 
 
 def std(x, axis=None, keepdims=False):
-    return sqrt(var(x, axis, keepdims))
+    x = floated(x)
+    return ours(_reductions.std(x, axis=_axes(x, axis), keepdims=keepdims))
 
 
-def _position(name):
-    def function(x, axis=None, keepdims=False):
-        x = T(x)
-        if x.dtype == "bool":
-            x = cast(x, "uint8")
-        n = len(x.shape)
-        if axis is None:
-            result = op(name, reshaped(x, (-1,)), axis=0, keepdims=0)
-            return cast(reshaped(result, (1,) * n) if keepdims else result, "int32")
-        return cast(op(name, x, axis=one(axis, n), keepdims=int(keepdims)), "int32")
+def _position(function):
+    def found(x, axis=None, keepdims=False):
+        return cast(ours(function(T(x), axis=axis, keepdims=keepdims)), "int32")
 
-    return function
+    return found
 
 
-argmax, argmin = _position("ArgMax"), _position("ArgMin")
+argmax, argmin = _position(_reductions.argmax), _position(_reductions.argmin)
 
 
 def average(x, axis=None, weights=None):
@@ -139,7 +99,7 @@ def average(x, axis=None, weights=None):
         axes = axes_of(axis, len(x.shape))
         weights = reshaped(weights, [d if a in axes else 1 for a, d in enumerate(x.shape)])
     weights = broadcast(weights, x.shape)
-    return op("Div", sum(op("Mul", x, weights), axis), sum(weights, axis))
+    return divide(sum(multiply(x, weights), axis), sum(weights, axis))
 
 
 def _cumulative(name):
@@ -149,7 +109,7 @@ def _cumulative(name):
         x = cast(x, "int32" if dtype == "bool" else dtype)
         if axis is None:
             x, axis = ravel(x), 0
-        return formula(f"O = {name}(X, {one(axis, len(x.shape))});", x)
+        return cumulated(x, name, one(axis, len(x.shape)))
 
     return function
 
@@ -158,19 +118,13 @@ cumsum, cumprod = _cumulative("cumsum"), _cumulative("cumprod")
 
 
 def diff(a, n=1, axis=-1):
-    x = T(a)
-    axis = one(axis, len(x.shape))
-    for _ in range(n):
-        at = (builtins.slice(None),) * axis
-        after, before = _index.getitem(x, at + (builtins.slice(1, None),)), _index.getitem(x, at + (builtins.slice(0, -1),))
-        x = not_equal(after, before) if x.dtype == "bool" else subtract(after, before)
-    return x
+    return ours(_selection.diff(T(a), n=n, axis=axis))
 
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     y = floated(y)
     axis = one(axis, len(y.shape))
-    at = (builtins.slice(None),) * axis
+    at = (slice(None),) * axis
     if x is None:
         steps = dx
     else:
@@ -178,5 +132,5 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
         steps = diff(x, axis=0 if len(x.shape) == 1 else axis)
         if len(x.shape) == 1:
             steps = reshaped(steps, [-1 if a == axis else 1 for a in range(len(y.shape))])
-    middle = add(_index.getitem(y, at + (builtins.slice(1, None),)), _index.getitem(y, at + (builtins.slice(0, -1),)))
+    middle = add(y[at + (slice(1, None),)], y[at + (slice(0, -1),)])
     return sum(multiply(multiply(middle, 0.5), steps), axis)

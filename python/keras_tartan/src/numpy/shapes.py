@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that rearrange elements."""
 
-import builtins
-
 import numpy as np
 from keras.src.backend.common import standardize_dtype
-from keras.src.backend.common.backend_utils import canonicalize_axis, to_tuple_or_list
-from keras_tartan.src import _index
-from keras_tartan.src._kit import (T, axes_of, broadcast, common, ints, is_exported, is_float, one, op, reshaped,
-                                   transposed, values_of)
-from keras_tartan.src.numpy.filled import _shape
-from tartan import _dtypes
+from keras_tartan.src._kit import T, broadcast, common, is_exported, is_float, one, op, ours, reshaped, values_of
 from keras_tartan.src._type import constant_array, from_numpy
+from keras_tartan.src.numpy.filled import _shape
+from tartan import _dtypes, _selection
+from tartan import _manipulation as _m
+from tartan._onnx_types import NUMBERS
+
+
+def _of(function):
+    """Returns a function of tartan for tensors of Keras."""
+    def adapted(x, *args, **kwargs):
+        return ours(function(T(x), *args, **kwargs))
+
+    return adapted
+
+
+ravel, transpose, swapaxes, squeeze, flip = map(_of, (_m.ravel, _m.transpose, _m.swapaxes, _m.squeeze, _m.flip))
+roll, split, array_split = map(_of, (_m.roll, _m.split, _m.array_split))
 
 
 def reshape(x, newshape):
-    if not isinstance(newshape, (tuple, list)):
-        newshape = [newshape] if isinstance(newshape, int) else np.atleast_1d(values_of(newshape, "a shape")).tolist()
-    return reshaped(T(x), newshape)
-
-
-def ravel(x):
-    return reshaped(T(x), (-1,))
+    return ours(_m.reshape(T(x), _shape(newshape)))
 
 
 def ndim(x):
@@ -32,55 +35,20 @@ def size(x):
     return T(x).size
 
 
-def transpose(x, axes=None):
-    x = T(x)
-    return transposed(x, axes if axes is not None else list(range(len(x.shape)))[::-1])
-
-
-def swapaxes(x, axis1, axis2):
-    x = T(x)
-    order = list(range(len(x.shape)))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return transposed(x, order)
-
-
 def moveaxis(x, source, destination):
-    x = T(x)
-    n = len(x.shape)
-    source, destination = axes_of(source, n), axes_of(destination, n)
-    order = [a for a in range(n) if a not in source]
-    for to, axis in sorted(zip(destination, source)):
-        order.insert(to, axis)
-    return transposed(x, order)
+    return ours(_m.moveaxis(T(x), source, destination))
 
 
 def expand_dims(x, axis):
-    x = T(x)
-    axes = to_tuple_or_list(axis)
-    n = len(x.shape) + len(axes)
-    axes = [canonicalize_axis(a, n) for a in axes]
-    dims = iter(x.shape)
-    return reshaped(x, [1 if a in axes else next(dims) for a in range(n)])
-
-
-def squeeze(x, axis=None):
-    x = T(x)
-    axes = [a for a, d in enumerate(x.shape) if d == 1] if axis is None else axes_of(axis, len(x.shape))
-    for a in axes:
-        if x.shape[a] != 1:
-            raise ValueError(f"Cannot squeeze axis {a} of a tensor of shape {x.shape}: its size is not 1")
-    return reshaped(x, [d for a, d in enumerate(x.shape) if a not in axes])
+    return ours(_m.expand_dims(T(x), axis))
 
 
 def broadcast_to(x, shape):
-    return broadcast(T(x), _shape(shape))
+    return ours(_m.broadcast_to(T(x), _shape(shape)))
 
 
 def concatenate(xs, axis=0):
-    xs = common(*xs)
-    if axis is None:
-        xs, axis = [ravel(x) for x in xs], 0
-    return op("Concat", *xs, axis=int(axis))
+    return ours(_m.concat(common(*xs), axis))
 
 
 def append(x1, x2, axis=None):
@@ -88,8 +56,7 @@ def append(x1, x2, axis=None):
 
 
 def stack(x, axis=0):
-    xs = common(*x)
-    return concatenate([expand_dims(part, axis) for part in xs], axis=axis)
+    return ours(_m.stack(common(*x), axis))
 
 
 def _at_least(x, n):
@@ -114,37 +81,6 @@ def dstack(xs):
     return concatenate([_at_least(x, 3) for x in xs], axis=2)
 
 
-def _pieces(x, ends, axis):
-    results, begin = [], 0
-    for end in list(ends) + [x.shape[axis]]:
-        at = (builtins.slice(None),) * axis + (builtins.slice(begin, builtins.max(end, begin)),)
-        results.append(_index.getitem(x, at))
-        begin = end
-    return results
-
-
-def split(x, indices_or_sections, axis=0):
-    x = T(x)
-    axis = one(axis, len(x.shape))
-    if not isinstance(indices_or_sections, int):
-        return _pieces(x, [int(i) for i in values_of(indices_or_sections, "split")], axis)
-    if x.shape[axis] % indices_or_sections:
-        raise ValueError(f"array split does not result in an equal division: {x.shape[axis]} elements in "
-                         f"{indices_or_sections} sections")
-    part = x.shape[axis] // indices_or_sections
-    return _pieces(x, [part * i for i in range(1, indices_or_sections)], axis)
-
-
-def array_split(x, indices_or_sections, axis=0):
-    x = T(x)
-    axis = one(axis, len(x.shape))
-    if not isinstance(indices_or_sections, int):
-        return split(x, indices_or_sections, axis)
-    part, more = divmod(x.shape[axis], indices_or_sections)
-    sizes = [part + (i < more) for i in range(indices_or_sections)]
-    return _pieces(x, np.cumsum(sizes)[:-1].tolist(), axis)
-
-
 def hsplit(x, indices_or_sections):
     x = T(x)
     return split(x, indices_or_sections, axis=0 if len(x.shape) == 1 else 1)
@@ -156,15 +92,6 @@ def vsplit(x, indices_or_sections):
 
 def dsplit(x, indices_or_sections):
     return split(x, indices_or_sections, axis=2)
-
-
-def flip(x, axis=None):
-    x = T(x)
-    axes = axes_of(axis, len(x.shape))
-    at = [builtins.slice(None)] * len(x.shape)
-    for a in axes:
-        at[a] = builtins.slice(None, None, -1)
-    return _index.getitem(x, tuple(at))
 
 
 def fliplr(x):
@@ -186,27 +113,8 @@ def rot90(array, k=1, axes=(0, 1)):
     return x
 
 
-def roll(x, shift, axis=None):
-    x = T(x)
-    if axis is None:
-        return reshaped(roll(ravel(x), shift, 0), x.shape)
-    axes = axes_of(axis, len(x.shape))
-    shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift] * len(axes)
-    for a, s in zip(axes, shifts):
-        n = x.shape[a]
-        s = int(s) % n if n else 0
-        if s:
-            begin, end = _pieces(x, [n - s], a)
-            x = concatenate([end, begin], axis=a)
-    return x
-
-
 def tile(x, repeats):
-    x = T(x)
-    repeats = [repeats] if isinstance(repeats, int) else list(np.atleast_1d(values_of(repeats, "tile")))
-    n = builtins.max(len(repeats), len(x.shape))
-    x = reshaped(x, (1,) * (n - len(x.shape)) + tuple(x.shape))
-    return op("Tile", x, ints(*([1] * (n - len(repeats)) + [int(r) for r in repeats])))
+    return ours(_m.tile(T(x), values_of(repeats, "tile").reshape(-1)))
 
 
 def repeat(x, repeats, axis=None):
@@ -214,7 +122,7 @@ def repeat(x, repeats, axis=None):
     if axis is None:
         x, axis = ravel(x), 0
     axis = one(axis, len(x.shape))
-    counts = np.atleast_1d(values_of(repeats, "repeat"))
+    counts = values_of(repeats, "repeat").reshape(-1)
     if is_exported() and len(counts) == 1 and is_float(x) and len(x.shape) > 2:  # for any size
         scales = [float(counts[0]) if a == axis else 1.0 for a in range(len(x.shape))]
         return op("Resize", x, None, constant_array(np.array(scales, "float32")), mode="nearest",
@@ -223,8 +131,7 @@ def repeat(x, repeats, axis=None):
         count, shape = int(counts[0]), tuple(x.shape)
         parts = broadcast(expand_dims(x, axis + 1), shape[:axis + 1] + (count,) + shape[axis + 1:])
         return reshaped(parts, shape[:axis] + (shape[axis] * count,) + shape[axis + 1:])
-    at = np.repeat(np.arange(x.shape[axis]), counts if len(counts) > 1 else int(counts[0]))
-    return op("Gather", x, constant_array(at.astype("int64")), axis=axis)
+    return ours(_selection.repeat(x, counts, axis=axis))
 
 
 def pad(x, pad_width, mode="constant", constant_values=None):
@@ -236,16 +143,10 @@ def pad(x, pad_width, mode="constant", constant_values=None):
     if mode == "constant":
         value = T(0 if constant_values is None else constant_values, x.dtype)
         return op("Pad", x, constant_array(np.concatenate([widths[:, 0], widths[:, 1]])), value, mode="constant")
-    for axis, (before, after) in enumerate(widths.tolist()):
-        if before or after:
-            at = np.pad(np.arange(x.shape[axis]), (before, after), mode)
-            x = op("Gather", x, constant_array(at), axis=axis)
-    return x
+    return ours(_selection.pad(x, widths, mode))
 
 
 def view(x, dtype=None):
-    from tartan._onnx_types import NUMBERS
-
     x = T(x)
     dtype = _dtypes.ALL[standardize_dtype(dtype)] if dtype is not None else x.dtype
     if dtype == x.dtype:
