@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of the tartan.linalg functions that run on the host, as compositions of tensor operations. Each
-function maps outputs and their cotangents to a list of cotangents of the inputs; `solve` and `inv` are those of
-tartan.linalg. Sources: M. Giles, "An extended
-collection of matrix derivative results", 2008; for Cholesky, I. Murray, "Differentiation of the Cholesky
-decomposition", 2016."""
+function maps outputs and their cotangents to a list of cotangents of the inputs. `solve` and `inv` are functions of
+tartan.linalg. Sources: M. Giles, "An extended collection of matrix derivative results", 2008; for Cholesky, I. Murray,
+"Differentiation of the Cholesky decomposition", 2016."""
 
 from tartan import _elementwise as _e
 from tartan._creation import eye

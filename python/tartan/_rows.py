@@ -21,7 +21,8 @@ from tartan._tensor import operator, state, tile1
 _TABLE = """
 acos                float   Acos            acos(X)
 acosh               float   Acosh           acosh(X)
-angle               float   -               isnan(X) ? X : X < 0 || X == 0 && recip(X) < 0 ? sign(X - 1.0) * -3.141592653589793 : sign(X) * 0.0
+angle               float   -               S = X < 0 || X == 0 && recip(X) < 0; \
+= isnan(X) ? X : S ? sign(X - 1.0) * -3.141592653589793 : sign(X) * 0.0
 asin                float   Asin            asin(X)
 asinh               float   Asinh           asinh(X)
 atan                float   Atan            atan(X)

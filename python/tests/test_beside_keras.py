@@ -131,6 +131,20 @@ def test_each_kind_makes_its_own():
     assert type(captured(theirs) + 1) is kind and type(captured(ours) + 1) is tartan.Tensor
 
 
+def test_indices_are_those_of_numpy():
+    values = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    x, one, ids = ops.convert_to_tensor(values), keras.Variable(1, dtype="int32"), keras.Variable([2, 0, -1], dtype="int32")
+    places = np.array([2, 0, -1])
+    for index, wanted in ((one, 1), (slice(one, None), slice(1, None)), ((0, ids), (0, places)), ((..., ids), (..., places)),
+                          ((ops.arange(2)[:, None], 0, ids), (np.arange(2)[:, None], 0, places)),
+                          (x > 5, values > 5), ((slice(None), None, ops.argmax(x[0, :, 0])), (slice(None), None, 2)),
+                          ([1, 0], [1, 0]), (True, True), ((0, np.array([True, False, True])), (0, np.array([True, False, True])))):
+        np.testing.assert_array_equal(x[index].numpy(), values[wanted], strict=True)
+    for index in (2, (0, 3), (0, 0, 0, 0), [2], (0, [0, -4])):
+        with pytest.raises(IndexError):
+            x[index]
+
+
 def test_elements_of_keras_tensors_are_assigned_to():
     x = ops.zeros((2, 3))
     before = x + 0.0
