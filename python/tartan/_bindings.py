@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """OrtValue and IOBinding: values that clients of onnxruntime bind to the inputs and outputs of a session."""
 
+from __future__ import annotations
+
 import ctypes
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,27 +49,28 @@ class OrtValue:
 
     __slots__ = ("_value",)
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self._value = value
 
     @staticmethod
-    def ortvalue_from_numpy(numpy_obj, device_type="cpu", device_id=0):
+    def ortvalue_from_numpy(numpy_obj: Any, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
         """Returns an OrtValue with a copy of an array. `device_type` is accepted but ignored: the session decides
         the device."""
         _checked_place(device_type)
         return OrtValue(np.array(numpy_obj))
 
     @staticmethod
-    def ortvalue_from_shape_and_type(shape, element_type, device_type="cpu", device_id=0):
+    def ortvalue_from_shape_and_type(shape: Sequence[int], element_type: Any, device_type: str = "cpu",
+                                     device_id: int = 0) -> OrtValue:
         """Returns an OrtValue of zeros. `element_type` is a NumPy dtype or an ONNX element type number."""
         _checked_place(device_type)
         return OrtValue(np.zeros(tuple(shape), _element_type(element_type)))
 
-    def numpy(self):
+    def numpy(self) -> np.ndarray[Any, Any]:
         """Returns the value as a NumPy array."""
         return self._value.numpy() if isinstance(self._value, Tensor) else self._value
 
-    def update_inplace(self, np_arr):
+    def update_inplace(self, np_arr: Any) -> None:
         """Copies an array of the same dtype and shape into this value. ValueError for another dtype or shape."""
         array = np.asarray(np_arr)
         if list(array.shape) != self.shape() or type_text(array.dtype) != self.data_type():
@@ -74,66 +79,67 @@ class OrtValue:
             self._value = self._value.numpy().copy()
         np.copyto(self._value, array)
 
-    def shape(self):
+    def shape(self) -> list[int]:
         """Returns the shape as a list."""
         return list(self._value.shape)
 
-    def data_type(self):
+    def data_type(self) -> str:
         """Returns the type as onnxruntime writes it, for example "tensor(float)", or "seq" for a sequence."""
         return "seq" if isinstance(self._value, list) else type_text(self._value.dtype)
 
-    def device_name(self):
+    def device_name(self) -> str:
         """Returns "cpu": values are accessible on the host."""
         return "cpu"
 
-    def has_value(self):
+    def has_value(self) -> bool:
         """Returns True unless the value is None."""
         return self._value is not None
 
-    def is_tensor(self):
+    def is_tensor(self) -> bool:
         """Returns True if the value is a tensor or an array."""
         return hasattr(self._value, "dtype")
 
-    def is_tensor_sequence(self):
+    def is_tensor_sequence(self) -> bool:
         """Returns True if the value is a sequence."""
         return isinstance(self._value, list)
 
-    def is_sparse_tensor(self):
+    def is_sparse_tensor(self) -> bool:
         """Returns False: sparse tensors are not supported."""
         return False
 
-    def data_ptr(self):
+    def data_ptr(self) -> int:
         """Returns the address of the array."""
         return self.numpy().__array_interface__["data"][0]
 
-    def tensor_size_in_bytes(self):
+    def tensor_size_in_bytes(self) -> int:
         """Returns the number of bytes of the tensor."""
         return self.numpy().nbytes
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.asarray(self.numpy(), dtype)
 
-    def __dlpack__(self, **options):
+    def __dlpack__(self, **options: Any) -> Any:
         return self.numpy().__dlpack__(**options)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return self.numpy().__dlpack_device__()
 
 
 class IOBinding:
     """Inputs and outputs bound to memory, for `run_with_iobinding`."""
 
-    def __init__(self, session):
+    def __init__(self, session: InferenceSession) -> None:
         self._session = session
         self._inputs = {}
         self._outputs = {}
         self._results = []
 
-    def bind_cpu_input(self, name, arr_on_cpu):
+    def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         """Binds an input to an array, which is read when the session runs."""
         self._inputs[name] = arr_on_cpu
 
-    def bind_input(self, name, device_type, device_id=0, element_type=None, shape=None, buffer_ptr=None):
+    def bind_input(self, name: str, device_type: Any, device_id: int = 0, element_type: Any = None,
+                   shape: Sequence[int] | None = None, buffer_ptr: int | None = None) -> None:
         """Binds an input to an array, a tensor of this package or any array-like, given as `device_type`; or to
         "cpu" memory at the address `buffer_ptr`."""
         if buffer_ptr is not None:
@@ -142,11 +148,12 @@ class IOBinding:
             raise ValueError(f"input '{name}' is bound to '{device_type}' without an address of its memory")
         self._inputs[name] = device_type
 
-    def bind_ortvalue_input(self, name, ortvalue):
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Binds an input to an OrtValue."""
         self._inputs[name] = ortvalue
 
-    def bind_output(self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None):
+    def bind_output(self, name: str, device_type: Any = "cpu", device_id: int = 0, element_type: Any = None,
+                    shape: Sequence[int] | None = None, buffer_ptr: int | None = None) -> None:
         """Binds an output. By default `get_outputs` returns it. With `buffer_ptr` it is written to "cpu" memory at
         that address; an array given as `device_type` is written in place."""
         target = device_type if isinstance(device_type, np.ndarray) else None
@@ -156,29 +163,29 @@ class IOBinding:
             _checked_place("cpu" if device_type is None else device_type)
         self._outputs[name] = target
 
-    def bind_ortvalue_output(self, name, ortvalue):
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Binds an output to an OrtValue of the same type and shape, which is overwritten."""
         self._outputs[name] = ortvalue
 
-    def clear_binding_inputs(self):
+    def clear_binding_inputs(self) -> None:
         """Removes all bound inputs."""
         self._inputs.clear()
 
-    def clear_binding_outputs(self):
+    def clear_binding_outputs(self) -> None:
         """Removes all bound outputs."""
         self._outputs.clear()
 
-    def synchronize_inputs(self):
+    def synchronize_inputs(self) -> None:
         """Does nothing, because a run waits for its inputs."""
 
-    def synchronize_outputs(self):
+    def synchronize_outputs(self) -> None:
         """Does nothing, because a run returns after its outputs are complete."""
 
-    def get_outputs(self):
+    def get_outputs(self) -> list[OrtValue]:
         """Returns the outputs of the last run in binding order, as OrtValues."""
         return [OrtValue(result) for result in self._results]
 
-    def copy_outputs_to_cpu(self):
+    def copy_outputs_to_cpu(self) -> list[Any]:
         """Returns the outputs of the last run as NumPy arrays."""
         return [np.array(r.numpy()) if isinstance(r, Tensor) else r for r in self._results]
 

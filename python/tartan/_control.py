@@ -12,6 +12,7 @@ from tartan import _manipulation as _m
 from tartan._call import tensor
 from tartan._creation import zeros_like
 from tartan._tensor import state
+from tartan._types import _R
 
 _MOST_STEPS = 1000  # maximum number of steps of a loop whose steps are all computed
 
@@ -66,7 +67,7 @@ def _choose_writes(condition, taken, other):
         trace.write(variable, a if a is b else variable._kind._of(_e.where(condition, a, b)))
 
 
-def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> Any:
+def cond(pred: Any, true_fun: Callable[..., _R], false_fun: Callable[..., _R], *operands: Any) -> _R:
     """Returns true_fun(*operands) if `pred` holds, else false_fun(*operands).
 
     `pred` is a bool of shape (). If its value is known, only one branch runs. In a captured function, or if `pred`
@@ -83,7 +84,8 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> 
     return _tree.unflatten(form, iter([x if x is None else _e.where(pred, x, y) for x, y in zip(a, b)]))
 
 
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, maximum_iterations: int | None = None) -> Any:
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any,
+               maximum_iterations: int | None = None) -> Any:
     """Returns init_val after repeated application of body_fun while cond_fun(value), a bool of shape (), holds, at
     most `maximum_iterations` times. `init_val` is a tensor or a tree of tensors; the body must keep its shapes
     and dtypes.
@@ -123,7 +125,7 @@ def _masked(condition, body, value, going, limit, done):
     return value
 
 
-def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1) -> tuple[Any, Any]:
     """Runs `carry, y = f(carry, x)` over the first axis of `xs`, a tensor or a tree of tensors with equal first
     sizes. With xs None, f runs `length` times with x None. `reverse` starts at the last element. Returns the last

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """tartan.explain: reports the kernels, plans and memory of captured functions, models and sessions."""
 
+from __future__ import annotations
+
 import functools
 import os
 import statistics
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,18 +31,20 @@ class Explanation:
     `kernels` here covers all programs; `memory` requires a single program."""
 
     __slots__ = ("title", "programs")
+    title: str
+    programs: list[Any]
 
-    def __init__(self, title, reports):
+    def __init__(self, title: str, reports: Sequence[Any]) -> None:
         self.title = title
         self.programs = reports
 
     @property
-    def tier(self):
+    def tier(self) -> str:
         """The tiers of all programs, or the common one."""
         return ", ".join(dict.fromkeys(report.tier for report in self.programs))
 
     @property
-    def kernels(self):
+    def kernels(self) -> list[dict[str, Any]]:
         """One dictionary per kernel, in the order of their first launch. Keys: `program`, `name`, `computes`,
         `operations`, `plans` with the terms of the cost model, `source`, `launches` per execution,
         `setup_launches`, `work_groups` of the largest launch, `work_group_size`. Totals over all launches of an
@@ -46,7 +52,7 @@ class Explanation:
         return [dict(kernel, program=report.name) for report in self.programs for kernel in report.kernels]
 
     @property
-    def memory(self):
+    def memory(self) -> dict[str, Any]:
         """Bytes on the device, for a single program: `constants`, `variables`, `temporaries` (inputs, outputs and
         intermediate values, which share memory), `unshared` (temporaries without sharing), and `peak`, the
         maximum that one step needs together with constants and variables."""
@@ -54,7 +60,7 @@ class Explanation:
             raise ValueError(f"there are {len(self.programs)} programs: ask `programs` for the memory of each")
         return self.programs[0].memory
 
-    def save(self, path):
+    def save(self, path: Any) -> None:
         """Writes a self-contained HTML page."""
         with open(os.fspath(path), "w", encoding="utf-8") as file:
             file.write(_core.reports_page(self.title, self.programs))
@@ -103,7 +109,7 @@ def _short(text):
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def explain(what, *args, profile=False, tier=None, **kwargs):
+def explain(what: Any, *args: Any, profile: bool = False, tier: str | None = None, **kwargs: Any) -> Explanation:
     """Returns an `Explanation` of one of the following:
 
     - a function, captured or not, for these arguments, or for every signature it was called with;

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def from_onnx(model: Any, trainable: bool = True, training: bool = False, **options: Any):
+def from_onnx(model: Any, trainable: bool = True, training: bool = False, **options: Any) -> Any:
     """Returns a Keras layer that computes an ONNX model. `model` is a path or the bytes of a file. Float
     initializers become variables of the layer. They are trainable unless they are running statistics of a
     BatchNormalization, or `trainable` is False. `options` are passed to keras.layers.Layer, for example `name`.

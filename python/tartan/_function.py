@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captured functions: run once with symbolic tensors, compiled as one program per signature, and replayed."""
 
+from __future__ import annotations
+
 import atexit
 import functools
 import os
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from tartan import _core, _progress, _runtime, _tree
 from tartan._tensor import Tensor, another, evaluate, from_numpy, state, to_host
+from tartan._types import _R
 from tartan._variable import Variable
 
 
@@ -228,14 +233,14 @@ class Function:
     arguments (identity for unhashable objects). NumPy arrays among the arguments count as tensors. Variables that
     it reads and writes stay on the device. Side effects other than computation happen once, during capture."""
 
-    def __init__(self, function, name=None):
+    def __init__(self, function: Callable[..., _R], name: str | None = None) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._name = name or getattr(function, "__name__", "function")
         self._programs = {}
         self._lock = threading.RLock()
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> _R:
         # The call becomes part of an enclosing captured or mapped function, or of a recording; a compiled program
         # has no derivatives.
         if state.trace is not None or state.levels or state.recording:
@@ -259,11 +264,11 @@ class Function:
                 found = self._programs[key] = _Program(self._function, self._name, form, leaves)
             return found
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: Any = None) -> Callable[..., _R]:
         return self if instance is None else functools.partial(self, instance)
 
     @property
-    def signatures(self):
+    def signatures(self) -> int:
         """The number of captured signatures."""
         return len(self._programs)
 

@@ -36,18 +36,18 @@ def names_of(info):
     return [name] if name == _CPU else [name, _CPU]
 
 
-def get_available_providers():
+def get_available_providers() -> list[str]:
     """Returns the providers with a device on this machine, the fastest first: GPUs under onnxruntime's names, then
     "CPUExecutionProvider"."""
     return [*dict.fromkeys(_name_of(info) for info in _gpus()), _CPU]
 
 
-def get_all_providers():
+def get_all_providers() -> list[str]:
     """Returns the provider names that `InferenceSession` accepts."""
     return [*_GPU_VENDORS, _CPU]
 
 
-def get_device():
+def get_device() -> str:
     """Returns "GPU" if there is one, else "CPU"."""
     return "GPU" if _gpus() else "CPU"
 
@@ -111,14 +111,14 @@ def device_for(pairs):
     return _cpu_device()
 
 
-def set_default_logger_severity(level):
+def set_default_logger_severity(level: int) -> None:
     """Does nothing: tartan has no log with severity levels."""
 
 
-def set_default_logger_verbosity(level):
+def set_default_logger_verbosity(level: int) -> None:
     """Does nothing: tartan has no log with verbosity levels."""
 
 
-def set_seed(seed):
+def set_seed(seed: int) -> None:
     """NotImplementedError: random nodes take their `seed` from the model."""
     raise NotImplementedError("a seed for all models: nodes with random numbers have their own in the model")

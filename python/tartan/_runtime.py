@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device on which this process computes, and the eager evaluator."""
 
+from __future__ import annotations
+
 import ctypes
 import glob
 import os
 import sys
 import threading
 import warnings
+from typing import Any
 
 from tartan import _core
+from tartan._types import _Device
 
 _lock = threading.Lock()
 _device = None
@@ -57,7 +61,7 @@ def _keep_environment_readable(event, arguments):
 sys.addaudithook(_keep_environment_readable)
 
 
-def device():
+def device() -> _Device:
     """Returns the device in use: selected by set_device, or else by TARTAN_DEVICE, or else a GPU, or else the CPU.
 
     RuntimeError if there is no OpenCL driver; the message says what to install."""
@@ -128,7 +132,7 @@ def eager():
     return _eager
 
 
-def set_device(selector):
+def set_device(selector: int | str) -> dict[str, Any]:
     """Selects the device by its index or a substring of its name. Tensors and variables move to it when they are
     used. ValueError with the available devices if nothing matches."""
     global _device, _eager, _process
@@ -145,7 +149,7 @@ def set_device(selector):
     return opened.info
 
 
-def list_devices():
+def list_devices() -> list[dict[str, Any]]:
     """Returns a dictionary (index, name, platform) for every OpenCL device."""
     global _process
     bind_drivers()

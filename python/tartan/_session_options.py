@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Session and run options with the names of onnxruntime."""
 
+from __future__ import annotations
+
 import enum
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 from tartan import _runtime
 
@@ -48,43 +52,43 @@ class SessionOptions:
 
     __slots__ = (*_DEFAULTS, "_entries", "_overrides")
 
-    def __init__(self):
+    def __init__(self) -> None:
         for name, value in _DEFAULTS.items():
             setattr(self, name, value)
         self._entries = {}
         self._overrides = {}
 
-    def add_session_config_entry(self, key, value):
+    def add_session_config_entry(self, key: str, value: str) -> None:
         """Stores a setting as text; it is reported as unused."""
         self._entries[key] = value
 
-    def get_session_config_entry(self, key):
+    def get_session_config_entry(self, key: str) -> str:
         """Returns the value of add_session_config_entry for `key`. RuntimeError if there is none."""
         if key not in self._entries:
             raise RuntimeError(f"the session options have no entry '{key}'")
         return self._entries[key]
 
-    def add_free_dimension_override_by_name(self, name, size):
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Names the size of an open dimension. Unused: the sizes of the inputs decide."""
         self._overrides[name] = size
 
-    def add_free_dimension_override_by_denotation(self, denotation, size):
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
         """Names the size of an open dimension by its denotation. Unused: the sizes of the inputs decide."""
         self._overrides[denotation] = size
 
-    def add_initializer(self, name, value):
+    def add_initializer(self, name: str, value: Any) -> None:
         """NotImplementedError: a session uses the weights of its file."""
         raise NotImplementedError(f"session options cannot replace the initializer '{name}': write it into the model")
 
-    def add_external_initializers(self, names, values):
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
         """NotImplementedError: external data is read from files in the model's folder."""
         raise NotImplementedError("session options cannot bring external data: put the files beside the model")
 
-    def register_custom_ops_library(self, path):
+    def register_custom_ops_library(self, path: str) -> None:
         """NotImplementedError: operator libraries of onnxruntime are not supported."""
         raise NotImplementedError(f"{path}: libraries of operators made for onnxruntime cannot be used")
 
-    def has_providers(self):
+    def has_providers(self) -> bool:
         """Returns False: providers are passed to `InferenceSession`."""
         return False
 
@@ -99,7 +103,7 @@ class RunOptions:
 
     __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "terminate", "_entries")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.log_severity_level = 2
         self.log_verbosity_level = 0
         self.logid = ""
@@ -107,11 +111,11 @@ class RunOptions:
         self.terminate = False
         self._entries = {}
 
-    def add_run_config_entry(self, key, value):
+    def add_run_config_entry(self, key: str, value: str) -> None:
         """Stores a setting as text."""
         self._entries[key] = value
 
-    def get_run_config_entry(self, key):
+    def get_run_config_entry(self, key: str) -> str:
         """Returns the value of add_run_config_entry for `key`. RuntimeError if there is none."""
         if key not in self._entries:
             raise RuntimeError(f"the run options have no entry '{key}'")

@@ -12,6 +12,7 @@ from tartan._call import tensor
 from tartan._creation import eye, zeros_like
 from tartan._gradients import _fresh, _value_of, gradients, recording, with_rule
 from tartan._tensor import Tensor, another, state, tile1
+from tartan._types import _R
 from tartan._vmap import vmap
 
 
@@ -37,7 +38,7 @@ def stop_gradient(x: Any, /) -> Any:
     return _tree.unflatten(form, iter(stopped))
 
 
-def custom_gradient(f: Callable) -> Callable:
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function with custom derivatives; also usable as a decorator. `f(*args)` returns a pair: its result
     (a tensor or tree), and a function that maps the cotangent of the result (a tree of the same structure) to
     cotangents of the arguments. These are a single one, or a tuple with one per tensor argument, of its shape;
@@ -116,7 +117,7 @@ def _pulled(outputs, seeds, wrt):
     return derivatives
 
 
-def vjp(f: Callable, *primals: Any) -> tuple[Any, Callable]:
+def vjp(f: Callable[..., _R], *primals: Any) -> tuple[_R, Callable[[Any], Any]]:
     """Returns f(*primals), and a function that maps the cotangent of the result (a tree of the same structure) to a
     tuple of cotangents of the primals. ValueError if the cotangent's structure or a shape differs from the
     result."""
@@ -140,7 +141,7 @@ def _described(tensors):
     return ", ".join(f"{x.dtype}{list(x.shape)}" for x in tensors) or "nothing"
 
 
-def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
+def jvp(f: Callable[..., _R], primals: Any, tangents: Any) -> tuple[_R, _R]:
     """Returns f(*primals) and its derivative along `tangents`, which have the structure and shapes of the primals.
     The derivative of integers is 0. ValueError if the tangents do not fit.
 
@@ -165,7 +166,7 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
     return _tree.unflatten(out_form, iter(outputs)), _tree.unflatten(out_form, iter(results))
 
 
-def jacobian(f: Callable, argnums: Any = 0) -> Callable:
+def jacobian(f: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     """Returns a function that computes the derivatives of all results of `f` by all elements of the arguments at
     `argnums` (a number or a tuple). For a result [M] and an argument [N] this is a tensor [M, N]; in general, the
     result's shape followed by the argument's shape. Results and arguments may be trees; a tree of results has a

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables: mutable tensors that captured functions read and write on the device."""
 
+from __future__ import annotations
+
 import threading
+from typing import Any
 
 import numpy as np
 
 from tartan import _core, _dtypes, _runtime
 from tartan._tensor import MappedError, Tensor, evaluate, from_numpy, state
+from tartan._types import _Array, _DType, _ElementType
 
 
 def _check(value):
@@ -21,8 +25,9 @@ class Variable:
 
     __slots__ = ("_tensor", "_memory", "_place", "_is_there", "_shape", "_dtype", "_lock", "_kind", "name",
                  "__weakref__")
+    name: str
 
-    def __init__(self, value, dtype=None, name=""):
+    def __init__(self, value: _Array, dtype: _DType = None, name: str = "") -> None:
         if not isinstance(value, Tensor):
             array = np.asarray(value)
             if dtype is None and array.dtype == np.float64:
@@ -46,23 +51,23 @@ class Variable:
         return self._kind(_core.Value.placeholder(self.name or "variable", str(self._dtype), list(self._shape)))
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """The sizes of the dimensions, a tuple."""
         return self._shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> _ElementType:
         """The element type, a tartan dtype."""
         return self._dtype
 
     @property
-    def value(self):
+    def value(self) -> Tensor:
         """The current value, as a tensor that later assignments do not change."""
         if state.trace is not None:
             return state.trace.read(self)
         return self.held()
 
-    def held(self):
+    def held(self) -> Tensor:
         with self._lock:
             if self._tensor is None:
                 host = self._memory.to_host()
@@ -70,7 +75,7 @@ class Variable:
                 self._tensor._host = host
             return self._tensor
 
-    def assign(self, value):
+    def assign(self, value: _Array) -> Tensor:
         """Sets the value. ValueError for another dtype or shape; MappedError for a tensor mapped by tartan.vmap."""
         if not isinstance(value, Tensor):
             value = from_numpy(np.asarray(value).astype(_dtypes.numpy_dtype(self._dtype)))
@@ -88,26 +93,26 @@ class Variable:
             self._is_there = False
         return value
 
-    def numpy(self):
+    def numpy(self) -> np.ndarray[Any, Any]:
         """Returns the value as a NumPy array."""
         return self.value.numpy()
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self.value.__array__(dtype, copy)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Applies the ufunc to the value."""
         return getattr(ufunc, method)(*[x.value if isinstance(x, Variable) else x for x in inputs], **kwargs)
 
-    def __copy__(self):
+    def __copy__(self) -> Variable:
         """Returns another variable with the same value."""
         return type(self)(self.value, name=self.name)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Variable:
         copied = memo[id(self)] = self.__copy__()
         return copied
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return type(self), (self.value, None, self.name)
 
     def __repr__(self):
@@ -115,7 +120,7 @@ class Variable:
 
     # --- For captured functions.
 
-    def on_device(self):
+    def on_device(self) -> Any:
         """Returns the memory on the device with the current value."""
         device = _runtime.device()
         with self._lock:
@@ -131,6 +136,6 @@ class Variable:
             self._is_there = True
             return self._memory
 
-    def changed_on_device(self):
+    def changed_on_device(self) -> None:
         with self._lock:
             self._tensor = None

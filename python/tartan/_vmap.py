@@ -13,6 +13,7 @@ from tartan._batching import Batched, Level, entered, is_at
 from tartan._call import is_scalar, tensor
 from tartan._manipulation import broadcast_to, moveaxis
 from tartan._tensor import Tensor
+from tartan._types import _R
 from tartan._variable import Variable
 
 
@@ -85,7 +86,7 @@ def _left(leaf, axis, level):
     return moveaxis(broadcast_to(x, (level.size, *x.shape)), 0, _axis(axis, x.ndim + 1, "a result " + _described(x)))
 
 
-def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
+def vmap(f: Callable[..., _R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., _R]:
     """Vectorizes `f`, a function of one element. `f` is called once with tensors that lack the mapped axis, and its
     operations are applied to all elements at once.
 

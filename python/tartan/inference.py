@@ -5,11 +5,15 @@
     (logits,) = session.run(None, {"x": x})
 """
 
+from __future__ import annotations
+
 import concurrent.futures
 import copy
 import dataclasses
 import os
 import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +33,7 @@ class NodeArg:
     of dimensions is open. `type` is a text such as "tensor(float)"."""
 
     name: str
-    shape: list
+    shape: list[int | str | None] | None
     type: str
 
 
@@ -44,7 +48,7 @@ class ModelMetadata:
     description: str
     graph_description: str
     version: int
-    custom_metadata_map: dict
+    custom_metadata_map: dict[str, str]
 
 
 _TYPES = {"float32": "float", "float64": "double"}
@@ -85,8 +89,11 @@ class InferenceSession:
     model or inputs, NotImplementedError with the names of unsupported operators, IndexError for indices out of
     range."""
 
-    def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, device=None,
-                 tier="auto", states=None, precision="float32", disabled_optimizers=None):
+    def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
+                 sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
+                 provider_options: Sequence[Any] | None = None, *, device: int | str | None = None, tier: str = "auto",
+                 states: Mapping[str, str] | None = None, precision: str = "float32",
+                 disabled_optimizers: Sequence[str] | None = None) -> None:
         _session_options.apply(sess_options)
         if disabled_optimizers:
             _session_options.report_unused(["disabled_optimizers"], "arguments of InferenceSession")
@@ -115,50 +122,52 @@ class InferenceSession:
             self._session = _core.Session.create(self._model, chosen, self._tier)
         self._device, self._asked = chosen, pairs
 
-    def get_inputs(self):
+    def get_inputs(self) -> list[NodeArg]:
         """Returns the inputs of a run as NodeArgs, including inputs with defaults."""
         return list(self._inputs)
 
-    def get_outputs(self):
+    def get_outputs(self) -> list[NodeArg]:
         """Returns the outputs of a run as NodeArgs."""
         return list(self._outputs)
 
-    def get_overridable_initializers(self):
+    def get_overridable_initializers(self) -> list[NodeArg]:
         """Returns an empty list: initializers that can be overridden are part of `get_inputs`."""
         return []
 
-    def get_modelmeta(self):
+    def get_modelmeta(self) -> ModelMetadata:
         """Returns the metadata of the model file."""
         return ModelMetadata(**self._model.metadata)
 
-    def get_session_options(self):
+    def get_session_options(self) -> SessionOptions:
         """Returns the options of the session."""
         return self._options
 
-    def get_providers(self):
+    def get_providers(self) -> list[str]:
         """Returns the provider of the session's device under onnxruntime's name, followed by "CPUExecutionProvider"."""
         return _providers.names_of(self._device.info)
 
-    def get_provider_options(self):
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
         """Returns the options of each provider in `get_providers`, as texts."""
         asked = dict(self._asked)
         return {name: {key: str(value) for key, value in asked.get(name, {}).items()} for name in self.get_providers()}
 
-    def set_providers(self, providers=None, provider_options=None):
+    def set_providers(self, providers: Sequence[Any] | None = None,
+                      provider_options: Sequence[Any] | None = None) -> None:
         """Moves the session to the device of other providers. States are reset to zeros."""
         self._open(providers, provider_options)
 
-    def enable_fallback(self):
+    def enable_fallback(self) -> None:
         """Does nothing: a failed run is not repeated on another device."""
 
-    def disable_fallback(self):
+    def disable_fallback(self) -> None:
         """Does nothing: a failed run is not repeated on another device."""
 
-    def end_profiling(self):
+    def end_profiling(self) -> None:
         """NotImplementedError: use `tartan.explain(session, profile=True)`, which measures each kernel."""
         raise NotImplementedError("sessions write no profile: tartan.explain(session, profile=True) measures its kernels")
 
-    def run(self, output_names, input_feed, run_options=None):
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
+            run_options: Any = None) -> list[Any]:
         """Returns the named outputs, or all for None or an empty list, as writable NumPy arrays (lists for
         sequences). Inputs are given by name: arrays, tensors of this package, OrtValues, lists. Inputs with
         defaults may be omitted. ValueError for an unknown output."""
@@ -166,7 +175,8 @@ class InferenceSession:
         positions = self._positions(output_names)
         return _owned(self._run(input_feed), positions)
 
-    def run_later(self, output_names, input_feed, run_options=None):
+    def run_later(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
+                  run_options: Any = None) -> Future[list[Any]]:
         """Runs like `run` in a new thread, and returns a `concurrent.futures.Future` of the outputs. Input arrays
         must not change until it is done. On GPUs, copies of one run overlap with kernels of another."""
         _session_options.check_run_options(run_options)
@@ -183,7 +193,9 @@ class InferenceSession:
         future.set_running_or_notify_cancel()
         threading.Thread(target=work, name="tartan run").start()
         return future
-    def run_async(self, output_names, input_feed, callback, user_data=None, run_options=None):
+    def run_async(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
+                  callback: Callable[[list[Any], Any, str], None], user_data: Any = None,
+                  run_options: Any = None) -> None:
         """Runs like `run_later`, with onnxruntime's interface: the thread calls `callback(outputs, user_data,
         error)`. The error text is empty on success; otherwise there are no outputs."""
 
@@ -193,20 +205,20 @@ class InferenceSession:
 
         self.run_later(output_names, input_feed).add_done_callback(tell)
 
-    def run_tensors(self, output_names, input_feed):
+    def run_tensors(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]:
         """Runs like `run`, but returns `tartan.Tensor` objects."""
         results = self._run(input_feed)
         return [self._as_tensor(results[i]) for i in self._positions(output_names)]
 
-    def state(self, name):
+    def state(self, name: str) -> Any:
         """Returns the value of a state input at the start of the next run, as a NumPy array."""
         return _values.from_core(self._states().get(name))
 
-    def set_state(self, name, value):
+    def set_state(self, name: str, value: Any) -> None:
         """Sets the value of a state input for the next run."""
         self._states().set(name, self._feed({name: value})[name])
 
-    def reset_states(self):
+    def reset_states(self) -> None:
         """Resets all states to zeros."""
         self._states().reset()
 
@@ -215,20 +227,22 @@ class InferenceSession:
             raise ValueError("the session has no states: InferenceSession(model, states={output: input})")
         return self._session
 
-    def io_binding(self):
+    def io_binding(self) -> IOBinding:
         """Returns an empty IOBinding for this session."""
         return IOBinding(self)
 
-    def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
+    def run_with_ort_values(self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, Any],
+                            run_options: Any = None) -> list[OrtValue]:
         """Runs like `run` with OrtValues as inputs, and returns a list of OrtValues."""
         _session_options.check_run_options(run_options)
         return [OrtValue(result) for result in self.run_tensors(output_names, input_dict_ort_values)]
 
-    def create_ortvalue_from_shape_and_type(self, shape, element_type, device_type, device_id=0, vendor_id=-1):
+    def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: Any, device_type: str,
+                                            device_id: int = 0, vendor_id: int = -1) -> OrtValue:
         """OrtValue.ortvalue_from_shape_and_type."""
         return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id)
 
-    def run_with_iobinding(self, iobinding, run_options=None):
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: Any = None) -> None:
         """Runs with the inputs bound to an IOBinding, and writes to its outputs."""
         _session_options.check_run_options(run_options)
         iobinding._take(self.run_tensors(list(iobinding._outputs), iobinding._inputs))

@@ -4,7 +4,7 @@
 import os
 
 
-def install_backend():
+def install_backend() -> None:
     """Selects Tartan as the backend of Keras in this process. Must be called before keras is imported."""
     import keras_tartan  # noqa: F401
 

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
+# Written by python/stubs/write_stubs.py.
 def install_backend() -> None: ...

@@ -5,6 +5,11 @@
     outputs = backend.run_model(onnx.load("model.onnx"), [x])
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import onnx
 from onnx import helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
@@ -15,10 +20,10 @@ from tartan.inference import InferenceSession
 class TartanRep(BackendRep):
     """A prepared model."""
 
-    def __init__(self, session):
+    def __init__(self, session: InferenceSession) -> None:
         self._session = session
 
-    def run(self, inputs, **kwargs):
+    def run(self, inputs: Sequence[Any] | Mapping[str, Any], **kwargs: Any) -> Any:
         """Returns the outputs as a named tuple. `inputs` is a list in the model's order or a dictionary."""
         declared = self._session.get_inputs()
         if not isinstance(inputs, dict):
@@ -33,23 +38,23 @@ class TartanBackend(Backend):
     """Runs ONNX models on the device in use, regardless of the device that ONNX names."""
 
     @classmethod
-    def is_compatible(cls, model, device="CPU", **kwargs):
+    def is_compatible(cls, model: Any, device: str = "CPU", **kwargs: Any) -> bool:
         """Returns True if the device is supported; `prepare` reports unsupported operators."""
         return cls.supports_device(device)
 
     @classmethod
-    def prepare(cls, model, device="CPU", **kwargs):
+    def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> TartanRep:
         """Returns a TartanRep for a model of the package onnx."""
         data = model if isinstance(model, bytes) else model.SerializeToString()
         return TartanRep(InferenceSession(data, **kwargs))
 
     @classmethod
-    def run_model(cls, model, inputs, device="CPU", **kwargs):
+    def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **kwargs: Any) -> Any:
         """Prepares a model and runs it once; returns its outputs."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
-    def run_node(cls, node, inputs, device="CPU", outputs_info=None, **kwargs):
+    def run_node(cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any) -> Any:
         """Runs a single node; returns its outputs."""
         graph = helper.make_graph(
             [node], "node",
@@ -61,7 +66,7 @@ class TartanBackend(Backend):
         return cls.run_model(model, inputs, device, **kwargs)
 
     @classmethod
-    def supports_device(cls, device):
+    def supports_device(cls, device: str) -> bool:
         """Returns True for the device names CPU, CUDA, GPU and OPENCL; computation uses the device in use."""
         return device.split(":")[0].upper() in ("CPU", "CUDA", "GPU", "OPENCL")
 

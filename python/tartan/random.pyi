@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Written by python/stubs/write_stubs.py.
 from tartan import Tensor, _Array, _DType, _Shape
 
 def bernoulli(key: _Array, p: _Array = 0.5, shape: _Shape | None = None) -> Tensor: ...
