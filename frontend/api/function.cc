@@ -20,26 +20,31 @@
 namespace tartan::api {
 namespace {
 
-// Parsed functions by file and text. The cache is emptied when full; functions in use are also
-// owned elsewhere.
+// Functions by file and text. The cache is emptied when full; functions in use are also owned
+// elsewhere.
 class FunctionCache {
  public:
-  absl::StatusOr<Function> Get(absl::string_view text, absl::string_view file,
-                               absl::StatusOr<Function> (*parse)(absl::string_view text,
-                                                                 absl::string_view file)) {
-    const std::string key = absl::StrCat(file, "\n", text);
+  static FunctionCache& OfProcess() {
+    static auto* const cache = new FunctionCache();
+    return *cache;
+  }
+
+  // `make` returns the function if the cache does not have it.
+  template <class Make>
+  absl::StatusOr<Function> Get(const std::string& key, Make make) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (auto it = functions_.find(key); it != functions_.end()) return it->second;
     }
-    TARTAN_ASSIGN_OR_RETURN(Function function, parse(text, file));
+    TARTAN_ASSIGN_OR_RETURN(Function function, make());
     std::lock_guard<std::mutex> lock(mutex_);
     if (functions_.size() >= kCapacity) functions_.clear();
-    functions_.emplace(key, function);
-    return function;
+    return functions_.emplace(key, std::move(function)).first->second;
   }
 
  private:
+  FunctionCache() = default;
+
   static constexpr size_t kCapacity = 4096;
   std::mutex mutex_;
   std::unordered_map<std::string, Function> functions_;
@@ -85,19 +90,27 @@ lang::Function WithNumbers(const lang::Function& function, absl::Span<const Tens
 
 }  // namespace
 
+Function::Function(lang::Function ast, absl::string_view text, absl::string_view file)
+    : ast_(std::make_shared<const lang::Function>(std::move(ast))),
+      text_(std::make_shared<const std::string>(text)),
+      file_(std::make_shared<const std::string>(file)) {}
+
 absl::StatusOr<Function> Function::FromTile(absl::string_view text, absl::string_view file) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<Function> {
-    static auto* const cache = new FunctionCache();
-    const auto parse = [](absl::string_view source,
-                          absl::string_view name) -> absl::StatusOr<Function> {
-      TARTAN_ASSIGN_OR_RETURN(lang::Function ast, lang::Parse(source, name));
-      Function function;
-      function.ast_ = std::make_shared<const lang::Function>(std::move(ast));
-      function.text_ = std::make_shared<const std::string>(source);
-      function.file_ = std::make_shared<const std::string>(name);
-      return function;
-    };
-    return cache->Get(text, file, parse);
+    return FunctionCache::OfProcess().Get(
+        absl::StrCat(file, "\n", text), [&]() -> absl::StatusOr<Function> {
+          TARTAN_ASSIGN_OR_RETURN(lang::Function ast, lang::Parse(text, file));
+          return Function(std::move(ast), text, file);
+        });
+  });
+}
+
+absl::StatusOr<Function> Function::FromTree(lang::Function tree, absl::string_view text,
+                                            absl::string_view file) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Function> {
+    return FunctionCache::OfProcess().Get(
+        absl::StrCat(file, "\n", text, "\ntree\n", lang::Print(tree)),
+        [&]() -> absl::StatusOr<Function> { return Function(std::move(tree), text, file); });
   });
 }
 
@@ -141,9 +154,10 @@ absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inp
     const absl::StatusOr<ir::Program> bound = lang::Bind(*ast_, shapes, options);
     if (!bound.ok()) {
       std::vector<Tensor> left;
-      const lang::Function numbered = WithNumbers(*ast_, inputs, &left);
+      lang::Function numbered = WithNumbers(*ast_, inputs, &left);
       if (left.size() == inputs.size()) return bound.status();
-      TARTAN_ASSIGN_OR_RETURN(const Function function, FromTile(lang::Print(numbered), *file_));
+      TARTAN_ASSIGN_OR_RETURN(const Function function,
+                              FromTree(std::move(numbered), *text_, *file_));
       auto applied = function.Apply(left, name);
       return applied.ok() ? std::move(applied) : bound.status();
     }

@@ -27,6 +27,10 @@ class Function {
   // Parses the text. Equal texts share the result (a bounded, thread-safe cache). InvalidArgument
   // shows the position in `file`, the line and a caret.
   static absl::StatusOr<Function> FromTile(absl::string_view text, absl::string_view file = "tile");
+  // The function of a syntax tree. `text` is the text that the tree's positions refer to; if it is
+  // empty, messages show no line. Equal trees of equal texts share the result, in the same cache.
+  static absl::StatusOr<Function> FromTree(lang::Function tree, absl::string_view text = "",
+                                           absl::string_view file = "tile");
   // Reads the text from a file. NotFound, PermissionDenied or Unavailable if it cannot be read.
   static absl::StatusOr<Function> FromFile(const std::string& path);
 
@@ -49,6 +53,8 @@ class Function {
   const std::string& file() const { return *file_; }
 
  private:
+  Function(lang::Function ast, absl::string_view text, absl::string_view file);
+
   std::shared_ptr<const lang::Function> ast_;
   std::shared_ptr<const std::string> text_;
   std::shared_ptr<const std::string> file_;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "frontend/api/checks/check_constraints.h"
@@ -57,14 +58,18 @@ std::vector<Tensor> ApplyOperator(const std::string& name, const nb::sequence& i
   return ValueOrRaise(std::move(results));
 }
 
-// Parses a Tile text. `name` identifies it in error messages.
-api::Function FunctionOf(const std::string& text, const std::string& name) {
-  return ValueOrRaise(api::Function::FromTile(text, name.empty() ? "tile" : name));
+// A text is parsed. `name` identifies it in error messages.
+api::Function FunctionOf(const std::variant<std::string, api::Function>& tile,
+                         const std::string& name) {
+  if (const auto* function = std::get_if<api::Function>(&tile)) return *function;
+  return ValueOrRaise(
+      api::Function::FromTile(std::get<std::string>(tile), name.empty() ? "tile" : name));
 }
 
-std::vector<Tensor> ApplyTile(const std::string& text, const nb::sequence& inputs,
-                              const std::string& name, bool refuses_infeasible) {
-  const api::Function function = FunctionOf(text, name);
+std::vector<Tensor> ApplyTile(const std::variant<std::string, api::Function>& tile,
+                              const nb::sequence& inputs, const std::string& name,
+                              bool refuses_infeasible) {
+  const api::Function function = FunctionOf(tile, name);
   const std::vector<Tensor> operands = Operands(inputs);
   std::vector<Tensor> results = ValueOrRaise(function.Apply(operands, name));
   if (refuses_infeasible) RaiseIfError(api::CheckConstraints(function, operands));
@@ -119,18 +124,11 @@ void BindValues(nb::module_& module) {
         return reinterpret_cast<uintptr_t>(t.node().get()) / 16 * 8 +
                static_cast<uintptr_t>(t.result());
       });
-  module.def("apply_tile", &ApplyTile, nb::arg("text"), nb::arg("inputs"), nb::arg("name") = "",
+  module.def("apply_tile", &ApplyTile, nb::arg("tile"), nb::arg("inputs"), nb::arg("name") = "",
              nb::arg("refuses_infeasible") = false);
   module.def("apply_operator", &ApplyOperator, nb::arg("name"), nb::arg("inputs"),
              nb::arg("attributes"), nb::arg("outputs") = 1, nb::arg("domain") = "",
              nb::arg("opset") = 0, nb::arg("runtime").none() = nb::none());
-  module.def(
-      "tile_signature",
-      [](const std::string& text, const std::string& name) {
-        const api::Function function = FunctionOf(text, name);
-        return nb::make_tuple(function.input_names(), function.output_names());
-      },
-      nb::arg("text"), nb::arg("name") = "");
   module.def("gradient", &GradientOf, nb::arg("losses"), nb::arg("wrt"));
   module.def("placeholders", [](const std::vector<Tensor>& tensors) {
     std::vector<Tensor> found;

@@ -6,6 +6,7 @@
 
 namespace tartan::python {
 
+void BindTile(nanobind::module_& module);
 void BindValues(nanobind::module_& module);
 void BindDevices(nanobind::module_& module);
 void BindSessions(nanobind::module_& module);

@@ -45,6 +45,7 @@ NB_MODULE(_core, module) {
   // Objects that modules and threads hold at interpreter exit are not leaks.
   nanobind::set_leak_warnings(false);
   tartan::python::BindArrays(module);
+  tartan::python::BindTile(module);
   tartan::python::BindValues(module);
   tartan::python::BindDevices(module);
   tartan::python::BindSessions(module);

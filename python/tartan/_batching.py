@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batching rules of tartan.vmap: how operations apply to tensors with a hidden mapped axis.
 
-Tile texts get the axis as an additional index (_texts.py). Gather/scatter functions and ONNX operators have rules.
+Tile functions get the axis as an additional index (_mapped_tile.py). Gather/scatter functions and ONNX operators have rules.
 Everything else is computed per element and stacked."""
 
 import functools
@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 
-from tartan import _dtypes, _gradients, _tensor, _texts
+from tartan import _core, _dtypes, _gradients, _mapped_tile, _tensor
 from tartan._creation import arange, asarray, ones_like, zeros, zeros_like
 from tartan._elementwise import where
 from tartan._indexing import getitem
@@ -154,27 +154,32 @@ def dressed(x, levels):
     return x
 
 
-# --- Tile texts.
+# --- Tile functions.
+
+def _parsed(tile, name):
+    return _core.parse_tile(tile, name) if isinstance(tile, str) else tile
+
 
 @functools.lru_cache(4096)
-def _with_axis(text, mapped, shapes, size):
+def _with_axis(tile, name, mapped, shapes, size):
     try:
-        return _texts.with_axis(text, mapped, shapes, size)
-    except _texts.Unsupported:
+        return _mapped_tile.with_axis(_parsed(tile, name), mapped, shapes, size)
+    except _mapped_tile.Unsupported:
         return None
 
 
-def tile(text, inputs, name):
+def tile(function, inputs, name):
+    """Applies a Tile function, a text or a tree, to tensors of which some are mapped."""
     level = top(inputs)
     mapped = tuple(is_at(x, level) for x in inputs)
-    found = _with_axis(text, mapped, tuple(x.shape for x in inputs), level.size)
+    found = _with_axis(function, name, mapped, tuple(x.shape for x in inputs), level.size)
     if found is not None:
         outputs = _tensor.tile(found[0], *(x.inner if m else x for x, m in zip(inputs, mapped)), name=name)
         return [Batched(y, level) if m else y for y, m in zip(outputs, found[1])]
-    call = _texts.single_call(text, inputs)
+    call = _mapped_tile.single_call(_parsed(function, name), inputs)
     if call is not None and call[0] in _RULES:
         return [Batched(_RULES[call[0]](level, *call[1]), level)]
-    return _looped(lambda *xs: _tensor.tile(text, *xs, name=name), inputs, level)
+    return _looped(lambda *xs: _tensor.tile(function, *xs, name=name), inputs, level)
 
 
 def _looped(call, inputs, level):

@@ -211,7 +211,7 @@ def tile(x, /, *rest, **options):
 
 
 def _function_of(text, name=""):
-    _core.tile_signature(text, name)
+    _core.parse_tile(text, name)  # reports its errors now
 
     def apply(*tensors):
         outputs = tile_text(text, *(tensor(x) for x in tensors), name=name, refuses_infeasible=True)

@@ -314,15 +314,15 @@ def _mapped(inputs):
 
 
 def tile(text, *inputs, name="", refuses_infeasible=False):
-    """Applies a Tile function to tensors and returns a list with one tensor per output. With `refuses_infeasible`, a
-    constraint that no index satisfies is an error."""
+    """Applies a Tile function, a text or a tree of `_core.parse_tile`, to tensors. Returns a list with one tensor per
+    output. With `refuses_infeasible`, a constraint that no index satisfies is an error."""
     try:
         values = [t._value for t in inputs]
     except MappedError:
         return _mapped(inputs)._tile(text, inputs, name)
     results = _made(_core.apply_tile(text, values, name, refuses_infeasible), inputs)
     if state.notes is not None:
-        state.notes.add(text, inputs, results, None, "")
+        state.notes.add(str(text), inputs, results, None, "")
     return results
 
 

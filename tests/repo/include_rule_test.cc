@@ -52,7 +52,7 @@ const std::map<std::string, std::set<std::string>>& Layers() {
         "frontend/train", "frontend/bench", "frontend/generate"}},
       {"bench",
        {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/onnx", "frontend/bench"}},
-      {"python", {"tile/compiler", "frontend/api", "frontend/onnx"}},
+      {"python", {"tile/lang", "tile/compiler", "frontend/api", "frontend/onnx"}},
   };
   return layers;
 }

@@ -35,6 +35,21 @@ TEST(Function, ParsesEachTextOnce) {
   EXPECT_EQ(&Function::FromTile(text)->ast(), &Function::FromTile(text)->ast());
 }
 
+TEST(Function, OfATreeShowsTheTextThatTheTreeWasMadeFrom) {
+  const std::string text = "function (A[N]) -> (B) {\n  B = A + 17;\n}";
+  lang::Function tree = Function::FromTile(text)->ast();
+  tree.inputs[0].dims = {"3"};
+  const auto made = Function::FromTree(tree, text);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(&made->ast(), &Function::FromTree(tree, text)->ast());
+  EXPECT_NE(&made->ast(), &Function::FromTile(text)->ast());
+  const auto wrong = made->Apply({Floats({2})});
+  EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("function (A[N]) -> (B) {"));
+  const auto results = made->Apply({Floats({3})});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].shape().ToString(), "float32[3]");
+}
+
 TEST(Function, SaysWhereTheTextIsWrong) {
   const auto function = Function::FromTile("function (A) -> (B) { B = A + ; }");
   EXPECT_EQ(function.status().code(), absl::StatusCode::kInvalidArgument);

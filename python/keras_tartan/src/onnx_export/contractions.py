@@ -16,6 +16,8 @@ def write(parts, function, step, graph, scope):
     contraction = parts[0]
     if contraction.default is not None:
         raise step.refused("a contraction with a default is not written")
+    if contraction.combination not in ("", "*"):
+        raise step.refused(f"a contraction that combines by '{contraction.combination}' is not written")
     if contraction.aggregation == "=" and len(contraction.reads) == 1 and not contraction.bounds:
         return _copied(parts, function, step, graph, scope)
     reads = [_Read(name, indices, function, step) for name, indices in contraction.reads]
@@ -39,15 +41,15 @@ def _copied(parts, function, step, graph, scope):
     entry = step.inputs[function.inputs.index(name)]
     named = _named_sizes(function, step)
     try:
-        for run, part in enumerate(parts):
-            part.sizes = [("number", named[s[1]][run]) if s[0] == "name" and s[1] in named else s for s in part.sizes]
-        return views.write(parts, [entry.dim(axis) for axis in range(entry.rank)], scope[name], step, graph)
+        sizes = [[named[s.name][run] if s.name in named else views.number(s) for s in part.sizes]
+                 for run, part in enumerate(parts)]
+        return views.write(parts, sizes, [entry.dim(axis) for axis in range(entry.rank)], scope[name], step, graph)
     except views.NoView as error:
         raise step.refused(f"a copy is not written: {error}") from None
 
 
 def _variable(index):
-    return index[1] if index[0] == "name" and index[1][0].islower() else None
+    return index.name if index.name is not None and index.name[0].islower() else None
 
 
 class _Read:
@@ -57,7 +59,7 @@ class _Read:
         entry = step.inputs[function.inputs.index(name)] if name in function.inputs else None
         self.rank = None if entry is None else entry.rank
         self.sizes = [] if entry is None else [entry.dim(axis) for axis in range(entry.rank)]
-        is_zero = [i == ("number", 0) for i in indices]
+        is_zero = [i.number == 0 for i in indices]
         self.is_plain = all(v is not None or zero for v, zero in zip(self.variables, is_zero))
         self.zeros = [axis for axis, zero in enumerate(is_zero) if zero]
 
@@ -65,16 +67,16 @@ class _Read:
 def _named_sizes(function, step):
     """Returns the sizes that have names in the text."""
     result = {}
-    for name, dims in function.dims.items():
-        for axis, dim in enumerate(dims):
-            if isinstance(dim, str):
-                result[dim] = step.inputs[function.inputs.index(name)].dim(axis)
+    for entry, dims in zip(step.inputs, function.dims):
+        for axis, dim in enumerate(dims or ()):
+            if not dim.isdigit():
+                result[dim] = entry.dim(axis)
     return result
 
 
 def _is_size(expression, size, named):
     """Returns True if an expression equals a size in the first run, to which the text belongs."""
-    return expression == ("number", size[0]) or expression[0] == "name" and named.get(expression[1]) == size
+    return expression.number == size[0] or expression.name is not None and named.get(expression.name) == size
 
 
 def _check(contraction, reads, out, named, step):

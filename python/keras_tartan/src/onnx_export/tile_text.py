@@ -3,18 +3,17 @@
 
 from keras_tartan.src.onnx_export import contractions, formulas, views
 from keras_tartan.src.onnx_export.elementwise import Elements, Value
-from keras_tartan.src.onnx_export.tile_parser import Assignment, NotRead, parse
+from tartan import _core
 
 _TENSORS = {"cumsum", "sort", "argsort", "stop_gradient", "ident", "reshape", "gather"}
 
 
 def write(step, graph):
     """Writes the nodes of a step that applies a text."""
-    try:
-        functions = [parse(note.name) for note in step.notes]
-    except NotRead as error:
-        raise step.refused(f"its text is not read: {error}") from None
+    functions = [_core.parse_tile(note.name) for note in step.notes]
     function = functions[0]
+    if function.has_rules:
+        raise step.refused("it has a gradient of its own")
     inputs = [Value(graph.operand(x, step), x.dtype) for x in step.inputs]
     outputs = _known(step, graph, functions, inputs)
     dtypes = dict(zip(function.outputs, [str(t.dtype) for t in step.notes[0].outputs]))
@@ -32,27 +31,27 @@ def _known(step, graph, functions, inputs):
         return {function.outputs[0]: found}
     elements = Elements(step, graph, scope)
     for number, statement in enumerate(function.statements):
-        if not isinstance(statement, Assignment):
-            parts = [f.statements[number] for f in functions]
-            scope[statement.name] = contractions.write(parts, function, step, graph, scope)
-        elif statement.value[0] == "call" and statement.value[1] in _TENSORS:
-            scope[statement.name] = _of_tensors(statement.value, step, graph, elements)
+        if statement.contraction is not None:
+            parts = [f.statements[number].contraction for f in functions]
+            scope[statement.target] = contractions.write(parts, function, step, graph, scope)
+        elif statement.value.function in _TENSORS:
+            scope[statement.target] = _of_tensors(statement.value, step, graph, elements)
         else:
-            scope[statement.name] = elements.value(statement.value)
+            scope[statement.target] = elements.value(statement.value)
     return scope
 
 
 def _of_tensors(call, step, graph, elements):
-    _, function, arguments = call
+    function, arguments = call.function, call.arguments
     x = elements.value(arguments[0])
-    numbers = [a[1] if a[0] == "number" else None for a in arguments[1:]]
+    numbers = [a.number for a in arguments[1:]]
     if function in ("stop_gradient", "ident"):
         return x
     if function == "reshape" and x.name is not None:
         shapes = [list(note.outputs[0].shape) for note in step.notes]  # the text has a single output
         return Value(graph.reshape(x.name, [list(row) for row in zip(*shapes)], step), x.dtype)
     if function == "gather" and x.name is not None:
-        axis = arguments[2][1] if len(arguments) > 2 else 0
+        axis = numbers[1] if len(arguments) > 2 else 0
         return Value(graph.emit("Gather", [x.name, elements.value(arguments[1]).name], step.where, axis=axis), x.dtype)
     if None in numbers or x.name is None:
         raise step.refused(f"the function '{function}' of Tile is not written")

@@ -4,7 +4,6 @@ several copies."""
 
 from keras_tartan.src.onnx_export.elementwise import Value
 from keras_tartan.src.onnx_export.sizes import is_fixed
-from keras_tartan.src.onnx_export.tile_parser import Contraction
 
 _FIRST = -(2**31)  # before the first element, for slices with negative steps
 
@@ -15,26 +14,25 @@ class NoView(Exception):
 
 def linear(expression):
     """Returns an expression as (constant, {variable: factor})."""
-    kind = expression[0]
-    if kind == "number" and isinstance(expression[1], int):
-        return expression[1], {}
-    if kind == "name":
-        return 0, {expression[1]: 1}
-    if kind == "call" and expression[1] in ("add", "sub") and len(expression[2]) == 2:
-        (a, left), (b, right) = (linear(e) for e in expression[2])
-        sign = 1 if expression[1] == "add" else -1
+    if isinstance(expression.number, int):
+        return expression.number, {}
+    if expression.name is not None:
+        return 0, {expression.name: 1}
+    if expression.function in ("add", "sub") and len(expression.arguments) == 2:
+        (a, left), (b, right) = (linear(e) for e in expression.arguments)
+        sign = 1 if expression.function == "add" else -1
         factors = dict(left)
         for name, factor in right.items():
             factors[name] = factors.get(name, 0) + sign * factor
         return a + sign * b, factors
-    if kind == "call" and expression[1] == "mul":
-        (a, left), (b, right) = (linear(e) for e in expression[2])
+    if expression.function == "mul":
+        (a, left), (b, right) = (linear(e) for e in expression.arguments)
         if not left:
             return a * b, {name: a * factor for name, factor in right.items()}
         if not right:
             return a * b, {name: b * factor for name, factor in left.items()}
-    if kind == "call" and expression[1] == "neg":
-        a, factors = linear(expression[2][0])
+    if expression.function == "neg":
+        a, factors = linear(expression.arguments[0])
         return -a, {name: -factor for name, factor in factors.items()}
     raise NoView("its indices are not linear")
 
@@ -66,13 +64,13 @@ class _Axis:
         return self.starts, [end if end >= 0 else _FIRST for end in ends]
 
 
-def write(parts, dims, value, step, graph):
-    """Writes a copy, given as `parts` (one per run), of an operand with sizes `dims`."""
+def write(parts, written, dims, value, step, graph):
+    """Writes a copy, given as `parts` (one per run) with sizes `written`, of an operand with sizes `dims`."""
     axes = [_Axis([p.reads[0][1][k] for p in parts], dims[k]) for k in range(len(dims))]
-    out = [i[1] if i[0] == "name" else None for i in parts[0].indices]
-    if None in out or len(set(out)) < len(out) or any(len(p.sizes) != len(out) for p in parts):
+    out = [i.name for i in parts[0].indices]
+    if None in out or len(set(out)) < len(out) or any(len(sizes) != len(out) for sizes in written):
         raise NoView("it writes to other places than those of single variables")
-    sizes = {name: [_number(p.sizes[k]) for p in parts] for k, name in enumerate(out)}
+    sizes = {name: [sizes[k] for sizes in written] for k, name in enumerate(out)}
     used = [a.variable for a in axes if a.variable is not None]
     if len(set(used)) < len(used) or not set(used) <= set(out):
         raise NoView("a variable is in several indices")
@@ -91,7 +89,7 @@ def write(parts, dims, value, step, graph):
     return Value(name, value.dtype)
 
 
-def _number(expression):
+def number(expression):
     constant, factors = linear(expression)
     if factors:
         raise NoView("its sizes are no numbers")
@@ -112,14 +110,15 @@ def joined(functions, step, graph, scope):
     """Returns the value of a text that concatenates its operands along an axis, or None. Each statement but the
     first has the preceding result as its default."""
     statements = functions[0].statements
-    if len(statements) < 2 or not all(isinstance(s, Contraction) and s.aggregation == "=" for s in statements):
+    parts = [s.contraction for s in statements]
+    if len(parts) < 2 or not all(p is not None and p.aggregation == "=" for p in parts):
         return None
-    if any(s.default != (statements[k - 1].name if k else None) for k, s in enumerate(statements)):
+    if any(p.default != (statements[k - 1].target if k else None) for k, p in enumerate(parts)):
         return None
     axis, offset = None, 0
-    entries = [step.inputs[functions[0].inputs.index(s.reads[0][0])] for s in statements]
-    for k, statement in enumerate(statements):
-        for place, (written, read) in enumerate(zip(statement.indices, statement.reads[0][1])):
+    entries = [step.inputs[functions[0].inputs.index(p.reads[0][0])] for p in parts]
+    for k, part in enumerate(parts):
+        for place, (written, read) in enumerate(zip(part.indices, part.reads[0][1])):
             constant, factors = linear(read)
             if factors != linear(written)[1] or len(factors) != 1:
                 return None
@@ -128,12 +127,12 @@ def joined(functions, step, graph, scope):
                     return None
                 axis = place
         if k == 0:
-            axis = _joined_axis(statements)
+            axis = _joined_axis(parts)
         offset += entries[k].shape[axis]
-    names = [scope[s.reads[0][0]] for s in statements]
+    names = [scope[p.reads[0][0]] for p in parts]
     return Value(graph.emit("Concat", [v.name for v in names], step.where, axis=axis), names[0].dtype)
 
 
-def _joined_axis(statements):
+def _joined_axis(parts):
     """Returns the axis along which the second operand is placed after the first."""
-    return next((k for k, read in enumerate(statements[1].reads[0][1]) if linear(read)[0]), 0)
+    return next((k for k, read in enumerate(parts[1].reads[0][1]) if linear(read)[0]), 0)
