@@ -199,6 +199,7 @@ absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
     for (int64_t dim : tensor.dims()) input->mutable_shape()->add_dims(dim);
     input->set_is_constant(tensor.constant() != nullptr);
   }
+  result.tree = std::make_shared<const lang::Function>(std::move(composed.function));
   result.inputs = std::move(composed.inputs);
   result.outputs.assign(outputs.begin(), outputs.end());
   return result;

@@ -2,6 +2,7 @@
 // Composes lazy tensors into one Tile program.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -9,11 +10,14 @@
 #include "frontend/api/tensor.h"
 #include "proto/tile.pb.h"
 #include "tile/ir/program.h"
+#include "tile/lang/ast.h"
 
 namespace tartan::api {
 
 struct ComposedProgram {
   proto::Program program;
+  // The tree that the program's code was printed from. Its positions refer to no text.
+  std::shared_ptr<const lang::Function> tree;
   // The program's inputs in order: placeholders and constants.
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;

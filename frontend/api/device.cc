@@ -294,8 +294,8 @@ bool Device::has_hooks() const {
 }
 
 absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::Compile(
-    const proto::Program& program) const {
-  return programs_->Get(program, options(), *hooks_);
+    const proto::Program& program, const lang::Function* tree) const {
+  return programs_->Get(program, options(), *hooks_, tree);
 }
 
 std::shared_ptr<const evaluator::CompiledProgram> Device::FindCompiled(
@@ -310,9 +310,10 @@ absl::StatusOr<evaluator::PlannedProgram> Device::Plan(const proto::Program& pro
 }
 
 absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::OnHost(
-    const proto::Program& program, double most_ms, int64_t times) const {
+    const proto::Program& program, double most_ms, int64_t times,
+    const lang::Function* tree) const {
   if (!MayUseHost().value_or(true)) return nullptr;
-  return programs_->GetOnHost(program, options(), *hooks_, most_ms, times);
+  return programs_->GetOnHost(program, options(), *hooks_, most_ms, times, tree);
 }
 
 absl::StatusOr<std::vector<std::string>> Device::MakeCompileRequests(

@@ -22,6 +22,9 @@ struct PlannedProgram;  // tile/evaluator/program_cache.h
 namespace tartan::proto {
 class Program;
 }
+namespace tartan::lang {
+struct Function;
+}
 namespace tartan::opencl {
 class DiskCache;
 }
@@ -119,9 +122,10 @@ class Device {
     return hal_->Settings(hal::Knowledge::kMeasured);
   }
 
-  // Compiles `program` with this device's options, or returns it from the cache.
+  // Compiles `program` with this device's options, or returns it from the cache. `tree` is the
+  // program's code, parsed; null: the code is parsed.
   absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Compile(
-      const proto::Program& program) const;
+      const proto::Program& program, const lang::Function* tree = nullptr) const;
   // Returns the program if it and its kernels are already compiled, in this process or on disk;
   // null otherwise.
   std::shared_ptr<const evaluator::CompiledProgram> FindCompiled(
@@ -133,7 +137,8 @@ class Device {
   // Returns the program for evaluation on the host if computing it `times` times takes at most
   // `most_ms` and less than compiling kernels; null otherwise.
   absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> OnHost(
-      const proto::Program& program, double most_ms, int64_t times) const;
+      const proto::Program& program, double most_ms, int64_t times,
+      const lang::Function* tree = nullptr) const;
 
   // Returns the proto::CompileRequests with which other processes can compile the program's kernels
   // into the disk cache, where Compile finds them. FailedPrecondition without a disk cache.

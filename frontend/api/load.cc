@@ -27,20 +27,22 @@ struct Compiled {
   bool is_ready = false;
 };
 
-absl::StatusOr<Compiled> Compile(const Device& device, const proto::Program& program,
+absl::StatusOr<Compiled> Compile(const Device& device, const ComposedProgram& composed,
                                  const ExactPrograms* exact, int64_t times) {
+  const proto::Program& program = composed.program;
+  const lang::Function* const tree = composed.tree.get();
   if (exact != nullptr) {
     if (auto found = exact->device->FindCompiled(program); found != nullptr) return Compiled{found};
     if (times > 0 && exact->host_ms > 0) {
-      TARTAN_ASSIGN_OR_RETURN(auto host, device.OnHost(program, exact->host_ms, times));
+      TARTAN_ASSIGN_OR_RETURN(auto host, device.OnHost(program, exact->host_ms, times, tree));
       if (host != nullptr) return Compiled{std::move(host), /*is_ready=*/true};
     }
   }
-  auto compiled = device.Compile(program);
+  auto compiled = device.Compile(program, tree);
   if (compiled.ok()) return Compiled{*std::move(compiled), device.tier() == compiler::Tier::kReady};
   if (exact == nullptr || absl::IsResourceExhausted(compiled.status())) return compiled.status();
   // Compiling failed; exact (shape-specialised) kernels may still compile.
-  TARTAN_ASSIGN_OR_RETURN(compiled, exact->device->Compile(program));
+  TARTAN_ASSIGN_OR_RETURN(compiled, exact->device->Compile(program, tree));
   return Compiled{*std::move(compiled)};
 }
 
@@ -121,7 +123,7 @@ absl::StatusOr<std::shared_ptr<TieredProgram>> Load(
   const auto compile_start = Clock::now();
   TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed, Compose(placeholders, outputs, name));
   TARTAN_ASSIGN_OR_RETURN(const Compiled compiled,
-                          Compile(device, composed.program, shared->exact(), times));
+                          Compile(device, composed, shared->exact(), times));
   if (!compiled.program->has_all_kernels()) {
     const absl::Status kernels = evaluator::CompileKernels(*compiled.program);
     if (absl::IsResourceExhausted(kernels)) ++statistics->memory_shortages;

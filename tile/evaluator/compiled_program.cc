@@ -25,9 +25,8 @@ namespace {
 
 using compiler::BufferKind;
 
-absl::StatusOr<ir::Program> Bind(const proto::Program& program) {
-  TARTAN_ASSIGN_OR_RETURN(const lang::Function function,
-                          lang::Parse(program.code(), program.name()));
+// `tree`, if it is not null, is the tree of the code.
+absl::StatusOr<ir::Program> Bind(const proto::Program& program, const lang::Function* tree) {
   std::vector<TensorShape> shapes;
   lang::BindOptions options;
   options.file = program.name();
@@ -40,6 +39,16 @@ absl::StatusOr<ir::Program> Bind(const proto::Program& program) {
     shapes.push_back(std::move(shape));
     options.inputs.push_back({input.is_constant(), input.is_state(), input.next() - 1});
   }
+  if (tree != nullptr) {
+    absl::StatusOr<ir::Program> bound = lang::Bind(*tree, shapes, options);
+    if (bound.ok()) {
+      bound->name = program.name();
+      return bound;
+    }
+    // The message of the second binding names positions in the code.
+  }
+  TARTAN_ASSIGN_OR_RETURN(const lang::Function function,
+                          lang::Parse(program.code(), program.name()));
   TARTAN_ASSIGN_OR_RETURN(ir::Program bound, lang::Bind(function, shapes, options));
   bound.name = program.name();
   return bound;
@@ -47,8 +56,9 @@ absl::StatusOr<ir::Program> Bind(const proto::Program& program) {
 
 absl::StatusOr<compiler::KernelList> MakeList(const proto::Program& program,
                                               const compiler::CompileOptions& options,
-                                              const compiler::CompileHooks& hooks) {
-  TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program));
+                                              const compiler::CompileHooks& hooks,
+                                              const lang::Function* tree = nullptr) {
+  TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program, tree));
   return compiler::Compile(bound, options, hooks);
 }
 
@@ -81,7 +91,7 @@ absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program,
   ProgramSource made;
   compiler::CompileHooks knowing = hooks;
   knowing.known = means.known;
-  TARTAN_ASSIGN_OR_RETURN(made.list, MakeList(program, options, knowing));
+  TARTAN_ASSIGN_OR_RETURN(made.list, MakeList(program, options, knowing, means.tree));
   hooks.Dump("source", [&] { return codegen::WriteProgram(made.list.kernels, dialect); });
   made.source = WriteSource(made.list, dialect, means);
   return made;
@@ -316,11 +326,11 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::OnHost(
     const proto::Program& program, hal::DevicePtr device, const compiler::CompileOptions& options,
-    double most_ms, int64_t times) {
+    double most_ms, int64_t times, const lang::Function* tree) {
   const auto start = Clock::now();
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
   if (!MayBeOnHost(program)) return nullptr;
-  TARTAN_ASSIGN_OR_RETURN(ir::Program bound, Bind(program));
+  TARTAN_ASSIGN_OR_RETURN(ir::Program bound, Bind(program, tree));
   if (options.in_float64) {
     TARTAN_ASSIGN_OR_RETURN(bound, ir::InFloat64(bound));
   }

@@ -18,6 +18,7 @@
 #include "tile/evaluator/kernel_library.h"
 #include "tile/evaluator/memory_plan.h"
 #include "tile/evaluator/stored_program.h"
+#include "tile/lang/ast.h"
 
 namespace tartan::evaluator {
 
@@ -30,8 +31,9 @@ struct BuildServices {
   KernelLibrary::Disk disk = {};  // disk storage of the library
   const CompilerProcesses* processes = nullptr;
   compiler::KnownKernels* known = nullptr;
-  WrittenKernels* written = nullptr;  // what earlier programs of the library were written of
-  std::string written_key = {};       // what these texts depend on beside the kernels
+  WrittenKernels* written = nullptr;     // what earlier programs of the library were written of
+  std::string written_key = {};          // what these texts depend on beside the kernels
+  const lang::Function* tree = nullptr;  // the program's code, parsed
 };
 
 class CompiledProgram {
@@ -54,10 +56,11 @@ class CompiledProgram {
       const ProgramStore& store, absl::string_view key, const BuildServices& means = {});
 
   // A program that the host computes without kernels. Null if `times` executions take longer than
-  // `most_ms` or longer than compiling kernels. `list()` is empty.
+  // `most_ms` or longer than compiling kernels. `list()` is empty. `tree` is the program's code,
+  // parsed; null: the code is parsed.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> OnHost(
       const proto::Program& program, hal::DevicePtr device, const compiler::CompileOptions& options,
-      double most_ms, int64_t times = 1);
+      double most_ms, int64_t times = 1, const lang::Function* tree = nullptr);
 
   // The compiler's result of Create as bytes (SerializeProgram), not yet built by the device.
   static absl::StatusOr<std::string> Serialize(const proto::Program& program,

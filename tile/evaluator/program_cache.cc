@@ -43,7 +43,7 @@ std::string StoreKey(const codegen::Dialect& dialect, const std::string& key) {
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
     const proto::Program& program, compiler::CompileOptions options,
-    const compiler::CompileHooks& hooks) {
+    const compiler::CompileHooks& hooks, const lang::Function* tree) {
   const CompilerProcesses processes = Processes(hooks);
   // While this process queries the compiler, others may load theirs.
   std::shared_ptr<void> prepared;
@@ -58,6 +58,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
   BuildServices means;
+  means.tree = tree;
   if (options.tier == compiler::Tier::kReady) {
     means.library = &library_;
     means.known = &known_;
@@ -114,14 +115,15 @@ std::shared_ptr<const CompiledProgram> ProgramCache::GetIfCompiled(
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::GetOnHost(
     const proto::Program& program, const compiler::CompileOptions& options,
-    const compiler::CompileHooks& hooks, double most_ms, int64_t times) {
+    const compiler::CompileHooks& hooks, double most_ms, int64_t times,
+    const lang::Function* tree) {
   if (hooks.planner || hooks.dump || !hooks.stop_after.empty()) return nullptr;
   const std::string key = absl::StrCat("host ", most_ms, " ", times,
                                        options.in_float64 ? " in float64\n" : "\n", KeyOf(program));
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
-  auto compiled = CompiledProgram::OnHost(program, device_, options, most_ms, times);
+  auto compiled = CompiledProgram::OnHost(program, device_, options, most_ms, times, tree);
   if (compiled.ok() && *compiled != nullptr) {
     entry->program = *compiled;
   } else {

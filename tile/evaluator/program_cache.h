@@ -44,10 +44,10 @@ class ProgramCache {
   // in `options` are replaced by the device's: measured ones for the exact (shape-specialised)
   // tier, which may measure now, and the compiler's own for the ready (dynamic-shape) tier.
   // Failures are not cached. With hooks the disk store is not used; with a planner this cache is
-  // not used either.
+  // not used either. `tree` is the program's code, parsed; null: the code is parsed.
   absl::StatusOr<std::shared_ptr<const CompiledProgram>> Get(
       const proto::Program& program, compiler::CompileOptions options = {},
-      const compiler::CompileHooks& hooks = {});
+      const compiler::CompileHooks& hooks = {}, const lang::Function* tree = nullptr);
 
   // Like Get, but never compiles and never waits for a compilation. Returns the program if it is
   // cached with all its kernels. Also returns it if it is in the store, and `is_compiled` confirms
@@ -61,7 +61,8 @@ class ProgramCache {
   // it, or with hooks. Waits for no compilation and no measurement.
   absl::StatusOr<std::shared_ptr<const CompiledProgram>> GetOnHost(
       const proto::Program& program, const compiler::CompileOptions& options,
-      const compiler::CompileHooks& hooks, double most_ms, int64_t times);
+      const compiler::CompileHooks& hooks, double most_ms, int64_t times,
+      const lang::Function* tree = nullptr);
 
   // The kernel sources of the program, in parts for several processes. Taken from the store, or
   // generated and stored; FailedPrecondition if the store does not keep them.

@@ -11,7 +11,6 @@
 #include "tile/base/status_macros.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/lang/binder.h"
-#include "tile/lang/parser.h"
 
 namespace tartan::api {
 namespace {
@@ -58,9 +57,7 @@ absl::StatusOr<std::optional<InputCheck>> InputCheck::Make(const CheckedTensor& 
     shapes.push_back(input.shape());
     if (input.constant() != nullptr) made.constants_.push_back(*input.constant());
   }
-  TARTAN_ASSIGN_OR_RETURN(const lang::Function function,
-                          lang::Parse(composed.program.code(), "check"));
-  TARTAN_ASSIGN_OR_RETURN(ir::Program program, lang::Bind(function, shapes, {}));
+  TARTAN_ASSIGN_OR_RETURN(ir::Program program, lang::Bind(*composed.tree, shapes, {}));
   made.program_ = std::make_shared<const ir::Program>(std::move(program));
   return std::optional(std::move(made));
 }

@@ -119,11 +119,12 @@ struct DeviceProgram::Impl {
                     RunStatistics* statistics, CompileWhere where, evaluator::ResidentPool* pool);
   // Returns the compiled program from the cache, or compiles it as `where` says.
   absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Compile(
-      const proto::Program& program, CompileWhere where) const;
+      const ComposedProgram& composed, CompileWhere where) const;
 };
 
 absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> DeviceProgram::Impl::Compile(
-    const proto::Program& program, CompileWhere where) const {
+    const ComposedProgram& composed, CompileWhere where) const {
+  const proto::Program& program = composed.program;
   if (where == CompileWhere::kCachedOnly) {
     auto found = device->FindCompiled(program);
     if (found == nullptr) return absl::NotFoundError("the program is not compiled");
@@ -137,7 +138,7 @@ absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> DeviceProgram:
       return true;
     }));
   }
-  return device->Compile(program);
+  return device->Compile(program, composed.tree.get());
 }
 
 absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::string_view name,
@@ -150,7 +151,7 @@ absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::s
     TARTAN_ASSIGN_OR_RETURN(std::optional<InputCheck> check, InputCheck::Make(checked, inputs));
     if (check.has_value()) checks.push_back(*std::move(check));
   }
-  TARTAN_ASSIGN_OR_RETURN(const auto compiled, Compile(composed.program, where));
+  TARTAN_ASSIGN_OR_RETURN(const auto compiled, Compile(composed, where));
   TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled));
   statistics->compile_ms += MillisecondsSince(start_composing);
   for (const hal::ExecutablePtr& executable : compiled->executables()) {
@@ -213,7 +214,7 @@ absl::Status DeviceProgram::Compile(std::shared_ptr<const Device> device,
                             ComposeWithStates(inputs, states, outputs, name));
     Impl impl;
     impl.device = std::move(device);
-    TARTAN_ASSIGN_OR_RETURN(const auto compiled, impl.Compile(composed.program, where));
+    TARTAN_ASSIGN_OR_RETURN(const auto compiled, impl.Compile(composed, where));
     return evaluator::CompileKernels(*compiled);
   });
 }

@@ -39,6 +39,7 @@ Tensor Call(absl::string_view text, absl::Span<const Tensor> inputs, absl::strin
 absl::StatusOr<std::vector<HostTensor>> RunComposed(const ComposedProgram& composed,
                                                     const std::vector<HostTensor>& values) {
   TARTAN_ASSIGN_OR_RETURN(const lang::Function function, lang::Parse(composed.program.code()));
+  EXPECT_TRUE(lang::Equal(function, *composed.tree)) << composed.program.code();
   std::vector<TensorShape> shapes;
   std::vector<HostTensor> inputs;
   size_t next = 0;

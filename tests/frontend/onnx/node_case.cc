@@ -35,6 +35,9 @@ absl::StatusOr<std::vector<api::HostValue>> ReadValues(const std::string& folder
 absl::StatusOr<std::vector<HostTensor>> Evaluate(const std::vector<api::Tensor>& outputs) {
   TARTAN_ASSIGN_OR_RETURN(const api::ComposedProgram composed, api::Compose({}, outputs));
   TARTAN_ASSIGN_OR_RETURN(const lang::Function function, lang::Parse(composed.program.code()));
+  if (!lang::Equal(function, *composed.tree)) {
+    return absl::InternalError("the composed text and its tree differ");
+  }
   std::vector<TensorShape> shapes;
   std::vector<HostTensor> values;
   for (const api::Tensor& input : composed.inputs) {
