@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random data augmentation of training pictures, on the device and in the program of the training
 // step. The random numbers depend on the seed only and are the same on every device. No gradient
-// flows through.
+// passes through augmentation.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions, pools and other window operators."""
+"""Convolutions, pools and other window operators. "The evaluator" is onnx.reference, whose faults
+the recipes avoid."""
 
 import numpy as np
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds values that one elementwise kernel can compute together. Examples: a parameter and its
 // optimizer averages; the cell and hidden state of a recurrent step.
+//
+// A state is an input that an output overwrites after each run (`ir::Input::next`). That output is
+// the state's next value.
 #pragma once
 
 #include <set>
@@ -13,13 +16,13 @@ namespace tartan::graph {
 // `is_free`: per value, whether a separate kernel can compute it element by element. `joined`: per
 // value, the value whose kernel also computes it, or kNoValue.
 
-// Joins next values that nothing reads, have the same shape, and share elementwise values of an
-// update (updates.h).
+// Joins next values of states that nothing reads, have the same shape, and share elementwise values
+// of an update (updates.h).
 void FuseUpdates(const ir::Program& program, const std::vector<bool>& is_free,
                  const std::vector<bool>& in_memory, std::vector<ir::ValueId>* joined);
 
-// Joins next values that only the next value of another state of the same shape reads, element by
-// element. `sinks`: per value, the kernels that need it.
+// Joins a state's next value to the next value of another state, if only that one reads it, element
+// by element, and the shapes are equal. `sinks`: per value, the kernels that need it.
 void FuseReadStates(const ir::Program& program, const std::vector<bool>& is_free,
                     const std::vector<bool>& in_memory,
                     const std::vector<std::set<ir::ValueId>>& sinks,

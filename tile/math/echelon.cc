@@ -36,6 +36,8 @@ int Echelon::RowOf(int variable) const {
   return -1;
 }
 
+// Gauss-Jordan elimination. `combinations` starts as the identity and undergoes the same row
+// operations.
 std::optional<Echelon> RowEchelon(absl::Span<const Affine> polys, int count) {
   Echelon echelon;
   for (size_t p = 0; p < polys.size(); ++p) {

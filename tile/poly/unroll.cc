@@ -47,6 +47,7 @@ ExprMapper PointMapper(std::vector<ExprPtr> accesses, ExprPtr total) {
   return ExprMapper(std::move(parts));
 }
 
+// Builds a kernel without reduced indices: the body is the aggregation of the terms of all points.
 class Rewriter {
  public:
   explicit Rewriter(const FlatContraction& flat) : flat_(flat), result_(flat) {

@@ -19,9 +19,9 @@ struct ExpectedOutput {
   api::HostValue value;
 };
 
-// Reads the values of "NAME=@FILE" (.npy or .pb), in order. InvalidArgument for a name that is no
-// output (listing the outputs) or is given twice, and for other files. File errors are marked as
-// such.
+// Reads the values of "NAME=@FILE" (.npy or .pb), in order. InvalidArgument for a name that is
+// not an output (listing the outputs) or is given twice, and for other file formats. Errors of
+// reading have Stage::kFile.
 absl::StatusOr<std::vector<ExpectedOutput>> ReadExpectedOutputs(
     const std::vector<std::string>& texts, const std::vector<api::TensorSpec>& outputs);
 

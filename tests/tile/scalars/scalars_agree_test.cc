@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests every scalar operation on every type, with values for which languages differ. The naive
-// evaluator, constant folding, the loop interpreter and size arithmetic agree bit for bit.
-// tests/backend_opencl/dialect/scalar_ops_test.cc tests devices.
+// Tests every scalar operation on every type, with values on which programming languages differ.
+// The naive evaluator, constant folding, the loop interpreter and size arithmetic agree bit for
+// bit. tests/backend_opencl/dialect/scalar_ops_test.cc tests devices.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -11,6 +11,8 @@
 namespace tartan::plan {
 namespace {
 
+// Maps a GEMM to the operands of tensor cores: which indices are rows, columns, batch and K, which
+// factors a kernel packs beforehand, and how tiles of both factors are loaded.
 class OperandChooser {
  public:
   // `fixed`: indices with one value per work-group. `is_local[t]`: tensor t is in local memory.
@@ -95,8 +97,8 @@ class OperandChooser {
     return true;
   }
 
-  // Returns whether the operand is packed: constants at load, others as requested. Tensor numbers
-  // are the ones before packing.
+  // Returns whether the operand is packed: constants at load, others as requested. Valid only
+  // until PackOperands changes the tensors of accesses.
   bool IsPackedAhead(const MatrixOperand& operand) const {
     return IsConstant(operand) || packs_variable_[IsFirst(operand) ? 0 : 1];
   }
@@ -124,6 +126,7 @@ class OperandChooser {
 
   // Moves an index along which a factor is contiguous to the end of the K indices.
   void MoveNeighbourLast(const poly::FlatAccess& left, const poly::FlatAccess& right) {
+    // A contiguous factor that stays in its own layout counts most: packing can reorder the other.
     const auto value = [&](int i) {
       return (left.strides[i] == 1 && !IsPackedAhead(plan_.left) ? 2 : 0) +
              (right.strides[i] == 1 && !IsPackedAhead(plan_.right) ? 2 : 0) +

@@ -15,8 +15,8 @@
 namespace tartan::plan {
 
 // Plans split-K as two kernels: a tensor-core GEMM of K chunks, and the returned kernel, which adds
-// up the partial sums. Useful if there are too few result tiles for the device. Parameters as of
-// MatrixCandidate. Empty if the GEMM of K chunks has no plan.
+// up the partial sums. Useful if there are too few result tiles for the device. The
+// parameters are those of MatrixCandidate. Empty if the GEMM of K chunks has no plan.
 std::optional<PlannedKernel> SplitKCandidate(const poly::FlatContraction& flat,
                                              const HardwareSettings& settings, MatrixFormat format,
                                              const std::vector<bool>& is_constant);
@@ -25,7 +25,7 @@ std::optional<PlannedKernel> SplitKCandidate(const poly::FlatContraction& flat,
 // adds them up.
 struct SplitKReduction {
   poly::SplitKernel kernels;
-  int64_t runs = 1;
+  int64_t runs = 1;       // number of K chunks
   double partial_us = 0;  // predicted time of the first kernel
   double moving_us = 0;   // predicted time to move the partial sums
 };
