@@ -113,7 +113,7 @@ class StatementPrinter {
         },
         [&](const Barrier& barrier) {
           Line(barrier.is_global ? "global barrier" : "barrier",
-               barrier.for_mma ? " for the matrix unit" : "");
+               barrier.for_mma ? " for tensor cores" : "");
         },
         [&](const AtomicUpdate& update) {
           Line("atomic ", update.buffer, "[", ToString(update.index),

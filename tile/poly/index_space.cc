@@ -43,7 +43,7 @@ std::string ToString(const IndexSpace& space) {
   AppendConstraints("stored where", space.store_guard, names, text);
   AppendConstraints("valid where", space.constraints, names, text);
   if (!space.covers_output) absl::StrAppend(&text, "does not cover the output\n");
-  if (space.may_be_empty) absl::StrAppend(&text, "elements may be empty\n");
+  if (space.may_be_empty) absl::StrAppend(&text, "elements may have no valid point\n");
   return text;
 }
 

@@ -61,7 +61,7 @@ class MatrixRowsDeviceTest : public testing::TestWithParam<std::tuple<Case, Prec
     EXPECT_TRUE(list.ok()) << list.status();
     EXPECT_TRUE(absl::StrContains(PlanOf(*list), "each for 2 rows"))
         << PlanOf(*list) << list->steps.size();
-    EXPECT_TRUE(absl::StrContains(PlanOf(*list), "the left factor is there")) << PlanOf(*list);
+    EXPECT_TRUE(absl::StrContains(PlanOf(*list), "left factor in local memory")) << PlanOf(*list);
     return ListRunner(*list, *TestDevice()).Run(inputs);
   }
 };

@@ -217,7 +217,7 @@ std::optional<loop::Kernel> WithArguments(const loop::Kernel& kernel, const Form
   replaced.insert(replaced.begin() + static_cast<int64_t>(once), statements.begin(),
                   statements.end());
   shared.body = loop::MakeBlock(std::move(replaced));
-  shared.comments.emplace_back("launched for other numbers, too");
+  shared.comments.emplace_back("shared: constants are arguments");
   return shared;
 }
 

@@ -234,7 +234,7 @@ KernelList Rematerializer::ListOf(const StepSequence& sequence) const {
         [&](LaunchStep& launch) {
           std::for_each(launch.buffers.begin(), launch.buffers.end(), replace);
           if (placed.slot != placed.step)
-            launch.description = absl::StrCat("again ", launch.description);
+            launch.description = absl::StrCat("recomputed ", launch.description);
         },
         [&](FillStep& fill) { replace(fill.buffer); },
         [&](CopyStep& copy) {

@@ -110,7 +110,7 @@ std::string GpuPlan::ToString(const poly::FlatContraction& flat) const {
     absl::StrAppend(&text, ", in local memory ", absl::StrJoin(tensors, " "),
                     buffering == Buffering::kNone        ? ""
                     : buffering == Buffering::kRegisters ? " prefetched"
-                                                         : " copied ahead");
+                                                         : " copied asynchronously");
   }
   return text;
 }

@@ -54,8 +54,8 @@ int64_t RowStreamPlan::GroupCount(const poly::FlatContraction& flat) const {
 }
 
 std::string RowStreamPlan::ToString(const poly::FlatContraction& flat) const {
-  return absl::StrCat("rows by streamed weights: ", GroupCount(flat), " blocks of ",
-                      ColumnCount(flat), " columns, in", weights_access, " in vectors of ", vector,
+  return absl::StrCat("streamed weights: ", GroupCount(flat), " blocks of ", ColumnCount(flat),
+                      " columns, in", weights_access, " in vectors of ", vector,
                       ", each shared by ", Sharers(flat), " work-items; ", RowCount(flat),
                       " rows of ", Depth(flat), ", local ", LocalBytes(flat), " bytes");
 }

@@ -26,9 +26,8 @@ std::string HowItComes(const MatrixOperand& operand) {
 
 std::string MatrixCost::ToString() const {
   return absl::StrFormat(
-      "%.1f us: a step takes the matrix unit %.0f cycles, the cache %.0f, latency %.0f; %g groups "
-      "on "
-      "a unit, %g waves",
+      "%.1f us: cycles per step: tensor cores %.0f, cache %.0f, latency %.0f; %g groups per "
+      "compute unit, %g waves",
       microseconds, tensor_core_cycles, load_cycles, latency_cycles, resident, waves);
 }
 
@@ -67,14 +66,13 @@ int64_t MatrixPlan::StepCount(const poly::FlatContraction& flat) const {
 }
 
 std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {
-  return absl::StrCat("matrix unit in ", Name(format), ": rows ", NamesOf(flat, rows), " in ",
+  return absl::StrCat("tensor cores in ", Name(format), ": rows ", NamesOf(flat, rows), " in ",
                       row_tile, ", columns ", NamesOf(flat, columns), " in ", column_tile,
-                      batch.empty() ? "" : absl::StrCat(", batch ", NamesOf(flat, batch)),
-                      ", depth ", NamesOf(flat, depth), " in ", k_tile(), "; ", warp_groups,
-                      " warp groups, ",
-                      slices > 1 ? absl::StrCat(slices, " slices of the depth, ") : "", stages,
+                      batch.empty() ? "" : absl::StrCat(", batch ", NamesOf(flat, batch)), ", K ",
+                      NamesOf(flat, depth), " in ", k_tile(), "; ", warp_groups, " warp groups, ",
+                      slices > 1 ? absl::StrCat(slices, " K slices, ") : "", stages,
                       is_at_once ? " stages at once; " : " stages; ",
-                      resident_steps > 0 ? "the left factor is there; " : "",
+                      resident_steps > 0 ? "left factor in local memory; " : "",
                       holds_results ? "results stay in registers; " : "", HowItComes(left), ", ",
                       HowItComes(right), second ? absl::StrCat(", ", HowItComes(*second)) : "");
 }

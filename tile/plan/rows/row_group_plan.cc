@@ -106,7 +106,7 @@ std::string RowGroupPlan::ToString() const {
     lines.push_back(absl::StrCat("  ", stage.block.flat.name, ": ", stage.Elements(),
                                  " elements of a row in vectors of ", stage.lanes,
                                  stage.register_result >= 0 ? ", held in registers" : "",
-                                 stage.result_tile ? ", to the tiles of a product" : ""));
+                                 stage.result_tile ? ", written to GEMM tiles" : ""));
   }
   for (const RegisterValue& value : held) {
     if (!value.is_prefetched) continue;
