@@ -27,7 +27,7 @@ absl::Status CheckBelongs(const std::shared_ptr<T>& thing, const DevicePtr& devi
   if (thing == nullptr) return Invalid(what, " is null");
   if (thing->device() != device) {
     return Invalid(what, " belongs to the device ", thing->device()->info().name,
-                   " opened elsewhere, not to the one it is used on");
+                   " opened elsewhere, not to the device that uses it");
   }
   return absl::OkStatus();
 }
@@ -36,7 +36,7 @@ absl::Status CheckRange(const Buffer& buffer, int64_t offset, int64_t size,
                         absl::string_view what) {
   // Written so that no addition can overflow.
   if (offset < 0 || size < 0 || offset > buffer.size() || size > buffer.size() - offset) {
-    return Invalid(what, ": ", size, " bytes at offset ", offset, " do not lie within a buffer of ",
+    return Invalid(what, ": ", size, " bytes at offset ", offset, " are not within a buffer of ",
                    buffer.size(), " bytes");
   }
   return absl::OkStatus();
@@ -58,7 +58,8 @@ absl::Status CheckSizes(const Launch& launch, const EntryPoint& kernel,
     const int64_t global = launch.global_size[i];
     if (local < 1 || global < 1 || global % local != 0) {
       return Invalid(kernel.name, ": global size ", SizesToString(launch.global_size),
-                     " is no positive multiple of local size ", SizesToString(launch.local_size));
+                     " is not a positive multiple of local size ",
+                     SizesToString(launch.local_size));
     }
     if (local > settings.max_work_item_sizes[i] || local > settings.max_work_group_size / items) {
       return Invalid(kernel.name, ": local size ", SizesToString(launch.local_size),
@@ -77,7 +78,8 @@ absl::Status CheckSizes(const Launch& launch, const EntryPoint& kernel,
 absl::Status CheckNumbers(const Launch& launch, const EntryPoint& kernel) {
   if (launch.number_bytes == 8) return absl::OkStatus();
   if (launch.number_bytes != 4) {
-    return Invalid(kernel.name, ": numbers of ", launch.number_bytes, " bytes, not 4 or 8");
+    return Invalid(kernel.name, ": launch arguments of ", launch.number_bytes,
+                   " bytes, not 4 or 8");
   }
   for (int64_t number : launch.numbers) {
     if (number == static_cast<int32_t>(number)) continue;
@@ -106,7 +108,8 @@ absl::Status CheckLaunch(const Executable& executable, const Launch& launch,
   if (launch.entry_point == kCopy) return CheckCopy(launch, device);
   const int64_t count = static_cast<int64_t>(executable.entry_points().size());
   if (launch.entry_point < 0 || launch.entry_point >= count) {
-    return Invalid("entry point ", launch.entry_point, " of an executable that has ", count);
+    return Invalid("entry point ", launch.entry_point, " is out of range: the executable has ",
+                   count);
   }
   const EntryPoint& kernel = executable.entry_points()[launch.entry_point];
   const int64_t arguments = static_cast<int64_t>(launch.arguments.size());
@@ -202,11 +205,11 @@ absl::Status Queue::Fill(const BufferPtr& buffer, int64_t offset, int64_t size,
   TARTAN_RETURN_IF_ERROR(CheckRange(*buffer, offset, size, "fill"));
   const int64_t width = static_cast<int64_t>(pattern.size());
   if (width != 1 && width != 2 && width != 4 && width != 8) {
-    return Invalid("fill: a pattern of ", width, " bytes; 1, 2, 4 or 8 can be repeated");
+    return Invalid("fill: the pattern has ", width, " bytes; expected 1, 2, 4 or 8");
   }
   if (offset % width != 0 || size % width != 0) {
     return Invalid("fill: offset ", offset, " and size ", size,
-                   " are no multiples of the pattern's ", width, " bytes");
+                   " are not multiples of the pattern's ", width, " bytes");
   }
   return size == 0 ? absl::OkStatus() : DoFill(buffer, offset, size, pattern);
 }
@@ -239,12 +242,12 @@ absl::StatusOr<BufferPtr> Device::Allocate(int64_t bytes) {
 }
 
 absl::StatusOr<BufferPtr> Device::SubBuffer(const BufferPtr& parent, int64_t offset, int64_t size) {
-  TARTAN_RETURN_IF_ERROR(CheckBelongs(parent, shared_from_this(), "the buffer to take a part of"));
-  if (parent->parent() != nullptr) return Invalid("sub-buffer: the parent is itself a part");
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(parent, shared_from_this(), "the parent buffer"));
+  if (parent->parent() != nullptr) return Invalid("sub-buffer: the parent is itself a sub-buffer");
   if (size < 1) return Invalid("sub-buffer of ", size, " bytes");
   TARTAN_RETURN_IF_ERROR(CheckRange(*parent, offset, size, "sub-buffer"));
   if (offset % info().buffer_alignment != 0) {
-    return Invalid("sub-buffer: offset ", offset, " is no multiple of the device's alignment, ",
+    return Invalid("sub-buffer: offset ", offset, " is not a multiple of the device's alignment, ",
                    info().buffer_alignment, " bytes");
   }
   return DoSubBuffer(parent, offset, size);
@@ -252,7 +255,8 @@ absl::StatusOr<BufferPtr> Device::SubBuffer(const BufferPtr& parent, int64_t off
 
 absl::StatusOr<BufferPtr> Device::Wrap(absl::Span<const uint8_t> bytes,
                                        std::shared_ptr<const void> owner) {
-  if (bytes.empty() || owner == nullptr) return Invalid("wrap: no bytes, or nobody keeps them");
+  if (bytes.empty() || owner == nullptr)
+    return Invalid("wrap: no bytes, or no owner that keeps them alive");
   return DoWrap(bytes, std::move(owner));
 }
 

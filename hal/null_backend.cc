@@ -187,7 +187,7 @@ class NullDevice : public Device {
   absl::StatusOr<ExecutablePtr> DoCompile(const ExecutableSource& source) override {
     if (source.format != "null") {
       return absl::InvalidArgumentError(absl::StrCat(
-          "the null backend compiles the format \"null\", not \"", source.format, "\""));
+          "the null backend compiles only the format \"null\", not \"", source.format, "\""));
     }
     std::vector<EntryPoint> entry_points;
     for (const KernelSource& kernel : source.kernels) entry_points.push_back({kernel.name});
@@ -250,7 +250,7 @@ class NullDriver : public Driver {
   absl::StatusOr<DevicePtr> Open(const DeviceInfo& info) override {
     if (info.ordinal != 0) {
       return absl::UnavailableError(
-          absl::StrCat("the null driver has one device, not one with ordinal ", info.ordinal));
+          absl::StrCat("the null driver has only device 0, not ", info.ordinal));
     }
     return std::make_shared<NullDevice>(info_, kernels_);
   }

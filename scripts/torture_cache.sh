@@ -158,7 +158,7 @@ if "${namespace[@]}" mount -t tmpfs tmpfs /mnt 2>/dev/null; then
         fi
         TARTAN_CACHE_DIR=$2/full/cache exec "${@:4}"' bash "$size" "$work" "$everywhere" "${run[@]}"
   done
-  attempt "no folder that can be written" 6 "no folder to compile in" "${namespace[@]}" bash -c '
+  attempt "no folder that can be written" 6 "no folder can be used for compilation" "${namespace[@]}" bash -c '
       for place in "$TMPDIR" /tmp /var/tmp /dev/shm; do mount -t tmpfs -o ro tmpfs "$place"; done
       unset TARTAN_CACHE_DIR HOME; exec "$@"' bash "${run[@]}"
   report "full disks"
@@ -199,7 +199,7 @@ refused() {
   before=$(cd "$work/foreign" && find . -printf '%p %u %m %s %T@\n' | sort | sha256sum)
   attempt "$1" "" . $2 env TARTAN_CACHE_DIR="$work/foreign" "${run[@]}" --tier ready
   after=$(cd "$work/foreign" && find . -printf '%p %u %m %s %T@\n' | sort | sha256sum)
-  if [[ $before != "$after" ]] || ! grep -q "going on without the disk cache: .*$work/foreign" "$work/err"; then
+  if [[ $before != "$after" ]] || ! grep -q "continuing without the disk cache: .*$work/foreign" "$work/err"; then
     failures=$((failures + 1))
     echo "FAILED (seed $seed): $1: it is used; $(head -c 600 "$work/err" | tr '\n' '~')"
   fi

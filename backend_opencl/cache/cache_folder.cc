@@ -45,14 +45,14 @@ absl::StatusOr<CacheFolder> CacheFolder::Open(absl::string_view directory, Missi
   const std::string root(directory);
   const std::string path = KernelDirectory(directory);
   if (missing == Missing::kIsMade && !MakePrivateDirectories(root)) {
-    return CacheFileError(errno, "cannot make", root);
+    return CacheFileError(errno, "cannot create", root);
   }
   // Other users cannot replace the kernel folder if its parent is sticky, such as /tmp.
   TARTAN_ASSIGN_OR_RETURN(const int outer,
                           OpenTrusted(AT_FDCWD, root.c_str(), root, Sharing::kSticky));
   const CacheFolder closes_outer(outer);
   if (missing == Missing::kIsMade && mkdirat(outer, kName, 0700) != 0 && errno != EEXIST) {
-    return CacheFileError(errno, "cannot make", path);
+    return CacheFileError(errno, "cannot create", path);
   }
   TARTAN_ASSIGN_OR_RETURN(const int inner, OpenTrusted(outer, kName, path, Sharing::kNone));
   return CacheFolder(inner);

@@ -164,7 +164,7 @@ bool DiskCache::ReportFailure(const absl::Status& failure) {
   const bool is_reported = verbose_ || (is_foreign && !quiet_);
   if (!is_reported || reported_failure_.exchange(true)) return false;
   const std::string message =
-      absl::StrCat("tartan: going on without ", is_foreign ? "an entry of " : "",
+      absl::StrCat("tartan: continuing without ", is_foreign ? "an entry of " : "",
                    "the disk cache: ", failure.message());
   std::fprintf(stderr, "%s\n", message.c_str());
   return false;

@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<ScratchFolder>> ScratchFolder::MakeIn(const std::
     unlink(trial.c_str());
     return folder;
   }
-  return Refusal(directory, "each new folder was deleted at once");
+  return Refusal(directory, "each new folder was deleted immediately");
 }
 
 absl::StatusOr<std::unique_ptr<ScratchFolder>> ScratchFolder::Make(

@@ -84,9 +84,9 @@ bool IsUnknownOwner(uid_t owner) {
 
 absl::Status CheckMode(const std::string& path, const struct stat& info, Sharing sharing) {
   if (!OthersMayWrite(info, sharing)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrFormat("other users may write %s (mode %04o): chmod -R go-w %s mends that", path,
-                      info.st_mode & 07777, path));
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "other users may write %s (mode %04o): remove that right with chmod -R go-w %s", path,
+      info.st_mode & 07777, path));
 }
 
 absl::Status CheckFolderAbove(const std::string& path) {
@@ -104,7 +104,7 @@ absl::Status CheckFolderAbove(const std::string& path) {
 absl::Status CheckTrusted(const std::string& path, const struct stat& info, Sharing sharing) {
   if (info.st_uid != geteuid() && info.st_uid != 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path, " belongs to ", NameOf(info.st_uid), ", and this process runs as ",
+        absl::StrCat(path, " belongs to ", NameOf(info.st_uid), ", but this process runs as ",
                      NameOf(geteuid()), ": delete it, or use a folder of your own"));
   }
   return CheckMode(path, info, sharing);

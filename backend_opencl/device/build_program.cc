@@ -16,7 +16,7 @@ std::string BuildLog(cl_program program, cl_device_id device) {
   std::string log(size, '\0');
   if (size == 0 || clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(),
                                          nullptr) != CL_SUCCESS) {
-    return "(the driver left no log)";
+    return "(the driver wrote no log)";
   }
   log.resize(std::min(log.size(), log.find('\0')));
   return log;

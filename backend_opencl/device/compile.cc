@@ -155,8 +155,8 @@ absl::StatusOr<Built> BuildAsFarAsPossible(OpenClContext& device,
   if (!without.ok()) return built;
   if (device.SetPortable() && !device.quiet()) {
     std::fprintf(stderr,
-                 "tartan: the driver of %s does not build this program's compiler builtins: its "
-                 "kernels do without them, and may be slower\n",
+                 "tartan: the driver of %s cannot build compiler builtins: kernels do not use "
+                 "them, and may be slower\n",
                  device.info().name.c_str());
   }
   return without;
@@ -200,7 +200,7 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
                                                      const hal::ExecutableSource& source) {
   if (source.format != "opencl-c") {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the OpenCL backend compiles the format \"opencl-c\", not \"", source.format, "\""));
+        "the OpenCL backend compiles only the format \"opencl-c\", not \"", source.format, "\""));
   }
   OpenClContext& context = ContextOf(device);
   const Clock::time_point start = Clock::now();

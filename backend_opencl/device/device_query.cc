@@ -21,8 +21,8 @@ namespace tartan::opencl {
 namespace {
 
 constexpr char kRemedy[] =
-    "no OpenCL platform: install a driver of the device, or for the CPU: "
-    "apt-get install pocl-opencl-icd";
+    "no OpenCL platform was found: install the device's driver, or for the CPU: apt-get install "
+    "pocl-opencl-icd";
 
 // Alignment in bits if the driver reports none: the size of long16, the largest vector type.
 constexpr int64_t kDefaultAlignmentBits = 1024;

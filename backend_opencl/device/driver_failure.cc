@@ -39,13 +39,13 @@ char files_text[256];
 
 void WriteLimitTexts() {
   std::snprintf(file_size_text, sizeof(file_size_text),
-                "no file may be larger than %lld bytes (ulimit -f), and kernels that are being "
-                "compiled need files of up to %lld bytes",
+                "no file may be larger than %lld bytes (ulimit -f), but the compilation of kernels "
+                "needs files of up to %lld bytes",
                 static_cast<long long>(FileSizeLimit().value_or(INT64_MAX)),
                 static_cast<long long>(kDiskBytes));
   std::snprintf(files_text, sizeof(files_text),
-                "no more than %lld files may be open at once (ulimit -n), and an OpenCL driver "
-                "needs %d beside those that are open",
+                "no more than %lld files may be open at once (ulimit -n), but an OpenCL driver "
+                "needs %d more than are open now",
                 static_cast<long long>(OpenFileLimit()), kDriverFiles);
 }
 
@@ -101,8 +101,8 @@ const char* Describe(Shortage shortage) {
     case Shortage::kMemory:
       return "too little memory is left for the OpenCL driver";
     case Shortage::kDisk:
-      return "no space is left on the disk for kernels that are being compiled; "
-             "TMPDIR or TARTAN_CACHE_DIR can name a folder on another one";
+      return "the disk has no space left for the compilation of kernels; set TMPDIR or "
+             "TARTAN_CACHE_DIR to a folder on another disk";
     case Shortage::kFileSize:
       return file_size_text;
     case Shortage::kFiles:

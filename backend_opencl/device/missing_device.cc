@@ -80,13 +80,14 @@ absl::Status CheckRoomForDrivers() {
                    absl::StrJoin(drivers, ", "), ": ");
   if (IsRoomForDriversShort()) {
     const std::optional<MemoryLimit> limit = FindMemoryLimit();
-    return absl::ResourceExhaustedError(
-        absl::StrCat("too little memory is left ", load, kDriverBytes >> 20,
-                     " MiB of addresses and ", kDriverDataBytes >> 20, " MiB of data are needed",
-                     limit.has_value() ? absl::StrCat("; ", limit->text) : ""));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "too little memory is left ", load, kDriverBytes >> 20, " MiB of address space and ",
+        kDriverDataBytes >> 20, " MiB of data are needed",
+        limit.has_value() ? absl::StrCat("; ", limit->text) : ""));
   }
   if (const int free = FreeFileDescriptors(kDriverFiles); free < kDriverFiles) {
-    return absl::AbortedError(absl::StrCat("too few files may be opened ", load, OpenFileLimit(),
+    return absl::AbortedError(absl::StrCat("the process may open too few files ", load,
+                                           OpenFileLimit(),
                                            " may be open at once (ulimit -n), which leaves ", free,
                                            " of the ", kDriverFiles, " that are needed"));
   }
@@ -113,7 +114,7 @@ absl::Status WhyNoDevice(const absl::Status& folder) {
   }
   if (!folder.ok()) {
     return absl::PermissionDeniedError(absl::StrCat(
-        found, ": there is no folder to compile in (TMPDIR can name one): ", folder.message()));
+        found, ": no folder can be used for compilation (set TMPDIR to one): ", folder.message()));
   }
   return absl::UnavailableError(found);
 }

@@ -37,7 +37,7 @@ std::string OpenClContext::FreeMemoryText() const {
     return limit->text;
   }
   return absl::StrCat(free, " of ", total, " bytes of ", info().name, " are free, ",
-                      info().max_allocation_bytes, " at most in one piece");
+                      info().max_allocation_bytes, " at most in one allocation");
 }
 
 absl::Status OpenClContext::FinishIfEach(cl_command_queue queue, absl::string_view what) const {

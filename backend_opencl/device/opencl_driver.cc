@@ -73,7 +73,7 @@ class OpenClDriver : public hal::Driver {
       found = FindDevices();
     });
     if (const absl::Status refusal = folder.TakeRefusal(); !refusal.ok()) {
-      Report(quiet_, absl::StrCat("going on without POCL_CACHE_DIR: ", refusal.message()));
+      Report(quiet_, absl::StrCat("continuing without POCL_CACHE_DIR: ", refusal.message()));
     }
     CallAfterLoading();
     ReturnCompilerPages();  // pages touched by static constructors
@@ -111,7 +111,7 @@ std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options) {
       cache = std::make_shared<DiskCache>(directory, options.cache_limit_bytes, options.verbose,
                                           options.quiet);
     } else {
-      Report(options.quiet, absl::StrCat("going on without the disk cache: ", usable.message()));
+      Report(options.quiet, absl::StrCat("continuing without the disk cache: ", usable.message()));
       directory.clear();
     }
   }

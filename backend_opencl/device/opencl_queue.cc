@@ -305,7 +305,7 @@ template <class Sequence>
 absl::Status OpenClQueue::EnqueueBatch(Sequence& sequence, std::vector<hal::EventPtr>* events) {
   const int at_once = events == nullptr ? sequence.size() : 1;
   for (int begin = 0; begin < sequence.size(); begin += at_once) {
-    TARTAN_RETURN_IF_ERROR(Enqueue("a sequence of launches", events, [&](cl_event* event) {
+    TARTAN_RETURN_IF_ERROR(Enqueue("a launch batch", events, [&](cl_event* event) {
       return sequence.Enqueue(queue_.get(), begin, begin + at_once, event);
     }));
   }

@@ -11,8 +11,7 @@ absl::StatusOr<bool> OpenHiddenAssembly(std::string* ptx) {
   constexpr absl::string_view kTarget = ".target sm_90,";
   constexpr absl::string_view kTargetAlone = ".target sm_90\n";
   if (!absl::StrContains(*ptx, kTarget) && !absl::StrContains(*ptx, kTargetAlone)) {
-    return absl::InternalError(
-        "the driver makes no program for sm_90 of kernels for a matrix unit");
+    return absl::InternalError("the driver builds no sm_90 program for kernels with tensor cores");
   }
   absl::StrReplaceAll(
       {{kTarget, ".target sm_90a,"}, {kTargetAlone, ".target sm_90a\n"}, {kHiddenAssembly, ""}},

@@ -56,7 +56,8 @@ absl::StatusOr<std::vector<uint64_t>> AddressProbe::Find(absl::Span<const cl_mem
                  nullptr);
   TARTAN_CL_CALL(clEnqueueReadBuffer, queue_.get(), result, CL_TRUE, 0, bytes, places.data(), 0,
                  nullptr, nullptr);
-  if (places.front() == 0) return absl::InternalError("the driver gives a buffer no address");
+  if (places.front() == 0)
+    return absl::InternalError("the driver does not report the address of a buffer");
   return places;
 }
 

@@ -81,7 +81,7 @@ TEST_F(CacheOwnerTest, AFolderThatOthersMayWriteIsRefused) {
     SCOPED_TRACE(folder);
     for (const mode_t mode : {0777, 0757, 0702}) {
       ASSERT_EQ(chmod(folder.c_str(), mode), 0);
-      ExpectRefused(absl::StrCat("chmod -R go-w ", folder, " mends that"));
+      ExpectRefused(absl::StrCat("remove that right with chmod -R go-w ", folder));
     }
     ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
     EXPECT_EQ(Load(), "payload");
@@ -125,7 +125,7 @@ TEST_F(CacheOwnerTest, AnEntryOfAnotherUserIsToldOnceAndReplaced) {
     EXPECT_EQ(cache.Load("key"), std::nullopt);
     EXPECT_EQ(cache.Load("key"), std::nullopt);
     const std::string told = testing::internal::GetCapturedStderr();
-    EXPECT_THAT(told, AllOf(HasSubstr(PathOf("key")), HasSubstr("going on without")));
+    EXPECT_THAT(told, AllOf(HasSubstr(PathOf("key")), HasSubstr("continuing without")));
     EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
     EXPECT_TRUE(cache.Store("key", "mine"));
     EXPECT_EQ(cache.Load("key"), "mine");
@@ -207,7 +207,7 @@ TEST_F(CacheOwnerTest, PoclCompilesWhereNobodyCanExchangeItsFolder) {
   };
   ASSERT_EQ(chmod(outer.c_str(), 0777), 0);
   expect_passed_over(outer, "chmod -R go-w");
-  expect_passed_over(outer + "/inner", "chmod -R go-w " + outer);
+  expect_passed_over(outer + "/inner", "remove that right with chmod -R go-w " + outer);
   ASSERT_EQ(chmod(outer.c_str(), 01777), 0);
   EXPECT_TRUE(ScratchFolder::Make({{outer + "/inner"}}, 1).ok());
   if (getuid() != 0) GTEST_SKIP() << "only root gives files away";

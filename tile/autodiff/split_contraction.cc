@@ -83,7 +83,7 @@ absl::StatusOr<std::optional<Intervals>> Box(absl::Span<const RangeConstraint> c
         math::ToLinear(constraint, static_cast<int>(names.size()));
     if (!converted.has_value()) {
       return absl::UnimplementedError(
-          absl::StrCat("the numbers of ", constraint.ToString(names), " leave 60 bits"));
+          absl::StrCat("the coefficients of ", constraint.ToString(names), " exceed 60 bits"));
     }
     linear.push_back(*std::move(converted));
   }
@@ -94,7 +94,7 @@ absl::StatusOr<std::optional<Intervals>> Box(absl::Span<const RangeConstraint> c
   for (size_t i = 0; i < box.size(); ++i) {
     if (box[i].bounded()) continue;
     return absl::UnimplementedError(
-        absl::StrCat("no bounds are found for the index '", names[i], "'"));
+        absl::StrCat("the bounds of this index are unknown: '", names[i], "'"));
   }
   return box;
 }
@@ -167,7 +167,7 @@ absl::StatusOr<std::optional<StoredContraction>> StoreByElement(
     if (constraint.range <= 1) equations.push_back(constraint.poly);
   }
   const std::optional<math::Echelon> echelon = math::RowEchelon(equations, count);
-  if (!echelon.has_value()) return absl::UnimplementedError("coefficients leave 64 bits");
+  if (!echelon.has_value()) return absl::UnimplementedError("coefficients exceed 64 bits");
   for (int i = 0; i < count; ++i) {
     const bool is_free =
         std::find(echelon->pivots.begin(), echelon->pivots.end(), i) == echelon->pivots.end();

@@ -60,7 +60,7 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(fd);
     return absl::InvalidArgumentError(
-        absl::StrCat(path, S_ISDIR(info.st_mode) ? ": is a folder" : ": is no regular file"));
+        absl::StrCat(path, S_ISDIR(info.st_mode) ? ": is a folder" : ": is not a regular file"));
   }
   if (absl::Status status = CheckFileSize(path, info.st_size); !status.ok()) {
     close(fd);

@@ -89,7 +89,7 @@ absl::Status ErrorOfReport(const KernelList& list, absl::Span<const int32_t> wor
       if (launch != nullptr && next++ == number) wrong = launch;
     }
   }
-  if (wrong == nullptr) return absl::InternalError("a report of bounds names no launch");
+  if (wrong == nullptr) return absl::InternalError("a bounds report names an unknown launch");
   const int parameter = words[kReportParameter];
   std::string memory = "local memory";
   if (parameter >= 0 && parameter < static_cast<int>(wrong->buffers.size())) {

@@ -30,7 +30,7 @@ using ir::ValueId;
 absl::Status CheckEqual(const loop::Kernel& first, const loop::Kernel& second) {
   if (loop::Equal(loop::WithoutNames(first), loop::WithoutNames(second))) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("kernels ", first.name, " and ", second.name,
-                                          " differ, but not in their texts"));
+                                          " differ, but have the same text"));
 }
 
 class Emitter {

@@ -189,7 +189,7 @@ absl::Status CheckLaunchBounds(const KernelList& list, const LaunchStep& launch,
     if (!status.ok() || (index >= 0 && index + lanes <= counts[parameter])) return;
     const BufferInfo& buffer = list.buffers[launch.buffers[parameter]];
     status = absl::InternalError(absl::StrCat(
-        "kernel ", kernel.name, " accesses ", lanes, " elements from ", index, " on of '",
+        "kernel ", kernel.name, " accesses ", lanes, " elements from element ", index, " of '",
         buffer.name, "' ", buffer.shape.ToString(), ", which has ", counts[parameter]));
   });
   return status;

@@ -15,39 +15,40 @@ using ir::ValueId;
 absl::Status CheckSize(absl::string_view what, size_t size, const ir::Program& program) {
   if (size == 0 || size == program.values.size()) return absl::OkStatus();
   return absl::InternalError(
-      absl::StrCat(what, " of ", size, " values, the program has ", program.values.size()));
+      absl::StrCat(what, ": ", size, " values, but the program has ", program.values.size()));
 }
 
 absl::Status CheckIsValue(absl::string_view what, ValueId value, const ir::Program& program) {
   if (value >= 0 && value < static_cast<ValueId>(program.values.size())) return absl::OkStatus();
   return absl::InternalError(
-      absl::StrCat(what, " value ", value, ", the program has ", program.values.size()));
+      absl::StrCat(what, " value ", value, ", but the program has ", program.values.size()));
 }
 
 absl::Status CheckDecisions(const Compilation& c) {
-  TARTAN_RETURN_IF_ERROR(CheckSize("index spaces are", c.spaces.size(), c.program));
-  TARTAN_RETURN_IF_ERROR(CheckSize("it is known", c.is_constant.size(), c.program));
+  TARTAN_RETURN_IF_ERROR(CheckSize("index spaces", c.spaces.size(), c.program));
+  TARTAN_RETURN_IF_ERROR(CheckSize("is_constant", c.is_constant.size(), c.program));
   for (const auto& [root, algorithm] : c.algorithms) {
     TARTAN_RETURN_IF_ERROR(CheckIsValue("an algorithm is selected for", root, c.program));
     if (std::holds_alternative<ir::Contraction>(c.program.values[root].op)) continue;
-    return absl::InternalError(absl::StrCat(
-        "an algorithm is selected for ", c.program.values[root].name, ", which is no contraction"));
+    return absl::InternalError(absl::StrCat("an algorithm is selected for ",
+                                            c.program.values[root].name,
+                                            ", which is not a contraction"));
   }
   for (const ValueId value : c.grouping.held) {
-    TARTAN_RETURN_IF_ERROR(CheckIsValue("grouping is to hold", value, c.program));
+    TARTAN_RETURN_IF_ERROR(CheckIsValue("grouping.held names", value, c.program));
   }
   for (const ValueId value : c.grouping.inlined) {
-    TARTAN_RETURN_IF_ERROR(CheckIsValue("grouping is to inline", value, c.program));
+    TARTAN_RETURN_IF_ERROR(CheckIsValue("grouping.inlined names", value, c.program));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckPartition(const Partition& partition, const ir::Program& program) {
   const std::vector<ValueId>& storage = partition.grouping.storage;
-  TARTAN_RETURN_IF_ERROR(CheckSize("memory is decided", storage.size(), program));
+  TARTAN_RETURN_IF_ERROR(CheckSize("grouping.storage", storage.size(), program));
   if (storage.empty()) return absl::OkStatus();
   for (const ValueId output : program.outputs) {
-    TARTAN_RETURN_IF_ERROR(CheckIsValue("an output is held by", storage[output], program));
+    TARTAN_RETURN_IF_ERROR(CheckIsValue("an output is stored as", storage[output], program));
   }
   for (const PartitionedKernel& kernel : partition.kernels) {
     for (const ValueId output : kernel.outputs) {

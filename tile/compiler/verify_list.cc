@@ -34,8 +34,8 @@ class Verifier {
     if (sees_bits && IsSignedInteger(type) && ByteWidth(type) == ByteWidth(info.shape.type)) {
       return absl::OkStatus();
     }
-    return absl::InternalError(absl::StrCat(user, " takes '", info.name, "', which holds ",
-                                            Name(info.shape.type), ", for ", Name(type)));
+    return absl::InternalError(absl::StrCat(user, " uses '", info.name, "', whose type is ",
+                                            Name(info.shape.type), ", as ", Name(type)));
   }
 
  private:
@@ -64,7 +64,7 @@ class Verifier {
     TARTAN_RETURN_IF_ERROR(CheckType(copy.from, to.shape.type, "a copy"));
     if (from.bytes == to.bytes) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("a copy of '", from.name, "' moves ", from.bytes,
-                                            " bytes to the ", to.bytes, " of '", to.name, "'"));
+                                            " bytes, but '", to.name, "' has ", to.bytes));
   }
 
   const KernelList& list_;

@@ -84,7 +84,7 @@ absl::Status CompileKernels(const CompiledProgram& program,
   std::unique_ptr<hal::Queue> queue;
   for (const compiler::LaunchStep* launch : LaunchesToRun(program)) {
     if (should_continue != nullptr && !should_continue())
-      return absl::CancelledError("not all kernels are compiled");
+      return absl::CancelledError("the compilation of kernels was stopped");
     if (queue == nullptr) {
       TARTAN_ASSIGN_OR_RETURN(queue, program.device()->CreateQueue(/*profiling=*/false));
     }

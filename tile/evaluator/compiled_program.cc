@@ -102,7 +102,7 @@ absl::Status CheckFits(const compiler::BufferInfo& buffer, const hal::DeviceInfo
   if (buffer.bytes <= info.max_allocation_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       "'", buffer.name, "' ", buffer.shape.ToString(), " needs ", buffer.bytes, " bytes, but ",
-      info.max_allocation_bytes, " are the device's largest allocation"));
+      info.max_allocation_bytes, " is the device's largest allocation"));
 }
 
 // Smaller constants (bytes) are copied into a common arena, which is denser and has larger pages.
@@ -364,7 +364,7 @@ absl::StatusOr<std::string> CompiledProgram::Serialize(const proto::Program& pro
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::BuildSerialized(
     absl::string_view bytes, const hal::ExecutableSource& source, hal::DevicePtr device) {
   std::optional<ProgramSource> made = ParseProgram(bytes);
-  if (!made.has_value()) return absl::InvalidArgumentError("the bytes are no compiled program");
+  if (!made.has_value()) return absl::InvalidArgumentError("the bytes are not a compiled program");
   made->source.format = source.format;
   made->source.options = source.options;
   return BuildPart(*std::move(made), std::move(device));

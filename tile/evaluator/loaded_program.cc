@@ -45,7 +45,7 @@ absl::StatusOr<std::shared_ptr<LoadedProgram>> LoadedProgram::Load(
 absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(
     absl::Span<const hal::BufferPtr> states, std::vector<hal::BufferPtr>* shared) const {
   if (program_->host() != nullptr) {
-    return absl::InternalError("a program of the host is to run on the device");
+    return absl::InternalError("a program for the host cannot run on the device");
   }
   const compiler::KernelList& list = program_->list();
   auto frame = std::make_unique<Frame>();
@@ -55,15 +55,15 @@ absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(
   for (int input : list.inputs) {
     if (list.buffers[input].kind != BufferKind::kState) continue;
     if (next == states.size() || states[next]->size() < list.buffers[input].bytes) {
-      return absl::InvalidArgumentError(absl::StrCat("there is no memory for the state '",
-                                                     list.buffers[input].name, "' ",
-                                                     list.buffers[input].shape.ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("no memory, or too little, is given for the state '",
+                       list.buffers[input].name, "' ", list.buffers[input].shape.ToString()));
     }
     frame->buffers[input] = states[next++];
   }
   if (next != states.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the program has ", next, " states; memory is given for ", states.size()));
+        absl::StrCat("the program has ", next, " states, but memory is given for ", states.size()));
   }
   TARTAN_ASSIGN_OR_RETURN(frame->commands,
                           RecordSteps(*program_, program_->list().steps, frame->buffers));
@@ -145,7 +145,7 @@ absl::Status LoadedProgram::WriteInputs(const Frame& frame, hal::Queue& queue,
     if (list.buffers[input].kind != BufferKind::kInput) continue;
     if (next == inputs.size() || inputs[next].shape() != list.buffers[input].shape) {
       return absl::InvalidArgumentError(absl::StrCat("input '", list.buffers[input].name,
-                                                     "' is missing or of another shape than ",
+                                                     "' is missing, or its shape is not ",
                                                      list.buffers[input].shape.ToString()));
     }
     TARTAN_RETURN_IF_ERROR(queue.WriteAsync(frame.buffers[input], 0, inputs[next++].bytes()));

@@ -139,17 +139,17 @@ absl::StatusOr<std::vector<ProgramSource>> ProgramCache::GetParts(
   const codegen::Dialect dialect = dialect_(options.settings);
   const std::string key = StoreKey(dialect, absl::StrCat(options.Key(), "\n", KeyOf(program)));
   const ProgramStore store = StoreFor(hooks);
-  if (!store.load) return absl::FailedPreconditionError("programs are not kept");
+  if (!store.load) return absl::FailedPreconditionError("there is no store for programs");
   std::optional<std::string> bytes = store.load(key);
   if (!bytes.has_value()) {
     TARTAN_ASSIGN_OR_RETURN(bytes, CompiledProgram::Serialize(program, dialect, options, hooks));
     store.store(key, *bytes);
     if (!store.load(key).has_value()) {
-      return absl::FailedPreconditionError("programs cannot be kept");
+      return absl::FailedPreconditionError("programs cannot be stored");
     }
   }
   std::optional<ProgramSource> made = ParseProgram(*bytes);
-  if (!made.has_value()) return absl::FailedPreconditionError("what is kept is damaged");
+  if (!made.has_value()) return absl::FailedPreconditionError("the stored program is damaged");
   made->source.format = dialect.format;
   made->source.options = dialect.compiler_options;
   return SplitProgram(*made, Processes(hooks));

@@ -225,7 +225,7 @@ class Repetition {
     if (count > Device()->info().max_allocation_bytes / rows.row_bytes) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the results of ", count, " iterations of ", rows.row_bytes,
-                       " bytes each do not fit the device's memory"));
+                       " bytes each do not fit into the device's memory"));
     }
     TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr larger,
                             Device()->Allocate(count * rows.row_bytes));

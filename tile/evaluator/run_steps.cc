@@ -25,7 +25,7 @@ std::string LargestIn(const CompiledProgram& program, const CompiledProgram::Reg
     const compiler::BufferInfo& buffer = program.list().buffers[b];
     if (largest == nullptr || buffer.bytes > largest->bytes) largest = &buffer;
   }
-  if (largest == nullptr) return "is for nothing";
+  if (largest == nullptr) return "is unused";
   return absl::StrCat("is for '", largest->name, "' ", largest->shape.ToString(), ", ",
                       largest->bytes, " bytes");
 }
@@ -64,7 +64,7 @@ absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgra
     if (!arena.ok()) {
       const int number = static_cast<int>(arenas.size());
       return absl::Status(arena.status().code(),
-                          absl::StrCat(arena.status().message(), "; the most ",
+                          absl::StrCat(arena.status().message(), "; its largest value ",
                                        LargestIn(program, region, number)));
     }
     arenas.push_back(*std::move(arena));

@@ -81,7 +81,7 @@ std::string Difference(const HostTensor& actual, const HostTensor& expected) {
     if (std::isfinite(b)) greatest = std::max(greatest, std::abs(b));
   }
   if (error <= kTolerance * greatest) return "";
-  return absl::StrFormat("results differ by %.3g, the greatest element is %.3g", error, greatest);
+  return absl::StrFormat("results differ by %.3g, the maximum element is %.3g", error, greatest);
 }
 
 // Inputs of a repeated execution must survive it (PreparedRun).

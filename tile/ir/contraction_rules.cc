@@ -23,7 +23,7 @@ size_t InputCount(Combination combination) {
 
 absl::Status CheckPolynomial(const math::Affine& poly, size_t index_count) {
   if (!poly.valid()) {
-    return absl::InvalidArgumentError("an index polynomial has numbers beyond 64 bits");
+    return absl::InvalidArgumentError("an index polynomial has coefficients beyond 64 bits");
   }
   for (size_t i = index_count; i < poly.coefficients.size(); ++i) {
     if (!poly.coefficients[i].is_zero()) {
@@ -80,7 +80,7 @@ absl::StatusOr<TensorShape> ContractionShape(const Program& program, const Contr
   TARTAN_RETURN_IF_ERROR(CheckLiterals(program, {contraction.default_value}, result.type));
   if (!same_type || otherwise.shape.dims != result.dims) {
     return absl::InvalidArgumentError(absl::StrCat("the default is ", otherwise.shape.ToString(),
-                                                   " but the result ", result.ToString()));
+                                                   ", but the result is ", result.ToString()));
   }
   return result;
 }

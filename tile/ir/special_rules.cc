@@ -101,7 +101,7 @@ absl::StatusOr<TensorShape> GatherShape(const Applied& op) {
   TARTAN_RETURN_IF_ERROR(CheckIndices(op));
   const TensorShape& data = op.shapes[0];
   if (data.dims[op.param(0)] == 0 && op.shapes[1].element_count() > 0) {
-    return op.Error("there is nothing to gather from");
+    return op.Error("the data has no elements to gather");
   }
   DimVector dims = Slice(data, 0, op.param(0));
   Append(dims, op.shapes[1].dims);
@@ -118,7 +118,7 @@ absl::Status CheckElementIndices(const Applied& op) {
   if (data.rank() != indices.rank()) return op.Error("data and indices differ in rank");
   for (int64_t d = 0; d < data.rank(); ++d) {
     if (d != op.param(0) && indices.dims[d] > data.dims[d]) {
-      return op.Error(absl::StrCat("the indices reach beyond dimension ", d, " of the data"));
+      return op.Error(absl::StrCat("the indices exceed dimension ", d, " of the data"));
     }
   }
   return absl::OkStatus();
@@ -127,7 +127,7 @@ absl::Status CheckElementIndices(const Applied& op) {
 absl::StatusOr<TensorShape> GatherElementsShape(const Applied& op) {
   TARTAN_RETURN_IF_ERROR(CheckElementIndices(op));
   if (op.shapes[0].dims[op.param(0)] == 0 && op.shapes[1].element_count() > 0) {
-    return op.Error("there is nothing to gather from");
+    return op.Error("the data has no elements to gather");
   }
   return TensorShape{op.shapes[0].type, op.shapes[1].dims};
 }
@@ -150,7 +150,7 @@ absl::StatusOr<TensorShape> GatherNdShape(const Applied& op) {
   const TensorShape chosen{data.type, dims};
   for (int64_t d = batch; d < batch + depth; ++d) {
     if (data.dims[d] == 0 && chosen.element_count() > 0) {
-      return op.Error("there is nothing to gather from");
+      return op.Error("the data has no elements to gather");
     }
   }
   Append(dims, Slice(data, batch + depth, data.rank()));
@@ -164,7 +164,7 @@ absl::StatusOr<TensorShape> ScatterShape(const Applied& op) {
   if (updates.rank() < indices.rank() || Slice(updates, 0, indices.rank()) != indices.dims) {
     return op.Error("the values must begin with the sizes of the indices");
   }
-  if (op.shapes[2].rank() == 0) return op.Error("the third operand gives no size");
+  if (op.shapes[2].rank() == 0) return op.Error("the third operand has no such dimension");
   DimVector dims = {op.shapes[2].dims[0]};
   Append(dims, Slice(updates, indices.rank(), updates.rank()));
   return TensorShape{updates.type, dims};
@@ -221,7 +221,7 @@ absl::StatusOr<TensorShape> PrngShape(const Applied& op, absl::Span<const int64_
 // The rule's inputs are the operands after the first, then the value and its gradient.
 absl::StatusOr<TensorShape> CustomGradientShape(const Applied& op) {
   if (op.shapes.empty() || !op.special.params.empty()) {
-    return op.Error("it takes a tensor, and no numbers");
+    return op.Error("it takes tensors only, not numbers");
   }
   const TensorShape& value = op.shapes[0];
   if (op.special.rule == nullptr) {
@@ -234,7 +234,7 @@ absl::StatusOr<TensorShape> CustomGradientShape(const Applied& op) {
   inputs.insert(inputs.end(), 2, value);
   if (rule.inputs.size() != inputs.size()) {
     return op.Error(absl::StrCat("the rule must have ", inputs.size(),
-                                 " inputs: those tensors, the result and its gradient"));
+                                 " inputs: its tensors, the result and its gradient"));
   }
   std::vector<TensorShape> wanted;  // per output
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -248,7 +248,7 @@ absl::StatusOr<TensorShape> CustomGradientShape(const Applied& op) {
   if (rule.outputs.size() != wanted.size()) {
     return op.Error(absl::StrCat("the rule must have ", wanted.size(),
                                  wanted.size() == 1 ? " output" : " outputs",
-                                 ", one for each tensor of floats, not ", rule.outputs.size()));
+                                 ", one for each float tensor, not ", rule.outputs.size()));
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
     const TensorShape& shape = rule.values[rule.outputs[i]].shape;

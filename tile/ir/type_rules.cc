@@ -56,8 +56,8 @@ absl::Status CheckLiterals(const Program& program, absl::Span<const ValueId> val
     if (fits) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("the number ", *integer, " does not fit into ", Name(type),
-                     ", the type of what it meets: cast the tensor to a wider type first, as in "
-                     "as_int(T, 64), or give the number a type of its own"));
+                     ", the type of the other operand: cast the tensor to a wider type first, as "
+                     "in as_int(T, 64), or cast the number"));
   }
   return absl::OkStatus();
 }
@@ -69,7 +69,7 @@ absl::StatusOr<DataType> ElementwiseType(ScalarOp op, absl::Span<const OperandIn
   const DataType type = CommonType(operands);
   if (IsFloatFunction(op) && !IsFloat(type)) return DataType::kFloat32;
   if (IsOfKernels(op)) {
-    return absl::InvalidArgumentError(absl::StrCat(Name(op), " is no function of programs"));
+    return absl::InvalidArgumentError(absl::StrCat(Name(op), " is not a function of programs"));
   }
   if (IsDefined(op, type)) return type;
   if (IsDefined(op, DataType::kInt32) && !IsDefined(op, DataType::kInt64)) {

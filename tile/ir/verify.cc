@@ -37,7 +37,7 @@ class Verifier {
     TARTAN_ASSIGN_OR_RETURN(const TensorShape shape, ComputedShape(value));
     if (shape == value.shape) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("its shape is ", value.shape.ToString(),
-                                            " but the operation gives ", shape.ToString()));
+                                            ", but the operation gives ", shape.ToString()));
   }
 
   absl::StatusOr<TensorShape> ComputedShape(const Value& value) {
@@ -77,10 +77,11 @@ class Verifier {
       }
     }
     for (const ValueId id : program_.outputs) {
-      if (id < 0 || id >= count) return absl::InternalError(absl::StrCat("no output ", id));
+      if (id < 0 || id >= count)
+        return absl::InternalError(absl::StrCat("an output names the unknown value ", id));
     }
     if (program_.outputs.size() != program_.output_names.size()) {
-      return absl::InternalError("outputs and their names differ in number");
+      return absl::InternalError("the numbers of outputs and of their names differ");
     }
     return absl::OkStatus();
   }
@@ -101,8 +102,8 @@ absl::Status VerifyStored(const Program& program) {
     if (special == nullptr || special->kind != SpecialKind::kReshape) continue;
     const TensorShape& shown = program.values[special->operands[0]].shape;
     if (shown.type == value.shape.type) continue;
-    return absl::InternalError(absl::StrCat("the view ", value.name, " is held as ",
-                                            Name(value.shape.type), ", but what it shows as ",
+    return absl::InternalError(absl::StrCat("the view ", value.name, " is stored as ",
+                                            Name(value.shape.type), ", but its source is ",
                                             Name(shown.type)));
   }
   return absl::OkStatus();

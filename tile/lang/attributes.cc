@@ -15,7 +15,7 @@ absl::StatusOr<std::string> BindAttributes(const Statement& statement, Scope& sc
     if (attribute.arguments.size() != 1) {
       error = "the attribute 'name' takes one name, as in [[name(x)]]";
     } else if (named) {
-      error = "the statement has two names";
+      error = "the statement has two attributes 'name'";
     }
     if (!error.empty()) {
       scope.Error(attribute.position, error).IgnoreError();

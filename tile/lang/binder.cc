@@ -101,7 +101,7 @@ void FunctionBinder::CheckCounts(size_t shapes) {
       Complain(function_.position,
                absl::StrCat("the rule '", function_.name, "' has ", function_.inputs.size(),
                             " inputs but must have ", shapes,
-                            ": the tensors it is used with, the result and its gradient"));
+                            ": the tensors of custom_gradient, the result and its gradient"));
     } else {
       Complain({}, absl::StrCat("the function takes ", function_.inputs.size(),
                                 " inputs, but shapes are given for ", shapes));
@@ -132,7 +132,7 @@ void FunctionBinder::BindSizes(const Parameter& input, const TensorShape& shape)
   if (static_cast<int64_t>(input.dims.size()) != shape.rank()) {
     Complain(input.position, absl::StrCat("'", input.name, "' has ", input.dims.size(),
                                           input.dims.size() == 1 ? " dimension" : " dimensions",
-                                          " here but the tensor given is ", shape.ToString()));
+                                          " here, but the given tensor is ", shape.ToString()));
     return;
   }
   for (size_t dim = 0; dim < input.dims.size(); ++dim) {
@@ -142,7 +142,7 @@ void FunctionBinder::BindSizes(const Parameter& input, const TensorShape& shape)
     } else if (wanted != shape.dims[dim]) {
       Complain(DimPosition(input, dim),
                absl::StrCat("dimension ", dim, " of '", input.name, "' must be ", wanted,
-                            " but the tensor given is ", shape.ToString()));
+                            ", but the given tensor is ", shape.ToString()));
     }
   }
 }
@@ -227,8 +227,8 @@ class TextRules {
   absl::StatusOr<ir::Program> Bind(const std::string& name, absl::Span<const TensorShape> shapes) {
     const auto rule = rules_.find(name);
     if (rule == rules_.end()) {
-      return absl::NotFoundError(absl::StrCat(
-          "there is no function '", name, "' behind this one: write function ", name, " (...)"));
+      return absl::NotFoundError(absl::StrCat("there is no function '", name,
+                                              "' after this one: write function ", name, " (...)"));
     }
     if (!active_.insert(name).second) {
       return absl::NotFoundError(absl::StrCat("the rule '", name, "' uses itself"));

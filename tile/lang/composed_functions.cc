@@ -119,7 +119,7 @@ std::string Mismatch(const ComposedRow& row, const TensorShape& shape,
     return absl::StrCat(" takes a state, uint32[3, 2048], not ", shape.ToString());
   }
   if (!is_random || (shape.rank() > 0 && shape.dims.back() == 3)) return "";
-  return absl::StrCat(" takes what prng_step gives, not ", shape.ToString());
+  return absl::StrCat(" takes the result of prng_step, not ", shape.ToString());
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ absl::Status ContractionBinder::BindConstraint(const Constraint& constraint) {
   if (names_.size() > accessed_variables_) {
     return scope_.Error(source.position,
                         absl::StrCat("index variable '", names_.back(),
-                                     "' is used in a constraint only: it must index a tensor"));
+                                     "' is used in constraints only: it must also index a tensor"));
   }
   TARTAN_ASSIGN_OR_RETURN(int64_t range,
                           BindSize(*constraint.range, "the bound of a constraint", scope_));
@@ -199,10 +199,9 @@ absl::Status ContractionBinder::CheckAssignment() {
   if (answer == math::Answer::kNo) return absl::OkStatus();
   constexpr absl::string_view kRemedy = ": use +, *, > or <, or index the output by every variable";
   if (answer == math::Answer::kUnknown) {
-    return scope_.Error(position_,
-                        absl::StrCat("the aggregation '=' writes an element more than once here, "
-                                     "as far as can be seen",
-                                     kRemedy));
+    return scope_.Error(
+        position_,
+        absl::StrCat("the aggregation '=' may write an element more than once here", kRemedy));
   }
   std::vector<std::string> element;
   for (const math::Affine& poly : result_.output.indices) {

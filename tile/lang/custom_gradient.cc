@@ -13,8 +13,8 @@ absl::StatusOr<Bound> BindCustomGradient(const Call& call, const BoundCall& boun
       call.arguments.size() < 2 ? nullptr : std::get_if<Name>(&call.arguments[1]->node);
   if (rule == nullptr || IsTensorName(rule->name)) {
     return scope.Error(bound.position,
-                       "custom_gradient is called as custom_gradient(Y, rule, X, ...), where the "
-                       "text goes on with function rule (X, ..., Y, DY) -> (DX, ...) { ... }");
+                       "custom_gradient is called as custom_gradient(Y, rule, X, ...), and the "
+                       "text continues with function rule (X, ..., Y, DY) -> (DX, ...) { ... }");
   }
   std::vector<ir::ValueId> values;
   for (size_t i = 0; i < bound.arguments.size(); ++i) {

@@ -51,9 +51,10 @@ class ExpressionBinder {
 
 absl::StatusOr<Bound> ExpressionBinder::BindName(const Name& name, Position position) {
   if (!IsTensorName(name.name)) {
-    return scope_.Error(position, absl::StrCat("'", name.name,
-                                               "' is an index variable, which only a contraction "
-                                               "has: tensors and sizes begin with a capital"));
+    return scope_.Error(position,
+                        absl::StrCat("'", name.name,
+                                     "' is an index variable, which can be used in contractions "
+                                     "only: tensors and sizes begin with a capital"));
   }
   TARTAN_ASSIGN_OR_RETURN(const Definition* definition,
                           scope_.Resolve(name.name, position, is_size_));
@@ -62,8 +63,8 @@ absl::StatusOr<Bound> ExpressionBinder::BindName(const Name& name, Position posi
 
 absl::Status ExpressionBinder::UnknownFunction(const Call& call, Position position) {
   if (IsTensorName(call.function) && scope_.Find(call.function) != nullptr) {
-    return scope_.Error(
-        position, absl::StrCat("'", call.function, "' is no function: multiplication needs a '*'"));
+    return scope_.Error(position, absl::StrCat("'", call.function,
+                                               "' is not a function: multiplication needs a '*'"));
   }
   const absl::string_view advice = AdviceOnFunction(call.function);
   if (!advice.empty()) {
@@ -181,9 +182,10 @@ absl::StatusOr<math::Affine> PolynomialBinder::BindName(const Name& name, Positi
 }
 
 absl::Status PolynomialBinder::NotForPolynomials(const Call& call, Position position) {
-  return scope_.Error(position, absl::StrCat("'", call.function,
-                                             "' is not for index polynomials, which have +, -, * "
-                                             "and / only"));
+  return scope_.Error(
+      position,
+      absl::StrCat("'", call.function,
+                   "' is not allowed in an index polynomial, which has +, -, * and / only"));
 }
 
 absl::StatusOr<math::Affine> PolynomialBinder::BindCall(const Call& call, Position position) {

@@ -163,7 +163,7 @@ absl::StatusOr<Bound> BindCast(const BoundCall& call, Scope& scope) {
     if (type == DataType::kInvalid) {
       return scope.Error(
           call.argument_positions[1],
-          absl::StrCat(call.function, " has no width of ", bits, " bits: use ",
+          absl::StrCat(call.function, " cannot have ", bits, " bits: use ",
                        call.function == "as_float" ? "16, 32 or 64" : "8, 16, 32 or 64"));
     }
   }
@@ -225,9 +225,8 @@ absl::StatusOr<Bound> BindElement(const BoundCall& call, Scope& scope) {
   }
   TARTAN_ASSIGN_OR_RETURN(const int64_t position, IntegerArgument(call, 1, scope));
   if (position < 0 || position >= static_cast<int64_t>(tuple->size())) {
-    return scope.Error(
-        call.argument_positions[1],
-        absl::StrCat("the tuple has ", tuple->size(), " parts: there is no part ", position));
+    return scope.Error(call.argument_positions[1], absl::StrCat("the tuple has ", tuple->size(),
+                                                                " parts, but no part ", position));
   }
   return (*tuple)[position];
 }

@@ -72,11 +72,12 @@ void ParseContext::Stop(Position position, absl::string_view message) {
 void ParseContext::EndFunction(Position position, std::string name, std::vector<Parameter> inputs) {
   const auto [first, inserted] = function_lines_.emplace(name, position.line);
   if (!inserted) {
-    Report(position, absl::StrCat("a second function ",
-                                  name.empty() ? "without a name" : absl::StrCat("'", name, "'"),
-                                  ", the first is in line ", first->second,
-                                  ": only one has no name, and the rules of custom_gradient have "
-                                  "one each, as in function rule (X, Y, DY) -> (DX)"));
+    Report(position,
+           absl::StrCat("a second function ",
+                        name.empty() ? "without a name" : absl::StrCat("'", name, "'"),
+                        "; the first is in line ", first->second,
+                        ": only the main function has no name, and each rule of custom_gradient "
+                        "has its own, as in function rule (X, Y, DY) -> (DX)"));
   }
   current.position = position;
   current.name = std::move(name);
@@ -99,8 +100,8 @@ Function ParseContext::TakeFunction() {
   }
   if (!found && errors_.empty() && !rules.empty()) {
     Report(rules.front().position,
-           "every function here has a name, which is for the rules of custom_gradient: the text "
-           "stands for the one without, function (A) -> (B) { ... }");
+           "every function here is named, as rules of custom_gradient are: the main function of a "
+           "text has no name, function (A) -> (B) { ... }");
   }
   main.rules = std::move(rules);
   return main;

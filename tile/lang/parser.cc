@@ -30,7 +30,7 @@ absl::StatusOr<Function> Parse(absl::string_view text, absl::string_view file) {
                                                    " bytes; at most ", kMaxText, " are accepted"));
   }
   const std::unique_ptr<void, ScannerDeleter> scanner(MakeTileScanner(text));
-  if (scanner == nullptr) return absl::ResourceExhaustedError("no memory for the Tile scanner");
+  if (scanner == nullptr) return absl::ResourceExhaustedError("out of memory in the Tile scanner");
   ParseContext context(text, file);
   Grammar grammar(scanner.get(), context);
   const int failed = grammar.parse();

@@ -44,7 +44,7 @@ absl::Status Scope::Define(const std::string& name, Definition definition) {
   const auto [it, inserted] = definitions_.emplace(name, std::move(definition));
   if (!inserted) {
     return Error(position, absl::StrCat("'", name, "' is already defined", InLine(it->second),
-                                        ": every name is given once; choose another"));
+                                        ": every name is defined once; choose another"));
   }
   const auto size = sizes_.find(name);
   if (size == sizes_.end()) return absl::OkStatus();
@@ -69,9 +69,10 @@ absl::Status Scope::CheckAgainstSize(const std::string& name, const Definition& 
     const TensorShape shape = builder_.shape(*tensor);
     if (shape.rank() > 0 || !IsInteger(shape.type)) return absl::OkStatus();
   }
-  return Error(position, absl::StrCat("'", name, "' is already a size", InLine(size),
-                                      ": a number of this name must be known, and ",
-                                      wanted->ToString(), " as well; choose another name"));
+  return Error(position,
+               absl::StrCat("'", name, "' is already a size", InLine(size),
+                            ": a number of this name must be known at compile time and equal ",
+                            wanted->ToString(), "; choose another name"));
 }
 
 const Definition* Scope::Find(absl::string_view name) const {
@@ -108,7 +109,7 @@ absl::StatusOr<ir::ValueId> Scope::Tensor(const Bound& bound, Position position)
   if (const ir::ValueId* tensor = bound.tensor()) return *tensor;
   const CompileTimeScalar* scalar = bound.scalar();
   if (scalar == nullptr) {
-    return Error(position, "a tuple is no tensor: take one of its parts with element(T, 0)");
+    return Error(position, "a tuple is not a tensor: take one of its parts with element(T, 0)");
   }
   if (scalar->is_bool) return builder_.AddConstant(DataType::kBool, scalar->AsDouble());
   const auto* integer = std::get_if<int64_t>(&scalar->value);

@@ -355,9 +355,9 @@ class Group {
 absl::Status Interpret(const Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers) {
   TARTAN_RETURN_IF_ERROR(Verify(kernel));
   if (buffers.size() != kernel.parameters.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("kernel ", kernel.name, " has ",
-                                                   kernel.parameters.size(), " parameters, given ",
-                                                   buffers.size(), " buffers"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("kernel ", kernel.name, " has ", kernel.parameters.size(),
+                     " parameters, but got ", buffers.size(), " buffers"));
   }
   int64_t groups[3];
   for (int i = 0; i < 3; ++i) groups[i] = kernel.global_size[i] / kernel.local_size[i];

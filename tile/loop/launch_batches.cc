@@ -107,21 +107,23 @@ std::string ReasonInvalidBatch(const Kernel& kernel) {
     const std::string input = BufferOf(fetch.input);
     const std::string output = BufferOf(fetch.output);
     if (!IsParameter(kernel, input, false) || !IsParameter(kernel, output, true)) {
-      return absl::StrCat("'", input, "' is no input that was the output '", output, "'");
+      return absl::StrCat("'", input, "' is not an input that was the output '", output, "'");
     }
   }
-  if (found.nested > 0 || found.onces > 1) return "once in another statement, or twice";
-  if (found.onces == 0) return found.fetches.empty() ? "" : "a fetch without what is done once";
+  if (found.nested > 0 || found.onces > 1) return "a Once statement is nested or repeated";
+  if (found.onces == 0)
+    return found.fetches.empty() ? "" : "a Fetch statement without a Once statement";
   // The barrier ensures that all work-items have read the launch's arguments.
-  if (!found.waits) return "launches of a run without a barrier";
-  if (found.begins) return "a buffer is used before what is done once";
+  if (!found.waits) return "a launch batch without a barrier";
+  if (found.begins) return "a buffer is used before the Once statement";
   for (const std::string& buffer : found.read_once) {
     if (!IsParameter(kernel, buffer, false) || found.written_once.count(buffer) > 0) {
-      return absl::StrCat("'", buffer, "' is no input, and is used once");
+      return absl::StrCat("'", buffer, "' is used by a Once statement, but is not an input");
     }
   }
   for (int i = 0; i < 3; ++i) {
-    if (kernel.global_size[i] != kernel.local_size[i]) return "several groups keep what is for one";
+    if (kernel.global_size[i] != kernel.local_size[i])
+      return "a Once statement in a kernel with several work-groups";
   }
   return "";
 }

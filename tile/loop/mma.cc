@@ -28,10 +28,10 @@ std::string ReasonInvalid(const CopyVector& copy,
                          to->stored == from->stored && copy.to->type == copy.from->type &&
                          copy.to->type.lanes * ByteWidth(to->stored) == kBytes &&
                          is_local(to->buffer);
-  if (!is_vector) return "no vector of 16 bytes to copy into a local array";
+  if (!is_vector) return "the copy is not a vector of 16 bytes into a local array";
   const bool is_count =
       copy.count == nullptr || (IsInteger(copy.count->type.element) && copy.count->type.lanes == 1);
-  return is_count ? "" : "the count is no integer";
+  return is_count ? "" : "the count is not an integer";
 }
 
 std::string ReasonInvalid(const MultiplyTiles& product,
@@ -39,13 +39,13 @@ std::string ReasonInvalid(const MultiplyTiles& product,
   for (const ExprPtr& tile : {product.left, product.right}) {
     const auto* load = std::get_if<Load>(&tile->node);
     if (load == nullptr || load->stored != ElementType(product.format) || !is_local(load->buffer)) {
-      return "no tile in a local array";
+      return "an operand is not a tile in a local array";
     }
   }
   const auto* total = std::get_if<Load>(&product.accumulators->node);
   if (total == nullptr || total->stored != DataType::kFloat32 ||
       product.accumulators->type.lanes != 1) {
-    return "no accumulators of float32";
+    return "the accumulators are not float32";
   }
   const bool is_shape =
       product.columns >= 8 && product.columns <= 256 && product.columns % 8 == 0 &&
@@ -53,7 +53,7 @@ std::string ReasonInvalid(const MultiplyTiles& product,
   const bool may_turn = product.format != MatrixFormat::kTf32 ||
                         (!product.left_along_rows && !product.right_along_columns);
   if (is_shape && may_turn) return "";
-  return absl::StrCat("no matrix unit multiplies ", product.columns, " columns in ",
+  return absl::StrCat("no MMA multiplies ", product.columns, " columns in ",
                       tartan::Name(product.format));
 }
 

@@ -51,7 +51,7 @@ class Verifier {
       if (kernel.local_size[i] < 1 || kernel.global_size[i] < 1 ||
           kernel.global_size[i] % kernel.local_size[i] != 0) {
         return absl::InternalError(absl::StrCat("global size ", kernel.global_size[i],
-                                                " is no multiple of local size ",
+                                                " is not a multiple of local size ",
                                                 kernel.local_size[i], " in dimension ", i));
       }
     }
@@ -110,7 +110,7 @@ class Verifier {
         [&](const If& branch) {
           return branch.condition->type == Type{DataType::kBool, 1}
                      ? absl::OkStatus()
-                     : Wrong("the condition is no scalar bool", branch.condition);
+                     : Wrong("the condition is not a scalar bool", branch.condition);
         },
         [&](const AtomicUpdate& update) { return CheckAtomicUpdate(update); },
         [&](const Prefetch& prefetch) { return CheckPrefetch(prefetch); },
@@ -158,7 +158,7 @@ class Verifier {
     const bool is_local = array.space == Space::kLocal;
     if (array.over.empty() ? is_local && depth_ > 0 : !IsLocal(array.over)) {
       return absl::InternalError(absl::StrCat("local array '", array.name,
-                                              "' is declared in an inner scope, or over no other"));
+                                              "' is in an inner scope, or overlaps no array"));
     }
     const auto kind = is_local ? Name::Kind::kLocalArray : Name::Kind::kArray;
     return DeclareName(array.name, {kind, array.type});
@@ -171,7 +171,7 @@ class Verifier {
     }
     const Name& name = found->second;
     if (name.kind != Name::Kind::kVariable || !name.is_mutable) {
-      return Wrong(absl::StrCat("'", assign.name, "' is no mutable variable"), assign.value);
+      return Wrong(absl::StrCat("'", assign.name, "' is not a mutable variable"), assign.value);
     }
     if (name.type != assign.value->type) {
       return Wrong(absl::StrCat("'", assign.name, "' of type ", ToString(name.type),
@@ -193,7 +193,7 @@ class Verifier {
   absl::Status CheckAtomicUpdate(const AtomicUpdate& update) {
     if (update.op != ScalarOp::kAdd && update.op != ScalarOp::kMul && update.op != ScalarOp::kMin &&
         update.op != ScalarOp::kMax) {
-      return Wrong("no atomic operation", update.value);
+      return Wrong("the operation has no atomic form", update.value);
     }
     if (update.value->type.lanes != 1) return Wrong("atomic update by a vector", update.value);
     return CheckStore(update.buffer, update.stored, update.index, update.value);
@@ -205,7 +205,8 @@ class Verifier {
                                                      found->second.kind == Name::Kind::kOutput);
     if (!is_buffer || found->second.type.element != prefetch.stored ||
         !IsIndex(prefetch.index->type)) {
-      return Wrong(absl::StrCat("no element of '", prefetch.buffer, "' to fetch"), prefetch.index);
+      return Wrong(absl::StrCat("no element of '", prefetch.buffer, "' to prefetch"),
+                   prefetch.index);
     }
     return absl::OkStatus();
   }
@@ -225,7 +226,7 @@ class Verifier {
     TARTAN_RETURN_IF_ERROR(CheckRoot(loop.end));
     if (!IsIndex(loop.end->type) || loop.begin->type != loop.end->type || loop.step < 1) {
       return Wrong(absl::StrCat("loop over '", loop.name, "' by ", loop.step,
-                                " is no loop over a range of int32 or int64"),
+                                " is not a loop over a range of int32 or int64"),
                    loop.end);
     }
     const size_t outer = declared_.size();
@@ -240,7 +241,7 @@ class Verifier {
                           const ExprPtr& value) {
     const auto found = names_.find(buffer);
     if (found == names_.end() || found->second.kind == Name::Kind::kVariable) {
-      return Wrong(absl::StrCat("'", buffer, "' is no buffer or array in scope"), value);
+      return Wrong(absl::StrCat("'", buffer, "' is not a buffer or array in scope"), value);
     }
     const Type& memory = found->second.type;
     if (memory.element != stored) {
@@ -248,7 +249,7 @@ class Verifier {
                                 tartan::Name(stored)),
                    value);
     }
-    if (!IsIndex(index->type)) return Wrong("the index is no int32 or int64", index);
+    if (!IsIndex(index->type)) return Wrong("the index is not int32 or int64", index);
     if (memory.lanes > 1 && memory != value->type) {
       return Wrong(absl::StrCat("'", buffer, "' is an array of ", ToString(memory)), value);
     }
@@ -284,7 +285,7 @@ class Verifier {
         [&](const Variable& variable) -> absl::Status {
           const auto found = names_.find(variable.name);
           if (found == names_.end() || found->second.kind != Name::Kind::kVariable) {
-            return Wrong(absl::StrCat("'", variable.name, "' is no variable in scope"), expr);
+            return Wrong(absl::StrCat("'", variable.name, "' is not a variable in scope"), expr);
           }
           return found->second.type == expr->type
                      ? absl::OkStatus()
@@ -361,7 +362,7 @@ class Verifier {
           expr);
     }
     if (IsMask(type) && !IsLogic(apply.op) && apply.op != ScalarOp::kSelect) {
-      return Wrong("operation on bool vectors that is no logic", expr);
+      return Wrong("an operation on bool vectors that is not logical", expr);
     }
     return absl::OkStatus();
   }
@@ -373,7 +374,7 @@ class Verifier {
     if (IsMask(expr->type) && from.lanes == 1) return Wrong("splat to a bool vector", expr);
     const bool meets_half = IsHalf(from.element) || IsHalf(expr->type.element);
     const bool is_rounding = ComputeType(from.element) == ComputeType(expr->type.element);
-    return meets_half && !is_rounding ? Wrong("a 16-bit float that is cast to no float32", expr)
+    return meets_half && !is_rounding ? Wrong("a 16-bit float is not cast to float32", expr)
                                       : absl::OkStatus();
   }
 

@@ -56,16 +56,16 @@ class PlanCheck {
   std::string CheckShape() const {
     if (plan_.task.size() != static_cast<size_t>(flat_.output_index_count) ||
         plan_.unroll.size() != flat_.indices.size()) {
-      return "it is of a kernel with other indices";
+      return "the plan belongs to a kernel with other indices";
     }
     if (!IsOrderOf(plan_.order, 0, flat_.output_index_count) ||
         !IsOrderOf(plan_.reduction_order, flat_.output_index_count, IndexCount())) {
-      return "a loop is missing or there twice";
+      return "a loop is missing or repeated";
     }
     const bool is_cpu = settings_.threads == 1;
     const int64_t most = is_cpu ? 1 : settings_.max_work_group_size;
     if (plan_.threads < 1 || plan_.threads > most) {
-      return absl::StrCat(plan_.threads, " work-items in a group, of ", most);
+      return absl::StrCat(plan_.threads, " work-items in a group; the limit is ", most);
     }
     return "";
   }
@@ -74,18 +74,18 @@ class PlanCheck {
     const int v = plan_.vector_index;
     const bool is_power = plan_.lanes > 0 && (plan_.lanes & (plan_.lanes - 1)) == 0;
     if (!is_power || plan_.lanes > kMaxLanes) {
-      return absl::StrCat("there are no vectors of ", plan_.lanes);
+      return absl::StrCat("the device has no vectors of ", plan_.lanes);
     }
     if (v < -1 || v >= IndexCount() || (v >= 0) != (plan_.lanes > 1)) {
-      return "vectors are along no index";
+      return "the vectors have no index";
     }
     if (v < 0) return "";
-    if (plan_.unroll[v] % plan_.lanes != 0) return "a tile is no whole number of vectors";
+    if (plan_.unroll[v] % plan_.lanes != 0) return "a tile is not a whole number of vectors";
     if (!IsOutput(v) && plan_.reduction_order.back() != v) {
       return "the loop over vectors of partial results is not the innermost";
     }
     if (flat_.is_reduction() && flat_.accumulator_type == DataType::kBool) {
-      return "flags are no vectors";
+      return "booleans cannot be vectorized";
     }
     return "";
   }
@@ -95,11 +95,11 @@ class PlanCheck {
     const int64_t unroll = plan_.unroll[i];
     if (unroll < 1 || unroll > range) return absl::StrCat("a tile of ", unroll, " of ", range);
     if (unroll > 1 && flat_.needs_hits() && kernel.constrained[i]) {
-      return "elements without a valid point are told tile by tile";
+      return "a tile would merge elements with and without a valid point";
     }
     if (!IsOutput(i)) {
       const bool fits = unroll == 1 || unroll == range || i == plan_.vector_index;
-      return fits ? "" : "a part of its values side by side without vectors";
+      return fits ? "" : "a reduced index is partly unrolled without vectors";
     }
     const int64_t task = plan_.task[i];
     if (task < 1 || task >= range + unroll || (task < range && task % unroll != 0)) {
@@ -112,18 +112,19 @@ class PlanCheck {
   std::string CheckBlock() const {
     const BlockPlan& block = *plan_.block;
     if (!flat_.is_reduction() || plan_.vector_index >= flat_.output_index_count) {
-      return "a block of no reduction into vectors of results";
+      return "a block needs a reduction whose results are vectors";
     }
-    if (block.level < 0 || block.level > flat_.output_index_count) return "a block of no loops";
+    if (block.level < 0 || block.level > flat_.output_index_count)
+      return "the level of the block is not a loop";
     if (block.chunk_index >= 0) {
       if (block.chunk_index < flat_.output_index_count || block.chunk_index >= IndexCount() ||
           block.run < 1 || block.run >= flat_.indices[block.chunk_index].range ||
           plan_.unroll[block.chunk_index] > 1) {
-        return absl::StrCat("runs of ", block.run, " along no reduced index");
+        return absl::StrCat("K chunks of ", block.run, " have no reduced index");
       }
-      if (!CanSplitIntoChunks(flat_)) return "partial results cannot wait";
+      if (!CanSplitIntoChunks(flat_)) return "the reduction cannot be divided into K chunks";
     } else if (block.chunk_index != -1 || block.run != 0) {
-      return "runs along no index";
+      return "K chunks have no index";
     }
     for (size_t s = 0; s < block.staged.size(); ++s) {
       const int access = block.staged[s];

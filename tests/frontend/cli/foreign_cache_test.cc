@@ -51,8 +51,8 @@ class ForeignCache : public testing::Test {
     const ProgramResult result = Run();
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_THAT(result.out, Not(HasSubstr(kHits)));
-    EXPECT_THAT(result.err, AllOf(HasSubstr("going on without the disk cache: "), HasSubstr(cache_),
-                                  HasSubstr(remedy)));
+    EXPECT_THAT(result.err, AllOf(HasSubstr("continuing without the disk cache: "),
+                                  HasSubstr(cache_), HasSubstr(remedy)));
     EXPECT_THAT(Run({"--quiet"}).err, IsEmpty());
     const ProgramResult cleared = RunTartan({"cache", "clear"}, Own());
     EXPECT_EQ(cleared.exit_code, 6);
@@ -77,7 +77,7 @@ TEST_F(ForeignCache, AFolderThatOthersMayWriteIsToldAndNotUsed) {
   ASSERT_EQ(chmod(cache_.c_str(), 0700), 0);
   const ProgramResult mended = Run();
   EXPECT_THAT(mended.out, HasSubstr(kHits));
-  EXPECT_THAT(mended.err, Not(HasSubstr("going on without")));
+  EXPECT_THAT(mended.err, Not(HasSubstr("continuing without")));
 }
 
 // The folder belongs to the user nobody, everybody may write it, and root must not run its
@@ -99,7 +99,8 @@ TEST_F(ForeignCache, AFolderOfPoclThatOthersMayExchangeIsToldAndNotUsed) {
     EXPECT_TRUE(fs::is_empty(pocl_));
     return;
   }
-  EXPECT_THAT(result.err, AllOf(HasSubstr("going on without POCL_CACHE_DIR: "), HasSubstr(pocl_)));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("continuing without POCL_CACHE_DIR: "), HasSubstr(pocl_)));
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ TEST(VerifiedPasses, NameTheOneThatLeavesAnAnalysisOfAnotherProgram) {
     return absl::OkStatus();
   };
   EXPECT_EQ(ComplaintWith("analyze", "add-value", add_value),
-            "wrong after 'add-value': index spaces are of 4 values, the program has 5");
+            "wrong after 'add-value': index spaces: 4 values, but the program has 5");
 }
 
 TEST(VerifiedPasses, NameTheOneThatSelectsAnAlgorithmForSomethingElse) {
@@ -201,7 +201,7 @@ TEST(VerifiedPasses, NameTheOneThatSelectsAnAlgorithmForSomethingElse) {
     return absl::OkStatus();
   };
   EXPECT_EQ(ComplaintWith("winograd", "select", select),
-            "wrong after 'select': an algorithm is selected for A, which is no contraction");
+            "wrong after 'select': an algorithm is selected for A, which is not a contraction");
 }
 
 TEST(VerifiedPasses, NameTheStageThatMakesWrongLoops) {
@@ -224,7 +224,7 @@ TEST(VerifiedPasses, NameTheOneThatBreaksAKernel) {
   };
   EXPECT_THAT(ComplaintWith("write-kernels", "forget-parameter", forget),
               AllOf(StartsWith("wrong after 'forget-parameter': kernel k0_"),
-                    HasSubstr("is no buffer or array in scope")));
+                    HasSubstr("is not a buffer or array in scope")));
 }
 
 TEST(VerifiedPasses, AreVerifiedOnlyWhereHooksAsk) {

@@ -34,20 +34,20 @@ TEST(VerifyList, AcceptsWhatTheCompilerMakes) {
 TEST(VerifyList, FindsACopyBetweenTypes) {
   KernelList list = Scatter();
   list.buffers[std::get<CopyStep>(list.steps[0]).from].shape.type = DataType::kBFloat16;
-  EXPECT_EQ(Complaint(list), "a copy takes 'A', which holds bfloat16, for float16");
+  EXPECT_EQ(Complaint(list), "a copy uses 'A', whose type is bfloat16, as float16");
 }
 
 TEST(VerifyList, FindsACopyOfAnotherLength) {
   KernelList list = Scatter();
   list.buffers[std::get<CopyStep>(list.steps[0]).from].bytes = 2;
-  EXPECT_EQ(Complaint(list), "a copy of 'A' moves 2 bytes to the 30 of 'O'");
+  EXPECT_EQ(Complaint(list), "a copy of 'A' moves 2 bytes, but 'O' has 30");
 }
 
 TEST(VerifyList, FindsAKernelThatTakesABufferForAnotherType) {
   KernelList list = Scatter();
   const auto& launch = std::get<LaunchStep>(list.steps[1]);
   list.buffers[launch.buffers.back()].shape.type = DataType::kFloat32;
-  EXPECT_THAT(Complaint(list), HasSubstr("takes 'U', which holds float32, for float16"));
+  EXPECT_THAT(Complaint(list), HasSubstr("uses 'U', whose type is float32, as float16"));
 }
 
 TEST(VerifyList, FindsAKernelThatStoresInAnotherTypeThanItsParameters) {
@@ -65,7 +65,7 @@ TEST(VerifyList, FindsTwoKernelsOfOneName) {
 TEST(VerifyList, FindsAnOutputOfAnotherTypeThanItsBuffer) {
   KernelList list = Scatter();
   list.output_shapes[0].type = DataType::kFloat32;
-  EXPECT_EQ(Complaint(list), "an output takes 'O', which holds float16, for float32");
+  EXPECT_EQ(Complaint(list), "an output uses 'O', whose type is float16, as float32");
 }
 
 TEST(VerifyList, FindsAMissingBuffer) {

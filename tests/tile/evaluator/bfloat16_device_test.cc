@@ -57,7 +57,7 @@ std::vector<HostTensor> Draw(const MatrixProgram& test) {
 class BFloat16DeviceTest : public testing::TestWithParam<std::tuple<MatrixProgram, int>> {
  protected:
   void SetUp() override {
-    if (TestSettings().threads > 1) GTEST_SKIP() << "the device is no CPU";
+    if (TestSettings().threads > 1) GTEST_SKIP() << "the device is not a CPU";
   }
 };
 
@@ -109,7 +109,7 @@ const MatrixProgram kProduct = {
 class BFloat16NumbersTest : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    if (TestSettings().threads > 1) GTEST_SKIP() << "the device is no CPU";
+    if (TestSettings().threads > 1) GTEST_SKIP() << "the device is not a CPU";
   }
 
   std::vector<double> Product(const std::vector<float>& a, const std::vector<float>& b) {

@@ -244,7 +244,7 @@ TEST(HostProgram, TellsWhichInputIsOfAnotherShape) {
   const auto known = host->Load({});
   const auto missing = host->Run(*known, absl::MakeConstSpan(inputs).first(1));
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(missing.status().message(), "input 'B' is missing or of another shape than float32[3]");
+  EXPECT_EQ(missing.status().message(), "input 'B' is missing, or its shape is not float32[3]");
 }
 
 TEST(HostProgram, KnowsWhatWorkIsTooMuchForTheHost) {

@@ -180,7 +180,7 @@ TEST(ChannelsLast, KeepsTheOrderOfWhatIsFlattenedForOthers) {
   }
   const TestProgram given = Flattened("R", product, F32({4, 270}));
   const ir::Program program = BindTestProgram(given);
-  EXPECT_EQ(MoveChannelsLast(program), program) << "the matrix is no constant";
+  EXPECT_EQ(MoveChannelsLast(program), program) << "the matrix is not a constant";
 }
 
 TEST(ChannelsLast, GathersAlongTheMovedDimension) {

@@ -46,9 +46,9 @@ TEST(SpecialRules, SayWhatIsWrong) {
   EXPECT_THAT(ShapeOf(Kind::kSort, {{T::kFloat32, {}}}, {0, 0}), HasSubstr("no axis 0"));
   EXPECT_THAT(ShapeOf(Kind::kGather, {kData, kData}, {0}), HasSubstr("must be integers"));
   EXPECT_THAT(ShapeOf(Kind::kGather, {{T::kFloat32, {0}}, {T::kInt32, {1}}}, {0}),
-              HasSubstr("nothing to gather"));
+              HasSubstr("no elements to gather"));
   EXPECT_THAT(ShapeOf(Kind::kGatherElements, {kData, {T::kInt64, {5, 5, 6}}}, {1}),
-              HasSubstr("beyond dimension 0"));
+              HasSubstr("exceed dimension 0"));
   EXPECT_THAT(ShapeOf(Kind::kGatherNd, {kData, {T::kInt64, {2, 4}}}, {0}),
               HasSubstr("no 4 dimensions"));
   EXPECT_THAT(

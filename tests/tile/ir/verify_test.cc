@@ -48,7 +48,7 @@ TEST(Verify, FindsLiteralsOfTheWrongKind) {
 TEST(Verify, FindsABrokenInterface) {
   Program program = Negation();
   program.outputs = {5};
-  EXPECT_THAT(Complaint(program), HasSubstr("no output 5"));
+  EXPECT_THAT(Complaint(program), HasSubstr("an output names the unknown value 5"));
   program = Negation();
   program.inputs.clear();
   EXPECT_THAT(Complaint(program), HasSubstr("not every input"));
@@ -78,7 +78,7 @@ TEST(VerifyStored, FindsAViewInAnotherTypeThanWhatItShows) {
   Program program = NegatedHalves();
   program.values[1].shape.type = DataType::kFloat32;
   EXPECT_THAT(VerifyStored(program).message(),
-              HasSubstr("the view V is held as float16, but what it shows as float32"));
+              HasSubstr("the view V is stored as float16, but its source is float32"));
 }
 
 TEST(VerifyStored, FindsOtherTypesThanHalvesHeldWrongly) {

@@ -35,7 +35,7 @@ std::vector<TensorShape> ShapesFor(const Function& function, const std::string& 
 
 void CheckStatus(const absl::Status& status, const std::string& text) {
   if (status.ok() || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) return;
-  Fail("an error that is no fault of the text", status, text);
+  Fail("an error that is not a fault of the text", status, text);
 }
 
 void CheckPrinted(const Function& function, const std::string& text) {

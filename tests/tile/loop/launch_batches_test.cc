@@ -65,9 +65,9 @@ void ExpectWrong(const Kernel& kernel, const std::string& what) {
 }
 
 TEST(Runs, HaveOneStatementThatIsDoneOnce) {
-  ExpectWrong(Of({KeepFactor(), KeepFactor()}), "or twice");
-  ExpectWrong(Of({MakeIf(Less(Item(), Int(3)), KeepFactor())}), "in another statement");
-  ExpectWrong(Of({LoadState()}), "without what is done once");
+  ExpectWrong(Of({KeepFactor(), KeepFactor()}), "nested or repeated");
+  ExpectWrong(Of({MakeIf(Less(Item(), Int(3)), KeepFactor())}), "nested or repeated");
+  ExpectWrong(Of({LoadState()}), "without a Once statement");
 }
 
 // The next launch's arguments overwrite the current ones, so each launch needs a barrier.
@@ -80,28 +80,28 @@ TEST(Runs, WaitInEachLaunch) {
 
 TEST(Runs, KeepNothingThatLaunchesWrite) {
   ExpectWrong(Of({MakeOnce(MakeAssign("kept", LoadFrom("next", kF32, Item()))), MakeBarrier()}),
-              "is no input");
+              "is not an input");
   ExpectWrong(Of({MakeOnce(MakeStore("next", kF32, Item(), Float(0))), MakeBarrier()}),
-              "is no input");
+              "is not an input");
   ExpectWrong(Of({MakeStore("rows", kF32, Item(), LoadFrom("state", kF32, Item())), KeepFactor(),
                   MakeBarrier()}),
-              "before what is done once");
+              "before the Once statement");
 }
 
 TEST(Runs, HandOnOutputsAsInputs) {
   const StmtPtr nothing = MakeBlock({});
   ExpectWrong(Of({KeepFactor(), MakeFetch(LoadFrom("next", kF32, Int(0)),
                                           LoadFrom("next", kF32, Int(0)), nothing)}),
-              "is no input that was");
+              "is not an input that was");
   ExpectWrong(Of({KeepFactor(), MakeFetch(LoadFrom("state", kF32, Int(0)),
                                           LoadFrom("factor", kF32, Int(0)), nothing)}),
-              "is no input that was");
+              "is not an input that was");
 }
 
 TEST(Runs, AreOfOneGroup) {
   Kernel kernel = Of({KeepFactor(), LoadState(), MakeBarrier()});
   kernel.global_size[0] = 128;
-  ExpectWrong(kernel, "several groups");
+  ExpectWrong(kernel, "several work-groups");
 }
 
 }  // namespace

@@ -41,11 +41,11 @@ TEST(Verify, AcceptsACorrectKernel) {
 
 TEST(Verify, RefusesNamesOutOfScope) {
   EXPECT_THAT(Message(MakeStore("y", kF32, Var("i", kInt), Float(0))),
-              HasSubstr("kernel k: 'i' is no variable in scope"));
-  EXPECT_THAT(Message(MakeStore("z", kF32, Int(0), Float(0))), HasSubstr("'z' is no buffer"));
+              HasSubstr("kernel k: 'i' is not a variable in scope"));
+  EXPECT_THAT(Message(MakeStore("z", kF32, Int(0), Float(0))), HasSubstr("'z' is not a buffer"));
   EXPECT_THAT(Message(MakeBlock({MakeFor("i", Int(0), Int(2), MakeBarrier()),
                                  MakeStore("y", kF32, Var("i", kInt), Float(0))})),
-              HasSubstr("'i' is no variable in scope"));
+              HasSubstr("'i' is not a variable in scope"));
 }
 
 TEST(Verify, LeavesSixteenBitFloatsToCasts) {
@@ -55,7 +55,7 @@ TEST(Verify, LeavesSixteenBitFloatsToCasts) {
   EXPECT_THAT(Message(MakeStore("y", kF32, Int(0), Cast(Add(half, half), kF32))),
               HasSubstr("add is not defined for float16"));
   EXPECT_THAT(Message(MakeDeclare(kInt, "i", Cast(half, kI32))),
-              HasSubstr("a 16-bit float that is cast to no float32"));
+              HasSubstr("a 16-bit float is not cast to float32"));
 }
 
 TEST(Verify, RefusesASecondDeclaration) {
@@ -66,15 +66,16 @@ TEST(Verify, RefusesASecondDeclaration) {
 
 TEST(Verify, RefusesToFetchWhatIsNoBuffer) {
   EXPECT_EQ(Message(MakePrefetch("x", kF32, Int(64))), "");
-  EXPECT_THAT(Message(MakePrefetch("x", kI32, Int(64))), HasSubstr("no element of 'x' to fetch"));
+  EXPECT_THAT(Message(MakePrefetch("x", kI32, Int(64))),
+              HasSubstr("no element of 'x' to prefetch"));
   EXPECT_THAT(Message(MakeBlock({MakeArray(kFloat, "a", 4), MakePrefetch("a", kF32, Int(0))})),
-              HasSubstr("no element of 'a' to fetch"));
+              HasSubstr("no element of 'a' to prefetch"));
 }
 
 TEST(Verify, RefusesWrites) {
   EXPECT_THAT(Message(MakeStore("x", kF32, Int(0), Float(0))), HasSubstr("store to the input 'x'"));
   EXPECT_THAT(Message(MakeBlock({MakeDeclare(kInt, "a", Int(1)), MakeAssign("a", Int(2))})),
-              HasSubstr("'a' is no mutable variable"));
+              HasSubstr("'a' is not a mutable variable"));
 }
 
 TEST(Verify, RefusesTypesThatDoNotMatch) {
@@ -83,7 +84,7 @@ TEST(Verify, RefusesTypesThatDoNotMatch) {
               HasSubstr("operands of types float32 and int32"));
   EXPECT_THAT(Message(MakeStore("y", DataType::kFloat16, Int(0), Float(0))),
               HasSubstr("'y' holds float32, not float16"));
-  EXPECT_THAT(Message(MakeIf(Int(1), MakeBarrier())), HasSubstr("no scalar bool"));
+  EXPECT_THAT(Message(MakeIf(Int(1), MakeBarrier())), HasSubstr("not a scalar bool"));
 }
 
 TEST(Verify, RefusesOperationsThatAreNotDefined) {
@@ -101,7 +102,7 @@ TEST(Verify, AcceptsVectorConditionsOfDifferentWidths) {
 
 TEST(Verify, RefusesLocalArraysInLoops) {
   EXPECT_THAT(Message(MakeFor("i", Int(0), Int(2), MakeArray(kFloat, "t", 4, Space::kLocal))),
-              HasSubstr("local array 't' is declared in an inner scope"));
+              HasSubstr("local array 't' is in an inner scope"));
 }
 
 TEST(Verify, RefusesUnevenWorkGroups) {

@@ -122,7 +122,7 @@ absl::StatusOr<std::vector<HostTensor>> HostProgram::Arrange(absl::Span<const Ho
     if (IsConstantInput(program_, program_.inputs[i]) != constants) continue;
     if (next == given.size() || given[next].shape() != input.shape) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "input '", input.name, "' is missing or of another shape than ", input.shape.ToString()));
+          "input '", input.name, "' is missing, or its shape is not ", input.shape.ToString()));
     }
     arranged[i] = given[next++];
   }

@@ -353,7 +353,7 @@ std::string ReasonInvalid(const poly::FlatContraction& flat, const GpuPlan& plan
     if (seen_partial && !partial) partial_ended = true;
     seen_partial |= partial;
   }
-  if (output_after_partial) return "work-items that share an output element are not neighbours";
+  if (output_after_partial) return "work-items that share an output element are not adjacent";
   int64_t local_bytes = 0;
   for (size_t i = 0; i < flat.indices.size(); ++i) {
     if (threads[i] != plan.splits[i].threads) {
@@ -367,10 +367,10 @@ std::string ReasonInvalid(const poly::FlatContraction& flat, const GpuPlan& plan
   }
   if (flat.accumulator_index >= 0 &&
       plan.OwnCount(flat.accumulator_index) != flat.accumulators_per_element()) {
-    return "a work-item has not all sums of an element";
+    return "a work-item does not compute all joined sums of an element";
   }
   if (plan.lane_index >= flat.output_index_count && !plan.staged.empty()) {
-    return "inputs in local memory with lanes along a reduced index";
+    return "inputs are in local memory although lanes are along a reduced index";
   }
   for (const StagedAccess& staged : plan.staged) {
     if (staged.is_there) continue;
@@ -386,13 +386,13 @@ std::string ReasonInvalid(const poly::FlatContraction& flat, const GpuPlan& plan
         plan.threads() * lanes * flat.accumulators_per_element() * ByteWidth(flat.accumulator_type);
   }
   if (plan.buffering == Buffering::kAsyncCopies && !CanCopyAsync(flat, plan)) {
-    return "tiles that are not copied ahead";
+    return "asynchronous copies cannot load the tiles";
   }
   if (local_bytes > MostLocalBytes(plan, settings)) {
-    return absl::StrCat(local_bytes, " bytes of local memory, of ", MostLocalBytes(plan, settings));
+    return absl::StrCat(local_bytes, " local bytes; the limit is ", MostLocalBytes(plan, settings));
   }
   if (plan.threads() > settings.max_work_group_size) {
-    return absl::StrCat(plan.threads(), " work-items in a group, of ",
+    return absl::StrCat(plan.threads(), " work-items in a group; the limit is ",
                         settings.max_work_group_size);
   }
   return "";

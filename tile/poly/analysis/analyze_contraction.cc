@@ -31,7 +31,7 @@ using math::RangeConstraint;
 constexpr int64_t kBoundsBudget = 2000;
 
 absl::Status TooLarge() {
-  return absl::ResourceExhaustedError("the contraction's index arithmetic leaves 60 bits");
+  return absl::ResourceExhaustedError("the contraction's index arithmetic exceeds 60 bits");
 }
 
 // A candidate for a reduced row: an affine function and its interval.

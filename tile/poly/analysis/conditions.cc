@@ -36,7 +36,7 @@ absl::StatusOr<Conditions> GatherConditions(const ir::Contraction& contraction,
   for (const auto* conditions : {&result.of_output, &result.of_values}) {
     for (const RangeConstraint& condition : *conditions) {
       if (!condition.poly.valid()) {
-        return absl::ResourceExhaustedError("a polynomial of the contraction leaves 64 bits");
+        return absl::ResourceExhaustedError("a polynomial of the contraction exceeds 64 bits");
       }
       if (condition.poly.coefficients.size() > index_count) {
         return absl::InternalError("an access names an index that the contraction lacks");

@@ -85,7 +85,7 @@ TEST(VerifyBounds, FindsLoadsAndStoresOutsideOfBuffers) {
   KernelList list = Chain();
   list.kernels[0].global_size[0] = 9;
   EXPECT_EQ(VerifyBounds(list).message(),
-            "kernel k0_copy accesses 1 elements from 8 on of 'A' float32[8], which has 8");
+            "kernel k0_copy accesses 1 elements from element 8 of 'A' float32[8], which has 8");
 }
 
 }  // namespace
