@@ -159,7 +159,7 @@ absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
     TARTAN_ASSIGN_OR_RETURN(const HostTensor output, engine->Output());
     if (const double error = MaxError(output, expected); error > kTolerance) {
       return absl::DataLossError(absl::StrFormat(
-          "%s: plans differ in their results by %.2g of the greatest element: number %d, %s",
+          "%s: plans differ in their results by %.2g of the maximum element: number %d, %s",
           problem.spec, error, position + 1, result.trials.back().plan));
     }
     if (result.trials.size() > 1 && ms >= result.trials[result.best].ms) continue;

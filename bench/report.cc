@@ -27,7 +27,7 @@ absl::Status Run(int argc, char** argv) {
   TARTAN_ASSIGN_OR_RETURN(const ProgramOptions options, TakeOptions(&argc, argv));
   if (argc > 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat(argv[1], " is no option; there are --list=FILE --filter=REGEX ",
+        absl::StrCat(argv[1], " is not an option; there are --list=FILE --filter=REGEX ",
                      "--against=ENGINE,... --threads=N --device=STRING --time=SECONDS"));
   }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<ProblemSection> sections, ReadProblems(options));

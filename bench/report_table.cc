@@ -58,7 +58,7 @@ std::string ProblemRow(const ProblemResult& problem, const std::vector<std::stri
 std::string RelativeSpeedText(const std::string& engine, absl::Span<const ProblemResult> problems) {
   const RelativeSpeed standing = RelativeSpeedTo(engine, problems);
   if (standing.problems == 0) return "";
-  return absl::StrFormat("* against %s: geometric mean %.2f over %d, least %.2f (`%s`)\n", engine,
+  return absl::StrFormat("* against %s: geometric mean %.2f over %d, minimum %.2f (`%s`)\n", engine,
                          standing.geometric_mean, standing.problems, standing.least,
                          standing.min_ratio_spec);
 }

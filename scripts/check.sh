@@ -28,7 +28,7 @@ if [ -z "$base" ]; then
   base=HEAD~1
   [ -z "$(git diff --name-only HEAD)$untracked" ] || base=HEAD
 fi
-git rev-parse --quiet --verify "$base^{commit}" >/dev/null || fail "$base is no commit"
+git rev-parse --quiet --verify "$base^{commit}" >/dev/null || fail "$base is not a commit"
 mapfile -t changed < <({
   git diff --name-only "$base"
   git ls-files --others --exclude-standard

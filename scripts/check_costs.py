@@ -208,9 +208,9 @@ def measure(args, build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tartan", default="build/tartan")
-    parser.add_argument("--match", default="", help="only models whose name holds a match")
+    parser.add_argument("--match", default="", help="only models whose name contains a match")
     parser.add_argument("--time", type=float, default=5, help="seconds for each model")
-    parser.add_argument("--threads", type=int, default=0, help="of a CPU device")
+    parser.add_argument("--threads", type=int, default=0, help="threads of a CPU device")
     parser.add_argument("--limit", type=float, default=float("inf"), metavar="PERCENT")
     args = parser.parse_args()
     print(f"{'model':34} {'unchecked':>11} {'checked':>11} {'cost':>8} {'runs':>6}")

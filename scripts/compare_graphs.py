@@ -128,7 +128,7 @@ def check_condition(graph, outputs, expected):
         values = graph.run(moved)
         for name, value in zip(outputs, expected):
             if difference(values[name], value, 0.4):
-                raise Refused("results hang on rounding")
+                raise Refused("results depend on rounding")
 
 
 def reference(graph, outputs, model, where):
@@ -284,13 +284,13 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--cases", type=int, default=1000, help="how many to try (1000)")
-    parser.add_argument("--first", type=int, default=0, help="the number of the first (0)")
+    parser.add_argument("--cases", type=int, default=1000, help="number of cases to try (1000)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case (0)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--verbose", action="store_true", help="what was refused, which operators")
+    parser.add_argument("--verbose", action="store_true", help="report refused cases and operators")
     parser.add_argument("--device", metavar="TARTAN", help="run the cases with this program")
-    parser.add_argument("--pack", metavar="FILE", type=pathlib.Path, help="the cases in one file")
-    parser.add_argument("--share", type=int, default=50, help="how many to run or pack (50)")
+    parser.add_argument("--pack", metavar="FILE", type=pathlib.Path, help="write the cases to one file")
+    parser.add_argument("--share", type=int, default=50, help="number of cases to run or pack (50)")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     np.seterr(all="ignore")

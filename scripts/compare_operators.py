@@ -171,7 +171,7 @@ def check_condition(key, case, results, opset):
             raise ValueError("results beyond all measure")
         size = np.abs(value.astype(np.float64))
         if case.oracle != "onnx" and np.any((size > 0) & (size < 2e-4 * size.max())):
-            raise ValueError("results hang on rounding")  # the remainders of sums of larger terms
+            raise ValueError("results depend on rounding")  # the remainders of sums of larger terms
     if key[1] in KEEP_TYPE or case.oracle != "onnx":
         return
     singles = (np.dtype(np.float32), *HALVES)
@@ -196,11 +196,11 @@ def check_condition(key, case, results, opset):
                 and np.any(ends[0] != ends[1])
                 and np.all(ends[0] == ends[0])
             ):
-                raise ValueError("results hang on rounding")
+                raise ValueError("results depend on rounding")
             better = better.astype(value.dtype)
         difference = np.abs(value.astype(np.float64) - better.astype(np.float64))
         if np.any(difference > 2.5e-8 + 2.5e-4 * np.abs(better.astype(np.float64))):
-            raise ValueError("results hang on rounding")
+            raise ValueError("results depend on rounding")
 
 
 def save(folder, model, case, results, constants):
@@ -330,7 +330,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--match", default="", help="only operators whose name holds a match")
+    parser.add_argument("--match", default="", help="only operators whose name contains a match")
     parser.add_argument("--cases", type=int, default=200, help="cases for each operator (200)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(

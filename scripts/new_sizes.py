@@ -25,7 +25,7 @@ _NUMBERS = {"float": np.float32, "double": np.float64, "float16": np.float16, "b
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("--size", action="append", default=[], help="NAME=LEAST:GREATEST[:STEP]")
+    parser.add_argument("--size", action="append", default=[], help="NAME=MINIMUM:MAXIMUM[:STEP]")
     parser.add_argument("--fix", action="append", default=[], help="NAME=NUMBER")
     parser.add_argument("--below", action="append", default=[], help="INPUT=NUMBER or INPUT=DIMENSION")
     parser.add_argument("--count", type=int, default=30)

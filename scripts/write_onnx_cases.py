@@ -52,7 +52,7 @@ def write(case, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--match", default="", help="only cases whose name holds a match")
+    parser.add_argument("--match", default="", help="only cases whose name contains a match")
     parser.add_argument("--max-opset", type=int, default=1000)
     arguments = parser.parse_args()
     written = 0

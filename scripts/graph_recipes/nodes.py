@@ -341,7 +341,7 @@ def reduce(graph):
     if operator in ("Max", "Min", "Mean") and any(value.shape[a] == 0 for a in axes):
         raise Refused("of nothing")
     if operator in ("Max", "Min") and not finite(value):
-        raise Refused("onnxruntime may drop NaN, which the evaluator and PyTorch hand on")
+        raise Refused("onnxruntime may drop NaN, which the evaluator and PyTorch propagate")
     since = 13 if operator == "Sum" else 18
     return with_axes(graph, f"Reduce{operator}", x, axes, since, keepdims=flip(graph.rng))
 
@@ -418,7 +418,7 @@ def conv(graph):
 
 def data_dependent(graph):
     if graph.repeated:
-        raise Refused("its size may differ from turn to turn")
+        raise Refused("its size may differ between iterations")
     if flip(graph.rng):
         return graph.add("NonZero", [graph.choose_array(lambda v: v.ndim > 0)])
     x = graph.choose_array(lambda v: v.ndim > 0 and v.shape[0] > 0)
