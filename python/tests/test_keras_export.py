@@ -337,9 +337,9 @@ _REFUSED = {
                                                                  layers.GRU(3, stateful=True)]),
     "an ONNX model has no variables": lambda: keras.Sequential([keras.Input((4,)), _Counting(name="counting")]),
     "counting/calls": lambda: keras.Sequential([keras.Input((4,)), _Counting(name="counting")]),
-    "the layer 'sequential.*asks for values": lambda: with_layer(
+    "the layer 'sequential.*requests values": lambda: with_layer(
         lambda x: x if isinstance(x, keras.KerasTensor) or x.is_traced and x.shape[0] == 83 and float(x[0, 0]) else x, 4),
-    "function 'cumprod' of Tile is not written": lambda: with_layer(ops.cumprod, 4),
+    "function 'cumprod' of Tile is not supported": lambda: with_layer(ops.cumprod, 4),
     "follow the sizes 'batch'": lambda: with_layer(lambda x: x * np.float32(x.shape[0] or 1) ** 0.5, 4),
     "computes other things": lambda: with_layer(lambda x: x if x.shape[0] == 83 else x + 1, 4),
     "draws random numbers": lambda: with_layer(

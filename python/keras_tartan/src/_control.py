@@ -121,7 +121,7 @@ def _masked_loop(cond, body, values, going, limit, done):
     """Runs the maximum number of steps; values stop changing once the condition fails."""
     if limit is None or limit - done > 1000:
         raise NotImplementedError(
-            "while_loop whose condition depends on tensors, in a step that is captured, needs `maximum_iterations` of "
+            "while_loop whose condition depends on tensors, in a captured step, needs `maximum_iterations` of "
             "at most 1000 in the tartan backend; or compile with run_eagerly=True")
     for _ in range(done, limit):
         after = _step(body, values)

@@ -128,7 +128,7 @@ def values_of(x, what):
     if isinstance(x, (Tensor, KerasVariable)):
         x = T(x)
         if x.is_traced:
-            raise NotImplementedError(f"{what} that depends on values of a step that is captured is not implemented "
+            raise NotImplementedError(f"{what} that depends on values of a captured step is not implemented "
                                       "in the tartan backend")
         if state.recording and is_float(x) and x._value.known is None:
             raise NotImplementedError(f"the derivative of {what} is not implemented in the tartan backend")

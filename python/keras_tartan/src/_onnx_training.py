@@ -17,13 +17,13 @@ def with_statistics(model):
     types = {tensor.name: tensor.data_type for tensor in proto.graph.initializer}
     for node in proto.graph.node:
         if node.op_type == "Dropout":
-            raise NotImplementedError("tartan.from_onnx(training=True): the model has a Dropout, which drops nothing: train it "
-                                      "with training=False")
+            raise NotImplementedError("tartan.from_onnx(training=True): the model has a Dropout, which would drop nothing: "
+                                      "use training=False")
         if node.op_type != "BatchNormalization" or any(name not in types for name in node.input[3:5]):
             continue
         if version < 14:
-            raise NotImplementedError(f"tartan.from_onnx(training=True): BatchNormalization of opset {version}; the models of "
-                                      "opset 14 and later are trained")
+            raise NotImplementedError(f"tartan.from_onnx(training=True): BatchNormalization of opset {version}; training needs "
+                                      "opset 14 or later")
         kept = [a for a in node.attribute if a.name != "training_mode"]
         del node.attribute[:]
         node.attribute.extend(kept)

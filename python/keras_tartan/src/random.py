@@ -142,7 +142,7 @@ def binomial(shape, counts, probabilities, dtype=None, seed=None):
     counts = knp.broadcast_to(T(counts, "float32"), shape)
     probabilities = knp.broadcast_to(T(probabilities, "float32"), shape)
     if counts.is_traced:
-        raise NotImplementedError("random.binomial of counts that a captured step computes is not implemented in tartan")
+        raise NotImplementedError("random.binomial with counts that a captured step computes is not implemented in the tartan backend")
     most = int(counts.numpy().max()) if counts.size else 0
     tries = _unit((most,) + tuple(shape), seed)
     number = reshaped(knp.arange(most, dtype="float32"), (most,) + (1,) * len(shape))

@@ -53,7 +53,7 @@ def beam_search(inputs, sequence_lengths, beam_width, top_paths, mask_index):
     if logs.is_traced or lengths.is_traced:
         if in_symbolic_scope():
             return knp.zeros((top_paths, rows, steps), "int32"), knp.sum(logs) + knp.zeros((rows, top_paths), logs.dtype)
-        raise NotImplementedError("ctc_decode with strategy='beam_search' in a step that is captured is not implemented "
+        raise NotImplementedError("ctc_decode with strategy='beam_search' in a captured step is not implemented "
                                   "in the tartan backend: compile with run_eagerly=True")
     if state.recording:
         raise NotImplementedError("the derivative of ctc_decode with strategy='beam_search' is not implemented in the "

@@ -164,7 +164,7 @@ def unique(x, sorted=True, return_index=False, return_inverse=False, return_coun
            fill_value=None):
     x = T(x)
     if x.is_traced:
-        raise NotImplementedError("unique of values of a step that is captured is not implemented in the tartan backend")
+        raise NotImplementedError("unique of values of a captured step is not implemented in the tartan backend")
     _, first, inverse, counts = np.unique(x.numpy(), return_index=True, return_inverse=True, return_counts=True,
                                           axis=axis, equal_nan=False)
     if axis is None:

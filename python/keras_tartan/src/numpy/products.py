@@ -118,7 +118,7 @@ def correlate(x1, x2, mode="valid"):
     n, m = x1.shape[0], x2.shape[0]
     pads = {"valid": (0, 0), "full": (m - 1, m - 1), "same": ((m - 1) - (m - 1) // 2, (m - 1) // 2)}
     if mode not in pads:
-        raise ValueError(f"mode is one of {list(pads)}. Received: mode={mode}")
+        raise ValueError(f"mode must be one of {list(pads)}. Received: mode={mode}")
     before, after = pads[mode]
     if mode == "same":
         before, after = m // 2, m - 1 - m // 2

@@ -15,29 +15,27 @@ def write(parts, function, step, graph, scope):
     """Writes a contraction, given as `parts` (one per run), and returns its value."""
     contraction = parts[0]
     if contraction.default is not None:
-        raise step.refused("a contraction with a default is not written")
-    if contraction.combination not in ("", "*"):
-        raise step.refused(f"a contraction that combines by '{contraction.combination}' is not written")
+        raise step.refused("contractions with a default are not supported")
     if contraction.aggregation == "=" and len(contraction.reads) == 1 and not contraction.bounds:
         return _copied(parts, function, step, graph, scope)
     reads = [_Read(name, indices, function, step) for name, indices in contraction.reads]
     out = [_variable(i) for i in contraction.indices]
     if None in out or len(set(out)) != len(out) or not all(r.is_plain for r in reads):
-        raise step.refused("a contraction whose indices are no single variables is not written")
+        raise step.refused("contractions whose indices are not single variables are not supported")
     if any(r.rank is None for r in reads):
-        raise step.refused("a contraction of what the same text computes is not written")
+        raise step.refused("contractions of values that the same text computes are not supported")
     _check(contraction, reads, out, _named_sizes(function, step), step)
     if len(reads) == 1:
         return _of_one(contraction, reads[0], out, step, graph, scope)
     if contraction.aggregation != "+":
-        raise step.refused(f"a contraction by '{contraction.aggregation}' of a product is not written")
+        raise step.refused(f"contractions that aggregate products by '{contraction.aggregation}' are not supported")
     return _product(reads, out, step, graph, scope)
 
 
 def _copied(parts, function, step, graph, scope):
     name = parts[0].reads[0][0]
     if name not in function.inputs:
-        raise step.refused("a copy of what the same text computes is not written")
+        raise step.refused("copies of values that the same text computes are not supported")
     entry = step.inputs[function.inputs.index(name)]
     named = _named_sizes(function, step)
     try:
@@ -45,7 +43,7 @@ def _copied(parts, function, step, graph, scope):
                  for run, part in enumerate(parts)]
         return views.write(parts, sizes, [entry.dim(axis) for axis in range(entry.rank)], scope[name], step, graph)
     except views.NoView as error:
-        raise step.refused(f"a copy is not written: {error}") from None
+        raise step.refused(f"the copy is not supported: {error}") from None
 
 
 def _variable(index):
@@ -85,20 +83,20 @@ def _check(contraction, reads, out, named, step):
     for read in reads:
         for variable, size in zip(read.variables, read.sizes):
             if variable is not None and sizes.setdefault(variable, size) != size:
-                raise step.refused("a contraction over parts of dimensions is not written")
+                raise step.refused("contractions over parts of dimensions are not supported")
     for index, size in zip(out, contraction.sizes):
         if index not in sizes or not _is_size(size, sizes[index], named):
-            raise step.refused("a contraction into other sizes is not written")
+            raise step.refused("contractions into other sizes are not supported")
     for index, bound in contraction.bounds:
         if _variable(index) not in sizes or not _is_size(bound, sizes[_variable(index)], named):
-            raise step.refused("a contraction with bounds is not written")
+            raise step.refused("contractions with bounds are not supported")
 
 
 def _squeezed(read, step, graph, scope):
     """Removes dimensions of size 1 with index 0 from an operand. Also returns its variables."""
     value = scope[read.name]
     if any(read.sizes[axis] != [1] * len(read.sizes[axis]) for axis in read.zeros):
-        raise step.refused("a contraction over parts of dimensions is not written")
+        raise step.refused("contractions over parts of dimensions are not supported")
     name = value.name
     if read.zeros:
         name = graph.emit("Squeeze", [name, graph.ints(read.zeros)], step.where)
@@ -108,10 +106,10 @@ def _squeezed(read, step, graph, scope):
 def _of_one(contraction, read, out, step, graph, scope):
     name, dtype, variables = _squeezed(read, step, graph, scope)
     if len(set(variables)) != len(variables):
-        raise step.refused("a contraction along a diagonal is not written")
+        raise step.refused("contractions along a diagonal are not supported")
     gone = [axis for axis, v in enumerate(variables) if v not in out]
     if contraction.aggregation not in _REDUCTIONS:
-        raise step.refused(f"a contraction by '{contraction.aggregation}' is not written")
+        raise step.refused(f"contractions by '{contraction.aggregation}' are not supported")
     if gone:
         if dtype in ("float16", "bfloat16"):
             name, dtype = graph.cast(name, "float32", step.where), "float32"

@@ -42,13 +42,15 @@ class Elements:
         self.step, self.graph, self.scope = step, graph, scope
 
     def value(self, expression):
-        if expression.number is not None:
-            return Value(None, "float32" if isinstance(expression.number, float) else "int32", expression.number)
-        if expression.name is not None:
-            if expression.name not in self.scope:
-                raise self.step.refused(f"'{expression.name}' is no value")
-            return self.scope[expression.name]
-        function, arguments = expression.function, [self.value(a) for a in expression.arguments]
+        kind = expression[0]
+        if kind == "number":
+            number = expression[1]
+            return Value(None, "float32" if isinstance(number, float) else "int32", number)
+        if kind == "name":
+            if expression[1] not in self.scope:
+                raise self.step.refused(f"'{expression[1]}' is not a value")
+            return self.scope[expression[1]]
+        function, arguments = expression[1], [self.value(a) for a in expression[2]]
         handler = getattr(self, f"_{function}", None)
         if handler is not None:
             return handler(*arguments)
@@ -58,7 +60,7 @@ class Elements:
                 return write(table[function], *arguments)
         if function == "prng":
             raise self.step.refused("it draws random numbers")
-        raise self.step.refused(f"the function '{function}' of Tile is not written")
+        raise self.step.refused(f"the function '{function}' of Tile is not supported")
 
     # --- Types.
 
@@ -122,13 +124,13 @@ class Elements:
         if dtype == "bool":
             return self._emit(op, self._names(dtype, a, b), dtype)
         if self.graph.opset < 18:
-            raise self.step.refused("operations of bits need opset_version=18")
+            raise self.step.refused("bit operations need opset_version=18")
         return self._emit(f"Bitwise{op}", self._names(dtype, a, b), dtype)
 
     def _bit_not(self, x):
         dtype = self._common(x)
         if dtype != "bool" and self.graph.opset < 18:
-            raise self.step.refused("operations of bits need opset_version=18")
+            raise self.step.refused("bit operations need opset_version=18")
         return self._emit("Not" if dtype == "bool" else "BitwiseNot", self._names(dtype, x), dtype)
 
     def _shifted(self, direction, a, b):
@@ -136,7 +138,7 @@ class Elements:
         if dtype in _dtypes.UNSIGNED:
             return self._emit("BitShift", self._names(dtype, a, b), dtype, direction=direction)
         if direction == "RIGHT":
-            raise self.step.refused("a shift to the right of signed numbers is not written")
+            raise self.step.refused("right shifts of signed integers are not supported")
         unsigned = f"u{dtype}"
         shifted = self._emit("BitShift", self._names(unsigned, Value(self._names(dtype, a)[0], dtype), b), unsigned,
                              direction=direction)
@@ -151,7 +153,7 @@ class Elements:
     def _mod(self, a, b):
         dtype = self._common(a, b)
         if _dtypes.is_float(dtype):
-            raise self.step.refused("'%' of floats is not written")
+            raise self.step.refused("'%' of floats is not supported")
         return self._emit("Mod", self._names(dtype, a, b), dtype)
 
     def _fmod(self, a, b):

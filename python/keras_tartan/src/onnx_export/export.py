@@ -44,7 +44,7 @@ def _spec(given):
         return make_input_spec(given)
     if hasattr(given, "shape") and hasattr(given, "dtype"):
         return make_input_spec(given)
-    raise TypeError(f"`input_signature` is made of keras.InputSpec, keras.KerasTensor and tensors, not {type(given)}")
+    raise TypeError(f"`input_signature` must consist of keras.InputSpec, keras.KerasTensor and tensors, not {type(given)}")
 
 
 def _save(data, path):

@@ -98,7 +98,7 @@ class Graph:
         elif entry.step is None:
             found = self._following(entry, step)
         else:
-            raise step.refused("an operand of it is missing")
+            raise step.refused("one of its operands is missing")
         self.values[entry] = found
         return found
 
@@ -111,7 +111,7 @@ class Graph:
         arrays = [entry.array(run).reshape(-1) for run in range(len(entry.tensors))]
         if not is_fixed(shapes) or len(shapes[0]) > 1 or arrays[0].size > 64 or entry.dtype == "bool" or any(
                 not np.array_equal(a, np.floor(a)) for a in arrays):
-            raise step.refused(f"values that it takes follow {self.symbol_names()}, which have to be fixed: give "
+            raise step.refused(f"its values follow {self.symbol_names()}, which must be fixed: give "
                                "`input_signature`")
         name = self.sizes(list(zip(*[[int(v) for v in a] for a in arrays])), step)
         if entry.dtype != "int64":
@@ -175,7 +175,7 @@ class Graph:
             found = self._size_of_operand(values, step)
             if found is not None:
                 return found
-            raise step.refused(f"a size follows {self.symbol_names()} in a way that is not written: {values}")
+            raise step.refused(f"a size follows {self.symbol_names()} in a way that is not supported: {values}")
         found = self._sizes.get(expression)
         if found is None:
             found = self._sizes[expression] = self._size(*expression)

@@ -44,7 +44,7 @@ def _converted(model, step, graph):
     try:
         return onnx.version_converter.convert_version(model, graph.opset)
     except Exception as error:
-        raise step.refused(f"its model is of opset {versions.get('ai.onnx')}, which is not converted to {graph.opset}: "
+        raise step.refused(f"its model is of opset {versions.get('ai.onnx')}, which cannot be converted to {graph.opset}: "
                            f"{error}") from error
 
 
@@ -52,7 +52,7 @@ def _copied(node, names, step, graph):
     attributes = {}
     for attribute in node.attribute:
         if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
-            raise step.refused(f"its model has the operator {node.op_type}, which has a graph of its own")
+            raise step.refused(f"its model has the operator {node.op_type}, which contains a graph")
         value = onnx.helper.get_attribute_value(attribute)
         if isinstance(value, onnx.TensorProto):
             value = onnx.numpy_helper.to_array(value)

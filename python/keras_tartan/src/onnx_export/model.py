@@ -22,7 +22,7 @@ def build(model, signature, opset):
     """Returns the model as a checked protocol buffer."""
     newest = onnx.defs.onnx_opset_version()
     if not _OLDEST <= opset <= newest:
-        raise ValueError(f"opset_version is from {_OLDEST} to {newest}. Received: opset_version={opset}")
+        raise ValueError(f"opset_version must be from {_OLDEST} to {newest}. Received: opset_version={opset}")
     specs = tree.flatten(signature)
     symbols, recordings = _recordings(model, signature, specs)
     graph = Graph(Alignment(recordings), symbols, opset)
@@ -42,12 +42,12 @@ def build(model, signature, opset):
     name_outputs(graph)
     size = sum(array.nbytes for array in graph.constants.values())
     if size > _LARGEST:
-        raise NotImplementedError(f"export to ONNX: the weights take {size} bytes, and a file of ONNX holds 2 GiB")
+        raise NotImplementedError(f"export to ONNX: the weights take {size} bytes, but an ONNX file can have at most 2 GiB")
     proto = _proto(model, graph, inputs, specs, outputs)
     try:
         onnx.checker.check_model(proto, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise NotImplementedError(f"export to ONNX: the model that was written is not valid: {error}") from error
+        raise NotImplementedError(f"export to ONNX: the written model is not valid: {error}") from error
     return proto
 
 

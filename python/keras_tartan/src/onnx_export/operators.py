@@ -27,7 +27,7 @@ def write(step, graph):
 def _schema(step, graph):
     domain = step.notes[0].domain
     if domain:
-        raise step.refused(f"it is not of ONNX but of '{domain}'")
+        raise step.refused(f"its domain is '{domain}', not ONNX's")
     try:
         return onnx.defs.get_schema(step.name, graph.opset, "")
     except onnx.defs.SchemaError:
@@ -50,7 +50,7 @@ def node(step, graph, inputs, attributes):
     """Writes a node; converts its operands to dtypes that the operator accepts."""
     schema = _schema(step, graph)
     if len(inputs) > schema.max_input:
-        raise step.refused(f"opset {graph.opset} has it with less operands")
+        raise step.refused(f"opset {graph.opset} has it with fewer operands")
     wide = _wider(step, schema)
     for i, entry in enumerate(step.inputs[:len(inputs)]):
         kind = schema.inputs[min(i, len(schema.inputs) - 1)].type_str

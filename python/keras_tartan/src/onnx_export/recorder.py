@@ -42,7 +42,7 @@ class _Constants:
 def _assigned(path):
     return NotImplementedError(
         f"export to ONNX: the model assigns to its variable '{path}' when it is called (a state, or random numbers), "
-        "and an ONNX model has no variables")
+        "but an ONNX model has no variables")
 
 
 class Recording:
@@ -72,7 +72,7 @@ def record(model, signature, shapes, dtypes):
     """Records an inference run of the model with inputs of these shapes."""
     for layer in model._flatten_layers():
         if getattr(layer, "stateful", False):
-            raise NotImplementedError(f"export to ONNX: the layer '{layer.path}' keeps a state from call to call, and an ONNX "
+            raise NotImplementedError(f"export to ONNX: the layer '{layer.path}' keeps a state from call to call, but an ONNX "
                                       "model has no variables")
     recording, trace = Recording(), _Constants()
     recording.inputs = [placeholder(shape, dtype, f"x{i}") for i, (shape, dtype) in enumerate(zip(shapes, dtypes))]
@@ -83,7 +83,7 @@ def record(model, signature, shapes, dtypes):
             recording.outputs = model(*args, **options)
         except ConcretizationError as error:
             where = recording.notes[-1].where if recording.notes else model.name
-            raise NotImplementedError(f"export to ONNX: the layer '{where}', or the one behind it, asks for values of "
+            raise NotImplementedError(f"export to ONNX: the layer '{where}', or the one after it, requests values of "
                                       f"tensors: {error}") from error
         if scope.state_mapping:
             paths = {id(v): v.path for v in model.variables}

@@ -15,7 +15,7 @@ def _named(functions, mask):
     """Returns the names of activations. NotImplementedError for unsupported ones and for masks; Keras then runs step
     by step."""
     if mask is not None:
-        raise NotImplementedError("a mask, whose steps may be anywhere")
+        raise NotImplementedError("a mask with steps at arbitrary positions")
     names = [_ACTIVATIONS.get(f) for f in functions]
     if None in names:
         raise NotImplementedError(f"activations {functions}")

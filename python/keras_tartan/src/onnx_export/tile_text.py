@@ -10,7 +10,10 @@ _TENSORS = {"cumsum", "sort", "argsort", "stop_gradient", "ident", "reshape", "g
 
 def write(step, graph):
     """Writes the nodes of a step that applies a text."""
-    functions = [_core.parse_tile(note.name) for note in step.notes]
+    try:
+        functions = [parse(note.name) for note in step.notes]
+    except NotRead as error:
+        raise step.refused(f"its text cannot be parsed: {error}") from None
     function = functions[0]
     if function.has_rules:
         raise step.refused("it has a gradient of its own")
@@ -54,7 +57,7 @@ def _of_tensors(call, step, graph, elements):
         axis = numbers[1] if len(arguments) > 2 else 0
         return Value(graph.emit("Gather", [x.name, elements.value(arguments[1]).name], step.where, axis=axis), x.dtype)
     if None in numbers or x.name is None:
-        raise step.refused(f"the function '{function}' of Tile is not written")
+        raise step.refused(f"the function '{function}' of Tile is not supported")
     axis = numbers[0]
     if function == "cumsum":
         more = dict(zip(("exclusive", "reverse"), numbers[1:]))

@@ -44,7 +44,7 @@ class _Axis:
         found = [linear(e) for e in expressions]
         names = [tuple(sorted(factors)) for _, factors in found]
         if not is_fixed(names) or len(names[0]) > 1:
-            raise NoView("several variables are in one index")
+            raise NoView("several variables occur in one index")
         self.variable = names[0][0] if names[0] else None
         self.starts = [start for start, _ in found]
         steps = [factors.get(self.variable, 0) for _, factors in found]
@@ -67,13 +67,13 @@ class _Axis:
 def write(parts, written, dims, value, step, graph):
     """Writes a copy, given as `parts` (one per run) with sizes `written`, of an operand with sizes `dims`."""
     axes = [_Axis([p.reads[0][1][k] for p in parts], dims[k]) for k in range(len(dims))]
-    out = [i.name for i in parts[0].indices]
-    if None in out or len(set(out)) < len(out) or any(len(sizes) != len(out) for sizes in written):
-        raise NoView("it writes to other places than those of single variables")
-    sizes = {name: [sizes[k] for sizes in written] for k, name in enumerate(out)}
+    out = [i[1] if i[0] == "name" else None for i in parts[0].indices]
+    if None in out or len(set(out)) < len(out) or any(len(p.sizes) != len(out) for p in parts):
+        raise NoView("its output indices are not single variables")
+    sizes = {name: [_number(p.sizes[k]) for p in parts] for k, name in enumerate(out)}
     used = [a.variable for a in axes if a.variable is not None]
     if len(set(used)) < len(used) or not set(used) <= set(out):
-        raise NoView("a variable is in several indices")
+        raise NoView("a variable occurs in several indices")
     name = _cut(axes, sizes, value.name, step, graph)
     dropped = [k for k, axis in enumerate(axes) if axis.variable is None]
     if dropped:
@@ -92,7 +92,7 @@ def write(parts, written, dims, value, step, graph):
 def number(expression):
     constant, factors = linear(expression)
     if factors:
-        raise NoView("its sizes are no numbers")
+        raise NoView("its sizes are not numbers")
     return constant
 
 
