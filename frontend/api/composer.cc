@@ -220,7 +220,7 @@ absl::StatusOr<ReferenceProgram> ReferenceProgram::Make(absl::Span<const Tensor>
     if (i < placeholders.size()) continue;
     if (input.constant() == nullptr) {
       return absl::FailedPreconditionError(
-          absl::StrCat("nothing is given for the placeholder '", input.node()->name, "'"));
+          absl::StrCat("no value is given for the placeholder '", input.node()->name, "'"));
     }
     definition.constants_.push_back(*input.constant());
   }
@@ -232,7 +232,7 @@ absl::StatusOr<std::vector<HostTensor>> ReferenceProgram::Evaluate(
     absl::Span<const HostTensor> values, int64_t* points) const {
   if (values.size() != placeholders_) {
     return absl::FailedPreconditionError(
-        absl::StrCat(values.size(), " values for ", placeholders_, " placeholders"));
+        absl::StrCat(values.size(), " values are given for ", placeholders_, " placeholders"));
   }
   std::vector<HostTensor> inputs(values.begin(), values.end());
   inputs.insert(inputs.end(), constants_.begin(), constants_.end());
@@ -272,8 +272,8 @@ absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points,
   if (is_exact != nullptr) *is_exact = true;
   if (std::optional<HostTensor> known = KnownValue(tensor); known.has_value()) return *known;
   if (const TensorNode* placeholder = tensor.node()->placeholder; placeholder != nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the value depends on the input '", placeholder->name, "'"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the value cannot be computed: it depends on the input '", placeholder->name, "'"));
   }
   TARTAN_ASSIGN_OR_RETURN(ReferenceProgram definition, ReferenceProgram::Make({}, {&tensor, 1}));
   definition.ReturnFloat32Outputs();

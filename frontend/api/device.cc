@@ -61,8 +61,8 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
   } else if (winograd == "1") {
     options.winograd = plan::Winograd::kWhereFaster;
   } else if (!winograd.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("TARTAN_WINOGRAD is '", winograd, "' in the environment, not 0 or 1"));
+    return absl::InvalidArgumentError(absl::StrCat("the environment variable TARTAN_WINOGRAD is '",
+                                                   winograd, "'; expected 0 or 1"));
   }
   options.check_bounds = EnvironmentValue("TARTAN_CHECK_BOUNDS") == "1";
   for (absl::string_view pass :
@@ -71,7 +71,7 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
   }
   if (const absl::Status known = compiler::CheckOptional(options.disabled_passes); !known.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("TARTAN_LEAVE_OUT in the environment: ", known.message()));
+        absl::StrCat("the environment variable TARTAN_LEAVE_OUT: ", known.message()));
   }
   return options;
 }
@@ -82,7 +82,7 @@ absl::StatusOr<bool> MayUseHost() {
   if (host.empty() || host == "on") return true;
   if (host == "off") return false;
   return absl::InvalidArgumentError(
-      absl::StrCat("TARTAN_HOST is '", host, "' in the environment, not on or off"));
+      absl::StrCat("the environment variable TARTAN_HOST is '", host, "'; expected on or off"));
 }
 
 std::string NoteKey(const hal::DeviceInfo& info, absl::string_view name) {
@@ -192,7 +192,8 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
     if (Matches(info, selector)) return info;
     absl::StrAppend(&known, "\n  ", info.index, ": ", info.name, " (", info.platform, ")");
   }
-  return absl::NotFoundError(absl::StrCat("no device matches '", selector, "'; there are:", known));
+  return absl::NotFoundError(
+      absl::StrCat("no device matches '", selector, "'; the devices are:", known));
 }
 
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& options) {
@@ -354,7 +355,7 @@ absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)
       changed(tuned == nullptr ? std::nullopt : std::make_optional(tuned->Serialize()));
     }
     if (written) return absl::OkStatus();
-    return absl::PermissionDeniedError(absl::StrCat("the plans cannot be kept: the disk cache ",
+    return absl::PermissionDeniedError(absl::StrCat("the plans cannot be stored: the disk cache ",
                                                     opencl::DefaultCacheDirectory(),
                                                     " cannot be written"));
   });

@@ -144,7 +144,7 @@ absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inp
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].defined()) {
         return absl::InvalidArgumentError(
-            absl::StrCat("nothing is given for the input '", ast_->inputs[i].name, "'"));
+            absl::StrCat("no value is given for the input '", ast_->inputs[i].name, "'"));
       }
       shapes.push_back(inputs[i].shape());
     }
@@ -192,7 +192,7 @@ absl::StatusOr<std::vector<Tensor>> Function::Placeholders(const NamedShapes& sh
       const auto shape = shapes.find(name);
       if (shape == shapes.end()) {
         return absl::InvalidArgumentError(
-            absl::StrCat("nothing is given for the input '", name, "'"));
+            absl::StrCat("no value is given for the input '", name, "'"));
       }
       TARTAN_RETURN_IF_ERROR(CheckShape(shape->second));
       placeholders.push_back(Tensor::Placeholder(name, shape->second));

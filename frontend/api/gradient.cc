@@ -25,7 +25,7 @@ absl::Status CheckFloat(const Tensor& tensor, absl::string_view what) {
   if (IsFloat(tensor.type())) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(what, " '", tensor.node()->name, "' is ",
                                                  tensor.shape().ToString(),
-                                                 ": only floats have gradients"));
+                                                 ", but only floats have gradients"));
 }
 
 absl::Status CheckSeed(const SeededTensor& loss) {
@@ -33,12 +33,12 @@ absl::Status CheckSeed(const SeededTensor& loss) {
   if (loss.seed.defined()) {
     if (loss.seed.shape() == shape) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("the seed is ", loss.seed.shape().ToString(),
-                                                   " but the loss ", shape.ToString()));
+                                                   ", but the loss is ", shape.ToString()));
   }
   if (shape.element_count() == 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the loss is ", shape.ToString(),
-                   ", not one element: reduce it, or give a seed of that shape"));
+                   ", not a single element: reduce it, or give a seed of its shape"));
 }
 
 // Visits the applications between `wrt` and the losses, from the last to the first.
@@ -319,7 +319,7 @@ absl::StatusOr<std::vector<Tensor>> Gradient(absl::Span<const SeededTensor> loss
                                              const GradientOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<Tensor>> {
     for (const Tensor& tensor : wrt) {
-      TARTAN_RETURN_IF_ERROR(CheckFloat(tensor, "what the gradient is asked for"));
+      TARTAN_RETURN_IF_ERROR(CheckFloat(tensor, "the variable of the gradient"));
     }
     for (const SeededTensor& loss : losses) {
       TARTAN_RETURN_IF_ERROR(CheckFloat(loss.tensor, "the loss"));
@@ -332,7 +332,7 @@ absl::StatusOr<std::vector<Tensor>> Gradient(absl::Span<const SeededTensor> loss
 absl::StatusOr<Tensor> Filled(const TensorShape& shape, double value) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<Tensor> {
     if (!IsFloat(shape.type)) {
-      return absl::InvalidArgumentError(absl::StrCat(shape.ToString(), " is no float"));
+      return absl::InvalidArgumentError(absl::StrCat(shape.ToString(), " is not a float"));
     }
     TARTAN_RETURN_IF_ERROR(CheckShape(shape));
     std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(shape.type)));

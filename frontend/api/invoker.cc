@@ -31,7 +31,7 @@ absl::Status CheckNames(const std::vector<NamedTensor>& tensors, absl::string_vi
     }
     if (!seen.insert(named.name).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("there are two ", what, "s called '", named.name, "'"));
+          absl::StrCat("two ", what, "s are named '", named.name, "'"));
     }
   }
   return absl::OkStatus();
@@ -42,7 +42,7 @@ absl::Status CheckInputs(const std::vector<NamedTensor>& inputs,
   for (const NamedTensor& input : inputs) {
     if (input.tensor.is_placeholder()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("the input '", input.name, "' is no placeholder"));
+        absl::StrCat("the input '", input.name, "' is not a placeholder"));
   }
   for (const NamedTensor& output : outputs) {
     for (const Tensor& needed : PlaceholdersOf(output.tensor)) {
@@ -50,8 +50,8 @@ absl::Status CheckInputs(const std::vector<NamedTensor>& inputs,
           std::any_of(inputs.begin(), inputs.end(),
                       [&](const NamedTensor& input) { return input.tensor == needed; });
       if (is_given) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("the output '", output.name, "' depends on a placeholder that is no input"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the output '", output.name, "' depends on a placeholder that is not an input"));
     }
   }
   return absl::OkStatus();
@@ -97,7 +97,7 @@ absl::StatusOr<std::vector<HostTensor>> Invoker::Impl::Arrange(const NamedTensor
                     [&name = name](const NamedTensor& input) { return input.name == name; });
     if (is_known) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no input '", name, "'; there is ", ListNames(inputs)));
+        absl::StrCat("there is no input '", name, "'; the inputs are ", ListNames(inputs)));
   }
   return arranged;
 }

@@ -69,7 +69,7 @@ std::string TensorSpec::ToString() const {
 absl::Status CheckAgainstSpec(const TensorSpec& spec, const HostValue& value) {
   if (Fits(spec, value, spec.sequence_depth)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "' is ", Describe(value),
-                                                 " but the model declares ", spec.ToString()));
+                                                 ", but the model declares ", spec.ToString()));
 }
 
 }  // namespace tartan::api

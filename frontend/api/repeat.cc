@@ -27,7 +27,8 @@ HostTensor Stack(const std::vector<HostTensor>& rows, TensorShape shape) {
 // Returns Internal unless a runner's results have the shapes that the loop's body defines.
 absl::Status CheckResults(const RepeatBody& body, absl::Span<const HostTensor> results) {
   if (results.size() != body.states.size() + body.rows.size()) {
-    return absl::InternalError(absl::StrCat("a loop made ", results.size(), " results of ",
+    return absl::InternalError(absl::StrCat("a loop returned ", results.size(),
+                                            " results, expected ",
                                             body.states.size() + body.rows.size()));
   }
   for (size_t i = 0; i < results.size(); ++i) {

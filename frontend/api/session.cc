@@ -150,11 +150,11 @@ absl::StatusOr<Session::Impl::Values> Session::Impl::Arrange(
     bool known = false;
     for (const TensorSpec& spec : specs) known |= spec.name == name;
     if (known) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the model has no input '", name,
-        "'; it has: ", absl::StrJoin(specs, ", ", [](std::string* out, const TensorSpec& spec) {
-          absl::StrAppend(out, spec.name);
-        })));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model has no input '", name, "'; it has ",
+                     absl::StrJoin(specs, ", ", [](std::string* out, const TensorSpec& spec) {
+                       absl::StrAppend(out, spec.name);
+                     })));
   }
   return values;
 }
@@ -225,7 +225,7 @@ absl::StatusOr<SegmentPtr> Session::Impl::Bind(const Values& values, const Segme
     return SegmentPtr();
   }
   if (!graph.needed_values.empty()) {
-    return absl::InternalError("the model asks again for values it has");
+    return absl::InternalError("the model requests values that it already has");
   }
   if (recorder.state().placeholders.empty()) recorder.Begin(graph.placeholders);
   TARTAN_ASSIGN_OR_RETURN(SegmentPtr first, recorder.Finish(std::move(graph.outputs)));
@@ -375,7 +375,7 @@ absl::StatusOr<std::vector<HostTensor>> Session::Run(
       if (!values[i].is_tensor() || values[i].element() != Element::kPlain) {
         return absl::FailedPreconditionError(absl::StrCat("output '", model().outputs()[i].name,
                                                           "' is ", Describe(values[i]),
-                                                          ", no tensor of numbers"));
+                                                          ", not a tensor of numbers"));
       }
       outputs.push_back(values[i].tensor());
     }

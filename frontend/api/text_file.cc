@@ -44,7 +44,7 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path, int64_t max_by
   if (fstat(fd, &info) != 0) return SystemError(path, errno);
   if (S_ISDIR(info.st_mode)) return SystemError(path, EISDIR);
   if (!MayHoldText(fd, info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is no file, pipe or terminal"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is not a file, pipe or terminal"));
   }
   // Reading waits for a pipe that has a writer.
   if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) != 0) return SystemError(path, errno);
@@ -60,7 +60,7 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path, int64_t max_by
     if (!allowed.ok()) return allowed;
     if (static_cast<int64_t>(text.size()) > max_bytes) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": is longer than the ", max_bytes, " bytes that a text may have"));
+          absl::StrCat(path, ": is longer than ", max_bytes, " bytes, the limit for a text"));
     }
   }
 }

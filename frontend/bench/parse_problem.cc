@@ -30,7 +30,7 @@ absl::StatusOr<int64_t> ParseSize(absl::string_view text, int64_t least) {
   int64_t value = 0;
   const bool is_number =
       !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
-  if (!is_number) return Invalid("'", text, "' is no size");
+  if (!is_number) return Invalid("'", text, "' is not a size");
   if (!absl::SimpleAtoi(text, &value) || value > kMaxSize) return Invalid(text, " is too large");
   if (value < least) return Invalid(text, " is less than ", least);
   return value;
@@ -48,7 +48,7 @@ absl::StatusOr<Fields> ParseFields(absl::string_view text, absl::string_view let
   while (at < text.size()) {
     const char letter = text[at++];
     if (letters.find(letter) == absl::string_view::npos) {
-      return Invalid("there is no '", std::string(1, letter), "'");
+      return Invalid("unknown letter '", std::string(1, letter), "'");
     }
     size_t end = at;
     while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
@@ -85,10 +85,10 @@ absl::StatusOr<int> ParseAxis(absl::string_view text, size_t rank, bool may_be_a
   if (may_be_all && text == "all") return -1;
   int axis = 0;
   if (text.substr(0, 4) != "axis" || !absl::SimpleAtoi(text.substr(4), &axis)) {
-    return Invalid("'", text, "' is no axis");
+    return Invalid("'", text, "' is not an axis");
   }
   if (axis < 0 || axis >= static_cast<int>(rank)) {
-    return Invalid("there is no axis ", axis, " among ", rank);
+    return Invalid("axis ", axis, " is out of range for rank ", rank);
   }
   return axis;
 }
@@ -119,7 +119,7 @@ absl::StatusOr<Operator> ParseConvolution(const Parts& parts) {
 }
 
 absl::StatusOr<Operator> ParsePool(const Parts& parts) {
-  if (parts[0] != "max" && parts[0] != "avg") return Invalid("'", parts[0], "' is no pool");
+  if (parts[0] != "max" && parts[0] != "avg") return Invalid("'", parts[0], "' is not a pool");
   TARTAN_ASSIGN_OR_RETURN(const Fields f, ParseFields(parts[1], "nchwrsp", "sp"));
   PoolProblem p{parts[0] == "max" ? PoolKind::kMax : PoolKind::kAverage,
                 f.at('n'),
@@ -132,14 +132,15 @@ absl::StatusOr<Operator> ParsePool(const Parts& parts) {
   if (p.kernel > p.height + 2 * p.padding || p.kernel > p.width + 2 * p.padding) {
     return Invalid("the window is larger than the padded data");
   }
-  if (p.padding >= p.kernel) return Invalid("padding ", p.padding, " holds a whole window");
+  if (p.padding >= p.kernel)
+    return Invalid("padding ", p.padding, " is not smaller than the window");
   return p;
 }
 
 absl::StatusOr<Operator> ParseReduce(const Parts& parts) {
   constexpr std::array<absl::string_view, 4> kKinds = {"sum", "mean", "max", "min"};
   const auto kind = std::find(kKinds.begin(), kKinds.end(), parts[0]);
-  if (kind == kKinds.end()) return Invalid("'", parts[0], "' is no reduction");
+  if (kind == kKinds.end()) return Invalid("'", parts[0], "' is not a reduction");
   ReduceProblem p{static_cast<ReduceKind>(kind - kKinds.begin()), {}};
   TARTAN_ASSIGN_OR_RETURN(p.dims, ParseDims(parts[1]));
   TARTAN_ASSIGN_OR_RETURN(p.axis, ParseAxis(parts[2], p.dims.size(), true));
@@ -166,14 +167,16 @@ absl::StatusOr<Operator> ParseTranspose(const Parts& parts) {
   for (size_t i = 0; is_permutation && i < sorted.size(); ++i) {
     is_permutation = sorted[i] == static_cast<int>(i);
   }
-  if (!is_permutation) return Invalid("'", parts[1], "' is no order of ", p.dims.size(), " axes");
+  if (!is_permutation)
+    return Invalid("'", parts[1], "' is not an order of ", p.dims.size(), " axes");
   return p;
 }
 
 absl::StatusOr<Operator> ParseElementwise(const Parts& parts) {
   const std::vector<std::string> known = ElementwiseFunctions();
   if (std::find(known.begin(), known.end(), parts[0]) == known.end()) {
-    return Invalid("there is no function '", parts[0], "'; there are ", absl::StrJoin(known, ", "));
+    return Invalid("there is no function '", parts[0], "'; choose one of ",
+                   absl::StrJoin(known, ", "));
   }
   TARTAN_ASSIGN_OR_RETURN(std::vector<int64_t> dims, ParseDims(parts[1]));
   return ElementwiseProblem{std::string(parts[0]), std::move(dims)};
@@ -189,7 +192,8 @@ absl::StatusOr<Operator> ParseGather(const Parts& parts) {
 }
 
 absl::StatusOr<Operator> ParseScatter(const Parts& parts) {
-  if (parts[0] != "add" && parts[0] != "assign") return Invalid("'", parts[0], "' is no scatter");
+  if (parts[0] != "add" && parts[0] != "assign")
+    return Invalid("'", parts[0], "' is not a scatter");
   ScatterProblem p{parts[0] == "add", {}};
   TARTAN_ASSIGN_OR_RETURN(p.dims, ParseDims(parts[1]));
   TARTAN_ASSIGN_OR_RETURN(const Fields f, ParseFields(parts[2], "i", ""));
@@ -244,7 +248,7 @@ const Form* FindForm(absl::string_view name) {
 absl::StatusOr<Direction> ParseDirection(absl::string_view text, const Form& form) {
   if (text == "bwd_data" && form.has_gradient) return Direction::kBackwardData;
   if (text == "bwd_weights" && form.has_weights) return Direction::kBackwardWeights;
-  return Invalid("there is no ':", text, "'");
+  return Invalid("unknown modifier ':", text, "'");
 }
 
 // Sets the algorithm that the modifier names, if it names one and none is set yet; returns whether
@@ -278,7 +282,7 @@ absl::StatusOr<Problem> ParseWithForm(const Form& form, Parts parts) {
                TakeAlgorithm(modifiers[i], convolution)) {
       continue;
     } else if (problem.direction != Direction::kForward) {
-      return Invalid("nothing follows the direction, but there is ':", modifiers[i], "'");
+      return Invalid("unexpected text after the direction: ':", modifiers[i], "'");
     } else {
       TARTAN_ASSIGN_OR_RETURN(problem.direction, ParseDirection(modifiers[i], form));
     }
@@ -292,7 +296,7 @@ absl::StatusOr<Problem> ParseProblem(absl::string_view spec) {
   Parts parts = absl::StrSplit(spec, ':');
   const Form* form = FindForm(parts[0]);
   if (form == nullptr) {
-    return Invalid(spec, ": there is no operator '", parts[0], "'; there are ",
+    return Invalid(spec, ": there is no operator '", parts[0], "'; choose one of ",
                    absl::StrJoin(kForms, ", ", [](std::string* out, const Form& known) {
                      absl::StrAppend(out, known.name);
                    }));

@@ -43,8 +43,8 @@ absl::StatusOr<MakePeerRun> LoadPeer(absl::string_view library) {
     path = absl::StrCat(ProgramFolder(), "/../tartan_bench_", library, ".so");
   }
   if (access(path.c_str(), R_OK) != 0) {
-    return absl::NotFoundError(absl::StrCat("this build is without ", library, " (no ", path,
-                                            "); bench/README.md tells what it needs"));
+    return absl::NotFoundError(absl::StrCat("this build has no ", library, " (no ", path,
+                                            "); bench/README.md lists its requirements"));
   }
   // Never closed, because the libraries leave threads running.
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -38,7 +38,7 @@ absl::StatusOr<double> CheckEngine(Engine& engine, const HostTensor& expected,
   const double error = MaxError(output, expected);
   if (error <= kTolerance) return error;
   return absl::DataLossError(
-      absl::StrFormat("%s: the results of %s and tartan differ by %.2g of the greatest element",
+      absl::StrFormat("%s: the results of %s and tartan differ by %.2g of the maximum element",
                       spec, engine.name(), error));
 }
 

@@ -18,10 +18,9 @@ absl::Status LimitThreads(int count) {
     return absl::InternalError(absl::StrCat("sched_getaffinity: ", std::strerror(errno)));
   }
   if (count > CPU_COUNT(&allowed)) {
-    return absl::InvalidArgumentError(absl::StrCat(count,
-                                                   " threads asked for, but the process may "
-                                                   "use ",
-                                                   CPU_COUNT(&allowed), " processors"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(count, " threads were requested, but the process may use ",
+                     CPU_COUNT(&allowed), " processors"));
   }
   // Uses the last processors, because operating systems use the first for their own work.
   cpu_set_t chosen;

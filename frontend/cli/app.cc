@@ -36,18 +36,17 @@ api::Tier TierNamed(absl::string_view name) {
 void AddComputation(CLI::App& cli, GlobalOptions* options) {
   cli.add_option_function<std::string>(
          "--tier", [options](const std::string& tier) { options->tier = TierNamed(tier); },
-         "Kernels for one shape alone (exact), soon compiled ones (ready), or what is compiled\n"
-         "already (auto)")
+         "Kernels: shape-specialised (exact), dynamic-shape and fast to compile (ready), or exact\n"
+         "ones if they are compiled already (auto)")
       ->check(CLI::IsMember({"auto", "exact", "ready"}))
       ->type_name("TIER")
       ->default_str("auto");
   cli.add_option_function<std::string>(
          "--precision",
          [options](const std::string& name) { options->precision = *PrecisionFromName(name); },
-         "What a GPU's matrix unit, or with bfloat16 a CPU, may take of the factors of products:\n"
-         "all bits (float32) or those of a format; sums are float32. int8: products by weights "
-         "are\n"
-         "those of 8-bit integers, scaled by rows and columns")
+         "Format of matmul factors on a GPU's tensor cores, or with bfloat16 on a CPU; sums are\n"
+         "float32. int8: matmuls by weights multiply 8-bit integers, with a scale for each row\n"
+         "and column")
       ->check(CLI::IsMember({"float32", "tf32", "bfloat16", "float16", "int8"}))
       ->type_name("FORMAT")
       ->default_str("float32");
@@ -62,10 +61,11 @@ void AddLimits(CLI::App& cli, ResourceLimits* limits) {
         ->type_name("SIZE");
   };
   add("--max-memory", &limits->memory_bytes,
-      "The most memory of the process, and of a GPU, as 512M or 2G");
+      "Limit of the memory of the process, and of a GPU, such as 512M or 2G");
   add("--max-file-size", &limits->file_bytes,
-      "The largest file that is read, and the most that is unpacked from one");
-  AddDouble(&cli, "--max-time", &limits->seconds, 0, 1e9, "Seconds until the command is ended");
+      "Limit of the size of a file that is read, and of the data unpacked from one");
+  AddDouble(&cli, "--max-time", &limits->seconds, 0, 1e9,
+            "Seconds after which the command is ended");
 }
 
 std::unique_ptr<App> MakeApp() {
@@ -86,21 +86,21 @@ std::unique_ptr<App> MakeApp() {
       ->check(CLI::IsMember({"text", "json"}))
       ->default_str("text");
   cli.add_option("--device", options.device,
-                 "Index, or a part of the platform or device name [$TARTAN_DEVICE]");
-  cli.add_flag("-v", options.verbosity, "Tell more; -vv shows every stage of the compiler");
+                 "Index, or part of the platform or device name [$TARTAN_DEVICE]");
+  cli.add_flag("-v", options.verbosity, "More output; -vv shows every stage of the compiler");
   cli.add_flag("--quiet", options.quiet, "Nothing on stderr but errors");
   cli.add_flag_callback(
       "--no-cache", [&options] { options.use_disk_cache = false; },
       "Neither read nor write the disk cache of compiled kernels");
   cli.add_flag("--unchecked", options.unchecked,
-               "No error for indices, lengths and labels out of range at run time");
+               "Do not check indices, lengths and labels at run time");
   AddComputation(cli, &options);
   AddLimits(cli, &options.limits);
   cli.footer(
-      "Environment: TARTAN_DEVICE, TARTAN_CACHE_DIR (default $XDG_CACHE_HOME/tartan), NO_COLOR.\n"
-      "\nExample:\n"
-      "  tartan run examples/digits/digits.onnx --input x=@examples/digits/seven.png --topk 3\n"
-      "\ntartan COMMAND --help tells more of a command.");
+      "Environment: TARTAN_DEVICE, TARTAN_CACHE_DIR (default $XDG_CACHE_HOME/tartan), NO_COLOR.\n\n"
+      "Example:\n"
+      "  tartan run examples/digits/digits.onnx --input x=@examples/digits/seven.png --topk 3\n\n"
+      "tartan COMMAND --help describes a command.");
   app->commands = {AddDevices(cli),       AddInspect(cli),  AddRun(cli),       AddVerify(cli),
                    AddBench(cli),         AddTune(cli),     AddTile(cli),      AddTrain(cli),
                    AddGenerate(cli),      AddQuantize(cli), AddGradCheck(cli), AddCache(cli),
@@ -186,7 +186,7 @@ ExitCode RunApp(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     code = AnswerParseError(app->cli, error);
   } catch (const std::bad_alloc&) {
-    code = Fail(ExitCode::kMemory, "no memory left");
+    code = Fail(ExitCode::kMemory, "out of memory");
   }
   return code;
 }

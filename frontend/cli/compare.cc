@@ -63,7 +63,7 @@ Comparison Compare(const HostTensor& actual, const HostTensor& expected, Toleran
   if (wrong == 0) return result;
   result.equal = false;
   result.message = absl::StrFormat(
-      "%d of %d elements differ, first at %s: %.9g, expected %.9g; greatest error %.3g", wrong,
+      "%d of %d elements differ, first at %s: %.9g, expected %.9g; maximum error %.3g", wrong,
       count, Position(first_wrong, actual.shape().dims), actual.GetDouble(first_wrong),
       expected.GetDouble(first_wrong), result.max_abs_error);
   return result;

@@ -75,7 +75,7 @@ absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
   if (options_.tier == api::Tier::kReady) device = device->WithTier(compiler::Tier::kReady);
   if (options_.precision != Precision::kFloat32) {
     if (!MayRound(device->info().settings, options_.precision)) {
-      Note(absl::StrCat("warning: no kernels for ", device->info().name, " round factors: ",
+      Note(absl::StrCat("warning: no kernels for ", device->info().name, " round matmul factors: ",
                         "--precision ", Name(options_.precision), " changes nothing"));
     }
     device = device->WithPrecision(options_.precision);
@@ -102,7 +102,7 @@ absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> Context::LoadModel(
   }
   if (!S_ISREG(info.st_mode)) {
     return At(Stage::kFile,
-              absl::InvalidArgumentError(absl::StrCat(path, ": is no regular file, so no model")));
+              absl::InvalidArgumentError(absl::StrCat(path, ": is not a regular file")));
   }
   TARTAN_ASSIGN_OR_RETURN(auto model, At(Stage::kModel, onnx::OnnxModel::Load(path)));
   for (const std::string& warning : model->warnings()) Note(absl::StrCat("warning: ", warning));

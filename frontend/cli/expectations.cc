@@ -38,11 +38,13 @@ absl::StatusOr<std::map<std::string, std::string>> ParseExpectations(
         absl::StrSplit(line, absl::MaxSplits(' ', 1));
     const absl::string_view name = absl::StripAsciiWhitespace(parts.second);
     if (std::count(std::begin(kStatuses), std::end(kStatuses), parts.first) == 0 || name.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "line ", i + 1, ": '", line, "' is not pass, fail, unsupported or error and a name"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", i + 1, ": '", line,
+                       "' is not a status (pass, fail, unsupported or error) followed by a name"));
     }
     if (!expected.emplace(std::string(name), std::string(parts.first)).second) {
-      return absl::InvalidArgumentError(absl::StrCat("line ", i + 1, ": ", name, " comes twice"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", i + 1, ": ", name, " is listed twice"));
     }
   }
   return expected;

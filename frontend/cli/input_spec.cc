@@ -141,7 +141,7 @@ absl::StatusOr<HostTensor> ToElement(const NumberInput& number, absl::string_vie
     StoreElement(type, number.value, 0, bytes.data());
     const HostTensor element(TensorShape{type, {}}, bytes);
     const bool is_too_large = std::isfinite(number.value) && !std::isfinite(element.GetDouble(0));
-    if (is_too_large) return DoesNotHold(input, type, "no numbers so large", text);
+    if (is_too_large) return DoesNotHold(input, type, "only smaller numbers", text);
     return element;
   }
   const IntegerLimits limits = LimitsOf(type);
@@ -223,7 +223,7 @@ absl::StatusOr<HostTensor> ReadInput(const FileInput& file, const api::TensorSpe
   if (extension == ".bin") return ReadRaw(file.path, input);
   if (!IsTensorExtension(extension)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(file.path, ": an input file is .npy, .pb, .png or .bin"));
+        absl::StrCat(file.path, ": an input file must be .npy, .pb, .png or .bin"));
   }
   TARTAN_ASSIGN_OR_RETURN(HostTensor tensor, At(Stage::kFile, ReadTensor(file.path)));
   const absl::Status fits = CheckFits(input, tensor.shape());
@@ -238,7 +238,7 @@ absl::StatusOr<api::HostValue> MakeSpecial(const InputSpec& spec, const api::Ten
   if (const auto* file = std::get_if<FileInput>(&spec.value)) {
     if (Extension(file->path) != ".pb") {
       return absl::InvalidArgumentError(
-          absl::StrCat(file->path, ": a file for ", input.ToString(), " is .pb"));
+          absl::StrCat(file->path, ": a file of ", input.ToString(), " must be .pb"));
     }
     TARTAN_ASSIGN_OR_RETURN(api::HostValue value,
                             At(Stage::kFile, onnx::ReadValueFile(file->path, input)));
@@ -248,7 +248,7 @@ absl::StatusOr<api::HostValue> MakeSpecial(const InputSpec& spec, const api::Ten
   const auto* number = std::get_if<NumberInput>(&spec.value);
   if (number != nullptr && number->value != 0) {
     return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "' is ", input.ToString(),
-                                                   ", no number: give a .pb file"));
+                                                   ", not a number: give a .pb file"));
   }
   if (input.may_be_empty) return api::HostValue();
   if (input.sequence_depth > 0) return api::HostValue::Sequence({});
@@ -293,7 +293,7 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text) {
     RandomInput random;
     if (!IsIntegerText(rest) || !absl::SimpleAtoi(rest, &random.seed)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", text, "': the seed after rand: is a whole number"));
+          absl::StrCat("'", text, "': the seed after rand: must be a whole number"));
     }
     spec.value = random;
   } else if (text == "zeros") {
@@ -309,8 +309,8 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text) {
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("'", text,
-                     "' is no input: write @FILE (.npy, .pb, .png, .bin), rand, rand:SEED, zeros, "
-                     "ones or a number"));
+                     "' is not a value: write @FILE (.npy, .pb, .png, .bin), rand, rand:SEED, "
+                     "zeros, ones or a number"));
   }
   return spec;
 }
@@ -322,7 +322,7 @@ absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text) {
     const absl::StatusOr<int64_t> dim = ParseInteger(part, 0, std::numeric_limits<int64_t>::max());
     if (!dim.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", text, "' is no shape: write sizes as in 1x3x224x224, or scalar"));
+          absl::StrCat("'", text, "' is not a shape: write sizes as in 1x3x224x224, or scalar"));
     }
     dims.push_back(*dim);
   }

@@ -329,7 +329,7 @@ absl::StatusOr<std::vector<ModelCase>> FindCases(const std::string& path) {
   Collect(path, "", 0, &visited, &cases);
   if (cases.empty()) {
     return absl::NotFoundError(
-        absl::StrCat(path, ": no folder with a model.onnx is there or below it"));
+        absl::StrCat(path, ": neither this folder nor a folder below it has a model.onnx"));
   }
   return cases;
 }
@@ -360,7 +360,7 @@ CaseResult RunCase(const ModelCase& model_case, const CaseOptions& options) {
   try {
     status = CaseRun(model_case, options, &result).Run();
   } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError("no memory left");
+    status = absl::ResourceExhaustedError("out of memory");
   }
   result.ms = stopwatch.Milliseconds();
   if (status.ok()) return result;

@@ -25,7 +25,7 @@ auto* FindSpec(Specs& specs, absl::string_view name) {
 
 absl::Status NoSuchInput(absl::string_view name, const std::vector<TensorSpec>& inputs) {
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no input '", name, "'; there is ", ListInputs(inputs)));
+      absl::StrCat("there is no input '", name, "'; the inputs are ", ListInputs(inputs)));
 }
 
 absl::Status FixShape(const std::vector<int64_t>& dims, TensorSpec* spec) {
@@ -67,7 +67,7 @@ absl::Status FixNamedSize(const std::string& name, absl::string_view text,
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, ParseDims(text));
   if (dims.size() != 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--shape ", name, "=", text, ": '", name, "' is a size, one number"));
+        absl::StrCat("--shape ", name, "=", text, ": '", name, "' names a size: give one number"));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     TensorSpec& spec = (*fixed)[i];
@@ -86,11 +86,10 @@ absl::Status FixNamedSize(const std::string& name, absl::string_view text,
 }
 
 absl::Status Missing(const TensorSpec& input, const std::vector<TensorSpec>& inputs) {
-  return At(
-      Stage::kUsage,
-      absl::InvalidArgumentError(absl::StrCat(
-          "input '", input.name, "' is missing: give it with --input ", input.name,
-          "=@FILE, or take random values with --random; the inputs are ", ListInputs(inputs))));
+  return At(Stage::kUsage,
+            absl::InvalidArgumentError(absl::StrCat(
+                "input '", input.name, "' is missing: give it with --input ", input.name,
+                "=@FILE, or use --random for random values; the inputs are ", ListInputs(inputs))));
 }
 
 using SpecsByName = std::map<std::string, InputSpec>;
@@ -100,7 +99,7 @@ absl::StatusOr<SpecsByName> ParseInputs(const std::vector<TensorSpec>& inputs,
   SpecsByName specs;
   for (const std::string& text : options.inputs) {
     TARTAN_ASSIGN_OR_RETURN(const NamedText named,
-                            SplitNamed(text, "NAME=SPEC, as x=@picture.png", NamesOf(inputs)));
+                            SplitNamed(text, "NAME=SPEC, such as x=@picture.png", NamesOf(inputs)));
     TARTAN_ASSIGN_OR_RETURN(InputSpec spec, ParseInputSpec(named.text));
     if (FindSpec(inputs, named.name) == nullptr) return NoSuchInput(named.name, inputs);
     if (!specs.emplace(named.name, std::move(spec)).second) {
@@ -185,7 +184,7 @@ absl::StatusOr<std::vector<TensorSpec>> FixShapes(const std::vector<TensorSpec>&
   for (const NamedText& size : sizes) {
     if (std::find(size_names.begin(), size_names.end(), size.name) == size_names.end())
       return absl::InvalidArgumentError(absl::StrCat("there is no input or open size '", size.name,
-                                                     "'; there is ", ListInputs(inputs)));
+                                                     "'; the inputs are ", ListInputs(inputs)));
     TARTAN_RETURN_IF_ERROR(FixNamedSize(size.name, size.text, inputs, &fixed));
   }
   if (options.batch == 0) return fixed;
@@ -197,7 +196,7 @@ absl::StatusOr<std::vector<TensorSpec>> FixShapes(const std::vector<TensorSpec>&
   }
   if (!has_batch) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--batch ", options.batch, ": no input's first size is open: ", ListInputs(inputs)));
+        "--batch ", options.batch, ": no input leaves its first size open: ", ListInputs(inputs)));
   }
   return fixed;
 }
@@ -236,8 +235,8 @@ absl::StatusOr<std::map<std::string, api::HostValue>> MakeInputs(
         At(Stage::kUsage, MakeInput(spec == asked.end() ? random : spec->second, input)));
   }
   if (!assumed.empty() && note != nullptr) {
-    *note = absl::StrCat("sizes that are open are taken as 1: ", absl::StrJoin(assumed, ", "),
-                         "; others are given as by --shape ", remedy);
+    *note = absl::StrCat("open sizes are taken as 1: ", absl::StrJoin(assumed, ", "),
+                         "; give other sizes with --shape, for example --shape ", remedy);
   }
   return values;
 }

@@ -16,7 +16,7 @@ namespace {
 absl::Status NoNumber(absl::string_view text, absl::string_view kind, const std::string& least,
                       const std::string& most) {
   return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is no ", kind, " from ", least, " to ", most));
+      absl::StrCat("'", text, "' is not a ", kind, " from ", least, " to ", most));
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ absl::StatusOr<int64_t> ParseBytes(absl::string_view text) {
   const auto count = ParseInteger(digits, 1, std::numeric_limits<int64_t>::max() / unit);
   if (count.ok()) return *count * unit;
   return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is no number of bytes, as 1000000, 512M or 2G"));
+      absl::StrCat("'", text, "' is not a number of bytes, such as 1000000, 512M or 2G"));
 }
 
 absl::StatusOr<std::vector<std::string>> SplitList(absl::string_view text) {

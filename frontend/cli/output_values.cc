@@ -100,16 +100,16 @@ absl::StatusOr<std::vector<OutputFile>> ParseOutputFiles(const std::vector<std::
   std::set<std::string> real_paths;
   for (const std::string& text : texts) {
     TARTAN_ASSIGN_OR_RETURN(const NamedText named,
-                            SplitNamed(text, "NAME=FILE, as y=@out.npy", names));
+                            SplitNamed(text, "NAME=FILE, such as y=@out.npy", names));
     const std::string path(absl::StripPrefix(named.text, "@"));
     if (!IsTensorExtension(Extension(path))) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--output ", text, ": an output file is .npy or .pb"));
+          absl::StrCat("--output ", text, ": an output file must be .npy or .pb"));
     }
     const auto name = std::find(names.begin(), names.end(), named.name);
     if (name == names.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("there is no output '", named.name,
-                                                     "'; there is ", absl::StrJoin(names, ", ")));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "there is no output '", named.name, "'; the outputs are ", absl::StrJoin(names, ", ")));
     }
     if (!real_paths.insert(RealPath(path)).second) {
       return absl::InvalidArgumentError(

@@ -54,7 +54,7 @@ absl::Status WriteDocument(absl::string_view document) {
   if (written) return absl::OkStatus();
   const int error = errno;
   if (error == EPIPE) {
-    WriteError("tartan: standard output is read by nobody any more");
+    WriteError("tartan: the reader of standard output has gone away");
     _exit(static_cast<int>(ExitCode::kFile));
   }
   return At(Stage::kFile, absl::UnavailableError(absl::StrCat("standard output cannot be written: ",

@@ -34,10 +34,10 @@ absl::StatusOr<NamedTensor> FindFloat(const std::vector<NamedTensor>& tensors,
     if (IsFloat(named.tensor.type())) return named;
     return absl::InvalidArgumentError(absl::StrCat(option, " ", name, ": '", name, "' is ",
                                                    named.tensor.shape().ToString(),
-                                                   ", and only floats have gradients"));
+                                                   ", but only floats have gradients"));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(option, " ", name, ": there is only ", ListTensors(tensors)));
+      absl::StrCat(option, " ", name, ": no such tensor; the tensors are ", ListTensors(tensors)));
 }
 
 std::vector<NamedTensor> Floats(const std::vector<NamedTensor>& tensors) {
@@ -112,13 +112,14 @@ absl::StatusOr<std::vector<api::TensorSpec>> InputsOf(const api::Function& funct
     }
   }
   for (const std::string& text : types) {
-    TARTAN_ASSIGN_OR_RETURN(const NamedText named, SplitNamed(text, "NAME=TYPE, as A=float64", {}));
+    TARTAN_ASSIGN_OR_RETURN(const NamedText named,
+                            SplitNamed(text, "NAME=TYPE, such as A=float64", {}));
     const DataType type = DataTypeFromName(named.text);
     if (type == DataType::kInvalid) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--type ", text, ": '", named.text,
-          "' is no type; types are float16, bfloat16, float32, float64, int8 to int64, "
-          "uint8 to uint64 and bool"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--type ", text, ": '", named.text,
+                       "' is not a type; the types are float16, bfloat16, float32, float64, int8 "
+                       "to int64, uint8 to uint64 and bool"));
     }
     const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const api::TensorSpec& spec) {
       return spec.name == named.name;

@@ -42,7 +42,7 @@ absl::StatusOr<HostTensor> ReadArray(const ZipMember& member,
                                      const std::shared_ptr<const MappedFile>& file) {
   const std::string place = absl::StrCat("member \"", Printable(member.name), "\"");
   if (!absl::EndsWith(member.name, ".npy")) {
-    return absl::InvalidArgumentError(absl::StrCat(place, " is no .npy array"));
+    return absl::InvalidArgumentError(absl::StrCat(place, " is not a .npy array"));
   }
   TARTAN_ASSIGN_OR_RETURN(SharedBytes unpacked, Unpack(member, file));
   absl::StatusOr<HostTensor> tensor = ParseNpy(unpacked.bytes, std::move(unpacked.owner));

@@ -35,12 +35,12 @@ int64_t Steps(const BatchOptions& options) {
 absl::Status Check(const Dataset& dataset, const BatchOptions& options, Position start) {
   if (options.batch_size < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a batch has at least one example, not ", options.batch_size));
+        absl::StrCat("a batch must have at least one example, not ", options.batch_size));
   }
   if (options.ahead < 1 || options.threads < 1 || options.epochs < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(options.ahead, " batches ahead by ",
-                                                   options.threads, " threads for ", options.epochs,
-                                                   " epochs cannot be read"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.ahead, " batches cannot be loaded ahead by ", options.threads,
+                     " threads for ", options.epochs, " epochs"));
   }
   for (const int64_t row : *options.rows) {
     if (row >= 0 && row < dataset.size()) continue;
@@ -54,8 +54,8 @@ absl::Status Check(const Dataset& dataset, const BatchOptions& options, Position
   }
   if (start.epoch < 0 || start.step < 0 || start.step > Steps(options) ||
       start.epoch >= kMaxSteps / Steps(options)) {
-    return absl::OutOfRangeError(absl::StrCat(dataset.name(), ": there is no step ", start.step,
-                                              " of epoch ", start.epoch, ": an epoch has ",
+    return absl::OutOfRangeError(absl::StrCat(dataset.name(), ": step ", start.step, " of epoch ",
+                                              start.epoch, " is out of range: an epoch has ",
                                               Steps(options), " steps"));
   }
   return absl::OkStatus();
@@ -101,7 +101,7 @@ absl::Status BatchLoader::StartThreads() {
     // Fewer threads suffice.
     if (!threads_.empty()) return absl::OkStatus();
     return absl::ResourceExhaustedError(
-        absl::StrCat("no thread to read data: ", error.code().message()));
+        absl::StrCat("a thread for loading data cannot be started: ", error.code().message()));
   }
   return absl::OkStatus();
 }
@@ -210,7 +210,7 @@ absl::StatusOr<HostTensor> BatchLoader::MakeColumn(size_t i, absl::Span<const in
   const double value = HostTensor(from, read->bytes(), read).GetDouble(*lost) * wanted.scale;
   return absl::OutOfRangeError(
       absl::StrCat(dataset_->Place(indices_[i], rows[*lost / width], *lost % width), ": ", value,
-                   " is no value of ", Name(to.type)));
+                   " is not a value of ", Name(to.type)));
 }
 
 }  // namespace tartan::data

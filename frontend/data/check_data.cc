@@ -55,14 +55,17 @@ struct Fault {
 
 std::optional<Fault> FindFault(const HostTensor& values, const std::vector<Labels>& all_labels) {
   const std::optional<int64_t> wild = FirstNonFinite(values);
-  if (wild.has_value()) return Fault{*wild, absl::StrCat(values.GetDouble(*wild), " is no number")};
+  if (wild.has_value())
+    return Fault{*wild, absl::StrCat(values.GetDouble(*wild), " is not a finite number")};
   for (const Labels& labels : all_labels) {
     for (int64_t i = 0; i < values.element_count(); ++i) {
       if (IsLabel(values, i, labels)) continue;
       const std::string value = IsFloat(values.type()) ? absl::StrCat(values.GetDouble(i))
                                                        : absl::StrCat(values.GetInt(i));
       const std::string ignored =
-          labels.ignored.has_value() ? absl::StrCat(" and not the ignored ", *labels.ignored) : "";
+          labels.ignored.has_value()
+              ? absl::StrCat(", and is not the ignored label ", *labels.ignored)
+              : "";
       return Fault{i,
                    absl::StrCat("label ", value, " is not in [0, ", labels.classes, ")", ignored)};
     }

@@ -126,22 +126,23 @@ absl::StatusOr<bool> IsHeader(const Record& first, const CsvOptions& options) {
     return !cell.empty() && !IsNumber(cell);
   });
   if (name == cells.end() || number == cells.end()) return name != cells.end();
-  return At(
-      first.line, name - cells.begin(),
-      absl::StrCat(Shown(*name), " is no number, but ", Shown(*number), " in column ",
-                   number - cells.begin() + 1, " is one: neither names of columns nor values"));
+  return At(first.line, name - cells.begin(),
+            absl::StrCat(Shown(*name), " is not a number, but ", Shown(*number), " in column ",
+                         number - cells.begin() + 1,
+                         " is a number: the line has neither column names nor values only"));
 }
 
 absl::StatusOr<size_t> LabelColumn(const Record& first, bool is_header, const CsvOptions& options) {
   const auto& cells = first.cells;
   if (cells.size() < 2) {
-    return absl::InvalidArgumentError(absl::StrCat("line ", first.line, ": ", cells.size(),
-                                                   " cell, but a feature and a label are needed"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("line ", first.line, ": ", cells.size(),
+                     " cell; expected at least one feature and a label"));
   }
   if (options.label.empty()) return cells.size() - 1;
   if (!is_header) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("has no line of names, in which \"", options.label, "\" could be looked for"));
+    return absl::InvalidArgumentError(absl::StrCat("has no line of column names, so column \"",
+                                                   options.label, "\" cannot be found"));
   }
   std::vector<std::string> names;
   for (const absl::string_view cell : cells) {
@@ -193,8 +194,8 @@ absl::Status NoNumber(const Record& record, size_t column) {
   const absl::string_view cell = record.cells[column];
   if (cell.empty()) return At(record.line, column, "is empty");
   return At(record.line, column,
-            absl::StrCat(Shown(cell),
-                         IsNumber(cell) ? " is no finite value of float32" : " is no number"));
+            absl::StrCat(Shown(cell), IsNumber(cell) ? " is not a finite value of float32"
+                                                     : " is not a number"));
 }
 
 bool IsWhole(double value) {

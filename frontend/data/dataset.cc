@@ -22,8 +22,9 @@ class TensorDataset : public Dataset {
     for (const NamedTensor& column : tensors) {
       const TensorShape& shape = column.tensor.shape();
       if (shape.dims.empty()) {
-        return absl::InvalidArgumentError(absl::StrCat(name, ": column ", Quoted(column.name),
-                                                       " is a scalar and has no examples"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(name, ": column ", Quoted(column.name),
+                         " is a scalar: it has no dimension for examples"));
       }
       const int64_t length = tensors[0].tensor.shape().dims[0];
       if (shape.dims[0] != length) {

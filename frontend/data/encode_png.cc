@@ -16,8 +16,9 @@ absl::StatusOr<std::string> EncodePng(int64_t height, int64_t width,
                                       absl::Span<const uint8_t> pixels) {
   const bool is_size = height > 0 && width > 0 && height <= kMaxSide && width <= kMaxSide;
   if (!is_size || height * width * 3 != static_cast<int64_t>(pixels.size())) {
-    return absl::InvalidArgumentError(absl::StrCat("a picture of ", height, " rows of ", width,
-                                                   " colours is not ", pixels.size(), " bytes"));
+    return absl::InvalidArgumentError(absl::StrCat(height, " rows of ", width,
+                                                   " pixels with 3 channels do not have ",
+                                                   pixels.size(), " bytes"));
   }
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;

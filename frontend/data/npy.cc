@@ -52,7 +52,7 @@ std::optional<absl::string_view> ValueOf(absl::string_view dictionary, absl::str
 }
 
 absl::Status Damaged(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("no NumPy array file: ", what));
+  return absl::InvalidArgumentError(absl::StrCat("not a valid NumPy array file: ", what));
 }
 
 absl::Status ReadType(absl::string_view value, Header* header) {
@@ -75,7 +75,7 @@ absl::Status ReadType(absl::string_view value, Header* header) {
 absl::Status ReadDims(absl::string_view value, Header* header) {
   const size_t close = value.find(')');
   if (value.empty() || value[0] != '(' || close == absl::string_view::npos) {
-    return Damaged("its shape is no tuple");
+    return Damaged("its shape is not a tuple");
   }
   for (absl::string_view part : absl::StrSplit(value.substr(1, close - 1), ',')) {
     part = absl::StripAsciiWhitespace(part);
@@ -108,17 +108,17 @@ absl::StatusOr<Header> ReadHeader(absl::string_view dictionary) {
 // Splits the file into the header's dictionary and the elements.
 absl::Status SplitParts(absl::string_view file, absl::string_view* dictionary,
                         absl::string_view* data) {
-  if (file.size() < 10 || file.substr(0, 6) != kMagic) return Damaged("it does not begin as one");
+  if (file.size() < 10 || file.substr(0, 6) != kMagic) return Damaged("its first bytes are wrong");
   const int version = static_cast<uint8_t>(file[6]);
   if (version < 1 || version > 3) return Damaged(absl::StrCat("format version ", version));
   const size_t length_bytes = version == 1 ? 2 : 4;
   const size_t start = 8 + length_bytes;
-  if (file.size() < start) return Damaged("it is cut off in its header");
+  if (file.size() < start) return Damaged("its header is truncated");
   size_t length = 0;
   for (size_t i = 0; i < length_bytes; ++i) {
     length |= static_cast<size_t>(static_cast<uint8_t>(file[8 + i])) << (8 * i);
   }
-  if (file.size() - start < length) return Damaged("it is cut off in its header");
+  if (file.size() - start < length) return Damaged("its header is truncated");
   *dictionary = file.substr(start, length);
   *data = file.substr(start + length);
   return absl::OkStatus();
@@ -186,7 +186,7 @@ absl::StatusOr<std::string> FormatNpy(const HostTensor& tensor) {
   }
   if (code.empty()) {
     return absl::UnimplementedError(
-        absl::StrCat("NumPy has no ", Name(tensor.type()), "; write a .pb file instead"));
+        absl::StrCat("NumPy has no type ", Name(tensor.type()), "; write a .pb file instead"));
   }
   const std::vector<int64_t>& dims = tensor.shape().dims;
   std::string header = absl::StrCat("{'descr': '", ByteWidth(tensor.type()) == 1 ? "|" : "<", code,

@@ -41,7 +41,7 @@ absl::StatusOr<ArrayFile> OpenArray(const std::string& place) {
   const std::string path = place.substr(0, colon);
   if (Extension(path) != ".npz") {
     return absl::InvalidArgumentError(
-        absl::StrCat(place, ": is no FILE.npy and no FILE.npz:ARRAY"));
+        absl::StrCat(place, ": is not of the form FILE.npy or FILE.npz:ARRAY"));
   }
   TARTAN_ASSIGN_OR_RETURN(ArrayFile file,
                           OpenNpz(path, colon == std::string::npos ? "" : place.substr(colon + 1)));
@@ -58,7 +58,8 @@ absl::StatusOr<SharedDataset> OpenColumns(const std::string& list) {
   for (absl::string_view part : absl::StrSplit(list, ',')) {
     const std::pair<std::string, std::string> named = absl::StrSplit(part, absl::MaxSplits('=', 1));
     if (named.first.empty() || named.second.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(list, ": \"", part, "\" is no COLUMN=FILE"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(list, ": \"", part, "\" is not of the form COLUMN=FILE"));
     }
     TARTAN_ASSIGN_OR_RETURN(ArrayFile file, OpenArray(named.second));
     columns.push_back({named.first, std::move(file.arrays[0].tensor)});
@@ -91,9 +92,8 @@ absl::StatusOr<SharedDataset> Open(const std::string& name, const OpenOptions& o
   }
   return absl::InvalidArgumentError(
       absl::StrCat(name,
-                   ": is no data that is known: an .npz, .npy or .csv file, a "
-                   "folder of pictures, or a list as "
-                   "x=FILE.npy,y=FILE.npz:ARRAY"));
+                   ": is not known data: expected an .npz, .npy or .csv file, a folder of "
+                   "pictures, or a list as x=FILE.npy,y=FILE.npz:ARRAY"));
 }
 
 }  // namespace

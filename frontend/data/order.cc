@@ -42,14 +42,14 @@ absl::StatusOr<Split> SplitRows(int64_t size, double validation, uint64_t seed) 
   const bool is_share = validation < 1;
   if (!(validation >= 0) || (!is_share && validation != std::floor(validation))) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a validation share is from 0 to below 1, or a number of examples, not ", validation));
+        "the validation data must be a share in [0, 1) or a whole number of examples, not ",
+        validation));
   }
   double count = is_share ? std::round(validation * static_cast<double>(size)) : validation;
   if (validation > 0) count = std::max(count, 1.0);
   if (count >= static_cast<double>(size)) {
-    return absl::InvalidArgumentError(absl::StrCat("with ", count, " of ", size,
-                                                   " examples for validation, none is left to "
-                                                   "train on"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "with ", count, " of ", size, " examples for validation, no example is left for training"));
   }
   std::vector<int64_t> rows(static_cast<size_t>(size));
   std::iota(rows.begin(), rows.end(), 0);

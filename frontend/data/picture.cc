@@ -24,7 +24,7 @@ struct Source {
 
 void ReadBytes(png_structp png, png_bytep to, size_t count) {
   auto* source = static_cast<Source*>(png_get_io_ptr(png));
-  if (source->bytes.size() < count) png_error(png, "it is cut off");
+  if (source->bytes.size() < count) png_error(png, "it is truncated");
   std::memcpy(to, source->bytes.data(), count);
   source->bytes.remove_prefix(count);
 }
@@ -120,21 +120,21 @@ float Sample(const Picture& picture, int64_t pixel, int64_t channel, int64_t cha
 }
 
 absl::Status Damaged(absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("no PNG picture, or a damaged one: ", why));
+  return absl::InvalidArgumentError(absl::StrCat("not a PNG picture, or a damaged one: ", why));
 }
 
 }  // namespace
 
 absl::StatusOr<PngHeader> ReadPngHeader(absl::Span<const uint8_t> bytes) {
   Decoder decoder(bytes);
-  if (!decoder.ok()) return absl::ResourceExhaustedError("no memory for libpng");
+  if (!decoder.ok()) return absl::ResourceExhaustedError("out of memory in libpng");
   if (!decoder.ReadHeader()) return Damaged(decoder.error());
   return PngHeader{decoder.height(), decoder.width(), decoder.channels(), decoder.bit_depth()};
 }
 
 absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes) {
   Decoder decoder(bytes);
-  if (!decoder.ok()) return absl::ResourceExhaustedError("no memory for libpng");
+  if (!decoder.ok()) return absl::ResourceExhaustedError("out of memory in libpng");
   if (!decoder.ReadHeader()) return Damaged(decoder.error());
   if (decoder.height() > kMaxPixels / decoder.width()) {
     return absl::ResourceExhaustedError(absl::StrCat("a picture of ", decoder.width(), " × ",
@@ -176,14 +176,14 @@ std::vector<uint8_t> PictureBytes(const Picture& picture, DataType type, int64_t
 absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type,
                                            absl::Span<const int64_t> dims) {
   if (!IsFloat(type) && type != DataType::kUInt8) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a picture can be given to a float or uint8 input, but this one is ", Name(type)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a picture needs a float or uint8 input, but this input is ", Name(type)));
   }
   const std::optional<Layout> layout = LayoutOf(dims, picture);
   if (!layout.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a picture cannot be given to an input of shape ", DimsToString(dims),
-                     ": no dimension of it is that of 1 or 3 channels"));
+    return absl::InvalidArgumentError(absl::StrCat("a picture does not fit an input of shape ",
+                                                   DimsToString(dims),
+                                                   ": no dimension can be the 1 or 3 channels"));
   }
   TensorShape shape{type, {dims.begin(), dims.end()}};
   for (int64_t& dim : shape.dims) {

@@ -60,13 +60,13 @@ absl::StatusOr<Listing> ListPictures(const std::string& path) {
   for (const fs::directory_entry& folder : folders) {
     if (IsPng(folder.path())) {
       return At(folder.path().string(),
-                absl::InvalidArgumentError("is in no subfolder, which would be its class"));
+                absl::InvalidArgumentError("is not in a subfolder that names its class"));
     }
     if (!folder.is_directory(ignored)) continue;
     TARTAN_ASSIGN_OR_RETURN(const auto files, Entries(folder.path()));
     for (const fs::directory_entry& file : files) {
       if (!IsPng(file.path())) {
-        return At(file.path().string(), absl::InvalidArgumentError("is no .png picture"));
+        return At(file.path().string(), absl::InvalidArgumentError("is not a .png picture"));
       }
       listing.files.push_back({file.path().string(), static_cast<int64_t>(listing.classes.size())});
     }
@@ -74,7 +74,7 @@ absl::StatusOr<Listing> ListPictures(const std::string& path) {
   }
   if (listing.classes.empty()) {
     return At(path,
-              absl::InvalidArgumentError("has no subfolders, one for each class of pictures"));
+              absl::InvalidArgumentError("has no subfolders; expected one per class of pictures"));
   }
   return listing;
 }

@@ -18,10 +18,9 @@ namespace {
 constexpr int64_t kHeapBytes = int64_t{64} << 20;
 
 absl::Status NoPlace(const std::string& folder, int64_t size, int error) {
-  return absl::ResourceExhaustedError(absl::StrCat(folder, ": no place for ", size,
-                                                   " bytes of unpacked data (another folder: "
-                                                   "TMPDIR): ",
-                                                   WriteErrorText(error)));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      folder, ": not enough space for ", size,
+      " bytes of unpacked data (TMPDIR chooses another folder): ", WriteErrorText(error)));
 }
 
 }  // namespace
@@ -31,7 +30,7 @@ absl::StatusOr<std::shared_ptr<Scratch>> Scratch::Create(int64_t size) {
   if (!allowed.ok()) return allowed;
   if (size <= kHeapBytes) {
     void* data = std::calloc(size > 0 ? static_cast<size_t>(size) : 1, 1);
-    if (data == nullptr) return absl::ResourceExhaustedError("no memory left");
+    if (data == nullptr) return absl::ResourceExhaustedError("out of memory");
     return std::shared_ptr<Scratch>(new Scratch(static_cast<uint8_t*>(data), size, false));
   }
   const char* named = std::getenv("TMPDIR");

@@ -38,7 +38,7 @@ constexpr size_t kZlibStep = size_t{1} << 30;  // zlib counts in 32 bits
 using Bytes = absl::Span<const uint8_t>;
 
 absl::Status DamagedArchive(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("no zip archive, or a damaged one: ", what));
+  return absl::InvalidArgumentError(absl::StrCat("not a zip archive, or a damaged one: ", what));
 }
 
 absl::Status InMember(const ZipMember& member, absl::string_view what) {
@@ -84,7 +84,8 @@ std::optional<uint64_t> FindEnd(Bytes archive) {
 
 absl::StatusOr<Directory> FindDirectory(Bytes archive) {
   const std::optional<uint64_t> end = FindEnd(archive);
-  if (!end.has_value()) return DamagedArchive("it has no directory at its end; is it cut off?");
+  if (!end.has_value())
+    return DamagedArchive("it has no directory at its end; it may be truncated");
   Directory directory{Number<uint16_t>(archive, *end + 10), Number<uint32_t>(archive, *end + 16),
                       Number<uint32_t>(archive, *end + 12)};
   if (*end >= kEnd64LocatorSize &&
@@ -97,7 +98,7 @@ absl::StatusOr<Directory> FindDirectory(Bytes archive) {
   }
   if (!Has(archive, directory.offset, directory.size) ||
       directory.count > directory.size / kEntrySize) {
-    return DamagedArchive("its directory lies outside of it");
+    return DamagedArchive("its directory is outside of the file");
   }
   return directory;
 }
@@ -148,14 +149,14 @@ absl::Status ReadMember(Bytes archive, Bytes entry, Bytes extra, ZipMember* memb
   member->is_deflated = method == 8;
   member->crc = Number<uint32_t>(entry, 16);
   if (!HasRecord(archive, place.local_header, kLocalHeaderSize, kLocalHeader)) {
-    return InMember(*member, "it is not where the directory says");
+    return InMember(*member, "it is not at the position that the directory gives");
   }
   const uint64_t start = place.local_header + kLocalHeaderSize +
                          Number<uint16_t>(archive, place.local_header + 26) +
                          Number<uint16_t>(archive, place.local_header + 28);
   if (!Has(archive, start, place.packed_size)) {
-    return InMember(*member,
-                    absl::StrCat("its ", place.packed_size, " bytes reach beyond the file"));
+    return InMember(*member, absl::StrCat("its ", place.packed_size,
+                                          " bytes extend beyond the end of the file"));
   }
   const bool is_possible = member->is_deflated
                                ? place.unpacked_size / kMaxRatio <= place.packed_size
@@ -182,7 +183,7 @@ absl::Status CompareSum(const ZipMember& member, uint32_t sum) {
 // Unpacks `packed` into exactly `out`; returns a reason on failure.
 std::optional<std::string> Inflate(Bytes packed, absl::Span<uint8_t> out) {
   z_stream stream = {};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return "no memory for zlib";
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return "out of memory in zlib";
   uint8_t beyond;  // a valid address even for an empty output
   int result = Z_OK;
   while (result == Z_OK) {
@@ -200,7 +201,7 @@ std::optional<std::string> Inflate(Bytes packed, absl::Span<uint8_t> out) {
     out.remove_prefix(made);
   }
   const std::string message =
-      stream.msg != nullptr ? stream.msg : "it does not end where it should";
+      stream.msg != nullptr ? stream.msg : "its compressed data does not end at its end";
   inflateEnd(&stream);
   if (result != Z_STREAM_END || !out.empty() || !packed.empty()) return message;
   return std::nullopt;
@@ -215,11 +216,12 @@ absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::Span<const uint8_t> archive
   std::vector<ZipMember> members(directory.count);
   int64_t unpacked = 0;  // members may share packed bytes
   for (ZipMember& member : members) {
-    if (!HasRecord(rest, 0, kEntrySize, kEntry)) return DamagedArchive("its directory is cut off");
+    if (!HasRecord(rest, 0, kEntrySize, kEntry))
+      return DamagedArchive("its directory is truncated");
     const uint64_t name_size = Number<uint16_t>(rest, 28);
     const uint64_t extra_size = Number<uint16_t>(rest, 30);
     const uint64_t size = kEntrySize + name_size + extra_size + Number<uint16_t>(rest, 32);
-    if (!Has(rest, 0, size)) return DamagedArchive("its directory is cut off");
+    if (!Has(rest, 0, size)) return DamagedArchive("its directory is truncated");
     member.name.assign(reinterpret_cast<const char*>(rest.data()) + kEntrySize, name_size);
     TARTAN_RETURN_IF_ERROR(ReadMember(archive, rest.subspan(0, kEntrySize),
                                       rest.subspan(kEntrySize + name_size, extra_size), &member));

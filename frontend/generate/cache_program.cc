@@ -62,7 +62,7 @@ absl::Status Bind(const onnx::OnnxModel& model, BoundStep* step) {
   }
   TARTAN_ASSIGN_OR_RETURN(step->graph, std::move(graph));
   if (step->graph.needed_values.empty()) return absl::OkStatus();
-  return absl::UnimplementedError("values that are known at run time decide its graph");
+  return absl::UnimplementedError("values known only at run time decide its graph");
 }
 
 // The states with their next values.
@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<api::ProgramState>> NextStates(const CacheModel& mode
       if (!made.defined() || made.shape() != cache.memory.shape()) {
         return absl::UnimplementedError(
             absl::StrCat("'", model.model->outputs()[state.place.output].name,
-                         "' is not its cache with what is new behind it"));
+                         "' is not its cache followed by the new rows"));
       }
       next.push_back({cache.memory, made});
     }

@@ -82,7 +82,7 @@ absl::StatusOr<std::vector<float>> DecoderState::ReadBySession(absl::Span<const 
 }
 
 absl::StatusOr<std::vector<float>> DecoderState::Read(absl::Span<const int64_t> now) {
-  if (now.empty()) return absl::InvalidArgumentError("there are no tokens to read");
+  if (now.empty()) return absl::InvalidArgumentError("no tokens to read");
   if (places.empty()) {
     tokens.insert(tokens.end(), now.begin(), now.end());
     auto scored = Run(tokens, 0);

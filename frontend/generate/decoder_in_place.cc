@@ -111,8 +111,8 @@ absl::Status DecoderState::TryInPlace(absl::Span<const int64_t> first,
     }
     if (!agrees) {
       return absl::UnimplementedError(
-          "the scores are others in place: the model takes positions from its cache's length in a "
-          "way that is not known, or sees what is not there yet");
+          "the scores differ when the cache is updated in place: the model derives positions from "
+          "the length of its cache in an unknown way, or reads rows that are not filled yet");
     }
     // Keeps the rows of the whole prompt, because the rows of the last token alone differ.
     TARTAN_ASSIGN_OR_RETURN(made, CacheStep::Create(cache, values, first, capacity));
@@ -199,7 +199,7 @@ absl::Status DecoderState::RefreshChunks() {
   if (!chunks_are_right || capacity_of_chunks == step->capacity()) return absl::OkStatus();
   capacity_of_chunks = step->capacity();
   const bool is_there = notes->Get(step->capacity()) != Known::kNothing;
-  absl::Status added = absl::NotFoundError("they are not compiled");
+  absl::Status added = absl::NotFoundError("the programs for chunks are not compiled");
   if (waits() || is_there) {
     added = step->AddChunks(options.chunk, waits() ? ChunkKernels::kAny : ChunkKernels::kOnDisk);
   }

@@ -53,9 +53,9 @@ absl::StatusOr<DecoderInputs> DecoderInputs::Find(const std::vector<api::TensorS
     if (!fits) {
       return absl::UnimplementedError(absl::StrCat(
           "the input ", spec.ToString(),
-          " is none that a decoder has (input_ids, attention_mask, position_ids, cache_position, "
-          "token_type_ids, use_cache_branch, num_logits_to_keep) and no state that --state names; "
-          "the inputs are ",
+          " is not supported: it is neither an input of a decoder (input_ids, attention_mask, "
+          "position_ids, cache_position, token_type_ids, use_cache_branch, num_logits_to_keep) nor "
+          "a state that --state names; the inputs are ",
           ListOf(free)));
     }
     const size_t rank = spec.dims.size();
@@ -66,14 +66,14 @@ absl::StatusOr<DecoderInputs> DecoderInputs::Find(const std::vector<api::TensorS
     const bool is_row = rank == 1 || (rank == 2 && (spec.dims[0] < 0 || spec.dims[0] == 1));
     if (role->second != Role::kWantedScores && !is_row) {
       return absl::UnimplementedError(
-          absl::StrCat("the input ", spec.ToString(), " is not of one sequence"));
+          absl::StrCat("the input ", spec.ToString(), " does not have a single sequence"));
     }
     made.inputs_.push_back({role->second, spec});
   }
   if (tokens == 1) return made;
-  return absl::InvalidArgumentError(
-      absl::StrCat("a decoder has one input of tokens, as input_ids; this one has ", tokens,
-                   "; its inputs are ", ListOf(free)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a decoder must have one input of tokens, such as input_ids, but this model has ", tokens,
+      "; its inputs are ", ListOf(free)));
 }
 
 std::map<std::string, HostTensor> DecoderInputs::Make(absl::Span<const int64_t> now, int64_t before,
@@ -124,7 +124,7 @@ absl::StatusOr<size_t> FindScores(const std::vector<api::TensorSpec>& free) {
   }
   if (found) return *found;
   return absl::InvalidArgumentError(
-      absl::StrCat("the model has no output of scores, as logits; it has ", ListOf(free)));
+      absl::StrCat("the model has no output of scores, such as logits; it has ", ListOf(free)));
 }
 
 std::vector<float> LastScores(const HostTensor& scores) {

@@ -22,7 +22,7 @@ absl::Status CheckOpenLengths(const api::Model& model,
     for (size_t d = 0; d < std::min(past.dims.size(), present.dims.size()); ++d) {
       if (past.dims[d] < 0 || present.dims[d] < 0 || past.dims[d] == present.dims[d]) continue;
       return absl::UnimplementedError(
-          absl::StrCat("the cache ", past.ToString(), " has a fixed length, and comes back as ",
+          absl::StrCat("the cache ", past.ToString(), " has a fixed length, but its next value is ",
                        present.ToString(), ": export the model with open lengths"));
     }
   }

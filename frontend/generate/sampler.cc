@@ -17,13 +17,12 @@ absl::Status CheckScores(absl::Span<const float> scores) {
     if (std::isnan(scores[i]) || scores[i] == INFINITY) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the model gives token ", i, " the score ", scores[i],
-          ": there is no token to choose (numbers overflow in the model, or its weights "
-          "are damaged)"));
+          ": no token can be chosen (values overflow in the model, or its weights are damaged)"));
     }
     is_any |= scores[i] != -INFINITY;
   }
   if (is_any) return absl::OkStatus();
-  return absl::InvalidArgumentError("the model gives no token a score that is finite");
+  return absl::InvalidArgumentError("the model gives no token a finite score");
 }
 
 }  // namespace

@@ -313,8 +313,8 @@ absl::StatusOr<api::Tensor> AugmentInputs(const onnx::OnnxModel& model,
   }
   if (has_picture) return seed;
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no picture to augment, floats [N, ",
-                   augmentations.channels_last ? "H, W, C" : "C, H, W", "], among the inputs ",
+      absl::StrCat("no input is a picture to augment, floats [N, ",
+                   augmentations.channels_last ? "H, W, C" : "C, H, W", "]; the inputs are ",
                    absl::StrJoin(inputs, ", ")));
 }
 

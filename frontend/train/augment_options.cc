@@ -83,8 +83,8 @@ absl::Status SetOption(absl::string_view text, Augmentation* made) {
     made->padding = static_cast<int64_t>(padding);
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no option of ",
-                                                 RowOf(made->kind).name, "; there are ",
+  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not an option of ",
+                                                 RowOf(made->kind).name, "; its options are ",
                                                  RowOf(made->kind).options));
 }
 
@@ -126,8 +126,9 @@ absl::StatusOr<std::vector<Augmentation>> ParseAugmentations(absl::string_view t
       const auto* const row = std::find_if(std::begin(kKinds), std::end(kKinds),
                                            [&](const KindName& k) { return name == k.name; });
       if (row == std::end(kKinds)) {
-        return absl::InvalidArgumentError(absl::StrCat("there is no augmentation '", name,
-                                                       "'; there are flip, crop, affine, noise"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("there is no augmentation '", name,
+                         "'; the augmentations are flip, crop, affine, noise"));
       }
       made.emplace_back().kind = row->kind;
       has_options = colon != piece.npos;
@@ -137,8 +138,8 @@ absl::StatusOr<std::vector<Augmentation>> ParseAugmentations(absl::string_view t
       a.rotate = a.translate = a.scale = a.shear = 0;
     }
     if (!has_options) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", piece, "' has no name before it: NAME:key=value,…"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", piece, "' does not follow the name of an augmentation: expected NAME:key=value,…"));
     }
     TARTAN_RETURN_IF_ERROR(SetOption(option, &made.back()));
   }

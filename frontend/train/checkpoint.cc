@@ -53,7 +53,7 @@ absl::Status ReadTensors(const std::string& path, const proto::CheckpointHeader&
     const auto size = static_cast<size_t>(shape.byte_size());
     const auto offset = static_cast<size_t>(stored.offset());
     if (offset > data.size() || size > data.size() - offset)
-      return Damaged(path, "the checkpoint is cut off");
+      return Damaged(path, "the checkpoint is truncated");
     const absl::string_view bytes = data.substr(offset, size);
     if (Digest(bytes) != stored.digest()) {
       return Damaged(path, absl::StrCat("the checkpoint is damaged in '", stored.name(), "'"));
@@ -102,11 +102,11 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path) {
     TARTAN_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
     absl::string_view rest = AsText(file->bytes());
     if (rest.size() < kPreamble || rest.substr(0, kMagic.size()) != kMagic)
-      return Damaged(path, "this is no checkpoint of training");
+      return Damaged(path, "this is not a checkpoint of Tartan");
     const size_t length = LengthIn(rest.substr(kMagic.size()));
     const absl::string_view digest = rest.substr(kMagic.size() + kLengthBytes, kDigestBytes);
     rest.remove_prefix(kPreamble);
-    if (length > rest.size()) return Damaged(path, "the checkpoint is cut off");
+    if (length > rest.size()) return Damaged(path, "the checkpoint is truncated");
     const absl::string_view text = rest.substr(0, length);
     proto::CheckpointHeader header;
     if (Digest(text) != digest ||

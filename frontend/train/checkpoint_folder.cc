@@ -34,16 +34,15 @@ void RemovePartialFiles(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(const std::string& path) {
-  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return Cannot(path, "cannot be made");
+  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return Cannot(path, "cannot be created");
   const std::string name = absl::StrCat(path, "/lock");
   const int lock = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0) return Cannot(name, "cannot be written");
   if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
     const bool is_taken = errno == EWOULDBLOCK;
-    const absl::Status status = is_taken
-                                    ? absl::FailedPreconditionError(absl::StrCat(
-                                          path, ": another process that trains has this folder"))
-                                    : Cannot(name, "cannot be locked");
+    const absl::Status status = is_taken ? absl::FailedPreconditionError(absl::StrCat(
+                                               path, ": another process trains in this folder"))
+                                         : Cannot(name, "cannot be locked");
     close(lock);
     return status;
   }

@@ -69,8 +69,8 @@ class Matcher {
   }
 
   absl::Status Which(absl::string_view what) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat(dataset_.name(), ": which column is ", what, "? There are ", ListColumns()));
+    return absl::InvalidArgumentError(absl::StrCat(dataset_.name(), ": no column is chosen for ",
+                                                   what, "; the columns are ", ListColumns()));
   }
 
   absl::StatusOr<data::Column> Find(const std::string& name) const {
@@ -95,12 +95,12 @@ class Matcher {
     const auto fail = [&](absl::string_view why) {
       return absl::InvalidArgumentError(absl::StrCat(
           dataset_.name(), ": examples of column '", feed->column, "' are ",
-          column.example.ToString(), ", the model's input is ", spec.ToString(), ": ", why));
+          column.example.ToString(), ", but the model's input is ", spec.ToString(), ": ", why));
     };
     if (spec.dims.empty()) return fail("it has no dimension for the batch");
     if (spec.dims[0] >= 0) {
       if (made_.batch != 0 && made_.batch != spec.dims[0])
-        return fail("other inputs take another batch");
+        return fail("other inputs have another batch size");
       made_.batch = spec.dims[0];
     }
     const std::vector<int64_t> wanted(spec.dims.begin() + 1, spec.dims.end());
@@ -112,7 +112,7 @@ class Matcher {
     // Reshapes, for example a picture without a channel dimension.
     const bool is_fixed =
         std::all_of(wanted.begin(), wanted.end(), [](int64_t d) { return d >= 0; });
-    if (!is_fixed || Count(wanted) != Count(feed->dims)) return fail("they do not fit");
+    if (!is_fixed || Count(wanted) != Count(feed->dims)) return fail("the shapes do not match");
     feed->dims = wanted;
     return absl::OkStatus();
   }

@@ -200,9 +200,9 @@ class Run {
     if (number < 0) return status;
     const auto& [inputs, target] = unread_batches_[static_cast<size_t>(number)];
     const absl::StatusOr<std::string> found = trainer_.FindNonFinite(inputs, target);
-    const std::string where = found.ok()
-                                  ? absl::StrCat(*found, " is the first tensor with such a number")
-                                  : std::string("all tensors before it are finite");
+    const std::string where =
+        found.ok() ? absl::StrCat(*found, " is the first tensor with a value that is not finite")
+                   : std::string("all tensors that the loss depends on are finite");
     return absl::Status(status.code(), absl::StrCat(status.message(), "; ", where));
   }
 
@@ -322,8 +322,9 @@ class Run {
   absl::Status Resume() {
     identity_ = Identity(DropsLast(options_.drop_last));
     if (options_.checkpoint.empty()) {
-      return options_.resume ? absl::InvalidArgumentError("there is no checkpoint to resume from")
-                             : absl::OkStatus();
+      return options_.resume
+                 ? absl::InvalidArgumentError("no checkpoint folder is given to resume from")
+                 : absl::OkStatus();
     }
     TARTAN_ASSIGN_OR_RETURN(folder_, CheckpointFolder::Open(options_.checkpoint));
     const std::string path = folder_->PathOf(kLast);
@@ -331,29 +332,30 @@ class Run {
     if (!options_.resume) {
       if (absl::IsNotFound(checkpoint.status())) return absl::OkStatus();
       return absl::InvalidArgumentError(
-          absl::StrCat(path, " is there already: resume from it, or name another folder"));
+          absl::StrCat(path, " already exists: resume from it, or name another folder"));
     }
     if (absl::IsNotFound(checkpoint.status())) {
-      if (hooks_.note) hooks_.note(absl::StrCat("there is no ", path, ": training begins"));
+      if (hooks_.note) hooks_.note(absl::StrCat("there is no ", path, ": training begins anew"));
       return absl::OkStatus();
     }
     TARTAN_RETURN_IF_ERROR(checkpoint.status());
     if (checkpoint->identity != identity_) {
       if (!options_.drop_last && checkpoint->identity == Identity(/*drops_last=*/true)) {
         return absl::InvalidArgumentError(absl::StrCat(
-            path, " is of a run that left out the last ",
+            path, " belongs to a run that left out the last ",
             static_cast<int64_t>(split_.training.size()) % batch_,
             " examples of each epoch, which do not fill a batch: resume with --drop-last"));
       }
-      return absl::InvalidArgumentError(absl::StrCat(
-          path,
-          " is of another run: model, data, batch, optimizer, loss and seed must be the same"));
+      return absl::InvalidArgumentError(absl::StrCat(path,
+                                                     " belongs to another run: model, data, batch, "
+                                                     "optimizer, loss and seed must be the same"));
     }
     TARTAN_RETURN_IF_ERROR(trainer_.Restore(checkpoint->state));
     position_ = checkpoint->position;
     best_ = checkpoint->best;
     epochs_since_best_ = checkpoint->epochs_since_best;
-    if (hooks_.note) hooks_.note(absl::StrCat("goes on after step ", checkpoint->state.step));
+    if (hooks_.note)
+      hooks_.note(absl::StrCat("training continues after step ", checkpoint->state.step));
     return absl::OkStatus();
   }
 

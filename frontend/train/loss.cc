@@ -116,7 +116,7 @@ absl::StatusOr<LossTerms> CrossEntropyOfClasses(const Loss& loss, const api::Ten
   if (has_weights) {
     if (static_cast<int64_t>(loss.class_weights.size()) != classes) {
       return DoNotFit(loss, output, target,
-                      absl::StrCat("there are ", loss.class_weights.size(), " weights of classes"));
+                      absl::StrCat("the loss has ", loss.class_weights.size(), " class weights"));
     }
     const std::vector<float> weights(loss.class_weights.begin(), loss.class_weights.end());
     names.push_back("W");
@@ -235,7 +235,7 @@ absl::StatusOr<LossTerms> Given(const Loss& loss, const api::Tensor& output,
     value = results[0];
   }
   if (!IsFloat(value.type()) || (value.shape().element_count() != 1 && value.rank() != 1)) {
-    return DoNotFit(loss, value, {}, "the loss is no number, nor one for each example");
+    return DoNotFit(loss, value, {}, "the loss must be a single number, or one number per example");
   }
   const bool is_one = value.shape().element_count() == 1;
   const std::string indices = Indices(value.rank());
@@ -253,7 +253,7 @@ absl::Status SetOption(absl::string_view key, absl::string_view value, Loss* los
     for (absl::string_view part : absl::StrSplit(value, '/')) {
       double weight = 0;
       if (!absl::SimpleAtod(part, &weight) || weight < 0) {
-        return absl::InvalidArgumentError(absl::StrCat("'", part, "' is no weight of a class"));
+        return absl::InvalidArgumentError(absl::StrCat("'", part, "' is not a class weight"));
       }
       loss->class_weights.push_back(weight);
     }
@@ -261,7 +261,7 @@ absl::Status SetOption(absl::string_view key, absl::string_view value, Loss* los
   }
   if (!is_number) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the value of '", key, "' is no number: '", value, "'"));
+        absl::StrCat("the value of '", key, "' is not a number: '", value, "'"));
   }
   if (key == "smoothing" && number >= 0 && number < 1) {
     loss->smoothing = number;
@@ -274,8 +274,8 @@ absl::Status SetOption(absl::string_view key, absl::string_view value, Loss* los
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("'", key, "=", value,
-                     "' is no option of a loss; there are smoothing=0..1, "
-                     "ignore=CLASS, weights=W0/W1/…, delta=D, margin=M"));
+                     "' is not an option of a loss; the options are smoothing=0..1, ignore=CLASS, "
+                     "weights=W0/W1/…, delta=D, margin=M"));
   }
   return absl::OkStatus();
 }
@@ -309,7 +309,7 @@ absl::StatusOr<Loss> ParseLoss(absl::string_view text) {
   }
   if (!is_known) {
     return absl::InvalidArgumentError(absl::StrCat("there is no loss '", parts.first,
-                                                   "'; there are ", absl::StrJoin(names, ", "),
+                                                   "'; the losses are ", absl::StrJoin(names, ", "),
                                                    ", and @FILE.tile"));
   }
   for (absl::string_view option : absl::StrSplit(parts.second, ',', absl::SkipEmpty())) {
@@ -337,7 +337,8 @@ absl::StatusOr<LossTerms> ApplyLoss(const Loss& loss, const api::Tensor& output,
   if (loss.kind == LossKind::kOutput || loss.kind == LossKind::kFunction)
     return Given(loss, output, target);
   if (loss.kind == LossKind::kTriplet) return Triplet(loss, output);
-  if (!IsFloat(output.type())) return DoNotFit(loss, output, target, "the output is no float");
+  if (!IsFloat(output.type()))
+    return DoNotFit(loss, output, target, "the output is not a float tensor");
   const std::vector<int64_t>& dims = output.dims();
   const auto fits = [&](bool with_numbers) {
     return target.dims() == dims ||
@@ -345,15 +346,15 @@ absl::StatusOr<LossTerms> ApplyLoss(const Loss& loss, const api::Tensor& output,
             std::equal(target.dims().begin(), target.dims().end(), dims.begin()));
   };
   if (output.rank() < 1 || !fits(loss.kind == LossKind::kSoftmaxCrossEntropy))
-    return DoNotFit(loss, output, target, "they do not fit");
+    return DoNotFit(loss, output, target, "their shapes do not match");
   const std::string element = ElementFormula(loss);
   if (!element.empty()) return ByElement(output, target, {absl::StrCat("ELEMENT = ", element)});
   if (output.rank() < 2) return DoNotFit(loss, output, target, "expected rows, [N, …, C]");
   if (loss.kind == LossKind::kSoftmaxCrossEntropy) {
     if (dims.back() == 1) {
       return DoNotFit(loss, output, target,
-                      "one class is always certain, so that there is nothing to learn; "
-                      "binary_cross_entropy is the loss of one logit");
+                      "a single class has probability 1, so there is nothing to learn; use "
+                      "binary_cross_entropy for one logit");
     }
     if (target.dims() != dims) return CrossEntropyOfClasses(loss, output, target);
     std::vector<std::string> statements = LogSoftmax(dims);

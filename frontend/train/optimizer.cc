@@ -101,8 +101,8 @@ absl::StatusOr<OptimizerKind> OptimizerNamed(absl::string_view name) {
     if (row.name == name) return row.kind;
     names.push_back(row.name);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no optimizer '", name, "'; there are ", absl::StrJoin(names, ", ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no optimizer '", name, "'; the optimizers are ", absl::StrJoin(names, ", ")));
 }
 
 absl::Status Optimizer::Check() const {

@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<RE2>> Expression(const std::string& text, absl::s
   auto expression = std::make_unique<RE2>(text, RE2::Quiet);
   if (expression->ok()) return expression;
   return absl::InvalidArgumentError(
-      absl::StrCat(what, ": '", text, "' is no regular expression: ", expression->error()));
+      absl::StrCat(what, ": '", text, "' is not a regular expression: ", expression->error()));
 }
 
 struct Use {

@@ -35,9 +35,10 @@ absl::Status SetOption(absl::string_view key, absl::string_view value, Schedule*
   } else if (is_count && key == "rise" && number > 0 && number < 1) {
     schedule->rise = number;
   } else {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", key, "=", value, "' is no option of a schedule; there are warmup=STEPS, end=SHARE, ",
-        "every=STEPS and factor=F of step, rise=SHARE of one_cycle"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", key, "=", value,
+                     "' is not an option of a schedule; the options are warmup=STEPS, end=SHARE, ",
+                     "every=STEPS and factor=F of step, rise=SHARE of one_cycle"));
   }
   return absl::OkStatus();
 }
@@ -79,7 +80,7 @@ absl::StatusOr<Schedule> ParseSchedule(absl::string_view text) {
   if (found == std::end(kNames)) {
     return absl::InvalidArgumentError(
         absl::StrCat("there is no schedule '", parts.first,
-                     "'; there are constant, step, linear, cosine, one_cycle"));
+                     "'; the schedules are constant, step, linear, cosine, one_cycle"));
   }
   Schedule schedule;
   schedule.kind = found->second;

@@ -49,7 +49,7 @@ class StepBuilder {
     TARTAN_RETURN_IF_ERROR(RoundGraph(precision_, given_, &bound_));
     const api::Value& output = bound_.outputs.back();
     if (!output.is_tensor()) {
-      return absl::InvalidArgumentError(absl::StrCat("'", plan_.output, "' is no tensor"));
+      return absl::InvalidArgumentError(absl::StrCat("'", plan_.output, "' is not a tensor"));
     }
     TARTAN_ASSIGN_OR_RETURN(output_, CastTo(output.tensor(), kFloat));
     if (shapes.target.has_value()) {
@@ -137,8 +137,8 @@ class StepBuilder {
       const api::Value& value = bound_.outputs[first + v];
       if (!value.is_tensor()) continue;
       const std::string producer = model_->ProducerOf(values[v]);
-      TARTAN_RETURN_IF_ERROR(AddCount(
-          absl::StrCat("'", values[v], "', which ", producer, " makes,"), value.tensor(), names));
+      TARTAN_RETURN_IF_ERROR(
+          AddCount(absl::StrCat("'", values[v], "', from ", producer, ","), value.tensor(), names));
     }
     AddParametersAsTheyAre();
     AddSeeds();

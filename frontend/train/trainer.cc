@@ -21,7 +21,8 @@ absl::Status CheckOptions(const TrainerOptions& options) {
   TARTAN_RETURN_IF_ERROR(options.optimizer.Check());
   TARTAN_RETURN_IF_ERROR(options.loss_scale.Check());
   if (!(options.clip_norm >= 0) || !(options.clip_value >= 0)) {
-    return absl::InvalidArgumentError("gradients are clipped to a positive number");
+    return absl::InvalidArgumentError(
+        "the limits of gradients, clip_norm and clip_value, must not be negative");
   }
   if (options.accumulate < 1) {
     return absl::InvalidArgumentError(
@@ -29,7 +30,7 @@ absl::Status CheckOptions(const TrainerOptions& options) {
   }
   if (options.memory_budget < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a memory budget of ", options.memory_budget, " bytes is none"));
+        absl::StrCat("the memory budget, ", options.memory_budget, " bytes, is negative"));
   }
   return absl::OkStatus();
 }
@@ -136,7 +137,7 @@ absl::StatusOr<Progress> Trainer::Read() {
       programs_->failed_step = programs_->batches - count + 1;
       return absl::OutOfRangeError(
           absl::StrCat("the loss of step ", programs_->failed_step,
-                       " is no finite number; parameters are as they were before it"));
+                       " is not a finite number; parameters are as they were before it"));
     }
     if (programs_->plan.loss_scale.has_value()) {
       TARTAN_ASSIGN_OR_RETURN(const HostTensor scale, programs_->tensors.at(kScaleName).ToHost());

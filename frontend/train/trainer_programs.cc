@@ -139,10 +139,10 @@ absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, P
       share = peak - over;
       continue;
     }
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the memory budget of ", options.memory_budget, " bytes is too small: the ",
-                     name, " needs ", memory.total(),
-                     " at least, with all made again that may be (", Composition(memory), ")"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the memory budget of ", options.memory_budget, " bytes is too small: the ", name,
+        " needs ", memory.total(), " at least, even with every possible value recomputed (",
+        Composition(memory), ")"));
   }
 }
 

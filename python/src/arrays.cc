@@ -76,9 +76,10 @@ void BindArrays(nb::module_& module) {
           nb::arg("bytes"), nb::arg("dtype"), nb::arg("shape"), nb::arg("copy") = true)
       .def_prop_ro("dtype", [](const HostTensor& t) { return std::string(Name(t.type())); })
       .def_prop_ro("shape", [](const HostTensor& t) { return nb::tuple(nb::cast(t.shape().dims)); })
-      .def("bytes", &BytesOf, "Its bytes, read-only and not copied.")
+      .def("bytes", &BytesOf, "Returns its bytes, read-only and not copied.")
       .def("take_bytes", &TakeBytes,
-           "Its bytes for whoever changes them, copied where others have them; it has none then.")
+           "Returns writable bytes, copied if they have other owners; the tensor is empty "
+           "afterwards.")
       .def("__repr__", [](const HostTensor& t) { return t.shape().ToString(); });
 }
 

@@ -93,7 +93,7 @@ nb::dict MemoryOf(const DeviceProgram& program) {
 }
 
 void BindDeviceTensors(nb::module_& module) {
-  nb::class_<DeviceTensor>(module, "DeviceTensor", "Values that stay on a device.")
+  nb::class_<DeviceTensor>(module, "DeviceTensor", "Values stored on a device.")
       .def_static("from_host",
                   [](const std::shared_ptr<Device>& device, const HostTensor& value) {
                     return Unlocked([&] { return DeviceTensor::FromHost(*device, value); });
@@ -156,7 +156,7 @@ void BindDevices(nb::module_& module) {
           [](const Device& device, const std::string& name) {
             const std::optional<Precision> precision = PrecisionFromName(name);
             if (!precision.has_value()) {
-              throw nb::value_error(absl::StrCat("precision is '", name,
+              throw nb::value_error(absl::StrCat("the precision is '", name,
                                                  "', not float32, tf32, bfloat16, float16 or int8")
                                         .c_str());
             }
@@ -171,7 +171,7 @@ void BindDevices(nb::module_& module) {
         result["peak"] = statistics.peak_allocated_bytes;
         return result;
       });
-  nb::class_<api::EagerRuntime>(module, "EagerRuntime", "Computes lazy tensors at once.")
+  nb::class_<api::EagerRuntime>(module, "EagerRuntime", "Evaluates lazy tensors.")
       .def(
           "__init__",
           [](api::EagerRuntime* self, const std::shared_ptr<Device>& device) {

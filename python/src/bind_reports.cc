@@ -122,7 +122,7 @@ void NoteTimes(ProgramReport& report, const std::vector<std::pair<std::string, d
 }  // namespace
 
 void BindReports(nb::module_& module) {
-  nb::class_<ProgramReport>(module, "Report", "What became of a program.")
+  nb::class_<ProgramReport>(module, "Report", "A report of a compiled program.")
       .def_static("plan", &Plan, nb::arg("device"), nb::arg("inputs"), nb::arg("states"),
                   nb::arg("outputs"), nb::arg("name"), nb::arg("tier"))
       .def_static("of_session",

@@ -195,7 +195,7 @@ std::vector<nb::object> RunStates(api::StateSession& session, const Feeds& feeds
   std::map<std::string, HostTensor> inputs;
   for (const auto& [name, value] : feeds) {
     if (!nb::isinstance<HostTensor>(value)) {
-      Raise(absl::InvalidArgumentError("input '" + name + "' is no tensor of plain numbers"));
+      Raise(absl::InvalidArgumentError("input '" + name + "' is not a tensor of plain numbers"));
     }
     inputs.emplace(name, nb::cast<HostTensor>(value));
   }
@@ -236,12 +236,12 @@ std::vector<api::Tensor> Apply(const Model& self, const std::map<std::string, ap
     const std::string name =
         input < 0 ? "an input" : "'" + self.model->inputs()[static_cast<size_t>(input)].name + "'";
     Raise(absl::FailedPreconditionError("the value of " + name +
-                                        " decides shapes, and is not known"));
+                                        " decides shapes, but is not known"));
   }
   std::vector<api::Tensor> outputs;
   for (const api::Value& output : graph.outputs) {
     if (!output.is_tensor() || output.element() != api::Element::kPlain) {
-      Raise(absl::UnimplementedError("an output that is no tensor of plain numbers"));
+      Raise(absl::UnimplementedError("an output that is not a tensor of plain numbers"));
     }
     outputs.push_back(output.tensor());
   }

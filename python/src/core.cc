@@ -55,5 +55,5 @@ NB_MODULE(_core, module) {
       [](const nanobind::bytes& name) {
         tartan::python::ReserveVariable(std::string(name.c_str(), name.size()));
       },
-      "Adds a variable to the environment, empty, which threads may read meanwhile.");
+      "Adds an empty environment variable; other threads may read the environment meanwhile.");
 }

@@ -46,8 +46,8 @@ class Batched(Tensor):
     @property
     def _value(self):
         raise MappedError(
-            f"the value of a tensor was asked for that tartan.vmap maps over {self.level.size} elements; each has its own: "
-            "use operations of tartan on it, tartan.where in place of if")
+            f"the value of a tensor was requested that tartan.vmap maps over {self.level.size} elements, each with its own value: "
+            "use operations of tartan on it, and tartan.where instead of if")
 
     _is_mapped = True
     _host = None

@@ -25,7 +25,7 @@ def type_text(dtype):
 
 def _checked_place(device_type, device_id=0):
     if str(device_type).lower() not in ("cpu", "cuda", "gpu", "dml", "opencl"):
-        raise ValueError(f"there is no device '{device_type}': cpu or gpu")
+        raise ValueError(f"unknown device '{device_type}'; expected cpu or gpu")
 
 
 def _element_type(element):
@@ -36,7 +36,7 @@ def _element_type(element):
 def _memory(device_type, element_type, shape, pointer):
     """Returns an array over memory that the caller owns."""
     if str(device_type).lower() != "cpu":
-        raise NotImplementedError(f"memory of '{device_type}' by its address: give an array or a tensor of tartan")
+        raise NotImplementedError(f"memory of '{device_type}' cannot be bound by its address: give an array or a tensor of tartan")
     dtype = _element_type(element_type)
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     buffer = (ctypes.c_uint8 * size).from_address(int(pointer))
@@ -74,7 +74,7 @@ class OrtValue:
         """Copies an array of the same dtype and shape into this value. ValueError for another dtype or shape."""
         array = np.asarray(np_arr)
         if list(array.shape) != self.shape() or type_text(array.dtype) != self.data_type():
-            raise ValueError(f"{type_text(array.dtype)}{list(array.shape)} for a value {self.data_type()}{self.shape()}")
+            raise ValueError(f"{type_text(array.dtype)}{list(array.shape)} cannot update a value {self.data_type()}{self.shape()}")
         if isinstance(self._value, Tensor):
             self._value = self._value.numpy().copy()
         np.copyto(self._value, array)

@@ -36,7 +36,7 @@ def _made(x):
             dtype = _dtypes.int64 if x < 2**63 else _dtypes.uint64
         return constant(x, dtype)
     if isinstance(x, complex):
-        raise TypeError(f"{x} is a complex number, and a real one is expected here")
+        raise TypeError(f"{x} is a complex number, but a real one is expected here")
     if isinstance(x, np.ndarray) and not x.dtype.hasobject or isinstance(x, np.generic):
         return from_numpy(x)
     held = getattr(x, "value", None)
@@ -119,10 +119,9 @@ def integer(x, what="a size"):
     except TypeError:
         if isinstance(x, np.ndarray) and x.size == 1 and x.dtype.kind in "iu":
             return int(x.reshape(()))
-        held = getattr(x, "value", None)
-        if isinstance(held, (Tensor, Variable)):
-            return integer(held, what)
-        raise TypeError(f"{what} is an integer, not {x!r}") from None
+        if isinstance(x, Variable):
+            return _python.index(x.value)
+        raise TypeError(f"{what} must be an integer, not {x!r}") from None
 
 
 def axis_of(axis, rank, what="axis"):

@@ -131,7 +131,7 @@ class ComplexTensor(Operators):
     @property
     def at(self):
         """NotImplementedError: use `x.real.at` and `x.imag.at`."""
-        raise NotImplementedError("x.at of complex numbers: change x.real and x.imag, or assign to x[index]")
+        raise NotImplementedError("x.at does not take complex numbers: change x.real and x.imag, or assign to x[index]")
 
     def __copy__(self):
         return ComplexTensor(self._real.__copy__(), self._imag.__copy__())
@@ -162,7 +162,7 @@ def as_complex_dtype(dtype):
     """Returns complex64 or complex128. TypeError for other dtypes."""
     name = "complex64" if dtype is complex else np.dtype(str(dtype) if isinstance(dtype, str) else dtype).name
     if name not in _PARTS:
-        raise TypeError(f"no tensor has elements of type {dtype!r}; there are {', '.join(_PARTS)} of complex numbers")
+        raise TypeError(f"no tensor has elements of type {dtype!r}; the complex types are {', '.join(_PARTS)}")
     return complex64 if name == "complex64" else complex128
 
 

@@ -21,7 +21,7 @@ def _as_tensor(array, dtype):
 def _on_host(name, compute, *operands):
     operands = together(operands)
     if any(z.is_traced for z in operands):
-        raise NotImplementedError(f"linalg.{name} is computed from values on the host, and there are none while a "
+        raise NotImplementedError(f"linalg.{name} is computed from values on the host, which are not known while a "
                                   "function is captured: call it outside of tartan.function")
     found = compute(*[z.numpy() for z in operands])
     dtype = operands[0].dtype
@@ -52,7 +52,7 @@ def _solve(x1, x2, /):
 
 def _qr(x, /, *, mode="reduced"):
     if mode not in ("reduced", "complete"):
-        raise ValueError(f"the mode of qr is 'reduced' or 'complete', not {mode!r}")
+        raise ValueError(f"the mode of qr must be 'reduced' or 'complete', not {mode!r}")
     found = _on_host("qr", lambda a: tuple(np.linalg.qr(a, mode=mode)), _matrices(x, "qr"))
     return _tartan.linalg.QRResult(*found)
 
@@ -117,7 +117,7 @@ def _vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 def _norm(x, ord=None, axis=None, keepdims=False):
     if axis is not None and not isinstance(axis, tuple) or ord is None:
         return _tartan.linalg.norm(_tartan.abs(x), ord, axis, keepdims)
-    raise NotImplementedError(f"linalg.norm of complex matrices with ord={ord!r}: linalg.matrix_norm has it")
+    raise NotImplementedError(f"linalg.norm does not take complex matrices with ord={ord!r}: use linalg.matrix_norm")
 
 
 RULES = {

@@ -71,7 +71,7 @@ def _einsum(plain):
     def rule(subscripts, /, *operands):
         operands = together(operands)
         if len(operands) > 2:
-            raise NotImplementedError(f"einsum '{subscripts}' of {len(operands)} complex tensors: take two at a time")
+            raise NotImplementedError(f"einsum '{subscripts}' of {len(operands)} complex tensors is not supported: combine two at a time")
         if len(operands) == 1:
             return _both(lambda part: plain(subscripts, part), operands[0])
         return _product(functools.partial(plain, subscripts))(*operands)
@@ -115,7 +115,7 @@ def _cumulative_prod(plain):
     def rule(x, /, *, axis=None, dtype=None, include_initial=False):
         z = complex_tensor(x, dtype and as_complex_dtype(dtype))
         if axis is None and z.ndim != 1:
-            raise ValueError(f"an axis is needed for {list(z.shape)}")
+            raise ValueError(f"an axis must be given for the shape {list(z.shape)}")
         at = axis_of(0 if axis is None else axis, z.ndim)
         z = _tartan.moveaxis(z, at, -1)
         step, size = 1, z.shape[-1]
@@ -183,7 +183,7 @@ def _asarray(plain):
     def rule(obj, /, dtype=None, *, device=None, copy=None):
         _tartan._creation.check_device(device)
         if dtype is not None and not is_complex_dtype(dtype):
-            raise TypeError(f"complex numbers do not become {_dtypes.as_dtype(dtype)}: take tartan.real, imag or abs of them")
+            raise TypeError(f"complex numbers do not become {_dtypes.as_dtype(dtype)}: use tartan.real, imag or abs")
         z = complex_tensor(obj, None if dtype is None else as_complex_dtype(dtype))
         return z.__copy__() if copy and z is obj else z
 
@@ -198,7 +198,7 @@ def _astype(plain):
                 return _c.is_nonzero(x)
             z = complex_tensor(x, as_complex_dtype(dtype))
             return z.__copy__() if copy and z is x else z
-        raise TypeError(f"complex numbers do not become {_dtypes.as_dtype(dtype)}: take tartan.real, imag or abs of them")
+        raise TypeError(f"complex numbers do not become {_dtypes.as_dtype(dtype)}: use tartan.real, imag or abs")
 
     return rule
 
@@ -334,7 +334,7 @@ _SAME = {"array": "asarray", "concatenate": "concat", "cumsum": "cumulative_sum"
 
 def _refused(name):
     def rule(*args, **kwargs):
-        raise TypeError(f"tartan.{name} takes no complex numbers: tartan.real, imag and abs give their parts and their size")
+        raise TypeError(f"tartan.{name} takes no complex numbers: use tartan.real, imag or abs")
 
     return rule
 

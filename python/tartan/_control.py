@@ -33,14 +33,14 @@ def _fitting(first, second, what):
     (form, a), (other, b) = _tensors(first), _tensors(second)
     alike = form == other and all((x is None) == (y is None) for x, y in zip(a, b))
     if not alike or any(x is not None and (x.shape, x.dtype) != (y.shape, y.dtype) for x, y in zip(a, b)):
-        raise TypeError(f"{what}: {_described(a)} and {_described(b)}" + ("" if form == other else ", as trees that differ"))
+        raise TypeError(f"{what}: {_described(a)} and {_described(b)}" + ("" if form == other else ", which are different trees"))
     return form, a, b
 
 
 def _predicate(value, name):
     value = tensor(value)
     if value.ndim:
-        raise TypeError(f"{name}: the condition is one bool, not {value.dtype}{list(value.shape)}")
+        raise TypeError(f"{name}: the condition must be one bool, not {value.dtype}{list(value.shape)}")
     return value
 
 
@@ -78,7 +78,7 @@ def cond(pred: Any, true_fun: Callable[..., _R], false_fun: Callable[..., _R], *
     if not pred.is_traced:
         return true_fun(*operands) if bool(pred) else false_fun(*operands)
     taken, other = _Branch(true_fun, operands), _Branch(false_fun, operands)
-    form, a, b = _fitting(taken.result, other.result, "cond: both branches give the same shapes and types, not")
+    form, a, b = _fitting(taken.result, other.result, "cond: both branches must return the same shapes and types, not")
     if state.trace is not None:
         _choose_writes(pred, taken, other)
     return _tree.unflatten(form, iter([x if x is None else _e.where(pred, x, y) for x, y in zip(a, b)]))
@@ -108,14 +108,14 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 
 def _stepped(body, value):
-    form, _, after = _fitting(value, body(value), "while_loop: the body gives what it gets, not")
+    form, _, after = _fitting(value, body(value), "while_loop: the body must return the shapes and types of its arguments, not")
     return _tree.unflatten(form, iter(after))
 
 
 def _masked(condition, body, value, going, limit, done):
     if limit is None or limit - done > _MOST_STEPS:
         raise NotImplementedError(
-            "while_loop with a condition that is not known while a function is captured or mapped needs maximum_iterations of "
+            "while_loop whose condition is not known while a function is captured or mapped needs maximum_iterations of "
             f"at most {_MOST_STEPS}, not {limit}")
     for _ in range(done, limit):
         before = _tensors(value)[1]
@@ -138,9 +138,9 @@ def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | 
     form, leaves = _tensors(xs)
     sizes = {x.shape[0] for x in leaves if x is not None and x.ndim}
     if any(x is not None and not x.ndim for x in leaves) or len(sizes | ({length} - {None})) > 1:
-        raise ValueError(f"scan: xs are {_described(leaves)}, length is {length}: they have one size along the first axis")
+        raise ValueError(f"scan: xs are {_described(leaves)}, length is {length}: all must have one size along the first axis")
     if not sizes and length is None:
-        raise ValueError("scan: neither xs nor length says how many steps there are")
+        raise ValueError("scan: neither xs nor length gives the number of steps")
     steps = sizes.pop() if sizes else int(length)
     carry_form, carry = _tensors(init)
     carry = _tree.unflatten(carry_form, iter(carry))
@@ -162,5 +162,5 @@ def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | 
 def _scanned(f, carry, form, leaves, k):
     x = _tree.unflatten(form, iter([x if x is None else x[k] for x in leaves]))
     after, result = f(carry, x)
-    carry_form, _, after = _fitting(carry, after, "scan: a step gives a carry as it gets it, not")
+    carry_form, _, after = _fitting(carry, after, "scan: a step must return a carry of the same shapes and types, not")
     return _tree.unflatten(carry_form, iter(after)), result

@@ -169,7 +169,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
     """Returns coordinate tensors of a grid. With 'xy' the first vector varies along columns, with 'ij' along the
     first dimension."""
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
+        raise ValueError(f"indexing must be 'xy' or 'ij', not {indexing!r}")
     arrays = [tensor(x) for x in arrays]
     rank = len(arrays)
     order = list(range(rank))

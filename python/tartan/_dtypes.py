@@ -52,7 +52,7 @@ def as_dtype(dtype):
     except TypeError:
         name = str(getattr(dtype, "name", dtype))
     if name not in ALL:
-        raise TypeError(f"no tensor has elements of type {dtype!r}; there are {', '.join(ALL)}")
+        raise TypeError(f"no tensor has elements of type {dtype!r}; the types are {', '.join(ALL)}")
     return ALL[name]
 
 

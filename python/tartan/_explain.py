@@ -57,7 +57,7 @@ class Explanation:
         intermediate values, which share memory), `unshared` (temporaries without sharing), and `peak`, the
         maximum that one step needs together with constants and variables."""
         if len(self.programs) != 1:
-            raise ValueError(f"there are {len(self.programs)} programs: ask `programs` for the memory of each")
+            raise ValueError(f"there are {len(self.programs)} programs: `programs` has the memory of each")
         return self.programs[0].memory
 
     def save(self, path: Any) -> None:
@@ -78,7 +78,7 @@ def _us(value):
 
 def _text(report):
     if report.tier == "host":
-        return f"{report.name}: the host computes it, without kernels"
+        return f"{report.name}: computed by the host, without kernels"
     memory = {name: _core.format_bytes(value) for name, value in report.memory.items()}
     kernels = sorted(report.kernels, key=lambda k: -_time_of(k))
     rows = [("measured", "predicted", "launches", "work", "bytes", "operations", "computes")]
@@ -91,7 +91,7 @@ def _text(report):
     lines = [f"{report.name}({_short(inputs)}): {len(kernels)} {report.tier} kernels, {len(report.launches)} launches "
              f"on {report.device}",
              f"memory: constants {memory['constants']}, variables {memory['variables']}, temporaries "
-             f"{memory['temporaries']} ({memory['unshared']} if they shared none), peak {memory['peak']}"]
+             f"{memory['temporaries']} ({memory['unshared']} without sharing), peak {memory['peak']}"]
     for row in rows:
         cells = [cell.rjust(width) if c < 5 else cell.ljust(width) for c, (cell, width) in enumerate(zip(row, widths))]
         lines.append(("  " + "  ".join(cells)).rstrip())
@@ -121,7 +121,7 @@ def explain(what: Any, *args: Any, profile: bool = False, tier: str | None = Non
     separately, on these arguments or on zeros, and on copies of the variables. `tier` selects "ready" or "exact"
     kernels instead of the ones in use. ValueError if there is nothing to explain; TypeError for other objects."""
     if tier not in (None, "ready", "exact"):
-        raise ValueError(f"the tier is 'ready' or 'exact', not {tier!r}")
+        raise ValueError(f"the tier must be 'ready' or 'exact', not {tier!r}")
     if state.trace is not None:
         raise ConcretizationError("explain was called while a function is captured")
     while isinstance(what, functools.partial) and isinstance(what.func, Function):
@@ -133,7 +133,7 @@ def explain(what: Any, *args: Any, profile: bool = False, tier: str | None = Non
     if hasattr(what, "_captured_steps"):
         return _of_model(what, args, profile, tier)
     if isinstance(what, type) or not callable(what):
-        raise TypeError("what can be explained is a function of tensors, a Keras model, an InferenceSession or a lazy "
+        raise TypeError("explain takes a function of tensors, a Keras model, an InferenceSession or a lazy "
                         f"tensor, not {type(what).__name__}")
     function = what if isinstance(what, Function) else Function(what)
     given = (args, kwargs) if args or kwargs or function is not what else None
@@ -156,11 +156,11 @@ def _of_function(function, given, profile, tier):
 
 def _of_tensor(tensor, args, profile, tier):
     if args:
-        raise TypeError("a tensor is explained without arguments")
+        raise TypeError("explain takes a tensor without arguments")
     if tensor.is_traced:
-        raise ValueError("the tensor belongs to a function that was captured")
+        raise ValueError("the tensor belongs to a captured function")
     if tensor._host is not None or tensor._value.known is not None:
-        raise ValueError("the tensor has its value already: explain it before that is asked for")
+        raise ValueError("the tensor has its value already: explain it before its value is requested")
     return Explanation("tensor", _of_function(Function(lambda: tensor, "tensor"), ((), {}), profile, tier))
 
 
@@ -213,9 +213,9 @@ def _median_times(run):
 
 def _of_session(session, args, profile, tier):
     if isinstance(session._session, _core.StateSession):
-        raise NotImplementedError("a session with states is not explained")
+        raise NotImplementedError("explain does not take a session with states")
     if tier is not None:
-        raise ValueError("a session has the tier that it was made with")
+        raise ValueError("a session has the tier that it was created with: give explain no tier")
     feed = None
     if args:
         names = [node.name for node in session.get_inputs()]
@@ -224,7 +224,7 @@ def _of_session(session, args, profile, tier):
         feed = session._feed(args[0] if isinstance(args[0], dict) else dict(zip(names, args)))
         session._session.run(feed)
     elif profile:
-        raise ValueError("a session is measured on inputs: give explain some")
+        raise ValueError("a session is measured on inputs: give them to explain")
     for _ in range(3):  # exact kernels may replace others in between
         reports = _core.Report.of_session(session._session)
         if not reports:

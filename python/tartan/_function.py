@@ -129,7 +129,7 @@ class _Program:
             if value in given:
                 continue
             if value.known is None:
-                raise RuntimeError("a tensor of another function that is being captured is used in this one: "
+                raise RuntimeError("the function uses a tensor of another function that is being captured: "
                                    "give it as an argument")
             self.captured.append(value.known)
             states.append((value, None))
@@ -162,7 +162,7 @@ class _Program:
                     if self.place is device:
                         self.better = better
             except Exception as error:  # the ready kernels stay in use, and the user is warned
-                warnings.warn(f"{name} goes on with slower kernels, its exact ones failed: {error}", RuntimeWarning)
+                warnings.warn(f"{name} continues with slower kernels, because exact ones failed: {error}", RuntimeWarning)
             finally:
                 _background.discard(thread)
 

@@ -34,15 +34,14 @@ def gradients(loss, wrt, seed=None):
     for tensors whose elements were assigned to since the recording began. NotImplementedError if an operation has
     no derivative."""
     if state.assigned and any(ref() is x for ref in state.assigned for x in wrt):
-        raise ValueError("elements of a tensor were assigned to after the recording began: is the derivative by what it was, or by "
-                         "what it is? Give c = tartan.copy(x), made before the assignment or after it, in place of x")
+        raise ValueError("elements of a tensor were assigned after the recording began, so the variable of the derivative is ambiguous. "
+                         "Instead of x, give c = tartan.copy(x), made before or after the assignment")
     if not isinstance(loss, Tensor) or not _dtypes.is_float(loss.dtype):
-        raise ValueError(f"a loss is a tensor of floats, not {getattr(loss, 'dtype', type(loss).__name__)}")
+        raise ValueError(f"a loss must be a float tensor, not {getattr(loss, 'dtype', type(loss).__name__)}")
     if seed is None and loss.size != 1:
-        raise ValueError(f"a loss has one element, not {list(loss.shape)}: reduce it, or give a seed")
-    for x in (loss, seed, *wrt):
-        if x is not None and x._is_mapped:
-            return x._gradients(loss, wrt, seed)
+        raise ValueError(f"a loss must have one element, not the shape {list(loss.shape)}: reduce it, or give a seed")
+    if any(isinstance(x, _batching.Batched) for x in (loss, seed, *wrt)):
+        return _batching.gradients(loss, wrt, seed)
     if seed is None:
         seed = _ones_like(loss)
     seeds = [(loss._value, seed._value)]

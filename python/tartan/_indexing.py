@@ -42,24 +42,24 @@ def _entry(part):
     if isinstance(part, (list, tuple)):
         part = np.asarray(part) if len(part) else np.zeros(0, "int64")
         if part.dtype.hasobject:
-            raise IndexError("lists in an index hold numbers")
+            raise IndexError("lists in an index must have numbers only")
     if isinstance(part, Variable) or not isinstance(part, (Tensor, np.ndarray)) and hasattr(part, "value"):
         part = tensor(part)
     if isinstance(part, Tensor):
         part = part._as_operand()
         if part.dtype in _dtypes.FLOATS:
-            raise IndexError(f"an index is of integers or bools, not of {part.dtype}")
+            raise IndexError(f"an index must have integers or bools, not {part.dtype}")
         if part.is_traced or part.dtype != "bool" and part.ndim and part._host is None:
             return part  # values not computed yet
         return part.numpy() if part.ndim or part.dtype == "bool" else int(part)
     if isinstance(part, np.ndarray) and (part.ndim or part.dtype == bool):
         if part.dtype.kind not in "iub":
-            raise IndexError(f"an index is of integers or bools, not of {part.dtype}")
+            raise IndexError(f"an index must have integers or bools, not {part.dtype}")
         return part
     try:
         return _python.index(part)
     except TypeError:
-        raise IndexError(f"{part!r} is no index: numbers, slices, ..., None, masks and tensors of integers are") \
+        raise IndexError(f"{part!r} is not an index: use numbers, slices, ..., None, masks or tensors of integers") \
             from None
 
 
@@ -76,10 +76,10 @@ def _parsed(index, shape):
             entries.append(part)
     used = sum(p[1].ndim if isinstance(p, tuple) else p is not None and p is not Ellipsis for p in entries)
     if used > len(shape):
-        raise IndexError(f"{used} dimensions are indexed, and {list(shape)} has {len(shape)}")
+        raise IndexError(f"{used} dimensions are indexed, but {list(shape)} has {len(shape)}")
     dots = [k for k, p in enumerate(entries) if p is Ellipsis]
     if len(dots) > 1:
-        raise IndexError("an index has a single ellipsis (...)")
+        raise IndexError("an index can have a single ellipsis (...) only")
     at = dots[0] if dots else len(entries)
     entries[at:at + 1] = [_ALL] * (len(shape) - used)
     result, axis = [], 0
@@ -259,7 +259,23 @@ def _scattered(x, index, value, how):
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """Implements x[index] = value."""
-    x._rebind(updated(x, index, value, "set"))
+    made = updated(x, index, value, "set")
+    if isinstance(x, Batched):
+        made = raised(made, x.level)
+    if isinstance(made, Batched):
+        if not is_at(x, made.level):
+            raise MappedError("a mapped value is assigned to elements of a tensor that tartan.vmap does not map: "
+                              "use x = x.at[index].set(value)")
+        if state.recording:
+            state.assigned.append(weakref.ref(x))
+        x.inner = made.inner
+        return
+    if state.trace is not None and getattr(x, "_home", None) is not state.trace:
+        raise RuntimeError("a captured function assigns to elements of a tensor from outside, which would keep a "
+                           "value that exists only inside: return x.at[index].set(value), or use a tartan.Variable")
+    if state.recording:
+        state.assigned.append(weakref.ref(x))
+    x._value, x._host, x._depth = made._value, made._host, made._depth
 
 
 class At:

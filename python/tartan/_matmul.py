@@ -42,7 +42,7 @@ def _terms(subscripts, ranks):
     result = list(output.replace("...", "".join(dots)))
     for c in result:
         if result.count(c) > 1 or not any(c in term for term in expanded):
-            raise ValueError(f"einsum '{subscripts}': '{c}' of the result is no index of one operand, or twice there")
+            raise ValueError(f"einsum '{subscripts}': '{c}' of the result must be an index of an operand, and occur once")
     return expanded, result
 
 
@@ -142,7 +142,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """Dot operation along one axis; the others broadcast."""
     a, b = _checked_numbers(x1, x2, "vecdot")
     if not -min(a.ndim, b.ndim) <= axis < 0:
-        raise ValueError(f"vecdot over axis {axis} of {list(a.shape)} and {list(b.shape)}: it counts from the end")
+        raise ValueError(f"vecdot over axis {axis} of {list(a.shape)} and {list(b.shape)}: the axis must be negative")
     if a.shape[axis] != b.shape[axis]:
         raise ValueError(f"vecdot of {list(a.shape)} and {list(b.shape)} over axis {axis}")
     return einsum("...i,...i->...", moveaxis(a, axis, -1), moveaxis(b, axis, -1))
@@ -161,7 +161,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     diagonal."""
     x = tensor(x)
     if x.ndim < 2:
-        raise ValueError(f"a matrix is expected, not {list(x.shape)}")
+        raise ValueError(f"expected a matrix, not the shape {list(x.shape)}")
     rows, columns = x.shape[-2:]
     size = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
     if is_exported():

@@ -35,7 +35,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     if not isinstance(kind, _dtypes.DType) and isinstance(kind, str) and kind in _KINDS:
         return dtype in _KINDS[kind]
     if isinstance(kind, str) and kind not in _dtypes.ALL:
-        raise ValueError(f"there is no kind {kind!r} of types; there are {', '.join(_KINDS)}")
+        raise ValueError(f"unknown kind of types {kind!r}; the kinds are {', '.join(_KINDS)}")
     return dtype == _dtypes.as_dtype(kind)
 
 
@@ -44,7 +44,7 @@ def result_type(*arrays_and_dtypes: Any) -> _dtypes.DType:
     strong = [_dtype_of(x) for x in arrays_and_dtypes if not is_scalar(x)]
     scalars = [x for x in arrays_and_dtypes if is_scalar(x)]
     if not arrays_and_dtypes:
-        raise ValueError("result_type of nothing")
+        raise ValueError("result_type needs at least one array or dtype")
     result = strong[0] if strong else _tensor(scalars[0]).dtype
     for dtype in strong[1:]:
         result = _dtypes.promote(result, dtype)

@@ -43,7 +43,7 @@ def _to_arrays(x):
 
 
 def _refused(name, why="has no function of this package"):
-    return TypeError(f"{name} of a tensor {why}; on the host it is computed by {name} of numpy.asarray(x)")
+    return TypeError(f"{name} of a tensor {why}; compute it on the host with {name} of numpy.asarray(x)")
 
 
 def ufunc(function, method, inputs, kwargs):

@@ -80,7 +80,7 @@ def _varint(data, at):
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise ValueError("the bytes are no model of ONNX")
+            raise ValueError("the bytes are not an ONNX model")
         byte = data[at]
         value |= (byte & 127) << shift
         at, shift = at + 1, shift + 7
@@ -101,7 +101,7 @@ def _fields(data, at, end):
         elif kind in (1, 5):
             value, at = None, at + (8 if kind == 1 else 4)
         else:
-            raise ValueError("the bytes are no model of ONNX")
+            raise ValueError("the bytes are not an ONNX model")
         if at > end:
-            raise ValueError("the bytes are no model of ONNX")
+            raise ValueError("the bytes are not an ONNX model")
         yield number, value

@@ -109,7 +109,7 @@ class Operators:
     def mT(self):
         """x with the last two dimensions swapped. ValueError for fewer than two dimensions."""
         if self.ndim < 2:
-            raise ValueError(f"a matrix is expected, not {list(self.shape)}")
+            raise ValueError(f"expected a matrix, not the shape {list(self.shape)}")
         return _tartan.matrix_transpose(self)
 
     def to_device(self, device: Any, /, *, stream: Any = None):

@@ -12,5 +12,5 @@ def main():
     del _loader
     program = pathlib.Path(__file__).parent / "bin" / "tartan"
     if not program.exists():
-        sys.exit("tartan: this installation has no program; build it with CMake (see README.md)")
+        sys.exit("tartan: this installation has no tartan program; build it with CMake (see README.md)")
     os.execv(program, [str(program), *sys.argv[1:]])

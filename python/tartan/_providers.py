@@ -74,7 +74,7 @@ def normalized(providers, provider_options=None):
     for number, entry in enumerate(providers):
         name, options = entry if isinstance(entry, (tuple, list)) else (entry, {})
         if not isinstance(name, str):
-            raise ValueError(f"a provider is a name or a pair (name, options), not {entry!r}")
+            raise ValueError(f"a provider must be a name or a pair (name, options), not {entry!r}")
         if provider_options is not None:
             if options:
                 raise ValueError(f"the options of {name} are given twice: in providers and in provider_options")
@@ -121,4 +121,4 @@ def set_default_logger_verbosity(level: int) -> None:
 
 def set_seed(seed: int) -> None:
     """NotImplementedError: random nodes take their `seed` from the model."""
-    raise NotImplementedError("a seed for all models: nodes with random numbers have their own in the model")
+    raise NotImplementedError("a seed for all models is not supported: nodes with random numbers have their own seeds in the model")

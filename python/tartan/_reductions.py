@@ -80,8 +80,8 @@ def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
 def _extreme(x, aggregation, axis, keepdims, name):
     x = tensor(x)
     axes = axes_of(axis, x.ndim)
-    if _count(x, axes) == 0 and size_of(kept_shape(x.shape, axes, False)):
-        raise ValueError(f"{name} of no elements: {list(x.shape)} along {axes}")
+    if _count(x, axes) == 0 and size_of(_kept(x.shape, axes, False)):
+        raise ValueError(f"{name} needs elements, but {list(x.shape)} has none along {axes}")
     if x.dtype == "bool":
         return to(reduced(to(x, _dtypes.uint8), aggregation, axes, keepdims), _dtypes.bool_)
     return reduced(x, aggregation, axes, keepdims)
@@ -134,8 +134,8 @@ def _position(x, descending, axis, keepdims, name):
     else:
         at = axis_of(axis, x.ndim)
         axes = (at,)
-    if _count(x, (at,)) == 0 and size_of(kept_shape(x.shape, (at,), False)):
-        raise ValueError(f"{name} of no elements: {list(shape)}")
+    if _count(x, (at,)) == 0 and size_of(_kept(x.shape, (at,), False)):
+        raise ValueError(f"{name} needs elements, but {list(shape)} has none")
     if x.dtype == "bool":
         x = to(x, _dtypes.uint8)
     result = extreme_position(x, at, descending)
@@ -156,10 +156,10 @@ def _cumulative(x, name, axis, dtype, include_initial):
     x = tensor(x)
     if axis is None:
         if x.ndim > 1:
-            raise ValueError(f"an axis is needed for {list(x.shape)}")
+            raise ValueError(f"an axis must be given for the shape {list(x.shape)}")
         axis = 0
     if x.ndim == 0:
-        raise ValueError(f"{name} of a tensor without dimensions")
+        raise ValueError(f"{name} does not take a tensor without dimensions")
     axis, dtype = axis_of(axis, x.ndim), _summed_type(x.dtype, dtype)
     result = to(cumulated(_accumulated(x, dtype), name, axis), dtype)
     if include_initial:

@@ -23,8 +23,8 @@ _process = None  # id of the process that opened the device
 def _check_process():
     if _process is not None and os.getpid() != _process:
         raise RuntimeError(
-            "tartan was used before this process was forked, and OpenCL drivers do not survive that: "
-            "start processes by 'spawn' (multiprocessing.set_start_method), or use tartan after the fork"
+            "tartan was used before this process was forked, but OpenCL drivers do not work after a fork: "
+            "start processes with 'spawn' (multiprocessing.set_start_method), or use tartan after the fork"
         )
 
 

@@ -54,7 +54,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
     x, indices = tensor(x), tensor(indices)
     if axis is None:
         if x.ndim > 1:
-            raise ValueError(f"an axis is needed for {list(x.shape)}")
+            raise ValueError(f"an axis must be given for the shape {list(x.shape)}")
         axis = 0
     axis = axis_of(axis, x.ndim)
     _checked(indices, x.shape[axis], axis)
@@ -63,7 +63,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
 
 def _checked(indices, size, axis):
     if indices.dtype == "bool" or indices.dtype in _dtypes.FLOATS:
-        raise TypeError(f"positions are integers, not {indices.dtype}")
+        raise TypeError(f"positions must be integers, not {indices.dtype}")
     if type(indices) is Tensor and indices._host is not None and indices.size:
         known = indices.numpy()
         if known.min() < -size or known.max() >= size:
@@ -76,7 +76,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     x, axis = _along(x, axis)
     indices = tensor(indices)
     if indices.ndim != x.ndim:
-        raise ValueError(f"positions {list(indices.shape)} and tensor {list(x.shape)} have as many dimensions")
+        raise ValueError(f"positions {list(indices.shape)} and tensor {list(x.shape)} differ in their number of dimensions")
     _checked(indices, x.shape[axis], axis)
     others = broadcast_shapes(*(tuple(1 if d == axis else n for d, n in enumerate(t.shape)) for t in (x, indices)))
     shapes = [tuple(t.shape[axis] if d == axis else n for d, n in enumerate(others)) for t in (x, indices)]
@@ -111,7 +111,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
         elif mode in ("edge", "reflect", "symmetric", "wrap"):
             x = take(x, index_constant(np.pad(np.arange(size), (before, after), mode)), axis=axis)
         else:
-            raise ValueError(f"there is no mode {mode!r} of pad")
+            raise ValueError(f"unknown mode {mode!r} of pad")
     return x
 
 
@@ -150,7 +150,7 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Returns the positions of nonzero elements, one vector per dimension. Requires known values."""
     x = tensor(x)
     if x.ndim == 0:
-        raise ValueError("nonzero of a tensor without dimensions")
+        raise ValueError("nonzero does not take a tensor without dimensions")
     return tuple(tensor(p) for p in np.nonzero(x.numpy()))
 
 

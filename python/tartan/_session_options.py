@@ -82,11 +82,11 @@ class SessionOptions:
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
         """NotImplementedError: external data is read from files in the model's folder."""
-        raise NotImplementedError("session options cannot bring external data: put the files beside the model")
+        raise NotImplementedError("session options cannot provide external data: put the files beside the model")
 
     def register_custom_ops_library(self, path: str) -> None:
         """NotImplementedError: operator libraries of onnxruntime are not supported."""
-        raise NotImplementedError(f"{path}: libraries of operators made for onnxruntime cannot be used")
+        raise NotImplementedError(f"{path}: libraries of operators that were made for onnxruntime cannot be used")
 
     def has_providers(self) -> bool:
         """Returns False: providers are passed to `InferenceSession`."""
@@ -146,7 +146,7 @@ def apply(options):
     if not isinstance(options, SessionOptions):
         known = [n for n in _DEFAULTS if hasattr(options, n)]
         if "intra_op_num_threads" not in known:
-            raise TypeError(f"sess_options are tartan.SessionOptions, not {options!r}; a device is given as device=…")
+            raise TypeError(f"sess_options must be a tartan.SessionOptions, not {options!r}; give a device as device=…")
         copied = SessionOptions()  # an object of onnxruntime itself
         for name in known:
             value = getattr(options, name)

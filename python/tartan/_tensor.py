@@ -175,7 +175,7 @@ class Tensor(Operators):
 
     def __index__(self):
         if not (_dtypes.is_integer(self.dtype) and self.shape == ()):
-            raise TypeError("only integers without dimensions are indices")
+            raise TypeError("only integer tensors without dimensions can be used as an index")
         return int(self.numpy())
 
     def __len__(self):
@@ -223,7 +223,7 @@ def evaluate(*tensors):
     for placeholder in _core.placeholders([t._value for t in wanted]):
         if placeholder.is_placeholder:
             raise ConcretizationError(
-                "the value of a tensor was asked for while a function is captured (tartan.function, fit, a "
+                "the value of a tensor was requested while a function is captured (tartan.function, fit, a "
                 "loop's body): use operations of tartan on it, or run the function without capturing it")
     hosts = _runtime.eager().evaluate([t._value for t in wanted])
     for tensor, host in zip(wanted, hosts):
@@ -241,9 +241,9 @@ def another(x):
 def exported(array, device, copy):
     """Returns a DLPack capsule of an array without other owners."""
     if copy is False:
-        raise BufferError("a tensor is a value, which whoever shares its memory could change: it is exported as a copy")
+        raise BufferError("a tensor is immutable and does not share its memory: it can only be exported as a copy")
     if device not in (None, (1, 0)):
-        raise BufferError(f"a tensor is exported to the CPU, (1, 0), not to {device}")
+        raise BufferError(f"a tensor can be exported only to the CPU, (1, 0), not to {device}")
     return array.__dlpack__()
 
 

@@ -81,7 +81,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 def _checked(derivatives, inputs, name):
     """Returns derivatives as tensors of the inputs' dtypes. ValueError if number or shapes differ."""
     if len(derivatives) != len(inputs):
-        raise ValueError(f"custom_gradient: {name} gives {len(derivatives)} derivatives for {len(inputs)} tensors")
+        raise ValueError(f"custom_gradient: {name} returns {len(derivatives)} derivatives for {len(inputs)} tensors")
     checked = []
     for d, x in zip(derivatives, inputs):
         if d is None or not _is_float(x):
@@ -89,7 +89,7 @@ def _checked(derivatives, inputs, name):
             continue
         d = tensor(d, x.dtype)
         if d.shape != x.shape:
-            raise ValueError(f"custom_gradient: {name} gives a derivative {list(d.shape)} by a tensor {list(x.shape)}")
+            raise ValueError(f"custom_gradient: {name} returns a derivative {list(d.shape)} by a tensor {list(x.shape)}")
         checked.append(d)
     return checked
 

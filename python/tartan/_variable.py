@@ -15,8 +15,8 @@ from tartan._types import _Array, _DType, _ElementType
 
 def _check(value):
     if value._is_mapped:
-        raise MappedError("a variable holds one value, and a tensor that tartan.vmap maps has one for each element: return it "
-                          "from the mapped function, and assign what that gives")
+        raise MappedError("a variable has one value, but a tensor that tartan.vmap maps has one per element: return it "
+                          "from the mapped function, and assign the result")
 
 
 class Variable:
@@ -83,7 +83,7 @@ class Variable:
         value = self._kind._of(value)
         if value.shape != self._shape or value.dtype != self._dtype:
             raise ValueError(
-                f"the variable '{self.name}' is {self._dtype}{list(self._shape)}, what it is assigned "
+                f"the variable '{self.name}' is {self._dtype}{list(self._shape)}, but the assigned value is "
                 f"{value.dtype}{list(value.shape)}")
         if state.trace is not None:
             state.trace.write(self, value)

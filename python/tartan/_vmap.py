@@ -29,16 +29,16 @@ def _spread(axes, tree, what):
         return [axes] * len(leaves)
     if isinstance(axes, (tuple, list)):
         if not isinstance(tree, (tuple, list)):
-            raise ValueError(f"tartan.vmap: {what} are {axes!r} where a {type(tree).__name__} is")
+            raise ValueError(f"tartan.vmap: {what} are {axes!r}, but the value is a {type(tree).__name__}")
         if len(axes) != len(tree):
             raise ValueError(f"tartan.vmap: {what} {axes!r} are {len(axes)} for {len(tree)} values")
         return [a for part, values in zip(axes, tree) for a in _spread(part, values, what)]
     if isinstance(axes, dict):
         if not isinstance(tree, dict) or set(axes) != set(tree):
             named = sorted(map(str, tree)) if isinstance(tree, dict) else type(tree).__name__
-            raise ValueError(f"tartan.vmap: {what} are for {sorted(map(str, axes))}, the values are {named}")
+            raise ValueError(f"tartan.vmap: {what} are for {sorted(map(str, axes))}, but the values are {named}")
         return [a for key in tree for a in _spread(axes[key], tree[key], what)]
-    raise TypeError(f"tartan.vmap: {what} are integers, None, and tuples, lists, dictionaries of them, not {axes!r}")
+    raise TypeError(f"tartan.vmap: {what} must be integers, None, or tuples, lists and dictionaries of them, not {axes!r}")
 
 
 def _axis(axis, rank, described):
@@ -58,11 +58,11 @@ def _entered(leaves, axes):
         if axis is None or leaf is None:
             continue
         if not _is_array(leaf):
-            raise ValueError(f"tartan.vmap: {leaf!r} is no tensor that could be mapped: its axis is None")
+            raise ValueError(f"tartan.vmap: {leaf!r} is not a tensor and cannot be mapped: its axis must be None")
         x = tensor(leaf)
         found[number] = moveaxis(x, _axis(axis, x.ndim, _described(x)), 0), _described(x), axis
     if not found:
-        raise ValueError("tartan.vmap: nothing is mapped; at least one tensor has an axis that is not None")
+        raise ValueError("tartan.vmap: nothing is mapped; at least one tensor needs an axis that is not None")
     (first, shown, axis), *others = found.values()
     for x, described, other in others:
         if x.shape[0] != first.shape[0]:
@@ -76,12 +76,12 @@ def _left(leaf, axis, level):
     """Returns a result as seen outside the mapped function."""
     if is_at(leaf, level):
         if axis is None:
-            raise ValueError(f"tartan.vmap: out_axes has None for a result {_described(leaf)} that depends on what is mapped")
+            raise ValueError(f"tartan.vmap: out_axes has None for a result {_described(leaf)} that depends on a mapped value")
         return moveaxis(leaf.inner, 0, _axis(axis, leaf.inner.ndim, "a result " + _described(leaf)))
     if axis is None or leaf is None:
         return leaf
     if not _is_array(leaf):
-        raise TypeError(f"tartan.vmap: a mapped function gives tensors and trees of them, not {leaf!r}")
+        raise TypeError(f"tartan.vmap: a mapped function must return tensors or trees of tensors, not {leaf!r}")
     x = tensor(leaf)
     return moveaxis(broadcast_to(x, (level.size, *x.shape)), 0, _axis(axis, x.ndim + 1, "a result " + _described(x)))
 

@@ -31,7 +31,7 @@ _NORMS = ("backward", "ortho", "forward")
 def _length(n, size, name):
     length = size if n is None else integer(n, "the length of a transform")
     if length < 1:
-        raise ValueError(f"fft.{name} of length {length}: a transform has at least one element")
+        raise ValueError(f"fft.{name} of length {length}: a transform needs at least one element")
     return length
 
 
@@ -47,7 +47,7 @@ def _scaled(x, factor):
 def _factor(norm, length, inverse):
     """Returns the remaining factor; the operator DFT divides its inverse by the length."""
     if norm not in _NORMS:
-        raise ValueError(f"the norm of a transform is one of {', '.join(_NORMS)}, not {norm!r}")
+        raise ValueError(f"the norm of a transform must be one of {', '.join(_NORMS)}, not {norm!r}")
     if norm == "ortho":
         return length ** (0.5 if inverse else -0.5)
     return 1 if (norm == "backward") else float(length) if inverse else 1 / length
@@ -93,7 +93,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backwa
     """Returns the first n // 2 + 1 elements of fft of real numbers; the others are their conjugates. TypeError for
     complex numbers."""
     if is_complex(x):
-        raise TypeError("fft.rfft takes real numbers: fft.fft is for complex ones")
+        raise TypeError("fft.rfft takes real numbers: use fft.fft for complex ones")
     return _dft(x, n, axis, norm, "rfft", one_sided=True)
 
 
@@ -118,7 +118,7 @@ def _axes(x, s, axes, name):
     """Returns pairs of an axis and its length or None."""
     rank = len(x.shape)
     if s is not None and any(length is None for length in s):
-        raise ValueError(f"fft.{name}: s has a length for each axis, not {s}")
+        raise ValueError(f"fft.{name}: s must have one length per axis, not {s}")
     if axes is None:
         axes = range(rank) if s is None else range(rank - len(s), rank)
     axes = [axis_of(axis, rank) for axis in axes]

@@ -104,7 +104,7 @@ class InferenceSession:
             self._model = _core.Model.load(os.fspath(path_or_bytes))
         self._tier, self._kept, self._precision = tier, dict(states or {}), precision
         if device is not None and providers:
-            raise ValueError("an InferenceSession has a device or providers, not both")
+            raise ValueError("an InferenceSession takes a device or providers, not both")
         self._open(providers, provider_options, device)
         kept = self._kept
         self._inputs = [_node_arg(spec) for spec in self._model.inputs if spec["name"] not in kept.values()]
@@ -164,7 +164,7 @@ class InferenceSession:
 
     def end_profiling(self) -> None:
         """NotImplementedError: use `tartan.explain(session, profile=True)`, which measures each kernel."""
-        raise NotImplementedError("sessions write no profile: tartan.explain(session, profile=True) measures its kernels")
+        raise NotImplementedError("sessions write no profile: use tartan.explain(session, profile=True), which measures the kernels")
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
             run_options: Any = None) -> list[Any]:
@@ -268,7 +268,7 @@ class InferenceSession:
             return range(len(known))
         for name in names:
             if name not in known:
-                raise ValueError(f"the model has no output '{name}'; it has: {', '.join(known)}")
+                raise ValueError(f"the model has no output '{name}'; it has {', '.join(known)}")
         return [known.index(name) for name in names]
 
     @staticmethod

@@ -66,7 +66,7 @@ def _on_host(name, compute, inputs, derive):
     for level in levels:  # mapped axes become batch dimensions
         inputs = [raised(x, level) for x in inputs]
     if any(bare(x).is_traced for x in inputs):
-        raise NotImplementedError(f"linalg.{name} is computed from values on the host, and there are none while a "
+        raise NotImplementedError(f"linalg.{name} is computed from values on the host, which are not known while a "
                                   "function is captured: call it outside of tartan.function")
     wide = np.float64 if dtype == "float64" else np.float32
     results = compute(*[bare(x).numpy().astype(wide) for x in inputs])
@@ -123,12 +123,12 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     Derivatives exist for reduced factors of matrices with M >= N."""
     x = _matrices(x, "qr")
     if mode not in ("reduced", "complete"):
-        raise ValueError(f"the mode of qr is 'reduced' or 'complete', not {mode!r}")
+        raise ValueError(f"the mode of qr must be 'reduced' or 'complete', not {mode!r}")
 
     def derive(y, g):
         if x.shape[-1] > x.shape[-2] or mode == "complete" and x.shape[-1] != x.shape[-2]:
-            raise NotImplementedError("linalg.qr has derivatives for reduced Q of matrices no wider than high")
-        return _rules.qr(solve, *y, *g)
+            raise NotImplementedError("linalg.qr has derivatives only for the reduced mode and matrices with at least as many rows as columns")
+        return _rules.qr(*y, *g)
 
     return QRResult(*_on_host("qr", lambda a: tuple(np.linalg.qr(a, mode=mode)), [x], derive))
 
@@ -153,7 +153,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
     def derive(y, g):
         if full_matrices and x.shape[-1] != x.shape[-2]:
-            raise NotImplementedError("linalg.svd has derivatives for full_matrices=False")
+            raise NotImplementedError("linalg.svd has derivatives only for full_matrices=False")
         return _rules.svd(*y, *g)
 
     return SVDResult(*_on_host("svd", lambda a: tuple(np.linalg.svd(a, full_matrices=full_matrices)), [x], derive))
@@ -211,7 +211,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
         sums = _r.sum(_e.abs(x), axis=first, keepdims=True)
         return reduce(sums, axis=(-2, -1), keepdims=keepdims)
     if ord not in ("nuc", 2, -2):
-        raise ValueError(f"there is no matrix norm {ord!r}")
+        raise ValueError(f"unknown matrix norm {ord!r}")
     result = {"nuc": _r.sum, 2: _r.max, -2: _r.min}[ord](svdvals(x), axis=-1)
     return reshape(result, (*result.shape, 1, 1)) if keepdims else result
 

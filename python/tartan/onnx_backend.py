@@ -28,7 +28,7 @@ class TartanRep(BackendRep):
         declared = self._session.get_inputs()
         if not isinstance(inputs, dict):
             if len(inputs) > len(declared):
-                raise ValueError(f"{len(inputs)} inputs for a model of {len(declared)}")
+                raise ValueError(f"{len(inputs)} inputs are given, but the model has {len(declared)}")
             inputs = {arg.name: value for arg, value in zip(declared, inputs)}
         names = [arg.name for arg in self._session.get_outputs()]
         return namedtupledict("Outputs", names)(*self._session.run(None, inputs))

@@ -49,7 +49,7 @@ _THREEFRY = _text()
 def _checked(key):
     key = tensor(key)
     if key.shape != (2,) or key.dtype != "uint32":
-        raise ValueError(f"a key is uint32[2], not {key.dtype}{list(key.shape)}: see tartan.random.key and split")
+        raise ValueError(f"a key must be uint32[2], not {key.dtype}{list(key.shape)}: see tartan.random.key and split")
     return key
 
 
@@ -86,7 +86,7 @@ def bits(key: Any, shape: Any = (), *, dtype: Any = None) -> Tensor:
     if dtype is None or dtype == "uint32":
         return reshape(_e.bitwise_xor(first, second), shape)
     if dtype != "uint64":
-        raise TypeError(f"bits are uint32 or uint64, not {dtype}")
+        raise TypeError(f"random bits must be uint32 or uint64, not {dtype}")
     text = "function (X, Y) -> (Z) { Z = (as_uint(X, 64) << 32) | as_uint(Y, 64); }"
     return reshape(tile1(text, first, second), shape)
 
@@ -94,7 +94,7 @@ def bits(key: Any, shape: Any = (), *, dtype: Any = None) -> Tensor:
 def _float_type(dtype):
     dtype = _dtypes.as_dtype(dtype)
     if dtype not in _dtypes.FLOATS:
-        raise TypeError(f"the numbers are floats, not {dtype}")
+        raise TypeError(f"the dtype must be a float, not {dtype}")
     return dtype
 
 
@@ -142,7 +142,7 @@ def randint(key: Any, shape: Any, minval: int, maxval: int, dtype: Any = None) -
     dtype = _dtypes.as_dtype(dtype or _dtypes.int32)
     low, high = integer(minval), integer(maxval)
     if not 0 < high - low <= 2**32:
-        raise ValueError(f"randint from {low} to {high}: that is {max(0, high - low)} integers")
+        raise ValueError(f"randint from {low} to {high}: the range has {max(0, high - low)} integers")
     text = f"function (X, L) -> (Y) {{ Y = as_int((as_uint(X, 64) * as_uint({high - low}, 64)) >> 32, 64) + L; }}"
     return to(tile1(text, bits(key, shape), constant(low, _dtypes.int64)), dtype)
 

@@ -107,7 +107,7 @@ def test_a_function_without_exact_kernels_says_why(monkeypatch):
         **{n: getattr(_core, n) for n in dir(_core) if not n.startswith("__")},
         "Program": type("Program", (), {"create": staticmethod(fail)})}))
     f = tartan.function(lambda x: x * 3, name="triple")
-    with pytest.warns(RuntimeWarning, match="triple goes on with slower kernels.*the compiler was ended"):
+    with pytest.warns(RuntimeWarning, match="triple continues with slower kernels.*the compiler was ended"):
         for _ in range(4):
             np.testing.assert_array_equal(np.asarray(f(np.ones(3, "f4"))), np.full(3, 3, "f4"))
         for thread in list(_function._background):

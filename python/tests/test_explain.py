@@ -178,7 +178,7 @@ def test_a_profile_measures_and_changes_nothing():
 def test_times_of_another_program_are_refused():
     a, b = _matrices((4, 8), (8, 8))
     report = tartan.explain(_two_products(), a, b).programs[0]
-    with pytest.raises(RuntimeError, match="the times of 1 launches are not those of 'chain', which has 2"):
+    with pytest.raises(RuntimeError, match="1 times of launches do not fit 'chain', which has 2"):
         report.note_times([("other", 1.0)])
 
 
@@ -199,7 +199,7 @@ def test_the_page_is_whole_and_escapes_names(tmp_path):
         assert kernel["name"] in shown and kernel["source"] in shown
     # Every number in the kernel tables has a unit.
     numbers = re.findall(r"<td class=n data-v=\"[^\"]*\">([^<]*)</td>", text)
-    assert numbers and all(re.search(r"(B|FLOP|µs|ms|s|%)$|^–$|^\d+( and \d+ at first)?$| of |^byte | to ", n)
+    assert numbers and all(re.search(r"(B|FLOP|µs|ms|s|%)$|^–$|^\d+( and \d+ at load)?$| of |^byte | to ", n)
                            for n in numbers)
     part = found._repr_html_()
     assert "<html" not in part and _Page(part).seen.count("svg") == 1

@@ -57,7 +57,7 @@ def test_says_what_is_wrong():
     session = tartan.InferenceSession(_DATA / "recurrent.onnx", tier="ready", states={"h_out": "h_in"})
     with pytest.raises(ValueError, match="'h_in' is a state"):
         session.run(None, {"input_ids": [[1]], "h_in": np.zeros((1, 16), np.float32)})
-    with pytest.raises(ValueError, match="no state"):
+    with pytest.raises(ValueError, match="not a state"):
         session.set_state("input_ids", [[1]])
     with pytest.raises(IndexError):
         session.run(None, {"input_ids": [[61]]})

@@ -116,9 +116,9 @@ def test_a_condition_runs_one_branch_or_chooses():
     assert v.numpy().tolist() == [0, 0]
     assigning(tartan.ones(2))
     assert v.numpy().tolist() == [1, 1]
-    with pytest.raises(TypeError, match="both branches give the same"):
+    with pytest.raises(TypeError, match="both branches must return the same"):
         tartan.function(lambda x: tartan.cond(x[0] > 0, lambda: x, lambda: x[:1]))(tartan.ones(2))
-    with pytest.raises(TypeError, match="the condition is one bool"):
+    with pytest.raises(TypeError, match="the condition must be one bool"):
         tartan.cond(tartan.ones(2) > 0, lambda: 1, lambda: 2)
 
 
@@ -136,7 +136,7 @@ def test_a_loop_runs_as_long_as_its_condition_holds():
     assert slope.tolist() == [32, 32, 32]
     with pytest.raises(NotImplementedError, match="needs maximum_iterations"):
         tartan.function(lambda x: tartan.while_loop(lambda v: v[0] < 9, lambda v: v + 1, x))(tartan.ones(3))
-    with pytest.raises(TypeError, match="the body gives what it gets"):
+    with pytest.raises(TypeError, match="the body must return the shapes and types"):
         tartan.while_loop(lambda v: v[0] < 9, lambda v: v[:1] + 1, tartan.ones(2))
 
 
@@ -165,7 +165,7 @@ def test_a_scan_carries_and_stacks():
     assert float(carry) == 1 and results["y"].shape == (0,)
     carry, results = tartan.scan(lambda c, _: (c * 2, c), tartan.asarray(1), length=4)
     assert carry.item() == 16 and results.tolist() == [1, 2, 4, 8]
-    with pytest.raises(TypeError, match="a carry as it gets it"):
+    with pytest.raises(TypeError, match="a carry of the same shapes and types"):
         tartan.scan(lambda c, a: (tartan.stack([c, a]), None), tartan.asarray(1.0), tartan.asarray(x))
     with pytest.raises(ValueError, match="neither xs nor length"):
         tartan.scan(lambda c, a: (c, a), tartan.asarray(1.0))

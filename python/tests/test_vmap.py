@@ -84,7 +84,7 @@ def test_what_is_wrong_is_said(call, words):
 def test_axes_are_integers():
     with pytest.raises(TypeError, match="in_axes"):
         tartan.vmap(lambda x: x, in_axes=("first",))(X)
-    with pytest.raises(TypeError, match="gives tensors"):
+    with pytest.raises(TypeError, match="must return tensors"):
         tartan.vmap(lambda x: "text")(X)
 
 

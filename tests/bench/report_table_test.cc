@@ -49,7 +49,7 @@ TEST(ToMarkdown, HasATablePerSectionAndLeavesOutWhatIsNotThere) {
                               "roofline | onednn ms | ratio |\n"));
   EXPECT_THAT(text, HasSubstr("| `a` | 2 | 1 | 0.0 | 0.0 |  | 4 | 4.00 |\n"));
   EXPECT_THAT(text, HasSubstr("| `b` | 2 | 2 | 0.0 | 0.0 |  |  |  |\n"));
-  EXPECT_THAT(text, HasSubstr("* against onednn: geometric mean 4.00 over 1, least 4.00 (`a`)"));
+  EXPECT_THAT(text, HasSubstr("* against onednn: geometric mean 4.00 over 1, minimum 4.00 (`a`)"));
   EXPECT_THAT(text, Not(HasSubstr("Empty")));
 }
 

@@ -38,8 +38,8 @@ absl::StatusOr<std::vector<HostTensor>> ValuesOf(absl::Span<const Tensor> leaves
   for (const Tensor& leaf : leaves) {
     if (leaf.leaf_value() == nullptr) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the value depends on '", leaf.node()->name,
-                       "', which has none while a function is traced"));
+          absl::StrCat("the value cannot be computed: it depends on '", leaf.node()->name,
+                       "', which has no value while a function is traced"));
     }
     values.push_back(*leaf.leaf_value());
   }

@@ -183,9 +183,9 @@ absl::Status SetTimes(absl::Span<const KernelProfile> times, ProgramReport* repo
     is_same = times[t].kernel == report->kernels[static_cast<size_t>(report->launches[t])].name;
   }
   if (!is_same) {
-    return absl::FailedPreconditionError(absl::StrCat("the times of ", times.size(),
-                                                      " launches are not those of '", report->name,
-                                                      "', which has ", report->launches.size()));
+    return absl::FailedPreconditionError(
+        absl::StrCat(times.size(), " times of launches do not fit '", report->name, "', which has ",
+                     report->launches.size()));
   }
   for (KernelReport& kernel : report->kernels) kernel.measured_us = kernel.launches > 0 ? 0 : -1;
   for (size_t t = 0; t < times.size(); ++t) {

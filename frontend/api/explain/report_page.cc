@@ -56,7 +56,7 @@ absl::string_view KindOf(compiler::BufferKind kind) {
     case compiler::BufferKind::kConstant:
       return "constant";
     case compiler::BufferKind::kPersistent:
-      return "made of constants";
+      return "computed from constants";
     case compiler::BufferKind::kOutput:
       return "output";
     case compiler::BufferKind::kState:
@@ -117,7 +117,7 @@ std::string OverlappingBuffers(const ProgramReport& report, const BufferReport& 
 }
 
 std::string BufferTable(const ProgramReport& report, const std::vector<size_t>& shown) {
-  HtmlTable table({"value", "is", "shape", "in the bytes of", "size", "place", "steps"}, 4);
+  HtmlTable table({"value", "is", "shape", "shares memory with", "size", "place", "steps"}, 4);
   for (const size_t b : shown) {
     const BufferReport& buffer = report.buffers[b];
     const bool is_placed = buffer.offset >= 0;
@@ -145,7 +145,7 @@ std::string Summary(const ProgramReport& report) {
   const double measured = MeasuredUs(report);
   HtmlTable table({"", ""}, 2);
   const auto row = [&](const char* name, std::string text) { table.Add({{name}, {text}}); };
-  row("tier", report.tier == "host" ? "the host computes it, without kernels" : report.tier);
+  row("tier", report.tier == "host" ? "computed by the host, without kernels" : report.tier);
   row("device", Escaped(report.device));
   if (report.tier == "host") return table.ToString();
   std::vector<std::string> inputs;
@@ -155,14 +155,14 @@ std::string Summary(const ProgramReport& report) {
   if (!inputs.empty()) row("inputs", Escaped(absl::StrJoin(inputs, ", ")));
   row("kernels", absl::StrCat(report.kernels.size(), ", launched ", report.launches.size(),
                               " times in a run of ", report.steps, " steps"));
-  row("work", absl::StrCat(FormatFlops(flops), " a run"));
+  row("work", absl::StrCat(FormatFlops(flops), " per run"));
   if (measured >= 0) row("measured", absl::StrCat(FormatMicroseconds(measured), " in kernels"));
   if (predicted >= 0) row("predicted", absl::StrCat(FormatMicroseconds(predicted), " in kernels"));
   const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
   row("memory",
       absl::StrCat("constants ", bytes(report.constants), ", variables ", bytes(report.states),
-                   ", of a run ", bytes(report.scratch), " (", bytes(report.unshared),
-                   " if values shared none), at most ", bytes(report.peak), " needed at once"));
+                   ", per run ", bytes(report.scratch), " (", bytes(report.unshared),
+                   " without sharing), at most ", bytes(report.peak), " live at once"));
   return table.ToString();
 }
 
@@ -185,7 +185,7 @@ std::string KernelsHtml(const ProgramReport& report) {
          {Code(absl::StrJoin(kernel->computes, "\n"))},
          {Code(absl::StrJoin(kernel->operations, "\n"))},
          {kernel->setup_launches > 0
-              ? absl::StrCat(kernel->launches, " and ", kernel->setup_launches, " at first")
+              ? absl::StrCat(kernel->launches, " and ", kernel->setup_launches, " at load")
               : absl::StrCat(kernel->launches),
           static_cast<double>(kernel->launches)},
          {absl::StrCat(Sizes(kernel->groups), " of ", Sizes(kernel->local_size)),
@@ -215,9 +215,9 @@ std::string ReportsHtml(absl::Span<const ProgramReport> reports) {
   for (const ProgramReport& report : reports) {
     absl::StrAppend(&html, "<h2>", Escaped(report.name), "</h2>\n", Summary(report));
     if (report.tier == "host") continue;
-    absl::StrAppend(&html, "<h3>Kernels, those that take longest first</h3>\n", KernelsHtml(report),
+    absl::StrAppend(&html, "<h3>Kernels, longest time first</h3>\n", KernelsHtml(report),
                     "<h3>Memory of a run: ", FormatBytes(static_cast<double>(report.scratch)),
-                    ", steps from left to right</h3>\n", MemoryHtml(report));
+                    ", with steps from left to right</h3>\n", MemoryHtml(report));
   }
   return html;
 }

@@ -30,7 +30,7 @@ absl::Status CheckPlaceholder(const Tensor& tensor, absl::string_view what) {
   if (tensor.defined() && tensor.is_placeholder()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(what, tensor.defined() ? absl::StrCat(" '", tensor.node()->name, "'") : "",
-                   " is no placeholder"));
+                   " is not a placeholder"));
 }
 
 absl::Status CheckState(const ProgramState& state) {
@@ -38,7 +38,7 @@ absl::Status CheckState(const ProgramState& state) {
   if (!state.next.defined() || state.next.shape() == state.input.shape()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the state '", state.input.node()->name, "' is ", state.input.shape().ToString(),
-                   ", its next value ", state.next.shape().ToString()));
+                   ", but its next value is ", state.next.shape().ToString()));
 }
 
 absl::Status CheckDependences(absl::Span<const Tensor> placeholders,
@@ -47,8 +47,7 @@ absl::Status CheckDependences(absl::Span<const Tensor> placeholders,
     for (const Tensor& needed : PlaceholdersOf(result)) {
       if (std::find(placeholders.begin(), placeholders.end(), needed) != placeholders.end())
         continue;
-      return absl::InvalidArgumentError(absl::StrCat("what is computed depends on '",
-                                                     needed.node()->name,
+      return absl::InvalidArgumentError(absl::StrCat("a result depends on '", needed.node()->name,
                                                      "', which is neither an input nor a state"));
     }
   }

@@ -68,8 +68,8 @@ absl::StatusOr<HostTensor> DeviceTensor::ToHost() const {
 
 absl::Status DeviceTensor::Assign(const HostTensor& value) {
   if (value.shape() != memory_->shape) {
-    return absl::InvalidArgumentError(absl::StrCat("a tensor ", value.shape().ToString(),
-                                                   " is assigned to a device tensor ",
+    return absl::InvalidArgumentError(absl::StrCat("a value ", value.shape().ToString(),
+                                                   " cannot be assigned to a device tensor ",
                                                    memory_->shape.ToString()));
   }
   if (value.bytes().empty()) return absl::OkStatus();

@@ -20,8 +20,8 @@ absl::StatusOr<size_t> FindNamed(const std::vector<TensorSpec>& specs, absl::str
   const auto append = [](std::string* out, const TensorSpec& spec) {
     absl::StrAppend(out, spec.name);
   };
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the model has no ", what, " '", name, "'; it has: ", absl::StrJoin(specs, ", ", append)));
+  return absl::InvalidArgumentError(absl::StrCat("the model has no ", what, " '", name,
+                                                 "'; it has ", absl::StrJoin(specs, ", ", append)));
 }
 
 // The part of the name that a state's input and output have in common.
@@ -35,14 +35,14 @@ absl::Status CheckTypes(const TensorSpec& present, const TensorSpec& past) {
   for (const TensorSpec* spec : {&present, &past}) {
     if (spec->is_tensor() && spec->element == Element::kPlain) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("the state ", spec->ToString(), " is no tensor of numbers"));
+        absl::StrCat("the state ", spec->ToString(), " is not a tensor of numbers"));
   }
   if (present.type == past.type || present.type == DataType::kInvalid ||
       past.type == DataType::kInvalid) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("the output ", present.ToString(), " cannot be the next ", past.ToString()));
+  return absl::InvalidArgumentError(absl::StrCat("the output ", present.ToString(),
+                                                 " cannot be the next value of ", past.ToString()));
 }
 
 }  // namespace
@@ -50,8 +50,8 @@ absl::Status CheckTypes(const TensorSpec& present, const TensorSpec& past) {
 absl::StatusOr<StatePair> ParseStatePair(absl::string_view text) {
   const size_t equals = text.find('=');
   if (equals == absl::string_view::npos || equals == 0 || equals + 1 == text.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is no PRESENT=PAST, an output and the input that it becomes"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", text, "' is not of the form PRESENT=PAST: an output, and the input that it becomes"));
   }
   return StatePair{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<StatePlaces>> FindStates(const Model& model,
     for (const StatePlaces& other : states) {
       if (other.output != state.output && other.input != state.input) continue;
       return absl::InvalidArgumentError(absl::StrCat("the state ", pair.present, "=", pair.past,
-                                                     " has a name that another has, too"));
+                                                     " shares a name with another state"));
     }
     TARTAN_RETURN_IF_ERROR(CheckTypes(model.outputs()[state.output], model.inputs()[state.input]));
     states.push_back(state);
@@ -90,8 +90,9 @@ absl::StatusOr<TensorShape> FirstShape(const Model& model, size_t input,
                                        absl::Span<const HostTensor* const> values) {
   const TensorSpec& spec = model.inputs()[input];
   if (!spec.has_rank || spec.type == DataType::kInvalid) {
-    return absl::InvalidArgumentError(absl::StrCat("the model does not say what the state ",
-                                                   spec.ToString(), " is: it needs a first value"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model does not declare the type and shape of the state ", spec.ToString(),
+                     ": give it a first value"));
   }
   TensorShape shape{spec.type, spec.dims};
   for (size_t d = 0; d < shape.dims.size(); ++d) {

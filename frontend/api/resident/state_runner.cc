@@ -37,7 +37,8 @@ void StateRunner::ListFree() {
 }
 
 absl::Status StateRunner::BindMemory(const std::string& name, DeviceTensor memory) {
-  if (!memory.defined()) return absl::InvalidArgumentError("there is no memory to bind");
+  if (!memory.defined())
+    return absl::InvalidArgumentError("the device tensor is undefined: no memory to bind");
   State bound_to;
   const auto find = [&](const std::vector<TensorSpec>& specs) {
     const auto found = std::find_if(specs.begin(), specs.end(),
@@ -97,14 +98,14 @@ absl::StatusOr<StateRunner::Values> StateRunner::Arrange(
     if (std::any_of(inputs.begin(), inputs.end(), is_named)) continue;
     const auto& all = model->inputs();
     if (std::any_of(all.begin(), all.end(), is_named)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input '", name, "' is a state or bound to memory: it has a value"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", name, "' is a state or bound to memory: it takes no other value"));
     }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the model has no input '", name,
-        "'; it has: ", absl::StrJoin(inputs, ", ", [](std::string* out, const TensorSpec& spec) {
-          absl::StrAppend(out, spec.name);
-        })));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model has no input '", name, "'; it has ",
+                     absl::StrJoin(inputs, ", ", [](std::string* out, const TensorSpec& spec) {
+                       absl::StrAppend(out, spec.name);
+                     })));
   }
   return absl::InternalError("an input was not found");
 }
@@ -162,7 +163,7 @@ absl::StatusOr<std::unique_ptr<StepProgram>> StateRunner::Make(const Values& val
     if (state.input == kNone && next.shape() != past.shape()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the output '", model->outputs()[state.output].name, "' is ", next.shape().ToString(),
-          ", the memory bound to it ", past.shape().ToString()));
+          ", but the memory bound to it is ", past.shape().ToString()));
     }
     if (!past.defined() || (next.defined() && next.shape() != past.shape())) return nullptr;
     source.states.push_back({past, next});

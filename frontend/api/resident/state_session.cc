@@ -12,7 +12,7 @@ namespace tartan::api {
 namespace {
 
 absl::Status NoState(absl::string_view past) {
-  return absl::InvalidArgumentError(absl::StrCat("the input '", past, "' is no state"));
+  return absl::InvalidArgumentError(absl::StrCat("the input '", past, "' is not a state"));
 }
 
 }  // namespace

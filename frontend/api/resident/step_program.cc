@@ -27,7 +27,7 @@ struct StepProgram::ExactCompilation {
   std::mutex mutex;
   bool is_wanted = true;
   bool is_there = false;
-  absl::StatusOr<ProgramPtr> program = absl::UnavailableError("not made yet");
+  absl::StatusOr<ProgramPtr> program = absl::UnavailableError("exact kernels are not compiled yet");
 };
 
 StepProgram::StepProgram(std::shared_ptr<const StepSource> source, ProgramPtr program,

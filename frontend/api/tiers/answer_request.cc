@@ -23,7 +23,8 @@ absl::Status AnswerCompileRequest(int index, const std::function<std::string()>&
   proto::CompileRequest parsed;
   if (!parsed.ParseFromString(read()) || parsed.version() != kCompileRequestVersion ||
       device->info().platform != parsed.platform() || device->info().name != parsed.name()) {
-    return absl::UnimplementedError("the request is of another version, or for another device");
+    return absl::UnimplementedError(
+        "the request comes from another version of Tartan, or is for another device");
   }
   hal::ExecutableSource source;
   source.format = parsed.format();

@@ -17,14 +17,14 @@ absl::Status Differs(size_t output, const HostTensor& ready, int64_t i, double e
                      double actual) {
   return absl::InternalError(absl::StrCat("exact kernels give ", actual, " for element ", i,
                                           " of output ", output, " ", ready.shape().ToString(),
-                                          ", ready ones ", expected));
+                                          ", ready kernels give ", expected));
 }
 
 absl::Status CompareOutput(size_t output, const HostTensor& ready, const HostTensor& exact,
                            double tolerance) {
   if (ready.shape() != exact.shape()) {
     return absl::InternalError(absl::StrCat("output ", output, " of exact kernels is ",
-                                            exact.shape().ToString(), ", of ready ones ",
+                                            exact.shape().ToString(), ", of ready kernels ",
                                             ready.shape().ToString()));
   }
   const bool is_float = IsFloat(ready.type());

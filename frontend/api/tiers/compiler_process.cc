@@ -83,7 +83,7 @@ absl::Status StatusOf(pid_t waited, int status) {
   const int code = WEXITSTATUS(status);
   if (code == kCompileDone) return absl::OkStatus();
   if (code == kCompileRefused || code == 127) {
-    return absl::UnimplementedError("the compiler's process does not know the request");
+    return absl::UnimplementedError("the compiler's process does not understand the request");
   }
   return absl::InternalError(absl::StrCat("the compiler's process ended with ", code));
 }
@@ -151,7 +151,7 @@ absl::Status CompilerProcess::Compile(absl::string_view request,
                                       const Background::ContinueCallback& should_continue) {
   constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
   if (!WriteAll(request_, request)) {
-    return absl::UnimplementedError("there is no room for the request");
+    return absl::UnimplementedError("the request cannot be written to the compiler's process");
   }
   close(std::exchange(waiting_, -1));
   while (true) {
@@ -163,7 +163,7 @@ absl::Status CompilerProcess::Compile(absl::string_view request,
     }
     if (!should_continue()) {
       Kill();
-      return absl::CancelledError("the compiler's process is not needed any more");
+      return absl::CancelledError("the compilation is no longer needed");
     }
     std::this_thread::sleep_for(kBetweenLooks);
   }

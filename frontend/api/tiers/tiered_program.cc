@@ -28,7 +28,7 @@ absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,
   return CatchOutOfMemory([&]() -> absl::StatusOr<LoadedPtr> {
     const ExactPrograms& common = *source.common;
     if (common.before_compile) TARTAN_RETURN_IF_ERROR(common.before_compile());
-    if (!should_continue()) return absl::CancelledError("nothing is compiled");
+    if (!should_continue()) return absl::CancelledError("the compilation is no longer needed");
     if (apart) {
       TARTAN_RETURN_IF_ERROR(CompileInProcesses(*common.device, source.program, should_continue));
     }
@@ -36,7 +36,7 @@ absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,
     if (!compiled->has_all_kernels()) {
       TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled, should_continue));
     }
-    if (!should_continue()) return absl::CancelledError("nothing is loaded");
+    if (!should_continue()) return absl::CancelledError("the compilation is no longer needed");
     return evaluator::LoadedProgram::Load(compiled, source.constants, common.pool.get());
   });
 }
@@ -49,7 +49,7 @@ void TellFailure(const absl::Status& status, ExactPrograms* common) {
 }  // namespace
 
 void ReportNoExactKernels(const absl::Status& status) {
-  std::fprintf(stderr, "tartan: runs go on with slower kernels, their exact ones failed: %s\n",
+  std::fprintf(stderr, "tartan: runs continue with slower kernels, because exact ones failed: %s\n",
                std::string(status.message()).c_str());
 }
 

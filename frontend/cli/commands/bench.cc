@@ -98,7 +98,8 @@ absl::Status RunUntilExact(ModelSession& session, const Inputs& inputs,
   const Stopwatch waiting;
   for (bool is_exact = false; !is_exact;) {
     if (waiting.Milliseconds() > kMaxMs) {
-      return absl::DeadlineExceededError("the background has made no exact kernels in 10 minutes");
+      return absl::DeadlineExceededError(
+          "the background has not compiled exact kernels within 10 minutes");
     }
     api::RunStatistics run;
     const Stopwatch one;
@@ -136,8 +137,8 @@ absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<ModelSession*>
   if (waits) report->set_exact_ms(waiting.Milliseconds());
   report->set_tier(TierOf(last));
   if (waits && !IsExact(last)) {
-    context.Note(absl::StrCat("warning: the kernels that are measured are ", report->tier(),
-                              ", not exact ones: each run goes another way"));
+    context.Note(absl::StrCat("warning: the measured kernels are ", report->tier(),
+                              ", not exact: each run takes another path through the model"));
   }
   return last;
 }
@@ -155,8 +156,8 @@ absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& se
   TARTAN_ASSIGN_OR_RETURN(std::vector<api::HostValue> results, session.RunValues(inputs, &first));
   if (!session.repeats()) {
     return At(Stage::kUsage, absl::UnimplementedError(
-                                 "the states change their sizes from run to run, so that no two "
-                                 "runs are alike: tartan generate measures decoders"));
+                                 "the states change their sizes from run to run, so that runs are "
+                                 "not comparable; tartan generate measures decoders"));
   }
   report->set_first_ms(since_start.Milliseconds());
   report->set_first_tier(TierOf(first));
@@ -208,7 +209,7 @@ std::string BatchText(const proto::BenchReport& report) {
   table.AddRow({"median", FormatMs(report.median_ms())});
   table.AddRow({"90 %", FormatMs(report.p90_ms())});
   table.AddRow({"99 %", FormatMs(report.p99_ms())});
-  table.AddRow({"least", FormatMs(report.min_ms())});
+  table.AddRow({"minimum", FormatMs(report.min_ms())});
   table.AddRow({"mean", FormatMs(report.mean_ms())});
   table.AddRow({"runs", absl::StrCat(report.runs())});
   if (report.unchecked_median_ms() > 0) {
@@ -254,7 +255,7 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
   }
   if (options.on_device && (options.check_cost || options.batches.size() > 1)) {
     return At(Stage::kUsage, absl::InvalidArgumentError(
-                                 "--on-device measures one batch size and no cost of checks"));
+                                 "--on-device takes neither --check-cost nor several batch sizes"));
   }
   if (options.threads > 0) {
     TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, bench::LimitThreads(options.threads)));
@@ -308,26 +309,28 @@ Command AddBench(CLI::App& app) {
       ->default_str(absl::StrCat(options->warmup));
   AddDouble(command, "--time", &options->seconds, 0, 86400, "Seconds to measure for");
   AddInteger(command, "--count", &options->count, 1, kMaxSamples,
-             "Runs to measure, instead of a time");
+             "Number of runs to measure, instead of a time");
   AddIntegers(command, "--batch", &options->batches, 1, 1000000,
-              "The first size, where it is open");
+              "The first dimension of inputs, if the model leaves it open");
   AddInteger(command, "--threads", &options->threads, 1, 1024,
-             "Threads of a CPU device, each on a processor");
+             "Threads of a CPU device, each on its own processor");
   command->add_flag(
       "--random", options->inputs.random,
-      "As without it: inputs not named are random, sizes the model leaves open are 1");
-  command->add_flag("--profile", options->profile,
-                    "Time every kernel, too, with sums by the operators that kernels compute");
+      "The default: inputs not named are random, sizes that the model leaves open are 1");
+  command->add_flag("--profile", options->profile, "Also time every kernel, with sums by operator");
   command->add_flag("--check-cost", options->check_cost,
-                    "Measure in turns with a session that does not check indices");
-  command->add_flag("--background", options->background,
-                    "Run on while the background compiles exact kernels, and tell how quickly");
+                    "Also measure, alternately, a session that does not check indices");
+  command->add_flag(
+      "--background", options->background,
+      "Keep running while the background compiles exact kernels, and report those runs");
   command->add_flag("--on-device", options->on_device,
-                    "Inputs and outputs stay on the device: nothing is copied");
+                    "Keep inputs and outputs on the device: nothing is copied");
   const Command op = AddBenchOp(*command);
   command->footer(
-      "Inputs not named are random; sizes the model leaves open are 1 unless --shape or --batch\n"
-      "fixes them.\n\nExample:\n  tartan bench examples/digits/digits.onnx --batch 1,16 --time 1");
+      "Inputs not named are random. Sizes that the model leaves open are 1 unless --shape or\n"
+      "--batch fixes them.\n\n"
+      "Example:\n"
+      "  tartan bench examples/digits/digits.onnx --batch 1,16 --time 1");
   return {command, [options, op](const Context& context) {
             return op.app->parsed() ? op.run(context) : Run(*options, context);
           }};

@@ -73,7 +73,8 @@ absl::StatusOr<std::vector<std::string>> ParseEngines(const std::string& text) {
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("'", name, "' is no engine of this build: ", absl::StrJoin(known, ", ")));
+        absl::StrCat("'", name, "' is not an engine of this build; the engines are ",
+                     absl::StrJoin(known, ", ")));
   }
   return names;
 }
@@ -126,18 +127,18 @@ Command AddBenchOp(CLI::App& bench) {
           [options](const std::string& text) {
             options->against = ValueOrThrow("--against", ParseEngines(text));
           },
-          absl::StrCat("Engines to measure in turns with: ", engines))
+          absl::StrCat("Engines to measure alternately: ", engines))
       ->type_name("ENGINE[,ENGINE]");
   AddDouble(command, "--time", &options->measure.seconds, 0, 86400,
             "Seconds to measure each engine for");
   AddInteger(command, "--count", &options->measure.count, 1, 10000000,
-             "Turns to measure, instead of a time");
+             "Number of measurements of each engine, instead of a time");
   AddInteger(command, "--threads", &options->threads, 1, 1024,
-             "Threads for every engine, each on a processor of its own");
+             "Threads for every engine, each on its own processor");
   command->footer(
-      "Forms of SPEC are described in bench/README.md; a wrong one is answered with the right\n"
-      "form. 'copy' moves as many bytes as the problem has, which a kernel bound by memory can\n"
-      "hope for.\n\nExample:\n"
+      "bench/README.md describes the forms of SPEC. 'copy' moves as many bytes as the\n"
+      "problem has: a lower bound for kernels bound by memory.\n\n"
+      "Example:\n"
       "  tartan bench op conv:n1c64h56w56k64r3s1p1 matmul:m512n512k512 --against onednn --threads "
       "1");
   return {command, [options](const Context& context) { return Run(*options, context); }};

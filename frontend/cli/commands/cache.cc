@@ -47,13 +47,13 @@ std::string ToText(const proto::CacheReport& report, const CacheOptions& options
 
 absl::StatusOr<ExitCode> Run(const CacheOptions& options, const Context& context) {
   if (options.has_limit && options.action != "prune") {
-    return At(Stage::kUsage, absl::InvalidArgumentError(
-                                 absl::StrCat("--limit goes with prune, not ", options.action)));
+    return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
+                                 "--limit belongs to prune, not to ", options.action)));
   }
   const std::string directory = opencl::DefaultCacheDirectory();
   if (directory.empty()) {
-    return At(Stage::kFile,
-              absl::NotFoundError("there is no place for a cache: set TARTAN_CACHE_DIR or HOME"));
+    return At(Stage::kFile, absl::NotFoundError(
+                                "no folder is known for the cache: set TARTAN_CACHE_DIR or HOME"));
   }
   TARTAN_ASSIGN_OR_RETURN(const int64_t removed, At(Stage::kFile, Act(options, directory)));
   TARTAN_ASSIGN_OR_RETURN(const opencl::CacheContents contents,
@@ -76,11 +76,13 @@ Command AddCache(CLI::App& app) {
   command->add_option("action", options->action, "show, verify, prune or clear")
       ->check(CLI::IsMember({"show", "verify", "prune", "clear"}))
       ->default_str("show");
-  AddDouble(command, "--limit", &options->limit_mib, 0, 1e6, "With prune: MiB that may remain")
+  AddDouble(command, "--limit", &options->limit_mib, 0, 1e6,
+            "With prune: the size in MiB that the cache may keep")
       ->each([options](const std::string&) { options->has_limit = true; });
   command->footer(
-      "The cache lies in $TARTAN_CACHE_DIR, else $XDG_CACHE_HOME/tartan.\n\n"
-      "Example:\n  tartan cache prune --limit 100");
+      "The cache is in $TARTAN_CACHE_DIR, else in $XDG_CACHE_HOME/tartan.\n\n"
+      "Example:\n"
+      "  tartan cache prune --limit 100");
   return {command, [options](const Context& context) { return Run(*options, context); }};
 }
 

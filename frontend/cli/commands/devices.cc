@@ -72,7 +72,7 @@ std::string ToText(const DevicesReport& report, bool detailed) {
                                                    YesNo(settings.has_float64()))});
     if (settings.gflops() > 0) {
       table.AddRow(
-          {"measured", absl::StrFormat("%.0f GFLOP/s, %.1f GB/s, %.1f us a launch",
+          {"measured", absl::StrFormat("%.0f GFLOP/s, %.1f GB/s, %.1f us per launch",
                                        settings.gflops(), settings.gbps(), settings.launch_us())});
     }
     if (detailed) {
@@ -95,9 +95,9 @@ int DefaultIndex(const std::vector<hal::DeviceInfo>& devices, const std::string&
 // Measures the device that --device names, or all devices.
 absl::Status CalibrateAgain(const std::vector<hal::DeviceInfo>& devices, const Context& context) {
   if (!context.options().use_disk_cache) {
-    return At(Stage::kUsage, absl::InvalidArgumentError(
-                                 "--calibrate keeps its results in the disk cache: it does not go "
-                                 "with --no-cache"));
+    return At(Stage::kUsage,
+              absl::InvalidArgumentError(
+                  "--calibrate stores its results in the disk cache, so it excludes --no-cache"));
   }
   api::DeviceOptions options = context.device_options();
   options.calibrate_again = true;
@@ -142,15 +142,17 @@ absl::StatusOr<ExitCode> Run(const DevicesOptions& options, const Context& conte
 }  // namespace
 
 Command AddDevices(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("devices", "List devices and what is known of them");
+  CLI::App* command = app.add_subcommand("devices", "List devices and their properties");
   auto options = std::make_shared<DevicesOptions>();
-  command->add_flag("--calibrate", options->calibrate,
-                    "Measure peak, bandwidth and launch cost again (those of --device, or all)");
+  command->add_flag(
+      "--calibrate", options->calibrate,
+      "Measure peak, bandwidth and launch cost of --device, or of all devices, again");
   command->footer(
-      "What a device reaches is measured before the first kernels for exact sizes are compiled, "
-      "and "
-      "kept in the disk cache.\n\n"
-      "Example:\n  tartan devices --format json\n\n* marks the default device.");
+      "A device is measured before its first exact kernels are compiled. The disk cache\n"
+      "stores the results.\n\n"
+      "Example:\n"
+      "  tartan devices --format json\n\n"
+      "* marks the default device.");
   return {command, [options](const Context& context) { return Run(*options, context); }};
 }
 

@@ -40,13 +40,13 @@ absl::StatusOr<api::HostValue> ReadValue(const std::string& path, const api::Ten
   if (!output.is_tensor() || output.element != api::Element::kPlain) {
     if (Extension(path) != ".pb") {
       return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
-                                   path, ": a file for ", output.ToString(), " is .pb")));
+                                   path, ": a file of ", output.ToString(), " must be .pb")));
     }
     return At(Stage::kFile, onnx::ReadValueFile(path, output));
   }
   if (!IsTensorExtension(Extension(path))) {
-    return At(Stage::kUsage, absl::InvalidArgumentError(
-                                 absl::StrCat(path, ": a file of expected values is .npy or .pb")));
+    return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
+                                 path, ": a file of expected values must be .npy or .pb")));
   }
   TARTAN_ASSIGN_OR_RETURN(HostTensor tensor, At(Stage::kFile, ReadTensor(path)));
   return api::HostValue(std::move(tensor));
@@ -85,13 +85,14 @@ absl::StatusOr<std::vector<ExpectedOutput>> ReadExpectedOutputs(
   for (const api::TensorSpec& output : outputs) names.push_back(output.name);
   std::vector<ExpectedOutput> expected;
   for (const std::string& text : texts) {
-    TARTAN_ASSIGN_OR_RETURN(const NamedText named,
-                            At(Stage::kUsage, SplitNamed(text, "NAME=@FILE, as y=@y.npy", names)));
+    TARTAN_ASSIGN_OR_RETURN(
+        const NamedText named,
+        At(Stage::kUsage, SplitNamed(text, "NAME=@FILE, such as y=@y.npy", names)));
     const auto name = std::find(names.begin(), names.end(), named.name);
     if (name == names.end()) {
-      return At(Stage::kUsage, absl::InvalidArgumentError(
-                                   absl::StrCat("there is no output '", named.name, "'; there is ",
-                                                absl::StrJoin(names, ", "))));
+      return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
+                                   "the model has no output '", named.name, "'; its outputs are ",
+                                   absl::StrJoin(names, ", "))));
     }
     const auto position = static_cast<size_t>(name - names.begin());
     for (const ExpectedOutput& other : expected) {

@@ -58,10 +58,10 @@ absl::Status Usage(absl::string_view message) {
 absl::StatusOr<std::vector<int64_t>> ReadPrompt(const TokenizerPtr& tokenizer,
                                                 GenerateFlags* flags) {
   if (flags->tokens.empty() == flags->prompt.empty()) {
-    return Usage("a prompt is one of --prompt TEXT, with --tokenizer, and --tokens 1,2,3");
+    return Usage("give the prompt as either --prompt TEXT with --tokenizer, or --tokens 1,2,3");
   }
   if (tokenizer == nullptr && !flags->prompt.empty()) {
-    return Usage("--prompt needs --tokenizer; without one a prompt is --tokens 1,2,3");
+    return Usage("--prompt needs --tokenizer; without a tokenizer give --tokens 1,2,3");
   }
   if (tokenizer != nullptr && flags->stop.empty()) {
     for (const char* end : {"<|endoftext|>", "</s>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>",
@@ -86,7 +86,7 @@ absl::Status CheckTokens(const onnx::OnnxModel& model, const std::vector<int64_t
     for (const int64_t token : tokens) {
       if (token < output.dims.back()) continue;
       return Usage(absl::StrCat("token ", token,
-                                " of the prompt is beyond the model's vocabulary of ",
+                                " of the prompt is outside the model's vocabulary of ",
                                 output.dims.back()));
     }
   }
@@ -104,8 +104,8 @@ std::string SummaryOf(const proto::GenerateReport& report) {
           ? absl::StrCat("on the device, with room for ", report.capacity())
       : report.cache() == "states" ? "on the device"
       : report.cache() == "host"   ? "copied at each step"
-      : report.cache().empty()     ? "not there yet"
-                                   : "not there: all is read again at each step");
+      : report.cache().empty()     ? "not created yet"
+                                   : "missing: each step reads all tokens again");
 }
 
 // Prints tokens as they are generated, if a person reads them, and reports all at the end. Two
@@ -193,7 +193,7 @@ absl::StatusOr<absl::string_view> Generate(generate::Decoder& decoder, const Gen
     if (i + 1 == flags.max) return "length";
     absl::StatusOr<std::vector<float>> next = decoder.Read({token});
     if (absl::IsOutOfRange(next.status()) || absl::IsInvalidArgument(next.status())) {
-      context.Note(absl::StrCat("it ends here: ", next.status().message()));
+      context.Note(absl::StrCat("generation ends here: ", next.status().message()));
       return "positions";
     }
     TARTAN_ASSIGN_OR_RETURN(scores, std::move(next));
@@ -271,25 +271,25 @@ Command AddGenerate(CLI::App& app) {
       ->type_name("MODEL");
   command->add_option("--tokenizer", flags->tokenizer, "tokenizer.json of Hugging Face (BPE)")
       ->type_name("FILE");
-  command->add_option("--prompt", flags->prompt, "The text to go on with")->type_name("TEXT");
+  command->add_option("--prompt", flags->prompt, "The text to continue")->type_name("TEXT");
   AddIntegers(command, "--tokens", &flags->tokens, 0, kMaxToken,
               "The prompt as tokens, instead of --prompt");
-  AddInteger(command, "--max", &flags->max, 1, 1'000'000, "Tokens to generate at most")
+  AddInteger(command, "--max", &flags->max, 1, 1'000'000, "Maximum number of tokens to generate")
       ->default_str(absl::StrCat(flags->max));
   AddDouble(command, "--temperature", &flags->sampling.temperature, 0, 1000,
-            "What scores are divided by before a token is drawn; 0 takes the greatest");
+            "Scores are divided by it before a token is sampled; 0 takes the maximum score");
   AddInteger(command, "--top-k", &flags->sampling.top_k, 1, kMaxToken,
-             "Draw of the K greatest scores alone");
+             "Sample from the K highest scores only");
   AddDouble(command, "--top-p", &flags->sampling.top_p, 0, 1,
-            "Draw of the most probable tokens alone that come to this probability");
-  AddInteger(command, "--seed", &flags->sampling.seed, 0, INT64_MAX, "Of the draws")
+            "Sample from the most probable tokens with this total probability");
+  AddInteger(command, "--seed", &flags->sampling.seed, 0, INT64_MAX, "Seed of the sampling")
       ->default_str("0");
   AddIntegers(command, "--stop", &flags->stop, 0, kMaxToken,
               "Tokens that end the text, instead of the tokenizer's");
   command
       ->add_option("--state", flags->states,
-                   "PRESENT=PAST: an output that is an input of the next step. Without any, those "
-                   "whose names say so (present.0.key, past_key_values.0.key)")
+                   "PRESENT=PAST: an output that is an input of the next step. By default, pairs "
+                   "are found by their names (present.0.key, past_key_values.0.key)")
       ->type_name("PRESENT=PAST")
       ->allow_extra_args(false);
   command->footer(

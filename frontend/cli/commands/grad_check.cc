@@ -84,7 +84,7 @@ std::string ToText(const proto::GradCheckReport& report) {
   for (const auto& row : report.parameters()) width = std::max(width, row.name().size());
   std::string text = absl::StrFormat("%-*s  %-7s  %10s  %10s  %7s  %5s  %11s\n",
                                      static_cast<int>(width), "parameter", "status", "abs error",
-                                     "rel error", "checked", "kinks", "in training");
+                                     "rel error", "checked", "kinks", "train error");
   int good = 0;
   int none = 0;
   for (const auto& row : report.parameters()) {
@@ -95,7 +95,7 @@ std::string ToText(const proto::GradCheckReport& report) {
                           row.max_rel_error(), row.checked(), row.kinks(), row.training_error());
   }
   if (none > 0) {
-    absl::StrAppend(&text, none, " without a gradient, which ends at ", Operators(report), "\n");
+    absl::StrAppend(&text, none, " without a gradient; gradients end at ", Operators(report), "\n");
   }
   absl::StrAppend(&text,
                   report.passed()                    ? "passed: "
@@ -121,9 +121,9 @@ absl::Status NothingToTrain(absl::Status status, const onnx::OnnxModel& model,
   SetOperators(*ends, report);
   TARTAN_RETURN_IF_ERROR(context.Print(*report, ""));
   return At(Stage::kModel,
-            absl::UnimplementedError(absl::StrCat(
-                "the model has no weights in floats, and gradients of its inputs end at ",
-                Operators(*report))));
+            absl::UnimplementedError(
+                absl::StrCat("the model has no float weights, and gradients of its inputs end at ",
+                             Operators(*report))));
 }
 
 absl::StatusOr<ExitCode> GradCheck(const GradCheckFlags& flags, const Context& context) {
@@ -150,8 +150,8 @@ absl::StatusOr<ExitCode> GradCheck(const GradCheckFlags& flags, const Context& c
   const auto result = train::CheckModelGradients(*model, device, inputs, flags.rules, flags.check);
   if (!result.ok()) return Staged(result.status());
   if (!result->fixed.empty()) {
-    context.Note(
-        absl::StrCat("not checked, as they decide shapes: ", absl::StrJoin(result->fixed, ", ")));
+    context.Note(absl::StrCat("not checked, because they determine shapes: ",
+                              absl::StrJoin(result->fixed, ", ")));
   }
   report.set_device(cli::Describe(device->info()));
   FillReport(*result, &report);
@@ -161,9 +161,9 @@ absl::StatusOr<ExitCode> GradCheck(const GradCheckFlags& flags, const Context& c
   if (report.operators_size() > 0) {
     return At(Stage::kModel,
               absl::UnimplementedError(absl::StrCat(
-                  "no parameter has a gradient to compare: it ends at ", Operators(report))));
+                  "no parameter has a gradient to compare; gradients end at ", Operators(report))));
   }
-  context.Note("nothing is shown: every gradient that could be compared is 0");
+  context.Note("the check shows nothing: every gradient that could be compared is 0");
   return ExitCode::kComparisonFailed;
 }
 
@@ -178,17 +178,18 @@ Command AddGradCheck(CLI::App& app) {
       ->type_name("MODEL");
   AddInputFlags(command, &flags->input);
   flags->input.open_is_one = true;
-  command->add_flag("--random", flags->input.random, "Inputs that are not given are random");
+  command->add_flag("--random", flags->input.random, "Make inputs that are not given random");
   AddInteger(command, "--samples", &flags->check.samples, 0, 1 << 30,
-             "Elements of each parameter; 0: all");
+             "Number of elements to check per parameter; 0: all");
   AddInteger(command, "--seed", &flags->check.seed, 0, INT64_MAX,
-             "Of the loss, the elements and the directions");
+             "Seed of the loss, the elements and the directions");
   AddDouble(command, "--rtol", &flags->check.tolerance, 0, 1, "Relative tolerance");
   command
       ->add_option("--trainable", flags->rules.trainable,
-                   "Only initialisers whose names match are checked")
+                   "Check only initialisers whose names match")
       ->type_name("RE");
-  command->add_option("--frozen", flags->rules.frozen, "Those that match are not checked")
+  command
+      ->add_option("--frozen", flags->rules.frozen, "Do not check initialisers whose names match")
       ->type_name("RE");
   command->footer("Example:\n  tartan grad-check examples/digits/digits.onnx --random");
   return {command, [flags](const Context& context) { return GradCheck(*flags, context); }};

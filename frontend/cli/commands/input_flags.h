@@ -22,8 +22,8 @@ inline void AddInputFlags(CLI::App* command, InputOptions* options) {
       ->allow_extra_args(false);
   command
       ->add_option("--shape", options->shapes,
-                   "NAME=1x3x224x224: the open sizes of an input; SIZE=4: an open size by the name "
-                   "that the model gives it")
+                   "NAME=1x3x224x224: the open sizes of an input; SIZE=4: an open size by its name "
+                   "in the model")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
 }
@@ -32,8 +32,8 @@ inline void AddInputFlags(CLI::App* command, InputOptions* options) {
 inline void AddStateFlag(CLI::App* command, std::vector<std::string>* states) {
   command
       ->add_option("--state", *states,
-                   "PRESENT=PAST: an output that is an input of the next run and stays on the "
-                   "device; zeros at first. Once per state")
+                   "PRESENT=PAST: an output that stays on the device as an input of the next run, "
+                   "and begins with zeros. Once per state")
       ->type_name("PRESENT=PAST")
       ->allow_extra_args(false);
 }

@@ -81,7 +81,7 @@ absl::StatusOr<api::BoundGraph> Bind(const onnx::OnnxModel& model, const InputVa
     for (const int input : graph.needed_values) {
       const auto value = values.find(model.inputs()[input].name);
       if (bindings[input].value != nullptr || value == values.end()) {
-        return absl::InternalError("the model asks again for values it has");
+        return absl::InternalError("the model requests values that it already has");
       }
       bindings[input].value = &value->second;
     }
@@ -174,7 +174,7 @@ std::string ToText(const onnx::OnnxModel& model, const proto::InspectReport& rep
   facts.AddRow({"parameters", FormatCount(report.parameters())});
   if (report.problem().empty()) {
     facts.AddRow({"kernels", absl::StrCat(report.kernels())});
-    facts.AddRow({"work", absl::StrCat(FormatCount(report.flops()), "FLOP a run")});
+    facts.AddRow({"work", absl::StrCat(FormatCount(report.flops()), "FLOP per run")});
     facts.AddRow({"device memory", FormatBytes(report.peak_bytes())});
   }
   return absl::StrCat(text, facts.ToString(), "operators\n", OperatorTable(report));
@@ -195,7 +195,8 @@ absl::StatusOr<ExitCode> Run(InspectOptions options, const Context& context) {
   if (!compiled.ok()) {
     if (ExitCodeFor(compiled.status()) == ExitCode::kUsage) return compiled.status();
     report.set_problem(std::string(compiled.status().message()));
-    context.Note(absl::StrCat("tartan: cannot be compiled: ", compiled.status().message()));
+    context.Note(
+        absl::StrCat("tartan: the model cannot be compiled: ", compiled.status().message()));
   }
   if (!options.html.empty()) {
     const bool has_program = compiled.ok() && compiled->has_value();
@@ -209,19 +210,20 @@ absl::StatusOr<ExitCode> Run(InspectOptions options, const Context& context) {
 }  // namespace
 
 Command AddInspect(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("inspect", "Show what is in a model");
+  CLI::App* command = app.add_subcommand("inspect", "Show the contents of a model");
   auto options = std::make_shared<InspectOptions>();
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command
       ->add_option("--html", options->html,
-                   "Write one page with the graph, the kernels and the memory they use")
+                   "Write a page of HTML with the graph, the kernels and their memory")
       ->type_name("FILE");
   AddInputFlags(command, &options->inputs);
   command->footer(
-      "Kernels, work and memory are those of the shapes given; sizes left open count as 1. Where\n"
-      "values decide how a model goes on, they are those of one run, with random values for\n"
-      "inputs that are not given.\n\n"
-      "Example:\n  tartan inspect examples/digits/digits.onnx --shape x=8x1x28x28");
+      "Kernels, work and memory are for the given shapes; open sizes count as 1. If values decide\n"
+      "the path through the model, they are for one run, with random values for inputs that are\n"
+      "not given.\n\n"
+      "Example:\n"
+      "  tartan inspect examples/digits/digits.onnx --shape x=8x1x28x28");
   return {command, [options](const Context& context) { return Run(*options, context); }};
 }
 

@@ -20,8 +20,8 @@ absl::StatusOr<std::vector<api::StatePair>> ParsePairs(const std::vector<std::st
 
 absl::StatusOr<HostTensor> NumbersOf(const std::string& name, const api::HostValue& value) {
   if (value.is_tensor() && value.element() == api::Element::kPlain) return value.tensor();
-  return absl::UnimplementedError(
-      absl::StrCat("'", name, "' is ", Describe(value), ": what stays on a device is numbers"));
+  return absl::UnimplementedError(absl::StrCat("'", name, "' is ", Describe(value),
+                                               ": only tensors of numbers can stay on a device"));
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ std::string OperatorsText(const OperatorRows& sums) {
   for (const proto::BenchReport::Operators& row : sums) {
     table.AddRow({FormatMs(row.ms()), absl::StrFormat("%.1f %%", 100 * row.share()),
                   absl::StrCat(row.kernels()),
-                  row.operators().empty() ? "(of no node)" : row.operators()});
+                  row.operators().empty() ? "(no operator)" : row.operators()});
   }
   return table.ToString("  ");
 }

@@ -10,13 +10,13 @@ void AddPrecisionFlags(CLI::App* command, PrecisionFlags* flags) {
   command
       ->add_option(
           "--precision", flags->precision,
-          "float32, or how a step's values are stored: bfloat16 or float16; parameters and\n"
+          "Format in which a step stores values: float32, bfloat16 or float16. Parameters and\n"
           "the optimizer's averages stay float32")
       ->type_name("TYPE")
       ->capture_default_str();
   command
       ->add_option("--loss-scale", flags->loss_scale,
-                   "Of float16: dynamic, which is the default, or a factor that stays")
+                   "Loss scale for float16: dynamic (the default), or a constant factor")
       ->type_name("dynamic|X");
 }
 
@@ -24,9 +24,9 @@ absl::Status SetPrecision(const PrecisionFlags& flags, train::TrainerOptions* tr
   TARTAN_ASSIGN_OR_RETURN(trainer->precision, train::PrecisionNamed(flags.precision));
   if (flags.loss_scale.empty()) return absl::OkStatus();
   if (trainer->precision != train::Precision::kFloat16) {
-    return absl::InvalidArgumentError(absl::StrCat("--loss-scale is for --precision float16, not ",
-                                                   flags.precision,
-                                                   ", whose small gradients do not become 0"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--loss-scale belongs to --precision float16, not to ", flags.precision,
+                     ", whose small gradients do not become 0"));
   }
   TARTAN_ASSIGN_OR_RETURN(trainer->loss_scale, train::ParseLossScale(flags.loss_scale));
   return absl::OkStatus();

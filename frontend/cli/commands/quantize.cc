@@ -137,12 +137,12 @@ std::string ToText(const proto::QuantizeReport& report) {
                     absl::StrFormat("%.2f %%", 100 * tensor.relative_error()), tensor.name()});
   }
   std::string text =
-      report.tensors().empty() ? "no product has weights to quantize\n" : tensors.ToString("  ");
+      report.tensors().empty() ? "no matmul has weights to quantize\n" : tensors.ToString("  ");
   for (const std::string& name : report.kept()) {
-    absl::StrAppend(&text, "  stays as it is: ", name, "\n");
+    absl::StrAppend(&text, "  not quantized: ", name, "\n");
   }
   for (const proto::QuantizeReport::Output& output : report.outputs()) {
-    absl::StrAppendFormat(&text, "output  %s: differs by %.2g at most, by %.3g %% in the mean\n",
+    absl::StrAppendFormat(&text, "output  %s: maximum difference %.2g, mean difference %.3g %%\n",
                           output.name(), output.max_error(), 100 * output.relative_error());
   }
   absl::StrAppend(&text, "wrote   ", report.output(), ", ", FormatBytes(report.bytes_after()),
@@ -193,21 +193,23 @@ Command AddQuantize(CLI::App& app) {
   command->add_option("-o,--output", flags->output, "The model to write")
       ->type_name("FILE")
       ->required();
-  AddInteger(command, "--block", &flags->options.block, 16, 256, "Numbers that share a scale")
+  AddInteger(command, "--block", &flags->options.block, 16, 256,
+             "Number of weights that share a scale")
       ->default_str(absl::StrCat(flags->options.block));
   command
-      ->add_option("--calibrate", flags->calibrate,
-                   "Inputs to compare both models on: arrays of their names in an .npz file")
+      ->add_option(
+          "--calibrate", flags->calibrate,
+          "Inputs on which both models are compared: an .npz file with arrays of their names")
       ->type_name("FILE");
   command->add_flag_callback(
       "--no-compare", [flags] { flags->compare = false; }, "Do not run the models");
   AddInputFlags(command, &flags->inputs);
   command->footer(
-      "Products with weights (MatMul, Gemm) become MatMulNBits of com.microsoft, which "
-      "onnxruntime\n"
-      "runs, too: integers in blocks with a scale each. Both models run once, on inputs that are\n"
-      "random where they are not given, and the difference of their outputs is told.\n\n"
-      "Example:\n  tartan quantize gpt2.onnx --weights int8 -o gpt2-int8.onnx");
+      "Matmuls with weights (MatMul, Gemm) become MatMulNBits of com.microsoft, which onnxruntime\n"
+      "runs, too: blocks of integers, each with a scale. Both models run once, with random values\n"
+      "for inputs that are not given, and the difference of their outputs is reported.\n\n"
+      "Example:\n"
+      "  tartan quantize gpt2.onnx --weights int8 -o gpt2-int8.onnx");
   return {command, [flags](const Context& context) { return Run(*flags, context); }};
 }
 

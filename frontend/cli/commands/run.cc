@@ -151,7 +151,7 @@ absl::Status WriteFiles(const Given& given, const std::vector<api::HostValue>& v
     if (!value.is_tensor() || value.element() != api::Element::kPlain) {
       return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
                                    "output '", name, "' is ", Describe(values[position]),
-                                   ": only numbers are written")));
+                                   ": only tensors of numbers can be written")));
     }
     TARTAN_RETURN_IF_ERROR(At(Stage::kFile, WriteTensor(path, name, value.tensor())));
     context.Detail(absl::StrCat("wrote ", path));
@@ -193,13 +193,12 @@ absl::StatusOr<ExitCode> Run(RunOptions options, const Context& context) {
 
 // Returns the option whose presence disables the tolerance by type.
 const CLI::Option* AddExpectFlags(CLI::App* command, RunOptions* options) {
-  CLI::Option* const expect =
-      command
-          ->add_option("--expect", options->expected,
-                       "NAME=@FILE: compare an output with a .npy or .pb file; where it differs "
-                       "the command ends with 1")
-          ->type_name("NAME=@FILE")
-          ->allow_extra_args(false);
+  CLI::Option* const expect = command
+                                  ->add_option("--expect", options->expected,
+                                               "NAME=@FILE: compare an output with a .npy or .pb "
+                                               "file; the exit code is 1 if they differ")
+                                  ->type_name("NAME=@FILE")
+                                  ->allow_extra_args(false);
   Tolerance* const tolerance = &options->tolerance.tolerance;
   CLI::Option* const rtol = AddDouble(command, "--rtol", &tolerance->relative, 0, kMaxTolerance,
                                       "Relative tolerance of --expect");
@@ -217,16 +216,16 @@ Command AddRun(CLI::App& app) {
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   AddInputFlags(command, &options->inputs);
   command->add_flag("--random", options->inputs.random,
-                    "Inputs not named are random; sizes the model leaves open are 1");
+                    "Make inputs not named random, and sizes that the model leaves open 1");
   command->add_option("--output", options->outputs, "NAME=FILE: write an output as .npy or .pb")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   AddStateFlag(command, &options->states);
   const CLI::Option* rtol = AddExpectFlags(command, options.get());
   AddInteger(command, "--topk", &options->topk, 1, 1000000,
-             "Show the K greatest of each row of the outputs")
+             "Show the top K of each row of the outputs")
       ->type_name("K");
-  command->add_option("--labels", options->labels, "Names of the scores, one a line")
+  command->add_option("--labels", options->labels, "Names of the scores, one per line")
       ->type_name("FILE");
   command->footer(
       "Example:\n  tartan run examples/digits/digits.onnx "

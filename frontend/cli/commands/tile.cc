@@ -138,9 +138,9 @@ std::string ToText(const proto::TileReport& report, const Values& values, bool c
                                  " kernels (first run ", FormatMs(report.first_ms()), ")")});
   }
   if (checked) {
-    table.AddRow(
-        {"error", absl::StrCat("at most ", report.max_abs_error(),
-                               " from the naive evaluator, relative ", report.max_rel_error())});
+    table.AddRow({"error", absl::StrCat("maximum ", report.max_abs_error(),
+                                        " compared with the naive evaluator, relative ",
+                                        report.max_rel_error())});
   }
   return absl::StrCat(text, "\n", table.ToString());
 }
@@ -241,11 +241,11 @@ absl::StatusOr<ExitCode> Run(TileOptions options, const Context& context) {
 void AddGradientFlags(CLI::App* command, GradientRequest* request) {
   command
       ->add_option("--grad", request->by,
-                   "X or all: also the gradient by this input of the sum of all elements of the "
-                   "outputs; once per input")
+                   "X or all: also compute the gradient of the sum of all output elements by this "
+                   "input; once per input")
       ->type_name("X")
       ->allow_extra_args(false);
-  command->add_option("--of", request->of, "With --grad: only this output takes part")
+  command->add_option("--of", request->of, "With --grad: sum only this output")
       ->type_name("OUTPUT")
       ->needs("--grad")
       ->allow_extra_args(false);
@@ -255,7 +255,7 @@ void AddGradientFlags(CLI::App* command, GradientRequest* request) {
           [request](const std::string& ties) {
             request->ties = ties == "first" ? api::Ties::kFirst : api::Ties::kShare;
           },
-          "share or first: whose the gradient of a maximum is that several elements attain")
+          "The gradient of a maximum that several elements attain: shared by all, or for the first")
       ->check(CLI::IsMember({"share", "first"}))
       ->default_str("share");
 }
@@ -269,19 +269,21 @@ Command AddTile(CLI::App& app) {
       ->required()
       ->type_name("FILE.tile");
   AddInputFlags(command, &options->inputs);
-  command->add_option("--type", options->types, "NAME=float64: the type, where not float32")
+  command
+      ->add_option("--type", options->types, "NAME=float64: the type of an input, if not float32")
       ->type_name("NAME=TYPE")
       ->allow_extra_args(false);
-  command->add_flag("--random", options->inputs.random, "Inputs not named are random");
+  command->add_flag("--random", options->inputs.random, "Make inputs not named random");
   command->add_option("--output", options->outputs, "NAME=FILE: write an output as .npy or .pb")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   AddGradientFlags(command, &options->gradients);
   CLI::Option* dump =
       command
-          ->add_option("--dump", options->dumps,
-                       absl::StrCat("Compile only, and show what a stage of the compiler made: ",
-                                    absl::StrJoin(StageNames(), ", ")))
+          ->add_option(
+              "--dump", options->dumps,
+              absl::StrCat("Compile only, and show the result of a stage of the compiler: ",
+                           absl::StrJoin(StageNames(), ", ")))
           ->check(CLI::IsMember(KnownStages()))
           ->type_name("STAGE")
           ->allow_extra_args(false);
@@ -296,8 +298,9 @@ Command AddTile(CLI::App& app) {
   AddDouble(command, "--atol", &options->tolerance.absolute, 0, kMaxTolerance,
             "With --check: absolute tolerance");
   command->footer(
-      "Gradients are outputs of their own, named grad(X).\n\n"
-      "Example:\n  tartan tile examples/tile/matmul.tile --input A=rand:1 --shape A=2x3 \\\n"
+      "Gradients are additional outputs, named grad(X).\n\n"
+      "Example:\n"
+      "  tartan tile examples/tile/matmul.tile --input A=rand:1 --shape A=2x3 \\\n"
       "    --input B=ones --shape B=3x4 --grad A --check");
   return {command, [options](const Context& context) { return Run(*options, context); }};
 }

@@ -64,9 +64,9 @@ std::string ToText(const proto::TrainReport& report) {
                                       " each (median), ", report.kernels(),
                                       " kernels; compiled in ", FormatMs(report.compile_ms()))});
   if (report.has_loss_scale()) {
-    table.AddRow({"scale", absl::StrFormat("%g at the end; %d steps left out as gradients were no "
-                                           "finite numbers",
-                                           report.loss_scale(), report.left_out())});
+    table.AddRow({"scale", absl::StrFormat(
+                               "%g at the end; %d steps left out because gradients were not finite",
+                               report.loss_scale(), report.left_out())});
   }
   if (!report.export_().empty()) table.AddRow({"wrote", report.export_()});
   if (report.profile().empty()) return table.ToString();

@@ -19,7 +19,7 @@ absl::StatusOr<std::pair<std::string, double>> ParseRatio(const std::string& tex
   if (!parts.first.empty() && absl::SimpleAtod(parts.second, &ratio) && ratio >= 0 && ratio < 1)
     return std::pair(parts.first, ratio);
   return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is no VALUE=RATIO with a ratio in [0, 1)"));
+      absl::StrCat("'", text, "' is not of the form VALUE=RATIO with a ratio in [0, 1)"));
 }
 
 absl::Status SetDropout(const TrainFlags& flags, onnx::TrainingMode* mode) {
@@ -34,7 +34,7 @@ absl::Status SetDropout(const TrainFlags& flags, onnx::TrainingMode* mode) {
       mode->dropout_ratio = ratio;
     } else if (flags.dropout != "on") {
       return absl::InvalidArgumentError(
-          absl::StrCat("--dropout is on, off or a ratio, not '", flags.dropout, "'"));
+          absl::StrCat("--dropout must be on, off or a ratio, not '", flags.dropout, "'"));
     }
   }
   for (const std::string& text : flags.dropout_of) {
@@ -49,7 +49,8 @@ absl::StatusOr<train::ParameterRules::Group> ParseGroup(const std::string& text)
   const size_t colon = text.rfind(':');
   train::ParameterRules::Group group;
   if (colon == std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no RE:rate=X,decay=X"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is not of the form RE:rate=X,decay=X"));
   }
   group.names = text.substr(0, colon);
   for (absl::string_view option : absl::StrSplit(text.substr(colon + 1), ',')) {
@@ -63,7 +64,7 @@ absl::StatusOr<train::ParameterRules::Group> ParseGroup(const std::string& text)
       group.factors.decay_factor = value;
     } else {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", option, "' is no rate=X or decay=X, factors of the group"));
+          absl::StrCat("'", option, "' is not of the form rate=X or decay=X with a number >= 0"));
     }
   }
   return group;
@@ -113,24 +114,23 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
                    "triplet, output or @FILE.tile; NAME:smoothing=0.1,ignore=-100")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option(
-      "--output", flags->trainer.output,
-      "The value that the loss sees; by default the first output, before a softmax");
+  command->add_option("--output", flags->trainer.output,
+                      "The output that the loss reads; by default the first, before a softmax");
   command
       ->add_option("--optimizer", flags->optimizer,
                    "sgd, momentum, nesterov, rmsprop, adagrad, adam, adamw, lion or lamb")
       ->type_name("NAME")
       ->capture_default_str();
-  AddDouble(command, "--lr", &flags->fit.rate, 0, 1e6, "Rate");
-  AddDouble(command, "--weight-decay", &flags->trainer.optimizer.decay, 0, 1e6, "Decay of weights");
+  AddDouble(command, "--lr", &flags->fit.rate, 0, 1e6, "Learning rate");
+  AddDouble(command, "--weight-decay", &flags->trainer.optimizer.decay, 0, 1e6, "Weight decay");
   AddDouble(command, "--momentum", &flags->trainer.optimizer.momentum, 0, 1,
-            "Of momentum and nesterov");
-  AddDouble(command, "--beta1", &flags->trainer.optimizer.beta1, 0, 1, "Of adam and its kin");
-  AddDouble(command, "--beta2", &flags->trainer.optimizer.beta2, 0, 1, "Of adam and its kin");
+            "Momentum of momentum and nesterov");
+  AddDouble(command, "--beta1", &flags->trainer.optimizer.beta1, 0, 1, "Decay of adam's mean");
+  AddDouble(command, "--beta2", &flags->trainer.optimizer.beta2, 0, 1, "Decay of adam's variance");
   AddDouble(command, "--clip-norm", &flags->trainer.clip_norm, 0, 1e30,
-            "Greatest norm of all gradients together; 0: any");
+            "Maximum norm of all gradients together; 0: no limit");
   AddDouble(command, "--clip-value", &flags->trainer.clip_value, 0, 1e30,
-            "Greatest element of a gradient; 0: any");
+            "Maximum magnitude of a gradient's elements; 0: no limit");
   command
       ->add_option("--schedule", flags->schedule,
                    "constant, step, linear, cosine or one_cycle; NAME:warmup=100,end=0.1")
@@ -138,15 +138,19 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
       ->capture_default_str();
   command
       ->add_option("--trainable", flags->trainer.rules.trainable,
-                   "Only initialisers whose names match are trained")
+                   "Train only initialisers whose names match")
       ->type_name("RE");
-  command->add_option("--frozen", flags->trainer.rules.frozen, "Those that match are not trained")
+  command
+      ->add_option("--frozen", flags->trainer.rules.frozen,
+                   "Do not train initialisers whose names match")
       ->type_name("RE");
-  command->add_option("--group", flags->groups, "RE:rate=X,decay=X: factors for those that match")
+  command
+      ->add_option("--group", flags->groups,
+                   "RE:rate=X,decay=X: factors for initialisers whose names match")
       ->type_name("RE:…")
       ->allow_extra_args(false);
   command->add_flag("--train-batch-norm", flags->trainer.mode.batch_norm,
-                    "Statistics of the batch; the running ones follow them");
+                    "Normalise by the statistics of the batch, and update the running ones");
   command
       ->add_option("--dropout", flags->dropout,
                    "on: Dropout nodes drop elements; or a ratio for all of them")
@@ -158,17 +162,18 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
       ->type_name("VALUE=X")
       ->allow_extra_args(false);
   command->add_flag("--straight-through", flags->trainer.straight_through,
-                    "Gradients pass through numbers that are quantised, within their range");
+                    "Gradients pass through roundings and quantisation, within the range");
   AddPrecisionFlags(command, &flags->precision);
   command->add_flag("--init", flags->trainer.initialize,
-                    "Train from nothing: parameters get new first values");
+                    "Train from scratch: parameters get new initial values");
 }
 
 void AddMetricFlags(CLI::App* command, TrainFlags* flags) {
   command
-      ->add_option("--metrics", flags->metrics,
-                   "Of the validation: accuracy, label_accuracy, topK, f1, f1_macro, f1_micro,\n"
-                   "auc, mae, r2")
+      ->add_option(
+          "--metrics", flags->metrics,
+          "Metrics of the validation: accuracy, label_accuracy, topK, f1, f1_macro, f1_micro,\n"
+          "auc, mae, r2")
       ->type_name("NAME[,NAME]");
   command
       ->add_option("--threshold", flags->fit.threshold,
@@ -178,8 +183,7 @@ void AddMetricFlags(CLI::App* command, TrainFlags* flags) {
 }
 
 void AddRunFlags(CLI::App* command, TrainFlags* flags) {
-  command->add_option("--val-data", flags->validation_data, "Data for validation")
-      ->type_name("DATA");
+  command->add_option("--val-data", flags->validation_data, "Validation data")->type_name("DATA");
   AddDouble(command, "--val", &flags->fit.validation, 0, 1e18,
             "Share of the examples for validation, or their number");
   command
@@ -189,16 +193,16 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
       ->allow_extra_args(false);
   command
       ->add_option("--augment", flags->augment,
-                   "flip, crop, affine, noise: pictures changed at random; flip:vertical=1, "
+                   "flip, crop, affine, noise: random changes of pictures; flip:vertical=1, "
                    "crop:padding=4, affine:rotate=10,scale=0.1, noise:deviation=0.05")
       ->type_name("NAME[:key=X],…")
       ->allow_extra_args(false);
   command->add_flag("--channels-last", flags->channels_last,
-                    "Pictures are [height, width, channels]");
+                    "The model's pictures are [height, width, channels]");
   AddInteger(command, "--batch", &flags->fit.batch, 1, 1 << 24,
-             "Examples in a batch; by default 32, or what the model fixes");
+             "Examples in a batch; by default the model's batch size, or 32 if it is open");
   command->add_flag("--drop-last", flags->fit.drop_last,
-                    "Leave out examples at the end of an epoch that do not fill a batch");
+                    "Leave out the last examples of an epoch if they do not fill a batch");
   AddInteger(command, "--accumulate", &flags->trainer.accumulate, 1, 1 << 20,
              "Batches whose gradients are averaged for one step");
   const auto take_budget = [flags](const std::string& text) {
@@ -207,30 +211,35 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
   command
       ->add_option_function<std::string>(
           "--memory-budget", take_budget,
-          "The most bytes on the device, as 512M or 2G: values are made again\n"
-          "that would have to be kept")
+          "Limit of device memory, such as 512M or 2G: values are recomputed\n"
+          "instead of being kept")
       ->type_name("SIZE");
-  AddInteger(command, "--epochs", &flags->fit.epochs, 1, 1 << 30, "Times all examples are seen");
+  AddInteger(command, "--epochs", &flags->fit.epochs, 1, 1 << 30,
+             "Number of passes over all examples");
   AddInteger(command, "--steps", &flags->fit.steps, 1, int64_t{1} << 40, "Steps instead of epochs");
   AddInteger(command, "--seed", &flags->fit.seed, 0, INT64_MAX,
-             "Of order, dropout, augmentation and first values");
-  command->add_flag("--no-shuffle", flags->no_shuffle, "Examples in the order of the data");
+             "Seed of the order, dropout, augmentation and initial values");
+  command->add_flag("--no-shuffle", flags->no_shuffle, "Keep the order of the examples");
   command->add_flag("--no-check", flags->no_check,
-                    "No look at all data for NaN and labels out of range before the first step");
+                    "Do not check all data for NaN and labels out of range before the first step");
   AddInteger(command, "--patience", &flags->fit.patience, 1, 1 << 30,
-             "End after so many epochs without a better validation loss, with the best parameters");
+             "Stop after N epochs without a better validation loss, with the best parameters");
   command->add_option("--checkpoint", flags->fit.checkpoint, "Folder for last.ckpt and best.ckpt")
       ->type_name("DIR");
   AddInteger(command, "--checkpoint-every", &flags->fit.checkpoint_every, 1, int64_t{1} << 40,
-             "Steps; by default at the end of each epoch");
-  command->add_flag("--resume", flags->fit.resume, "Go on from last.ckpt");
-  AddInteger(command, "--log-every", &flags->fit.log_every, 1, 1 << 30, "Steps between two lines");
+             "Steps between checkpoints; by default one at the end of each epoch");
+  command->add_flag("--resume", flags->fit.resume, "Continue from last.ckpt");
+  AddInteger(command, "--log-every", &flags->fit.log_every, 1, 1 << 30,
+             "Steps between lines of the log");
   command->add_option("--log", flags->log, "JSON lines")->type_name("FILE");
-  command->add_option("--page", flags->page, "Loss curves as a page of HTML")->type_name("FILE");
-  command->add_option("--plot", flags->plot, "Loss curves as a PNG picture")->type_name("FILE");
+  command->add_option("--page", flags->page, "Write the loss curves as a page of HTML")
+      ->type_name("FILE");
+  command->add_option("--plot", flags->plot, "Write the loss curves as a PNG picture")
+      ->type_name("FILE");
   command->add_flag("--profile", flags->trainer.profile,
-                    "The time of each kernel of a step; steps are slower");
-  command->add_option("--export", flags->export_path, "The trained ONNX model")->type_name("FILE");
+                    "Report the time of each kernel of a step; steps are slower");
+  command->add_option("--export", flags->export_path, "Write the trained ONNX model")
+      ->type_name("FILE");
 }
 
 }  // namespace

@@ -10,9 +10,9 @@ namespace {
 
 std::string RecomputedText(const train::Trainer::Memory& memory) {
   if (memory.recomputed_steps == 0) return "";
-  return absl::StrCat("; ", memory.recomputed_steps, " kernels run again, ",
-                      FormatMs(memory.recomputed_ms), " as predicted, for ",
-                      FormatBytes(static_cast<double>(memory.recomputed_bytes)), " less");
+  return absl::StrCat("; ", memory.recomputed_steps, " kernels recomputed, ",
+                      FormatMs(memory.recomputed_ms), " predicted, which saves ",
+                      FormatBytes(static_cast<double>(memory.recomputed_bytes)));
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ std::string ToText(const proto::TuneReport& report) {
                   "; the model: ", FormatMs(report.before_ms()), " before, ",
                   FormatMs(report.after_ms()), " after\n");
   if (skipped > 0) {
-    absl::StrAppend(&text, skipped, " plans were skipped, -v tells why\n");
+    absl::StrAppend(&text, skipped, " plans were skipped; -v shows why\n");
   }
   return text;
 }
@@ -175,7 +175,7 @@ absl::Status TuneAll(const std::vector<FoundKernel>& kernels, const TuneFlags& f
 absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   if (context.options().tier == api::Tier::kReady) {
     return At(Stage::kUsage,
-              absl::InvalidArgumentError("--tier ready: plans are tuned for exact kernels alone"));
+              absl::InvalidArgumentError("--tier ready: only plans of exact kernels can be tuned"));
   }
   flags.inputs.random = true;
   flags.inputs.open_is_one = true;
@@ -200,7 +200,7 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   TARTAN_RETURN_IF_ERROR(At(Stage::kRun, before->RunValues(inputs).status()));
   const std::vector<FoundKernel>& kernels = collector->found();
   if (!context.options().use_disk_cache) {
-    context.Note("tartan: with --no-cache nothing is kept for later runs");
+    context.Note("tartan: with --no-cache no plan is kept for later runs");
   }
   proto::TuneReport report;
   report.set_model(flags.model);
@@ -220,25 +220,25 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
 
 Command AddTune(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("tune", "Measure plans of a model's kernels, keep the best");
+      app.add_subcommand("tune", "Measure plans of a model's kernels, and keep the best");
   auto flags = std::make_shared<TuneFlags>();
   command->add_option("model", flags->model, "ONNX model")->type_name("MODEL")->required();
   AddInputFlags(command, &flags->inputs);
   AddInteger(command, "--batch", &flags->inputs.batch, 1, 1000000,
-             "The first size, where it is open");
-  AddInteger(command, "--top", &flags->tuning.candidates, 1, 1000, "Plans to try of each kernel")
+             "The first dimension of inputs, if the model leaves it open");
+  AddInteger(command, "--top", &flags->tuning.candidates, 1, 1000,
+             "Number of plans to try per kernel")
       ->default_str(absl::StrCat(flags->tuning.candidates));
   AddDouble(command, "--time", &flags->tuning.seconds, 0, 3600, "Seconds to measure a kernel for");
   AddInteger(command, "--count", &flags->tuning.rounds, 1, 100000,
-             "Measurements of each plan that is left at the end, instead of a time");
+             "Number of measurements of each plan in the last round, instead of a time");
   command->footer(
-      "A plan is kept, in the disk cache, if it is faster than the cost model's choice by more "
-      "than\n"
-      "noise and computes the same; later runs on this device use it. An interruption keeps what "
-      "is\n"
-      "done. Sizes the model leaves open are 1 unless --shape or --batch fixes them: each set of\n"
-      "sizes has plans of its own.\n\n"
-      "Example:\n  tartan tune examples/digits/digits.onnx --top 4 --time 0.2");
+      "The disk cache keeps a plan if it is faster than the cost model's choice by more than\n"
+      "noise and computes the same. Later runs on this device use it. An interruption keeps the\n"
+      "plans found so far. Sizes that the model leaves open are 1 unless --shape or --batch fixes\n"
+      "them; each set of sizes has its own plans.\n\n"
+      "Example:\n"
+      "  tartan tune examples/digits/digits.onnx --top 4 --time 0.2");
   return {command, [flags](const Context& context) { return Run(*flags, context); }};
 }
 

@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<const RE2>> ParseMatch(const std::string& match) 
   auto expression = std::make_unique<const RE2>(match, options);
   if (expression->ok()) return expression;
   return absl::InvalidArgumentError(
-      absl::StrCat("--match '", match, "' is no regular expression: ", expression->error()));
+      absl::StrCat("--match '", match, "' is not a regular expression: ", expression->error()));
 }
 
 // Collects the matching cases of all paths. A name found under several paths gets its path as a
@@ -251,7 +251,7 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
                           At(Stage::kFile, SelectCases(options, *match)));
   if (cases.empty()) {
     return At(Stage::kUsage,
-              absl::NotFoundError(absl::StrCat("--match '", options.match, "' fits no case")));
+              absl::NotFoundError(absl::StrCat("--match '", options.match, "' matches no case")));
   }
   if (!options.write_expect.empty()) {
     TARTAN_RETURN_IF_ERROR(At(Stage::kFile, CheckWritable(options.write_expect)));
@@ -285,7 +285,7 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
 
 Command AddVerify(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("verify", "Compare models with the outputs they are published with");
+      app.add_subcommand("verify", "Compare the outputs of models with their published outputs");
   auto options = std::make_shared<VerifyOptions>();
   command
       ->add_option("path", options->paths,
@@ -298,19 +298,22 @@ Command AddVerify(CLI::App& app) {
             "Absolute tolerance");
   command
       ->add_option("--reference", options->reference,
-                   "What outputs are compared with: those published with the model, or those of a "
-                   "run in float64, from which the errors of both are measured")
+                   "Compare with the model's published outputs, or with a run in float64, which "
+                   "measures the errors of both")
       ->check(CLI::IsMember({kPublished, kFloat64}))
       ->capture_default_str();
-  command->add_option("--match", options->match, "Only cases whose name holds a match of REGEX")
+  command->add_option("--match", options->match, "Only cases whose name contains a match of REGEX")
       ->type_name("REGEX");
-  command->add_option("--expect", options->expect, "List of expected statuses: any other fails")
+  command
+      ->add_option("--expect", options->expect, "List of expected statuses: any difference fails")
       ->type_name("FILE");
-  command->add_option("--write-expect", options->write_expect, "Write that list")
+  command->add_option("--write-expect", options->write_expect, "Write the list of statuses")
       ->type_name("FILE");
-  command->add_flag("--bisect", options->bisect,
-                    "Name the first node of a failing case that departs from the naive evaluator");
-  AddInteger(command, "--jobs", &options->jobs, 1, 1024, "Cases at once; default: one per core");
+  command->add_flag(
+      "--bisect", options->bisect,
+      "For a failing case, name the first node whose result departs from the naive evaluator's");
+  AddInteger(command, "--jobs", &options->jobs, 1, 1024,
+             "Number of cases at once; default: one per core");
   command->footer("Example:\n  tartan verify models/ --atol 1e-5 --match 'conv|pool'");
   return {command, [options, rtol](const Context& context) {
             options->has_tolerance = rtol->count() > 0;

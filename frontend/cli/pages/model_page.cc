@@ -34,7 +34,7 @@ std::string Summary(const onnx::OnnxModel& model, const proto::InspectReport& re
   table.Add({{"parameters"}, {FormatCount(report.parameters())}});
   if (report.problem().empty()) {
     table.Add({{"kernels"}, {absl::StrCat(report.kernels())}});
-    table.Add({{"work"}, {absl::StrCat(FormatCount(report.flops()), "FLOP a run")}});
+    table.Add({{"work"}, {absl::StrCat(FormatCount(report.flops()), "FLOP per run")}});
     table.Add({{"device memory"}, {FormatBytes(report.peak_bytes())}});
     table.Add({{"device"}, {Escaped(report.device())}});
   } else {
@@ -134,11 +134,10 @@ std::string ModelPage(const onnx::OnnxModel& model, const proto::InspectReport& 
                       const api::ProgramReport* program) {
   std::string body = absl::StrCat(Summary(model, report), Operators(report), Graph(model.Nodes()));
   if (program != nullptr) {
-    absl::StrAppend(&body, "<h2>Kernels, those that take longest first</h2>\n",
-                    api::KernelsHtml(*program),
+    absl::StrAppend(&body, "<h2>Kernels, longest time first</h2>\n", api::KernelsHtml(*program),
                     "<h2>Memory of a run: ", FormatBytes(static_cast<double>(program->scratch)),
-                    ", steps from left to right</h2>\n", api::MemoryHtml(*program),
-                    "<p>Weights and what is computed from them alone: ",
+                    ", with steps from left to right</h2>\n", api::MemoryHtml(*program),
+                    "<p>Weights and values computed from weights only: ",
                     FormatBytes(static_cast<double>(program->constants)), ".</p>\n");
   }
   return api::HtmlPage(model.name(), body);

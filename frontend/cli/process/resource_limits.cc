@@ -30,8 +30,9 @@ void OnTimeUp(int) {
 }
 
 absl::Status Refused(const char* option) {
-  return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
-                               option, " cannot be kept here: ", std::strerror(errno))));
+  return At(Stage::kUsage,
+            absl::InvalidArgumentError(absl::StrCat(
+                option, " cannot be enforced on this system: ", std::strerror(errno))));
 }
 
 absl::Status LimitTime(double seconds) {

@@ -22,15 +22,17 @@ absl::StatusOr<Bpe> Bpe::FromJson(const Json& model) {
       model.StringOr("type", model["merges"].array() != nullptr ? "BPE" : "unknown");
   if (type != "BPE") {
     return absl::UnimplementedError(
-        absl::StrCat("the tokenizer's model is ", type, "; BPE is what there is"));
+        absl::StrCat("the tokenizer's model is ", type, "; only BPE is supported"));
   }
   for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!model.StringOr(name, "").empty()) {
-      return absl::UnimplementedError(absl::StrCat("the tokenizer's model has a ", name));
+      return absl::UnimplementedError(
+          absl::StrCat("the tokenizer's model has an unsupported field, ", name));
     }
   }
   if (const double* dropout = model["dropout"].number(); dropout != nullptr && *dropout > 0) {
-    return absl::UnimplementedError("the tokenizer's model drops merges at random");
+    return absl::UnimplementedError(
+        "the tokenizer's model drops merges at random, which is not supported");
   }
   Bpe bpe;
   const Json::Object* vocabulary = model["vocab"].object();
@@ -39,7 +41,7 @@ absl::StatusOr<Bpe> Bpe::FromJson(const Json& model) {
   for (const auto& [token, id] : *vocabulary) {
     const double* number = id.number();
     if (number == nullptr || *number < 0 || *number > kMaxToken || *number != std::floor(*number)) {
-      return absl::InvalidArgumentError(absl::StrCat("the token '", token, "' has no number"));
+      return absl::InvalidArgumentError(absl::StrCat("the token '", token, "' has no valid id"));
     }
     bpe.vocabulary_[token] = static_cast<int64_t>(*number);
   }
@@ -78,7 +80,8 @@ absl::Status Bpe::ReadMerges(const Json& merges) {
     const std::optional<int64_t> joined = Find(left + right);
     if (!first || !second || !joined) {
       return absl::InvalidArgumentError(absl::StrCat("merge ", merges_.size(), ", '", left, "' '",
-                                                     right, "', is not of tokens in the vocab"));
+                                                     right,
+                                                     "', has tokens that are not in the vocab"));
     }
     const auto rank = static_cast<int64_t>(merges_.size());
     merges_.insert_or_assign({*first, *second}, Merge{rank, *joined});

@@ -21,7 +21,7 @@ inline uint64_t MaxNormalizedBytes(size_t bytes) {
 inline absl::Status CheckGrowth(const char* step, uint64_t made, size_t bytes) {
   if (made <= MaxNormalizedBytes(bytes)) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat("the tokenizer's ", step, " makes ", made,
-                                            " bytes of a text of ", bytes, ": at most ",
+                                            " bytes from a text of ", bytes, " bytes: at most ",
                                             MaxNormalizedBytes(bytes), " are allowed"));
 }
 

@@ -23,7 +23,7 @@ class Parser {
   absl::StatusOr<Json> Document() {
     TARTAN_ASSIGN_OR_RETURN(Json value, Value(0));
     SkipSpace();
-    if (at_ < text_.size()) return Error("something behind the end");
+    if (at_ < text_.size()) return Error("text after the end");
     return value;
   }
 
@@ -33,7 +33,7 @@ class Parser {
     const auto line = std::count(before.begin(), before.end(), '\n');
     const size_t start = before.rfind('\n');
     return absl::InvalidArgumentError(
-        absl::StrCat("no JSON at line ", line + 1, ", column ",
+        absl::StrCat("invalid JSON at line ", line + 1, ", column ",
                      at_ - (start == absl::string_view::npos ? 0 : start + 1) + 1, ": ", what));
   }
 
@@ -53,9 +53,9 @@ class Parser {
   }
 
   absl::StatusOr<Json> Value(int depth) {
-    if (depth > kMaxNesting) return Error("it is too deep");
+    if (depth > kMaxNesting) return Error("the nesting is too deep");
     SkipSpace();
-    if (at_ >= text_.size()) return Error("it ends");
+    if (at_ >= text_.size()) return Error("the text ends");
     const char c = text_[at_];
     if (c == '{') return Members(depth);
     if (c == '[') return Elements(depth);
@@ -126,7 +126,7 @@ class Parser {
     }
     if (at_ >= text_.size()) return Error("a string does not end");
     ++at_;
-    if (!IsUtf8(text)) return Error("a string is no UTF-8");
+    if (!IsUtf8(text)) return Error("a string is not UTF-8");
     return text;
   }
 
@@ -140,15 +140,15 @@ class Parser {
       return absl::OkStatus();
     }
     uint32_t code = 0;
-    if (c != 'u' || !Hex(&code)) return Error("an escape that JSON does not have");
+    if (c != 'u' || !Hex(&code)) return Error("an unknown escape sequence");
     if (code >= 0xD800 && code < 0xDC00) {
       uint32_t low = 0;
       if (!TakeWord("\\u") || !Hex(&low) || low < 0xDC00 || low > 0xDFFF) {
-        return Error("half of a character");
+        return Error("an unpaired surrogate");
       }
       code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     } else if (code >= 0xDC00 && code < 0xE000) {
-      return Error("half of a character");
+      return Error("an unpaired surrogate");
     }
     AppendUtf8(code, text);
     return absl::OkStatus();

@@ -45,10 +45,10 @@ absl::Status CheckNfc(absl::string_view text) {
     const uint32_t code = CodeOf(text);
     for (const auto& [first, last] : kMayChange) {
       if (code < first || code > last) continue;
-      return absl::UnimplementedError(absl::StrFormat(
-          "the tokenizer brings texts into the form NFC, which may change U+%04X; give it a text "
-          "in NFC without that character, or tokens",
-          code));
+      return absl::UnimplementedError(
+          absl::StrFormat("the tokenizer normalizes texts to NFC, which may change U+%04X; give a "
+                          "text in NFC without that character, or tokens",
+                          code));
     }
     text.remove_prefix(static_cast<size_t>(std::max(1, Utf8Length(text))));
   }
@@ -87,9 +87,9 @@ absl::Status Normalizer::Add(const Json& step) {
   } else if (type == "NFC") {
     steps_.push_back({Kind::kNfc, "", ""});
   } else {
-    return absl::UnimplementedError(
-        absl::StrCat("the tokenizer's normalizer ", type, type == "Replace" ? " of a pattern" : "",
-                     " is not there; Prepend, Replace, NFC and Sequence are"));
+    return absl::UnimplementedError(absl::StrCat(
+        "the tokenizer's normalizer ", type, type == "Replace" ? " with a pattern" : "",
+        " is not supported; supported are Prepend, Replace, NFC and Sequence"));
   }
   return absl::OkStatus();
 }

@@ -46,7 +46,7 @@ absl::StatusOr<std::string> ForRe2(const std::string& pattern, int* end_group) {
     const absl::string_view rest = absl::string_view(pattern).substr(i);
     const char c = pattern[i];
     if (!in_class && absl::StartsWith(rest, kEnd)) {
-      if (*end_group > 0) return refuse("two ends of spaces");
+      if (*end_group > 0) return refuse("two lookaheads for trailing spaces");
       *end_group = ++groups;
       absl::StrAppend(&text, "([", kSpaces, "]+)");
       i += kEnd.size() - 1;
@@ -66,12 +66,13 @@ absl::StatusOr<std::string> ForRe2(const std::string& pattern, int* end_group) {
       }
     } else if (!in_class && c == '(' && !absl::StartsWith(rest, "(?:") &&
                !absl::StartsWith(rest, "(?i:")) {
-      if (absl::StartsWith(rest, "(?")) return refuse("a group that looks around");
+      if (absl::StartsWith(rest, "(?")) return refuse("a lookaround group");
       ++groups;
       text += c;
     } else {
       if (c == '[') {
-        if (in_class && absl::StartsWith(rest, "[:") == false) return refuse("a class in a class");
+        if (in_class && absl::StartsWith(rest, "[:") == false)
+          return refuse("a class within a class");
         in_class = true;
       }
       if (c == ']') in_class = false;
@@ -125,7 +126,7 @@ absl::Status PreTokenizer::AddPattern(const std::string& pattern, Gaps gaps) {
   auto compiled = std::make_shared<const RE2>(text, options);
   if (!compiled->ok()) {
     return absl::UnimplementedError(absl::StrCat("the tokenizer's pattern ", pattern,
-                                                 " is not understood: ", compiled->error()));
+                                                 " is not supported: ", compiled->error()));
   }
   step.pattern = std::move(compiled);
   step.gaps = gaps;
@@ -181,11 +182,11 @@ absl::Status PreTokenizer::Add(const Json& step) {
       return AddPattern(pattern != nullptr ? *pattern : RE2::QuoteMeta(*plain), gaps);
     }
     return absl::UnimplementedError(
-        absl::StrCat("the tokenizer's Split that is ", behavior, " is not there"));
+        absl::StrCat("the tokenizer's Split with behavior ", behavior, " is not supported"));
   }
-  return absl::UnimplementedError(absl::StrCat("the tokenizer's pre-tokenizer ", type,
-                                               " is not there; ByteLevel, Split, Digits, Metaspace "
-                                               "and Sequence are"));
+  return absl::UnimplementedError(absl::StrCat(
+      "the tokenizer's pre-tokenizer ", type,
+      " is not supported; supported are ByteLevel, Split, Digits, Metaspace and Sequence"));
 }
 
 void PreTokenizer::SplitByPattern(const Step& step, const std::string& word,

@@ -57,8 +57,8 @@ absl::Status TokenText::Add(const Json& step) {
   } else if (type != "Fuse") {
     return absl::UnimplementedError(
         absl::StrCat("the tokenizer's decoder ", type,
-                     " is not there; ByteLevel, ByteFallback, Replace by a space, Strip of one, "
-                     "Metaspace, Fuse and Sequence are"));
+                     " is not supported; supported are ByteLevel, ByteFallback, Replace by a "
+                     "space, Strip of one space, Metaspace, Fuse and Sequence"));
   }
   return absl::OkStatus();
 }

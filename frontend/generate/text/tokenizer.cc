@@ -47,7 +47,7 @@ bool TouchesWord(absl::string_view before, absl::string_view behind) {
 absl::StatusOr<std::shared_ptr<const Tokenizer>> Tokenizer::FromJson(absl::string_view json) {
   TARTAN_ASSIGN_OR_RETURN(const Json file, Json::Parse(json));
   if (file["model"].object() == nullptr) {
-    return absl::InvalidArgumentError("it is no tokenizer.json: it has no model");
+    return absl::InvalidArgumentError("it is not a tokenizer.json: it has no model");
   }
   auto made = std::make_shared<Tokenizer>();
   TARTAN_ASSIGN_OR_RETURN(made->bpe_, Bpe::FromJson(file["model"]));
@@ -70,7 +70,7 @@ absl::Status Tokenizer::ReadAdded(const Json& added) {
     token.content = one.StringOr("content", "");
     const std::optional<int64_t> id = TokenOf(one["id"]);
     if (!id || token.content.empty()) {
-      return absl::InvalidArgumentError("an added token has no content or no number");
+      return absl::InvalidArgumentError("an added token has no content or no id");
     }
     token.id = *id;
     token.takes_left_space = one.BoolOr("lstrip", false);
@@ -109,7 +109,7 @@ absl::Status Tokenizer::ReadFrame(const Json& processor) {
   if (type == "TemplateProcessing") return ReadTemplate(processor);
   return absl::UnimplementedError(
       absl::StrCat("the tokenizer's post-processor ", type,
-                   " is not there; TemplateProcessing, ByteLevel and Sequence are"));
+                   " is not supported; supported are TemplateProcessing, ByteLevel and Sequence"));
 }
 
 absl::Status Tokenizer::ReadTemplate(const Json& processor) {
@@ -126,11 +126,11 @@ absl::Status Tokenizer::ReadTemplate(const Json& processor) {
     const Json& ids = processor["special_tokens"][name]["ids"];
     if (ids.array() == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the tokenizer's template has a token '", name, "' without a number"));
+          absl::StrCat("the tokenizer's template has a token '", name, "' without an id"));
     }
     for (const Json& id : *ids.array()) {
       const std::optional<int64_t> token = TokenOf(id);
-      if (!token) return absl::InvalidArgumentError("a token of the template has no number");
+      if (!token) return absl::InvalidArgumentError("a token of the template has no id");
       tokens->push_back(*token);
     }
   }
@@ -168,7 +168,7 @@ std::vector<Tokenizer::Piece> Tokenizer::SplitAtAdded(const AddedTokens& added,
 }
 
 absl::StatusOr<std::vector<int64_t>> Tokenizer::Encode(absl::string_view text) const {
-  if (!IsUtf8(text)) return absl::InvalidArgumentError("the text is no UTF-8");
+  if (!IsUtf8(text)) return absl::InvalidArgumentError("the text is not UTF-8");
   std::vector<int64_t> tokens = before_;
   bool is_first = true;
   for (const Piece& piece : SplitAtAdded(added_, text)) {

@@ -131,11 +131,11 @@ absl::StatusOr<int64_t> FindChannelBlock(const Graph& graph) {
     if (are_known && std::all_of(convs.begin(), convs.end(), fits)) possible.push_back(block);
   }
   if (possible.size() == 1) return possible[0];
-  return absl::UnimplementedError(absl::StrCat(
-      "onnxruntime saved the model for the processor it was saved on (", kBlockedDomain,
-      "), and its filters ", possible.empty() ? "fit no" : "do not tell the",
-      " size of its blocks of channels; save it with the graph_optimization_level "
-      "ORT_ENABLE_EXTENDED instead of the default, ORT_ENABLE_ALL"));
+  return absl::UnimplementedError(
+      absl::StrCat("onnxruntime saved the model for one processor (", kBlockedDomain,
+                   "), and its filters ", possible.empty() ? "fit no" : "do not determine the",
+                   " size of its channel blocks; save it with the graph_optimization_level "
+                   "ORT_ENABLE_EXTENDED instead of the default, ORT_ENABLE_ALL"));
 }
 
 }  // namespace tartan::onnx

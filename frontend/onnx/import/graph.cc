@@ -114,7 +114,7 @@ class GraphBuilder {
     TARTAN_RETURN_IF_ERROR(CheckNewName(name, by));
     if (inputs_.count(name) > 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", name, "' is an input and also made by ", by));
+          absl::StrCat("'", name, "' is an input, and is also computed by ", by));
     }
     producer_.emplace(name, node);
     defined_by_.emplace(name, std::move(by));
@@ -309,8 +309,8 @@ absl::Status Within(absl::string_view where, const absl::Status& status) {
 absl::Status CheckNothingCaptured(const Graph& graph) {
   if (graph.captured.empty()) return absl::OkStatus();
   const auto& [name, reader] = *graph.captured.begin();
-  return absl::InvalidArgumentError(
-      absl::StrCat(reader, ": '", name, "' is no input, no initialiser and no node's output"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      reader, ": '", name, "' is neither an input, nor an initialiser, nor the output of a node"));
 }
 
 std::string LabelOf(const NodeProto& node) {
@@ -351,7 +351,7 @@ absl::StatusOr<api::HostValue> ConstantFromAttribute(const AttributeProto& attri
     const std::vector<std::string> strings(attribute.strings().begin(), attribute.strings().end());
     return api::HostStrings({static_cast<int64_t>(strings.size())}, strings);
   }
-  return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' is no constant"));
+  return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' is not a constant"));
 }
 
 }  // namespace tartan::onnx

@@ -173,7 +173,7 @@ absl::StatusOr<std::vector<Value>> Importer::Import(absl::Span<const Value> inpu
        training_ == nullptr ? std::vector<std::string>() : training_->outputs) {
     const std::unique_ptr<Slot> slot = scope.Find(name);
     if (slot == nullptr)
-      return absl::NotFoundError(absl::StrCat("no node makes a value '", name, "'"));
+      return absl::NotFoundError(absl::StrCat("no node computes the value '", name, "'"));
     outputs.push_back(slot->value);
   }
   return outputs;
@@ -205,7 +205,7 @@ absl::StatusOr<std::vector<Slot>> Importer::ImportGraph(const Graph& graph,
   std::vector<Slot> outputs;
   for (const std::string& name : graph.outputs) {
     const std::unique_ptr<Slot> slot = scope.Find(name);
-    if (slot == nullptr) return Invalid("output '", name, "' is made by no node");
+    if (slot == nullptr) return Invalid("output '", name, "' is not computed by any node");
     outputs.push_back(*slot);
   }
   return outputs;
@@ -233,8 +233,8 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
     const std::string& name = node.output(i);
     if (name.empty()) continue;
     if (i >= static_cast<int>(outputs->size())) {
-      return Unsupported(Describe(node), ": has a result ", i, " ('", name, "'), but only ",
-                         outputs->size(), " are computed for this operator");
+      return Unsupported(Describe(node), ": the node has a result ", i, " ('", name,
+                         "'), but only ", outputs->size(), " are computed for this operator");
     }
     scope.slots[name] = (*outputs)[i];
     TARTAN_RETURN_IF_ERROR(CheckDeclared(node, name, (*outputs)[i], scope));

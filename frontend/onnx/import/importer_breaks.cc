@@ -122,7 +122,7 @@ absl::StatusOr<std::vector<Tensor>> Importer::RunOnHost(absl::Span<const Tensor>
   }
   if (host_points_left_ < 0) {
     host_points_left_ = 0;
-    return absl::ResourceExhaustedError("what the importer computes grows too large");
+    return absl::ResourceExhaustedError("the values computed at import grow too large");
   }
   return constants;
 }

@@ -25,7 +25,7 @@ absl::Status Importer::CheckDeclared(const NodeProto& node, const std::string& n
   }
   if (agrees) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(Describe(node), ": '", name, "' is ",
-                                                 DimsToString(made), ", but the file declares ",
+                                                 DimsToString(made), ", but the model declares ",
                                                  DimsToString(declared)));
 }
 
@@ -54,7 +54,7 @@ absl::Status Importer::CheckNewNames(const Graph& graph, const Scope& outer) {
       return absl::OkStatus();
     }
     return Invalid("graph '", graph.name, "' defines '", name, "' by ", by,
-                   ", but a graph around it has a value of that name");
+                   ", but an enclosing graph has a value of that name");
   };
   for (const auto& [name, value] : graph.constants) {
     TARTAN_RETURN_IF_ERROR(check(name, &value, "an initialiser or a constant"));

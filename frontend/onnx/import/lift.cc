@@ -98,7 +98,7 @@ absl::Status AxisBroadcast(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis"));
   TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, static_cast<int64_t>(a.size())));
   if (static_cast<size_t>(axis) + b.size() > a.size()) {
-    return Invalid("operand of sizes ", DimsToString(b), " does not fit into ", DimsToString(a),
+    return Invalid("operand of sizes ", DimsToString(b), " does not broadcast to ", DimsToString(a),
                    " from axis ", axis);
   }
   while (static_cast<size_t>(axis) + b.size() < a.size()) b.push_back(1);

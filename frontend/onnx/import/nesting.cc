@@ -109,8 +109,9 @@ absl::Status WithDeepStack(int64_t depth, absl::FunctionRef<void()> work) {
     pthread_attr_destroy(&attributes);
   }
   if (error != 0) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "graphs and functions nest ", depth, " deep: no stack of ", bytes >> 20, " MiB to be had"));
+    return absl::ResourceExhaustedError(absl::StrCat("graphs and functions nest ", depth,
+                                                     " levels deep, but a stack of ", bytes >> 20,
+                                                     " MiB cannot be allocated"));
   }
   pthread_join(thread, nullptr);
   if (on_thread.failure != nullptr) std::rethrow_exception(on_thread.failure);

@@ -74,7 +74,7 @@ class HostCall final : public api::Call {
 // Handlers of values may receive sequences and empty optionals.
 absl::Status CheckTensor(const api::Value& value, int i) {
   if (value.is_nothing()) return Invalid("operand ", i, " is missing");
-  return value.is_tensor() ? absl::OkStatus() : Invalid("operand ", i, " is no tensor");
+  return value.is_tensor() ? absl::OkStatus() : Invalid("operand ", i, " is not a tensor");
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ absl::StatusOr<Tensor> StackOf(const NodeContext& context, const std::vector<Ten
   std::vector<Tensor> parts;
   for (const Tensor& row : rows) {
     if (row.shape() != rows[0].shape()) {
-      return Invalid("iterations make rows of different shapes: ", rows[0].shape().ToString(),
+      return Invalid("iterations compute rows of different shapes: ", rows[0].shape().ToString(),
                      " and ", row.shape().ToString());
     }
     std::vector<int64_t> dims = row.dims();
@@ -189,7 +189,7 @@ absl::StatusOr<RepetitionResult> RunIterations(NodeContext& context, const Repet
   for (size_t i = 0; i < rows_per_iteration; ++i) {
     std::vector<Tensor> column;
     for (size_t r = i; r < rows.size(); r += rows_per_iteration) {
-      if (!IsPlain(rows[r])) return Unsupported("rows that are no tensors of numbers");
+      if (!IsPlain(rows[r])) return Unsupported("rows that are not tensors of numbers");
       column.push_back(rows[r].tensor());
     }
     TARTAN_ASSIGN_OR_RETURN(result.stacked.emplace_back(), StackOf(context, column));
@@ -243,10 +243,10 @@ absl::Status CheckBody(const Repetition& repetition) {
   const size_t outputs = (repetition.has_iteration ? 1 : 0) + repetition.states.size();
   const GraphProto& graph = *repetition.graph;
   if (static_cast<size_t>(graph.input_size()) != inputs) {
-    return Invalid("the body has ", graph.input_size(), " inputs where ", inputs, " are given");
+    return Invalid("the body has ", graph.input_size(), " inputs, but ", inputs, " are given");
   }
   if (static_cast<size_t>(graph.output_size()) < outputs) {
-    return Invalid("the body has ", graph.output_size(), " outputs where at least ", outputs,
+    return Invalid("the body has ", graph.output_size(), " outputs, but at least ", outputs,
                    " are needed");
   }
   return absl::OkStatus();
@@ -271,7 +271,7 @@ absl::StatusOr<Tensor> Reversed(const NodeContext& context, const Tensor& x) {
 }  // namespace
 
 absl::Status CheckCondition(absl::string_view what, const Value& condition) {
-  if (!IsPlain(condition)) return Invalid(what, " is no tensor of bool");
+  if (!IsPlain(condition)) return Invalid(what, " is not a tensor of bool");
   const TensorShape& shape = condition.tensor().shape();
   if (shape.type == DataType::kBool && shape.element_count() == 1) return absl::OkStatus();
   return Invalid(what, " is ", shape.ToString(), ", not a single bool");

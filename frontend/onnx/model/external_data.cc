@@ -94,7 +94,7 @@ absl::StatusOr<ExternalData::Bytes> ExternalData::Read(const TensorProto& tensor
   if (place.offset > available || wanted > available - place.offset) {
     return fail(absl::StatusCode::kInvalidArgument,
                 absl::StrCat("the file has ", available, " bytes, but ", wanted, " at offset ",
-                             place.offset, " are wanted"));
+                             place.offset, " are needed"));
   }
   return Bytes{(*file)->bytes().subspan(place.offset, wanted), *file};
 }

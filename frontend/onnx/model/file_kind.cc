@@ -18,18 +18,19 @@ struct Mark {
 };
 
 constexpr absl::string_view kPickle =
-    "a pickle, as Python and older PyTorch write: export the model as ONNX";
+    "a pickle file of Python or older PyTorch: export the model as ONNX";
 constexpr absl::string_view kPage =
-    "a page of HTML: what was downloaded is a page about the file, or a refusal";
+    "a page of HTML: the download is a page about the file, or an error page";
 
 constexpr Mark kMarks[] = {
     {0, "version https://git-lfs",
-     "a pointer of git LFS, which stands for the file: 'git lfs pull' fetches the file"},
-    {4, "ORTM", "a model in onnxruntime's own format (.ort): take the .onnx file it was made of"},
-    {4, "TFL3", "a model of TensorFlow Lite: convert it to ONNX, as tf2onnx does"},
+     "a git LFS pointer, not the file itself: 'git lfs pull' fetches the file"},
+    {4, "ORTM",
+     "a model in onnxruntime's own format (.ort): use the .onnx file that it was made from"},
+    {4, "TFL3", "a model of TensorFlow Lite: convert it to ONNX, for example with tf2onnx"},
     {0, "PK\3\4",
-     "a zip archive, as PyTorch (.pt), Keras (.keras) and NumPy (.npz) write: unpack it, or export "
-     "the model as ONNX"},
+     "a zip archive, such as a file of PyTorch (.pt), Keras (.keras) or NumPy (.npz): unpack it, "
+     "or export the model as ONNX"},
     {0, "PK\5\6", "an empty zip archive"},
     {0, "\x1f\x8b", "compressed by gzip: unpack it first"},
     {0, "BZh", "compressed by bzip2: unpack it first"},
@@ -37,8 +38,8 @@ constexpr Mark kMarks[] = {
     {0, "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"},
     {0, "7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"},
     {257, "ustar", "a tar archive: unpack it first"},
-    {0, "GGUF", "a model of llama.cpp (.gguf), which has weights and no graph"},
-    {0, "\x89HDF\r\n\x1a\n", "a file of HDF5, as Keras (.h5) writes: export the model as ONNX"},
+    {0, "GGUF", "a model of llama.cpp (.gguf), which has weights but no graph"},
+    {0, "\x89HDF\r\n\x1a\n", "an HDF5 file, such as one of Keras (.h5): export the model as ONNX"},
     {0, "\x93NUMPY", "an array of NumPy (.npy)"},
     {0, "\x89PNG\r\n\x1a\n", "a PNG picture"},
     {0, "\xff\xd8\xff", "a JPEG picture"},
@@ -54,10 +55,10 @@ constexpr Mark kMarks[] = {
 constexpr Mark kTexts[] = {
     {0, "<!doctype html", kPage},
     {0, "<html", kPage},
-    {0, "<?xml", "a text of XML, as OpenVINO (.xml) writes: export the model as ONNX"},
-    {0, "{", "a text of JSON"},
+    {0, "<?xml", "an XML text, such as a model of OpenVINO (.xml): export the model as ONNX"},
+    {0, "{", "a JSON text"},
     {0, "ir_version:", "an ONNX model as text: write it in the binary form"},
-    {0, "function", "a text of Tile: 'tartan tile' runs it"},
+    {0, "function", "a Tile text: 'tartan tile' runs it"},
 };
 
 absl::string_view StartOf(absl::Span<const uint8_t> bytes, size_t count) {
@@ -83,7 +84,7 @@ std::string KindOfFile(absl::Span<const uint8_t> bytes) {
       return std::string(mark.kind);
   }
   if (IsSafetensors(bytes)) {
-    return "weights in the form of safetensors, which has no graph: export the model as ONNX";
+    return "weights in the safetensors format, which has no graph: export the model as ONNX";
   }
   absl::string_view text = start;
   if (absl::StartsWith(text, "\xef\xbb\xbf")) text.remove_prefix(3);
@@ -92,7 +93,7 @@ std::string KindOfFile(absl::Span<const uint8_t> bytes) {
     if (absl::StartsWithIgnoreCase(text, mark.bytes)) return std::string(mark.kind);
   }
   const bool is_zero = std::all_of(start.begin(), start.end(), [](char c) { return c == 0; });
-  if (is_zero) return "it begins with zeros alone, as a file does whose download was broken off";
+  if (is_zero) return "it begins with zeros only, like an interrupted download";
   return "";
 }
 

@@ -28,7 +28,7 @@ absl::Status NotAModel(absl::string_view name, absl::Span<const uint8_t> bytes,
                        absl::string_view why) {
   const std::string kind = KindOfFile(bytes);
   return absl::InvalidArgumentError(
-      absl::StrCat(name, ": no ONNX model: ", kind.empty() ? why : absl::string_view(kind)));
+      absl::StrCat(name, ": not an ONNX model: ", kind.empty() ? why : absl::string_view(kind)));
 }
 
 absl::Status CheckVersions(const ModelProto& model, absl::string_view name) {
@@ -73,18 +73,18 @@ absl::StatusOr<ModelFile> ReadModelBytes(absl::Span<const uint8_t> bytes, absl::
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return absl::ResourceExhaustedError(
         absl::StrCat(name, ": ", bytes.size(),
-                     " bytes, but a protobuf message holds at most 2 GiB; save the model with its "
+                     " bytes, but a protobuf message has at most 2 GiB; save the model with its "
                      "weights as external data"));
   }
   auto model = NewModelProto();
   TARTAN_ASSIGN_OR_RETURN(const bool is_parsed, Parse(bytes, model.get()));
   if (!is_parsed) {
     return NotAModel(name, bytes,
-                     absl::StrCat("its bytes are no protobuf message of the right form, it is "
-                                  "cut off, or its graphs lie more than ",
-                                  kMaxNestedGraphs, " deep in each other"));
+                     absl::StrCat("its bytes are not a valid protobuf message, it is truncated, or "
+                                  "its graphs are nested more than ",
+                                  kMaxNestedGraphs, " levels deep"));
   }
-  if (!model->has_graph()) return NotAModel(name, bytes, "it holds no graph, or it is cut off");
+  if (!model->has_graph()) return NotAModel(name, bytes, "it has no graph, or it is truncated");
   if (model->ir_version() < 1) {
     return NotAModel(name, bytes, absl::StrCat("its IR version is ", model->ir_version()));
   }

@@ -53,7 +53,8 @@ class Writer {
     if (!pieces_.empty()) MoveLarge();
     std::string bytes;
     if (!proto_->SerializeToString(&bytes)) {
-      return absl::ResourceExhaustedError(absl::StrCat(to, ": a model file holds at most 2 GiB"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat(to, ": a model file can have at most 2 GiB"));
     }
     if (!pieces_.empty()) TARTAN_RETURN_IF_ERROR(WriteFile(absl::StrCat(to, ".data"), pieces_));
     return WriteFile(to, bytes);
@@ -74,7 +75,7 @@ class Writer {
     if (made.data_type() != tensor->data_type() || value->second.shape().dims != dims) {
       return absl::InvalidArgumentError(absl::StrCat(from_.name, ": the value of '", tensor->name(),
                                                      "' is ", value->second.shape().ToString(),
-                                                     ", which the initialiser is not"));
+                                                     ", which does not match the initialiser"));
     }
     if (IsExternal(*tensor)) {
       Append(value->second.bytes(), tensor);

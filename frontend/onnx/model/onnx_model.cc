@@ -105,13 +105,13 @@ std::vector<std::string> WarningsOf(const std::vector<OperatorCount>& operators,
   if (!not_imported.empty()) {
     warnings.push_back(absl::StrCat("the model does not import the operator set ", kMicrosoft,
                                     " of ", absl::StrJoin(not_imported, ", "),
-                                    ": it is taken as if it imported version 1"));
+                                    ": version 1 is assumed"));
   }
   for (const OperatorCount& used : operators) {
     if (used.since_version <= used.opset) continue;
-    warnings.push_back(absl::StrCat(used.name, " came with operator set ", used.since_version,
-                                    " and the model has ", used.opset,
-                                    ": it is taken as if it had ", used.since_version));
+    warnings.push_back(absl::StrCat(used.name, " exists since operator set ", used.since_version,
+                                    ", but the model imports ", used.opset,
+                                    ": the operator is used as in version ", used.since_version));
   }
   return warnings;
 }
@@ -331,7 +331,7 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::Inpu
   const std::vector<api::TensorSpec>& specs = inputs.specs;
   if (bindings.size() != specs.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(bindings.size(), " inputs are bound, the model has ", specs.size()));
+        absl::StrCat(bindings.size(), " inputs are bound, but the model has ", specs.size()));
   }
   api::BoundGraph bound;
   std::vector<api::Value> values(parts.graph->inputs.size());

@@ -108,7 +108,7 @@ absl::StatusOr<ModelPtr> FindModel(const SingleNode& call, absl::Span<const api:
 
 absl::Status IsNotKnown(const std::string& operand) {
   return absl::FailedPreconditionError(
-      absl::StrCat("the value of ", operand, " decides the result's shape, and is not known"));
+      absl::StrCat("the value of ", operand, " decides the result's shape, but is not known"));
 }
 
 // Fills the bindings with the values that the import needs.
@@ -148,14 +148,15 @@ absl::StatusOr<std::vector<api::Tensor>> Apply(const SingleNode& call,
   for (bool is_again = false;; is_again = true) {
     TARTAN_ASSIGN_OR_RETURN(bound, model->Bind(bindings, resolver));
     if (bound.needed_values.empty()) break;
-    if (is_again) return absl::InternalError(absl::StrCat(call.name, " asks twice for values"));
+    if (is_again)
+      return absl::InternalError(absl::StrCat(call.name, " requests the same values twice"));
     TARTAN_RETURN_IF_ERROR(AddValues(bound.needed_values, resolver, &bindings, &values));
   }
   std::vector<api::Tensor> results;
   for (const api::Value& output : bound.outputs) {
     if (!output.is_tensor() || output.element() != api::Element::kPlain) {
       return absl::UnimplementedError(
-          absl::StrCat(call.name, ": a result that is no tensor of plain numbers"));
+          absl::StrCat(call.name, ": a result that is not a tensor of plain numbers"));
     }
     results.push_back(output.tensor());
   }

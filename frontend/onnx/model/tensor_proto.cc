@@ -193,7 +193,7 @@ absl::StatusOr<HostTensor> ToHostTensor(const SparseTensorProto& proto,
       inside = inside && index >= 0 && index < shape.dims[d];
       if (inside) position += index * strides[d];
     }
-    if (!inside) return absl::InvalidArgumentError("a sparse index lies outside the tensor");
+    if (!inside) return absl::InvalidArgumentError("a sparse index is outside the tensor");
     std::memcpy(&dense[static_cast<size_t>(position) * width],
                 values.bytes().data() + static_cast<size_t>(i) * width, width);
   }
@@ -217,12 +217,12 @@ absl::StatusOr<HostTensor> ReadTensorFile(const std::string& path, std::string* 
   const absl::Span<const uint8_t> bytes = file->bytes();
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
       !proto->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return fail(absl::InvalidArgumentError("no serialised ONNX tensor, or it is cut off"));
+    return fail(absl::InvalidArgumentError("not a serialised ONNX tensor, or it is truncated"));
   }
   // The fields of SequenceProto and OptionalProto that hold values have the field number of
   // `segment`.
   if (proto->has_segment() || proto->data_type() == 0) {
-    return fail(absl::UnimplementedError("holds a sequence or an optional, not a tensor"));
+    return fail(absl::UnimplementedError("contains a sequence or an optional, not a tensor"));
   }
   absl::StatusOr<HostTensor> tensor = ToHostTensor(*proto, {proto, nullptr});
   if (!tensor.ok()) return fail(tensor.status());

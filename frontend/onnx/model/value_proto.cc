@@ -43,7 +43,7 @@ absl::StatusOr<HostValue> StringTensor(const TensorProto& proto) {
   const TensorShape shape{DataType::kInt64, {proto.dims().begin(), proto.dims().end()}};
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
   if (proto.string_data_size() != shape.element_count()) {
-    return absl::InvalidArgumentError(absl::StrCat("string_data holds ", proto.string_data_size(),
+    return absl::InvalidArgumentError(absl::StrCat("string_data has ", proto.string_data_size(),
                                                    " where ", shape.element_count(),
                                                    " are declared"));
   }
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<uint8_t>> PackedBytes(const TensorProto& proto, int64
   }
   if (static_cast<int64_t>(bytes.size()) == size) return bytes;
   return absl::InvalidArgumentError(
-      absl::StrCat("the data holds ", bytes.size(), " bytes where ", size, " are declared"));
+      absl::StrCat("the data has ", bytes.size(), " bytes, but ", size, " are declared"));
 }
 
 // Value `i` of a stream of `bits`-bit values, the lowest bits of each byte first.
@@ -214,7 +214,7 @@ template <class Message>
 absl::StatusOr<HostValue> Parse(absl::Span<const uint8_t> bytes) {
   Message proto;
   if (ParseMessage(bytes, &proto)) return ToHostValue(proto, 0);
-  return absl::InvalidArgumentError("it is no serialised ONNX value, or it is cut off");
+  return absl::InvalidArgumentError("it is not a serialised ONNX value, or it is truncated");
 }
 
 HostValue WithDeclaredType(const HostValue& value, const api::TensorSpec& spec) {
@@ -262,12 +262,12 @@ absl::Status FillSpec(const TypeProto& type, api::TensorSpec* spec) {
     const TypeProto::Map& map = inner->map_type();
     TARTAN_ASSIGN_OR_RETURN(const ElementType key, ElementFromOnnx(map.key_type()));
     if (key.element != Element::kString && key != ElementType{DataType::kInt64}) {
-      return absl::UnimplementedError("it is a map of keys that are neither int64 nor strings");
+      return absl::UnimplementedError("it is a map whose keys are neither int64 nor strings");
     }
     spec->map_keys = key.element;
     inner = &map.value_type();
     if (!inner->has_tensor_type()) {
-      return absl::UnimplementedError("it is a map to what is no tensor");
+      return absl::UnimplementedError("it is a map whose values are not tensors");
     }
   }
   if (inner->has_sparse_tensor_type()) return absl::UnimplementedError("it is a sparse tensor");
@@ -276,7 +276,7 @@ absl::Status FillSpec(const TypeProto& type, api::TensorSpec* spec) {
       spec->has_rank = false;
       return absl::OkStatus();
     }
-    return absl::UnimplementedError("it is of no known type");
+    return absl::UnimplementedError("its type is unknown");
   }
   const TypeProto::Tensor& tensor = inner->tensor_type();
   TARTAN_ASSIGN_OR_RETURN(const ElementType element, ElementFromOnnx(tensor.elem_type()));

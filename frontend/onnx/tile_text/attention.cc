@@ -319,7 +319,7 @@ absl::Status CheckSizes(const AttentionCall& call) {
   const bool have_rank = q.size() == 4 && k.size() == 4 && v.size() == 4;
   if (!have_rank || q[0] != k[0] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2] || q[3] != k[3]) {
     return Invalid("query ", call.query.shape().ToString(), ", key ", call.key.shape().ToString(),
-                   " and value ", call.value.shape().ToString(), " do not fit each other");
+                   " and value ", call.value.shape().ToString(), " do not match");
   }
   if (k[1] < 1 || q[1] % k[1] != 0) {
     return Invalid(k[1], " heads of the key do not divide ", q[1], " heads of the query");

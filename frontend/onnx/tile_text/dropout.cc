@@ -24,7 +24,7 @@ absl::StatusOr<api::Tensor> Dropped(const api::Tensor& x, double ratio, const ap
   }
   if (!IsFloat(x.type())) {
     return absl::InvalidArgumentError(
-        absl::StrCat(x.shape().ToString(), " is no float: nothing can be dropped"));
+        absl::StrCat(x.shape().ToString(), " is not a float tensor: dropout is not defined"));
   }
   const int64_t count = x.shape().element_count();
   if (ratio == 0 || count == 0) return x;

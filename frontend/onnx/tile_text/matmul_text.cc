@@ -56,7 +56,7 @@ absl::StatusOr<MatMulText> MatMulStatement(absl::string_view target, absl::strin
                                            absl::Span<const int64_t> a_dims, absl::string_view b,
                                            absl::Span<const int64_t> b_dims, bool transpose_a,
                                            bool transpose_b) {
-  if (a_dims.empty() || b_dims.empty()) return Invalid("a factor is a scalar");
+  if (a_dims.empty() || b_dims.empty()) return Invalid("an operand of the matmul is a scalar");
   const Factor left = MakeFactor(a_dims, true, transpose_a);
   const Factor right = MakeFactor(b_dims, false, transpose_b);
   if (left.inner != right.inner) {

@@ -53,7 +53,7 @@ absl::StatusOr<Tensor> PostTransformed(const NodeContext& context, const Tensor&
   if (transform == "SOFTMAX") return context.ApplyOne(kSoftmax, {narrow});
   if (transform == "SOFTMAX_ZERO") return context.ApplyOne(kSoftmaxZero, {narrow});
   if (transform == "PROBIT") return context.ApplyOne(kProbit, {narrow});
-  return Invalid("attribute 'post_transform': there is no ", transform);
+  return Invalid("attribute 'post_transform': unknown transform ", transform);
 }
 
 absl::StatusOr<HostValue> ReadLabels(const NodeContext& context, absl::string_view integers,
@@ -68,7 +68,7 @@ absl::StatusOr<HostValue> ReadLabels(const NodeContext& context, absl::string_vi
 
 absl::StatusOr<Value> LabelsAt(const NodeContext& context, const HostValue& labels,
                                const Tensor& positions) {
-  if (labels.tensor().element_count() == 0) return Invalid("there are no labels of classes");
+  if (labels.tensor().element_count() == 0) return Invalid("the class labels are missing");
   const Value table = api::ToLazy(labels);
   TARTAN_ASSIGN_OR_RETURN(Tensor y, context.ApplyOne("function (T, I) -> (Y) { Y = gather(T, I); }",
                                                      {table.tensor(), positions}));

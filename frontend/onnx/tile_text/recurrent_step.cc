@@ -309,7 +309,7 @@ absl::StatusOr<ActivationForm> FindActivation(const std::string& name) {
   for (const ActivationForm& form : kActivations) {
     if (absl::EqualsIgnoreCase(form.name, name)) return form;
   }
-  return Invalid("there is no activation '", name, "'");
+  return Invalid("unknown activation '", name, "'");
 }
 
 std::vector<std::string> DefaultActivations(Cell cell) {

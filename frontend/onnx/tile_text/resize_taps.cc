@@ -98,7 +98,7 @@ absl::StatusOr<ResizeTaps> MakeTaps(const ResizeAxis& axis, const ResizeOptions&
   if (!line.valid()) {
     return absl::UnimplementedError(absl::StrCat("coordinates of an axis of ", axis.size,
                                                  " elements scaled by ", axis.scale.ToString(),
-                                                 " are no fractions of 64-bit integers"));
+                                                 " do not fit fractions of 64-bit integers"));
   }
   const bool is_nearest = options.interpolation == Interpolation::kNearest;
   const bool is_cubic = options.interpolation == Interpolation::kCubic;

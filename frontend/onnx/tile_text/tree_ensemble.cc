@@ -43,7 +43,7 @@ absl::Status CheckNodes(const TreeEnsemble& trees, int64_t features) {
       }
     }
   }
-  if (trees.roots.empty()) return Invalid("there are no trees");
+  if (trees.roots.empty()) return Invalid("the ensemble has no trees");
   for (int64_t root : trees.roots) {
     if (!exists(root)) return Invalid("root ", root, " of ", count, " nodes");
   }
@@ -80,7 +80,7 @@ absl::StatusOr<int64_t> DepthOf(const TreeEnsemble& trees) {
       if (--parents[c] == 0) waiting.push_back(child);
     }
   }
-  if (visited < count) return Invalid("the branches of a tree lead back to its nodes");
+  if (visited < count) return Invalid("the branches of a tree form a cycle");
   return depth;
 }
 
@@ -218,7 +218,7 @@ absl::StatusOr<std::vector<Tensor>> VoteTables(const TreeEnsemble& trees, DataTy
   size_t width = 1;
   for (const TreeNode& node : trees.nodes) width = std::max(width, node.votes.size());
   if (static_cast<int64_t>(trees.nodes.size() * width) > kMaxTable) {
-    return absl::ResourceExhaustedError("the votes of the trees are too many");
+    return absl::ResourceExhaustedError("the trees have too many votes");
   }
   std::vector<int32_t> targets;
   std::vector<double> weights;

@@ -73,7 +73,7 @@ absl::Status CheckedLoss::AddOutputs(absl::Span<const Tensor> outputs, SeededNum
     outputs_.push_back({output, Seed(output.shape(), numbers)});
   }
   if (!outputs_.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError("no output is a tensor of floats");
+  return absl::InvalidArgumentError("no output is a float tensor with elements");
 }
 
 absl::StatusOr<std::vector<HostTensor>> CheckedLoss::ComputeOn(
@@ -107,8 +107,8 @@ absl::Status CheckedLoss::SetStart(absl::Span<const HostTensor> outputs) {
     const std::vector<double> values = outputs[o].ToDoubles();
     for (size_t i = 0; i < values.size(); ++i) {
       if (!std::isfinite(values[i])) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the outputs hold ", values[i], ": gradients cannot be checked there"));
+        return absl::InvalidArgumentError(absl::StrCat("an output has the value ", values[i],
+                                                       ", where gradients cannot be checked"));
       }
       squares += values[i] * seeds[i] * values[i] * seeds[i];
     }

@@ -145,7 +145,7 @@ class ModelGraph {
       for (const int input : bound.needed_values) {
         if (input >= 0 && fixed.insert(static_cast<size_t>(input)).second) continue;
         return absl::UnimplementedError(
-            "values that are computed decide shapes: gradients of such a model cannot be checked");
+            "computed values decide shapes: gradients of such a model cannot be checked");
       }
     }
   }

@@ -64,7 +64,7 @@ class Accuracy final : public Decided {
   absl::Status Begin(const Predictions& batch, const HostTensor& output,
                      const HostTensor& target) override {
     if (!batch.has_labels() || name() == "accuracy") return absl::OkStatus();
-    return HasNoMeaning(name(), output, target, "it takes scores of classes, not of labels");
+    return HasNoMeaning(name(), output, target, "it needs scores of classes, not of labels");
   }
   void AddRow(const Predictions& batch, int64_t row) override {
     right_ += batch.has_labels() ? LabelsAreRight(batch, row) : IsAmongFirst(batch, row);
@@ -103,7 +103,7 @@ class LabelAccuracy final : public Decided {
   absl::Status Begin(const Predictions& batch, const HostTensor& output,
                      const HostTensor& target) override {
     if (batch.has_labels()) return absl::OkStatus();
-    return HasNoMeaning(name(), output, target, "it takes scores of labels, not of classes");
+    return HasNoMeaning(name(), output, target, "it needs scores of labels, not of classes");
   }
   void AddRow(const Predictions& batch, int64_t row) override {
     for (int64_t c = 0; c < batch.columns(); ++c) {
@@ -222,7 +222,7 @@ class Auc final : public Metric {
     TARTAN_ASSIGN_OR_RETURN(const Predictions batch,
                             Predictions::Make("auc", rule, output, target, count));
     if (!batch.has_labels() && batch.columns() != 2)
-      return HasNoMeaning("auc", output, target, "it tells two classes apart");
+      return HasNoMeaning("auc", output, target, "it needs two classes");
     labels_.resize(batch.has_labels() ? static_cast<size_t>(batch.columns()) : 1);
     for (int64_t row = 0; row < batch.rows(); ++row) {
       if (!batch.has_labels() && !batch.Class(row).has_value()) continue;
@@ -310,7 +310,7 @@ absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(absl::string_view name,
     if (std::isnan(*rule.threshold) ||
         (is_probability && (*rule.threshold < 0 || *rule.threshold > 1))) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the threshold ", *rule.threshold, " is no ",
+          absl::StrCat("the threshold ", *rule.threshold, " is not a ",
                        is_probability ? "probability (of binary_cross_entropy)" : "number"));
     }
   }
@@ -326,10 +326,9 @@ absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(absl::string_view name,
   int64_t most = 0;
   if (absl::StartsWith(name, "top") && absl::SimpleAtoi(name.substr(3), &most) && most > 0)
     return std::make_unique<Accuracy>(text, rule, most);
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no metric '", name,
-                   "'; there are accuracy, label_accuracy, topK, f1, f1_macro, f1_micro, auc, mae, "
-                   "r2"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no metric '", name,
+      "'; the metrics are accuracy, label_accuracy, topK, f1, f1_macro, f1_micro, auc, mae, r2"));
 }
 
 absl::StatusOr<NamedMetrics> MakeMetrics(const std::vector<std::string>& names,

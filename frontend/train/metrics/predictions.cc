@@ -25,7 +25,7 @@ bool ReadsLabels(const DecisionRule& rule, const HostTensor& output, const HostT
 absl::Status HasNoMeaning(absl::string_view metric, const HostTensor& output,
                           const HostTensor& target, absl::string_view why) {
   return absl::InvalidArgumentError(
-      absl::StrCat(metric, " has no meaning for an output ", output.shape().ToString(),
+      absl::StrCat(metric, " is not defined for an output ", output.shape().ToString(),
                    " and a target ", target.shape().ToString(), why.empty() ? "" : ": ", why));
 }
 
@@ -33,7 +33,8 @@ absl::Status HaveExamples(absl::string_view metric, const HostTensor& output,
                           const HostTensor& target, int64_t count) {
   for (const HostTensor* tensor : {&output, &target}) {
     if (tensor->shape().rank() == 0 || tensor->shape().dims[0] < count)
-      return HasNoMeaning(metric, output, target, absl::StrCat("there are ", count, " examples"));
+      return HasNoMeaning(metric, output, target,
+                          absl::StrCat("the batch has ", count, " examples"));
   }
   return absl::OkStatus();
 }
@@ -66,8 +67,8 @@ absl::Status Predictions::ReadLabels(absl::string_view metric, const DecisionRul
   } else if (rule.threshold.has_value()) {
     limit_ = *rule.threshold;
   } else {
-    return fail(absl::StrCat("a score above which value is label 1? The loss ", Name(rule.loss),
-                             " does not say; --threshold does"));
+    return fail(absl::StrCat("the threshold of label 1 is not known for the loss ", Name(rule.loss),
+                             "; give --threshold"));
   }
   columns_ = output_.shape().rank() == 2 ? output_.shape().dims[1] : 1;
   rows_ = columns_ == 0 ? 0 : count * ElementsPerExample(output_) / columns_;
@@ -85,7 +86,7 @@ absl::Status Predictions::ReadClasses(absl::string_view metric, const DecisionRu
   if (output_.shape().rank() < 2) return fail("classes have scores [N, …, C]");
   columns_ = output_.shape().dims.back();
   if (columns_ == 1) {
-    return fail("one class is always certain; binary_cross_entropy is the loss of one logit");
+    return fail("a single class has probability 1; use binary_cross_entropy for one logit");
   }
   has_class_numbers_ = target_.shape().rank() + 1 == output_.shape().rank();
   std::vector<int64_t> wanted = output_.shape().dims;
@@ -96,7 +97,7 @@ absl::Status Predictions::ReadClasses(absl::string_view metric, const DecisionRu
   for (int64_t row = 0; has_class_numbers_ && row < rows_; ++row) {
     const double number = target_.GetDouble(row);
     if (number != std::floor(number))
-      return fail(absl::StrCat("the class ", number, " is no whole number"));
+      return fail(absl::StrCat("the class ", number, " is not a whole number"));
   }
   return absl::OkStatus();
 }

@@ -43,8 +43,8 @@ absl::StatusOr<Precision> PrecisionNamed(absl::string_view name) {
        {Precision::kFloat32, Precision::kBFloat16, Precision::kFloat16}) {
     if (Name(precision) == name) return precision;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no precision '", name, "'; there are float32, bfloat16 and float16"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no precision '", name, "'; the precisions are float32, bfloat16 and float16"));
 }
 
 DataType TypeOf(Precision precision) {
@@ -76,7 +76,7 @@ absl::StatusOr<LossScale> ParseLossScale(absl::string_view text) {
   if (text == "dynamic") return scale;
   if (!absl::SimpleAtod(text, &scale.fixed) || scale.fixed == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the loss scale is 'dynamic' or a positive number, not '", text, "'"));
+        absl::StrCat("the loss scale must be 'dynamic' or a positive number, not '", text, "'"));
   }
   TARTAN_RETURN_IF_ERROR(scale.Check());
   return scale;
@@ -89,16 +89,16 @@ std::vector<float> FirstScale(const LossScale& scale) {
 }
 
 absl::Status CheckScale(const LossScale& scale, const std::vector<double>& state) {
-  const std::string steps = absl::StrCat("the gradients of the last ", state[kConsecutiveSkips],
-                                         " steps are no finite numbers");
+  const std::string steps =
+      absl::StrCat("the gradients of the last ", state[kConsecutiveSkips], " steps are not finite");
   const char* end = "; parameters are as they were before them";
   if (scale.fixed == 0 && state[kScale] < kMinScale) {
-    return absl::OutOfRangeError(absl::StrCat(steps, " though the loss scale fell to ",
+    return absl::OutOfRangeError(absl::StrCat(steps, ", although the loss scale fell to ",
                                               state[kScale], ", below ", kMinScale, end));
   }
   if (scale.fixed != 0 && state[kConsecutiveSkips] >= kMaxConsecutiveSkips) {
-    return absl::OutOfRangeError(absl::StrCat(steps, " with a loss scale of ", scale.fixed,
-                                              ", which is not to change", end));
+    return absl::OutOfRangeError(
+        absl::StrCat(steps, " with a loss scale of ", scale.fixed, ", which is fixed", end));
   }
   return absl::OkStatus();
 }

@@ -29,7 +29,7 @@ TEST(CompareKernels, AllowsOtherRoundings) {
 
 TEST(CompareKernels, NamesTheFirstElementThatDiffers) {
   EXPECT_EQ(Difference(FloatValues({1, 100, 3}), FloatValues({1, 100, 9})),
-            "exact kernels give 9 for element 2 of output 0 float32[3], ready ones 3");
+            "exact kernels give 9 for element 2 of output 0 float32[3], ready kernels give 3");
 }
 
 TEST(CompareKernels, FindsMemoryThatNobodyWrote) {

@@ -263,7 +263,7 @@ TEST_F(DeviceProgramTest, SaysWhatDoesNotFit) {
   };
   EXPECT_THAT(message({}, {x, sum}), HasSubstr("its next value float32[]"));
   EXPECT_THAT(message({}, {x, both}), HasSubstr("depends on 'y'"));
-  EXPECT_THAT(message({both}, {x, x}), HasSubstr("is no placeholder"));
+  EXPECT_THAT(message({both}, {x, x}), HasSubstr("is not a placeholder"));
   auto program = DeviceProgram::Create(device_, {y}, {{x, both}}, {}, "p");
   ASSERT_TRUE(program.ok()) << program.status();
   auto small = DeviceTensor::Zeros(*device_, {kFloat, {2}});

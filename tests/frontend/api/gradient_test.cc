@@ -250,14 +250,15 @@ TEST(Gradient, RefusesWhatHasNone) {
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(result.status().message());
   };
-  EXPECT_THAT(message(Gradient(x, {{x}})), HasSubstr("the loss is float64[2, 2], not one element"));
-  EXPECT_THAT(message(Gradient(sum, {{n}})), HasSubstr("'n' is int64[]: only floats"));
+  EXPECT_THAT(message(Gradient(x, {{x}})),
+              HasSubstr("the loss is float64[2, 2], not a single element"));
+  EXPECT_THAT(message(Gradient(sum, {{n}})), HasSubstr("'n' is int64[], but only floats"));
   EXPECT_THAT(message(Gradient(n, {{x}})), HasSubstr("the loss 'n' is int64[]"));
   EXPECT_THAT(message(Gradient(Tensor(), {{x}})), HasSubstr("undefined"));
   EXPECT_THAT(message(Gradient(sum, {{Tensor()}})), HasSubstr("undefined"));
   const std::vector<SeededTensor> wrong_seed = {{x, Input("seed", {2})}};
   EXPECT_THAT(message(Gradient(wrong_seed, {{x}})),
-              HasSubstr("the seed is float64[2] but the loss float64[2, 2]"));
+              HasSubstr("the seed is float64[2], but the loss is float64[2, 2]"));
 }
 
 TEST(Filled, HasTheShapeAndType) {

@@ -71,7 +71,8 @@ TEST_F(InvokerTest, BindsExactSizes) {
   EXPECT_THAT(message({{"A", a}}), HasSubstr("input 'B' is missing: float32[2, 2]"));
   EXPECT_THAT(message({{"A", b}, {"B", b}}),
               HasSubstr("input 'A' is float32[2, 2], not float32[1, 2]"));
-  EXPECT_THAT(message({{"A", a}, {"B", b}, {"C", b}}), HasSubstr("no input 'C'; there is A, B"));
+  EXPECT_THAT(message({{"A", a}, {"B", b}, {"C", b}}),
+              HasSubstr("no input 'C'; the inputs are A, B"));
 }
 
 TEST_F(InvokerTest, RefusesShapesThatDoNotFitTheFunction) {
@@ -114,8 +115,9 @@ TEST_F(InvokerTest, RefusesNamesAndTensorsThatDoNotServe) {
     EXPECT_EQ(invoker.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(invoker.status().message());
   };
-  EXPECT_THAT(message({}, {{"y", y}}), HasSubstr("'y' depends on a placeholder that is no input"));
-  EXPECT_THAT(message({{"y", y}}, {{"y", y}}), HasSubstr("'y' is no placeholder"));
+  EXPECT_THAT(message({}, {{"y", y}}),
+              HasSubstr("'y' depends on a placeholder that is not an input"));
+  EXPECT_THAT(message({{"y", y}}, {{"y", y}}), HasSubstr("'y' is not a placeholder"));
   EXPECT_THAT(message({{"x", x}}, {{"y", y}, {"y", x}}), HasSubstr("two outputs called 'y'"));
   EXPECT_THAT(message({{"x", x}}, {{"y", Tensor()}}), HasSubstr("'y' is undefined"));
 }

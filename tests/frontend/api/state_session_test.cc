@@ -313,14 +313,14 @@ TEST_F(StateSessionTest, RefusesNamesThatAreNotThere) {
   EXPECT_THAT(Make({{"h_next", "g"}}).status().message(),
               testing::AllOf(HasSubstr("no input 'g'"), HasSubstr("x, h, k")));
   EXPECT_THAT(Make({{"h_next", "h"}, {"k_next", "h"}}).status().message(),
-              HasSubstr("another has"));
+              HasSubstr("another state"));
   auto session = Make({{"h_next", "h"}});
   ASSERT_TRUE(session.ok());
   const HostTensor x = Constant(3, 0);
   EXPECT_THAT((*session)->Run({{"x", x}, {"k", x}, {"h", x}}).status().message(),
               HasSubstr("'h' is a state"));
   EXPECT_THAT((*session)->Run({{"x", x}}).status().message(), HasSubstr("'k' is missing"));
-  EXPECT_THAT((*session)->Set("x", x).message(), HasSubstr("'x' is no state"));
+  EXPECT_THAT((*session)->Set("x", x).message(), HasSubstr("'x' is not a state"));
   EXPECT_THAT((*session)->Set("h", Constant(4, 0)).message(), HasSubstr("float32[4]"));
 }
 

@@ -68,7 +68,7 @@ TEST(ReadTextFile, RefusesWhatIsTooLong) {
   std::ofstream(file.path) << "12345";
   EXPECT_EQ(*ReadTextFile(file.path, 5), "12345");
   EXPECT_THAT(std::string(ReadTextFile(file.path, 4).status().message()),
-              HasSubstr("longer than the 4 bytes"));
+              HasSubstr("longer than 4 bytes"));
   // A sparse file of 1 TiB is refused before memory runs out.
   ASSERT_EQ(truncate(file.path.c_str(), off_t{1} << 40), 0);
   EXPECT_FALSE(ReadTextFile(file.path).ok());

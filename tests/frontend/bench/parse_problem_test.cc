@@ -91,24 +91,25 @@ TEST(ParseProblem, ReadsTheOtherOperators) {
 TEST(ParseProblem, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_THAT(ErrorOf("matmul:m1n2"), HasSubstr("'k' is missing; expected matmul:[b12]m128"));
   EXPECT_THAT(ErrorOf("matmul:m1n2k3k4"), HasSubstr("'k' is given twice"));
-  EXPECT_THAT(ErrorOf("matmul:m1n2k3q4"), HasSubstr("there is no 'q'"));
-  EXPECT_THAT(ErrorOf("matmul:m1n2k"), HasSubstr("k: '' is no size"));
+  EXPECT_THAT(ErrorOf("matmul:m1n2k3q4"), HasSubstr("unknown letter 'q'"));
+  EXPECT_THAT(ErrorOf("matmul:m1n2k"), HasSubstr("k: '' is not a size"));
   EXPECT_THAT(ErrorOf("matmul"), HasSubstr("a part is missing"));
-  EXPECT_THAT(ErrorOf("matmul:m1n2k3:bwd"), HasSubstr("there is no ':bwd'"));
-  EXPECT_THAT(ErrorOf("matmul:m1n2k3:bwd_data:bwd_data"), HasSubstr("nothing follows"));
-  EXPECT_THAT(ErrorOf("gemm:m1n2k3"), HasSubstr("there is no operator 'gemm'; there are matmul"));
+  EXPECT_THAT(ErrorOf("matmul:m1n2k3:bwd"), HasSubstr("unknown modifier ':bwd'"));
+  EXPECT_THAT(ErrorOf("matmul:m1n2k3:bwd_data:bwd_data"), HasSubstr("unexpected text"));
+  EXPECT_THAT(ErrorOf("gemm:m1n2k3"),
+              HasSubstr("there is no operator 'gemm'; choose one of matmul"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("there is no operator ''"));
   EXPECT_THAT(ErrorOf("conv:n1c6h8w8k4r3g4"), HasSubstr("g4 does not divide c6 and k4"));
   EXPECT_THAT(ErrorOf("conv:n1c4h2w8k4r3"), HasSubstr("larger than the padded data"));
-  EXPECT_THAT(ErrorOf("pool:max:n1c1h8w8r2p2"), HasSubstr("holds a whole window"));
-  EXPECT_THAT(ErrorOf("pool:min:n1c1h8w8r2"), HasSubstr("'min' is no pool"));
-  EXPECT_THAT(ErrorOf("reduce:sum:4x5:axis2"), HasSubstr("no axis 2 among 2"));
-  EXPECT_THAT(ErrorOf("reduce:sum:4x5:rows"), HasSubstr("'rows' is no axis"));
-  EXPECT_THAT(ErrorOf("transpose:4x5:00"), HasSubstr("no order of 2 axes"));
-  EXPECT_THAT(ErrorOf("eltwise:foo:8"), HasSubstr("there are relu"));
-  EXPECT_THAT(ErrorOf("softmax:4xx5"), HasSubstr("'' is no size"));
-  EXPECT_THAT(ErrorOf("softmax:-4"), HasSubstr("'-4' is no size"));
-  EXPECT_THAT(ErrorOf("scatter:add:8x8:i4:bwd_data"), HasSubstr("there is no ':bwd_data'"));
+  EXPECT_THAT(ErrorOf("pool:max:n1c1h8w8r2p2"), HasSubstr("is not smaller than the window"));
+  EXPECT_THAT(ErrorOf("pool:min:n1c1h8w8r2"), HasSubstr("'min' is not a pool"));
+  EXPECT_THAT(ErrorOf("reduce:sum:4x5:axis2"), HasSubstr("axis 2 is out of range for rank 2"));
+  EXPECT_THAT(ErrorOf("reduce:sum:4x5:rows"), HasSubstr("'rows' is not an axis"));
+  EXPECT_THAT(ErrorOf("transpose:4x5:00"), HasSubstr("not an order of 2 axes"));
+  EXPECT_THAT(ErrorOf("eltwise:foo:8"), HasSubstr("choose one of relu"));
+  EXPECT_THAT(ErrorOf("softmax:4xx5"), HasSubstr("'' is not a size"));
+  EXPECT_THAT(ErrorOf("softmax:-4"), HasSubstr("'-4' is not a size"));
+  EXPECT_THAT(ErrorOf("scatter:add:8x8:i4:bwd_data"), HasSubstr("unknown modifier ':bwd_data'"));
 }
 
 TEST(ParseProblem, RefusesEmptyAndEndlessTensors) {

@@ -77,7 +77,7 @@ TEST_F(BadModel, ARightOneRuns) {
 }
 
 TEST_F(BadModel, IsNoModel) {
-  ExpectRefused(ChunkBytes("# this is a text\n"), "no ONNX model");
+  ExpectRefused(ChunkBytes("# this is a text\n"), "not an ONNX model");
   ExpectRefused(ChunkBytes(""), "it is empty");
 }
 
@@ -85,7 +85,7 @@ TEST_F(BadModel, IsCutOff) {
   std::ifstream file(SourcePath("examples/digits/digits.onnx"), std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();
-  ExpectRefused(ChunkBytes(bytes.str().substr(0, bytes.str().size() / 2)), "cut off");
+  ExpectRefused(ChunkBytes(bytes.str().substr(0, bytes.str().size() / 2)), "truncated");
 }
 
 TEST_F(BadModel, HasAnUnknownOperator) {

@@ -370,7 +370,7 @@ absl::Status ReadProgram(const std::string& bytes, const std::string&, uint32_t)
     if (!IsIndex(output, program->list.buffers.size())) return absl::InternalError("output");
   }
   const std::string again = evaluator::SerializeProgram(*program);
-  if (!evaluator::ParseProgram(again)) return absl::InternalError("is no program once more");
+  if (!evaluator::ParseProgram(again)) return absl::InternalError("is not a program once more");
   return absl::OkStatus();
 }
 

@@ -153,7 +153,7 @@ TEST_F(GenerateCommand, AGoneReaderEndsItAtOnce) {
   gone.close_stdout = true;
   const ProgramResult result = Generate("masked", {"--tokens", kPrompt, "--max", "80"}, gone);
   EXPECT_EQ(result.exit_code, 6) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("standard output is read by nobody any more"));
+  EXPECT_THAT(result.err, HasSubstr("the reader of standard output has gone away"));
   EXPECT_THAT(result.err, Not(HasSubstr("generated")));
 }
 
@@ -191,8 +191,8 @@ TEST_F(GenerateCommand, SaysWhatIsWrong) {
   const std::vector<Bad> cases = {
       {{}, 2, "--prompt"},
       {{"--prompt", "A"}, 2, "--tokenizer"},
-      {{"--tokens", "1", "--prompt", "A"}, 2, "one of"},
-      {{"--tokens", "1,61"}, 2, "token 61 of the prompt is beyond the model's vocabulary of 61"},
+      {{"--tokens", "1", "--prompt", "A"}, 2, "either"},
+      {{"--tokens", "1,61"}, 2, "token 61 of the prompt is outside the model's vocabulary of 61"},
       {{"--tokens", "1,-1"}, 2, "-1"},
       {{"--tokens", "1", "--top-p", "1.5"}, 2, "--top-p"},
       {{"--tokens", "1", "--max", "0"}, 2, "--max"},
@@ -203,7 +203,7 @@ TEST_F(GenerateCommand, SaysWhatIsWrong) {
       {{"--tokens", "1", "--tokenizer", broken}, 3, "line 1, column 11"},
       {{"--tokens", "1", "--tokenizer", unigram}, 3, "Unigram"},
       {{"--prompt", "\xFF", "--tokenizer", Tokenizer()}, 2, "UTF-8"},
-      {{"--prompt", "AB", "--tokenizer", Growing()}, 3, "bytes of a text of 2"},
+      {{"--prompt", "AB", "--tokenizer", Growing()}, 3, "bytes from a text of 2"},
   };
   for (const Bad& bad : cases) {
     const ProgramResult result = Generate("masked", bad.arguments);

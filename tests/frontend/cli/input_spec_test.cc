@@ -202,7 +202,7 @@ TEST(MakeInputs, NamesTheInputsThatThereAre) {
   const auto made = MakeInputs(TwoInputs(), options);
   EXPECT_EQ(ExitCodeFor(made.status()), ExitCode::kUsage);
   EXPECT_THAT(std::string(made.status().message()),
-              HasSubstr("no input 'z'; there is x: float32[?, 3], ids: int64[2]"));
+              HasSubstr("no input 'z'; the inputs are x: float32[?, 3], ids: int64[2]"));
 }
 
 TEST(MakeInputs, CountsTheInputsThatNeedNotBeGiven) {
@@ -249,7 +249,7 @@ TEST(MakeInputs, RefusesABatchThatNoInputHas) {
   const auto refused = MakeInputs({image, number}, options);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("--batch 32: no input's first size is open: x: float32[1, 3]"));
+              HasSubstr("--batch 32: no input leaves its first size open: x: float32[1, 3]"));
   options.batch = 1;
   EXPECT_TRUE(MakeInputs({image, number}, options).ok());
 }
@@ -264,8 +264,8 @@ TEST(MakeInputs, OpenSizesAreOneWhereAskedForAndToldSo) {
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_THAT(made->at("x").tensor().shape().dims, ElementsAre(1, 3));
   EXPECT_EQ(note,
-            "sizes that are open are taken as 1: x: float32[1, 3]; others are given as by --shape "
-            "x=1x3");
+            "open sizes are taken as 1: x: float32[1, 3]; give other sizes with --shape, for "
+            "example --shape x=1x3");
   options.shapes = {"x=2x3"};
   std::string no_note;
   EXPECT_TRUE(MakeInputs(TwoInputs(), options, &no_note).ok());

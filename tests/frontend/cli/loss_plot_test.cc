@@ -154,7 +154,7 @@ TEST(EncodePng, GivesThePixelsBack) {
   ASSERT_TRUE(picture.ok()) << picture.status();
   EXPECT_EQ(data::PictureBytes(*picture, DataType::kUInt8, 3, true), pixels);
   EXPECT_THAT(data::EncodePng(7, 6, pixels).status().message(),
-              testing::HasSubstr("7 rows of 6 colours is not 105 bytes"));
+              testing::HasSubstr("7 rows of 6 pixels with 3 channels do not have 105 bytes"));
   EXPECT_FALSE(data::EncodePng(0, 0, {}).ok());
 }
 

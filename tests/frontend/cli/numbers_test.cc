@@ -29,7 +29,7 @@ TEST(ParseInteger, RefusesAllElse) {
     EXPECT_FALSE(ParseInteger(text, kLeast, kMost).ok()) << text;
   }
   EXPECT_EQ(std::string(ParseInteger("10", 1, 9).status().message()),
-            "'10' is no whole number from 1 to 9");
+            "'10' is not a whole number from 1 to 9");
   EXPECT_FALSE(ParseInteger("-1", 0, 9).ok());
 }
 
@@ -48,7 +48,7 @@ TEST(ParseBytes, RefusesAllElse) {
     EXPECT_FALSE(ParseBytes(text).ok()) << text;
   }
   EXPECT_EQ(std::string(ParseBytes("1.5G").status().message()),
-            "'1.5G' is no number of bytes, as 1000000, 512M or 2G");
+            "'1.5G' is not a number of bytes, such as 1000000, 512M or 2G");
 }
 
 TEST(ParseDouble, TakesFiniteNumbersWithinTheBounds) {
@@ -63,7 +63,7 @@ TEST(ParseDouble, RefusesAllElse) {
     EXPECT_FALSE(ParseDouble(text, -1e300, 1e300).ok()) << text;
   }
   EXPECT_THAT(std::string(ParseDouble("nan", 0, 5).status().message()),
-              HasSubstr("'nan' is no number from 0 to 5"));
+              HasSubstr("'nan' is not a number from 0 to 5"));
   EXPECT_FALSE(ParseDouble("-0.1", 0, 5).ok());
 }
 

@@ -238,14 +238,15 @@ TEST(Program, UsageErrorsEndWith2) {
   ExpectFailure(RunTartan({"run", Digits(), "--frobnicate"}), 2, "--frobnicate");
   ExpectFailure(RunTartan({"devices", "--format", "xml"}), 2, "xml");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x"}), 2, "'x' is not of the form");
-  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=seven"}), 2, "'seven' is no input");
-  ExpectFailure(RunTartan({"run", Digits(), "--input", "y=rand"}), 2, "no input 'y'; there is x");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=seven"}), 2, "'seven' is not a value");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "y=rand"}), 2,
+                "no input 'y'; the inputs are x");
   ExpectFailure(RunTartan({"run", Digits()}), 2, "input 'x' is missing");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=rand"}), 2, "--shape x=1x1x28x28");
   ExpectFailure(RunTartan({"run", Digits(), "--random", "--shape", "x=1x3x28x28"}), 2,
                 "contradicts");
   ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--output", "y=a.npy"}), 2,
-                "no output 'y'; there is scores");
+                "'y'; the outputs are scores");
   ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--output", "scores=a.txt"}), 2,
                 ".npy or .pb");
 }
@@ -296,7 +297,7 @@ TEST(Program, FilesThatCannotBeReadOrWrittenEndWith6) {
   ExpectFailure(RunTartan({"run", SourcePath("examples")}), 6, "is a folder");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@/no/such.png"}), 6, "/no/such.png");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + SourcePath("README.md")}), 2,
-                "an input file is .npy, .pb, .png or .bin");
+                "an input file must be .npy, .pb, .png or .bin");
   ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--labels", "/no/such.txt"}), 6,
                 "/no/such.txt");
   ExpectFailure(
@@ -308,7 +309,8 @@ TEST(Program, FilesThatCannotBeReadOrWrittenEndWith6) {
 TEST(Program, DamagedInputFilesEndWith6) {
   const std::string npy = ::testing::TempDir() + "program_test_damaged.npy";
   ASSERT_TRUE(WriteFile(npy, "\x93NUMPY").ok());
-  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + npy}), 6, "no NumPy array file");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + npy}), 6,
+                "not a valid NumPy array file");
   const std::string png = ::testing::TempDir() + "program_test_damaged.png";
   ASSERT_TRUE(WriteFile(png, "\x89PNG\r\n\x1a\n").ok());
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + png}), 6, "damaged");
@@ -326,7 +328,7 @@ TEST(Program, AFullDiskAndAGoneReaderEndWith6) {
                                              {"inspect", Digits(), "--format", "json", "--quiet"},
                                              {"run", Digits(), "--input", Seven()},
                                              {"cache"}}) {
-    ExpectFailure(RunTartan(command, gone), 6, "standard output is read by nobody any more");
+    ExpectFailure(RunTartan(command, gone), 6, "the reader of standard output has gone away");
   }
 }
 

@@ -138,7 +138,7 @@ TEST(Expectations, RefuseOtherLines) {
   EXPECT_FALSE(ParseExpectations({"passed a"}).ok());
   EXPECT_FALSE(ParseExpectations({"pass"}).ok());
   EXPECT_THAT(std::string(ParseExpectations({"pass a", "fail a"}).status().message()),
-              HasSubstr("line 2: a comes twice"));
+              HasSubstr("line 2: a is listed twice"));
 }
 
 TEST(Expectations, DifferInEitherDirection) {

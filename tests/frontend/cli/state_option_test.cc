@@ -64,8 +64,8 @@ TEST_F(StateOption, BenchMeasuresStepsOfOneSize) {
 
 TEST_F(StateOption, NamesThatAreNotThereAreUsage) {
   const std::vector<std::pair<std::string, std::string>> bad = {
-      {"g=h", "no output 'g'; it has: y, h_next"},
-      {"h_next=g", "no input 'g'; it has: x, h"},
+      {"g=h", "no output 'g'; it has y, h_next"},
+      {"h_next=g", "no input 'g'; it has x, h"},
       {"h_next", "PRESENT=PAST"}};
   for (const auto& [state, message] : bad) {
     const ProgramResult result =

@@ -228,15 +228,15 @@ TEST(TileCommand, WrongInputsEndWith2) {
   ExpectFailure(RunTile(file, {"--input", "A=1"}), 2,
                 "dimension 0 of input 'A: [M, L]' is open; give it with --shape A=1x1");
   ExpectFailure(RunTile(file, MatMulWith({"--input", "D=1"})), 2,
-                "no input 'D'; there is A: [M, L]");
+                "no input 'D'; the inputs are A: [M, L]");
   ExpectFailure(RunTile(file, {"--random", "--shape", "A=2x3x4", "--shape", "B=3x4"}), 2,
                 "--shape A: [2, 3, 4] contradicts A: [M, L]");
   ExpectFailure(RunTile(file, {"--random", "--shape", "A=2x3", "--shape", "B=4x5"}), 2,
                 "size L is 3 in input 'A' but 4 in 'B'");
-  ExpectFailure(RunTile(file, MatMulWith({"--type", "A=float31"})), 2, "'float31' is no type");
+  ExpectFailure(RunTile(file, MatMulWith({"--type", "A=float31"})), 2, "'float31' is not a type");
   ExpectFailure(RunTile(file, MatMulWith({"--type", "D=float32"})), 2,
                 "no such input; it has A, B");
-  ExpectFailure(RunTile(file, MatMulWith({"--output", "D=d.npy"})), 2, "no output 'D'; there is C");
+  ExpectFailure(RunTile(file, MatMulWith({"--output", "D=d.npy"})), 2, "'D'; the outputs are C");
   ExpectFailure(RunTile(Written("any", "function (A) -> (B) { B = A; }"), {"--input", "A=1"}), 2,
                 "the rank of input 'A' is open");
 }
@@ -256,9 +256,9 @@ TEST(TileCommand, WrongFilesEndWith2Or6) {
 TEST(TileCommand, GradientsOfWhatHasNoneEndWith2) {
   const std::string file = Example("matmul");
   ExpectFailure(RunTile(file, MatMulWith({"--grad", "D"})), 2,
-                "--grad D: there is only A: float32[3, 5], B: float32[5, 7]");
+                "--grad D: no such tensor; the tensors are A: float32[3, 5], B: float32[5, 7]");
   ExpectFailure(RunTile(file, MatMulWith({"--grad", "A", "--type", "A=int32"})), 2,
-                "'A' is int32[3, 5], and only floats have gradients");
+                "'A' is int32[3, 5], but only floats have gradients");
   ExpectFailure(RunTile(file, MatMulWith({"--grad", "A", "--of", "D"})), 2, "--of D");
   ExpectFailure(RunTile(file, MatMulWith({"--of", "C"})), 2, "--grad");
   const std::vector<std::string> integers = {"--grad",  "all",    "--type",

@@ -198,11 +198,11 @@ TEST_F(TrainCommand, ACheckpointIsNeitherOverwrittenNorMixed) {
   ASSERT_EQ(RunTartan(Arguments({"--steps", "3", "--checkpoint", Path("c")})).exit_code, 0);
   const ProgramResult again = RunTartan(Arguments({"--steps", "3", "--checkpoint", Path("c")}));
   EXPECT_NE(again.exit_code, 0);
-  EXPECT_THAT(again.err, HasSubstr("is there already"));
+  EXPECT_THAT(again.err, HasSubstr("already exists"));
   const ProgramResult other = RunTartan(
       Arguments({"--steps", "3", "--checkpoint", Path("c"), "--resume", "--optimizer", "sgd"}));
   EXPECT_NE(other.exit_code, 0);
-  EXPECT_THAT(other.err, HasSubstr("is of another run"));
+  EXPECT_THAT(other.err, HasSubstr("belongs to another run"));
   std::string bytes = ReadAll(Path("c/last.ckpt"));
   bytes[bytes.size() - 3] ^= 1;
   Write("c/last.ckpt", bytes);
@@ -224,7 +224,7 @@ TEST_F(TrainCommand, KeepsToAMemoryBudgetOrSaysWhatItTakes) {
                     HasSubstr("(parameters 60, optimizer ")));
   const ProgramResult nonsense = RunTartan(Arguments({"--memory-budget", "1.5G"}));
   EXPECT_EQ(nonsense.exit_code, 2);
-  EXPECT_THAT(nonsense.err, HasSubstr("'1.5G' is no number of bytes"));
+  EXPECT_THAT(nonsense.err, HasSubstr("'1.5G' is not a number of bytes"));
 }
 
 TEST_F(TrainCommand, SaysWhatIsWrongWithTheData) {
@@ -239,14 +239,15 @@ TEST_F(TrainCommand, SaysWhatIsWrongWithTheData) {
   fails({"train", Path("model.onnx"), "--data", labels}, "7");
   Write("wide.npy", *data::FormatNpy(HostTensor::Zeros({DataType::kFloat32, {60, 5}})));
   const std::string wide = absl::StrCat("x=", Path("wide.npy"), ",y=", Path("y.npy"));
-  fails({"train", Path("model.onnx"), "--data", wide}, "they do not fit");
+  fails({"train", Path("model.onnx"), "--data", wide}, "their shapes do not match");
   std::vector<float> nan(240, 0);
   nan[5] = NAN;
   Write("nan.npy", *data::FormatNpy(HostTensor::FromVector({DataType::kFloat32, {60, 4}}, nan)));
   fails({"train", Path("model.onnx"), "--data",
          absl::StrCat("x=", Path("nan.npy"), ",y=", Path("y.npy"))},
         "nan");
-  fails({"train", Path("model.onnx"), "--data", Path("x.npy")}, "which column is the target?");
+  fails({"train", Path("model.onnx"), "--data", Path("x.npy")},
+        "no column is chosen for the target");
   fails(Arguments({"--target", "z"}), "z");
   fails(Arguments({"--loss", "nothing"}), "there is no loss 'nothing'");
   fails(Arguments({"--frozen", ".*"}), "nothing is left to train");
@@ -254,7 +255,7 @@ TEST_F(TrainCommand, SaysWhatIsWrongWithTheData) {
   fails(Arguments({"--plot", "/nowhere/plot.png"}), "/nowhere/plot.png");
   fails(Arguments({"--augment", "blur"}), "there is no augmentation 'blur'");
   fails(Arguments({"--augment", "flip,crop:padding=2"}),
-        "there is no picture to augment, floats [N, C, H, W], among the inputs 'x' float32[10, 4]");
+        "no input is a picture to augment, floats [N, C, H, W]; the inputs are 'x' float32[10, 4]");
 }
 
 TEST_F(TrainCommand, WritesJsonLinesForPrograms) {

@@ -70,7 +70,7 @@ TEST_F(Usage, NumbersOfOptionsAreChecked) {
   const auto refuses = [](std::vector<std::string> arguments, const std::string& value) {
     const std::string option = arguments.back();
     arguments.push_back(value);
-    ExpectUsage(arguments, absl::StrCat(option, ": '", value, "' is no "));
+    ExpectUsage(arguments, absl::StrCat(option, ": '", value, "' is not a "));
   };
   for (const auto& arguments : whole) {
     for (const char* value : {"nan", "-1", "1.5", "1x", "99999999999999999999"}) {
@@ -87,7 +87,7 @@ TEST_F(Usage, ListsHaveNoEmptyParts) {
     ExpectUsage({"bench", Digits(), "--batch", list}, "--batch");
   }
   ExpectUsage({"bench", "op", "matmul:m8n8k8", "--against", "copy,"}, "'copy,' has an empty part");
-  ExpectUsage({"bench", "op", "matmul:m8n8k8", "--against", "cpoy"}, "'cpoy' is no engine");
+  ExpectUsage({"bench", "op", "matmul:m8n8k8", "--against", "cpoy"}, "'cpoy' is not an engine");
 }
 
 TEST_F(Usage, AWordAfterACommandIsNoCommand) {
@@ -101,7 +101,7 @@ TEST_F(Usage, AWordAfterACommandIsNoCommand) {
   EXPECT_EQ(RunTartan({"run", "bench"}).exit_code, 6);
   EXPECT_EQ(RunTartan({"verify", "tile"}).exit_code, 6);
   ExpectUsage({"run", Digits(), "bench"}, "bench");
-  ExpectUsage({"cache", "clear", "--limit", "1"}, "--limit goes with prune");
+  ExpectUsage({"cache", "clear", "--limit", "1"}, "--limit belongs to prune");
 }
 
 TEST_F(Usage, PruningByNoNumberLeavesTheCacheAlone) {
@@ -116,8 +116,8 @@ TEST_F(Usage, PruningByNoNumberLeavesTheCacheAlone) {
 
 TEST_F(Usage, OpenSizesAreOneForEveryCommandAndToldSo) {
   const std::string note =
-      "sizes that are open are taken as 1: x: float32[1, 1, 28, 28]; others are given as by "
-      "--shape x=1x1x28x28\n";
+      "open sizes are taken as 1: x: float32[1, 1, 28, 28]; give other sizes with --shape, for "
+      "example --shape x=1x1x28x28\n";
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"run", Digits(), "--random"},
                                              {"inspect", Digits()},
@@ -171,7 +171,7 @@ TEST_F(Usage, SizesThatWereTakenAs1AreToldWhereAWindowDoesNotFit) {
   }
   ExpectUsage({"run", model, "--random", "--shape", "depth=5"}, "there is no input or open size");
   ExpectUsage({"run", model, "--random", "--shape", "height=5x2"},
-              "'height' is a size, one number");
+              "'height' names a size: give one number");
   ExpectUsage({"run", model, "--random", "--shape", "x=1x1x5x5", "--shape", "height=6"},
               "--shape height=6 contradicts");
 }

@@ -203,7 +203,7 @@ TEST(BatchLoader, GivesColumnsAsTheyAreWanted) {
   loader = BatchLoader::Start(*dataset, options);
   ASSERT_TRUE(loader.ok()) << loader.status();
   EXPECT_EQ((*loader)->Next().status().message(),
-            "epoch 0, step 0: set: column \"label\", example 1: 2.5 is no value of int64");
+            "epoch 0, step 0: set: column \"label\", example 1: 2.5 is not a value of int64");
 }
 
 TEST(BatchLoader, RefusesWhatCannotBeRead) {
@@ -215,8 +215,9 @@ TEST(BatchLoader, RefusesWhatCannotBeRead) {
   EXPECT_THAT(MessageOf({.batch_size = 0}), HasSubstr("at least one example, not 0"));
   EXPECT_THAT(MessageOf({.rows = {{3, 10}}, .batch_size = 1}), HasSubstr("example 10 of 10"));
   EXPECT_THAT(MessageOf({.batch_size = 5}, {0, 3}),
-              HasSubstr("no step 3 of epoch 0: an epoch has 2 steps"));
-  EXPECT_THAT(MessageOf({.batch_size = 5, .ahead = 0}), HasSubstr("0 batches ahead"));
+              HasSubstr("step 3 of epoch 0 is out of range: an epoch has 2 steps"));
+  EXPECT_THAT(MessageOf({.batch_size = 5, .ahead = 0}),
+              HasSubstr("0 batches cannot be loaded ahead"));
   EXPECT_THAT(MessageOf({.batch_size = 5, .threads = 0}), HasSubstr("by 0 threads"));
 }
 

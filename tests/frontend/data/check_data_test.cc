@@ -50,9 +50,9 @@ TEST(CheckData, NamesNaNAndInfinityInEveryFloatType) {
   for (const DataType type :
        {DataType::kFloat16, DataType::kBFloat16, DataType::kFloat32, DataType::kFloat64}) {
     EXPECT_EQ(MessageOf(Floats(type, {2, 3}, {0, 1, 2, 3, std::nan(""), 5})),
-              "set: column \"x\", example 1, element [1]: nan is no number");
+              "set: column \"x\", example 1, element [1]: nan is not a finite number");
     EXPECT_EQ(MessageOf(Floats(type, {3}, {0, -inf, 1})),
-              "set: column \"x\", example 1: -inf is no number");
+              "set: column \"x\", example 1: -inf is not a finite number");
   }
 }
 
@@ -60,7 +60,7 @@ TEST(CheckData, FindsTheLastValueOfManyChunks) {
   std::vector<double> values(3 << 20, 1);
   values.back() = std::nan("");
   EXPECT_EQ(MessageOf(Floats(DataType::kFloat32, {3 << 18, 4}, values)),
-            "set: column \"x\", example 786431, element [3]: nan is no number");
+            "set: column \"x\", example 786431, element [3]: nan is not a finite number");
 }
 
 TEST(CheckData, NamesLabelsOutOfRange) {
@@ -68,8 +68,8 @@ TEST(CheckData, NamesLabelsOutOfRange) {
   EXPECT_EQ(MessageOf(labels, {.labels = {{"x", 10}}}),
             "set: column \"x\", example 1, element [0]: label -100 is not in [0, 10)");
   EXPECT_EQ(MessageOf(labels, {.labels = {{"x", 10, -100}}}),
-            "set: column \"x\", example 1, element [1]: label 10 is not in [0, 10) and not the "
-            "ignored -100");
+            "set: column \"x\", example 1, element [1]: label 10 is not in [0, 10), and is not the "
+            "ignored label -100");
   EXPECT_EQ(MessageOf(labels, {.labels = {{"x", 11, -100}}}), "");
   const auto bytes = Tensor<uint8_t>(DataType::kUInt8, {2}, {1, 255});
   EXPECT_EQ(MessageOf(bytes, {.labels = {{"x", 10}}}),

@@ -49,7 +49,7 @@ TEST(Csv, TakesTheLabelsByName) {
   EXPECT_THAT(table.y, ElementsAre(7, 8));
   EXPECT_THAT(MessageOf("a,kind,b\n1,7,2\n", {.label = "y"}),
               HasSubstr("has no column \"y\", but \"a\", \"kind\", \"b\""));
-  EXPECT_THAT(MessageOf("1,7,2\n", {.label = "y"}), HasSubstr("has no line of names"));
+  EXPECT_THAT(MessageOf("1,7,2\n", {.label = "y"}), HasSubstr("has no line of column names"));
 }
 
 TEST(Csv, GivesFloatLabelsWhereOneIsNoInteger) {
@@ -68,14 +68,16 @@ TEST(Csv, ReadsWhatSpreadsheetsWrite) {
 }
 
 TEST(Csv, NamesLineAndColumnOfWhatIsNoNumber) {
-  EXPECT_EQ(MessageOf("a,b\n1,2\n3,four\n"), "line 3, column 2: \"four\" is no number");
-  EXPECT_EQ(MessageOf("\n\n1,2\n\n1,2;3\n"), "line 5, column 2: \"2;3\" is no number");
-  EXPECT_EQ(MessageOf("\"a\nb\",c\n1,2\n3,x\n"), "line 4, column 2: \"x\" is no number");
+  EXPECT_EQ(MessageOf("a,b\n1,2\n3,four\n"), "line 3, column 2: \"four\" is not a number");
+  EXPECT_EQ(MessageOf("\n\n1,2\n\n1,2;3\n"), "line 5, column 2: \"2;3\" is not a number");
+  EXPECT_EQ(MessageOf("\"a\nb\",c\n1,2\n3,x\n"), "line 4, column 2: \"x\" is not a number");
   EXPECT_EQ(MessageOf("1,2\n,3\n"), "line 2, column 1: is empty");
   EXPECT_EQ(MessageOf("1,2\n3,\n"), "line 2, column 2: is empty");
-  EXPECT_EQ(MessageOf("1,2\nnan,3\n"), "line 2, column 1: \"nan\" is no finite value of float32");
-  EXPECT_EQ(MessageOf("1,2\n1e39,3\n"), "line 2, column 1: \"1e39\" is no finite value of float32");
-  EXPECT_THAT(MessageOf("1,2\n3," + std::string(1000, 'z')), HasSubstr("zzz…\" is no number"));
+  EXPECT_EQ(MessageOf("1,2\nnan,3\n"),
+            "line 2, column 1: \"nan\" is not a finite value of float32");
+  EXPECT_EQ(MessageOf("1,2\n1e39,3\n"),
+            "line 2, column 1: \"1e39\" is not a finite value of float32");
+  EXPECT_THAT(MessageOf("1,2\n3," + std::string(1000, 'z')), HasSubstr("zzz…\" is not a number"));
 }
 
 TEST(Csv, TakesMissingValuesWhereAllowed) {
@@ -91,16 +93,17 @@ TEST(Csv, TellsNamesFromValues) {
   EXPECT_THAT(Read("0,1\n2,3\n", {.has_header = true}).x, ElementsAre(2));
   EXPECT_THAT(Read(",a\n2,3\n").x, ElementsAre(2));
   EXPECT_EQ(MessageOf("1,2,o\n3,4,5\n"),
-            "line 1, column 3: \"o\" is no number, but \"1\" in column 1 is one: neither names of "
-            "columns nor values");
-  EXPECT_EQ(MessageOf("a,b\n1,2\n", {.has_header = false}), "line 1, column 1: \"a\" is no number");
+            "line 1, column 3: \"o\" is not a number, but \"1\" in column 1 is a number: the line "
+            "has neither column names nor values only");
+  EXPECT_EQ(MessageOf("a,b\n1,2\n", {.has_header = false}),
+            "line 1, column 1: \"a\" is not a number");
   EXPECT_THAT(Read("0,1,kind\n2,3,4\n", {.label = "1", .has_header = true}).y, ElementsAre(3));
 }
 
 TEST(Csv, RefusesWhatIsNoTable) {
   EXPECT_EQ(MessageOf(""), "has no examples");
   EXPECT_EQ(MessageOf(" \r\n\n  "), "has no examples");
-  EXPECT_EQ(MessageOf("1\n2\n"), "line 1: 1 cell, but a feature and a label are needed");
+  EXPECT_EQ(MessageOf("1\n2\n"), "line 1: 1 cell; expected at least one feature and a label");
   EXPECT_EQ(MessageOf("1,2,3\n\n1,2\n"), "line 3 has 2 cells, but line 1 has 3");
   EXPECT_EQ(MessageOf("1,\"2\n3,4\n"), "line 1, column 2: its quotation mark is not closed");
   EXPECT_EQ(MessageOf("1,\"2\"3\n"), "line 1, column 2: text follows its closing quotation mark");
@@ -115,7 +118,7 @@ TEST(Csv, RoundsNumbersOfAnyFormCorrectly) {
   }
   for (const char* cell : {".", "-", "-.", "1.2.3", "--1", "1-", "0x"}) {
     EXPECT_THAT(MessageOf(std::string("1,") + cell + ",2", {.has_header = false}),
-                HasSubstr("is no number"))
+                HasSubstr("is not a number"))
         << cell;
   }
 }

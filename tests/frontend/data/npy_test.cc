@@ -72,10 +72,10 @@ TEST(Npy, RefusesWhatTheBytesDoNotBearOut) {
     std::string file;
     std::string message;
   } cases[] = {
-      {"", "does not begin"},
-      {"PK\x03\x04 a zip archive", "does not begin"},
-      {std::string("\x93NUMPY\x01\x00\xff\xff{", 11), "cut off"},
-      {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff{", 13), "cut off"},
+      {"", "first bytes"},
+      {"PK\x03\x04 a zip archive", "first bytes"},
+      {std::string("\x93NUMPY\x01\x00\xff\xff{", 11), "truncated"},
+      {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff{", 13), "truncated"},
       {std::string("\x93NUMPY\x09\x00\x00\x00", 10), "format version 9"},
       {File("{}", ""), "lacks descr"},
       {File(Dictionary("<f4", "False", "(4,)"), "12345678"), "8 bytes follow"},
@@ -83,7 +83,7 @@ TEST(Npy, RefusesWhatTheBytesDoNotBearOut) {
       {File(Dictionary("<f4", "False", "(9223372036854775807, 9223372036854775807)"), "1234"),
        "4 bytes follow"},
       {File(Dictionary("<f4", "False", "(-1,)"), "1234"), "size '-1'"},
-      {File(Dictionary("<f4", "False", "(4"), "1234"), "no tuple"},
+      {File(Dictionary("<f4", "False", "(4"), "1234"), "not a tuple"},
       {File(Dictionary("<f4", "Maybe", "(1,)"), "1234"), "neither True nor False"},
       {File(Dictionary("<c8", "False", "(1,)"), "12345678"), "'<c8' is not supported"},
       {File("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "1234"), "records"},

@@ -74,23 +74,26 @@ TEST(OpenDataset, ReadsAListOfColumns) {
   EXPECT_THAT(MessageOf(absl::StrCat("x=", b, ":z")),
               HasSubstr("b.npz: has no array \"z\", but \"long\", \"y\""));
   EXPECT_THAT(MessageOf(absl::StrCat("x=", b)), HasSubstr("has 2 arrays; name one as"));
-  EXPECT_THAT(MessageOf(absl::StrCat("x=", a, ",", a)), HasSubstr("is no COLUMN=FILE"));
-  EXPECT_THAT(MessageOf("x=picture.png"), HasSubstr("picture.png: is no FILE.npy"));
+  EXPECT_THAT(MessageOf(absl::StrCat("x=", a, ",", a)),
+              HasSubstr("is not of the form COLUMN=FILE"));
+  EXPECT_THAT(MessageOf("x=picture.png"), HasSubstr("picture.png: is not of the form FILE.npy"));
 }
 
 TEST(OpenDataset, NamesTheFileAndTheMemberThatAreDamaged) {
   const TestFolder folder;
   const std::string array = Npy(Ints({1, 2, 3}));
-  EXPECT_THAT(MessageOf(folder.Write("a.npy", array.substr(0, 140))), HasSubstr("a.npy: no NumPy"));
+  EXPECT_THAT(MessageOf(folder.Write("a.npy", array.substr(0, 140))),
+              HasSubstr("a.npy: not a valid NumPy"));
   EXPECT_THAT(MessageOf(folder.Write("a.npz", Zip({{"x.npy", array.substr(0, 140)}}))),
-              HasSubstr("a.npz: member \"x.npy\": no NumPy array file"));
+              HasSubstr("a.npz: member \"x.npy\": not a valid NumPy array file"));
   EXPECT_THAT(MessageOf(folder.Write("b.npz", Zip({{"x.npy", array}, {"notes.txt", "hello"}}))),
-              HasSubstr("b.npz: member \"notes.txt\" is no .npy array"));
+              HasSubstr("b.npz: member \"notes.txt\" is not a .npy array"));
   const std::string whole = Zip({{"x.npy", array, true}});
   EXPECT_THAT(MessageOf(folder.Write("c.npz", whole.substr(0, whole.size() - 1))),
-              HasSubstr("c.npz: no zip archive, or a damaged one"));
+              HasSubstr("c.npz: not a zip archive, or a damaged one"));
   EXPECT_THAT(MessageOf(folder.Write("d.npz", Zip({}))), HasSubstr("d.npz: has no columns"));
-  EXPECT_THAT(MessageOf(folder.Write("e.npy", "")), HasSubstr("e.npy: no NumPy array file"));
+  EXPECT_THAT(MessageOf(folder.Write("e.npy", "")),
+              HasSubstr("e.npy: not a valid NumPy array file"));
 }
 
 TEST(OpenDataset, ReadsATableOfNumbers) {
@@ -101,7 +104,7 @@ TEST(OpenDataset, ReadsATableOfNumbers) {
   EXPECT_THAT(Rows(**dataset, "x", {1, 0}), ElementsAre(4, 1, 2, 0));
   EXPECT_THAT(Rows(**dataset, "y", {1, 0}), ElementsAre(3, 1));
   EXPECT_THAT(MessageOf(folder.Write("b.csv", "1,2\n3,x\n")),
-              HasSubstr("b.csv: line 2, column 2: \"x\" is no number"));
+              HasSubstr("b.csv: line 2, column 2: \"x\" is not a number"));
   EXPECT_THAT(MessageOf(folder.Write("c.csv", "")), HasSubstr("c.csv: has no examples"));
   EXPECT_THAT(MessageOf(folder.Write("d.csv", "a,b\n")), HasSubstr("d.csv: has no examples"));
 }
@@ -130,7 +133,7 @@ TEST(OpenDataset, FindsDamageOfStoredArraysWhenItVerifies) {
 
 TEST(OpenDataset, RefusesWhatItDoesNotKnow) {
   const TestFolder folder;
-  EXPECT_THAT(MessageOf(folder.Write("a.txt", "1 2 3")), HasSubstr("a.txt: is no data"));
+  EXPECT_THAT(MessageOf(folder.Write("a.txt", "1 2 3")), HasSubstr("a.txt: is not known data"));
   EXPECT_EQ(OpenDataset(folder.Path("none.npz")).status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(MessageOf(folder.Path("none.npz")), HasSubstr("none.npz: No such file"));
 }

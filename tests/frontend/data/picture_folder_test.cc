@@ -125,18 +125,18 @@ TEST(PictureFolder, NamesPicturesOfDifferingSizes) {
 
 TEST(PictureFolder, NamesWhatIsNoPicture) {
   const TestFolder none;
-  EXPECT_THAT(MessageOf(none), HasSubstr("has no subfolders, one for each class"));
+  EXPECT_THAT(MessageOf(none), HasSubstr("has no subfolders; expected one per class"));
   none.Write("a/.hidden", "");
   EXPECT_THAT(MessageOf(none), HasSubstr("has no pictures"));
   const TestFolder other;
   other.Write("a/1.jpg", "");
-  EXPECT_THAT(MessageOf(other), HasSubstr("a/1.jpg: is no .png picture"));
+  EXPECT_THAT(MessageOf(other), HasSubstr("a/1.jpg: is not a .png picture"));
   const TestFolder damaged;
   damaged.Write("a/1.png", "GIF89a");
-  EXPECT_THAT(MessageOf(damaged), HasSubstr("a/1.png: no PNG picture, or a damaged one"));
+  EXPECT_THAT(MessageOf(damaged), HasSubstr("a/1.png: not a PNG picture, or a damaged one"));
   const TestFolder flat;
   flat.Write("1.png", Gray(0, 0));
-  EXPECT_THAT(MessageOf(flat), HasSubstr("1.png: is in no subfolder"));
+  EXPECT_THAT(MessageOf(flat), HasSubstr("1.png: is not in a subfolder"));
 }
 
 TEST(PictureFolder, NamesThePictureThatIsDamagedOrChanged) {
@@ -148,7 +148,7 @@ TEST(PictureFolder, NamesThePictureThatIsDamagedOrChanged) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   std::vector<uint8_t> out(8);
   EXPECT_THAT(std::string((*dataset)->Read(0, {0}, absl::MakeSpan(out)).message()),
-              HasSubstr("a/1.png: no PNG picture, or a damaged one"));
+              HasSubstr("a/1.png: not a PNG picture, or a damaged one"));
   const uint8_t samples[12] = {};
   folder.Write("a/2.png", EncodePng(4, 3, PNG_FORMAT_GRAY, samples));
   EXPECT_THAT(std::string((*dataset)->Read(0, {1}, absl::MakeSpan(out)).message()),

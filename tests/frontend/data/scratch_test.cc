@@ -54,7 +54,7 @@ TEST(Scratch, NamesTheFolderThatHasNoPlace) {
   const auto scratch = Scratch::Create(kLarge);
   EXPECT_EQ(scratch.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(scratch.status().message()),
-              HasSubstr("none: no place for 67108869 bytes of unpacked data"));
+              HasSubstr("none: not enough space for 67108869 bytes of unpacked data"));
 }
 
 // More than any disk has: the allocation fails at once, not the later writes.

@@ -392,7 +392,7 @@ TEST_F(DecoderTest, SaysWhatItDoesNotKnow) {
   DecoderOptions options;
   options.states = {{"h", "h_in"}};
   EXPECT_THAT(Decoder::Create(*model, device_, options).status().message(),
-              HasSubstr("no output 'h'; it has: logits, h_out"));
+              HasSubstr("no output 'h'; it has logits, h_out"));
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ TEST(Tokenizer, SaysWhatItLacks) {
        "BertPreTokenizer"},
       {{R"("pre_tokenizer": null)",
         R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?<=a)b"}})"},
-       "looks around"},
+       "lookaround"},
       {{R"("post_processor": null)", R"("post_processor": {"type": "BertProcessing"})"},
        "BertProcessing"},
       {{R"("type": "ByteLevel")", R"("type": "CTC")"}, "decoder CTC"}};
@@ -148,7 +148,7 @@ TEST(Tokenizer, RefusesToGrowATextWithoutBound) {
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
     const auto tokens = (*tokenizer)->Encode("a b \xC3\xA9");
     EXPECT_EQ(tokens.status().code(), absl::StatusCode::kOutOfRange);
-    EXPECT_THAT(std::string(tokens.status().message()), HasSubstr("bytes of a text of"));
+    EXPECT_THAT(std::string(tokens.status().message()), HasSubstr("bytes from a text of"));
   }
 }
 

@@ -178,7 +178,7 @@ TEST(Attention, RefusesWhatDoesNotFit) {
       HasSubstr("2 heads of the key do not divide 3 heads of the query"));
   EXPECT_THAT(
       Error({"Attention", 23, {Zeros({1, 1, 1, 2}), Zeros({1, 1, 1, 3}), Zeros({1, 1, 1, 3})}}),
-      HasSubstr("do not fit each other"));
+      HasSubstr("do not match"));
   EXPECT_THAT(
       Error({"Attention",
              23,
@@ -188,7 +188,7 @@ TEST(Attention, RefusesWhatDoesNotFit) {
                      23,
                      {Zeros({1, 1, 2, 1}), Zeros({1, 1, 2, 1}), Zeros({1, 1, 2, 1}), kNone,
                       Zeros({1, 1, 2, 1})}}),
-              HasSubstr("past key and past value come together"));
+              HasSubstr("past key and past value must be given together"));
   EXPECT_THAT(Error({"Attention",
                      23,
                      {Zeros({1, 2, 5}), Zeros({1, 2, 4}), Zeros({1, 2, 4})},

@@ -147,10 +147,10 @@ TEST(NestedGraphs, GiveNoNameOfTheGraphsAroundThemToAnotherValue) {
   EXPECT_THAT(*right, ElementsAre(3));
   const std::string constant = " initializer { name: 'k' data_type: 1 float_data: 7 } ";
   EXPECT_THAT(MessageOf(result(constant + sum)),
-              HasSubstr("defines 'k' by an initialiser or a constant, but a graph around it has a "
+              HasSubstr("defines 'k' by an initialiser or a constant, but an enclosing graph has a "
                         "value of that name"));
   EXPECT_THAT(MessageOf(result(NodeText("Mul", {"x", "x"}, {"k"}) + sum)),
-              HasSubstr("defines 'k' by -> k (Mul), but a graph around it"));
+              HasSubstr("defines 'k' by -> k (Mul), but an enclosing graph"));
   // Two equal values may share a name.
   const std::string three = " initializer { name: 'three' data_type: 1 float_data: 3 } ";
   const auto same = Result(

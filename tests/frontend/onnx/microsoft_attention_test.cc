@@ -94,7 +94,7 @@ TEST(MultiHeadAttention, TakesQueryKeyAndValueInEachOfItsForms) {
   EXPECT_THAT(
       Evaluate(Call("MultiHeadAttention", {Values({1, 1, 2, 3, 1}, {0, 0, 4, 0, 0, 5})}, heads)),
       ElementsAre(4, 5));
-  EXPECT_THAT(Error(Call("MultiHeadAttention", {q}, heads)), HasSubstr("there is no key"));
+  EXPECT_THAT(Error(Call("MultiHeadAttention", {q}, heads)), HasSubstr("the key, is missing"));
 }
 
 TEST(MultiHeadAttention, AddsItsBiasesAndGoesOnFromThePast) {

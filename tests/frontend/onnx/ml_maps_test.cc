@@ -108,7 +108,7 @@ TEST(DictVectorizer, PutsValuesWhereTheVocabularyHasTheirKeys) {
          Longs("int64_vocabulary", {1, 2, 3})))[0];
   EXPECT_THAT(api::StringsOf(words), ElementsAre("one", "", "three"));
   EXPECT_THAT(Error(Ml("DictVectorizer", {HostValue::Map(Ints({3}), Numbers({1}))}, vocabulary)),
-              HasSubstr("not of the map's type"));
+              HasSubstr("differ in type"));
 }
 
 TEST(CastMap, OrdersValuesByTheirKeys) {
@@ -134,42 +134,9 @@ TEST(CastMap, ReadsAndWritesNumbers) {
   const HostValue numbers = HostValue::Map(Ints({1, 0}), Numbers({2.5, -1}));
   EXPECT_THAT(
       api::StringsOf(EvaluateAll(Ml("CastMap", {numbers}, Text("cast_to", "TO_STRING")))[0]),
-      ElementsAre("-1.0", "2.5"));
-  for (const char* word : {"x", ""}) {
-    EXPECT_THAT(Error(Ml("CastMap", {HostValue::Map(Ints({0}), HostStrings({1}, {word}))}, "")),
-                HasSubstr(absl::StrCat("'", word, "' is no number")));
-  }
-}
-
-// onnxruntime writes six decimals, so that its texts of 1e-7 and of 0 are equal. The standard does
-// not define the text; Tartan's reads back to the number, as Cast's does.
-TEST(CastMap, WritesTextsThatReadBackToTheSameNumber) {
-  const std::vector<float> numbers = {0.1F,    16777216, 123456.7F, 1234567, 1e-7F,
-                                      3.4e38F, 1e-45F,   -0.0F,     1 / 3.F, 100000};
-  std::vector<double> keys(numbers.size());
-  std::iota(keys.begin(), keys.end(), 0);
-  const int64_t count = static_cast<int64_t>(numbers.size());
-  const HostValue values(HostTensor::FromVector<float>({DataType::kFloat32, {count}}, numbers));
-  const HostValue map = HostValue::Map(Ints(keys), values);
-  const std::vector<std::string> texts =
-      api::StringsOf(EvaluateAll(Ml("CastMap", {map}, Text("cast_to", "TO_STRING")))[0]);
-  ASSERT_EQ(texts.size(), numbers.size());
-  for (size_t i = 0; i < texts.size(); ++i) {
-    EXPECT_EQ(std::strtof(texts[i].c_str(), nullptr), numbers[i]) << texts[i];
-  }
-  EXPECT_EQ(texts[0], "0.1");
-  EXPECT_EQ(texts[7], "-0.0");
-  const HostValue back = HostValue::Map(Ints(keys), HostStrings({count}, texts));
-  const HostValue read = EvaluateAll(Ml("CastMap", {back}, Text("cast_to", "TO_FLOAT")))[0];
-  EXPECT_EQ(read.tensor().bytes(), values.tensor().bytes());
-}
-
-TEST(CastMap, ReadsWholeNumbersBeyondTheDigitsOfAFloat) {
-  const HostValue words =
-      HostValue::Map(Ints({0, 1, 2, 3}),
-                     HostStrings({4}, {"9007199254740993", "9223372036854775807", "-7.9", "1e3"}));
-  EXPECT_THAT(EvaluateAll(Ml("CastMap", {words}, Text("cast_to", "TO_INT64")))[0].tensor().ToInts(),
-              ElementsAre(9007199254740993, 9223372036854775807, -7, 1000));
+      ElementsAre("-1", "2.5"));
+  EXPECT_THAT(Error(Ml("CastMap", {HostValue::Map(Ints({0}), HostStrings({1}, {"x"}))}, "")),
+              HasSubstr("'x' is not a number"));
 }
 
 // --- Models that end in maps, as scikit-learn's converters write them
@@ -326,12 +293,13 @@ TEST(SVMClassifier, IsLinearWithoutVectors) {
 
 TEST(SVMClassifier, SaysWhichNumbersDoNotFit) {
   const HostValue x = Values({1, 2}, {1, 2});
-  EXPECT_THAT(Error(Ml("SVMClassifier", {x}, UnitVectors(Longs("classlabels_ints", {1, 2, 3})), 2)),
-              HasSubstr("6 coefficients, 9 numbers of vectors and 3 offsets for 3 classes with 3 "
-                        "vectors of 2"));
+  EXPECT_THAT(
+      Error(Ml("SVMClassifier", {x}, UnitVectors(Longs("classlabels_ints", {1, 2, 3})), 2)),
+      HasSubstr(
+          "6 coefficients, 9 elements of vectors and 3 offsets for 3 classes with 3 vectors of 2"));
   EXPECT_THAT(Error(Ml("SVMClassifier", {x}, UnitVectors(Longs("classlabels_ints", {1, 2})), 2)),
               HasSubstr("'vectors_per_class' has 3 elements for 2 classes"));
-  EXPECT_THAT(Error(Ml("SVMClassifier", {x}, "", 2)), HasSubstr("there are no labels of classes"));
+  EXPECT_THAT(Error(Ml("SVMClassifier", {x}, "", 2)), HasSubstr("the class labels are missing"));
 }
 
 }  // namespace

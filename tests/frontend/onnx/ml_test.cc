@@ -169,7 +169,7 @@ TEST(OneHotEncoder, MakesARowPerElementAndRefusesStrangersIfAsked) {
               ElementsAre(0, 0, 1, 0));
   EXPECT_THAT(
       Error(Ml("OneHotEncoder", 1, {Values({1}, {9})}, fields + Attribute("zeros", int64_t{0}))),
-      HasSubstr("an element is no category"));
+      HasSubstr("an element is not a category"));
 }
 
 // --- Linear models
@@ -322,7 +322,7 @@ TEST(TreeEnsemble, RefusesBranchesThatLeadNowhereOrBack) {
   };
   EXPECT_EQ(with(1, 0), "");
   EXPECT_THAT(with(2, 0), HasSubstr("a branch leads to node -1 of 2"));
-  EXPECT_THAT(with(0, 0), HasSubstr("lead back to its nodes"));
+  EXPECT_THAT(with(0, 0), HasSubstr("form a cycle"));
   EXPECT_THAT(with(1, 2), HasSubstr("feature 2 of 2"));
 }
 

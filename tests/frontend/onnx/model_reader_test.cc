@@ -64,7 +64,8 @@ TEST(ModelReader, RefusesText) {
   for (const char* text : {"{\"a\": 1}\n", "# A heading\n\nand text\n", "hello"}) {
     const auto model = ReadModelFile(WriteTemporary("notes.md", text));
     EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(model.status().message(), AllOf(HasSubstr("notes.md"), HasSubstr("no ONNX model")));
+    EXPECT_THAT(model.status().message(),
+                AllOf(HasSubstr("notes.md"), HasSubstr("not an ONNX model")));
   }
 }
 
@@ -98,13 +99,13 @@ TEST(ModelReader, SaysWhatAFileIsThatIsNoModel) {
       {"{\"error\": \"not found\"}", "JSON"},
       {"ir_version: 8\ngraph { }\n", "as text"},
       {"", "it is empty"},
-      {std::string(5000, '\0'), "zeros alone"},
+      {std::string(5000, '\0'), "zeros only"},
   };
   for (const auto& [bytes, kind] : files) {
     const auto model = ReadModelBytes(AsBytes(bytes), "file");
     EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument) << kind;
     EXPECT_THAT(model.status().message(),
-                AllOf(HasSubstr("file: no ONNX model: "), HasSubstr(kind)));
+                AllOf(HasSubstr("file: not an ONNX model: "), HasSubstr(kind)));
     EXPECT_THAT(model.status().message(), testing::Not(HasSubstr("protobuf")));
   }
   EXPECT_THAT(ReadModelFile(testing::TempDir()).status().message(), HasSubstr("is a folder"));

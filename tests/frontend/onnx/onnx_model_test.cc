@@ -148,10 +148,9 @@ TEST(OnnxModel, WarnsOfOperatorsOfLaterOperatorSets) {
   const auto model =
       Load(X() + Node("Gelu", "q", {"x"}, {"a"}) + Node("Relu", "r", {"a"}, {"y"}) + Y(), 11);
   ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_THAT(
-      (*model)->warnings(),
-      ElementsAre("Gelu came with operator set 20 and the model has 11: it is taken as if it "
-                  "had 20"));
+  EXPECT_THAT((*model)->warnings(),
+              ElementsAre("Gelu exists since operator set 20, but the model imports 11: the "
+                          "operator is used as in version 20"));
   EXPECT_TRUE(Bind(*model, {2, 3}).ok());
 }
 
@@ -165,7 +164,7 @@ TEST(OnnxModel, TakesMicrosoftsOperatorsWithoutTheirImportWithOneWarning) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_THAT((*model)->warnings(),
               ElementsAre("the model does not import the operator set com.microsoft of Gelu, "
-                          "QuickGelu: it is taken as if it imported version 1"));
+                          "QuickGelu: version 1 is assumed"));
   EXPECT_TRUE(Bind(*model, {2, 3}).ok());
   const auto importing = Load(graph + "} opset_import { domain: 'com.microsoft' version: 1 ");
   ASSERT_TRUE(importing.ok()) << importing.status();
@@ -244,7 +243,7 @@ TEST(OnnxModel, SaysHowManyOutputsThereAre) {
   const auto model = Load(X() + Node("Relu", "r", {"x"}, {"y", "z"}) + Y());
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_THAT(Bind(*model, {2, 3}).status().message(),
-              HasSubstr("r (Relu): has a result 1 ('z'), but only 1 are computed"));
+              HasSubstr("r (Relu): the node has a result 1 ('z'), but only 1 are computed"));
 }
 
 TEST(OnnxModel, FoldsArithmeticOfSizes) {

@@ -204,7 +204,7 @@ TEST(RoiAlign, TakesRegionsAsAtLeastOneElementInTheOldForm) {
 }
 
 TEST(RoiAlign, RefusesRegionsThatAskForTooManySamples) {
-  EXPECT_THAT(Error(Align({0, 0, 1e9, 1}, "")), HasSubstr("samples in a bin"));
+  EXPECT_THAT(Error(Align({0, 0, 1e9, 1}, "")), HasSubstr("samples per bin"));
 }
 
 TEST(RoiAlign, GivesNothingForNoRegions) {

@@ -56,28 +56,27 @@ std::vector<int64_t> JoinedDims(const std::string& constants, int64_t axis, bool
 
 TEST(ConcatFromSequence, RefusesElementsOfOtherRanksBeforeItAddsAnAxis) {
   EXPECT_THAT(JoinError(Filled("a", {1, 1, 1, 1, 1, 2}) + Filled("b", {2}), 6, true),
-              HasSubstr("elements float32[1, 1, 1, 1, 1, 2] and float32[2] do not fit together"));
-  EXPECT_THAT(
-      JoinError(Filled("a", {1, 1, 1, 1, 1, 1, 1, 1}) + Filled("b", {}), -1, true),
-      HasSubstr("elements float32[1, 1, 1, 1, 1, 1, 1, 1] and float32[] do not fit together"));
+              HasSubstr("elements float32[1, 1, 1, 1, 1, 2] and float32[2] do not match"));
+  EXPECT_THAT(JoinError(Filled("a", {1, 1, 1, 1, 1, 1, 1, 1}) + Filled("b", {}), -1, true),
+              HasSubstr("elements float32[1, 1, 1, 1, 1, 1, 1, 1] and float32[] do not match"));
   EXPECT_THAT(JoinError(Filled("a", {1, 2}) + Filled("b", {2}), 1, false),
-              HasSubstr("elements float32[1, 2] and float32[2] do not fit together"));
+              HasSubstr("elements float32[1, 2] and float32[2] do not match"));
 }
 
 TEST(ConcatFromSequence, NamesTheShapesTheModelHas) {
   EXPECT_THAT(JoinError(Filled("a", {2}) + Filled("b", {3}), 0, true),
-              HasSubstr("elements float32[2] and float32[3] do not fit together"));
+              HasSubstr("elements float32[2] and float32[3] do not match"));
   EXPECT_THAT(JoinError(Filled("a", {2, 2}) + Filled("b", {2, 3}), 0, false),
-              HasSubstr("elements float32[2, 2] and float32[2, 3] do not fit together"));
+              HasSubstr("elements float32[2, 2] and float32[2, 3] do not match"));
 }
 
 TEST(ConcatFromSequence, RefusesElementsOfOtherTypes) {
   EXPECT_THAT(JoinError(Filled("a", {2}) + Filled("b", {2}, kInt64), 0, true),
-              HasSubstr("elements float32[2] and int64[2] do not fit together"));
+              HasSubstr("elements float32[2] and int64[2] do not match"));
   const std::string words =
       " initializer { name: 'a' data_type: 8 dims: 1 string_data: 'word' } "
       " initializer { name: 'b' data_type: 6 dims: 1 int32_data: 1000000 } ";
-  EXPECT_THAT(JoinError(words, 0, false), HasSubstr("do not fit together"));
+  EXPECT_THAT(JoinError(words, 0, false), HasSubstr("do not match"));
 }
 
 TEST(ConcatFromSequence, JoinsAlongANewAxisAndOneOfTheElements) {

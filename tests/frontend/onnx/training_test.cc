@@ -97,12 +97,12 @@ TEST(Momentum, SaysWhatDoesNotFit) {
                                MomentumFields("standard"), 2))
                   .status()
                   .ToString(),
-              HasSubstr("4 tensors are not 3 for each one optimised"));
+              HasSubstr("4 tensors, but expected 3 per optimised tensor"));
   EXPECT_THAT(RunOperator(Call("Momentum", {Scalar(1), Count(0), one, Values({2}, {1, 1}), one},
                                MomentumFields("standard"), 2))
                   .status()
                   .ToString(),
-              HasSubstr("operand 3 is float32[2], what is optimised float32[1]"));
+              HasSubstr("operand 3 is float32[2], but the optimised tensor is float32[1]"));
 }
 
 std::string Node(const std::string& op, const std::vector<std::string>& inputs,

@@ -356,9 +356,9 @@ TEST_F(AugmentTest, SaysWhatIsNoPicture) {
   const auto trainer = Trainer::Create(*model, device_, options);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   const HostTensor x = Floats({2, 3}, Numbers(6, 1));
-  EXPECT_THAT(
-      (*trainer)->Step({{"x", x}}, x, 0.1).message(),
-      AllOf(HasSubstr("no picture"), HasSubstr("[N, H, W, C]"), HasSubstr("'x' float32[2, 3]")));
+  EXPECT_THAT((*trainer)->Step({{"x", x}}, x, 0.1).message(),
+              AllOf(HasSubstr("no input is a picture"), HasSubstr("[N, H, W, C]"),
+                    HasSubstr("'x' float32[2, 3]")));
 }
 
 TEST(ParseAugmentations, ReadsNamesWithTheirOptions) {
@@ -376,13 +376,13 @@ TEST(ParseAugmentations, NamesWhatIsWrong) {
   const auto fails = [](const char* text, const char* message) {
     EXPECT_THAT(ParseAugmentations(text).status().message(), HasSubstr(message)) << text;
   };
-  fails("blur", "there is no augmentation 'blur'; there are flip, crop, affine, noise");
+  fails("blur", "there is no augmentation 'blur'; the augmentations are flip, crop, affine, noise");
   fails("", "there is no augmentation ''");
-  fails("crop:size=3", "'size=3' is no option of crop; there are padding=PIXELS");
+  fails("crop:size=3", "'size=3' is not an option of crop; its options are padding=PIXELS");
   fails("crop:padding=1.5", "padding is a whole number from 0 to");
   fails("affine:scale=1", "scale is a number from 0 to 0.99, not '1'");
   fails("noise:deviation=nan", "deviation is a number");
-  fails("flip,vertical=1", "'vertical=1' has no name before it");
+  fails("flip,vertical=1", "'vertical=1' does not follow the name of an augmentation");
 }
 
 }  // namespace

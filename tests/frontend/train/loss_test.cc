@@ -212,20 +212,20 @@ TEST(Loss, OneScoreHasNoSoftmax) {
   for (const HostTensor& target : {Floats({2, 1}, {0, 1}), Classes({2}, {0, 0})}) {
     EXPECT_THAT(
         Evaluate("softmax_cross_entropy", Floats({2, 1}, {1, 2}), target).status().message(),
-        HasSubstr("binary_cross_entropy is the loss of one logit"));
+        HasSubstr("use binary_cross_entropy for one logit"));
   }
 }
 
 TEST(Loss, SaysWhatDoesNotFit) {
   EXPECT_THAT(ParseLoss("mean").status().message(), HasSubstr("softmax_cross_entropy"));
-  EXPECT_THAT(ParseLoss("huber:delta=x").status().message(), HasSubstr("no number: 'x'"));
+  EXPECT_THAT(ParseLoss("huber:delta=x").status().message(), HasSubstr("not a number: 'x'"));
   EXPECT_THAT(ParseLoss("mse:gamma=1").status().message(), HasSubstr("'gamma=1'"));
   EXPECT_THAT(Evaluate("mse", Scores(), Floats({4, 2}, std::vector<float>(8))).status().message(),
               testing::AllOf(HasSubstr("float32[4, 3]"), HasSubstr("float32[4, 2]")));
   EXPECT_THAT(Evaluate("softmax_cross_entropy:weights=1/2", Scores(), Classes({4}, {0, 0, 0, 0}))
                   .status()
                   .message(),
-              HasSubstr("2 weights of classes"));
+              HasSubstr("2 class weights"));
   EXPECT_FALSE(Evaluate("triplet", Floats({4, 2}, std::vector<float>(8)), {}).ok());
 }
 

@@ -207,7 +207,7 @@ TEST(Metrics, RefuseWhatHasNoMeaning) {
   const HostTensor pair = Floats({2, 2}, {1, 0, 0, 1});
   const DecisionRule logits = RuleOf(LossKind::kBinaryCrossEntropy);
   EXPECT_THAT(ErrorOf("accuracy", {}, column, column, 2), HasSubstr("binary_cross_entropy"));
-  EXPECT_THAT(ErrorOf("f1", {}, column, Ints({2}, {0, 0}), 2), HasSubstr("always certain"));
+  EXPECT_THAT(ErrorOf("f1", {}, column, Ints({2}, {0, 0}), 2), HasSubstr("probability 1"));
   EXPECT_THAT(ErrorOf("accuracy", RuleOf(LossKind::kMse), column, column, 2),
               HasSubstr("--threshold"));
   EXPECT_THAT(ErrorOf("top2", logits, pair, pair, 2), HasSubstr("of classes, not of labels"));
@@ -219,10 +219,10 @@ TEST(Metrics, RefuseWhatHasNoMeaning) {
               HasSubstr("two classes"));
   EXPECT_THAT(ErrorOf("f2", {}, pair, pair, 2), HasSubstr("f1_micro"));
   EXPECT_THAT(ErrorOf("f1", RuleOf(LossKind::kBinaryCrossEntropy, 2), pair, pair, 2),
-              HasSubstr("the threshold 2 is no probability"));
+              HasSubstr("the threshold 2 is not a probability"));
   // The output has no batch dimension, as when the model computes its loss itself.
   EXPECT_THAT(ErrorOf("mae", RuleOf(LossKind::kOutput), Floats({}, {1}), HostTensor(), 2),
-              HasSubstr("there are 2 examples"));
+              HasSubstr("the batch has 2 examples"));
 }
 
 }  // namespace

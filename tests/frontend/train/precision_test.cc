@@ -180,7 +180,7 @@ TEST_F(PrecisionTest, GradientsThatNoScaleMendsAreNamed) {
     const auto progress = trainer->Read();
     EXPECT_EQ(progress.status().code(), absl::StatusCode::kOutOfRange);
     EXPECT_THAT(std::string(progress.status().message()),
-                HasSubstr(is_fixed ? "with a loss scale of 1" : "though the loss scale fell to"));
+                HasSubstr(is_fixed ? "with a loss scale of 1" : "although the loss scale fell to"));
     EXPECT_EQ(Weight(*trainer), 1);
   }
 }

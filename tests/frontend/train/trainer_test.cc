@@ -198,7 +198,7 @@ TEST_F(TrainerTest, NothingChangesFromALossThatIsNoNumberOn) {
             absl::OkStatus());
   ASSERT_EQ(trainer->Step({{"x", Images(4, 1)}}, ClassesFor(4, 2), 0.01), absl::OkStatus());
   EXPECT_THAT(trainer->Read().status().message(),
-              HasSubstr("the loss of step 2 is no finite number"));
+              HasSubstr("the loss of step 2 is not a finite number"));
   EXPECT_EQ(trainer->failed_step(), 2);
   EXPECT_EQ(*trainer->FindNonFinite({{"x", Floats({4, 5}, broken)}}, ClassesFor(4, 2)),
             "the input 'x'");
@@ -282,7 +282,7 @@ TEST_F(TrainerTest, TrainsWhatTheRulesSay) {
   options.rules.frozen = ".*";
   EXPECT_THAT(Make(MlpText(), options).status().message(), HasSubstr("nothing is left to train"));
   options.rules.frozen = "(";
-  EXPECT_THAT(Make(MlpText(), options).status().message(), HasSubstr("no regular expression"));
+  EXPECT_THAT(Make(MlpText(), options).status().message(), HasSubstr("not a regular expression"));
 }
 
 TEST_F(TrainerTest, GroupsHaveRatesOfTheirOwn) {

@@ -128,7 +128,7 @@ Outputs AttendProjected(NodeContext& context, const Tensor& projected, int mask,
     const std::vector<int64_t>& k = call.key.dims();
     if (dims.size() != 5 || dims[0] != 2 || dims[1] != k[0] || dims[2] != k[1] || dims[4] != k[3]) {
       return Invalid("operand ", past, " is ", context.input(past).shape().ToString(),
-                     ", to go before ", call.key.shape().ToString());
+                     ", which cannot precede ", call.key.shape().ToString());
     }
     call.offset = dims[3];
     for (int i = 0; i < 2; ++i) {
@@ -223,7 +223,7 @@ absl::Status ReadHeads(const NodeContext& context, int64_t heads, AttentionCall*
     return absl::OkStatus();
   }
   TARTAN_ASSIGN_OR_RETURN(call->query, SplitHeads(context, query, heads));
-  if (!context.HasInput(1)) return Invalid("there is no key");
+  if (!context.HasInput(1)) return Invalid("operand 1, the key, is missing");
   const Tensor& key = context.input(1);
   if (key.rank() == 5) {
     if (key.dims()[3] != 2 || key.dims()[2] != heads) {
@@ -233,7 +233,7 @@ absl::Status ReadHeads(const NodeContext& context, int64_t heads, AttentionCall*
     TARTAN_ASSIGN_OR_RETURN(call->value, packed(key, 1));
     return absl::OkStatus();
   }
-  if (!context.HasInput(2)) return Invalid("there is no value");
+  if (!context.HasInput(2)) return Invalid("operand 2, the value, is missing");
   call->key = key;
   call->value = context.input(2);
   if (key.rank() == 4) return absl::OkStatus();
@@ -310,7 +310,7 @@ absl::Status AddPast(NodeContext& context, AttentionCall* call) {
     bool fits = before.rank() == 4 && now.rank() == 4;
     for (size_t d : {0, 1, 3}) fits = fits && before.dims()[d] == now.dims()[d];
     if (!fits) {
-      return Invalid("operand ", i, " is ", before.shape().ToString(), ", to go before ",
+      return Invalid("operand ", i, " is ", before.shape().ToString(), ", which cannot precede ",
                      now.shape().ToString());
     }
     const int64_t places = before.dims()[2] - (context.HasInput(8) ? now.dims()[2] : 0);
@@ -334,7 +334,7 @@ Outputs MultiHeadAttention(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ReadHeads(context, heads, &call));
   TARTAN_RETURN_IF_ERROR(AddBiases(context, &call));
   if (context.HasInput(6) != context.HasInput(7)) {
-    return Invalid("past key and past value come together");
+    return Invalid("past key and past value must be given together");
   }
   if (context.HasInput(6)) TARTAN_RETURN_IF_ERROR(AddPast(context, &call));
   if (call.key.rank() != 4) return Invalid("a key of ", call.key.shape().ToString());

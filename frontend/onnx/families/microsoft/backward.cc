@@ -42,7 +42,7 @@ absl::StatusOr<Tensor> ForwardOf(const NodeContext& context, absl::string_view d
                                  absl::Span<const Tensor> operands) {
   const OperatorRow* const row = FindOperator(domain, name, opset);
   if (row == nullptr || row->handler == nullptr) {
-    return absl::InternalError(absl::StrCat("there is no ", name));
+    return absl::InternalError(absl::StrCat("unknown operator ", name));
   }
   NodeContext forward = context.With(opset, operands);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made, row->handler(forward));

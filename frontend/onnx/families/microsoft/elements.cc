@@ -163,8 +163,8 @@ Outputs UnfoldTensor(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t step, context.Int("step", 1));
   const size_t along = static_cast<size_t>(axis);
   if (size < 1 || step < 1 || size > x.dims()[along]) {
-    return Invalid("windows of ", size, ", ", step, " apart, in dimension ", axis, " of ",
-                   x.shape().ToString());
+    return Invalid("windows of ", size, ", ", step, " elements apart, do not fit dimension ", axis,
+                   " of ", x.shape().ToString());
   }
   std::vector<std::string> write = IndexNames(x.rank());
   std::vector<std::string> read = write;

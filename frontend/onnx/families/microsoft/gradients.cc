@@ -104,7 +104,8 @@ Outputs SoftmaxCrossEntropyLossGrad(NodeContext& context) {
   Tensor scores = context.input(0);
   if (scores.rank() == 0) {
     const api::Value made_of = context.services().OperandOfMaker(context.node().input(0), 0);
-    if (!made_of.is_tensor()) return Invalid("operand 0 is a scalar, and no loss of this graph");
+    if (!made_of.is_tensor())
+      return Invalid("operand 0 is a scalar, but not a loss that this graph computes");
     scores = made_of.tensor();
   }
   TARTAN_ASSIGN_OR_RETURN(const Tensor one, Fill(context, ConstantScalar(scores.type(), 1), {}));
@@ -117,7 +118,7 @@ Outputs SoftmaxCrossEntropyLossInternal(NodeContext& context) {
 
 // Scores as rows, with the classes along the last dimension.
 absl::StatusOr<Tensor> Rows(const NodeContext& context, const Tensor& x) {
-  if (x.rank() < 1) return Invalid("scores are a scalar");
+  if (x.rank() < 1) return Invalid("the scores are a scalar; expected at least one dimension");
   const int64_t classes = x.dims().back();
   const int64_t rows = classes == 0 ? 0 : x.shape().element_count() / classes;
   return Reshape(context, x, {rows, classes});

@@ -55,7 +55,8 @@ absl::Status ReadGroupedHeads(const NodeContext& context, GroupedLayer* layer,
 absl::Status RotateHeads(NodeContext& context, const GroupedLayer& layer, AttentionCall* call) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t rotates, context.Int("do_rotary", 0));
   if (rotates == 0) return absl::OkStatus();
-  if (!context.HasInput(7) || !context.HasInput(8)) return Invalid("there are no angles");
+  if (!context.HasInput(7) || !context.HasInput(8))
+    return Invalid("operands 7 and 8, the cosines and sines, are missing");
   Rotation rotation;
   rotation.cosines = context.input(7);
   rotation.sines = context.input(8);
@@ -145,7 +146,8 @@ absl::Status ReadGroupedScores(const NodeContext& context, const GroupedLayer& l
 Outputs GroupQueryAttention(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"sliding_window_cache", "qk_output"}));
   TARTAN_RETURN_IF_ERROR(RefuseOperands(context, {12, 13, 14, 15}));
-  if (!context.HasInput(5) || !context.HasInput(6)) return Invalid("there are no lengths");
+  if (!context.HasInput(5) || !context.HasInput(6))
+    return Invalid("operands 5 and 6, the lengths, are missing");
   GroupedLayer layer;
   AttentionCall call;
   call.joins_heads = true;
@@ -159,7 +161,7 @@ Outputs GroupQueryAttention(NodeContext& context) {
                    " samples");
   }
   const int64_t last = std::max(layer.past, layer.total) - 1;
-  TARTAN_RETURN_IF_ERROR(context.CheckInput(5, {{0, last, "the keys"}}, "length less one"));
+  TARTAN_RETURN_IF_ERROR(context.CheckInput(5, {{0, last, "the keys"}}, "length minus one"));
   layer.is_plain = call.query.dims()[0] == 1 && layer.past + queries == layer.total;
   // All samples of the first call start at 0; shorter ones have padding after their keys.
   const std::string lengths =

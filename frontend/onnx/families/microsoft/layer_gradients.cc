@@ -168,16 +168,16 @@ absl::StatusOr<Sizes> PooledFrom(NodeContext& context) {
   const std::string& name = context.node().output(0);
   const std::optional<Sizes> declared = context.services().DeclaredDims(name);
   if (!declared.has_value()) {
-    return Invalid("the sizes of its result '", name, "' are not in the file");
+    return Invalid("the model does not declare the sizes of the result '", name, "'");
   }
   Sizes dims = *declared;
   if (seed.rank() < 3 || dims.size() != seed.dims().size()) {
-    return Invalid("the file gives ", DimsToString(dims), " for the gradient of ",
+    return Invalid("the model declares ", DimsToString(dims), " for the gradient of ",
                    seed.shape().ToString());
   }
   for (size_t d = 0; d < dims.size(); ++d) {
     if (d < 2 && dims[d] < 0) dims[d] = seed.dims()[d];
-    if (dims[d] < 0) return Invalid("the file leaves axis ", d, " of '", name, "' open");
+    if (dims[d] < 0) return Invalid("the model leaves axis ", d, " of '", name, "' open");
   }
   TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{seed.type(), dims}));
   return dims;

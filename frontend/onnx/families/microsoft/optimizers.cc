@@ -23,7 +23,7 @@ absl::StatusOr<Tensor> ScalarAt(const NodeContext& context, int i, absl::string_
                                 const Tensor& otherwise) {
   if (!context.HasInput(i)) return otherwise;
   if (context.input(i).shape().element_count() != 1) {
-    return Invalid(what, " is ", context.input(i).shape().ToString(), ", no scalar");
+    return Invalid(what, " is ", context.input(i).shape().ToString(), ", not a scalar");
   }
   return Reshape(context, context.input(i), {});
 }
@@ -168,7 +168,8 @@ absl::StatusOr<double> ForGroup(const NodeContext& context, absl::string_view na
   if (!context.HasAttribute(name)) return otherwise;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> values, context.Floats(name));
   if (static_cast<size_t>(group) < values.size()) return values[static_cast<size_t>(group)];
-  return Invalid("attribute '", name, "' has ", values.size(), " values, none for weight ", group);
+  return Invalid("attribute '", name, "' has ", values.size(),
+                 " values, which include none for weight ", group);
 }
 
 // Operands: update signal, loss scale, norm of all gradients, rate, update count; then per weight:
@@ -234,7 +235,7 @@ Outputs MixedPrecisionScale(NodeContext& context) {
   } else if (to == TensorProto::BFLOAT16) {
     type = DataType::kBFloat16;
   } else if (to != TensorProto::FLOAT) {
-    return Invalid("attribute 'to' is ", to, ", no float of 16 or 32 bits");
+    return Invalid("attribute 'to' is ", to, "; expected a float type of 16 or 32 bits");
   }
   TARTAN_ASSIGN_OR_RETURN(const Tensor scale, ScalarAt(context, 0, "the scale", Real(1)));
   std::vector<Tensor> outputs;

@@ -50,7 +50,8 @@ Outputs QGemm(NodeContext& context) {
     text.Add("Y", absl::StrCat(sum, " * SCALE"));
     return text.Apply("Y");
   }
-  if (!context.HasInput(7)) return Invalid("a zero point of the result without a scale");
+  if (!context.HasInput(7))
+    return Invalid("the zero point of the result is given without its scale");
   const std::string scale = ReshapeCall(text.Operand(7), {});
   const std::string zero = ReshapeCall(text.Operand(8), {});
   text.Add("Y",

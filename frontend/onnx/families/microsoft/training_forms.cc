@@ -78,7 +78,7 @@ Outputs PassThrough(NodeContext& context) {
 // sqrt(variance + epsilon) for its gradient.
 Outputs BatchNormInternal(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t training, context.Int("training_mode", 1));
-  if (training == 0) return Unsupported("BatchNormInternal that does not train");
+  if (training == 0) return Unsupported("BatchNormInternal with training_mode 0");
   const Tensor& x = context.input(0);
   if (x.rank() < 2) return Invalid("operand 0 is ", x.shape().ToString());
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));

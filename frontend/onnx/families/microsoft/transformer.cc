@@ -178,7 +178,7 @@ absl::Status CheckEmbedded(NodeContext& context) {
   const int64_t words = context.input(0).dims()[1];
   const int64_t rows = context.input(3).rank() == 2 ? context.input(3).dims()[0] : words;
   if (context.HasInput(8) || words <= rows) return absl::OkStatus();
-  return Invalid(words, " words in a sequence, but positions for ", rows);
+  return Invalid(words, " words in a sequence, but the table of positions has ", rows);
 }
 
 // Operands: words, segments, tables of words, positions and segments, gamma, beta, mask, positions.
@@ -191,7 +191,8 @@ Outputs EmbedLayerNormalization(NodeContext& context) {
   if (words.rank() != 2 || table.rank() != 2) {
     return Invalid("words ", words.shape().ToString(), " and a table ", table.shape().ToString());
   }
-  if (context.HasInput(1) != context.HasInput(4)) return Invalid("segments lack their table");
+  if (context.HasInput(1) != context.HasInput(4))
+    return Invalid("segment ids and their table must be given together");
   const std::vector<int64_t> dims = {words.dims()[0], words.dims()[1], table.dims()[1]};
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-12f));
   TARTAN_RETURN_IF_ERROR(CheckEmbedded(context));

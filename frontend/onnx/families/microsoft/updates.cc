@@ -28,8 +28,8 @@ absl::Status CheckSame(const NodeContext& context, int i, int j) {
 absl::StatusOr<Tensor> ScalarOf(const NodeContext& context, const Tensor& value,
                                 absl::string_view what) {
   if (!value.defined() || value.shape().element_count() != 1) {
-    return Invalid(what, " is ", value.defined() ? value.shape().ToString() : "no tensor",
-                   ", no scalar");
+    return Invalid(what, " is ", value.defined() ? value.shape().ToString() : "missing",
+                   ", not a scalar");
   }
   return Reshape(context, value, {});
 }
@@ -122,7 +122,7 @@ constexpr OperatorRow kRows[] = {
 
 // The tensors of operand `i`, a sequence; `count` of them unless that is 0.
 absl::StatusOr<std::vector<Tensor>> ListOf(const NodeContext& context, int i, size_t count) {
-  if (!context.value(i).is_sequence()) return Invalid("operand ", i, " is no sequence");
+  if (!context.value(i).is_sequence()) return Invalid("operand ", i, " is not a sequence");
   std::vector<Tensor> tensors;
   for (const Value& value : context.value(i).elements()) tensors.push_back(value.tensor());
   if (count != 0 && tensors.size() != count) {

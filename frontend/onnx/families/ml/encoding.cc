@@ -98,7 +98,7 @@ Values MapElements(const NodeContext& context, const Value& x, const Mapping& ma
                     mapping.values.element() == mapping.otherwise.element() &&
                     mapping.values.tensor().type() == mapping.otherwise.tensor().type() &&
                     mapping.otherwise.tensor().element_count() == 1;
-  if (!fits) return Invalid("operand, keys, values and default are of types that do not fit");
+  if (!fits) return Invalid("the types of operand, keys, values and default do not match");
   const bool is_float = !x.is_strings() && IsFloat(x.tensor().type());
   if (!x.is_strings() && is_float != IsFloat(mapping.keys.tensor().type())) {
     return Invalid("keys of type ", Name(mapping.keys.tensor().type()), " for elements of type ",
@@ -190,7 +190,7 @@ Values OneHotEncoder(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t zeros, context.Int("zeros", 1));
   TARTAN_ASSIGN_OR_RETURN(const HostValue categories, ReadList(context, "cats"));
   if (!x.is_tensor() || x.is_strings() != categories.is_strings()) {
-    return Invalid("the categories are of another kind than operand 0");
+    return Invalid("the categories and operand 0 must both be strings, or both be numbers");
   }
   const int64_t count = categories.tensor().element_count();
   Tensor elements = x.tensor();
@@ -205,7 +205,7 @@ Values OneHotEncoder(NodeContext& context) {
     context.SetInput(0, Value(found));
     TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> positions, context.HostInts(0));
     if (std::find(positions.begin(), positions.end(), 0) != positions.end()) {
-      return Invalid("an element is no category");
+      return Invalid("an element is not a category");
     }
   }
   std::vector<int64_t> dims = found.dims();

@@ -75,7 +75,7 @@ Values LinearClassifier(NodeContext& context) {
   }
   TARTAN_ASSIGN_OR_RETURN(Tensor transformed, PostTransformed(context, scores, transform));
   if (classes == 1) {
-    if (labels.is_strings()) return Unsupported("a single class with a label of letters");
+    if (labels.is_strings()) return Unsupported("a single class whose label is a string");
     const int64_t label = labels.tensor().GetInt(0);
     TARTAN_ASSIGN_OR_RETURN(
         Tensor made,

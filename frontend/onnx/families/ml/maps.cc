@@ -50,7 +50,7 @@ absl::StatusOr<OneMap> ReadMap(const NodeContext& context) {
     return Invalid("operand 0: a map is expected");
   }
   const HostTensor* keys = map.keys().tensor().constant();
-  if (keys == nullptr) return Unsupported("a map whose keys are not known");
+  if (keys == nullptr) return Unsupported("a map whose keys are not known at import");
   return OneMap{HostValue(*keys, map.keys().element(), map.keys().words()), map.values()};
 }
 
@@ -62,7 +62,7 @@ absl::StatusOr<Value> Arrange(const NodeContext& context, const OneMap& map,
   // An additional last element is the value for -1.
   if (values.is_strings()) {
     const HostTensor* positions = values.tensor().constant();
-    if (positions == nullptr) return Unsupported("a map of strings that are not known");
+    if (positions == nullptr) return Unsupported("a map whose strings are not known at import");
     std::vector<std::string> strings =
         api::StringsOf(HostValue(*positions, values.element(), values.words()));
     strings.push_back("");
@@ -101,7 +101,7 @@ Values DictVectorizer(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const HostValue vocabulary,
                           ReadLabels(context, "int64_vocabulary", "string_vocabulary"));
   if (vocabulary.is_strings() != map.keys.is_strings()) {
-    return Invalid("the vocabulary's keys are not of the map's type");
+    return Invalid("the vocabulary's keys and the map's keys differ in type");
   }
   const std::vector<int64_t> places =
       map.keys.is_strings() ? PlacesOf(api::StringsOf(map.keys), api::StringsOf(vocabulary))
@@ -136,12 +136,36 @@ absl::StatusOr<std::vector<int64_t>> PlacesOfForm(const NodeContext& context,
   return places;
 }
 
-absl::StatusOr<ElementType> TargetOfCast(const NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const std::string to, context.String("cast_to", "TO_FLOAT"));
-  if (to == "TO_FLOAT") return ElementFromOnnx(TensorProto::FLOAT);
-  if (to == "TO_INT64") return ElementFromOnnx(TensorProto::INT64);
-  if (to == "TO_STRING") return ElementFromOnnx(TensorProto::STRING);
-  return Invalid("attribute 'cast_to': there is no ", to);
+// Converts between strings and numbers. Numbers are written with up to six significant digits.
+absl::StatusOr<Value> CastElements(NodeContext& context, const Value& x, const std::string& to) {
+  if (to == "TO_STRING" && x.is_strings()) return x;
+  if (to != "TO_FLOAT" && to != "TO_INT64" && to != "TO_STRING") {
+    return Invalid("attribute 'cast_to': expected TO_FLOAT, TO_INT64 or TO_STRING, got ", to);
+  }
+  const HostTensor* numbers = x.tensor().constant();
+  if (to == "TO_STRING" || x.is_strings()) {
+    if (numbers == nullptr) return Unsupported("a map whose values are not known at import");
+    const std::vector<int64_t>& dims = numbers->shape().dims;
+    if (!x.is_strings()) {
+      std::vector<std::string> words;
+      for (const double number : numbers->ToDoubles()) words.push_back(absl::StrCat(number));
+      return api::ToLazy(api::HostStrings(dims, words));
+    }
+    std::vector<double> parsed;
+    for (const std::string& word : api::StringsOf(HostValue(*numbers, x.element(), x.words()))) {
+      double number = 0;
+      if (!word.empty() && !absl::SimpleAtod(word, &number)) {
+        return Invalid("'", word, "' is not a number");
+      }
+      parsed.push_back(number);
+    }
+    const DataType type = to == "TO_FLOAT" ? DataType::kFloat32 : DataType::kInt64;
+    return Value(ConstantReals(type, dims, parsed));
+  }
+  const DataType type = to == "TO_FLOAT" ? DataType::kFloat32 : DataType::kInt64;
+  TARTAN_ASSIGN_OR_RETURN(
+      Tensor y, context.ApplyOne(TileFunction("X", "Y", {"Y = " + Cast("X", type)}), {x.tensor()}));
+  return Value(std::move(y));
 }
 
 // The values of int64 keys, [1, elements]. Words and numbers are converted as by Cast.

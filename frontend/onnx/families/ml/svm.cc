@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<std::string>> KernelLines(const NodeContext& context)
     return std::vector<std::string>{
         products, absl::StrCat("P = pow(", shifted, ", ", Literal(numbers[2]), ")")};
   }
-  if (kind != "RBF") return Invalid("attribute 'kernel_type': there is no ", kind);
+  if (kind != "RBF") return Invalid("attribute 'kernel_type': unknown kernel ", kind);
   return std::vector<std::string>{"E = reshape(X, N, 1, F) - reshape(V, 1, M, F)", "Q = E * E",
                                   "D[n, m : N, M] = +(Q[n, m, f])",
                                   absl::StrCat("P = exp(-(", gamma, " * D))")};
@@ -54,7 +54,7 @@ Outputs SvmRegressor(NodeContext& context) {
   const int64_t count = static_cast<int64_t>(factors.size());
   if (supports > 0) {
     if (count != supports || static_cast<int64_t>(vectors.size()) != supports * features) {
-      return Invalid(count, " coefficients and ", vectors.size(), " numbers of vectors for ",
+      return Invalid(count, " coefficients and ", vectors.size(), " elements of vectors for ",
                      supports, " vectors of ", features);
     }
     lines.push_back("S[n, z : N, 1] = +(P[n, m] * C[m, z])");
@@ -100,7 +100,7 @@ absl::Status CheckClassifier(const Classifier& model, int64_t features) {
   const auto count = [](const std::vector<double>& list) {
     return static_cast<int64_t>(list.size());
   };
-  if (model.classes < 1) return Invalid("there are no labels of classes");
+  if (model.classes < 1) return Invalid("the class labels are missing");
   if (model.vectors == 0) {
     if (count(model.coefficients) != model.classes * features || model.rho.empty()) {
       return Invalid(model.coefficients.size(), " coefficients and ", model.rho.size(),
@@ -120,7 +120,7 @@ absl::Status CheckClassifier(const Classifier& model, int64_t features) {
   if (count(model.coefficients) != (model.classes - 1) * model.vectors ||
       count(model.support) != model.vectors * features || count(model.rho) != model.pairs()) {
     return Invalid(model.coefficients.size(), " coefficients, ", model.support.size(),
-                   " numbers of vectors and ", model.rho.size(), " offsets for ", model.classes,
+                   " elements of vectors and ", model.rho.size(), " offsets for ", model.classes,
                    " classes with ", model.vectors, " vectors of ", features);
   }
   if (model.has_probabilities() &&
@@ -299,7 +299,7 @@ function (W[N, K], B) -> (Y) { M[n : N] = >(W[n, k]); Y = M >= 0.5 ? 1 : B; })",
     TARTAN_ASSIGN_OR_RETURN(Tensor in, context.ApplyOne(R"(
 function (W[N, K]) -> (Y) { M[n : N] = >(W[n, k]); Y = as_int(M > 0 ? 1 : 0, 64); })",
                                                         {won}));
-    if (model.labels.is_strings()) return Unsupported("labels of letters for a single decision");
+    if (model.labels.is_strings()) return Unsupported("string labels for a single decision");
     return Value(std::move(in));
   }
   return LabelsAt(context, model.labels, best);

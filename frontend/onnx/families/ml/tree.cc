@@ -154,7 +154,7 @@ absl::StatusOr<Branch> BranchOf(const std::string& mode) {
   for (size_t i = 0; i < 6; ++i) {
     if (mode == kModes[i]) return static_cast<Branch>(i);
   }
-  return Invalid("attribute 'nodes_modes': there is no ", mode);
+  return Invalid("attribute 'nodes_modes': unknown mode ", mode);
 }
 
 using NodeKey = std::pair<int64_t, int64_t>;  // tree, node
@@ -184,7 +184,7 @@ absl::StatusOr<TreeEnsemble> ReadNodes(const NodeContext& context,
   for (size_t i = 0; i < count; ++i) {
     const int64_t place = static_cast<int64_t>(i);
     if (!places->emplace(NodeKey{tree_ids[i], ids[i]}, place).second) {
-      return Invalid("node ", ids[i], " of tree ", tree_ids[i], " is there twice");
+      return Invalid("node ", ids[i], " of tree ", tree_ids[i], " is defined twice");
     }
     if (seen.insert(tree_ids[i]).second) trees.roots.push_back(place);
   }
@@ -222,7 +222,7 @@ absl::StatusOr<TreeEnsemble> ReadVotingTrees(const NodeContext& context, absl::s
     const auto found = places.find({tree_ids[i], node_ids[i]});
     if (found == places.end()) {
       return Invalid("a vote of node ", node_ids[i], " of tree ", tree_ids[i],
-                     ", which is not there");
+                     ", which does not exist");
     }
     trees.nodes[static_cast<size_t>(found->second)].votes.push_back({targets[i], weights[i]});
   }

@@ -32,7 +32,7 @@ absl::StatusOr<Tensor> Continue(const NodeContext& context, int past, const Tens
   bool fits = before.rank() == 4;
   for (size_t d : {0, 1, 3}) fits = fits && before.dims()[d] == x.dims()[d];
   if (!fits) {
-    return Invalid("operand ", past, " is ", before.shape().ToString(), ", to go before ",
+    return Invalid("operand ", past, " is ", before.shape().ToString(), ", which cannot precede ",
                    x.shape().ToString());
   }
   return ConcatOf(context, {before, x}, 2);
@@ -42,7 +42,8 @@ absl::Status ReadHeads(const NodeContext& context, AttentionCall* call) {
   const int64_t rank = context.input(0).rank();
   for (int i = 0; i < 3; ++i) {
     if (context.input(i).rank() == rank && (rank == 3 || rank == 4)) continue;
-    return Invalid("operand ", i, ": expected three or four dimensions as those of operand 0, got ",
+    return Invalid("operand ", i,
+                   ": expected three or four dimensions, as many as operand 0 has, got ",
                    context.input(i).shape().ToString());
   }
   call->query = context.input(0);
@@ -57,7 +58,7 @@ absl::Status ReadHeads(const NodeContext& context, AttentionCall* call) {
     call->joins_heads = true;
   }
   if (context.HasInput(kPastKey) != context.HasInput(kPastValue)) {
-    return Invalid("past key and past value come together");
+    return Invalid("past key and past value must be given together");
   }
   if (context.HasInput(kPastKey)) {
     if (context.HasInput(kLengths)) return Invalid("lengths and a past exclude each other");
@@ -102,7 +103,7 @@ absl::Status ReadArithmetic(const NodeContext& context, AttentionCall* call) {
   if (context.HasAttribute("softmax_precision")) {
     TARTAN_ASSIGN_OR_RETURN(call->softmax_type.emplace(), context.Type("softmax_precision"));
     if (!IsFloat(*call->softmax_type)) {
-      return Invalid("attribute 'softmax_precision' is no type of floats");
+      return Invalid("attribute 'softmax_precision' is not a float type");
     }
   }
   return absl::OkStatus();

@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<api::Value>> Constant(NodeContext& context) {
                             ConstantFromAttribute(renamed, {nullptr, nullptr}));
     return std::vector<api::Value>{api::ToLazy(constant)};
   }
-  return Invalid("it has no value");
+  return Invalid("no attribute gives the value");
 }
 
 absl::StatusOr<std::vector<api::Value>> ConstantOfShape(NodeContext& context) {
@@ -84,7 +84,7 @@ Outputs Range(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const double limit, context.HostFloat(1));
   TARTAN_ASSIGN_OR_RETURN(const double delta, context.HostFloat(2));
   if (delta == 0 || !std::isfinite(start) || !std::isfinite(limit) || std::isnan(delta)) {
-    return Invalid("there is no range from ", start, " to ", limit, " by ", delta);
+    return Invalid("no range exists from ", start, " to ", limit, " by ", delta);
   }
   if (IsDecoderPositions(context, start, limit, delta)) {
     const DecodingMode& mode = *context.decoding();

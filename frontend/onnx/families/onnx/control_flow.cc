@@ -119,14 +119,15 @@ Values Scan8(NodeContext& context) {
     const bool fits = context.value(i).is_tensor() &&
                       context.input(i).rank() >= (i > states ? 2 : 1) &&
                       context.input(i).dims()[0] == context.input(1).dims()[0];
-    if (!fits) return Invalid("operand ", i, " has no batch, or one of another size");
+    if (!fits) return Invalid("operand ", i, " has no batch dimension, or one of another size");
   }
   const int64_t batch = context.input(1).dims()[0];
   if (batch == 0) return Unsupported("an empty batch");
   std::vector<int64_t> lengths(static_cast<size_t>(batch), context.input(1 + states).dims()[1]);
   if (context.HasInput(0)) {
     TARTAN_ASSIGN_OR_RETURN(lengths, context.HostInts(0));
-    if (static_cast<int64_t>(lengths.size()) != batch) return Invalid("a length for each sequence");
+    if (static_cast<int64_t>(lengths.size()) != batch)
+      return Invalid("expected one length per sequence");
   }
   std::vector<std::vector<Tensor>> outputs;  // per output, per batch element
   for (int64_t b = 0; b < batch; ++b) {
@@ -150,7 +151,7 @@ Values Scan8(NodeContext& context) {
     const std::vector<Value> joined = Joined(std::move(result));
     outputs.resize(joined.size());
     for (size_t i = 0; i < joined.size(); ++i) {
-      if (!joined[i].is_tensor()) return Invalid("output ", i, " of the body is no tensor");
+      if (!joined[i].is_tensor()) return Invalid("output ", i, " of the body is not a tensor");
       std::vector<int64_t> dims = joined[i].tensor().dims();
       dims.insert(dims.begin(), 1);
       TARTAN_ASSIGN_OR_RETURN(outputs[i].emplace_back(),

@@ -235,7 +235,7 @@ std::vector<HostTensor> FindUnique(const HostTensor& x, const Slices& slices, in
 // Strings are compared through their positions in a sorted list.
 absl::StatusOr<std::vector<Value>> Unique(NodeContext& context) {
   const Tensor& x = context.input(0);
-  if (!x.defined()) return Invalid("operand 0 is no tensor");
+  if (!x.defined()) return Invalid("operand 0 is not a tensor");
   TARTAN_ASSIGN_OR_RETURN(const int64_t sorted, context.Int("sorted", 1));
   Slices slices{x.shape().element_count(), 1, 1};
   int64_t axis = -1;

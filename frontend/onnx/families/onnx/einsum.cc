@@ -65,7 +65,7 @@ absl::Status ReadSizes(const NodeContext& context, Equation* equation) {
     for (size_t d = 0; d < dims.size(); ++d) {
       int64_t& size = equation->sizes.emplace(equation->terms[t][d], 1).first->second;
       if (size != 1 && dims[d] != 1 && size != dims[d]) {
-        return Invalid("operand ", t, " has size ", dims[d], " where another one has ", size);
+        return Invalid("operand ", t, " has size ", dims[d], " where another operand has ", size);
       }
       if (dims[d] != 1) size = dims[d];
     }
@@ -96,7 +96,8 @@ absl::StatusOr<Equation> ReadEquation(const NodeContext& context) {
   const std::vector<std::string> sides = absl::StrSplit(text, "->");
   const std::vector<std::string> terms = absl::StrSplit(sides[0], ',');
   if (sides.size() > 2 || static_cast<int>(terms.size()) != context.input_count()) {
-    return Invalid("equation '", text, "' is not one for ", context.input_count(), " operands");
+    return Invalid("equation '", text, "' does not have the form for ", context.input_count(),
+                   " operands");
   }
   Equation equation;
   for (int i = 0; i < context.input_count(); ++i) {
@@ -118,7 +119,8 @@ absl::StatusOr<Equation> ReadEquation(const NodeContext& context) {
     const Label& label = equation.output[i];
     const auto begin = equation.output.begin();
     if (equation.sizes.count(label) == 0 || std::count(begin, equation.output.end(), label) > 1) {
-      return Invalid("equation '", text, "': the output names a dimension twice, or one unknown");
+      return Invalid("equation '", text,
+                     "': the output names a dimension that is unknown, or twice");
     }
   }
   return equation;

@@ -94,9 +94,9 @@ absl::Status CheckSizes(const Sizes& sizes) {
       sizes.width * sizes.height <= kMaxPicturePixels && sizes.samples <= 4) {
     return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(
-      absl::StrCat("a picture of ", sizes.width, " x ", sizes.height, " pixels: up to ",
-                   kMaxPicturePixels, " of at most 4 samples each are decoded"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "a picture of ", sizes.width, " x ", sizes.height, " pixels with ", sizes.samples,
+      " samples is too large: at most ", kMaxPicturePixels, " pixels with 4 samples are decoded"));
 }
 
 int64_t BigEndian(absl::Span<const uint8_t> bytes, size_t at, size_t width) {
@@ -145,10 +145,10 @@ absl::StatusOr<std::optional<Picture>> DecodePicture(absl::Span<const uint8_t> f
   const Leptonica& library = TheLeptonica();
   if (!library.is_there) {
     return absl::UnimplementedError(
-        "pictures are decoded by the library Leptonica, which is not installed "
+        "decoding a picture needs the library Leptonica, which is not installed "
         "(on Debian or Ubuntu: apt-get install liblept5)");
   }
-  constexpr size_t kLeast = 12;
+  constexpr size_t kLeast = 12;  // bytes that find_format reads
   int format = 0;
   if (file.size() < kLeast || library.find_format(file.data(), &format) != 0 ||
       !IsStandard(format)) {

@@ -85,7 +85,7 @@ Outputs Crop(NodeContext& context) {
                       window.sizes[d] <= size - window.start[d];
     if (fits) continue;
     return Invalid("elements from ", window.start[d], " on, ", window.sizes[d],
-                   " of them, are not in dimension ", d, " of ", x.shape().ToString());
+                   " of them, exceed dimension ", d, " of ", x.shape().ToString());
   }
   TARTAN_ASSIGN_OR_RETURN(Tensor y, SliceOf(context, x, window));
   return std::vector<Tensor>{std::move(y)};

@@ -49,7 +49,8 @@ Outputs Concat(NodeContext& context) {
     }
     if (shape == first.shape()) continue;
     return Invalid("operand ", i, " is ", context.input(i).shape().ToString(),
-                   ", which does not join ", first.shape().ToString(), " along axis ", *axis);
+                   ", which cannot be concatenated with ", first.shape().ToString(), " along axis ",
+                   *axis);
   }
   return One(ConcatOf(context, context.inputs(), *axis));
 }

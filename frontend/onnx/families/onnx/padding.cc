@@ -51,7 +51,8 @@ absl::StatusOr<Pads> ReadPads(NodeContext& context) {
     }
     pads.dims[axis] += pads.before[axis] + pads.after[axis];
     if (pads.dims[axis] < 0) {
-      return Invalid("pads ", DimsToString(values), " leave nothing of ", x.shape().ToString());
+      return Invalid("pads ", DimsToString(values), " remove more than the size of ",
+                     x.shape().ToString());
     }
   }
   TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{x.type(), pads.dims}));
@@ -100,7 +101,7 @@ Outputs PadFromInside(NodeContext& context, const Pads& pads, absl::string_view 
   for (size_t d = 0; d < pads.dims.size(); ++d) {
     const int64_t size = result.dims()[d];
     if (pads.before[d] == 0 && pads.after[d] == 0) continue;
-    if (size == 0) return Invalid("mode '", mode, "' has nothing to repeat along axis ", d);
+    if (size == 0) return Invalid("mode '", mode, "' has no element to repeat along axis ", d);
     if (pads.dims[d] > kMaxAxis) {
       return absl::ResourceExhaustedError(absl::StrCat("an axis of ", pads.dims[d], " elements"));
     }
@@ -109,7 +110,7 @@ Outputs PadFromInside(NodeContext& context, const Pads& pads, absl::string_view 
     const int64_t most = std::max(pads.before[d], pads.after[d]);
     if (mode == "reflect" && most >= std::max<int64_t>(kept, 1)) {
       return Invalid("mode 'reflect' adds ", most, " to axis ", d, ", which has ", kept,
-                     ": fewer are needed");
+                     " elements: it can add at most one less");
     }
     std::vector<int64_t> sources;
     for (int64_t i = 0; i < pads.dims[d]; ++i) {
@@ -127,7 +128,7 @@ Outputs Pad(NodeContext& context) {
   if (mode == "constant") {
     // Low-precision types represent 0 as 0, but position 0 of the word list is an arbitrary word.
     if (context.value(0).is_strings() && !context.HasInput(2)) {
-      return Unsupported("padding strings without a string to pad with");
+      return Unsupported("padding strings without a constant value");
     }
     return PadConstant(context, pads);
   }

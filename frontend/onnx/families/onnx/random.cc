@@ -268,7 +268,7 @@ Outputs DropoutInTraining(NodeContext& context, const TrainingMode& training) {
     TARTAN_ASSIGN_OR_RETURN(ratio, RatioOf(context));
   }
   if (ratio == 0) return KeepAll(context);
-  if (context.WantsOutput(1)) return Unsupported("the mask of a Dropout that trains");
+  if (context.WantsOutput(1)) return Unsupported("the mask of a Dropout in training");
   TARTAN_ASSIGN_OR_RETURN(const uint32_t stream, context.services().NextStream());
   TARTAN_ASSIGN_OR_RETURN(Tensor kept,
                           Dropped(context.input(0), ratio, context.services().RandomSeed(), stream,

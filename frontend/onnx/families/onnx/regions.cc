@@ -45,7 +45,7 @@ absl::StatusOr<Sizes> ResultDims(const NodeContext& context, const Bins& bins, i
   TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{x.type(), dims}));
   const bool is_empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
   if (!is_empty && x.shape().element_count() == 0) {
-    return Invalid("there are no elements in ", x.shape().ToString());
+    return Invalid("no elements to sample in ", x.shape().ToString());
   }
   return dims;
 }
@@ -141,7 +141,7 @@ absl::StatusOr<Samples> AdaptiveSamples(NodeContext& context, const Alignment& a
       const double most = *std::max_element(counts.begin(), counts.end());
       if (!(most <= static_cast<double>(kMaxBin))) {
         return absl::ResourceExhaustedError(
-            absl::StrCat("a region asks for ", most, " samples in a bin"));
+            absl::StrCat("a region requires ", most, " samples per bin"));
       }
       const Tensor numbers =
           Positions(DataType::kFloat32, static_cast<int64_t>(std::max(most, 1.0)));

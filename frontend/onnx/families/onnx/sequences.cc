@@ -22,14 +22,14 @@ Values One(Value value) { return std::vector<Value>{std::move(value)}; }
 
 absl::StatusOr<std::vector<Value>> SequenceOperand(const NodeContext& context, int i) {
   if (context.value(i).is_sequence()) return context.value(i).elements();
-  return Invalid("operand ", i, " is no sequence");
+  return Invalid("operand ", i, " is not a sequence");
 }
 
 // Sequences must hold tensors: nested sequences could double in size with each node.
 absl::Status CheckElements(absl::Span<const Value> elements) {
   const bool fits = std::all_of(elements.begin(), elements.end(),
                                 [](const Value& element) { return element.is_tensor(); });
-  return fits ? absl::OkStatus() : Invalid("an element of a sequence is no tensor");
+  return fits ? absl::OkStatus() : Invalid("an element of a sequence is not a tensor");
 }
 
 // The position in operand `i`, counted from 0; negative ones count from the end.
@@ -98,7 +98,7 @@ absl::Status CheckJoined(absl::Span<const Tensor> elements, std::optional<size_t
     if (joined.has_value() && dims.size() == expected.size()) dims[*joined] = expected[*joined];
     if (dims != expected || element.type() != elements[0].type()) {
       return Invalid("elements ", elements[0].shape().ToString(), " and ",
-                     element.shape().ToString(), " do not fit together");
+                     element.shape().ToString(), " do not match");
     }
   }
   return absl::OkStatus();
@@ -113,13 +113,13 @@ Values ConcatFromSequence(NodeContext& context) {
   if (elements.empty()) return Invalid("the sequence is empty");
   std::vector<Tensor> parts;
   for (const Value& element : elements) {
-    if (!element.is_tensor()) return Invalid("an element is no tensor");
+    if (!element.is_tensor()) return Invalid("an element is not a tensor");
     if (element.element() != elements[0].element()) {
       return Invalid("elements of types ", api::Name(elements[0].element()), " and ",
-                     api::Name(element.element()), " do not fit together");
+                     api::Name(element.element()), " do not match");
     }
     if (element.is_strings() && element.words() != elements[0].words()) {
-      return Unsupported("joining strings of several origins");
+      return Unsupported("concatenation of strings that come from different tensors");
     }
     parts.push_back(element.tensor());
   }
@@ -166,7 +166,7 @@ absl::StatusOr<std::vector<int64_t>> PartSizes(NodeContext& context, int64_t siz
 
 Values SplitToSequence(NodeContext& context) {
   const Tensor& x = context.input(0);
-  if (!x.defined()) return Invalid("operand 0 is no tensor");
+  if (!x.defined()) return Invalid("operand 0 is not a tensor");
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 0));
   TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
   TARTAN_ASSIGN_OR_RETURN(const int64_t keepdims, context.Int("keepdims", 1));

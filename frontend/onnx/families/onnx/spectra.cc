@@ -235,7 +235,7 @@ absl::Status CheckSignal(const Tensor& x, int64_t least_rank) {
   const bool fits = x.rank() >= least_rank && (x.dims().back() == 1 || x.dims().back() == 2);
   if (fits && IsFloat(x.type())) return absl::OkStatus();
   return Invalid("a signal ", x.shape().ToString(),
-                 "; its last size is 1 for real and 2 for complex numbers");
+                 "; its last size must be 1 for real or 2 for complex numbers");
 }
 
 absl::Status CheckLength(int64_t length) {

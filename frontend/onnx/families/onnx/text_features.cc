@@ -65,7 +65,7 @@ absl::Status AddGrams(const std::vector<int64_t>& pool, const std::vector<int64_
     const int64_t length = static_cast<int64_t>(k) + 1;
     if (begin < 0 || end < begin || end > size || (end - begin) % length != 0) {
       return Invalid("attribute 'ngram_counts': ", begin, " to ", end, " of ", size,
-                     " tokens hold no ", length, "-grams");
+                     " tokens are not a whole number of ", length, "-grams");
     }
     for (int64_t first = begin; first < end; first += length, ++gram) {
       if (gram >= indexes.size()) return Invalid("attribute 'ngram_indexes' is too short");
@@ -132,7 +132,7 @@ void CountRow(const Counting& counting, absl::Span<const int64_t> tokens, float*
 }
 
 absl::StatusOr<std::vector<Value>> TfIdfVectorizer(NodeContext& context) {
-  if (!context.value(0).is_tensor()) return Invalid("operand 0 is no tensor");
+  if (!context.value(0).is_tensor()) return Invalid("operand 0 is not a tensor");
   std::vector<std::string> words;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> pool, ReadPool(context, &words));
   TARTAN_ASSIGN_OR_RETURN(const Counting counting, ReadCounting(context, pool));

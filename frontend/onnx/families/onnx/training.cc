@@ -26,7 +26,7 @@ Outputs ForEach(const NodeContext& context, int kinds, const std::string& text) 
   const int tensors = context.input_count() - 2;
   const int count = tensors / kinds;
   if (count == 0 || count * kinds != tensors) {
-    return Invalid(tensors, " tensors are not ", kinds, " for each one optimised");
+    return Invalid(tensors, " tensors, but expected ", kinds, " per optimised tensor");
   }
   std::vector<Tensor> outputs(static_cast<size_t>(count * (kinds - 1)));
   for (int i = 0; i < count; ++i) {
@@ -35,7 +35,7 @@ Outputs ForEach(const NodeContext& context, int kinds, const std::string& text) 
     for (int scalar = 0; scalar < 2; ++scalar) {
       const Tensor& value = context.input(scalar);
       if (value.shape().element_count() != 1) {
-        return Invalid("operand ", scalar, " is ", value.shape().ToString(), ", no scalar");
+        return Invalid("operand ", scalar, " is ", value.shape().ToString(), ", not a scalar");
       }
       TARTAN_ASSIGN_OR_RETURN(const Tensor flat, Reshape(context, value, {}));
       TARTAN_ASSIGN_OR_RETURN(
@@ -46,7 +46,7 @@ Outputs ForEach(const NodeContext& context, int kinds, const std::string& text) 
       const Tensor& operand = context.input(2 + kind * count + i);
       if (operand.shape() != x.shape() || !IsFloat(x.type())) {
         return Invalid("operand ", 2 + kind * count + i, " is ", operand.shape().ToString(),
-                       ", what is optimised ", x.shape().ToString());
+                       ", but the optimised tensor is ", x.shape().ToString());
       }
       operands.push_back(operand);
     }
@@ -151,7 +151,7 @@ Outputs Gradient(NodeContext& context) {
     given[names[i]] = i < count ? variables.back() : x;
   }
   TARTAN_ASSIGN_OR_RETURN(const Value y, context.services().Reimport(result, given));
-  if (!y.tensor().defined()) return Invalid("'", result, "' is no tensor");
+  if (!y.tensor().defined()) return Invalid("'", result, "' is not a tensor");
   TARTAN_ASSIGN_OR_RETURN(const Tensor seed, api::Filled(y.tensor().shape(), 1));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> gradients,
                           api::Gradient({{y.tensor(), seed}}, variables));

@@ -201,13 +201,13 @@ TEST_F(DynamicModel, RefusesASequenceAsACondition) {
                     GraphAttribute("else_branch", Output("x"))) +
        Output("y"));
   EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(),
-              HasSubstr("operand 0 is no tensor of bool"));
+              HasSubstr("operand 0 is not a tensor of bool"));
 }
 
 TEST_F(DynamicModel, RefusesSequencesInSequences) {
   Load(Input("x") + NodeText("SequenceConstruct", {"x"}, {"s"}) +
        NodeText("SequenceConstruct", {"s", "s"}, {"t"}) + Output("t"));
-  EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(), HasSubstr("no tensor"));
+  EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(), HasSubstr("not a tensor"));
 }
 
 // All operands are constants, yet the loop is too long for the host.

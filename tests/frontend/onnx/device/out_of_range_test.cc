@@ -156,7 +156,7 @@ std::vector<Case> Cases() {
         1,
         "com.microsoft"},
        5,
-       {{Ints32({2}, {1, 4}), "length less one 4 is out of range [0, 3] of the keys"},
+       {{Ints32({2}, {1, 4}), "length minus one 4 is out of range [0, 3] of the keys"},
         {Ints32({2}, {0, 3}), "first position -1 is out of range [0, 2] of the keys"}}});
   cases.push_back({{"ArrayFeatureExtractor", 13, {x, row(4)}, "", 1, "ai.onnx.ml"},
                    1,
@@ -257,11 +257,15 @@ TEST(SizesOutOfRange, OfAReflectionAreRefused) {
   };
   const std::string place = "n (Pad, opset 18): mode 'reflect' adds ";
   EXPECT_EQ(error({3}, {2, 2}), "");
-  EXPECT_EQ(error({3}, {3, 0}), place + "3 to axis 0, which has 3: fewer are needed");
-  EXPECT_EQ(error({3}, {0, 7}), place + "7 to axis 0, which has 3: fewer are needed");
-  EXPECT_EQ(error({1}, {1, 0}), place + "1 to axis 0, which has 1: fewer are needed");
+  EXPECT_EQ(error({3}, {3, 0}),
+            place + "3 to axis 0, which has 3 elements: it can add at most one less");
+  EXPECT_EQ(error({3}, {0, 7}),
+            place + "7 to axis 0, which has 3 elements: it can add at most one less");
+  EXPECT_EQ(error({1}, {1, 0}),
+            place + "1 to axis 0, which has 1 elements: it can add at most one less");
   EXPECT_EQ(error({4}, {2, -1}), "");
-  EXPECT_EQ(error({4}, {2, -2}), place + "2 to axis 0, which has 2: fewer are needed");
+  EXPECT_EQ(error({4}, {2, -2}),
+            place + "2 to axis 0, which has 2 elements: it can add at most one less");
 }
 
 TEST(SizesOutOfRange, OfAResizeAreRefused) {

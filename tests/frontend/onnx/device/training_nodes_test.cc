@@ -140,7 +140,7 @@ TEST(TrainingGraph, IsRefusedWhereTheFileDoesNotGiveThePoolsSizes) {
       *model, {{"dy", HostTensor::FromVector(TensorShape{DataType::kFloat32, {1, 1, 2}},
                                              std::vector<float>{1, 2})}});
   EXPECT_THAT(std::string(results.status().message()),
-              ::testing::HasSubstr("the sizes of its result 'dx' are not in the file"));
+              ::testing::HasSubstr("the model does not declare the sizes of the result 'dx'"));
 }
 
 }  // namespace

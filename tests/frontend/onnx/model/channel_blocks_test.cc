@@ -76,9 +76,10 @@ std::string LoadError(const std::vector<int64_t>& dims, int64_t zeros, int64_t c
 TEST(ChannelBlock, FollowsFromSizesAndZerosOrIsRefused) {
   EXPECT_EQ(LoadError({24, 1}, 0, 24), "");
   EXPECT_EQ(LoadError({32, 1}, 12, 20), "");  // in blocks of 8 there would be 24 channels
-  EXPECT_THAT(LoadError({32, 1}, 0, 32), HasSubstr("do not tell the size of its blocks"));
+  EXPECT_THAT(LoadError({32, 1}, 0, 32),
+              HasSubstr("do not determine the size of its channel blocks"));
   EXPECT_THAT(LoadError({32, 1}, 0, 32), HasSubstr("ORT_ENABLE_EXTENDED"));
-  EXPECT_THAT(LoadError({20, 1}, 0, 20), HasSubstr("fit no size of its blocks"));
+  EXPECT_THAT(LoadError({20, 1}, 0, 20), HasSubstr("fit no size of its channel blocks"));
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ TEST(ResizeTaps, RefuseFractionsThatTheyCannotCountWith) {
   ResizeOptions options;
   options.coordinates = Coordinates::kHalfPixelSymmetric;
   const auto taps = MakeTaps(axis, options);
-  EXPECT_THAT(taps.status().message(), HasSubstr("no fractions of 64-bit integers"));
+  EXPECT_THAT(taps.status().message(), HasSubstr("do not fit fractions of 64-bit integers"));
 }
 
 }  // namespace
