@@ -33,7 +33,7 @@ absl::StatusOr<SearchOptions> TakeSearchOptions(int argc, char** argv) {
       continue;
     }
     return absl::InvalidArgumentError(
-        absl::StrCat(argv[i], " is not an option; there are --list=FILE --filter=REGEX ",
+        absl::StrCat(argv[i], " is not an option; the options are --list=FILE --filter=REGEX ",
                      "--threads=N --device=STRING --most=PLANS --trials"));
   }
   return options;

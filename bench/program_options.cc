@@ -24,8 +24,8 @@ absl::Status CheckEngines(const std::vector<std::string>& engines) {
   const std::vector<std::string> known = EngineNames();
   for (const std::string& engine : engines) {
     if (std::find(known.begin(), known.end(), engine) != known.end()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("there is no engine '", engine, "'; there are ", absl::StrJoin(known, ", ")));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there is no engine '", engine, "'; the engines are ", absl::StrJoin(known, ", ")));
   }
   return absl::OkStatus();
 }
@@ -33,7 +33,8 @@ absl::Status CheckEngines(const std::vector<std::string>& engines) {
 // Returns true if the argument is one of these options, and an error for an invalid value.
 absl::StatusOr<bool> Take(absl::string_view argument, ProgramOptions* options) {
   const auto invalid = [argument] {
-    return absl::InvalidArgumentError(absl::StrCat(argument, ": no number of the right size"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(argument, ": the number is invalid or out of range"));
   };
   if (absl::ConsumePrefix(&argument, "--list=")) {
     options->list = std::string(argument);

@@ -17,7 +17,7 @@ std::string Heading(const api::Device& device, const HardwareSettings& settings,
                     const ProgramOptions& options) {
   const hal::DeviceInfo& info = device.info();
   return absl::StrFormat(
-      "Device: %s (%s, %s); %s. Measured peak %.0f GFLOP/s, %.1f GB/s, %.1f us a launch.\n\n",
+      "Device: %s (%s, %s); %s. Measured peak %.0f GFLOP/s, %.1f GB/s, %.1f us per launch.\n\n",
       info.name, info.platform, info.driver_version,
       options.threads > 0 ? absl::StrCat(options.threads, " pinned threads") : "all threads",
       settings.gflops, settings.gbps, settings.launch_us);
@@ -27,7 +27,7 @@ absl::Status Run(int argc, char** argv) {
   TARTAN_ASSIGN_OR_RETURN(const ProgramOptions options, TakeOptions(&argc, argv));
   if (argc > 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat(argv[1], " is not an option; there are --list=FILE --filter=REGEX ",
+        absl::StrCat(argv[1], " is not an option; the options are --list=FILE --filter=REGEX ",
                      "--against=ENGINE,... --threads=N --device=STRING --time=SECONDS"));
   }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<ProblemSection> sections, ReadProblems(options));

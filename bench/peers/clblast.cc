@@ -191,7 +191,7 @@ extern "C" __attribute__((visibility("default"))) tartan::bench::PeerRun* Tartan
     const tartan::bench::PeerRequest& request, std::string* error) {
   const cl_device_id device = tartan::bench::FindDevice(request.platform, request.device);
   if (device == nullptr) {
-    *error = "there is no OpenCL device '" + request.device + "'";
+    *error = "no OpenCL device is named '" + request.device + "'";
     return nullptr;
   }
   return tartan::bench::MakeRun(request, device).release();
