@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generates barriers for teams, which are parts of a work-group. In a persistent kernel
-// (sequence/group_sequence.h), each team executes one work-group of a launch.
+// (launch_batch/megakernel.h), each team executes one work-group of a launch.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ struct Compilation {
   const CompileOptions& options;
   const CompileHooks& hooks;
   ir::Program program;
-  // Some 16-bit float values of the program are stored as float32 (graph/widen_halves.h).
+  // Some 16-bit float values of the program are stored as float32 (graph/upcast_float16.h).
   bool has_upcast_float16 = false;
   // Index spaces and load-time constants of `program` as it is now.
   poly::ProgramSpaces spaces = {};

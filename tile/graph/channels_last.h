@@ -15,7 +15,7 @@ namespace tartan::graph {
 // - Inputs, outputs and operands of reshapes keep their order. Copies convert between the orders.
 //
 // Every element is computed as before, in the same order, except for matmuls of flattened images
-// with constant matrices: the matrices are reordered instead (products/flattened_rows.h).
+// with constant matrices: the matrices are reordered instead (matmul/flattened_rows.h).
 ir::Program MoveChannelsLast(const ir::Program& program);
 
 }  // namespace tartan::graph

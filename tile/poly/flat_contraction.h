@@ -95,10 +95,10 @@ struct FlatContraction {
   DataType accumulator_type = DataType::kInvalid;
   ExprPtr body;
   // Output index of the accumulators only: each output element uses one accumulator per value of
-  // this index. -1: none. Only for work-groups of GPUs (compiler/launches/join_sums.h).
+  // this index. -1: none. Only for work-groups of GPUs (compiler/launches/fuse_into_consumer.h).
   int accumulator_index = -1;
   // A second sum over the same points; null: none. Only for plans with a matrix unit
-  // (compiler/launches/pair_products.h).
+  // (compiler/launches/fuse_dual_gemm.h).
   ExprPtr second_body;
   std::vector<math::RangeConstraint> constraints;  // points at which one fails contribute nothing
   bool may_be_empty = false;                       // some output elements may have no valid point

@@ -11,7 +11,7 @@
 namespace tartan::compiler {
 
 // Fuses two matmuls of one left factor into one kernel with two accumulators
-// (plan/matrix/matrix_pair.h). Requires that only the second matmul reads the result of the first,
+// (plan/matrix/dual_gemm.h). Requires that only the second matmul reads the result of the first,
 // element by element.
 // `storage`: per value of the program, the value that owns its memory.
 void FuseDualGemms(const ir::Program& program, const std::vector<ir::ValueId>& storage,

@@ -21,7 +21,7 @@ struct WinogradAlgorithm {
   int64_t tile = 0;
 };
 
-// Packed low-precision matmul, several multiplications per instruction (poly/packed_product.h).
+// Packed low-precision matmul, several multiplications per instruction (poly/packed_matmul.h).
 // Float matmuls keep the direct kernel if its plan is faster.
 struct PackedAlgorithm {
   poly::PackedForm form = poly::PackedForm::kPairs;

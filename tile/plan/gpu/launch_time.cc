@@ -10,7 +10,7 @@
 namespace tartan::plan {
 namespace {
 
-// Mirrors the decision of compiler/launches/mark_sequences.h.
+// Mirrors the decision of compiler/launches/mark_launch_batches.h.
 bool IsForSequence(const PlannedKernel& kernel) {
   if (std::holds_alternative<RowStreamPlan>(kernel.plan)) return true;
   const auto* groups = std::get_if<GpuPlan>(&kernel.plan);
