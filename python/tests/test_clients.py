@@ -13,7 +13,8 @@ import pytest
 _CLIENTS = {
     "swift-f0==0.3.0": ("swift_f0/core.py", "import onnxruntime\n", "import tartan as onnxruntime\n"),
     "arabic-name-romanizer==0.2.0": ("arabic_name_romanizer/inference.py", "        import onnxruntime as ort\n",
-                                     "        import tartan as ort\n")}
+                                     "        import tartan as ort\n"),
+    "speechmos==0.0.1.1": ("speechmos/plcmos.py", "import onnxruntime as ort\n", "import tartan as ort\n")}
 _NO_NETWORK = re.compile(r"connection broken|Temporary failure in name resolution|Network is unreachable|ProxyError|"
                          r"Could not fetch URL|Read timed out", re.I)
 
@@ -74,3 +75,19 @@ for found in OnnxModel(folder).transliterate_units(["عبدالرحمن", "شي�
     found = [line.split() for line in printed.splitlines()]
     assert [name for name, _ in found] == [name for name, _ in wanted]
     np.testing.assert_allclose([float(score) for _, score in found], [score for _, score in wanted], atol=1e-4)
+
+
+# speechmos has two more raters of speech. They need librosa, and give onnxruntime's marks within 7e-6.
+def test_a_rater_of_speech_gives_the_marks_that_it_gives_with_onnxruntime(clients):
+    printed = _run(clients, """
+import numpy as np
+from speechmos import plcmos
+t = np.arange(48000) / 16000
+for pitch in (110.0, 220.0):
+    voice = sum(0.2 / k * np.sin(2 * np.pi * pitch * k * t) for k in (1, 2, 3)) * (1 + np.sin(2 * np.pi * 3 * t)) / 2
+    voice[16000:17600] = 0
+    np.random.seed(0)  # it draws the raters
+    print(plcmos.run(voice, 16000)["plcmos"])
+""")
+    wanted = [3.11686732, 3.42631520]  # by onnxruntime 1.32
+    np.testing.assert_allclose([float(mark) for mark in printed.split()], wanted, atol=1e-4)
