@@ -131,18 +131,26 @@ absl::Status DecoderState::Grow(int64_t least) {
   return absl::OkStatus();
 }
 
-// Verifies chunks against the model itself, which reads some tokens at once. Chunks read the same
-// tokens in two parts, after an empty cache and after the first part; the last token is read alone.
-absl::StatusOr<bool> DecoderState::ChunksAgree(absl::Span<const int64_t> first, CacheStep* made) {
+// The model itself reads the first tokens at once. Its programs are released, because those in
+// place repack weights in their own way.
+absl::StatusOr<DecoderState::Reading> DecoderState::ReadSome(absl::Span<const int64_t> first) {
   const absl::Span<const int64_t> some = first.subspan(0, kMaxCompared);
-  const size_t half = some.size() / 2;
-  const auto count = static_cast<int64_t>(some.size());
   session->Reset();
-  const absl::StatusOr<std::vector<float>> wanted = Run(some, 0);
-  const absl::StatusOr<std::vector<HostTensor>> values = Rows(count);
+  absl::StatusOr<std::vector<float>> wanted = Run(some, 0);
+  absl::StatusOr<std::vector<HostTensor>> values = Rows(static_cast<int64_t>(some.size()));
   session->Reset();
+  session->ReleasePrograms();
   TARTAN_RETURN_IF_ERROR(wanted.status());
   TARTAN_RETURN_IF_ERROR(values.status());
+  return Reading{*std::move(wanted), *std::move(values)};
+}
+
+// Verifies chunks against the model itself. Chunks read the same tokens in two parts, after an
+// empty cache and after the first part; the last token is read alone.
+absl::StatusOr<bool> DecoderState::ChunksAgree(absl::Span<const int64_t> first,
+                                               const Reading& wanted, CacheStep* made) const {
+  const absl::Span<const int64_t> some = first.subspan(0, kMaxCompared);
+  const size_t half = some.size() / 2;
   const absl::Span<const int64_t> second = some.subspan(half, some.size() - 1 - half);
   absl::Status read = made->ReadChunk(some.subspan(0, half), 0);
   if (read.ok()) read = made->ReadChunk(second, made->length());
@@ -152,8 +160,8 @@ absl::StatusOr<bool> DecoderState::ChunksAgree(absl::Span<const int64_t> first, 
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read({some.back()}));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> made_now, made->Values());
   made->Forget(0);
-  return Agree(*wanted, scored, ToleranceOf(cache->states)) &&
-         RowsAgree(cache->states, made_now, *values, 0);
+  return Agree(wanted.scores, scored, ToleranceOf(cache->states)) &&
+         RowsAgree(cache->states, made_now, wanted.rows, 0);
 }
 
 bool DecoderState::MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const {
@@ -172,6 +180,10 @@ absl::StatusOr<std::optional<std::vector<float>>> DecoderState::ReadFirstInPlace
   const int64_t capacity = CapacityFor(count);
   const Known known = notes->Get(capacity);
   if (!MayBeginInPlace(known, first.size(), capacity)) return std::nullopt;
+  Reading wanted;
+  if (known != Known::kRight) {
+    TARTAN_ASSIGN_OR_RETURN(wanted, ReadSome(first));
+  }
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<CacheStep> made,
                           CacheStep::Create(cache, {}, {}, capacity));
   const absl::Status added =
@@ -182,7 +194,7 @@ absl::StatusOr<std::optional<std::vector<float>>> DecoderState::ReadFirstInPlace
   }
   TARTAN_RETURN_IF_ERROR(added);
   if (known != Known::kRight) {
-    TARTAN_ASSIGN_OR_RETURN(const bool agrees, ChunksAgree(first, made.get()));
+    TARTAN_ASSIGN_OR_RETURN(const bool agrees, ChunksAgree(first, wanted, made.get()));
     notes->Set(capacity, agrees ? Known::kRight : Known::kWrong);
     if (!agrees) return std::nullopt;
   }

@@ -70,7 +70,13 @@ struct DecoderState {
     return options.waits_for_chunks || options.session.tier == api::Tier::kExact;
   }
   bool MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const;
-  absl::StatusOr<bool> ChunksAgree(absl::Span<const int64_t> first, CacheStep* made);
+  struct Reading {
+    std::vector<float> scores;     // of the last token
+    std::vector<HostTensor> rows;  // of the cache
+  };
+  absl::StatusOr<Reading> ReadSome(absl::Span<const int64_t> first);
+  absl::StatusOr<bool> ChunksAgree(absl::Span<const int64_t> first, const Reading& wanted,
+                                   CacheStep* made) const;
   // Gets chunks for later reads after the cache has grown.
   absl::Status RefreshChunks();
   void CompileChunksLater();

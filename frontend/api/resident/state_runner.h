@@ -77,6 +77,10 @@ struct StateRunner {
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& given,
                                               RunStatistics* statistics,
                                               std::vector<KernelProfile>* profile);
+  void ReleasePrograms() {
+    bound.clear();
+    session = nullptr;
+  }
   void Reset() {
     for (State& state : states) {
       if (state.is_callers()) continue;

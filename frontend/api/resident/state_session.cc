@@ -43,6 +43,7 @@ absl::StatusOr<std::unique_ptr<StateSession>> StateSession::Create(
 const std::vector<TensorSpec>& StateSession::inputs() const { return impl_->inputs; }
 const std::vector<TensorSpec>& StateSession::outputs() const { return impl_->outputs; }
 void StateSession::Reset() { impl_->Reset(); }
+void StateSession::ReleasePrograms() { impl_->ReleasePrograms(); }
 absl::Status StateSession::Bind(const std::string& name, DeviceTensor memory) {
   return impl_->BindMemory(name, std::move(memory));
 }

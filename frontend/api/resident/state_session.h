@@ -52,6 +52,9 @@ class StateSession {
   absl::Status Bind(const std::string& name, DeviceTensor memory);
   // Resets all states to unset.
   void Reset();
+  // Releases the programs of earlier runs, with their copies of the weights. States stay. A later
+  // run loads its program again.
+  void ReleasePrograms();
 
   // Like Session::Run, for inputs() and outputs(). Invalid inputs leave the states unchanged; a
   // device failure resets them.

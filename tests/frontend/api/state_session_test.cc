@@ -21,8 +21,13 @@ class TileModel : public Model {
  public:
   using Text = std::function<std::string(absl::Span<const InputBinding>)>;
 
-  TileModel(std::vector<TensorSpec> inputs, std::vector<TensorSpec> outputs, Text text)
-      : inputs_(std::move(inputs)), outputs_(std::move(outputs)), text_(std::move(text)) {}
+  // `constants` are the function's last inputs.
+  TileModel(std::vector<TensorSpec> inputs, std::vector<TensorSpec> outputs, Text text,
+            std::vector<Tensor> constants = {})
+      : inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)),
+        text_(std::move(text)),
+        constants_(std::move(constants)) {}
 
   const std::string& name() const override { return name_; }
   const std::vector<TensorSpec>& inputs() const override { return inputs_; }
@@ -35,7 +40,9 @@ class TileModel : public Model {
     }
     auto function = Function::FromTile(text_(bindings));
     if (!function.ok()) return function.status();
-    auto outputs = function->Apply(graph.placeholders);
+    std::vector<Tensor> arguments = graph.placeholders;
+    arguments.insert(arguments.end(), constants_.begin(), constants_.end());
+    auto outputs = function->Apply(arguments);
     if (!outputs.ok()) return outputs.status();
     graph.outputs.assign(outputs->begin(), outputs->end());
     return graph;
@@ -46,6 +53,7 @@ class TileModel : public Model {
   const std::vector<TensorSpec> inputs_;
   const std::vector<TensorSpec> outputs_;
   const Text text_;
+  const std::vector<Tensor> constants_;
 };
 
 // h' = h / 2 + x, y = sum of h', k' = h. The state k holds the previous value of h.
@@ -157,6 +165,38 @@ TEST_F(StateSessionTest, StatesOfOneSizeStayOnTheDevice) {
     EXPECT_EQ((*session)->Get("h").status().code(), absl::StatusCode::kFailedPrecondition);
     outputs = (*session)->Run({{"x", Constant(3, 1)}});
     EXPECT_THAT((*outputs)[0].ToDoubles(), ElementsAre(3));
+  }
+}
+
+// Weights belong to programs, states do not.
+TEST_F(StateSessionTest, ReleasedProgramsGiveBackTheirMemoryAndKeepStates) {
+  constexpr int64_t kWeights = 1 << 20;
+  const auto model = std::make_shared<TileModel>(
+      std::vector{FloatSpec("x", {3}), FloatSpec("h", {3})},
+      std::vector{FloatSpec("h_next", {3}), FloatSpec("y", {})},
+      [](absl::Span<const InputBinding>) {
+        return "function (X, H, W) -> (N, Y) { N = H * 0.5 + X; Y[] = +(N[i] * W[j]); }";
+      },
+      std::vector{Tensor::Constant(Constant(kWeights, 1.0 / kWeights))});
+  for (const Tier tier : {Tier::kExact, Tier::kReady}) {
+    SessionOptions options;
+    options.tier = tier;
+    const auto allocated = [&] { return device_->hal()->statistics().allocated_bytes; };
+    const int64_t before = allocated();
+    const auto session = StateSession::Create(model, device_, {{"h_next", "h"}}, options);
+    ASSERT_TRUE(session.ok()) << session.status();
+    double h = 0;
+    for (int run = 1; run <= 4; ++run) {
+      const auto outputs = (*session)->Run({{"x", Constant(3, static_cast<float>(run))}});
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      h = h / 2 + run;
+      EXPECT_THAT((*outputs)[0].ToDoubles(), ElementsAre(3 * h)) << run;
+      EXPECT_GE(allocated() - before, 4 * kWeights);
+      if (run % 2 > 0) continue;
+      (*session)->ReleasePrograms();
+      EXPECT_LT(allocated() - before, kWeights);
+      EXPECT_THAT((*session)->Get("h")->ToDoubles(), ElementsAre(h, h, h));
+    }
   }
 }
 
