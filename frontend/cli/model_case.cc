@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "frontend/api/composer.h"
+#include "frontend/cli/model_inputs.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/onnx/model/onnx_model.h"
 #include "frontend/onnx/model/value_proto.h"
@@ -122,8 +123,10 @@ class CaseRun {
       : folder_(model_case.folder), options_(options), result_(*result) {}
 
   absl::Status Run() {
+    onnx::LoadOptions load;
+    FixShapes(options_.shapes, &load);
     TARTAN_ASSIGN_OR_RETURN(const auto model,
-                            onnx::OnnxModel::Load((folder_ / kModelFile).string()));
+                            onnx::OnnxModel::Load((folder_ / kModelFile).string(), load));
     TARTAN_ASSIGN_OR_RETURN(session_,
                             api::Session::Create(model, options_.device, options_.session));
     if (options_.exact_device != nullptr) {
@@ -283,6 +286,7 @@ absl::StatusOr<std::string> FindDeparture(const ModelCase& model_case, const Cas
   const fs::path folder = model_case.folder;
   onnx::LoadOptions load;
   load.all_values = true;
+  FixShapes(options.shapes, &load);
   TARTAN_ASSIGN_OR_RETURN(const auto model,
                           onnx::OnnxModel::Load((folder / kModelFile).string(), load));
   TARTAN_ASSIGN_OR_RETURN(const NamedValues inputs, ReadInputs(folder / "test_data_set_0", *model));

@@ -56,6 +56,7 @@ struct CaseOptions {
   // the data set's outputs.
   std::shared_ptr<api::Device> exact_device;
   api::SessionOptions session;
+  std::vector<std::string> shapes;  // sizes that the data sets must have (InputOptions::shapes)
   Tolerance tolerance;
   // If set, 16-bit outputs use their own tolerance (ToleranceFor), and the message reports it.
   bool tolerance_by_type = true;

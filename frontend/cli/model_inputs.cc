@@ -201,6 +201,15 @@ absl::StatusOr<std::vector<TensorSpec>> FixShapes(const std::vector<TensorSpec>&
   return fixed;
 }
 
+void FixShapes(std::vector<std::string> shapes, onnx::LoadOptions* load) {
+  if (shapes.empty()) return;
+  InputOptions options;
+  options.shapes = std::move(shapes);
+  load->fix_inputs = [options](const std::vector<TensorSpec>& inputs) {
+    return At(Stage::kUsage, FixShapes(inputs, options));
+  };
+}
+
 absl::StatusOr<std::map<std::string, api::HostValue>> MakeInputs(
     const std::vector<TensorSpec>& inputs, const InputOptions& options, std::string* note) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<TensorSpec> fixed,

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/api/model.h"
 #include "frontend/api/value.h"
+#include "frontend/onnx/model/onnx_model.h"
 
 namespace tartan::cli {
 
@@ -25,6 +26,10 @@ struct InputOptions {
 // contradict the model or each other, and for a batch size that fits no input.
 absl::StatusOr<std::vector<api::TensorSpec>> FixShapes(const std::vector<api::TensorSpec>& inputs,
                                                        const InputOptions& options);
+
+// Makes a model declare its inputs with the sizes fixed by `shapes`, as for FixShapes. Its errors
+// are errors of usage.
+void FixShapes(std::vector<std::string> shapes, onnx::LoadOptions* load);
 
 // Makes values for all inputs except optional ones that are not named. An open size with a name
 // gets its value from another input with that name, from a file or --shape. Errors carry their

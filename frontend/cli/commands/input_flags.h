@@ -12,6 +12,15 @@
 
 namespace tartan::cli {
 
+inline void AddShapeFlag(CLI::App* command, std::vector<std::string>* shapes) {
+  command
+      ->add_option("--shape", *shapes,
+                   "NAME=1x3x224x224: the open sizes of an input; SIZE=4: an open size by the name "
+                   "that the model gives it")
+      ->type_name("NAME=DIMS")
+      ->allow_extra_args(false);
+}
+
 // `allow_extra_args(false)`: each --input takes one value, so a model path may follow it.
 inline void AddInputFlags(CLI::App* command, InputOptions* options) {
   command
@@ -20,12 +29,7 @@ inline void AddInputFlags(CLI::App* command, InputOptions* options) {
                    "number; once per input")
       ->type_name("NAME=SPEC")
       ->allow_extra_args(false);
-  command
-      ->add_option("--shape", options->shapes,
-                   "NAME=1x3x224x224: the open sizes of an input; SIZE=4: an open size by its name "
-                   "in the model")
-      ->type_name("NAME=DIMS")
-      ->allow_extra_args(false);
+  AddShapeFlag(command, &options->shapes);
 }
 
 // --state, for commands that run a model several times.

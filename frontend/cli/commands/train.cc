@@ -15,6 +15,7 @@
 #include "frontend/cli/commands/training_log.h"
 #include "frontend/cli/commands/training_memory.h"
 #include "frontend/cli/file_io.h"
+#include "frontend/cli/model_inputs.h"
 #include "frontend/cli/profile.h"
 #include "frontend/cli/terminal.h"
 #include "frontend/data/open_dataset.h"
@@ -93,6 +94,7 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   TARTAN_RETURN_IF_ERROR(CheckFiles(flags));
   onnx::LoadOptions load;
   load.parameters_as_inputs = true;
+  FixShapes(flags.shapes, &load);
   TARTAN_ASSIGN_OR_RETURN(const auto model,
                           At(Stage::kModel, onnx::OnnxModel::Load(flags.model, load)));
   TARTAN_ASSIGN_OR_RETURN(const auto dataset, OpenData(flags, flags.data));

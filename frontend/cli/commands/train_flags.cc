@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/number_options.h"
 #include "tile/base/status_macros.h"
 
@@ -200,7 +201,8 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
   command->add_flag("--channels-last", flags->channels_last,
                     "The model's pictures are [height, width, channels]");
   AddInteger(command, "--batch", &flags->fit.batch, 1, 1 << 24,
-             "Examples in a batch; by default the model's batch size, or 32 if it is open");
+             "Examples in a batch; by default 32, or what the model fixes");
+  AddShapeFlag(command, &flags->shapes);
   command->add_flag("--drop-last", flags->fit.drop_last,
                     "Leave out the last examples of an epoch if they do not fill a batch");
   AddInteger(command, "--accumulate", &flags->trainer.accumulate, 1, 1 << 20,

@@ -16,6 +16,7 @@ struct TrainFlags {
   std::string model;
   std::string data;
   std::string validation_data;
+  std::vector<std::string> shapes;  // NAME=DIMS or SIZE=NUMBER
   std::string loss = "softmax_cross_entropy";
   std::string optimizer = "adamw";
   std::string schedule = "constant";

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/cli/commands/commands.h"
+#include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/commands/tiers_report.h"
 #include "frontend/cli/expectations.h"
 #include "frontend/cli/file_io.h"
@@ -32,6 +33,7 @@ struct VerifyOptions {
   std::vector<std::string> paths;
   Tolerance tolerance;
   bool has_tolerance = false;  // --rtol was given
+  std::vector<std::string> shapes;
   std::string match;
   std::string expect;
   std::string write_expect;
@@ -262,6 +264,7 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
   CaseOptions case_options;
   case_options.device = device;
   case_options.session = context.session_options();
+  case_options.shapes = options.shapes;
   case_options.tolerance = options.tolerance;
   case_options.tolerance_by_type = !options.has_tolerance;
   if (options.reference == kFloat64) {
@@ -302,7 +305,8 @@ Command AddVerify(CLI::App& app) {
                    "measures the errors of both")
       ->check(CLI::IsMember({kPublished, kFloat64}))
       ->capture_default_str();
-  command->add_option("--match", options->match, "Only cases whose name contains a match of REGEX")
+  AddShapeFlag(command, &options->shapes);
+  command->add_option("--match", options->match, "Only cases whose name holds a match of REGEX")
       ->type_name("REGEX");
   command
       ->add_option("--expect", options->expect, "List of expected statuses: any difference fails")

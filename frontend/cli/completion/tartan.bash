@@ -45,7 +45,7 @@ _tartan() {
     "") COMPREPLY=($(compgen -W "$commands $global" -- "$current")); return ;;
     inspect) options="--input --shape --html" ;;
     run) options="--input --shape --random --output --expect --rtol --atol --state --topk --labels" ;;
-    verify) options="--rtol --atol --reference --match --expect --write-expect --jobs --bisect" ;;
+    verify) options="--rtol --atol --shape --reference --match --expect --write-expect --jobs --bisect" ;;
     devices) options="--calibrate" ;;
     bench)
       if [[ " ${COMP_WORDS[*]} " == *" op "* ]]; then
@@ -57,7 +57,7 @@ _tartan() {
     train)
       options="--data --val --val-data --target --loss --output --optimizer --lr --weight-decay --momentum"
       options+=" --beta1 --beta2 --clip-norm --clip-value --precision --loss-scale --schedule --trainable --frozen --group"
-      options+=" --train-batch-norm --straight-through --dropout --dropout-at --init --augment --channels-last --batch --memory-budget --accumulate --epochs"
+      options+=" --train-batch-norm --straight-through --dropout --dropout-at --init --augment --channels-last --batch --shape --memory-budget --accumulate --epochs"
       options+=" --steps --seed --no-shuffle --drop-last --no-check --metrics --threshold --patience --checkpoint --checkpoint-every"
       options+=" --resume --log-every --log --page --plot --export --profile"
       ;;

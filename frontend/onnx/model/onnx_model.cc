@@ -32,6 +32,12 @@ absl::Status Prefixed(absl::string_view prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
 }
 
+template <class T>
+absl::StatusOr<T> Prefixed(absl::string_view prefix, absl::StatusOr<T> value) {
+  if (value.ok()) return value;
+  return Prefixed(prefix, value.status());
+}
+
 template <class Imports>
 Opsets ReadOpsets(const Imports& imports) {
   Opsets opsets;
@@ -272,20 +278,14 @@ absl::Status OnnxModel::Impl::Read(ModelFile file, const LoadOptions& options) {
   name = file.name;
   proto = options.all_values ? WithAllValues(*file.proto) : std::move(file.proto);
   ExternalData external(file.folder);
-  absl::StatusOr<ModelParts> built = BuildParts(proto, &external);
-  if (!built.ok()) return Prefixed(name, built.status());
-  parts = *std::move(built);
-  absl::StatusOr<Inputs> read_inputs = ReadInputs(*proto, *parts.graph);
-  if (!read_inputs.ok()) return Prefixed(name, read_inputs.status());
-  inputs = *std::move(read_inputs);
+  TARTAN_ASSIGN_OR_RETURN(parts, Prefixed(name, BuildParts(proto, &external)));
+  TARTAN_ASSIGN_OR_RETURN(inputs, Prefixed(name, ReadInputs(*proto, *parts.graph)));
+  TARTAN_ASSIGN_OR_RETURN(inputs.specs, options.fix_inputs(inputs.specs));
   own_input_count = inputs.specs.size();
   if (options.parameters_as_inputs) AddParameters(*proto, parts.graph.get(), &inputs);
-  absl::StatusOr<std::vector<api::TensorSpec>> read_outputs = ReadOutputs(proto->graph());
-  if (!read_outputs.ok()) return Prefixed(name, read_outputs.status());
-  outputs = *std::move(read_outputs);
-  for (const auto& [domain, version] : parts.opsets) {
+  TARTAN_ASSIGN_OR_RETURN(outputs, Prefixed(name, ReadOutputs(proto->graph())));
+  for (const auto& [domain, version] : parts.opsets)
     opsets[domain.empty() ? "ai.onnx" : domain] = version;
-  }
   metadata = MetadataOf(*proto);
   for (const TensorProto& tensor : proto->graph().initializer()) {
     parameter_count += parts.graph->constants.at(tensor.name()).tensor().shape().element_count();

@@ -2,6 +2,7 @@
 // A loaded ONNX model: the input of a Session and of `tartan inspect`.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,6 +42,12 @@ struct LoadOptions {
   // Float initialisers of the graph become optional inputs, after the model's own. They keep their
   // names, and their values are the defaults.
   bool parameters_as_inputs = false;
+  // Returns the inputs to declare in place of the model's own, in their order. A caller may fix
+  // open sizes. Its failure is the failure of the load, unchanged.
+  using Specs = std::vector<api::TensorSpec>;
+  std::function<absl::StatusOr<Specs>(const Specs& inputs)> fix_inputs = [](const Specs& inputs) {
+    return inputs;
+  };
 };
 
 class OnnxModel final : public api::Model {

@@ -28,6 +28,7 @@ namespace {
 using onnx::NodeText;
 using onnx::ValueText;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -256,6 +257,27 @@ TEST_F(TrainCommand, SaysWhatIsWrongWithTheData) {
   fails(Arguments({"--augment", "blur"}), "there is no augmentation 'blur'");
   fails(Arguments({"--augment", "flip,crop:padding=2"}),
         "no input is a picture to augment, floats [N, C, H, W]; the inputs are 'x' float32[10, 4]");
+}
+
+TEST_F(TrainCommand, TakesSizesByNameOrByInputAsIfTheModelFixedThem) {
+  const auto steps_of = [&](std::vector<std::string> more) -> std::string {
+    more.insert(more.begin(), {"train", Path("model.onnx"), "--data", Data(), "--epochs", "1"});
+    return RunTartan(std::move(more)).out;
+  };
+  // 60 examples in batches of 8: the last 4 are left out, because they do not fill a batch.
+  EXPECT_THAT(steps_of({"--shape", "N=8"}), ContainsRegex("steps +7,"));
+  EXPECT_THAT(steps_of({"--shape", "x=8x4"}), ContainsRegex("steps +7,"));
+  EXPECT_THAT(steps_of({"--batch", "8"}), ContainsRegex("steps +8,"));
+
+  const auto error_of = [&](const std::string& shape, int exit_code) -> std::string {
+    const ProgramResult result = RunTartan(
+        {"train", Path("model.onnx"), "--data", Data(), "--batch", "4", "--shape", shape});
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    return result.err;
+  };
+  EXPECT_THAT(error_of("N=8", 3), HasSubstr("the model takes batches of 8, not of 4"));
+  EXPECT_THAT(error_of("x=8x5", 2), HasSubstr("--shape x: [8, 5] contradicts"));
+  EXPECT_THAT(error_of("M=8", 2), HasSubstr("there is no input or open size 'M'"));
 }
 
 TEST_F(TrainCommand, WritesJsonLinesForPrograms) {
