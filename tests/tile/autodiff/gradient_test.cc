@@ -61,7 +61,7 @@ TEST(Gradient, PassesStraightThroughQuantizedNumbersWithinTheirRange) {
   EXPECT_EQ(GradientsOf(program, {0}, inputs, options).at(0).ToDoubles(), (Values{1, 1, 1, 0, 0}));
 }
 
-// The two orders of operands mean the same, as for torch.clamp and torch.fake_quantize: their
+// The two orders of operands mean the same, as for torch.fake_quantize: their
 // gradients are 1 at both ends.
 TEST(Gradient, PassesStraightThroughTheEndsOfARangeInAnyOrder) {
   GradientOptions options;
