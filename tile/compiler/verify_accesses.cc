@@ -20,42 +20,45 @@ int64_t ElementsOf(const BufferInfo& buffer) { return buffer.bytes / ByteWidth(b
 // Elements; larger buffers are not tracked and are assumed to be written.
 constexpr int64_t kMaxTrackedElements = int64_t{1} << 33;
 
-// The set of written elements of a buffer.
+// The set of written elements of a buffer. It has memory only while some are written and some not.
 class Written {
  public:
   explicit Written(int64_t count)
-      : is_written_(static_cast<size_t>(count <= kMaxTrackedElements ? count : 0)),
-        missing_(static_cast<int64_t>(is_written_.size())) {}
+      : count_(count <= kMaxTrackedElements ? count : 0), missing_(count_) {}
 
   void AddAll() {
-    is_written_.assign(is_written_.size(), true);
+    is_written_ = {};
     missing_ = 0;
   }
 
   void Add(int64_t index, int64_t lanes) {
     if (missing_ == 0) return;
-    const int64_t end = std::min(index + lanes, static_cast<int64_t>(is_written_.size()));
+    if (is_written_.empty()) is_written_.resize(static_cast<size_t>(count_));
+    const int64_t end = std::min(index + lanes, count_);
     for (int64_t i = std::max<int64_t>(index, 0); i < end; ++i) {
       if (is_written_[i]) continue;
       is_written_[i] = true;
       --missing_;
     }
+    if (missing_ == 0) is_written_ = {};
   }
 
   bool is_whole() const { return missing_ == 0; }
 
   // Returns the first unwritten element of a span, or -1.
   int64_t FirstMissing(int64_t index, int64_t lanes) const {
-    const int64_t end = std::min(index + lanes, static_cast<int64_t>(is_written_.size()));
+    if (missing_ == 0) return -1;
+    const int64_t end = std::min(index + lanes, count_);
     for (int64_t i = std::max<int64_t>(index, 0); i < end; ++i) {
-      if (!is_written_[i]) return i;
+      if (is_written_.empty() || !is_written_[i]) return i;
     }
     return -1;
   }
 
  private:
-  std::vector<bool> is_written_;
+  int64_t count_;
   int64_t missing_;
+  std::vector<bool> is_written_;  // empty: all or none, as `missing_` says
 };
 
 // Returns, per parameter of a kernel, whether the kernel loads from it.
@@ -124,6 +127,10 @@ class WriteVerifier {
           return absl::OkStatus();
         },
         [&](const CopyStep& copy) {
+          if (written_[copy.from].is_whole()) {
+            written_[copy.to].AddAll();
+            return absl::OkStatus();
+          }
           const int64_t count = ElementsOf(list_.buffers[copy.to]);
           for (int64_t i = 0; i < count; ++i) {
             if (written_[copy.from].FirstMissing(i, 1) < 0) written_[copy.to].Add(i, 1);
@@ -145,6 +152,7 @@ class WriteVerifier {
     }
     if (looks_at_loads) TARTAN_RETURN_IF_ERROR(CheckLoads(kernel, launch, options));
     options.loads.clear();
+    options.only_if_complete = true;
     std::vector<Written*> outputs;
     for (const int buffer : launch.buffers) outputs.push_back(&written_[buffer]);
     const auto store = [&](int parameter, int64_t index, int64_t lanes) {

@@ -13,8 +13,23 @@ namespace {
 
 using Action = AccessAction;
 using Node = AccessNode;
-// A known integer, or nothing if it depends on data.
-using Known = std::optional<int64_t>;
+
+// A known integer, or nothing if it depends on data. The flag is as wide as the value, because a
+// processor waits for a narrow store that a wide load follows, as with std::optional.
+class Known {
+ public:
+  Known() = default;
+  Known(std::nullopt_t) {}                            // NOLINT: as std::optional
+  Known(int64_t value) : value_(value), known_(1) {}  // NOLINT: as std::optional
+
+  bool has_value() const { return known_ != 0; }
+  int64_t operator*() const { return value_; }
+  bool is(int64_t value) const { return has_value() && value_ == value; }
+
+ private:
+  int64_t value_ = 0;
+  int64_t known_ = 0;
+};
 
 // Executes the actions, work-item by work-item.
 class Tracer {
@@ -35,11 +50,13 @@ class Tracer {
   }
 
   Trace Run() {
+    if (options_.only_if_complete && CertainSteps() > options_.max_steps) {
+      trace_.is_complete = false;
+      return std::move(trace_);
+    }
     std::vector<int64_t> groups[3];
     for (int d = 0; d < 3; ++d) {
-      const int64_t items =
-          options_.global_size[d] > 0 ? options_.global_size[d] : kernel_.global_size[d];
-      const int64_t count = items / kernel_.local_size[d];
+      const int64_t count = ItemCount(d) / kernel_.local_size[d];
       for (int64_t g = 0; g < count; ++g) {
         if (options_.edges_only && g == 2) g = std::max(g, count - 2);
         groups[d].push_back(g);
@@ -47,13 +64,47 @@ class Tracer {
     }
     for (const int64_t z : groups[2]) {
       for (const int64_t y : groups[1]) {
-        for (const int64_t x : groups[0]) RunGroup({x, y, z});
+        for (const int64_t x : groups[0]) {
+          if (trace_.is_complete) RunGroup({x, y, z});
+        }
       }
     }
     return std::move(trace_);
   }
 
  private:
+  int64_t ItemCount(int d) const {
+    return options_.global_size[d] > 0 ? options_.global_size[d] : kernel_.global_size[d];
+  }
+
+  // A lower bound of the steps of all work-items.
+  int64_t CertainSteps() const {
+    int64_t steps = CertainSteps(program_.actions);
+    for (int d = 0; d < 3; ++d) steps = Times(steps, ItemCount(d));
+    return steps;
+  }
+
+  // Counts loops with literal bounds, and no branches.
+  int64_t CertainSteps(const std::vector<Action>& actions) const {
+    int64_t steps = static_cast<int64_t>(actions.size());
+    for (const Action& action : actions) {
+      if (action.kind != Action::Kind::kLoop) continue;
+      const Node& begin = program_.nodes[action.first];
+      const Node& end = program_.nodes[action.second];
+      const bool is_literal = begin.kind == Node::Kind::kLiteral && end.kind == begin.kind;
+      if (!is_literal || begin.value >= end.value) continue;
+      const int64_t iterations = (end.value - begin.value - 1) / action.step + 1;
+      steps = std::max(steps, Times(iterations, CertainSteps(action.body)));
+    }
+    return steps;
+  }
+
+  // Multiplies counts; at most 2^62.
+  static int64_t Times(int64_t a, int64_t b) {
+    constexpr int64_t kMost = int64_t{1} << 62;
+    return a > 0 && b > kMost / a ? kMost : a * b;
+  }
+
   void RunGroup(const std::array<int64_t, 3>& group) {
     const int64_t* size = kernel_.local_size;
     for (int64_t item = 0; trace_.is_complete && item < size[0] * size[1] * size[2]; ++item) {
@@ -84,7 +135,7 @@ class Tracer {
         slots_[action.place] = Evaluate(action.first);
         return;
       case Action::Kind::kStore: {
-        const Known index = action.first < 0 ? std::nullopt : Evaluate(action.first);
+        const Known index = action.first < 0 ? Known() : Evaluate(action.first);
         if (!index.has_value()) return Doubt(action.place);
         return visit_(action.place, *index, action.lanes);
       }
@@ -158,7 +209,7 @@ class Tracer {
   void EvaluateLoad(const Node& node) {
     const Known index = Evaluate(node.children[0]);
     if (node.place < 0) return;
-    const Known lanes = node.children.size() > 1 ? Evaluate(node.children[1]) : node.lanes;
+    const Known lanes = node.children.size() > 1 ? Evaluate(node.children[1]) : Known(node.lanes);
     if (!index.has_value() || !lanes.has_value()) return Doubt(node.place);
     if (*lanes > 0) visit_(node.place, *index, *lanes);
   }
@@ -172,10 +223,10 @@ class Tracer {
       DoubtLoads(node.children[2]);
       return std::nullopt;
     }
-    if (node.op == ScalarOp::kLogicalAnd && a == 0) return 0;
+    if (node.op == ScalarOp::kLogicalAnd && a.is(0)) return 0;
     if (node.op == ScalarOp::kLogicalOr && a.has_value() && *a != 0) return 1;
-    const Known b = node.children.size() > 1 ? Evaluate(node.children[1]) : 0;
-    if (node.op == ScalarOp::kLogicalAnd && b == 0) return 0;
+    const Known b = node.children.size() > 1 ? Evaluate(node.children[1]) : Known(0);
+    if (node.op == ScalarOp::kLogicalAnd && b.is(0)) return 0;
     if (!a.has_value() || !b.has_value()) return std::nullopt;
     return Compute(node, *a, *b);
   }

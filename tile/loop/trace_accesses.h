@@ -24,6 +24,8 @@ struct TraceOptions {
   // dimension.
   bool edges_only = false;
   int64_t max_steps = INT64_MAX;  // limit on executed statements; the trace stops there
+  // Visits nothing if literal loop bounds show that the trace reaches max_steps.
+  bool only_if_complete = false;
 };
 
 struct Trace {

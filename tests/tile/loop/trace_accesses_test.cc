@@ -108,5 +108,19 @@ TEST(TraceAccesses, GivesUpAfterTheLimit) {
   EXPECT_FALSE(trace.is_complete);
 }
 
+TEST(TraceAccesses, VisitsNothingIfOnlyACompleteTraceCountsAndLoopsAreLonger) {
+  const StmtPtr stores = MakeFor("i", Int(0), Int(20), StoreAt(Var("i", kIndex)));
+  const Kernel kernel = KernelOf(stores, 3);
+  TraceOptions options;
+  options.only_if_complete = true;
+  options.max_steps = 59;
+  Trace trace;
+  EXPECT_THAT(StoresOf(kernel, options, &trace), IsEmpty());
+  EXPECT_FALSE(trace.is_complete);
+  options.max_steps = 63;  // 3 work-items with a loop of 20 stores
+  EXPECT_EQ(StoresOf(kernel, options, &trace).size(), 60u);
+  EXPECT_TRUE(trace.is_complete);
+}
+
 }  // namespace
 }  // namespace tartan::loop
