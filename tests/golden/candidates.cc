@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tests/golden/report.h"
 #include "tile/codegen/write_kernel.h"
 #include "tile/compiler/compile_kernel.h"
 #include "tile/plan/select_plan.h"
@@ -42,7 +43,7 @@ CandidateRecorder(int count, const HardwareSettings& settings, const codegen::Di
       const compiler::KernelList list =
           compiler::CompileKernel(merged, planned, is_constant, options).value();
       absl::StrAppend(text, "  ", planned.flat.name, ": ",
-                      plan::ToString(planned.plan, planned.flat), "\n    ", planned.cost, "\n    ",
+                      plan::ToString(planned.plan, planned.flat), "\n    ",
                       AfterStoring(flat, settings, is_constant, planned), ", kernels ",
                       Digest(codegen::WriteProgram(list.kernels, dialect)), "\n");
     }

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "tile/base/hardware_settings.h"
 #include "tile/codegen/dialect.h"
 #include "tile/plan/kernel_plan.h"
@@ -14,11 +13,8 @@
 
 namespace tartan::golden {
 
-// Line count and XXH3 hash of a text: "12 lines, 0123456789abcdef".
-std::string Digest(absl::string_view text);
-
 // Returns a CompileOptions::planner that uses the cost model's choice. It appends the first `count`
-// candidates of each kernel to `text`: plan, cost, hash of the kernels, and whether the tuning
+// candidates of each kernel to `text`: plan, hash of the kernels, and whether the tuning
 // database returns the same plan. The arguments must outlive the planner.
 std::function<plan::PlannedKernel(const poly::FlatContraction&, const std::vector<bool>&)>
 CandidateRecorder(int count, const HardwareSettings& settings, const codegen::Dialect& dialect,

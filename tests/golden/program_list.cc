@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "tests/golden/machines.h"
 #include "tests/golden/onnx_text.h"
 #include "tile/autodiff/gradient.h"
 #include "tile/base/status_macros.h"
@@ -35,8 +36,13 @@ absl::Status AddLine(absl::string_view line, GoldenProgram* program) {
   if (is_header && parts.size() != 2) {
     return absl::InvalidArgumentError(absl::StrCat(program->path(), ": no value in ", line));
   }
-  if (is_header) program->headers[parts[0]] = parts[1];
-  return absl::OkStatus();
+  if (!is_header) return absl::OkStatus();
+  program->headers[parts[0]] = parts[1];
+  const auto is_full = [&](const Machine& machine) {
+    return machine.name == program->full_machine();
+  };
+  if (std::any_of(Machines().begin(), Machines().end(), is_full)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(program->path(), ": no machine in ", line));
 }
 
 absl::Status AddFile(const fs::path& path, std::vector<GoldenProgram>* programs) {
@@ -131,6 +137,11 @@ absl::Status SetOption(const std::string& word, compiler::CompileOptions* option
 }
 
 }  // namespace
+
+std::string GoldenProgram::full_machine() const {
+  const auto it = headers.find("kernels");
+  return it == headers.end() ? "avx2" : it->second;
+}
 
 int GoldenProgram::candidates() const {
   const auto it = headers.find("candidates");

@@ -21,6 +21,8 @@ struct GoldenProgram {
 
   std::string path() const { return family + "/" + name; }
   bool shows_kernels() const { return headers.count("kernels") > 0; }
+  // The machine with more than a summary in the program's file.
+  std::string full_machine() const;
   // Number of tuning candidates reported for each kernel; 0: none.
   int candidates() const;
 };

@@ -2,20 +2,21 @@
 #include "tests/golden/report.h"
 
 #include <algorithm>
-#include <vector>
+#include <functional>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
 #include "tests/golden/candidates.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
-#include "tile/codegen/write_kernel.h"
-#include "tile/compiler/compiler.h"
 
 namespace tartan::golden {
 namespace {
@@ -47,15 +48,24 @@ std::string BufferNumbers(const std::vector<int>& buffers) {
                        [](std::string* out, int b) { absl::StrAppend(out, "b", b); });
 }
 
-std::string ToText(const KernelList& list, const Step& step) {
+// What the line of a launch ends with.
+enum class LaunchEnd {
+  kWork,    // its floating-point operations and bytes
+  kDigest,  // line count and hash of its kernel
+};
+
+std::string ToText(const Output& output, const Step& step, LaunchEnd end) {
   return Match(
       step,
       [&](const compiler::LaunchStep& launch) {
-        const loop::Kernel& kernel = list.kernels[launch.kernel];
-        return absl::StrCat(kernel.name, "(", BufferNumbers(launch.buffers), ") over ",
-                            absl::StrJoin(kernel.global_size, "x"), " in groups of ",
-                            absl::StrJoin(kernel.local_size, "x"), ": ", launch.description, "; ",
-                            launch.flops, " flops, ", launch.bytes, " bytes");
+        const loop::Kernel& kernel = output.list.kernels[launch.kernel];
+        std::string text =
+            absl::StrCat(kernel.name, "(", BufferNumbers(launch.buffers), ") over ",
+                         absl::StrJoin(kernel.global_size, "x"), " in groups of ",
+                         absl::StrJoin(kernel.local_size, "x"), ": ", launch.description, "; ");
+        if (end == LaunchEnd::kDigest) return text + Digest(output.source.kernels[launch.kernel]);
+        absl::StrAppend(&text, launch.flops, " flops, ", launch.bytes, " bytes");
+        return text;
       },
       [](const compiler::FillStep& fill) {
         return absl::StrCat("fill b", fill.buffer, " with ", Name(fill.type), " ", fill.value);
@@ -65,17 +75,36 @@ std::string ToText(const KernelList& list, const Step& step) {
       });
 }
 
-void AppendList(const KernelList& list, std::string* text) {
+void AppendPlans(const Output& output, Costs costs, std::string* text) {
+  absl::StrAppend(text, "==== ", output.machine, " ====\nplans:\n");
+  for (const PlanLine& line : output.plans) {
+    if (line.is_cost && costs == Costs::kHidden) continue;
+    absl::StrAppend(text, "  ", line.text, "\n");
+  }
+  if (!output.candidates.empty()) absl::StrAppend(text, "candidates:\n", output.candidates);
+}
+
+void AppendBuffers(const KernelList& list, std::string* text) {
   absl::StrAppend(text, "buffers:\n");
   for (size_t b = 0; b < list.buffers.size(); ++b) {
     const BufferInfo& buffer = list.buffers[b];
     absl::StrAppend(text, "  b", b, " ", KindName(buffer.kind), " ", buffer.name, " ",
                     buffer.shape.ToString(), ", ", buffer.bytes, " bytes\n");
   }
-  if (!list.setup.empty()) absl::StrAppend(text, "setup:\n");
-  for (const Step& step : list.setup) absl::StrAppend(text, "  ", ToText(list, step), "\n");
+}
+
+void AppendSteps(const Output& output, LaunchEnd end, std::string* text) {
+  if (!output.list.setup.empty()) absl::StrAppend(text, "setup:\n");
+  for (const Step& step : output.list.setup) {
+    absl::StrAppend(text, "  ", ToText(output, step, end), "\n");
+  }
   absl::StrAppend(text, "steps:\n");
-  for (const Step& step : list.steps) absl::StrAppend(text, "  ", ToText(list, step), "\n");
+  for (const Step& step : output.list.steps) {
+    absl::StrAppend(text, "  ", ToText(output, step, end), "\n");
+  }
+}
+
+void AppendInterface(const KernelList& list, std::string* text) {
   absl::StrAppend(text, "inputs: ", BufferNumbers(list.inputs), "\n");
   absl::StrAppend(text, "outputs: ", BufferNumbers(list.outputs), "; ",
                   absl::StrJoin(list.output_shapes, ", ",
@@ -85,16 +114,15 @@ void AppendList(const KernelList& list, std::string* text) {
                   "\n");
 }
 
-void AppendKernels(const KernelList& list, const codegen::Dialect& dialect, KernelText kernels,
-                   std::string* text) {
-  const codegen::ProgramText program = codegen::WriteProgramParts(list.kernels, dialect);
-  absl::StrAppend(text, "kernels:\n  definitions: ", Digest(program.prologue), "\n");
-  for (size_t k = 0; k < list.kernels.size(); ++k) {
-    absl::StrAppend(text, "  ", list.kernels[k].name, ": ", Digest(program.kernels[k]), "\n");
+// Splits the dump of one plan. Terms of the cost model have lines of their own: cycles on a CPU,
+// microseconds elsewhere.
+void AppendPlanLines(absl::string_view dump, std::vector<PlanLine>* lines) {
+  for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(dump, "\n"), '\n')) {
+    if (line.empty()) continue;
+    const bool is_cost = absl::StartsWith(line, "  cycles ") || absl::StrContains(line, " us,") ||
+                         absl::StrContains(line, " us ") || absl::EndsWith(line, " us");
+    lines->push_back({std::string(line), is_cost});
   }
-  if (kernels == KernelText::kHash) return;
-  if (kernels == KernelText::kAll) absl::StrAppend(text, "\n", program.prologue);
-  for (const std::string& kernel : program.kernels) absl::StrAppend(text, "\n", kernel);
 }
 
 }  // namespace
@@ -104,35 +132,48 @@ std::string Digest(absl::string_view text) {
                          XXH3_64bits(text.data(), text.size()));
 }
 
-absl::StatusOr<std::string> Report(const GoldenProgram& program, const ir::Program& bound,
-                                   const Machine& machine, KernelText kernels) {
+absl::StatusOr<Output> CompileFor(const ir::Program& bound, const GoldenProgram& program,
+                                  const Machine& machine) {
   TARTAN_ASSIGN_OR_RETURN(compiler::CompileOptions options, OptionsOf(program));
   options.settings = machine.settings;
   const codegen::Dialect dialect = opencl::DialectOf(machine.settings);
-  std::string text = absl::StrCat("==== ", machine.name, " ====\nplans:\n");
+  Output output;
+  output.machine = machine.name;
   compiler::CompileHooks hooks;
   hooks.verify_passes = true;
-  hooks.dump = [&text](absl::string_view stage, absl::string_view dump) {
-    if (stage == "plan") absl::StrAppend(&text, "  ", dump);
+  hooks.dump = [&output](absl::string_view stage, absl::string_view dump) {
+    if (stage == "plan") AppendPlanLines(dump, &output.plans);
   };
-  std::string candidates;
   if (program.candidates() > 0) {
-    hooks.planner = CandidateRecorder(program.candidates(), machine.settings, dialect, &candidates);
+    hooks.planner =
+        CandidateRecorder(program.candidates(), machine.settings, dialect, &output.candidates);
   }
-  TARTAN_ASSIGN_OR_RETURN(const KernelList list, compiler::Compile(bound, options, hooks));
-  if (!candidates.empty()) absl::StrAppend(&text, "candidates:\n", candidates);
-  AppendList(list, &text);
-  AppendKernels(list, dialect, kernels, &text);
+  TARTAN_ASSIGN_OR_RETURN(output.list, compiler::Compile(bound, options, hooks));
+  output.source = codegen::WriteProgramParts(output.list.kernels, dialect);
+  return output;
+}
+
+std::string FullText(const Output& output, Costs costs) {
+  std::string text;
+  AppendPlans(output, costs, &text);
+  AppendBuffers(output.list, &text);
+  AppendSteps(output, LaunchEnd::kWork, &text);
+  AppendInterface(output.list, &text);
+  absl::StrAppend(&text, "kernels:\n", output.source.prologue);
+  for (const std::string& kernel : output.source.kernels) absl::StrAppend(&text, "\n", kernel);
   return text;
 }
 
-absl::StatusOr<std::string> Report(const GoldenProgram& program, KernelText kernels) {
-  TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program));
-  std::string text = absl::StrCat(program.path(), "\n");
-  for (const Machine& machine : Machines()) {
-    TARTAN_ASSIGN_OR_RETURN(const std::string section, Report(program, bound, machine, kernels));
-    absl::StrAppend(&text, "\n", section);
-  }
+std::string Section(const Output& output, const GoldenProgram& program) {
+  const bool is_full = output.machine == program.full_machine();
+  std::string text;
+  AppendPlans(output, Costs::kHidden, &text);
+  if (is_full) AppendBuffers(output.list, &text);
+  AppendSteps(output, LaunchEnd::kDigest, &text);
+  if (is_full) AppendInterface(output.list, &text);
+  absl::StrAppend(&text, "in full: ", Digest(FullText(output, Costs::kHidden)), "\n");
+  if (!is_full || !program.shows_kernels()) return text;
+  for (const std::string& kernel : output.source.kernels) absl::StrAppend(&text, "\n", kernel);
   return text;
 }
 

@@ -1,27 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports the compiler's output for a program and a machine as text.
+// The compiler's output for one golden program on one machine, and its texts.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "tests/golden/machines.h"
 #include "tests/golden/program_list.h"
+#include "tile/codegen/write_kernel.h"
+#include "tile/compiler/compiler.h"
 #include "tile/ir/program.h"
 
 namespace tartan::golden {
 
-enum class KernelText {
-  kHash,   // line count and hash of each kernel
-  kShown,  // kernels in full, and a hash of the definitions they use
-  kAll,    // kernels and definitions in full
+// One line of a plan, and whether it holds terms of the cost model.
+struct PlanLine {
+  std::string text;
+  bool is_cost = false;
 };
 
-// Returns one section of a golden file: plans, buffers, steps and kernels in OpenCL C.
-absl::StatusOr<std::string> Report(const GoldenProgram& program, const ir::Program& bound,
-                                   const Machine& machine, KernelText kernels);
+struct Output {
+  std::string machine;
+  std::vector<PlanLine> plans;
+  std::string candidates;  // empty: the program requests none
+  compiler::KernelList list;
+  codegen::ProgramText source;  // OpenCL C
+};
 
-// Returns the sections of all machines.
-absl::StatusOr<std::string> Report(const GoldenProgram& program, KernelText kernels);
+absl::StatusOr<Output> CompileFor(const ir::Program& bound, const GoldenProgram& program,
+                                  const Machine& machine);
+
+enum class Costs { kHidden, kShown };
+
+// Everything: plans, buffers, launches, and kernels with the functions they use.
+std::string FullText(const Output& output, Costs costs);
+
+// The section of an expected file: plans, launches with the hash of each kernel, and the hash of
+// the full text without costs. On the program's full machine also buffers, and kernels if shown.
+std::string Section(const Output& output, const GoldenProgram& program);
+
+// Line count and XXH3 hash of a text: "12 lines, 0123456789abcdef".
+std::string Digest(absl::string_view text);
 
 }  // namespace tartan::golden

@@ -160,40 +160,5 @@ TEST(Documents, NameFunctionsThatAreInTheirFiles) {
   EXPECT_GT(found, 30);
 }
 
-// A text with one space between its words, whatever its lines.
-std::string OneLine(absl::string_view text) {
-  return absl::StrJoin(absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
-}
-
-// Indented lines of the document are quotations of the golden file that the text before names, with
-// lines broken and parts left out by "…".
-TEST(Documents, QuoteGoldenPlansAsTheyAre) {
-  std::vector<std::string> lines = LinesOf("docs/READING_A_PLAN.md");
-  lines.emplace_back();
-  std::string file, quotation;
-  std::vector<std::string> missing;
-  int found = 0;
-  for (const std::string& line : lines) {
-    if (absl::StartsWith(line, "    ")) {
-      absl::StrAppend(&quotation, line, "\n");
-      continue;
-    }
-    if (!file.empty() && !quotation.empty()) {
-      const std::string golden = OneLine(absl::StrJoin(LinesOf(file), "\n"));
-      for (absl::string_view part : absl::StrSplit(quotation, "…")) {
-        ++found;
-        if (absl::StrContains(golden, OneLine(part))) continue;
-        missing.push_back(absl::StrCat(file, ": ", OneLine(part)));
-      }
-    }
-    quotation.clear();
-    for (const std::string& word : PathWords(line)) {
-      if (absl::StartsWith(NamedFile(word), "tests/golden/expected/")) file = NamedFile(word);
-    }
-  }
-  EXPECT_THAT(missing, IsEmpty());
-  EXPECT_GE(found, 6);
-}
-
 }  // namespace
 }  // namespace tartan::repo

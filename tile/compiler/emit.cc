@@ -195,8 +195,9 @@ class Emitter {
   absl::Status EmitChain(const ScheduledStep& scheduled, const PlannedChain& planned) {
     const graph::RowChain& chain = planned.chain;
     hooks_.Dump("plan", [&] {
-      return Match(planned.plan,
-                   [](const auto& plan) { return absl::StrCat(plan.ToString(), "\n"); });
+      return Match(planned.plan, [](const auto& plan) {
+        return absl::StrCat(plan.ToString(), plan.CostText(), "\n");
+      });
     });
     const std::string name = KernelName(chain.kernels.back().flat.name);
     lower::FusedRowKernel lowered = Match(
@@ -221,7 +222,8 @@ class Emitter {
       step.fills_registers = groups->RegisterWords() > kMaxBatchWords;
     }
     if (hooks_.describes_launches) {
-      step.plan = Match(planned.plan, [](const auto& plan) { return plan.ToString(); });
+      step.plan =
+          Match(planned.plan, [](const auto& plan) { return plan.ToString() + plan.CostText(); });
     }
     for (size_t s = 0; s < chain.kernels.size(); ++s) {
       const poly::RowKernel& kernel = chain.kernels[s];

@@ -25,7 +25,6 @@ loop::Kernel BeginGroupKernel(const poly::FlatContraction& flat, const Plan& pla
   kernel.name = name;
   kernel.comments = flat.comments;
   kernel.comments.push_back(plan.ToString(flat));
-  kernel.comments.push_back(plan.cost.ToString());
   kernel.index_type = index_type;
   for (size_t o = 0; o < flat.outputs.size(); ++o) {
     kernel.parameters.push_back({absl::StrCat("out", o), flat.outputs[o].shape.type, true});

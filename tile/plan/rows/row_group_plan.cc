@@ -113,8 +113,11 @@ std::string RowGroupPlan::ToString() const {
     lines.push_back(absl::StrCat("  ", value.iterations, " vectors of a tensor of ",
                                  stages[value.stage].block.flat.name, " fetched first"));
   }
-  if (predicted_us > 0) lines.push_back(absl::StrFormat("  %.1f us", predicted_us));
   return absl::StrJoin(lines, "\n");
+}
+
+std::string RowGroupPlan::CostText() const {
+  return predicted_us > 0 ? absl::StrFormat("\n  %.1f us", predicted_us) : "";
 }
 
 }  // namespace tartan::plan

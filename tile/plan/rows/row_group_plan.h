@@ -108,6 +108,7 @@ struct RowGroupPlan {
   // each element is written once, and that work-items that do not write it need no input there.
   bool WritesEachElementOnce(size_t stage) const;
   std::string ToString() const;  // one line for the blocks and one per stage
+  std::string CostText() const;  // a line to append: the predicted time, or empty if not estimated
 };
 
 }  // namespace tartan::plan

@@ -23,10 +23,9 @@ bool RowPlan::WritesEachElementOnce(size_t stage) const {
 }
 
 std::string RowPlan::ToString() const {
-  std::vector<std::string> lines = {
-      absl::StrFormat("blocks of [%s] rows of [%s], %d for each of %d work-items, %.3g us",
-                      absl::StrJoin(block, ", "), absl::StrJoin(rows, ", "), item_blocks,
-                      ItemCount(), predicted_us)};
+  std::vector<std::string> lines = {absl::StrFormat(
+      "blocks of [%s] rows of [%s], %d for each of %d work-items", absl::StrJoin(block, ", "),
+      absl::StrJoin(rows, ", "), item_blocks, ItemCount())};
   for (const RowStage& stage : stages) {
     lines.push_back(
         absl::StrCat("  ", stage.block.flat.name, ": ", stage.plan.ToString(stage.block.flat)));
@@ -47,5 +46,7 @@ std::string RowPlan::ToString() const {
   }
   return absl::StrJoin(lines, "\n");
 }
+
+std::string RowPlan::CostText() const { return absl::StrFormat("\n  %.3g us", predicted_us); }
 
 }  // namespace tartan::plan

@@ -48,6 +48,7 @@ struct RowPlan {
   // Returns whether the stage provably writes no element of its result twice.
   bool WritesEachElementOnce(size_t stage) const;
   std::string ToString() const;  // one line for the blocks, one per stage, one per loop
+  std::string CostText() const;  // a line to append: the predicted time
 };
 
 }  // namespace tartan::plan
