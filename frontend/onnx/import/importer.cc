@@ -55,7 +55,11 @@ std::string NodeName(const NodeProto& node, int64_t opset) {
 }
 
 std::string SupportedVersions(const NodeProto& node) {
-  const std::vector<int> versions = OperatorVersions(NormalDomain(node.domain()), node.op_type());
+  const absl::string_view domain = NormalDomain(node.domain());
+  if (const absl::string_view option = OptionWithout(domain); !option.empty()) {
+    return absl::StrCat("this build has no operators of ", domain, " (CMake option ", option, ")");
+  }
+  const std::vector<int> versions = OperatorVersions(domain, node.op_type());
   if (versions.empty()) return "unknown operator";
   return absl::StrCat("supported from opset ", absl::StrJoin(versions, ", "), " on");
 }

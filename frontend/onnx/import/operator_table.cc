@@ -5,75 +5,43 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/import/families.h"
 
 namespace tartan::onnx {
 namespace {
 
-using Family = absl::Span<const OperatorRow> (*)();
-
-constexpr Family kFamilies[] = {
-    AttentionOperators,
-    LinearAttentionOperators,
-    MicrosoftAttentionOperators,
-    MicrosoftFormOperators,
-    MicrosoftGroupedAttentionOperators,
-    ChannelBlockOperators,
-    MicrosoftTokenizerOperators,
-    MicrosoftTransformerOperators,
-    ActivationOperators,
-    ConstantOperators,
-    ControlFlowOperators,
-    ConvOperators,
-    DataDependentOperators,
-    CastOperators,
-    EinsumOperators,
-    StringOperators,
-    TextFeatureOperators,
-    MlEncodingOperators,
-    MlFeatureOperators,
-    MlLinearOperators,
-    MlTreeOperators,
-    IndexingOperators,
-    LinearOperators,
-    LogicOperators,
-    LossOperators,
-    MathOperators,
-    MicrosoftQuantizationOperators,
-    MovementOperators,
-    NormalizationOperators,
-    PaddingOperators,
-    PoolingOperators,
-    QuantizationOperators,
-    RecurrentOperators,
-    ReductionOperators,
-    ResizeOperators,
-    SelectionOperators,
-    SequenceOperators,
-    ShapeOperators,
-    SoftmaxOperators,
-    WindowOperators,
-    SamplingOperators,
-    RegionOperators,
-    SpectrumOperators,
-    RandomOperators,
-    TrainingOperators,
-    ImageOperators,
-    MlMapOperators,
-    MlSvmOperators,
-    MicrosoftQuantizedLayerOperators,
-    LegacyOperators,
-    MicrosoftElementOperators,
-    MicrosoftExpertOperators,
-    MicrosoftGateOperators,
-    GradientOperators,
-    LayerGradientOperators,
-    UpdateOperators,
-    TrainingFormOperators,
-    TrainingDropoutOperators,
-    OptimizerOperators,
+// A library of operators that a CMake option leaves out.
+struct OptionalOperators {
+  absl::string_view domain;  // with the domains below it
+  absl::string_view option;
+  absl::Span<const Family> (*families)();  // null: left out
 };
+
+constexpr OptionalOperators kOptionalOperators[] = {
+#if TARTAN_ONNX_MICROSOFT
+    {"com.microsoft", "TARTAN_ONNX_MICROSOFT", MicrosoftFamilies},
+#else
+    {"com.microsoft", "TARTAN_ONNX_MICROSOFT", nullptr},
+#endif
+#if TARTAN_ONNX_ML
+    {"ai.onnx.ml", "TARTAN_ONNX_ML", MlFamilies},
+#else
+    {"ai.onnx.ml", "TARTAN_ONNX_ML", nullptr},
+#endif
+};
+
+std::vector<Family> AllFamilies() {
+  std::vector<Family> all(OnnxFamilies().begin(), OnnxFamilies().end());
+  for (const OptionalOperators& operators : kOptionalOperators) {
+    if (operators.families == nullptr) continue;
+    const absl::Span<const Family> families = operators.families();
+    all.insert(all.end(), families.begin(), families.end());
+  }
+  return all;
+}
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name
 
@@ -81,8 +49,11 @@ using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name
 const std::map<Key, std::vector<const OperatorRow*>>& Index() {
   static const auto* const index = [] {
     auto* map = new std::map<Key, std::vector<const OperatorRow*>>;
-    for (const Family family : kFamilies) {
-      for (const OperatorRow& row : family()) (*map)[{row.domain, row.name}].push_back(&row);
+    for (const Family family : AllFamilies()) {
+      for (const OperatorRow& row : family()) {
+        // Families of ai.onnx also have a few rows of com.microsoft.
+        if (OptionWithout(row.domain).empty()) (*map)[{row.domain, row.name}].push_back(&row);
+      }
     }
     for (auto& [key, rows] : *map) {
       std::sort(rows.begin(), rows.end(), [](const OperatorRow* a, const OperatorRow* b) {
@@ -118,6 +89,15 @@ std::vector<const OperatorRow*> AllOperators() {
   std::vector<const OperatorRow*> all;
   for (const auto& [key, rows] : Index()) all.insert(all.end(), rows.begin(), rows.end());
   return all;
+}
+
+absl::string_view OptionWithout(absl::string_view domain) {
+  for (const OptionalOperators& operators : kOptionalOperators) {
+    const bool is_of =
+        domain == operators.domain || absl::StartsWith(domain, absl::StrCat(operators.domain, "."));
+    if (is_of && operators.families == nullptr) return operators.option;
+  }
+  return "";
 }
 
 }  // namespace tartan::onnx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup of the operators that Tartan imports: the rows of all families (families/families.h).
+// Lookup of the operators that Tartan imports: the rows of all families (families.h).
 #pragma once
 
 #include <cstdint>
@@ -19,5 +19,8 @@ std::vector<int> OperatorVersions(absl::string_view domain, absl::string_view na
 
 // Every row of every family, for listings.
 std::vector<const OperatorRow*> AllOperators();
+
+// The CMake option that leaves the operators of `domain` out of this build; empty if none does.
+absl::string_view OptionWithout(absl::string_view domain);
 
 }  // namespace tartan::onnx

@@ -5,7 +5,7 @@
 #include "frontend/onnx/import/channel_blocks.h"
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/movement.h"

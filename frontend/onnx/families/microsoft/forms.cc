@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/reduction_text.h"

@@ -2,8 +2,8 @@
 // Gradients of activations, softmax and losses, as nodes of training graphs. Operand 0 is the
 // gradient of the result.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/backward.h"
+#include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"

@@ -2,8 +2,8 @@
 // Gradients of normalizations, convolutions, pools and operators that move elements, as nodes of
 // training graphs.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/backward.h"
+#include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/quantization_text.h"
 #include "frontend/onnx/tile_text/reduction_text.h"

@@ -2,7 +2,7 @@
 // Microsoft's operators on quantized tensors. Matmuls are exact sums in int32. The others
 // dequantize their operands and round once, at the end.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/matmul_text.h"

@@ -3,7 +3,7 @@
 // convolutions with layout attributes, concatenation of tensors with different scales, gathers from
 // packed tables, integer arithmetic and reductions.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/import/operator_table.h"

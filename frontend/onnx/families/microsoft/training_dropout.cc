@@ -2,7 +2,7 @@
 // Dropout of training graphs: after a bias, and with masks of one bit per element. Element i is bit
 // i % 32 of the mask's word i / 32, counted from the lowest bit.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"

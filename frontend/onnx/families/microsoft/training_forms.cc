@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of training graphs that are ONNX's operators with other operands, and tests of gradients.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/backward.h"
+#include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"

@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/microsoft/blocked_weights.h"
+#include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/import/operator_table.h"
-#include "frontend/onnx/tile_text/blocked_weights.h"
 #include "frontend/onnx/tile_text/matmul_text.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/quantization_text.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear models of ai.onnx.ml.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/ml/families.h"
+#include "frontend/onnx/families/ml/ml_scores.h"
 #include "frontend/onnx/tile_text/low_precision.h"
-#include "frontend/onnx/tile_text/ml_scores.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/ml/families.h"
+#include "frontend/onnx/families/ml/ml_scores.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/tile_text/cast_elements.h"
-#include "frontend/onnx/tile_text/ml_scores.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/ml/families.h"
+#include "frontend/onnx/families/ml/ml_scores.h"
+#include "frontend/onnx/families/ml/tree_ensemble.h"
 #include "frontend/onnx/tile_text/low_precision.h"
-#include "frontend/onnx/tile_text/ml_scores.h"
-#include "frontend/onnx/tile_text/tree_ensemble.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
 #include "frontend/onnx/tile_text/rotation.h"

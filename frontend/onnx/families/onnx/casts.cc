@@ -2,7 +2,7 @@
 // Conversion of element types: numbers of all widths, strings, bit patterns.
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/model/value_proto.h"
 #include "frontend/onnx/tile_text/cast_elements.h"
 #include "frontend/onnx/tile_text/low_precision.h"

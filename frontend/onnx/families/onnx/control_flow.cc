@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/import/repetition.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "proto/onnx.pb.h"

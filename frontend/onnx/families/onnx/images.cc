@@ -4,7 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/families/onnx/image_decoder.h"
 #include "tile/base/status_macros.h"
 

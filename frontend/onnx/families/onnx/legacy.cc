@@ -3,7 +3,7 @@
 // of the standard, and forms without a newer counterpart.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/movement.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/tile_text/matmul_text.h"
 #include "frontend/onnx/tile_text/movement.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/import/lift.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/import/training_mode.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
 #include "frontend/onnx/tile_text/spatial_text.h"

@@ -2,7 +2,7 @@
 // Quantized operators, where value = (integer - zero point) * scale: conversions, and matmuls and
 // convolutions of integers, which are exact sums in int32.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/tile_text/low_precision.h"
 #include "frontend/onnx/tile_text/matmul_text.h"
 #include "frontend/onnx/tile_text/quantization_text.h"

@@ -11,7 +11,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/import/graph.h"
 #include "frontend/onnx/import/training_mode.h"
 #include "frontend/onnx/tile_text/dropout.h"

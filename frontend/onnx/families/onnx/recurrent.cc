@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/import/repetition.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/quantization_text.h"

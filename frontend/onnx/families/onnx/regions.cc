@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/sampling_text.h"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/model/value_proto.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "proto/onnx.pb.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/onnx/families/families.h"
+#include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/import/decoding_mode.h"
 #include "frontend/onnx/tile_text/reduction_text.h"

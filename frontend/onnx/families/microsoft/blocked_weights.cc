@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/blocked_weights.h"
+#include "frontend/onnx/families/microsoft/blocked_weights.h"
 
 #include <string>
 #include <vector>

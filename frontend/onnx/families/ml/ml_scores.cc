@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/ml_scores.h"
+#include "frontend/onnx/families/ml/ml_scores.h"
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/tile_text/tile_text.h"

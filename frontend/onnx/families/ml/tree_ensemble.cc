@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/tree_ensemble.h"
+#include "frontend/onnx/families/ml/tree_ensemble.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/repeat.h"
-#include "frontend/onnx/tile_text/ml_scores.h"
+#include "frontend/onnx/families/ml/ml_scores.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declares the operator rows of each family in this folder: those of ai.onnx.ml. Each function is
+// defined in one file of the folder. frontend/onnx/README.md describes how to add one.
+#pragma once
+
+#include "absl/types/span.h"
+#include "frontend/onnx/import/operator_row.h"
+
+namespace tartan::onnx {
+
+absl::Span<const OperatorRow> MlEncodingOperators();
+absl::Span<const OperatorRow> MlFeatureOperators();
+absl::Span<const OperatorRow> MlLinearOperators();
+absl::Span<const OperatorRow> MlMapOperators();
+absl::Span<const OperatorRow> MlSvmOperators();
+absl::Span<const OperatorRow> MlTreeOperators();
+
+}  // namespace tartan::onnx
