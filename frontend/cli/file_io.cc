@@ -6,7 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "frontend/api/text_file.h"
 #include "frontend/data/npy.h"
-#include "frontend/onnx/model/tensor_proto.h"
+#include "frontend/onnx/values/tensor_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"

@@ -16,7 +16,7 @@
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/numbers.h"
 #include "frontend/data/picture.h"
-#include "frontend/onnx/model/value_proto.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"
 

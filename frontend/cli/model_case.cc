@@ -17,7 +17,7 @@
 #include "frontend/cli/model_inputs.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/onnx/model/onnx_model.h"
-#include "frontend/onnx/model/value_proto.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {

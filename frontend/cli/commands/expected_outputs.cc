@@ -13,7 +13,7 @@
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/input_spec.h"
 #include "frontend/cli/terminal.h"
-#include "frontend/onnx/model/value_proto.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/onnx/model/value_proto.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/printable.h"
 #include "tile/base/status_macros.h"

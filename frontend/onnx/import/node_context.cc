@@ -6,7 +6,7 @@
 #include "frontend/api/composer.h"
 #include "frontend/api/function.h"
 #include "frontend/onnx/import/graph.h"
-#include "frontend/onnx/model/value_proto.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 

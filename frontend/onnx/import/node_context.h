@@ -17,7 +17,7 @@
 #include "frontend/api/checks/checked_tensor.h"
 #include "frontend/api/resolver.h"
 #include "frontend/api/value.h"
-#include "frontend/onnx/model/tensor_proto.h"
+#include "frontend/onnx/values/tensor_proto.h"
 
 namespace tartan::onnx {
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/import/nesting.h"
 #include "frontend/onnx/model/file_kind.h"
+#include "frontend/onnx/model/nesting.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"

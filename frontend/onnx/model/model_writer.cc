@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/import/nesting.h"
-#include "frontend/onnx/model/external_data.h"
 #include "frontend/onnx/model/model_reader.h"
-#include "frontend/onnx/model/tensor_proto.h"
+#include "frontend/onnx/model/nesting.h"
+#include "frontend/onnx/values/external_data.h"
+#include "frontend/onnx/values/tensor_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/model/model_reader.h"
 #include "frontend/onnx/model/onnx_model.h"
-#include "frontend/onnx/model/tensor_proto.h"
+#include "frontend/onnx/values/tensor_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 

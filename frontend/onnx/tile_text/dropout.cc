@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/function.h"
-#include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 
 namespace tartan::onnx {

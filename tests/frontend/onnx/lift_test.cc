@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of old forms of operators on constants, whose results the importer computes.
-#include "frontend/onnx/import/lift.h"
+#include "frontend/onnx/families/shared/lift.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of deeply nested graphs and of deep calls of functions.
-#include "frontend/onnx/import/nesting.h"
+#include "frontend/onnx/model/nesting.h"
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/model/onnx_model.h"

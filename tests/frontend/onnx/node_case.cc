@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/composer.h"
 #include "frontend/onnx/model/onnx_model.h"
-#include "frontend/onnx/model/value_proto.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "tests/frontend/onnx/naive_resolver.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/naive_evaluator.h"

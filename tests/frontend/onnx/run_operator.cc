@@ -5,7 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/composer.h"
 #include "frontend/onnx/model/onnx_model.h"
-#include "frontend/onnx/model/value_proto.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "tests/frontend/onnx/model_text.h"
 #include "tests/frontend/onnx/node_case.h"
 #include "tile/base/status_macros.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/model/tensor_proto.h"
+#include "frontend/onnx/values/tensor_proto.h"
 
 #include <fstream>
 

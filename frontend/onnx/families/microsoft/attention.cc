@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Microsoft's attention operators. They convert their forms of heads, masks and caches to
 // AttentionCall (attention.h).
-#include "frontend/onnx/tile_text/attention.h"
+#include "frontend/onnx/families/shared/attention.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/gradient.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/import/operator_table.h"
-#include "frontend/onnx/tile_text/movement.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {

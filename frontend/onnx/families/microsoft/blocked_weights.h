@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "frontend/onnx/tile_text/quantization_text.h"
+#include "frontend/onnx/families/shared/quantization_text.h"
 
 namespace tartan::onnx {
 

@@ -7,9 +7,9 @@
 #include "absl/strings/substitute.h"
 #include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
+#include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/families/shared/sampling_text.h"
 #include "frontend/onnx/import/constant_tensors.h"
-#include "frontend/onnx/tile_text/movement.h"
-#include "frontend/onnx/tile_text/sampling_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

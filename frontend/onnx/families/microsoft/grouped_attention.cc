@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
+#include "frontend/onnx/families/shared/attention.h"
+#include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/families/shared/rotation.h"
 #include "frontend/onnx/import/constant_tensors.h"
-#include "frontend/onnx/tile_text/attention.h"
-#include "frontend/onnx/tile_text/movement.h"
-#include "frontend/onnx/tile_text/rotation.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/import/operator_table.h"
-#include "frontend/onnx/tile_text/movement.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {

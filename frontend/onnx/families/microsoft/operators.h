@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "frontend/onnx/families/shared/attention.h"
 #include "frontend/onnx/import/operator_row.h"
-#include "frontend/onnx/tile_text/attention.h"
 
 namespace tartan::onnx {
 

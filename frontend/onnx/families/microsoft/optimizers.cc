@@ -7,7 +7,7 @@
 #include "absl/strings/substitute.h"
 #include "frontend/onnx/families/microsoft/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"

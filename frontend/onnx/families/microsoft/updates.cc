@@ -7,7 +7,7 @@
 #include "absl/strings/substitute.h"
 #include "frontend/onnx/families/microsoft/backward.h"
 #include "frontend/onnx/families/microsoft/families.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

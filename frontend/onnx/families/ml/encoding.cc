@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/ml/families.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/families/shared/words.h"
 #include "frontend/onnx/tile_text/tile_text.h"
-#include "frontend/onnx/tile_text/words.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/ml/families.h"
 #include "frontend/onnx/families/ml/ml_scores.h"
-#include "frontend/onnx/tile_text/low_precision.h"
+#include "frontend/onnx/families/shared/low_precision.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -9,7 +9,7 @@
 #include "frontend/onnx/families/ml/families.h"
 #include "frontend/onnx/families/ml/ml_scores.h"
 #include "frontend/onnx/families/ml/tree_ensemble.h"
-#include "frontend/onnx/tile_text/low_precision.h"
+#include "frontend/onnx/families/shared/low_precision.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/repeat.h"
 #include "frontend/onnx/families/ml/ml_scores.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

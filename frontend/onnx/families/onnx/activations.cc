@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/import/lift.h"
+#include "frontend/onnx/families/shared/lift.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX's attention operators and related ones of transformers: rotary position embedding and the
 // key/value cache.
-#include "frontend/onnx/tile_text/attention.h"
+#include "frontend/onnx/families/shared/attention.h"
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/families/shared/rotation.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
-#include "frontend/onnx/tile_text/rotation.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

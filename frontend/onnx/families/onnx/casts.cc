@@ -3,10 +3,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/model/value_proto.h"
-#include "frontend/onnx/tile_text/cast_elements.h"
-#include "frontend/onnx/tile_text/low_precision.h"
+#include "frontend/onnx/families/shared/cast_elements.h"
+#include "frontend/onnx/families/shared/low_precision.h"
 #include "frontend/onnx/tile_text/tile_text.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {

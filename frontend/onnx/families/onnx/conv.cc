@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/tile_text/spatial_text.h"
+#include "frontend/onnx/families/shared/spatial_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -2,7 +2,7 @@
 // Gather and scatter operators other than Gather, and ReverseSequence.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/program.h"

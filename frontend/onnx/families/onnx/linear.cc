@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "frontend/onnx/families/onnx/families.h"
+#include "frontend/onnx/families/shared/matmul_text.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/import/constant_tensors.h"
-#include "frontend/onnx/tile_text/matmul_text.h"
-#include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

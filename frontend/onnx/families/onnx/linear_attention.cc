@@ -10,8 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/repeat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/import/repetition.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/families/shared/repetition.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -2,7 +2,7 @@
 // Arithmetic and elementwise functions, and sums, means, minima and maxima of several tensors.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/import/lift.h"
+#include "frontend/onnx/families/shared/lift.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that only move elements: transposition, slices, concatenation, repetition.
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/import/lift.h"
+#include "frontend/onnx/families/shared/lift.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
+#include "frontend/onnx/families/shared/spatial_text.h"
 #include "frontend/onnx/import/training_mode.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
-#include "frontend/onnx/tile_text/spatial_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

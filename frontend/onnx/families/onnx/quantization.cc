@@ -3,10 +3,10 @@
 // convolutions of integers, which are exact sums in int32.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/tile_text/low_precision.h"
-#include "frontend/onnx/tile_text/matmul_text.h"
-#include "frontend/onnx/tile_text/quantization_text.h"
-#include "frontend/onnx/tile_text/spatial_text.h"
+#include "frontend/onnx/families/shared/low_precision.h"
+#include "frontend/onnx/families/shared/matmul_text.h"
+#include "frontend/onnx/families/shared/quantization_text.h"
+#include "frontend/onnx/families/shared/spatial_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

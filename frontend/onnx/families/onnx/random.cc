@@ -12,10 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/import/graph.h"
 #include "frontend/onnx/import/training_mode.h"
 #include "frontend/onnx/tile_text/dropout.h"
-#include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

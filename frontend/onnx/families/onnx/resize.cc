@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/tile_text/resize_taps.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
+#include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/families/shared/sampling_text.h"
+#include "frontend/onnx/families/shared/spatial_text.h"
 #include "frontend/onnx/import/constant_tensors.h"
-#include "frontend/onnx/tile_text/movement.h"
-#include "frontend/onnx/tile_text/sampling_text.h"
-#include "frontend/onnx/tile_text/spatial_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/model/value_proto.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 

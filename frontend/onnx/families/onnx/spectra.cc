@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/import/constant_tensors.h"
-#include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/tile_text/words.h"
+#include "frontend/onnx/families/shared/words.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {

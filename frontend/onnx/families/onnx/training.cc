@@ -5,7 +5,7 @@
 #include "frontend/api/composer.h"
 #include "frontend/api/gradient.h"
 #include "frontend/onnx/families/onnx/families.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/import/lift.h"
+#include "frontend/onnx/families/shared/lift.h"
 
 #include <cmath>
 

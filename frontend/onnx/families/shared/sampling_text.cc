@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/sampling_text.h"
+#include "frontend/onnx/families/shared/sampling_text.h"
 
 #include <limits>
 

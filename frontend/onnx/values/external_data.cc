@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/model/external_data.h"
+#include "frontend/onnx/values/external_data.h"
 
 #include <climits>
 #include <cstdlib>

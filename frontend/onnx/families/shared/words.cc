@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/words.h"
+#include "frontend/onnx/families/shared/words.h"
 
 #include "tile/base/status_macros.h"
 

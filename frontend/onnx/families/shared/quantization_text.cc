@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/quantization_text.h"
+#include "frontend/onnx/families/shared/quantization_text.h"
 
 #include <utility>
 

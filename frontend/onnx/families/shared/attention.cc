@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/attention.h"
+#include "frontend/onnx/families/shared/attention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/import/decoding_mode.h"
-#include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/import/nesting.h"
+#include "frontend/onnx/model/nesting.h"
 
 #include <pthread.h>
 

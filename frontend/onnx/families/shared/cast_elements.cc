@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/cast_elements.h"
+#include "frontend/onnx/families/shared/cast_elements.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,8 +7,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/tile_text/low_precision.h"
-#include "frontend/onnx/tile_text/words.h"
+#include "frontend/onnx/families/shared/low_precision.h"
+#include "frontend/onnx/families/shared/words.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {

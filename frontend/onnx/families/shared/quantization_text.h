@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "frontend/onnx/families/shared/low_precision.h"
 #include "frontend/onnx/import/node_context.h"
-#include "frontend/onnx/tile_text/low_precision.h"
 
 namespace tartan::onnx {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/recurrent_step.h"
+#include "frontend/onnx/families/shared/recurrent_step.h"
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "frontend/api/repeat.h"
-#include "frontend/onnx/tile_text/movement.h"
-#include "frontend/onnx/tile_text/quantization_text.h"
+#include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/families/shared/quantization_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/matmul_text.h"
+#include "frontend/onnx/families/shared/matmul_text.h"
 
 #include <utility>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/import/repetition.h"
+#include "frontend/onnx/families/shared/repetition.h"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/model/value_proto.h"
-#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 

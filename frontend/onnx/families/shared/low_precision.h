@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/onnx/import/node_context.h"
-#include "frontend/onnx/model/value_proto.h"
+#include "frontend/onnx/values/value_proto.h"
 
 namespace tartan::onnx {
 

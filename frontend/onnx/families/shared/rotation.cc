@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/rotation.h"
+#include "frontend/onnx/families/shared/rotation.h"
 
 #include <string>
 #include <vector>

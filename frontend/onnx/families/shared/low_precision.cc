@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/low_precision.h"
+#include "frontend/onnx/families/shared/low_precision.h"
 
 #include <cmath>
 #include <limits>

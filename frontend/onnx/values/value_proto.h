@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/api/model.h"
 #include "frontend/api/value.h"
-#include "frontend/onnx/model/tensor_proto.h"
+#include "frontend/onnx/values/tensor_proto.h"
 
 namespace tartan::onnx {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/model/value_proto.h"
+#include "frontend/onnx/values/value_proto.h"
 
 #include <array>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/model/external_data.h"
+#include "frontend/onnx/values/external_data.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/tile_text/spatial_text.h"
+#include "frontend/onnx/families/shared/spatial_text.h"
 
 #include <algorithm>
 
