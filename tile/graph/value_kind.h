@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "tile/ir/program.h"
-#include "tile/poly/index_space.h"
+#include "tile/poly/analysis/index_space.h"
 
 namespace tartan::graph {
 

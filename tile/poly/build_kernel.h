@@ -9,8 +9,8 @@
 #include "tile/ir/kernel_group.h"
 #include "tile/ir/program.h"
 #include "tile/poly/analysis/analyze_program.h"
+#include "tile/poly/analysis/index_space.h"
 #include "tile/poly/flat_contraction.h"
-#include "tile/poly/index_space.h"
 
 namespace tartan::poly {
 

@@ -9,7 +9,7 @@
 
 #include "absl/types/span.h"
 #include "tile/math/affine.h"
-#include "tile/poly/index_space.h"
+#include "tile/poly/analysis/index_space.h"
 
 namespace tartan::poly {
 

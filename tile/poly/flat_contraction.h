@@ -14,7 +14,7 @@
 #include "tile/base/shape.h"
 #include "tile/ir/program.h"
 #include "tile/math/affine.h"
-#include "tile/poly/index_space.h"
+#include "tile/poly/analysis/index_space.h"
 
 namespace tartan::poly {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tile/ir/program.h"
-#include "tile/poly/index_space.h"
+#include "tile/poly/analysis/index_space.h"
 
 namespace tartan::poly {
 

@@ -11,7 +11,7 @@
 #include "tile/ir/naive_tensor.h"
 #include "tile/ir/program.h"
 #include "tile/ir/type_rules.h"
-#include "tile/poly/index_space.h"
+#include "tile/poly/analysis/index_space.h"
 
 namespace tartan::evaluator {
 

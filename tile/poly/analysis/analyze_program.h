@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "tile/ir/program.h"
-#include "tile/poly/index_space.h"
+#include "tile/poly/analysis/index_space.h"
 
 namespace tartan::poly {
 

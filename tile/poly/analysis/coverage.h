@@ -2,7 +2,7 @@
 // Decides whether every output element of an index space has a valid point.
 #pragma once
 
-#include "tile/poly/index_space.h"
+#include "tile/poly/analysis/index_space.h"
 
 namespace tartan::poly {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/poly/index_space.h"
+#include "tile/poly/analysis/index_space.h"
 
 #include "absl/strings/str_cat.h"
 
