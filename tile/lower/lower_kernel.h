@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tile/loop/loop_ir.h"
-#include "tile/lower/lower_options.h"
+#include "tile/lower/emit/lower_options.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/poly/flat_contraction.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests index arithmetic, and conditions that are decided at compile time.
-#include "tile/lower/index_emitter.h"
+#include "tile/lower/emit/index_emitter.h"
 
 #include <gtest/gtest.h>
 

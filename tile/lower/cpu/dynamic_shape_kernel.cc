@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/cpu/tile_results.h"
-#include "tile/lower/index_emitter.h"
+#include "tile/lower/emit/index_emitter.h"
 #include "tile/plan/ready_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tile/loop/loop_ir.h"
-#include "tile/lower/index_emitter.h"
+#include "tile/lower/emit/index_emitter.h"
 #include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 

@@ -11,7 +11,7 @@
 #include "tile/lower/cpu/chunk_factor.h"
 #include "tile/lower/cpu/sum_chunks.h"
 #include "tile/lower/cpu/task_block.h"
-#include "tile/lower/expr_emitter.h"
+#include "tile/lower/emit/expr_emitter.h"
 #include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 

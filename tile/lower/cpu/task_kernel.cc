@@ -10,7 +10,7 @@
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/cpu/task_block.h"
 #include "tile/lower/cpu/tile_results.h"
-#include "tile/lower/index_emitter.h"
+#include "tile/lower/emit/index_emitter.h"
 #include "tile/plan/cpu/sliding_window.h"
 
 namespace tartan::lower {

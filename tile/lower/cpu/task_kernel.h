@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tile/loop/loop_ir.h"
-#include "tile/lower/lower_options.h"
+#include "tile/lower/emit/lower_options.h"
 #include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "tile/lower/expr_emitter.h"
+#include "tile/lower/emit/expr_emitter.h"
 #include "tile/math/affine.h"
 #include "tile/poly/flat_contraction.h"
 

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/loop/loop_ir.h"
-#include "tile/lower/index_emitter.h"
-#include "tile/lower/lower_options.h"
+#include "tile/lower/emit/index_emitter.h"
+#include "tile/lower/emit/lower_options.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tile/loop/build.h"
-#include "tile/lower/expr_emitter.h"
-#include "tile/lower/index_builder.h"
+#include "tile/lower/emit/expr_emitter.h"
+#include "tile/lower/emit/index_builder.h"
 #include "tile/plan/gpu/gpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 

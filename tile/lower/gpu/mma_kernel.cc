@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/lower/emit/index_emitter.h"
 #include "tile/lower/gpu/begin_kernel.h"
 #include "tile/lower/gpu/mma_operand.h"
 #include "tile/lower/gpu/mma_results.h"
-#include "tile/lower/index_emitter.h"
 
 namespace tartan::lower {
 namespace {

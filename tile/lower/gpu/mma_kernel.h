@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tile/loop/loop_ir.h"
+#include "tile/lower/emit/lower_options.h"
 #include "tile/lower/gpu/group_context.h"
-#include "tile/lower/lower_options.h"
 #include "tile/plan/matrix/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 

@@ -11,7 +11,7 @@
 
 #include "tile/base/mma_tile.h"
 #include "tile/loop/build.h"
-#include "tile/lower/index_builder.h"
+#include "tile/lower/emit/index_builder.h"
 #include "tile/plan/matrix/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 

@@ -2,7 +2,7 @@
 #include "tile/lower/gpu/resident_weights.h"
 
 #include "absl/strings/str_cat.h"
-#include "tile/lower/index_emitter.h"
+#include "tile/lower/emit/index_emitter.h"
 
 namespace tartan::lower {
 namespace {

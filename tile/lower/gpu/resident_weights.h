@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tile/loop/build.h"
-#include "tile/lower/index_builder.h"
+#include "tile/lower/emit/index_builder.h"
 #include "tile/plan/gpu/persistent/persistent_plan.h"
 #include "tile/poly/flat_contraction.h"
 

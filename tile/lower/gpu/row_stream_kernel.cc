@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/loop/build.h"
-#include "tile/lower/expr_emitter.h"
+#include "tile/lower/emit/expr_emitter.h"
+#include "tile/lower/emit/index_builder.h"
+#include "tile/lower/emit/index_emitter.h"
 #include "tile/lower/gpu/begin_kernel.h"
 #include "tile/lower/gpu/mma_operand.h"
-#include "tile/lower/index_builder.h"
-#include "tile/lower/index_emitter.h"
 #include "tile/plan/matrix/matrix_plan.h"
 
 namespace tartan::lower {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tile/lower/lower_options.h"
+#include "tile/lower/emit/lower_options.h"
 #include "tile/lower/rows/row_stages.h"
 #include "tile/plan/rows/row_group_plan.h"
 

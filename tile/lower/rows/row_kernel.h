@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tile/lower/lower_options.h"
+#include "tile/lower/emit/lower_options.h"
 #include "tile/lower/rows/row_stages.h"
 #include "tile/plan/rows/row_plan.h"
 #include "tile/poly/row_block.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/lower/cpu/reduction.h"
-#include "tile/lower/expr_emitter.h"
+#include "tile/lower/emit/expr_emitter.h"
 #include "tile/lower/rows/online_softmax_state.h"
 #include "tile/lower/rows/row_partials.h"
 #include "tile/lower/rows/row_tiles.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "tile/loop/forward_stores.h"
 #include "tile/loop/rename.h"
-#include "tile/lower/index_emitter.h"
+#include "tile/lower/emit/index_emitter.h"
 
 namespace tartan::lower {
 using ir::ValueId;

@@ -14,8 +14,8 @@
 #include "tile/loop/loop_ir.h"
 #include "tile/loop/rename.h"
 #include "tile/lower/cpu/task_kernel.h"
-#include "tile/lower/index_builder.h"
-#include "tile/lower/lower_options.h"
+#include "tile/lower/emit/index_builder.h"
+#include "tile/lower/emit/lower_options.h"
 #include "tile/poly/row_block.h"
 
 namespace tartan::lower {

@@ -9,7 +9,7 @@
 #include "tile/base/hardware_settings.h"
 #include "tile/base/shape.h"
 #include "tile/ir/program.h"
-#include "tile/lower/lower_options.h"
+#include "tile/lower/emit/lower_options.h"
 #include "tile/lower/special/special_context.h"
 
 namespace tartan::lower {

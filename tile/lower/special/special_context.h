@@ -14,9 +14,9 @@
 #include "tile/ir/program.h"
 #include "tile/loop/build.h"
 #include "tile/loop/loop_ir.h"
-#include "tile/lower/index_builder.h"
-#include "tile/lower/lower_options.h"
-#include "tile/lower/size_arguments.h"
+#include "tile/lower/emit/index_builder.h"
+#include "tile/lower/emit/lower_options.h"
+#include "tile/lower/emit/size_arguments.h"
 
 namespace tartan::lower {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/lower/size_arguments.h"
+#include "tile/lower/emit/size_arguments.h"
 
 #include <algorithm>
 #include <bit>

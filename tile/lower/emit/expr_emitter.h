@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tile/loop/build.h"
-#include "tile/lower/index_emitter.h"
+#include "tile/lower/emit/index_emitter.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

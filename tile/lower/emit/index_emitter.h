@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tile/loop/build.h"
-#include "tile/lower/index_builder.h"
-#include "tile/lower/size_arguments.h"
+#include "tile/lower/emit/index_builder.h"
+#include "tile/lower/emit/size_arguments.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/lower/index_emitter.h"
+#include "tile/lower/emit/index_emitter.h"
 
 #include <cstdlib>
 

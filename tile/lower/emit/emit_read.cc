@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tile/lower/expr_emitter.h"
+#include "tile/lower/emit/expr_emitter.h"
 #include "tile/plan/machine.h"
 #include "tile/poly/coords.h"
 

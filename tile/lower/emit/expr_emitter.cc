@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/lower/expr_emitter.h"
+#include "tile/lower/emit/expr_emitter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
-#include "tile/lower/size_arguments.h"
+#include "tile/lower/emit/size_arguments.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::lower {
