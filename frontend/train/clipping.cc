@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/api/function.h"
-#include "frontend/train/tile_text.h"
+#include "frontend/train/graph/tile_text.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {

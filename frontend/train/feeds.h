@@ -10,7 +10,7 @@
 #include "frontend/api/function.h"
 #include "frontend/data/batch_loader.h"
 #include "frontend/onnx/model/onnx_model.h"
-#include "frontend/train/loss.h"
+#include "frontend/train/graph/loss.h"
 
 namespace tartan::train {
 

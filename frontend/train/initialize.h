@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "frontend/train/parameters.h"
+#include "frontend/train/graph/parameters.h"
 #include "tile/base/host_tensor.h"
 
 namespace tartan::train {

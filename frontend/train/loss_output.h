@@ -5,7 +5,7 @@
 #include <string>
 
 #include "frontend/onnx/model/onnx_model.h"
-#include "frontend/train/loss.h"
+#include "frontend/train/graph/loss.h"
 
 namespace tartan::train {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
-#include "frontend/train/tile_text.h"
+#include "frontend/train/graph/tile_text.h"
 
 namespace tartan::train {
 namespace {

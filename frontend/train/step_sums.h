@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/api/tensor.h"
-#include "frontend/train/loss.h"
+#include "frontend/train/graph/loss.h"
 
 namespace tartan::train {
 

@@ -11,9 +11,9 @@
 #include "frontend/api/gradient.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/train/clipping.h"
+#include "frontend/train/graph/tile_text.h"
 #include "frontend/train/precision/round_graph.h"
 #include "frontend/train/step_sums.h"
-#include "frontend/train/tile_text.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {

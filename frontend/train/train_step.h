@@ -11,9 +11,9 @@
 #include "frontend/api/resident/device_program.h"
 #include "frontend/onnx/model/onnx_model.h"
 #include "frontend/train/augment.h"
-#include "frontend/train/loss.h"
-#include "frontend/train/optimizer.h"
-#include "frontend/train/parameters.h"
+#include "frontend/train/graph/loss.h"
+#include "frontend/train/graph/optimizer.h"
+#include "frontend/train/graph/parameters.h"
 #include "frontend/train/precision/precision.h"
 #include "frontend/train/step_sums.h"
 

@@ -23,10 +23,10 @@
 #include "frontend/api/function.h"
 #include "frontend/api/resident/device_program.h"
 #include "frontend/onnx/model/onnx_model.h"
-#include "frontend/train/loss.h"
+#include "frontend/train/graph/loss.h"
+#include "frontend/train/graph/optimizer.h"
+#include "frontend/train/graph/parameters.h"
 #include "frontend/train/memory/training_memory.h"
-#include "frontend/train/optimizer.h"
-#include "frontend/train/parameters.h"
 #include "frontend/train/trainer_options.h"
 
 namespace tartan::train {

@@ -7,9 +7,9 @@
 
 #include "frontend/onnx/import/training_mode.h"
 #include "frontend/train/augment.h"
-#include "frontend/train/loss.h"
-#include "frontend/train/optimizer.h"
-#include "frontend/train/parameters.h"
+#include "frontend/train/graph/loss.h"
+#include "frontend/train/graph/optimizer.h"
+#include "frontend/train/graph/parameters.h"
 #include "frontend/train/precision/precision.h"
 
 namespace tartan::train {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/function.h"
-#include "frontend/train/tile_text.h"
+#include "frontend/train/graph/tile_text.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/in_float64.h"
 

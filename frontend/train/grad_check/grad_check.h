@@ -24,7 +24,7 @@
 #include "frontend/onnx/model/onnx_model.h"
 #include "frontend/train/grad_check/checked_loss.h"
 #include "frontend/train/grad_check/derivative_check.h"
-#include "frontend/train/parameters.h"
+#include "frontend/train/graph/parameters.h"
 
 namespace tartan::train {
 

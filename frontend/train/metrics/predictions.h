@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "frontend/train/loss.h"
+#include "frontend/train/graph/loss.h"
 #include "tile/base/host_tensor.h"
 
 namespace tartan::train {

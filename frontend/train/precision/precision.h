@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "frontend/api/tensor.h"
-#include "frontend/train/optimizer.h"
+#include "frontend/train/graph/optimizer.h"
 
 namespace tartan::train {
 

@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "frontend/api/model.h"
 #include "frontend/api/tensor.h"
-#include "frontend/train/parameters.h"
+#include "frontend/train/graph/parameters.h"
 #include "frontend/train/precision/precision.h"
 
 namespace tartan::train {

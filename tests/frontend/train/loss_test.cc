@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares losses with their formulas in float64.
-#include "frontend/train/loss.h"
+#include "frontend/train/graph/loss.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares successive optimizer updates with their formulas in float64.
-#include "frontend/train/optimizer.h"
+#include "frontend/train/graph/optimizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/train/optimizer.h"
+#include "frontend/train/graph/optimizer.h"
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
-#include "frontend/train/tile_text.h"
+#include "frontend/train/graph/tile_text.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {

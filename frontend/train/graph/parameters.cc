@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/train/parameters.h"
+#include "frontend/train/graph/parameters.h"
 
 #include <re2/re2.h>
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/onnx/model/onnx_model.h"
-#include "frontend/train/optimizer.h"
+#include "frontend/train/graph/optimizer.h"
 
 namespace tartan::train {
 

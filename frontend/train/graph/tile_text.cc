@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/train/tile_text.h"
+#include "frontend/train/graph/tile_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/train/loss.h"
+#include "frontend/train/graph/loss.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "frontend/train/tile_text.h"
+#include "frontend/train/graph/tile_text.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
