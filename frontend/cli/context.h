@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "frontend/api/device.h"
 #include "frontend/api/session.h"
-#include "frontend/cli/exit_code.h"
+#include "frontend/cli/process/exit_code.h"
 #include "frontend/cli/process/resource_limits.h"
 #include "frontend/onnx/model/onnx_model.h"
 

@@ -3,7 +3,7 @@
 // abort, crash, call exit and throw in their own threads when memory or disk space runs out.
 #pragma once
 
-#include "frontend/cli/exit_code.h"
+#include "frontend/cli/process/exit_code.h"
 
 namespace tartan::cli {
 

@@ -10,9 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "frontend/cli/exit_code.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/input_spec.h"
+#include "frontend/cli/process/exit_code.h"
 #include "tile/base/printable.h"
 #include "tile/base/status_macros.h"
 

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/checks/check_constraints.h"
-#include "frontend/cli/exit_code.h"
 #include "frontend/cli/input_spec.h"
+#include "frontend/cli/process/exit_code.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {

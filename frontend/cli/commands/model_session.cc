@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/cli/exit_code.h"
+#include "frontend/cli/process/exit_code.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {

@@ -13,10 +13,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/cli/commands/training_memory.h"
-#include "frontend/cli/exit_code.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/pages/loss_plot.h"
 #include "frontend/cli/pages/training_page.h"
+#include "frontend/cli/process/exit_code.h"
 #include "frontend/cli/terminal.h"
 #include "tile/base/status_macros.h"
 

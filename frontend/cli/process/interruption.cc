@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "frontend/cli/exit_code.h"
+#include "frontend/cli/process/exit_code.h"
 
 namespace tartan::cli {
 namespace {

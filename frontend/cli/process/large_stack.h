@@ -4,7 +4,7 @@
 #pragma once
 
 #include "absl/functional/function_ref.h"
-#include "frontend/cli/exit_code.h"
+#include "frontend/cli/process/exit_code.h"
 
 namespace tartan::cli {
 

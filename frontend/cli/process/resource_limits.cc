@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/cli/exit_code.h"
+#include "frontend/cli/process/exit_code.h"
 #include "tile/base/process_limits.h"
 
 namespace tartan::cli {

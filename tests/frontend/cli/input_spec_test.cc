@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/cli/exit_code.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/model_inputs.h"
+#include "frontend/cli/process/exit_code.h"
 
 namespace tartan::cli {
 namespace {

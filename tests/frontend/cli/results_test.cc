@@ -8,9 +8,9 @@
 
 #include "frontend/cli/accuracy.h"
 #include "frontend/cli/compare.h"
-#include "frontend/cli/exit_code.h"
 #include "frontend/cli/expectations.h"
 #include "frontend/cli/latency.h"
+#include "frontend/cli/process/exit_code.h"
 #include "frontend/cli/terminal.h"
 #include "frontend/cli/top_scores.h"
 

@@ -8,10 +8,10 @@
 #include <climits>
 #include <cstdlib>
 
-#include "frontend/cli/app.h"
 #include "frontend/cli/crash_reporter.h"
-#include "frontend/cli/exit_code.h"
+#include "frontend/cli/process/exit_code.h"
 #include "frontend/cli/process/large_stack.h"
+#include "frontend/cli/program/app.h"
 
 namespace {
 

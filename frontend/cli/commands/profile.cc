@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/cli/profile.h"
+#include "frontend/cli/commands/profile.h"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // The command line as a whole: global options, choice of the command, exit code.
 #pragma once
 
-#include "frontend/cli/exit_code.h"
+#include "frontend/cli/process/exit_code.h"
 
 namespace tartan::cli {
 

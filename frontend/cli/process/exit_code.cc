@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/cli/exit_code.h"
+#include "frontend/cli/process/exit_code.h"
 
 #include <string>
 #include <utility>

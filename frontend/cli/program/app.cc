@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/cli/app.h"
+#include "frontend/cli/program/app.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
