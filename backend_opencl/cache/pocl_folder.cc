@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/api/driver_failure.h"
 #include "backend_opencl/cache/file_io.h"
 #include "backend_opencl/cache/trusted_file.h"
-#include "backend_opencl/device/driver_failure.h"
 
 namespace tartan::opencl {
 namespace {

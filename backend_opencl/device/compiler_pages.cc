@@ -13,9 +13,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "backend_opencl/api/opencl_api.h"
 #include "backend_opencl/cache/file_io.h"
 #include "backend_opencl/device/missing_device.h"
-#include "backend_opencl/device/opencl_api.h"
 
 namespace tartan::opencl {
 namespace {

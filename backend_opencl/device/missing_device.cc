@@ -18,7 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/api/driver_failure.h"
 #include "tile/base/process_limits.h"
 
 namespace tartan::opencl {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/device/calibration.h"
+#include "backend_opencl/api/driver_failure.h"
+#include "backend_opencl/context/calibration.h"
+#include "backend_opencl/context/huge_pages.h"
+#include "backend_opencl/context/opencl_buffer.h"
 #include "backend_opencl/device/compile.h"
-#include "backend_opencl/device/driver_failure.h"
-#include "backend_opencl/device/huge_pages.h"
-#include "backend_opencl/device/opencl_buffer.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "backend_opencl/device/opencl_queue.h"
 #include "tile/base/status_macros.h"

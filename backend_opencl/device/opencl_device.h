@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/context/opencl_context.h"
 #include "backend_opencl/device/pinned_memory.h"
 #include "hal/hal.h"
 

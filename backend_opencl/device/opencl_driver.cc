@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/api/driver_failure.h"
 #include "backend_opencl/cache/cache_folder.h"
 #include "backend_opencl/cache/disk_cache.h"
 #include "backend_opencl/cache/pocl_folder.h"
-#include "backend_opencl/device/calibration.h"
+#include "backend_opencl/context/calibration.h"
 #include "backend_opencl/device/compiler_pages.h"
-#include "backend_opencl/device/device_query.h"
-#include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/device/features/device_query.h"
 #include "backend_opencl/device/missing_device.h"
 #include "backend_opencl/device/opencl_device.h"
 #include "tile/base/status_macros.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "backend_opencl/device/calibration.h"
+#include "backend_opencl/context/calibration.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {

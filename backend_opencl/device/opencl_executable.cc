@@ -5,8 +5,8 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/device/opencl_buffer.h"
-#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/context/opencl_buffer.h"
+#include "backend_opencl/context/opencl_context.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {

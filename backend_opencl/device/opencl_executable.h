@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "backend_opencl/cache/pocl_program.h"
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/api/opencl_api.h"
+#include "backend_opencl/context/pocl_program.h"
 #include "backend_opencl/launch_batch/launch_batch.h"
 #include "backend_opencl/launch_batch/megakernel.h"
 #include "hal/hal.h"

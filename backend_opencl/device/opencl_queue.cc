@@ -9,9 +9,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/context/opencl_buffer.h"
+#include "backend_opencl/context/opencl_context.h"
 #include "backend_opencl/device/compiler_pages.h"
-#include "backend_opencl/device/opencl_buffer.h"
-#include "backend_opencl/device/opencl_context.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 

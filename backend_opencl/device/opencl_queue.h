@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/api/opencl_api.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "hal/hal.h"
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/api/opencl_api.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {

@@ -2,7 +2,7 @@
 #include "backend_opencl/launch_batch/address_probe.h"
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/device/opencl_buffer.h"
+#include "backend_opencl/context/opencl_buffer.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {

@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "backend_opencl/device/opencl_api.h"
-#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/api/opencl_api.h"
+#include "backend_opencl/context/opencl_context.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {

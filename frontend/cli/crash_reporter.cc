@@ -11,7 +11,7 @@
 #include <exception>
 #include <new>
 
-#include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/api/driver_failure.h"
 
 namespace tartan::cli {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measurements of a device, and their storage.
-#include "backend_opencl/device/calibration.h"
+#include "backend_opencl/context/calibration.h"
 
 #include <filesystem>
 #include <fstream>

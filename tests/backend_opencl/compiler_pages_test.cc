@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/api/opencl_api.h"
 #include "backend_opencl/device/opencl_driver.h"
 
 namespace tartan::opencl::compiler_pages_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/api/driver_failure.h"
 
 #include <gtest/gtest.h>
 

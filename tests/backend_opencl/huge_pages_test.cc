@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large buffers of CPU devices.
-#include "backend_opencl/device/huge_pages.h"
+#include "backend_opencl/context/huge_pages.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/context/opencl_context.h"
 #include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "backend_opencl/launch_batch/launch_batch_source.h"

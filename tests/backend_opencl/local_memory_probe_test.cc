@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "backend_opencl/device/device_knowledge.h"
+#include "backend_opencl/context/device_knowledge.h"
 #include "tests/backend_opencl/temporary_directory.h"
 
 namespace tartan::opencl {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/api/opencl_api.h"
 
 #include <gtest/gtest.h>
 

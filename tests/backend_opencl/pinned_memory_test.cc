@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "backend_opencl/device/device_query.h"
+#include "backend_opencl/device/features/device_query.h"
 
 namespace tartan::opencl {
 namespace {

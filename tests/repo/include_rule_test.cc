@@ -11,6 +11,7 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tartan {
@@ -132,6 +133,43 @@ TEST(IncludeRule, NothingIncludesUpward) {
     offences.push_back(include.file + " includes " + include.header);
   }
   EXPECT_THAT(offences, IsEmpty());
+}
+
+// Pairs of folders that include each other. The list only shrinks.
+const std::set<std::string>& MutualIncludes() {
+  static const auto& pairs = *new std::set<std::string>{
+      "frontend/api and frontend/api/checks",
+      "frontend/api and frontend/api/explain",
+      "frontend/api and frontend/api/resident",
+      "frontend/api and frontend/api/tiers",
+      "tile/compiler and tile/compiler/chains",
+      "tile/compiler and tile/compiler/launches",
+      "tile/compiler and tile/compiler/matmul",
+      "tile/compiler and tile/compiler/memory",
+      "tile/graph and tile/graph/matmul",
+      "tile/graph and tile/graph/moves",
+      "tile/graph and tile/graph/placements",
+      "tile/plan and tile/plan/cpu",
+      "tile/plan and tile/plan/gpu",
+      "tile/plan and tile/plan/gpu/persistent",
+      "tile/plan and tile/plan/matrix",
+      "tile/plan/gpu and tile/plan/matrix",
+  };
+  return pairs;
+}
+
+TEST(IncludeRule, FoldersDoNotIncludeEachOther) {
+  std::set<std::pair<std::string, std::string>> folders;
+  for (const Include& include : AllIncludes()) {
+    const std::string from = fs::path(include.file).parent_path().generic_string();
+    const std::string to = fs::path(include.header).parent_path().generic_string();
+    if (include.quoted && from != to) folders.emplace(from, to);
+  }
+  std::set<std::string> mutual;
+  for (const auto& [from, to] : folders) {
+    if (from < to && folders.count({to, from}) > 0) mutual.insert(from + " and " + to);
+  }
+  EXPECT_EQ(mutual, MutualIncludes());
 }
 
 TEST(IncludeRule, EveryLayerIsAFolder) {

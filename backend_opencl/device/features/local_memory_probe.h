@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
+#include "backend_opencl/api/opencl_api.h"
 #include "backend_opencl/cache/disk_cache.h"
-#include "backend_opencl/device/device_query.h"
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/device/features/device_query.h"
 
 namespace tartan::opencl {
 

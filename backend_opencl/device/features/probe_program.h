@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/api/opencl_api.h"
 
 namespace tartan::opencl {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/device/build_program.h"
-#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/context/build_program.h"
+#include "backend_opencl/context/opencl_context.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
 #include "backend_opencl/launch_batch/megakernel.h"
 #include "backend_opencl/launch_batch/megakernel_source.h"

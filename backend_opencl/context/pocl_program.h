@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "backend_opencl/cache/disk_cache.h"
-#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/context/opencl_context.h"
 
 namespace tartan::opencl {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/driver_quirks.h"
+#include "backend_opencl/device/features/driver_quirks.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "backend_opencl/device/driver_quirks.h"
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/api/opencl_api.h"
+#include "backend_opencl/device/features/driver_quirks.h"
 #include "hal/device_info.h"
 
 namespace tartan::opencl {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/huge_pages.h"
+#include "backend_opencl/context/huge_pages.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/api/driver_failure.h"
 
 namespace tartan::opencl {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/opencl_buffer.h"
+#include "backend_opencl/context/opencl_buffer.h"
 
 #include <utility>
 
-#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/context/opencl_context.h"
 
 namespace tartan::opencl {
 

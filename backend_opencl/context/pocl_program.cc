@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/cache/pocl_program.h"
+#include "backend_opencl/context/pocl_program.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,11 +12,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/api/driver_failure.h"
 #include "backend_opencl/cache/cache_file.h"
 #include "backend_opencl/cache/file_io.h"
 #include "backend_opencl/cache/pocl_folder.h"
-#include "backend_opencl/device/build_program.h"
-#include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/context/build_program.h"
 #include "proto/hal.pb.h"
 
 namespace tartan::opencl {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/context/opencl_context.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/api/opencl_api.h"
 #include "tile/base/process_limits.h"
 
 namespace tartan::opencl {

@@ -10,10 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "backend_opencl/api/opencl_api.h"
 #include "backend_opencl/cache/disk_cache.h"
-#include "backend_opencl/device/device_knowledge.h"
-#include "backend_opencl/device/device_query.h"
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/context/device_knowledge.h"
+#include "backend_opencl/device/features/device_query.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {

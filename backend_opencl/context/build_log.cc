@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/build_log.h"
+#include "backend_opencl/context/build_log.h"
 
 #include <cstdint>
 #include <set>

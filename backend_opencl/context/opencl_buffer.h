@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend_opencl/device/huge_pages.h"
-#include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/api/opencl_api.h"
+#include "backend_opencl/context/huge_pages.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {

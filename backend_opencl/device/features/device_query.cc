@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/device_query.h"
+#include "backend_opencl/device/features/device_query.h"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "backend_opencl/device/driver_quirks.h"
+#include "backend_opencl/device/features/driver_quirks.h"
 #include "backend_opencl/device/features/hardware_probe.h"
 #include "backend_opencl/device/features/nvidia_features.h"
 #include "backend_opencl/dialect/hidden_assembly.h"

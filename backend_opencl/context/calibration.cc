@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/calibration.h"
+#include "backend_opencl/context/calibration.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/build_program.h"
+#include "backend_opencl/context/build_program.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/device/build_log.h"
+#include "backend_opencl/context/build_log.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {

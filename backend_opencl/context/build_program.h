@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "backend_opencl/device/opencl_api.h"
-#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/api/opencl_api.h"
+#include "backend_opencl/context/opencl_context.h"
 
 namespace tartan::opencl {
 

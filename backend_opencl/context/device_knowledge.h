@@ -12,8 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "backend_opencl/cache/disk_cache.h"
-#include "backend_opencl/device/calibration.h"
-#include "backend_opencl/device/device_query.h"
+#include "backend_opencl/context/calibration.h"
+#include "backend_opencl/device/features/device_query.h"
 
 namespace tartan::opencl {
 

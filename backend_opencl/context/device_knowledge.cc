@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/device_knowledge.h"
+#include "backend_opencl/context/device_knowledge.h"
 
 #include <utility>
 

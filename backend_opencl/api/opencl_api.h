@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/api/driver_failure.h"
 
 namespace tartan::opencl {
 
