@@ -42,10 +42,14 @@ function(tartan_library name)
   endif()
 endfunction()
 
-# tartan_test(name [SHARDS 2] SRCS a_test.cc b_test.cc DEPS x y [ARGS ...]): one gtest program. It is one ctest
-# entry, or as many as SHARDS says, each of which runs its share of the tests: for programs that take long.
+# tartan_test(name [SHARDS 2] [COST 100] SRCS a_test.cc b_test.cc DEPS x y [ARGS ...]): one gtest program. It is
+# one ctest entry, or as many as SHARDS says, each of which runs its share of the tests: for programs that take
+# long. COST, in seconds, lets ctest start long entries first where it has not timed them yet.
 function(tartan_test name)
-  cmake_parse_arguments(ARG "" "SHARDS" "SRCS;DEPS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SHARDS;COST" "SRCS;DEPS;ARGS" ${ARGN})
+  if(NOT ARG_COST)
+    set(ARG_COST 0)
+  endif()
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   # Tests are compiled more often than they are waited for.
@@ -60,13 +64,13 @@ function(tartan_test name)
       "TARTAN_CHECK_SHAPES=1" "TARTAN_CHECK_SWAP=1")
   if(NOT ARG_SHARDS)
     add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}")
+    set_tests_properties(${name} PROPERTIES COST ${ARG_COST} ENVIRONMENT "${environment}")
     return()
   endif()
   math(EXPR last "${ARG_SHARDS} - 1")
   foreach(shard RANGE ${last})
     add_test(NAME ${name}_${shard} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name}_${shard} PROPERTIES ENVIRONMENT
+    set_tests_properties(${name}_${shard} PROPERTIES COST ${ARG_COST} ENVIRONMENT
       "${environment};GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
   endforeach()
 endfunction()
