@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -14,6 +13,7 @@
 #include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
 #include "tile/loop/element.h"
+#include "tile/loop/interpret_state.h"
 #include "tile/loop/mma.h"
 #include "tile/loop/traverse.h"
 #include "tile/loop/verify.h"
@@ -21,17 +21,9 @@
 namespace tartan::loop {
 namespace {
 
-using Value = absl::InlinedVector<Scalar, 1>;  // one scalar per lane
-using Items = std::vector<int>;                // the work-items of a group that execute a statement
-
-struct Memory {
-  DataType stored = DataType::kInvalid;
-  int lanes = 1;  // lanes per array element; an index counts elements
-  bool is_private = false;
-  // One span of bytes; for private arrays one per work-item.
-  std::vector<absl::Span<uint8_t>> bytes;
-  std::vector<uint8_t> storage;
-};
+using Value = LaneValues;
+using Memory = InterpretedMemory;
+using Items = std::vector<int>;  // the work-items of a group that execute a statement
 
 // Executes one work-group.
 class Group {
@@ -40,7 +32,7 @@ class Group {
       : kernel_(kernel) {
     for (int i = 0; i < 3; ++i) group_[i] = group[i];
     for (size_t i = 0; i < buffers.size(); ++i) {
-      Memory& memory = memory_[kernel.parameters[i].name];
+      Memory& memory = memory_.Of(kernel.parameters[i].name);
       memory.stored = kernel.parameters[i].stored;
       memory.bytes = {absl::MakeSpan(buffers[i])};
     }
@@ -48,7 +40,7 @@ class Group {
     for (const Size& size : kernel.sizes) {
       Scalar value{size.value};
       if (size.is_float) value.real = std::bit_cast<float>(static_cast<int32_t>(size.value));
-      variables_[size.name].assign(items, Value{value});
+      variables_.Of(size.name).assign(items, Value{value});
     }
   }
 
@@ -71,7 +63,7 @@ class Group {
           return absl::OkStatus();
         },
         [&](const Declare& declare) {
-          std::vector<Value>& values = variables_[declare.name];
+          std::vector<Value>& values = variables_.Of(declare.name);
           values.resize(size_);
           for (int item : items) {
             values[item] = declare.value != nullptr ? Evaluate(declare.value, item)
@@ -84,7 +76,7 @@ class Group {
           return absl::OkStatus();
         },
         [&](const Assign& assign) {
-          std::vector<Value>& values = variables_[assign.name];
+          std::vector<Value>& values = variables_.Of(assign.name);
           for (int item : items) values[item] = Evaluate(assign.value, item);
           return absl::OkStatus();
         },
@@ -96,7 +88,7 @@ class Group {
         [&](const If& branch) -> absl::Status {
           Items taken, other;
           for (int item : items) {
-            (Evaluate(branch.condition, item)[0].integer != 0 ? taken : other).push_back(item);
+            (EvaluateOne(branch.condition, item).integer != 0 ? taken : other).push_back(item);
           }
           TARTAN_RETURN_IF_ERROR(Run(branch.then, taken));
           return Run(branch.otherwise, other);
@@ -125,7 +117,7 @@ class Group {
   }
 
   void AllocateArray(const DeclareArray& array) {
-    Memory& memory = memory_[array.name];
+    Memory& memory = memory_.Of(array.name);
     memory.stored = array.type.element;
     memory.lanes = array.type.lanes;
     memory.is_private = array.space == Space::kPrivate;
@@ -141,18 +133,18 @@ class Group {
 
   absl::Status RunFor(const For& loop, const Items& items) {
     std::vector<int64_t> next(size_);
-    for (int item : items) next[item] = Evaluate(loop.begin, item)[0].integer;
+    for (int item : items) next[item] = EvaluateOne(loop.begin, item).integer;
     Items running = items;
     while (true) {
       // The end is evaluated in each iteration, as in C.
       Items inside;
       for (int item : running) {
-        if (next[item] < Evaluate(loop.end, item)[0].integer) inside.push_back(item);
+        if (next[item] < EvaluateOne(loop.end, item).integer) inside.push_back(item);
       }
       TARTAN_RETURN_IF_ERROR(status_);
       if (inside.empty()) return absl::OkStatus();
       running = std::move(inside);
-      std::vector<Value>& values = variables_[loop.name];
+      std::vector<Value>& values = variables_.Of(loop.name);
       values.resize(size_);
       for (int item : running) values[item] = Value{Scalar{next[item], 0}};
       TARTAN_RETURN_IF_ERROR(Run(loop.body, running));
@@ -191,7 +183,7 @@ class Group {
     const auto& to = std::get<Load>(copy.to->node);
     const auto& from = std::get<Load>(copy.from->node);
     const int lanes = copy.to->type.lanes;
-    const int64_t count = copy.count == nullptr ? lanes : Evaluate(copy.count, item)[0].integer;
+    const int64_t count = copy.count == nullptr ? lanes : EvaluateOne(copy.count, item).integer;
     uint8_t* target = Locate(to.buffer, to.index, lanes, item, to.is_aligned);
     if (target == nullptr) return;
     std::fill_n(target, lanes * ByteWidth(to.stored), uint8_t{0});
@@ -218,10 +210,10 @@ class Group {
   // status_ and returns null.
   uint8_t* Locate(const std::string& buffer, const ExprPtr& index, int lanes, int item,
                   bool is_aligned = false) {
-    Memory& memory = memory_[buffer];
+    const Memory& memory = memory_.Of(buffer);
     const absl::Span<uint8_t> bytes = memory.bytes[memory.is_private ? item : 0];
     const int64_t count = static_cast<int64_t>(bytes.size()) / ByteWidth(memory.stored);
-    const int64_t unit = Evaluate(index, item)[0].integer;
+    const int64_t unit = EvaluateOne(index, item).integer;
     if (!status_.ok()) return nullptr;
     if (unit < 0 || unit > count || unit * memory.lanes + lanes > count) {
       status_ = absl::OutOfRangeError(absl::StrCat(
@@ -238,6 +230,22 @@ class Group {
     return bytes.data() + unit * memory.lanes * ByteWidth(memory.stored);
   }
 
+  // The value of an expression with one lane.
+  Scalar EvaluateOne(const ExprPtr& expr, int item) {
+    if (const auto* literal = std::get_if<IntLiteral>(&expr->node)) {
+      return Scalar{literal->value, 0};
+    }
+    if (const auto* variable = std::get_if<Variable>(&expr->node)) {
+      return variables_.Of(variable->name)[item][0];
+    }
+    if (const auto* work = std::get_if<WorkIndex>(&expr->node)) {
+      return Scalar{EvaluateWorkIndex(*work, item), 0};
+    }
+    const auto* apply = std::get_if<Apply>(&expr->node);
+    if (apply != nullptr && expr->type.lanes == 1) return ApplyToOne(*apply, expr->type, item);
+    return Evaluate(expr, item)[0];
+  }
+
   Value Evaluate(const ExprPtr& expr, int item) {
     const Type& type = expr->type;
     return Match(
@@ -248,7 +256,7 @@ class Group {
         [&](const FloatLiteral& literal) {
           return Value(type.lanes, Scalar{0, literal.value});
         },
-        [&](const Variable& variable) { return variables_[variable.name][item]; },
+        [&](const Variable& variable) { return variables_.Of(variable.name)[item]; },
         [&](const Load& load) { return EvaluateLoad(load, type, item); },
         [&](const Apply& apply) { return EvaluateApply(apply, type, item); },
         [&](const MultiplyAdd& sum) { return EvaluateMultiplyAdd(sum, type, item); },
@@ -280,18 +288,31 @@ class Group {
 
   // For scalar conditions only the operands that C would evaluate are evaluated, because a
   // condition may guard a load.
+  Scalar ApplyToOne(const Apply& apply, const Type& type, int item) {
+    const Scalar first = EvaluateOne(apply.operands[0], item);
+    if (apply.op == ScalarOp::kSelect) {
+      return EvaluateOne(apply.operands[first.integer != 0 ? 1 : 2], item);
+    }
+    if (apply.op == ScalarOp::kLogicalAnd || apply.op == ScalarOp::kLogicalOr) {
+      const bool is_decided = (first.integer != 0) == (apply.op == ScalarOp::kLogicalOr);
+      return is_decided ? first : EvaluateOne(apply.operands[1], item);
+    }
+    const DataType from = apply.operands.back()->type.element;
+    if (apply.op == ScalarOp::kCast) return ConvertScalar(first, from, type.element);
+    Scalar values[3] = {first};
+    for (size_t i = 1; i < apply.operands.size(); ++i) {
+      values[i] = EvaluateOne(apply.operands[i], item);
+    }
+    return EvaluateScalar(apply.op, from, absl::MakeSpan(values, apply.operands.size()));
+  }
+
   Value EvaluateApply(const Apply& apply, const Type& type, int item) {
-    const bool is_scalar = apply.operands[0]->type.lanes == 1;
-    if (is_scalar && apply.op == ScalarOp::kSelect) {
-      const bool condition = Evaluate(apply.operands[0], item)[0].integer != 0;
+    if (type.lanes == 1) return Value{ApplyToOne(apply, type, item)};
+    if (apply.op == ScalarOp::kSelect && apply.operands[0]->type.lanes == 1) {
+      const bool condition = EvaluateOne(apply.operands[0], item).integer != 0;
       return Evaluate(apply.operands[condition ? 1 : 2], item);
     }
-    if (is_scalar && (apply.op == ScalarOp::kLogicalAnd || apply.op == ScalarOp::kLogicalOr)) {
-      const Value left = Evaluate(apply.operands[0], item);
-      const bool decided = (left[0].integer != 0) == (apply.op == ScalarOp::kLogicalOr);
-      return decided ? left : Evaluate(apply.operands[1], item);
-    }
-    std::vector<Value> operands;
+    absl::InlinedVector<Value, 3> operands;
     for (const ExprPtr& operand : apply.operands) operands.push_back(Evaluate(operand, item));
     const DataType from = apply.operands.back()->type.element;
     Value result(type.lanes);
@@ -346,8 +367,8 @@ class Group {
   int64_t group_[3];
   int size_ = 0;         // work-items in the group
   absl::Status status_;  // the first error in an expression
-  std::unordered_map<std::string, std::vector<Value>> variables_;
-  std::unordered_map<std::string, Memory> memory_;
+  ByName<std::vector<Value>> variables_;
+  ByName<Memory> memory_;
 };
 
 }  // namespace
