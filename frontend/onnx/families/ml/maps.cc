@@ -136,36 +136,12 @@ absl::StatusOr<std::vector<int64_t>> PlacesOfForm(const NodeContext& context,
   return places;
 }
 
-// Converts between strings and numbers. Numbers are written with up to six significant digits.
-absl::StatusOr<Value> CastElements(NodeContext& context, const Value& x, const std::string& to) {
-  if (to == "TO_STRING" && x.is_strings()) return x;
-  if (to != "TO_FLOAT" && to != "TO_INT64" && to != "TO_STRING") {
-    return Invalid("attribute 'cast_to': expected TO_FLOAT, TO_INT64 or TO_STRING, got ", to);
-  }
-  const HostTensor* numbers = x.tensor().constant();
-  if (to == "TO_STRING" || x.is_strings()) {
-    if (numbers == nullptr) return Unsupported("a map whose values are not known at import");
-    const std::vector<int64_t>& dims = numbers->shape().dims;
-    if (!x.is_strings()) {
-      std::vector<std::string> words;
-      for (const double number : numbers->ToDoubles()) words.push_back(absl::StrCat(number));
-      return api::ToLazy(api::HostStrings(dims, words));
-    }
-    std::vector<double> parsed;
-    for (const std::string& word : api::StringsOf(HostValue(*numbers, x.element(), x.words()))) {
-      double number = 0;
-      if (!word.empty() && !absl::SimpleAtod(word, &number)) {
-        return Invalid("'", word, "' is not a number");
-      }
-      parsed.push_back(number);
-    }
-    const DataType type = to == "TO_FLOAT" ? DataType::kFloat32 : DataType::kInt64;
-    return Value(ConstantReals(type, dims, parsed));
-  }
-  const DataType type = to == "TO_FLOAT" ? DataType::kFloat32 : DataType::kInt64;
-  TARTAN_ASSIGN_OR_RETURN(
-      Tensor y, context.ApplyOne(TileFunction("X", "Y", {"Y = " + Cast("X", type)}), {x.tensor()}));
-  return Value(std::move(y));
+absl::StatusOr<ElementType> TargetOfCast(const NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const std::string to, context.String("cast_to", "TO_FLOAT"));
+  if (to == "TO_FLOAT") return ElementFromOnnx(TensorProto::FLOAT);
+  if (to == "TO_INT64") return ElementFromOnnx(TensorProto::INT64);
+  if (to == "TO_STRING") return ElementFromOnnx(TensorProto::STRING);
+  return Invalid("attribute 'cast_to': expected TO_FLOAT, TO_INT64 or TO_STRING, got ", to);
 }
 
 // The values of int64 keys, [1, elements]. Words and numbers are converted as by Cast.
