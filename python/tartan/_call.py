@@ -119,8 +119,9 @@ def integer(x, what="a size"):
     except TypeError:
         if isinstance(x, np.ndarray) and x.size == 1 and x.dtype.kind in "iu":
             return int(x.reshape(()))
-        if isinstance(x, Variable):
-            return _python.index(x.value)
+        held = getattr(x, "value", None)
+        if isinstance(held, (Tensor, Variable)):
+            return integer(held, what)
         raise TypeError(f"{what} must be an integer, not {x!r}") from None
 
 

@@ -17,10 +17,10 @@ class HostTensor:
     def shape(self) -> tuple[Any, ...]: ...
 
     def bytes(self) -> NDArray[numpy.uint8]:
-        """Returns its bytes, read-only and not copied."""
+        """Its bytes, read-only and not copied."""
 
     def take_bytes(self) -> NDArray[numpy.uint8]:
-        """Returns writable bytes, copied if they have other owners; the tensor is empty afterwards."""
+        """Its bytes for whoever changes them, copied where others have them; it has none then."""
 
     def __repr__(self) -> str: ...
 
@@ -171,14 +171,14 @@ class Device:
     def memory(self) -> dict[str, Any]: ...
 
 class EagerRuntime:
-    """Evaluates lazy tensors."""
+    """Computes lazy tensors at once."""
 
     def __init__(self, device: Device) -> None: ...
 
     def evaluate(self, arg: Sequence[Value], /) -> list[HostTensor]: ...
 
 class DeviceTensor:
-    """Values stored on a device."""
+    """Values that stay on a device."""
 
     @staticmethod
     def from_host(arg0: Device, arg1: HostTensor, /) -> DeviceTensor: ...
@@ -281,7 +281,7 @@ class StateSession:
     def stays(self) -> bool: ...
 
 class Report:
-    """A report of a compiled program."""
+    """What became of a program."""
 
     @staticmethod
     def plan(device: Device, inputs: Sequence[Value], states: Sequence[tuple[Value, Value | None]], outputs: Sequence[Value], name: str, tier: str) -> Report: ...
@@ -326,4 +326,4 @@ def reports_part(arg: Sequence[Report], /) -> str: ...
 def reports_page(arg0: str, arg1: Sequence[Report], /) -> str: ...
 
 def reserve_variable(arg: bytes, /) -> None:
-    """Adds an empty environment variable; other threads may read the environment meanwhile."""
+    """Adds a variable to the environment, empty, which threads may read meanwhile."""

@@ -29,24 +29,8 @@ def _shifted(a, b):
     return (to(a, _dtypes.int32), to(b, _dtypes.int32)) if a.dtype == "bool" else (a, b)
 
 
-for _name, _text in _FLOAT_TEXTS.items():
-    _unary(_name, _text, as_float, f"{_name} of every element, as floats; the result has the shape of x.")
-for _name, _text in _SAME_TEXTS.items():
-    _unary(_name, _text, tensor, f"{_name} of every element, in the dtype of x.")
-for _name, _text in _TEST_TEXTS.items():
-    _unary(_name, _text, tensor, f"{_name} of every element, as bool.")
-for _name, _text in _NUMBER_TEXTS.items():
-    _binary(_name, _text, pair, f"{_name} of elements, in the promoted dtype; shapes broadcast.")
-for _name, _text in _FLOATS_TEXTS.items():
-    _binary(_name, _text, functools.partial(pair, floats=True), f"{_name} of elements, as floats; shapes broadcast.")
-for _name, _text in _COMPARE_TEXTS.items():
-    _binary(_name, _text, pair, f"Returns True where elements are {_name}; shapes broadcast.")
-for _name, _text in _LOGIC_TEXTS.items():
-    _binary(_name, _text, _bools, f"{_name} of elements, as bool; shapes broadcast.")
-for _name, _text in _BIT_TEXTS.items():
-    _binary(_name, _text, _integers, f"{_name} of integers or bools; shapes broadcast.")
-for _name, _text in _SHIFT_TEXTS.items():
-    _binary(_name, _text, _shifted, f"{_name} of integers; shapes broadcast.")
+def _float_pair(a, b):
+    return pair(a, b, floats=True)
 
 
 # Type rule → conversion of operands, and what the documentation says of the function.
@@ -69,9 +53,7 @@ def _unary(row):
         x = convert(x)
         return x if keeps_integers and x.dtype not in _dtypes.FLOATS else row(x)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{name} of every element, in the dtype of x; integers are returned unchanged."
-    globals()[name] = function
+    return function, doc
 
 
 def _binary(row):
@@ -138,11 +120,7 @@ def subtract(x1, x2, /):
     a, b = pair(x1, x2)
     if a.dtype == "bool":
         raise TypeError("bools cannot be subtracted: use logical_xor")
-    return tile1("function (A, B) -> (C) { C = A - B; }", a, b)
-
-
-_SQUARE = "function (X) -> (Y) { Y = X * X; }"
-_POWER = "function (A, B) -> (C) { C = pow(A, B); }"
+    return ROWS["subtract"](a, b)
 
 
 def power(x1, x2, /):
@@ -156,7 +134,7 @@ def power(x1, x2, /):
                 return sqrt(x1)  # noqa: F821
         if x1.dtype in _dtypes.SIGNED + _dtypes.UNSIGNED and isinstance(x2, int) and x2 < 0:
             raise ValueError("an integer to a negative power is not an integer: convert it to a float first")
-    return tile1(_POWER, *pair(x1, x2))
+    return ROWS["power"](*pair(x1, x2))
 
 
 pow = power

@@ -40,8 +40,9 @@ def gradients(loss, wrt, seed=None):
         raise ValueError(f"a loss must be a float tensor, not {getattr(loss, 'dtype', type(loss).__name__)}")
     if seed is None and loss.size != 1:
         raise ValueError(f"a loss must have one element, not the shape {list(loss.shape)}: reduce it, or give a seed")
-    if any(isinstance(x, _batching.Batched) for x in (loss, seed, *wrt)):
-        return _batching.gradients(loss, wrt, seed)
+    for x in (loss, seed, *wrt):
+        if x is not None and x._is_mapped:
+            return x._gradients(loss, wrt, seed)
     if seed is None:
         seed = _ones_like(loss)
     seeds = [(loss._value, seed._value)]

@@ -259,23 +259,7 @@ def _scattered(x, index, value, how):
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """Implements x[index] = value."""
-    made = updated(x, index, value, "set")
-    if isinstance(x, Batched):
-        made = raised(made, x.level)
-    if isinstance(made, Batched):
-        if not is_at(x, made.level):
-            raise MappedError("a mapped value is assigned to elements of a tensor that tartan.vmap does not map: "
-                              "use x = x.at[index].set(value)")
-        if state.recording:
-            state.assigned.append(weakref.ref(x))
-        x.inner = made.inner
-        return
-    if state.trace is not None and getattr(x, "_home", None) is not state.trace:
-        raise RuntimeError("a captured function assigns to elements of a tensor from outside, which would keep a "
-                           "value that exists only inside: return x.at[index].set(value), or use a tartan.Variable")
-    if state.recording:
-        state.assigned.append(weakref.ref(x))
-    x._value, x._host, x._depth = made._value, made._host, made._depth
+    x._rebind(updated(x, index, value, "set"))
 
 
 class At:

@@ -123,47 +123,10 @@ def concat(arrays, /, axis=0):
     for x in arrays[1:]:
         if x.ndim != rank or any(a != b for d, (a, b) in enumerate(zip(x.shape, first.shape)) if d != axis):
             raise ValueError(f"{list(first.shape)} and {list(x.shape)} cannot be concatenated along axis {axis}")
-    kept = [x for x in arrays if x.shape[axis]] or [first]
-    while len(kept) > 1:
-        kept = [_joined(kept[k:k + 32], axis) for k in range(0, len(kept), 32)]
-    return kept[0]
+    return joined(arrays, axis)
 
 
 concatenate = concat
-
-
-def _joined(arrays, axis):
-    dims, statements, offset = list(arrays[0].shape), [], 0
-    if len(arrays) == 1:
-        return arrays[0]
-    dims[axis] = sum(x.shape[axis] for x in arrays)
-    indices = [f"i{d}" for d in range(len(dims))]
-    out = written(indices, dims)
-    for k, x in enumerate(arrays):
-        read = ", ".join(f"i{d} - {offset}" if d == axis and offset else i for d, i in enumerate(indices))
-        statements.append(f"O{k}{out} = =(X{k}[{read}]){f' default O{k - 1}' if k else ''};")
-        offset += x.shape[axis]
-    return tile1(f"function ({names('X', len(arrays))}) -> (O{len(arrays) - 1}) {{ {' '.join(statements)} }}", *arrays)
-
-
-def stack(arrays, /, axis=0):
-    """Joins arrays of equal shapes along a new axis."""
-    arrays = alike(arrays)
-    for x in arrays[1:]:
-        if x.shape != arrays[0].shape:
-            raise ValueError(f"{list(arrays[0].shape)} and {list(x.shape)} cannot be stacked: their shapes differ")
-    axis = axis_of(axis, arrays[0].ndim + 1)
-    return concat([expand_dims(x, axis) for x in arrays], axis)
-
-
-def window(x, starts, steps, sizes):
-    """Returns x[starts + steps * i] for i < sizes; each argument is a list with one entry per dimension."""
-    if all(s == 0 for s in starts) and all(s == 1 for s in steps) and tuple(sizes) == x.shape:
-        return x
-    indices = [f"{start} + {step}*i{d}" if step >= 0 else f"{start} - {-step}*i{d}"
-               for d, (start, step) in enumerate(zip(starts, steps))]
-    out = written([f"i{d}" for d in range(x.ndim)], sizes)
-    return tile1(f"function (X) -> (Y) {{ Y{out} = =(X[{', '.join(indices)}]); }}", x)
 
 
 def part(x, axis, start, stop):
@@ -273,6 +236,10 @@ def _triangle(x, relation, k):
     x = tensor(x)
     if x.ndim < 2:
         raise ValueError(f"expected a matrix, not the shape {list(x.shape)}")
+    if is_exported():
+        rows, columns = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
+        mask = columns - rows <= k if relation == "<=" else columns - rows >= k
+        return selected(constant_array(mask), x, constant(0, x.dtype))
     zero = "0" if x.dtype in _dtypes.SIGNED + _dtypes.UNSIGNED + _dtypes.FLOATS else "(X != X)"
     return tile1(f"function (X) -> (Y) {{ Y = index(X, {x.ndim - 1}) - index(X, {x.ndim - 2}) {relation} {k} "
                  f"? X : {zero}; }}", x)

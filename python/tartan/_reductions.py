@@ -80,7 +80,7 @@ def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
 def _extreme(x, aggregation, axis, keepdims, name):
     x = tensor(x)
     axes = axes_of(axis, x.ndim)
-    if _count(x, axes) == 0 and size_of(_kept(x.shape, axes, False)):
+    if _count(x, axes) == 0 and size_of(kept_shape(x.shape, axes, False)):
         raise ValueError(f"{name} needs elements, but {list(x.shape)} has none along {axes}")
     if x.dtype == "bool":
         return to(reduced(to(x, _dtypes.uint8), aggregation, axes, keepdims), _dtypes.bool_)
@@ -134,7 +134,7 @@ def _position(x, descending, axis, keepdims, name):
     else:
         at = axis_of(axis, x.ndim)
         axes = (at,)
-    if _count(x, (at,)) == 0 and size_of(_kept(x.shape, (at,), False)):
+    if _count(x, (at,)) == 0 and size_of(kept_shape(x.shape, (at,), False)):
         raise ValueError(f"{name} needs elements, but {list(shape)} has none")
     if x.dtype == "bool":
         x = to(x, _dtypes.uint8)

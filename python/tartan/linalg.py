@@ -128,7 +128,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     def derive(y, g):
         if x.shape[-1] > x.shape[-2] or mode == "complete" and x.shape[-1] != x.shape[-2]:
             raise NotImplementedError("linalg.qr has derivatives only for the reduced mode and matrices with at least as many rows as columns")
-        return _rules.qr(*y, *g)
+        return _rules.qr(solve, *y, *g)
 
     return QRResult(*_on_host("qr", lambda a: tuple(np.linalg.qr(a, mode=mode)), [x], derive))
 

@@ -13,25 +13,18 @@ from tartan import linalg as _linalg
 from tartan._tensor import state
 
 
-def _on_host(name, compute, *operands):
-    operands = [floated(x) for x in operands]
-    if any(x.is_traced for x in operands):
-        if in_symbolic_scope():
-            shown = compute(*[np.broadcast_to(np.eye(*(x.shape[-2:] if len(x.shape) > 1 else (x.shape[-1], 1)))[
-                ..., 0 if len(x.shape) == 1 else slice(None)], x.shape) for x in operands])
-            parts = shown if isinstance(shown, tuple) else (shown,)
-            parts = tuple(placeholder(p.shape, operands[0].dtype if p.dtype.kind == "f" else p.dtype) for p in parts)
-            return parts if isinstance(shown, tuple) else parts[0]
-        raise NotImplementedError(f"linalg.{name} in a captured step is not implemented in the tartan backend: "
-                                  "compile with run_eagerly=True")
-    if state.recording:
-        raise NotImplementedError(f"the derivative of linalg.{name} is not implemented in the tartan backend")
-    dtype = operands[0].dtype
-    wide = "float64" if dtype == "float64" else "float32"
-    result = compute(*[x.numpy().astype(wide) for x in operands])
-    if isinstance(result, tuple):
-        return tuple(from_array(np.asarray(r), dtype if r.dtype.kind == "f" else None) for r in result)
-    return from_array(np.asarray(result), dtype if np.asarray(result).dtype.kind == "f" else None)
+def _by_numpy(compute, *operands):
+    """Applies a function of NumPy arrays that has no derivative."""
+    def function(*tensors):
+        if state.recording:
+            raise NotImplementedError(f"the derivative of linalg.{compute.__name__} is not implemented in the tartan backend")
+        dtype = tensors[0].dtype
+        wide = "float64" if dtype == "float64" else "float32"
+        found = compute(*[x.numpy().astype(wide) for x in tensors])
+        return tree.map_structure(lambda array: from_array(array, dtype if array.dtype.kind == "f" else None), found)
+
+    function.__name__ = compute.__name__
+    return on_host(function, *operands)
 
 
 def cholesky(x, upper=False):

@@ -68,7 +68,7 @@ absl::StatusOr<Tensor> ParseStrings(const NodeContext& context, const Value& str
   if (!no_numbers.empty() && strings.tensor().constant() != nullptr) {
     for (const int64_t position : strings.tensor().constant()->ToInts()) {
       if (std::binary_search(no_numbers.begin(), no_numbers.end(), position)) {
-        return Invalid("'", (*strings.words())[static_cast<size_t>(position)], "' is no number");
+        return Invalid("'", (*strings.words())[static_cast<size_t>(position)], "' is not a number");
       }
     }
   }

@@ -96,17 +96,4 @@ def kaiser(x, beta):
 
 
 def meshgrid(*x, indexing="xy"):
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"indexing must be 'xy' or 'ij'. Received: {indexing}")
-    parts = [reshaped(T(a), (-1,)) for a in x]
-    sizes = [part.shape[0] for part in parts]
-    places = list(range(len(parts)))
-    if indexing == "xy" and len(parts) > 1:
-        places[:2] = [1, 0]
-        sizes[:2] = [sizes[1], sizes[0]]
-    results = []
-    for part, place in zip(parts, places):
-        dims = [1] * len(parts)
-        dims[place] = part.shape[0]
-        results.append(broadcast(reshaped(part, dims), sizes))
-    return results
+    return ours(_creation.meshgrid(*[T(a) for a in x], indexing=indexing))

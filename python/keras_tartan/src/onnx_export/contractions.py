@@ -16,6 +16,8 @@ def write(parts, function, step, graph, scope):
     contraction = parts[0]
     if contraction.default is not None:
         raise step.refused("contractions with a default are not supported")
+    if contraction.combination not in ("", "*"):
+        raise step.refused(f"a contraction that combines by '{contraction.combination}' is not written")
     if contraction.aggregation == "=" and len(contraction.reads) == 1 and not contraction.bounds:
         return _copied(parts, function, step, graph, scope)
     reads = [_Read(name, indices, function, step) for name, indices in contraction.reads]

@@ -42,15 +42,13 @@ class Elements:
         self.step, self.graph, self.scope = step, graph, scope
 
     def value(self, expression):
-        kind = expression[0]
-        if kind == "number":
-            number = expression[1]
-            return Value(None, "float32" if isinstance(number, float) else "int32", number)
-        if kind == "name":
-            if expression[1] not in self.scope:
-                raise self.step.refused(f"'{expression[1]}' is not a value")
-            return self.scope[expression[1]]
-        function, arguments = expression[1], [self.value(a) for a in expression[2]]
+        if expression.number is not None:
+            return Value(None, "float32" if isinstance(expression.number, float) else "int32", expression.number)
+        if expression.name is not None:
+            if expression.name not in self.scope:
+                raise self.step.refused(f"'{expression.name}' is not a value")
+            return self.scope[expression.name]
+        function, arguments = expression.function, [self.value(a) for a in expression.arguments]
         handler = getattr(self, f"_{function}", None)
         if handler is not None:
             return handler(*arguments)

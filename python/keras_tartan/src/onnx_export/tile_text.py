@@ -10,10 +10,7 @@ _TENSORS = {"cumsum", "sort", "argsort", "stop_gradient", "ident", "reshape", "g
 
 def write(step, graph):
     """Writes the nodes of a step that applies a text."""
-    try:
-        functions = [parse(note.name) for note in step.notes]
-    except NotRead as error:
-        raise step.refused(f"its text cannot be parsed: {error}") from None
+    functions = [_core.parse_tile(note.name) for note in step.notes]
     function = functions[0]
     if function.has_rules:
         raise step.refused("it has a gradient of its own")

@@ -67,10 +67,10 @@ class _Axis:
 def write(parts, written, dims, value, step, graph):
     """Writes a copy, given as `parts` (one per run) with sizes `written`, of an operand with sizes `dims`."""
     axes = [_Axis([p.reads[0][1][k] for p in parts], dims[k]) for k in range(len(dims))]
-    out = [i[1] if i[0] == "name" else None for i in parts[0].indices]
-    if None in out or len(set(out)) < len(out) or any(len(p.sizes) != len(out) for p in parts):
+    out = [i.name for i in parts[0].indices]
+    if None in out or len(set(out)) < len(out) or any(len(sizes) != len(out) for sizes in written):
         raise NoView("its output indices are not single variables")
-    sizes = {name: [_number(p.sizes[k]) for p in parts] for k, name in enumerate(out)}
+    sizes = {name: [sizes[k] for sizes in written] for k, name in enumerate(out)}
     used = [a.variable for a in axes if a.variable is not None]
     if len(set(used)) < len(used) or not set(used) <= set(out):
         raise NoView("a variable occurs in several indices")
