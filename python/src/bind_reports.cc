@@ -24,6 +24,7 @@
 #include "python/src/bindings.h"
 #include "python/src/status.h"
 #include "tile/compiler/compile_options.h"
+#include "tile/compiler/describe/describe_fusion.h"
 
 namespace nb = nanobind;
 
@@ -56,6 +57,41 @@ std::vector<nb::dict> KernelsOf(const ProgramReport& report) {
     row["measured_us"] = NumberOrNone(kernel.measured_us);
   }
   return kernels;
+}
+
+nb::dict DecisionOf(const graph::FusionDecision& decision) {
+  const auto us = [](double value) { return value > 0 ? nb::cast(value) : nb::none(); };
+  nb::dict row;
+  row["rule"] = std::string(graph::Name(decision.rule));
+  row["accepted"] = decision.is_accepted;
+  row["producer"] = decision.producer;
+  row["consumer"] = decision.consumer.empty() ? nb::none() : nb::cast(decision.consumer);
+  row["reason"] = decision.reason;
+  row["fused_us"] = us(decision.fused_us);
+  row["separate_us"] = us(decision.separate_us);
+  return row;
+}
+
+std::vector<nb::dict> FusionOf(const ProgramReport& report) {
+  std::vector<nb::dict> launches;
+  for (const compiler::LaunchFusion& launch : report.fusion) {
+    nb::dict& row = launches.emplace_back();
+    std::vector<nb::dict> accepted;
+    std::vector<nb::dict> refused;
+    for (const auto& decision : launch.accepted) accepted.push_back(DecisionOf(decision));
+    for (const auto& decision : launch.algorithm) {
+      (decision.is_accepted ? accepted : refused).push_back(DecisionOf(decision));
+    }
+    for (const compiler::RefusedFusion& one : launch.refused) {
+      refused.push_back(DecisionOf(one.decision));
+      refused.back()["launch"] = one.producer < 0 ? nb::none() : nb::cast(one.producer);
+    }
+    row["kernel"] = launch.kernel;
+    row["computes"] = launch.computes;
+    row["accepted"] = accepted;
+    row["refused"] = refused;
+  }
+  return launches;
 }
 
 const char* NameOf(compiler::BufferKind kind) {
@@ -141,6 +177,9 @@ void BindReports(nb::module_& module) {
       .def_ro("steps", &ProgramReport::steps)
       .def_prop_ro("launches", [](const ProgramReport& r) { return r.launches; })
       .def_prop_ro("kernels", &KernelsOf)
+      .def_prop_ro("fusion", &FusionOf)
+      .def_prop_ro("fusion_text",
+                   [](const ProgramReport& r) { return compiler::FusionText(r.fusion); })
       .def_prop_ro("buffers", &BuffersOf)
       .def_prop_ro("memory", &MemoryOf);
   module.def("format_bytes", &api::FormatBytes);

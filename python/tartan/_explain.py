@@ -21,6 +21,7 @@ from tartan.inference import InferenceSession
 _RUNS = 7
 _SECONDS = 2.0
 _SHOWN = 25  # maximum number of kernels in the printed text of a program
+_SHOWN_DECISIONS = 60  # maximum number of lines about fusion
 
 
 class Explanation:
@@ -50,6 +51,14 @@ class Explanation:
         `setup_launches`, `work_groups` of the largest launch, `work_group_size`. Totals over all launches of an
         execution: `flops`, `bytes`, `predicted_us`, and `measured_us` (None if unknown)."""
         return [dict(kernel, program=report.name) for report in self.programs for kernel in report.kernels]
+
+    @property
+    def fusion(self) -> list[dict[str, Any]]:
+        """One dictionary per launch of an execution, in order. Keys: `program`, `kernel`, `computes`, `accepted`
+        (fused operations) and `refused` (why it is not one launch with those whose results it reads). A decision has
+        `rule`, `accepted`, `producer`, `consumer` (None: the algorithm of the producer), `reason`, `fused_us`,
+        `separate_us` (None if not estimated), and, if refused, `launch` (the producer's position, None: at load)."""
+        return [dict(launch, program=report.name) for report in self.programs for launch in report.fusion]
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -97,6 +106,11 @@ def _text(report):
         lines.append(("  " + "  ".join(cells)).rstrip())
     if len(kernels) > _SHOWN:
         lines.append(f"  … {len(kernels) - _SHOWN} more")
+    lines.append("fusion, accepted (+) and refused (-):")
+    decisions = report.fusion_text.splitlines()
+    lines += ["  " + line for line in decisions[:_SHOWN_DECISIONS]]
+    if len(decisions) > _SHOWN_DECISIONS:
+        lines.append(f"  … {len(decisions) - _SHOWN_DECISIONS} more lines: `fusion` has all")
     return "\n".join(lines)
 
 

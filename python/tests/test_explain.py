@@ -322,3 +322,15 @@ def test_wrong_options():
 
     with pytest.raises(tartan.ConcretizationError, match="while a function is captured"):
         inner(np.ones(3, "float32"))
+
+
+def test_separate_launches_have_a_reason():
+    found = tartan.explain(_two_products(), *_matrices((32, 48), (48, 48)), tier="exact")
+    first, second = found.fusion
+    assert first["refused"] == []
+    assert [decision["rule"] for decision in first["accepted"]] == ["epilogue"]
+    assert {decision["launch"] for decision in second["refused"]} == {0}
+    reasons = {decision["rule"]: decision["reason"] for decision in second["refused"]}
+    assert "reduction" in reasons["epilogue"]
+    assert all(d["producer"] and d["consumer"] and not d["accepted"] for d in second["refused"])
+    assert "epilogue refused: " + reasons["epilogue"] in repr(found)

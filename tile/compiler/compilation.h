@@ -10,6 +10,7 @@
 #include "tile/compiler/matmul/algorithm.h"
 #include "tile/compiler/partition.h"
 #include "tile/compiler/schedule.h"
+#include "tile/fuse/judge.h"
 #include "tile/graph/group.h"
 #include "tile/ir/program.h"
 #include "tile/poly/build_kernel.h"
@@ -20,6 +21,8 @@ struct Compilation {
   const CompileOptions& options;
   const CompileHooks& hooks;
   ir::Program program;
+  // Compares plans for all passes.
+  fuse::Judge judge = fuse::Judge(JudgeOptionsOf(options, hooks));
   // Some 16-bit float values of the program are stored as float32 (graph/upcast_float16.h).
   bool has_upcast_float16 = false;
   // Index spaces and load-time constants of `program` as it is now.

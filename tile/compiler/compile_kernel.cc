@@ -61,7 +61,8 @@ absl::StatusOr<KernelList> CompileKernel(const poly::FlatContraction& flat,
   std::vector<bool> constants = is_constant;
   constants.resize(values.values.size(), false);
   const CompileHooks hooks;
-  Scheduler scheduler(constants, options, hooks);
+  fuse::Judge judge(JudgeOptionsOf(options, hooks));
+  Scheduler scheduler(constants, hooks, &judge);
   int64_t elements = 1;
   for (int64_t dim : flat.output_dims) elements *= dim;
   const bool writes_all = flat.store_guard.empty() && flat.output_point_count() == elements;

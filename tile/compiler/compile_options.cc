@@ -81,4 +81,14 @@ absl::Status CompileHooks::Verify(absl::string_view stage,
   return absl::InternalError(absl::StrCat("wrong after '", stage, "': ", status.message()));
 }
 
+fuse::JudgeOptions JudgeOptionsOf(const CompileOptions& options, const CompileHooks& hooks) {
+  return {.settings = options.settings,
+          .precision = options.precision,
+          .plans_ready = options.tier == Tier::kReady,
+          .winograd = options.winograd,
+          .tuned = options.tuned,
+          .records = hooks.dump != nullptr || hooks.describes_launches,
+          .planner = hooks.planner};
+}
+
 }  // namespace tartan::compiler

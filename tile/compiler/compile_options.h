@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "tile/base/hardware_settings.h"
 #include "tile/base/precision.h"
+#include "tile/fuse/judge.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/plan/select_winograd.h"
 #include "tile/plan/store/tuning_database.h"
@@ -59,7 +60,7 @@ class KnownKernels;  // launches/known_kernels.h
 // With a planner, the result is no function of program and options, so it must not be cached.
 struct CompileHooks {
   // Called with each stage (a pass of the program, or "flat", "plan", "loops", "simplified" for
-  // each kernel) and its readable result.
+  // each kernel, "fusion" for the program) and its readable result.
   std::function<void(absl::string_view stage, absl::string_view text)> dump;
   // Called with each pass and its duration in milliseconds.
   std::function<void(absl::string_view pass, double ms)> timing;
@@ -90,5 +91,8 @@ struct CompileHooks {
   }
   absl::Status Verify(absl::string_view stage, const std::function<absl::Status()>& check) const;
 };
+
+// Returns the options of a judge for this compilation. `options` must outlive the judge.
+fuse::JudgeOptions JudgeOptionsOf(const CompileOptions& options, const CompileHooks& hooks);
 
 }  // namespace tartan::compiler

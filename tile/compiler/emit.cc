@@ -11,7 +11,7 @@
 #include "tile/base/launch_batch_limits.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
-#include "tile/compiler/describe_operations.h"
+#include "tile/compiler/describe/describe_operations.h"
 #include "tile/compiler/launches/known_kernels.h"
 #include "tile/compiler/round_stores.h"
 #include "tile/loop/rename.h"
@@ -137,7 +137,7 @@ class Emitter {
           return absl::OkStatus();
         },
         [&](const PlannedLaunch& launch) { return EmitLaunch(step, launch); },
-        [&](const PlannedChain& chain) { return EmitChain(step, chain); },
+        [&](const fuse::PlannedChain& chain) { return EmitChain(step, chain); },
         [&](const SpecialKernel& special) { return EmitSpecial(step, special.value); });
   }
 
@@ -192,7 +192,7 @@ class Emitter {
     return absl::OkStatus();
   }
 
-  absl::Status EmitChain(const ScheduledStep& scheduled, const PlannedChain& planned) {
+  absl::Status EmitChain(const ScheduledStep& scheduled, const fuse::PlannedChain& planned) {
     const graph::RowChain& chain = planned.chain;
     hooks_.Dump("plan", [&] {
       return Match(planned.plan, [](const auto& plan) {

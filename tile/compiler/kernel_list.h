@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tile/base/shape.h"
+#include "tile/graph/fusion_log.h"
 #include "tile/loop/loop_ir.h"
 
 namespace tartan::compiler {
@@ -95,6 +96,8 @@ struct KernelList {
   std::vector<TensorShape> output_shapes;  // a view may have other dimensions than its buffer
   RecomputedSteps recomputed = {};
   BoundsReports bounds_reports = {};
+  // Decisions about fusion, with CompileHooks::describes_launches or a dump; not serialized.
+  std::vector<graph::FusionDecision> decisions = {};
 };
 
 // The buffers that a step reads and writes; entries may repeat. A step may also read the buffers it

@@ -9,16 +9,20 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
-#include "tile/compiler/chains/attention_fusion.h"
-#include "tile/compiler/chains/row_chains.h"
 #include "tile/compiler/pad_rows.h"
-#include "tile/graph/chain_effects.h"
+#include "tile/fuse/attention_fusion.h"
+#include "tile/fuse/log_chain.h"
+#include "tile/fuse/row_chains.h"
+#include "tile/graph/rows/chain_effects.h"
 #include "tile/lower/special/lower_special.h"
 #include "tile/poly/build_kernel.h"
 
 namespace tartan::compiler {
 namespace {
 
+using fuse::PlannedChain;
+using graph::FusionDecision;
+using graph::FusionRule;
 using ir::ValueId;
 
 bool IsEmpty(const ir::Program& program, const ir::KernelGroup& group) {
@@ -46,6 +50,7 @@ struct Division {
   std::vector<std::optional<poly::FlatContraction>> flats;
   std::map<ValueId, TensorShape> padded;
   std::vector<PlannedChain> chains;
+  graph::FusionLog log;
 };
 
 std::vector<graph::ChainGroups> ChainsOf(const Division& division) {
@@ -65,15 +70,14 @@ class Partitioner {
  public:
   Partitioner(const ir::Program& program, const poly::ProgramSpaces& spaces,
               const std::vector<bool>& is_constant, const Algorithms& algorithms,
-              const PartitionOptions& options, const HardwareSettings& settings)
+              const PartitionOptions& options, fuse::Judge* judge)
       : program_(program),
         spaces_(spaces),
         is_constant_(is_constant),
         algorithms_(algorithms),
         options_(options),
-        settings_(settings),
-        attention_fusion_(is_constant, settings, options.precision,
-                          options.max_intermediate_bytes) {}
+        judge_(*judge),
+        attention_fusion_(is_constant, options.max_intermediate_bytes, judge) {}
 
   absl::StatusOr<Partition> Run() {
     TARTAN_ASSIGN_OR_RETURN(Division division, ChooseDivision());
@@ -107,25 +111,47 @@ class Partitioner {
   absl::StatusOr<Division> ChooseDivision() {
     TARTAN_ASSIGN_OR_RETURN(
         Division division,
-        Divide(options_.grouping, ChainLimits(settings_, /*holds_results=*/false)));
+        Divide(options_.grouping, fuse::ChainLimits(judge_.settings(), /*holds_results=*/false)));
     graph::GroupOptions holding = options_.grouping;
     const std::vector<ValueId> repeated =
         graph::RepeatedInChains(program_, division.grouping, ChainsOf(division));
-    if (repeated.empty()) return division;
+    if (repeated.empty()) return Chosen(std::move(division));
     holding.held.insert(holding.held.end(), repeated.begin(), repeated.end());
-    TARTAN_ASSIGN_OR_RETURN(Division held,
-                            Divide(holding, ChainLimits(settings_, /*holds_results=*/true)));
-    const bool in_registers = std::all_of(
-        held.chains.begin(), held.chains.end(),
-        [](const PlannedChain& planned) { return HoldsInRegisters(planned.chain, planned.plan); });
+    TARTAN_ASSIGN_OR_RETURN(
+        Division held,
+        Divide(holding, fuse::ChainLimits(judge_.settings(), /*holds_results=*/true)));
+    const bool in_registers =
+        std::all_of(held.chains.begin(), held.chains.end(), [](const PlannedChain& planned) {
+          return fuse::HoldsInRegisters(planned.chain, planned.plan);
+        });
     // One more stored tensor may make rows too long for a chain or for a part of it.
     const bool is_better = in_registers && held.chains.size() >= division.chains.size() &&
                            LaunchesOf(held) <= LaunchesOf(division);
-    return is_better ? std::move(held) : std::move(division);
+    for (const ValueId value : repeated) {
+      Log({.rule = FusionRule::kRowFusion,
+           .is_accepted = is_better,
+           .producer = program_.values[value].name,
+           .reason = is_better ? "the launch stores it for several of its kernels"
+                     : in_registers
+                         ? "several kernels compute it, because storing it costs launches"
+                         : "several kernels compute it, because registers cannot hold it"});
+    }
+    return Chosen(is_better ? std::move(held) : std::move(division));
   }
 
-  absl::StatusOr<Division> Divide(const graph::GroupOptions& grouping, graph::ChainOptions limits) {
+  // Keeps the decisions of the chosen division only.
+  Division Chosen(Division division) {
+    if (judge_.log() != nullptr) judge_.log()->Add(division.log);
+    return division;
+  }
+
+  void Log(FusionDecision decision) {
+    if (judge_.log() != nullptr) judge_.log()->Add(std::move(decision));
+  }
+
+  absl::StatusOr<Division> Divide(graph::GroupOptions grouping, graph::ChainOptions limits) {
     Division division;
+    if (judge_.log() != nullptr) grouping.log = limits.log = &division.log;
     division.grouping = graph::GroupIntoKernels(program_, spaces_, grouping);
     graph::GroupKernels may_chain;
     for (const ir::KernelGroup& group : division.grouping.groups) {
@@ -139,19 +165,26 @@ class Partitioner {
       const ir::KernelGroup& group = division.grouping.groups[g];
       may_chain.push_back(MayChain(group, division.flats[g]) ? &*division.flats[g] : nullptr);
     }
-    if (settings_.threads > 1 && options_.fuse_attention) {
+    if (judge_.settings().threads > 1 && options_.fuse_attention) {
       limits.accepts_matmuls = [&](const graph::RowChain& chain, const graph::RowChain* without) {
-        return !HasAlgorithm(division.grouping, chain) &&
-               attention_fusion_.IsBetter(chain, without);
+        if (HasAlgorithm(division.grouping, chain)) return false;
+        const FusionDecision decision = attention_fusion_.Decide(chain, without);
+        LogChain(chain, decision, &division);
+        return decision.is_accepted;
       };
     }
     for (graph::RowChain& chain :
          graph::FindRowChains(program_, division.grouping, may_chain, limits)) {
-      if (auto plan = Plan(chain)) {
+      if (auto plan = Plan(chain, &division)) {
         division.chains.push_back({std::move(chain), *std::move(plan)});
       }
     }
     return division;
+  }
+
+  void LogChain(const graph::RowChain& chain, const FusionDecision& decision, Division* division) {
+    if (judge_.log() == nullptr) return;
+    fuse::LogChain(program_, division->grouping, chain, decision, &division->log);
   }
 
   std::map<ValueId, TensorShape> PadRowsOf(Division* division) const {
@@ -163,9 +196,12 @@ class Partitioner {
     return PadRows(program_, division->grouping, kept, &division->flats);
   }
 
-  std::optional<RowChainPlan> Plan(const graph::RowChain& chain) {
-    if (!chain.has_matmuls) return PlanChain(chain, settings_);
-    return attention_fusion_.Plan(chain);
+  std::optional<fuse::RowChainPlan> Plan(const graph::RowChain& chain, Division* division) {
+    if (chain.has_matmuls) return attention_fusion_.Plan(chain);
+    FusionDecision decision = {.rule = FusionRule::kRowFusion};
+    auto plan = fuse::PlanChain(chain, is_constant_, &judge_, &decision);
+    LogChain(chain, decision, division);
+    return plan;
   }
 
   // Returns true if some contraction of the chain has another algorithm than the direct one.
@@ -195,7 +231,7 @@ class Partitioner {
 
   // `flat` is empty for a special operation.
   PartitionedKernel MakeKernel(const ir::Grouping& grouping, const ir::KernelGroup& group,
-                               std::optional<poly::FlatContraction> flat) const {
+                               std::optional<poly::FlatContraction> flat) {
     PartitionedKernel kernel;
     kernel.outputs = group.outputs;
     kernel.description = Describe(program_, group);
@@ -216,25 +252,45 @@ class Partitioner {
     return kernel;
   }
 
-  // The algorithm was selected for the contraction alone. If the values inlined into its kernel do
-  // not fit the algorithm, the kernel is direct.
-  KernelForm MakeForm(const ir::KernelGroup& group, poly::FlatContraction flat) const {
-    const auto selected = algorithms_.find(group.root);
-    if (selected != algorithms_.end()) {
-      if (const auto* winograd = std::get_if<WinogradAlgorithm>(&selected->second)) {
-        if (const auto correlation = poly::MatchCorrelation(flat, poly::kWinogradWindow)) {
-          return WinogradForm{poly::MakeWinograd(flat, *correlation, winograd->tile)};
-        }
-      } else {
-        const poly::PackedForm form = std::get<PackedAlgorithm>(selected->second).form;
-        if (auto packed = poly::PackMatmul(flat, form)) {
-          PackedKernels kernels{*std::move(packed), std::nullopt};
-          if (form == poly::PackedForm::kBFloat16) kernels.direct = std::move(flat);
-          return kernels;
-        }
-      }
+  // The algorithm was proposed for the contraction alone. The kernel is direct if the values
+  // inlined into it do not fit the algorithm. A float matmul is packed if that is faster.
+  KernelForm MakeForm(const ir::KernelGroup& group, poly::FlatContraction flat) {
+    const auto proposed = algorithms_.find(group.root);
+    if (proposed == algorithms_.end()) return DirectKernel{std::move(flat)};
+    const bool is_winograd = std::holds_alternative<WinogradAlgorithm>(proposed->second);
+    FusionDecision decision = {
+        .rule = is_winograd ? FusionRule::kWinograd : FusionRule::kPacked,
+        .producer = program_.values[group.root].name,
+        .reason = "the operands that its kernel inlines do not fit the algorithm"};
+    std::optional<KernelForm> form =
+        is_winograd ? WinogradOf(flat, std::get<WinogradAlgorithm>(proposed->second), &decision)
+                    : PackedOf(flat, std::get<PackedAlgorithm>(proposed->second), &decision);
+    decision.is_accepted = form.has_value();
+    Log(std::move(decision));
+    return form.has_value() ? *std::move(form) : DirectKernel{std::move(flat)};
+  }
+
+  static std::optional<KernelForm> WinogradOf(const poly::FlatContraction& flat,
+                                              const WinogradAlgorithm& winograd,
+                                              FusionDecision* decision) {
+    const auto correlation = poly::MatchCorrelation(flat, poly::kWinogradWindow);
+    if (!correlation) return std::nullopt;
+    decision->reason = absl::StrCat("tiles of ", winograd.tile, "x", winograd.tile);
+    return WinogradForm{poly::MakeWinograd(flat, *correlation, winograd.tile)};
+  }
+
+  std::optional<KernelForm> PackedOf(const poly::FlatContraction& flat,
+                                     const PackedAlgorithm& algorithm, FusionDecision* decision) {
+    auto packed = poly::PackMatmul(flat, algorithm.form);
+    if (!packed) return std::nullopt;
+    decision->reason = "packed words are used often enough";
+    if (algorithm.form == poly::PackedForm::kBFloat16) {
+      decision->reason = "predicted times";
+      decision->fused_us = judge_.PackedUs(*packed, is_constant_);
+      decision->separate_us = judge_.KernelUs(flat, fuse::ConstantTensors(flat, is_constant_));
+      if (decision->fused_us >= decision->separate_us) return std::nullopt;
     }
-    return DirectKernel{std::move(flat)};
+    return PackedKernels{*std::move(packed)};
   }
 
   PartitionedKernel MakeChain(const ir::Grouping& grouping, PlannedChain planned) const {
@@ -257,8 +313,8 @@ class Partitioner {
   const std::vector<bool>& is_constant_;
   const Algorithms& algorithms_;
   const PartitionOptions& options_;
-  const HardwareSettings& settings_;
-  AttentionFusion attention_fusion_;
+  fuse::Judge& judge_;
+  fuse::AttentionFusion attention_fusion_;
 };
 
 }  // namespace
@@ -267,9 +323,8 @@ absl::StatusOr<Partition> PartitionProgram(const ir::Program& program,
                                            const poly::ProgramSpaces& spaces,
                                            const std::vector<bool>& is_constant,
                                            const Algorithms& algorithms,
-                                           const PartitionOptions& options,
-                                           const HardwareSettings& settings) {
-  return Partitioner(program, spaces, is_constant, algorithms, options, settings).Run();
+                                           const PartitionOptions& options, fuse::Judge* judge) {
+  return Partitioner(program, spaces, is_constant, algorithms, options, judge).Run();
 }
 
 }  // namespace tartan::compiler

@@ -4,16 +4,14 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tile/base/hardware_settings.h"
-#include "tile/base/precision.h"
-#include "tile/compiler/chains/row_chains.h"
 #include "tile/compiler/matmul/algorithm.h"
+#include "tile/fuse/judge.h"
+#include "tile/fuse/row_chains.h"
 #include "tile/graph/group.h"
 #include "tile/poly/correlation.h"
 #include "tile/poly/winograd.h"
@@ -29,14 +27,12 @@ struct WinogradForm {
 };
 struct PackedKernels {
   poly::PackedMatmul product;
-  // The same computation as one direct kernel, if the plans decide which of both is faster.
-  std::optional<poly::FlatContraction> direct;
 };
 struct SpecialKernel {
   ir::ValueId value = ir::kNoValue;  // an ir::Special
 };
 using KernelForm =
-    std::variant<DirectKernel, WinogradForm, PackedKernels, PlannedChain, SpecialKernel>;
+    std::variant<DirectKernel, WinogradForm, PackedKernels, fuse::PlannedChain, SpecialKernel>;
 
 struct PartitionedKernel {
   std::vector<ir::ValueId> outputs;  // for a row chain: outputs of its last kernel
@@ -61,7 +57,6 @@ struct PartitionOptions {
   bool fuse_rows = true;       // fuse kernels over the same rows into one launch
   bool fuse_attention = true;  // on GPUs, allow matmuls in such a chain
   bool pad_rows = false;       // on matrix units, align rows to whole vectors
-  Precision precision = Precision::kFloat32;
   // Bytes of the largest intermediate tensor that separate launches may write to memory. A fused
   // attention chain that avoids a larger tensor is chosen even if separate launches are faster.
   int64_t max_intermediate_bytes = int64_t{1} << 30;
@@ -71,7 +66,6 @@ absl::StatusOr<Partition> PartitionProgram(const ir::Program& program,
                                            const poly::ProgramSpaces& spaces,
                                            const std::vector<bool>& is_constant,
                                            const Algorithms& algorithms,
-                                           const PartitionOptions& options,
-                                           const HardwareSettings& settings);
+                                           const PartitionOptions& options, fuse::Judge* judge);
 
 }  // namespace tartan::compiler

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/check_bounds.h"
+#include "tile/compiler/describe/describe_stages.h"
 #include "tile/compiler/emit.h"
 #include "tile/compiler/launches/fuse_dual_gemm.h"
 #include "tile/compiler/launches/fuse_into_consumer.h"
@@ -139,14 +140,12 @@ absl::Status PartitionIntoKernels(Compilation* c) {
       options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("fuse-rows");
   options.fuse_attention = c->options.Runs("fuse-attention");
   options.pad_rows = MatrixUnitFormat(*c).has_value() && c->options.Runs("pad-rows");
-  options.precision = c->options.precision;
   if (c->options.memory_budget > 0) {
     options.max_intermediate_bytes =
         std::min(options.max_intermediate_bytes, c->options.memory_budget);
   }
-  TARTAN_ASSIGN_OR_RETURN(
-      c->partition, PartitionProgram(c->program, c->spaces, c->is_constant, c->algorithms, options,
-                                     c->options.settings));
+  TARTAN_ASSIGN_OR_RETURN(c->partition, PartitionProgram(c->program, c->spaces, c->is_constant,
+                                                         c->algorithms, options, &c->judge));
   return absl::OkStatus();
 }
 
@@ -154,26 +153,26 @@ absl::Status PlanKernels(Compilation* c) {
   const bool stays_in_cache =
       c->options.tier == Tier::kExact &&
       StaysInCache(c->program, c->is_constant, c->partition, c->options.settings);
-  Scheduler scheduler(c->is_constant, c->options, c->hooks, stays_in_cache);
+  Scheduler scheduler(c->is_constant, c->hooks, &c->judge, stays_in_cache);
   for (const PartitionedKernel& kernel : c->partition.kernels) scheduler.Add(c->program, kernel);
   c->schedule = std::move(scheduler).Finish();
   return absl::OkStatus();
 }
 
 absl::Status FuseGates(Compilation* c) {
-  FuseDualGemms(c->program, c->partition.grouping.storage, c->options.settings, &c->schedule);
+  FuseDualGemms(c->program, c->partition.grouping.storage, &c->judge, &c->schedule);
   return absl::OkStatus();
 }
 
 absl::Status FuseReductionsIntoConsumers(Compilation* c) {
   if (c->options.tier != Tier::kExact) return absl::OkStatus();
-  FuseIntoConsumer(c->program, c->partition.grouping.storage, c->options.settings, &c->schedule);
+  FuseIntoConsumer(c->program, c->partition.grouping.storage, &c->judge, &c->schedule);
   return absl::OkStatus();
 }
 
 absl::Status PlanPersistentRnns(Compilation* c) {
   if (c->options.tier != Tier::kExact) return absl::OkStatus();
-  PlanPersistentRnn(c->program, c->is_constant, c->partition.grouping.storage, c->options.settings,
+  PlanPersistentRnn(c->program, c->is_constant, c->partition.grouping.storage, &c->judge,
                     &c->schedule);
   return absl::OkStatus();
 }
@@ -193,7 +192,9 @@ absl::Status WriteKernels(Compilation* c) {
 }
 
 absl::Status RecomputeSmallLaunches(Compilation* c) {
-  if (c->options.tier == Tier::kExact) RecomputeInConsumers(c->options.settings, &c->list);
+  if (c->options.tier == Tier::kExact) {
+    RecomputeInConsumers(c->options.settings, c->judge.log(), &c->list);
+  }
   return absl::OkStatus();
 }
 
@@ -330,7 +331,15 @@ absl::Status CheckOptional(const std::set<std::string>& names) {
 }
 
 std::string ToString(const Compilation& compilation) {
-  if (compilation.list.kernels.empty()) return ir::ToString(compilation.program);
+  if (compilation.list.kernels.empty()) {
+    if (!compilation.schedule.steps.empty()) {
+      return ToString(compilation.program, compilation.schedule);
+    }
+    if (!compilation.partition.kernels.empty()) {
+      return ToString(compilation.program, compilation.partition);
+    }
+    return ir::ToString(compilation.program);
+  }
   std::string text;
   for (const loop::Kernel& kernel : compilation.list.kernels) {
     absl::StrAppend(&text, loop::ToString(kernel));

@@ -22,7 +22,8 @@ absl::Span<const Pass> Passes();
 // Returns InvalidArgument, listing the optional passes, if one of `names` is not an optional pass.
 absl::Status CheckOptional(const std::set<std::string>& names);
 
-// Text of the compilation's state for dumps: the program, or the kernels once there are any.
+// Text of the compilation's state for dumps: the latest of program, partition, schedule and
+// kernels.
 std::string ToString(const Compilation& compilation);
 
 }  // namespace tartan::compiler

@@ -81,7 +81,7 @@ class StoreRounder {
     if (launch != nullptr) return AddLaunch(step->is_setup, launch);
     const StepValues values = ReadAndWritten(program_, *step);
     for (ValueId value : values.read) Exclude(value);
-    const bool is_chain = std::holds_alternative<PlannedChain>(step->work);
+    const bool is_chain = std::holds_alternative<fuse::PlannedChain>(step->work);
     for (ValueId value : values.written) {
       if (is_chain) {
         AddOutput(step->is_setup, value, program_.values[value].shape.type);

@@ -6,9 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
-#include "tile/plan/machine.h"
-#include "tile/plan/ready_plan.h"
-#include "tile/plan/select_plan.h"
 #include "tile/poly/build_kernel.h"
 #include "tile/poly/form_key.h"
 
@@ -57,7 +54,7 @@ StepValues ReadAndWritten(const ir::Program& program, const ScheduledStep& step)
       [](const PlannedLaunch& launch) {
         return StepValues{launch.tensors, launch.outputs};
       },
-      [](const PlannedChain& chain) {
+      [](const fuse::PlannedChain& chain) {
         StepValues values;
         for (const poly::RowKernel& kernel : chain.chain.kernels) {
           for (size_t t = 0; t < kernel.flat.tensors.size(); ++t) {
@@ -82,9 +79,9 @@ StepValues ReadAndWritten(const ir::Program& program, const ScheduledStep& step)
       });
 }
 
-Scheduler::Scheduler(const std::vector<bool>& is_constant, const CompileOptions& options,
-                     const CompileHooks& hooks, bool stays_in_cache)
-    : is_constant_(is_constant), options_(options), hooks_(hooks), stays_in_cache_(stays_in_cache) {
+Scheduler::Scheduler(const std::vector<bool>& is_constant, const CompileHooks& hooks,
+                     fuse::Judge* judge, bool stays_in_cache)
+    : is_constant_(is_constant), hooks_(hooks), judge_(*judge), stays_in_cache_(stays_in_cache) {
   schedule_.first_added = static_cast<ValueId>(is_constant.size());
 }
 
@@ -108,7 +105,7 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
         AddKernel(kernels.result, what, is_setup);
       },
       [&](const PackedKernels& packed) { AddPacked(program, packed, what, is_setup); },
-      [&](const PlannedChain& planned) {
+      [&](const fuse::PlannedChain& planned) {
         for (const poly::RowKernel& row : planned.chain.kernels) {
           hooks_.Dump("flat", [&] { return poly::ToString(row.flat); });
         }
@@ -118,7 +115,8 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
 }
 
 void Scheduler::AddPlanned(const plan::PlannedKernel& planned, std::vector<ValueId> outputs) {
-  AddLaunch(planned.flat, {planned}, std::move(outputs), planned.flat.name, /*is_setup=*/false);
+  AddLaunch(planned.flat, fuse::Planned{planned}, std::move(outputs), planned.flat.name,
+            /*is_setup=*/false);
 }
 
 void Scheduler::Fill(ValueId value) { AddStep(IsConstant(value), "", FillValue{value}); }
@@ -126,6 +124,14 @@ void Scheduler::Fill(ValueId value) { AddStep(IsConstant(value), "", FillValue{v
 bool Scheduler::IsConstant(ValueId value) const {
   return value < schedule_.first_added ? is_constant_[value]
                                        : schedule_.added[value - schedule_.first_added].is_constant;
+}
+
+std::vector<bool> Scheduler::ConstantTensors(const poly::FlatContraction& flat) const {
+  std::vector<bool> constants;
+  for (const poly::Tensor& tensor : flat.tensors) {
+    constants.push_back(IsConstant(tensor.value));
+  }
+  return constants;
 }
 
 bool Scheduler::AreConstant(absl::Span<const poly::Tensor> tensors) const {
@@ -162,34 +168,12 @@ void Scheduler::AddPrefill(const ir::Program& program, const PartitionedKernel& 
 void Scheduler::AddKernel(const poly::FlatContraction& flat, std::string description,
                           bool is_setup) {
   hooks_.Dump("flat", [&] { return poly::ToString(flat); });
-  AddLaunch(flat, Plan(flat, /*may_be_tuned=*/true), OutputsOf(flat), std::move(description),
-            is_setup);
-}
-
-PlanCache::Remembered Scheduler::Plan(const poly::FlatContraction& flat, bool may_be_tuned) {
-  std::vector<bool> is_constant;
-  for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(IsConstant(tensor.value));
-  return Plan(flat, is_constant, may_be_tuned);
-}
-
-PlanCache::Remembered Scheduler::Plan(const poly::FlatContraction& flat,
-                                      const std::vector<bool>& is_constant, bool may_be_tuned) {
-  if (may_be_tuned && hooks_.planner) return {hooks_.planner(flat, is_constant), -1};
-  const auto make = [&] {
-    if (options_.tier == Tier::kReady) return plan::PlanReady(flat, options_.settings, is_constant);
-    return may_be_tuned && options_.tuned != nullptr
-               ? plan::PlanKernel(flat, options_.settings, is_constant, *options_.tuned,
-                                  options_.precision)
-               : plan::PlanKernel(flat, options_.settings, is_constant, options_.precision);
-  };
-  return plans_.Get(flat, is_constant, make);
+  AddLaunch(flat, judge_.PlanLaunch(flat, ConstantTensors(flat)), OutputsOf(flat),
+            std::move(description), is_setup);
 }
 
 void Scheduler::AddPacked(const ir::Program& program, const PackedKernels& kernels,
                           const std::string& description, bool is_setup) {
-  if (kernels.direct && !IsFaster(kernels.product, *kernels.direct)) {
-    return AddKernel(WithCopies(program, *kernels.direct), description, is_setup);
-  }
   poly::FlatContraction products = WithCopies(program, kernels.product.products);
   for (const poly::PackedMatmul::Operand& operand : kernels.product.operands) {
     products.tensors[operand.tensor].value = AddPart(operand.kernel);
@@ -197,33 +181,11 @@ void Scheduler::AddPacked(const ir::Program& program, const PackedKernels& kerne
   AddKernel(products, description, is_setup);
 }
 
-bool Scheduler::IsFaster(const poly::PackedMatmul& product, const poly::FlatContraction& direct) {
-  poly::FlatContraction products = product.products;
-  std::vector<bool> is_constant(products.tensors.size());
-  double packing_us = 0;
-  // The packed words have no values yet. Placeholders are all distinct, so that equal layers share
-  // a plan.
-  ValueId words = schedule_.first_added + static_cast<ValueId>(schedule_.added.size());
-  for (const poly::PackedMatmul::Operand& operand : product.operands) {
-    products.tensors[operand.tensor].value = words++;
-    is_constant[operand.tensor] = AreConstant(operand.kernel.tensors);
-    if (is_constant[operand.tensor]) continue;
-    packing_us += Plan(operand.kernel, /*may_be_tuned=*/true).kernel.predicted_us +
-                  plan::Machine(options_.settings).compile_us;
-  }
-  for (size_t t = 0; t < is_constant.size(); ++t) {
-    const ValueId value = product.products.tensors[t].value;
-    if (value != ir::kNoValue) is_constant[t] = IsConstant(value);
-  }
-  const double gemm_us = Plan(products, is_constant, /*may_be_tuned=*/true).kernel.predicted_us;
-  return packing_us + gemm_us < Plan(direct, /*may_be_tuned=*/true).kernel.predicted_us;
-}
-
-void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlanCache::Remembered remembered,
+void Scheduler::AddLaunch(const poly::FlatContraction& flat, fuse::Planned result,
                           std::vector<ValueId> outputs, std::string description, bool is_setup) {
-  plan::PlannedKernel& planned = remembered.kernel;
+  plan::PlannedKernel& planned = result.kernel;
   PlannedLaunch launch;
-  launch.form = remembered.form;
+  launch.form = result.form;
   launch.outputs = std::move(outputs);
   for (const poly::Tensor& tensor : planned.flat.tensors) launch.tensors.push_back(tensor.value);
   // For a split reduction, the kernels of the partial sums did the rest of the work.
@@ -254,9 +216,9 @@ ValueId Scheduler::MakeOperand(const plan::PackedOperand& packed) {
     if (is_copy) tensor.value = packed.source;
   }
   PlannedLaunch launch;
-  PlanCache::Remembered remembered = Plan(flat, /*may_be_tuned=*/false);
-  launch.planned = std::move(remembered.kernel);
-  launch.form = remembered.form;
+  fuse::Planned result = judge_.PlanOperand(flat, ConstantTensors(flat));
+  launch.planned = std::move(result.kernel);
+  launch.form = result.form;
   const bool is_setup = AreConstant(flat.tensors);
   const ValueId value = AddValue(flat.name, flat.outputs.front().shape, is_setup);
   launch.outputs = {value};
@@ -278,7 +240,7 @@ bool Scheduler::ReadsLargeConstant(const poly::FlatContraction& flat) const {
   constexpr int64_t kFewRows = 16;
   if (!flat.is_reduction()) return false;
   return std::any_of(flat.tensors.begin(), flat.tensors.end(), [&](const poly::Tensor& tensor) {
-    return IsConstant(tensor.value) && tensor.shape.byte_size() > options_.settings.l1_bytes &&
+    return IsConstant(tensor.value) && tensor.shape.byte_size() > judge_.settings().l1_bytes &&
            flat.point_count() <= kFewRows * tensor.shape.element_count();
   });
 }

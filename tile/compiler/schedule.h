@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "tile/compiler/compile_options.h"
 #include "tile/compiler/partition.h"
-#include "tile/compiler/plan_cache.h"
+#include "tile/fuse/judge.h"
 #include "tile/ir/program.h"
 #include "tile/plan/kernel_plan.h"
 
@@ -43,7 +43,7 @@ struct CopyValue {
 struct ScheduledStep {
   bool is_setup = false;  // runs once, at load
   std::string description;
-  std::variant<PlannedLaunch, PlannedChain, SpecialKernel, FillValue, CopyValue> work;
+  std::variant<PlannedLaunch, fuse::PlannedChain, SpecialKernel, FillValue, CopyValue> work;
 };
 
 // A value that is not in the program: a kernel computes it for a later kernel.
@@ -75,8 +75,8 @@ class Scheduler {
   // `is_constant`: per value, whether it is a load-time constant. All arguments must outlive the
   // scheduler.
   // `stays_in_cache`: sets FlatContraction::stays_in_cache of kernels that read a large constant.
-  Scheduler(const std::vector<bool>& is_constant, const CompileOptions& options,
-            const CompileHooks& hooks, bool stays_in_cache = false);
+  Scheduler(const std::vector<bool>& is_constant, const CompileHooks& hooks, fuse::Judge* judge,
+            bool stays_in_cache = false);
 
   // Adds all steps of one kernel of a partition. `program` is the partitioned program.
   void Add(const ir::Program& program, const PartitionedKernel& kernel);
@@ -88,6 +88,7 @@ class Scheduler {
 
  private:
   bool IsConstant(ir::ValueId value) const;
+  std::vector<bool> ConstantTensors(const poly::FlatContraction& flat) const;
   bool AreConstant(absl::Span<const poly::Tensor> tensors) const;
   ir::ValueId AddValue(std::string name, const TensorShape& shape, bool is_constant);
   void AddStep(bool is_setup, std::string description, decltype(ScheduledStep::work) work);
@@ -95,13 +96,8 @@ class Scheduler {
   void AddPrefill(const ir::Program& program, const PartitionedKernel& kernel, bool is_setup);
   // Adds a kernel planned by the tuning database or the cost model.
   void AddKernel(const poly::FlatContraction& flat, std::string description, bool is_setup);
-  void AddLaunch(const poly::FlatContraction& flat, PlanCache::Remembered planned,
+  void AddLaunch(const poly::FlatContraction& flat, fuse::Planned planned,
                  std::vector<ir::ValueId> outputs, std::string description, bool is_setup);
-  PlanCache::Remembered Plan(const poly::FlatContraction& flat, bool may_be_tuned);
-  PlanCache::Remembered Plan(const poly::FlatContraction& flat,
-                             const std::vector<bool>& is_constant, bool may_be_tuned);
-  // Compares predicted times of the packed kernels and the direct kernel.
-  bool IsFaster(const poly::PackedMatmul& product, const poly::FlatContraction& direct);
   // Adds the kernels that pack the operands, then the packed matmul.
   void AddPacked(const ir::Program& program, const PackedKernels& kernels,
                  const std::string& description, bool is_setup);
@@ -116,10 +112,9 @@ class Scheduler {
   bool ReadsLargeConstant(const poly::FlatContraction& flat) const;
 
   const std::vector<bool>& is_constant_;
-  const CompileOptions& options_;
   const CompileHooks& hooks_;
+  fuse::Judge& judge_;
   const bool stays_in_cache_;
-  PlanCache plans_;
   // Packed copies of constants, by form.
   std::map<std::pair<ir::ValueId, std::string>, ir::ValueId> copies_;
   Schedule schedule_;

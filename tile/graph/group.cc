@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "tile/base/match.h"
+#include "tile/graph/constant_readers.h"
 #include "tile/graph/constants.h"
+#include "tile/graph/group_reasons.h"
 #include "tile/graph/joined_states.h"
 #include "tile/graph/moves/fuse_permutations.h"
 #include "tile/graph/placements/pieces.h"
@@ -56,17 +58,26 @@ class Grouper {
       const KernelOrder order = {LatestRoots(latest_root_, joined_), FreeValues()};
       FuseReadValues(program_, order, in_memory_, MayBeFusedIntoReader(order), sinks_, &joined_);
     }
-    return MakeGrouping();
+    ir::Grouping grouping = MakeGrouping();
+    if (options_.log != nullptr) LogGroups(program_, grouping, region_, reasons_, options_.log);
+    return grouping;
   }
 
  private:
   const ir::Value& value(ValueId v) const { return program_.values[v]; }
+
+  // The first reason is kept.
+  void Store(ValueId v, const char* reason) {
+    in_memory_[v] = true;
+    if (reasons_.stored[v] == nullptr) reasons_.stored[v] = reason;
+  }
 
   void Classify() {
     users_ = UsersOf(program_);
     latest_root_.assign(size_, -1);
     region_.assign(size_, ir::kNoValue);
     in_memory_.assign(size_, false);
+    reasons_.stored.assign(size_, nullptr);
     joined_.assign(size_, ir::kNoValue);
     inlined_.assign(size_, false);
     for (ValueId v : options_.inlined) inlined_[v] = true;
@@ -91,7 +102,7 @@ class Grouper {
         FindSmallWeights(program_, spaces_, kind_, constant_, options_.decodes_for_many_rows);
     for (size_t v = 0; v < size_; ++v) {
       if (weights.decoded[v]) inlined_[v] = true;
-      if (weights.copied[v]) in_memory_[v] = true;
+      if (weights.copied[v]) Store(static_cast<ValueId>(v), "the constant is reordered at load");
     }
   }
 
@@ -105,7 +116,9 @@ class Grouper {
     while (!candidates.empty() && operations < options_.max_epilogue_operations) {
       const ValueId candidate = *candidates.begin();
       candidates.erase(candidates.begin());
-      if (region_[candidate] != ir::kNoValue || !FitsRegion(root, candidate)) continue;
+      const char* misfit = Misfit(root, candidate);
+      if (misfit != nullptr && options_.log) reasons_.misfit[{root, candidate}] = misfit;
+      if (misfit != nullptr) continue;
       region_[candidate] = root;
       members.push_back(candidate);
       ++operations;
@@ -120,28 +133,34 @@ class Grouper {
     }
   }
 
-  bool FitsRegion(ValueId root, ValueId candidate) const {
+  // Returns why the candidate cannot be in the epilogue of `root`; null if it can.
+  const char* Misfit(ValueId root, ValueId candidate) const {
+    if (region_[candidate] != ir::kNoValue) return "another epilogue computes the consumer";
     const bool is_elementwise = std::holds_alternative<ir::Elementwise>(value(candidate).op);
-    if (!is_elementwise && kind_[candidate] != Kind::kReshape) return false;
-    if (inlined_[candidate]) return false;
+    if (kind_[candidate] == Kind::kRoot) return kIsKernel;
+    if (!is_elementwise && kind_[candidate] != Kind::kReshape) return "the consumer moves elements";
+    if (inlined_[candidate]) return "the readers of the consumer compute it";
     // State updates access memory in order. If rows of the reduction's result are shorter than a
     // vector, its lanes are strided in memory (weights of convolutions).
     constexpr int64_t kShortRow = 16;
     const std::vector<int64_t>& dims = value(root).shape.dims;
-    if (is_update_[candidate] && dims.size() > 2 && dims.back() < kShortRow) return false;
+    if (is_update_[candidate] && dims.size() > 2 && dims.back() < kShortRow) {
+      return "the consumer updates a state whose rows are shorter than a vector";
+    }
     const int64_t most = options_.max_update_terms;
     if (is_update_[candidate] && PointsOf(spaces_[root]) / most > value(root).shape.element_count())
-      return false;
+      return "the consumer updates a state, and K of the matmul is long";
     // A reduction of constants runs once, at load; operations on values of a run must not join it.
-    if (constant_[root] != constant_[candidate]) return false;
+    if (constant_[root] != constant_[candidate]) return kComputedAtLoad;
     const TensorShape& shape = value(candidate).shape;
     const int64_t count = value(root).shape.element_count();
-    if (shape.element_count() != count || count == 0) return false;
+    if (shape.element_count() != count || count == 0)
+      return "the consumer has another number of elements";
     for (ValueId operand : ir::Operands(value(candidate).op)) {
       if (region_[operand] == root) {
-        if (value(operand).shape.element_count() != count) return false;
+        if (value(operand).shape.element_count() != count) return "the consumer reads a broadcast";
       } else if (latest_root_[operand] >= root) {
-        return false;
+        return "the consumer also reads a value that is computed later";
       }
     }
     // Both directions are needed: outputs are written through the root's coordinates, and reshapes
@@ -149,48 +168,52 @@ class Grouper {
     const poly::IndexSpace& space = *spaces_[root];
     const auto coords =
         poly::ReshapeCoords(space.output_coords, value(root).shape.dims, shape.dims, space.indices);
-    return coords.has_value() &&
-           poly::ReshapeCoords(*coords, shape.dims, value(root).shape.dims, space.indices)
-               .has_value();
+    const bool are_alike =
+        coords.has_value() &&
+        poly::ReshapeCoords(*coords, shape.dims, value(root).shape.dims, space.indices).has_value();
+    return are_alike ? nullptr : "the consumer has dimensions that do not match the reduction";
   }
 
   // Marks values that some reader needs in memory.
   void MarkNeeded() {
-    for (ValueId v : options_.held) in_memory_[v] = true;
+    for (ValueId v : options_.held) Store(v, "another pass stores the producer");
     for (size_t v = 0; v < size_; ++v) {
       const ir::Value& user = program_.values[v];
       if (kind_[v] == Kind::kInput) in_memory_[v] = true;
       if (kind_[v] == Kind::kRoot && (region_[v] == ir::kNoValue || UsedOutsideRegion(v))) {
-        in_memory_[v] = true;
+        Store(v, "reductions write their results to memory");
       }
-      if (kind_[v] == Kind::kPointwise && !options_.fuse) in_memory_[v] = true;
+      if (kind_[v] == Kind::kPointwise && !options_.fuse) Store(v, "the pass 'fuse' is left out");
       const bool is_epilogue = kind_[v] == Kind::kPointwise || kind_[v] == Kind::kReshape;
       if (is_epilogue && region_[v] != ir::kNoValue && UsedOutsideRegion(v)) {
         const bool is_stored_narrow =
             narrow_[v] != ir::kNoValue && region_[narrow_[v]] == region_[v];
-        in_memory_[is_stored_narrow ? narrow_[v] : static_cast<ValueId>(v)] = true;
+        Store(is_stored_narrow ? narrow_[v] : static_cast<ValueId>(v),
+              "an operation outside the epilogue reads the producer");
       }
-      if (is_output_[v]) Need(static_cast<ValueId>(v));
+      if (is_output_[v]) Need(static_cast<ValueId>(v), "the program returns the producer");
       const auto* special = std::get_if<ir::Special>(&user.op);
       if (special == nullptr || special->kind == ir::SpecialKind::kIndex) continue;
       if (IsGather(special->kind)) {
-        Need(special->operands[0]);
+        Need(special->operands[0], "a gather reads the producer at computed positions");
       } else if (special->kind == ir::SpecialKind::kReshape) {
         const bool readable_anywhere =
             poly::ReshapeMergesOnly(user.shape.dims, value(special->operands[0]).shape.dims);
-        if (!readable_anywhere && region_[v] == ir::kNoValue) Need(special->operands[0]);
+        if (!readable_anywhere && region_[v] == ir::kNoValue) {
+          Need(special->operands[0], "a reshape divides the dimensions of the producer");
+        }
       } else {
-        for (ValueId operand : special->operands) Need(operand);
+        for (ValueId operand : special->operands) Need(operand, kReadBySpecial);
       }
     }
   }
 
   // Marks the value as stored, or the value that it is a reshape of.
-  void Need(ValueId v) {
+  void Need(ValueId v, const char* reason) {
     while (kind_[v] == Kind::kReshape && region_[v] == ir::kNoValue) {
       v = std::get<ir::Special>(value(v).op).operands[0];
     }
-    in_memory_[v] = true;
+    Store(v, reason);
   }
 
   bool UsedOutsideRegion(ValueId v) const {
@@ -224,7 +247,9 @@ class Grouper {
       if (costly && kind_[v] == Kind::kPointwise && region_[v] == ir::kNoValue && !inlined_[v]) {
         const ValueId stored =
             narrow_[v] != ir::kNoValue && region_[narrow_[v]] == ir::kNoValue ? narrow_[v] : v;
-        in_memory_[stored] = true;
+        Store(stored, operations_[v] > options_.max_inlined_operations ? kManyOperations
+                      : reads_[v] > options_.max_inlined_reads         ? kManyReads
+                                                                       : kComputedAtLoad);
         operations_[stored] = 0;
         reads_[stored] = 1;
         operations_[v] = 0;
@@ -240,32 +265,16 @@ class Grouper {
     if (!options_.fuse || !constant_[v] || reads_[v] == 0 || operations_[v] < kWorthAKernel) {
       return false;
     }
-    return IsReadRepeatedly(v);
-  }
-
-  // Returns true if runs read each element more than once, possibly through a view.
-  bool IsReadRepeatedly(ValueId v) const {
-    const int64_t count = value(v).shape.element_count();
-    return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
-      if (constant_[user]) return kind_[user] == Kind::kReshape && IsReadRepeatedly(user);
-      return value(user).shape.element_count() >= 2 * count;
-    });
+    return ConstantReaders(program_, users_, kind_, constant_).ReadRepeatedly(v);
   }
 
   // Returns true for a concatenation of constants that runs read. Inlined, it would select a part
   // for each element.
   bool IsJoinedAtLoad(ValueId v) const {
-    return options_.fuse && constant_[v] && HasPieceBefore(value(v)) && IsReadByRuns(v) &&
+    return options_.fuse && constant_[v] && HasPieceBefore(value(v)) &&
+           ConstantReaders(program_, users_, kind_, constant_).Read(v) &&
            std::none_of(users_[v].begin(), users_[v].end(),
                         [&](ValueId user) { return HasPieceBefore(value(user)); });
-  }
-
-  // Returns true if a run reads the value, possibly through inlined values.
-  bool IsReadByRuns(ValueId v) const {
-    return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
-      const bool is_read_through = kind_[user] == Kind::kReshape || kind_[user] == Kind::kPointwise;
-      return !constant_[user] || (is_read_through && IsReadByRuns(user));
-    });
   }
 
   // Stores values that several kernels would compute, or that one kernel would compute repeatedly.
@@ -298,7 +307,7 @@ class Grouper {
       const bool cheap = operations_[v] <= kCheapOperations && reads_[v] <= kCheapReads;
       if ((sinks_[v].size() > 1 && (!cheap || sinks_[v].size() > kManySinks)) ||
           (reused[v] && operations_[v] > 0)) {
-        in_memory_[v] = true;
+        Store(v, sinks_[v].size() > 1 ? kSeveralKernels : kRepeatedly);
       }
     }
   }
@@ -350,24 +359,9 @@ class Grouper {
         grouping.groups.push_back({v, region_outputs[v]});
       }
     }
-    FindStorage(&grouping);
+    grouping.in_memory = in_memory_;
+    FindStorage(program_, kind_, region_, pieces_, &grouping);
     return grouping;
-  }
-
-  void FindStorage(ir::Grouping* grouping) {
-    grouping->in_memory = in_memory_;
-    grouping->written_by_parts = pieces_.written_by_parts;
-    grouping->storage.assign(size_, ir::kNoValue);
-    for (size_t i = 0; i < size_; ++i) {
-      const ValueId v = static_cast<ValueId>(i);
-      if (in_memory_[v]) {
-        grouping->storage[v] = pieces_.whole[v] == ir::kNoValue ? v : pieces_.whole[v];
-      } else if (kind_[v] == Kind::kReshape && region_[v] == ir::kNoValue) {
-        const ValueId operand = std::get<ir::Special>(value(v).op).operands[0];
-        grouping->storage[v] = grouping->storage[operand];
-        grouping->in_memory[v] = grouping->storage[v] != ir::kNoValue;
-      }
-    }
   }
 
   const ir::Program& program_;
@@ -380,6 +374,7 @@ class Grouper {
   std::vector<ValueId> latest_root_;  // the last root that the value depends on; -1: none
   std::vector<ValueId> region_;       // the root whose kernel computes the value as an epilogue
   std::vector<bool> in_memory_;
+  GroupReasons reasons_;
   std::vector<bool> inlined_;
   std::vector<ValueId> narrow_;  // the narrower value that it is cast from
   std::vector<bool> is_output_;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "tile/graph/fusion_log.h"
 #include "tile/ir/kernel_group.h"
 #include "tile/ir/program.h"
 #include "tile/poly/build_kernel.h"
@@ -34,6 +35,8 @@ struct GroupOptions {
   std::vector<ir::ValueId> held = {};
   // Elementwise values that must be inlined into their readers, whatever work that repeats.
   std::vector<ir::ValueId> inlined = {};
+  // Receives the decisions; may be null.
+  FusionLog* log = nullptr;
 };
 
 ir::Grouping GroupIntoKernels(const ir::Program& program, const poly::ProgramSpaces& spaces,

@@ -93,21 +93,4 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
   return plans;
 }
 
-int64_t BestSplitKChunks(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         const std::vector<bool>& is_constant, Precision precision) {
-  // Microseconds of additional loads in a launch that exists anyway; empirical.
-  constexpr double kAddedUs = 0.5;
-  const std::optional<MatrixFormat> format = FormatOf(precision);
-  if (!format.has_value()) return 1;
-  const poly::FlatContraction merged = poly::MergeIndices(flat);
-  const std::optional<SplitKReduction> best =
-      BestSplitK(merged, settings, *format, is_constant, /*only_equal=*/true);
-  if (!best.has_value()) return 1;
-  const PlannedKernel partial = PlanKernel(best->kernels.partial, settings, is_constant, precision);
-  if (!std::holds_alternative<MatrixPlan>(partial.plan)) return 1;
-  const double split_us = partial.predicted_us + best->moving_us + kAddedUs;
-  return split_us < PlanKernel(merged, settings, is_constant, precision).predicted_us ? best->runs
-                                                                                      : 1;
-}
-
 }  // namespace tartan::plan

@@ -2,7 +2,6 @@
 // Entry point of planning: chooses the plan of a kernel among the proposals of all planners.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
@@ -25,11 +24,5 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           const HardwareSettings& settings,
                                           const std::vector<bool>& is_constant, int count,
                                           Precision precision = Precision::kFloat32);
-
-// Returns the number of equal K chunks with which a split-K GEMM on tensor cores is fastest. The
-// consumer adds up the partial sums at no extra cost. 1: splitting does not pay, or tensor cores
-// cannot compute the kernel.
-int64_t BestSplitKChunks(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         const std::vector<bool>& is_constant, Precision precision);
 
 }  // namespace tartan::plan

@@ -148,6 +148,7 @@ ProgramReport ReportOf(const CompiledProgram& program, const hal::DeviceInfo& in
   report.device = info.name;
   report.steps = static_cast<int>(program.list().steps.size());
   AddKernels(program, sources, &report);
+  report.fusion = compiler::FusionOf(program.list());
   AddBuffers(program, &report);
   AddMemory(program, info, &report);
   return report;

@@ -15,6 +15,7 @@
 #include "frontend/api/resident/device_program.h"
 #include "frontend/api/run_statistics.h"
 #include "hal/device_info.h"
+#include "tile/compiler/describe/describe_fusion.h"
 #include "tile/compiler/kernel_list.h"
 #include "tile/evaluator/compiled_program.h"
 
@@ -59,7 +60,9 @@ struct ProgramReport {
   std::string device;
   std::vector<KernelReport> kernels;  // order: first launch
   std::vector<int> launches;          // kernel index of each launch of a run, in order
-  int steps = 0;                      // steps of a run: launches, fills and copies
+  // The fused operations of each launch, and the reasons for separate launches.
+  std::vector<compiler::LaunchFusion> fusion;
+  int steps = 0;  // steps of a run: launches, fills and copies
   std::vector<BufferReport> buffers;
   // Device memory in bytes.
   int64_t constants = 0;  // constants and values computed from constants only

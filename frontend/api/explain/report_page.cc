@@ -216,6 +216,8 @@ std::string ReportsHtml(absl::Span<const ProgramReport> reports) {
     absl::StrAppend(&html, "<h2>", Escaped(report.name), "</h2>\n", Summary(report));
     if (report.tier == "host") continue;
     absl::StrAppend(&html, "<h3>Kernels, longest time first</h3>\n", KernelsHtml(report),
+                    "<h3>Launches, with accepted (+) and refused (-) fusions</h3>\n",
+                    Details("launches", compiler::FusionText(report.fusion)),
                     "<h3>Memory of a run: ", FormatBytes(static_cast<double>(report.scratch)),
                     ", with steps from left to right</h3>\n", MemoryHtml(report));
   }

@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "frontend/bench/threads.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
@@ -21,6 +23,7 @@
 #include "frontend/cli/terminal.h"
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/describe/describe_fusion.h"
 
 namespace tartan::cli {
 namespace {
@@ -35,6 +38,7 @@ struct BenchOptions {
   std::vector<int64_t> batches;
   int threads = 0;  // 0: the device's default
   bool profile = false;
+  bool explain = false;
   bool check_cost = false;
   bool background = false;
   bool on_device = false;
@@ -143,6 +147,18 @@ absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<ModelSession*>
   return last;
 }
 
+// Adds each launch with accepted and refused fusions.
+absl::Status Explain(ModelSession& session, proto::BenchReport* report) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::ProgramReport> programs, session.Explain());
+  for (const api::ProgramReport& program : programs) {
+    const std::string text = compiler::FusionText(program.fusion);
+    for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      report->add_fusion(std::string(line));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Measures one batch size; 0 keeps the model's sizes. `unchecked`, if not null, is measured
 // alternately.
 absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& session,
@@ -198,6 +214,7 @@ absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& se
   report->mutable_cache()->set_misses(first.cache_misses);
   report->set_peak_device_bytes(session.device().hal()->statistics().peak_allocated_bytes);
   report->set_peak_host_bytes(PeakHostBytes());
+  if (options.explain) TARTAN_RETURN_IF_ERROR(Explain(session, report));
   if (!options.profile) return absl::OkStatus();
   TARTAN_RETURN_IF_ERROR(Profile(session, inputs, report));
   SumByOperators(nodes, report->profile(), report->mutable_operators());
@@ -232,6 +249,9 @@ std::string BatchText(const proto::BenchReport& report) {
   std::string text = table.ToString("  ");
   if (!report.profile().empty())
     absl::StrAppend(&text, ProfileText(report.profile()), "\n", OperatorsText(report.operators()));
+  if (!report.fusion().empty()) {
+    absl::StrAppend(&text, absl::StrJoin(report.fusion(), "\n"), "\n");
+  }
   return text;
 }
 
@@ -318,6 +338,8 @@ Command AddBench(CLI::App& app) {
       "--random", options->inputs.random,
       "The default: inputs not named are random, sizes that the model leaves open are 1");
   command->add_flag("--profile", options->profile, "Also time every kernel, with sums by operator");
+  command->add_flag("--explain", options->explain,
+                    "Say what each launch fuses, and why it is separate from those it reads");
   command->add_flag("--check-cost", options->check_cost,
                     "Also measure, alternately, a session that does not check indices");
   command->add_flag(

@@ -91,6 +91,12 @@ absl::Status ModelSession::KeepOnDevice(const std::map<std::string, api::HostVal
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<api::ProgramReport>> ModelSession::Explain() {
+  if (plain_ != nullptr) return plain_->Explain();
+  return absl::UnimplementedError(
+      "programs with states or with data that stays on the device are not explained");
+}
+
 absl::Status ModelSession::WaitForExact() {
   return states_ == nullptr ? plain_->WaitForExact() : states_->WaitForExact();
 }

@@ -40,6 +40,8 @@ class ModelSession {
   absl::Status KeepOnDevice(const std::map<std::string, api::HostValue>& inputs,
                             const std::vector<api::HostValue>& outputs);
   absl::Status WaitForExact();
+  // Reports of the programs of past runs. Unimplemented with states.
+  absl::StatusOr<std::vector<api::ProgramReport>> Explain();
   // True if the next run has the shapes of the last one: no state changes its size.
   bool repeats() const { return plain_ != nullptr || states_->stays(); }
 

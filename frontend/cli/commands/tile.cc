@@ -33,7 +33,7 @@ namespace {
 std::vector<std::string> StageNames() {
   std::vector<std::string> names = {"program"};
   for (const compiler::Pass& pass : compiler::Passes()) names.emplace_back(pass.name);
-  names.insert(names.end(), {"flat", "plan", "loops", "simplified", "source"});
+  names.insert(names.end(), {"flat", "plan", "loops", "simplified", "fusion", "source"});
   return names;
 }
 

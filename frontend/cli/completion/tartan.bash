@@ -51,7 +51,7 @@ _tartan() {
       if [[ " ${COMP_WORDS[*]} " == *" op "* ]]; then
         options="--against --time --count --threads"
       else
-        options="--input --shape --state --warmup --time --count --batch --threads --background --check-cost --on-device --random --profile"
+        options="--input --shape --state --warmup --time --count --batch --threads --background --check-cost --on-device --random --profile --explain"
       fi
       ;;
     train)

@@ -130,6 +130,17 @@ TEST(Program, BenchTellsWhatChecksCost) {
   EXPECT_THAT(RunTartan({"bench", Digits(), "--count", "2"}).out, Not(HasSubstr("unchecked")));
 }
 
+TEST(Program, BenchSaysWhyLaunchesAreSeparate) {
+  const auto result =
+      RunTartan({"bench", Digits(), "--count", "2", "--explain", "--format", "json"});
+  const auto report = ParseJson<proto::BenchReport>(result);
+  std::string text;
+  for (const std::string& line : report.fusion()) text += line + "\n";
+  EXPECT_THAT(text, AllOf(HasSubstr("launch 1: "), HasSubstr("  + epilogue: "),
+                          HasSubstr(" refused: "), HasSubstr(" [launch 1]")));
+  EXPECT_THAT(RunTartan({"bench", Digits(), "--count", "2", "--explain"}).out, HasSubstr(text));
+}
+
 TEST(Program, BenchTimesEveryKernel) {
   const auto result =
       RunTartan({"bench", Digits(), "--count", "2", "--profile", "--format", "json"});

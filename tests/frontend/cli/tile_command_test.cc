@@ -178,7 +178,7 @@ TEST(TileCommand, NanGoesThrough) {
 TEST(TileCommand, ShowsEveryStageOfTheCompiler) {
   for (const std::string stage :
        {"program", "channels-last", "pad-inputs", "partition", "write-kernels", "flat", "plan",
-        "loops", "simplified", "source", "graph", "sem"}) {
+        "loops", "simplified", "fusion", "source", "graph", "sem"}) {
     const ProgramResult result =
         RunTile(Example("matmul"), {"--shape", "A=3x5", "--shape", "B=5x7", "--dump", stage});
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -191,6 +191,13 @@ TEST(TileCommand, ShowsEveryStageOfTheCompiler) {
   EXPECT_THAT(report.dumps(1).text(), HasSubstr("kernel"));
   ASSERT_EQ(report.outputs_size(), 2);
   EXPECT_THAT(report.outputs(1).shape(), ElementsAre(3, 5));
+}
+
+TEST(TileCommand, SaysWhyOperationsAreSeparateLaunches) {
+  const ProgramResult result = RunTile(Example("matmul"), {"--shape", "A=3x5", "--shape", "B=5x7",
+                                                           "--grad", "all", "--dump", "fusion"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("launch 1: "));
 }
 
 // Tests run on a CPU device, which supports rounding to bfloat16 and to integers only.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests which kernels over the same rows are fused into one launch.
-#include "tile/graph/chain_groups.h"
+#include "tile/graph/rows/chain_groups.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

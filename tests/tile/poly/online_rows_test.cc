@@ -8,7 +8,7 @@
 
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/testing.h"
-#include "tile/graph/chain_groups.h"
+#include "tile/graph/rows/chain_groups.h"
 #include "tile/poly/build_kernel.h"
 #include "tile/poly/online/online_softmax.h"
 

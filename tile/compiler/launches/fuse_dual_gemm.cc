@@ -1,19 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/launches/fuse_dual_gemm.h"
 
+#include <optional>
+#include <variant>
+
 #include "tile/compiler/launches/fuse_launches.h"
 #include "tile/plan/matrix/dual_gemm.h"
 
 namespace tartan::compiler {
 
 void FuseDualGemms(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                   const HardwareSettings& settings, Schedule* schedule) {
-  if (settings.matrix_local_bytes == 0) return;
-  const auto join = [&](const plan::PlannedKernel& reader, const plan::PlannedKernel& producer,
-                        ir::ValueId result) {
-    return plan::FuseDualGemm(reader, producer, result, settings);
+                   fuse::Judge* judge, Schedule* schedule) {
+  if (judge->settings().matrix_local_bytes == 0) return;
+  const auto is_matmul = [](const plan::PlannedKernel& kernel) {
+    return std::holds_alternative<plan::MatrixPlan>(kernel.plan);
   };
-  FuseLaunches(program, storage, join, schedule);
+  const auto join = [&](const plan::PlannedKernel& reader, const plan::PlannedKernel& producer,
+                        ir::ValueId result, graph::FusionDecision* decision) {
+    std::optional<plan::PlannedKernel> joined =
+        plan::FuseDualGemm(reader, producer, result, judge->settings());
+    if (is_matmul(reader) && is_matmul(producer)) {
+      decision->separate_us = reader.predicted_us + producer.predicted_us;
+      decision->fused_us = joined.has_value() ? joined->predicted_us : 0;
+      decision->reason =
+          joined.has_value()
+              ? "predicted times"
+              : "the matmuls share no factor, have other tiles, or are not faster in one launch";
+    }
+    return joined;
+  };
+  FuseLaunches(program, storage, graph::FusionRule::kDualGemm, join, judge->log(), schedule);
 }
 
 }  // namespace tartan::compiler

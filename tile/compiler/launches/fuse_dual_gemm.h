@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "tile/base/hardware_settings.h"
 #include "tile/compiler/schedule.h"
+#include "tile/fuse/judge.h"
 #include "tile/ir/program.h"
 
 namespace tartan::compiler {
@@ -15,6 +15,6 @@ namespace tartan::compiler {
 // element by element.
 // `storage`: per value of the program, the value that owns its memory.
 void FuseDualGemms(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                   const HardwareSettings& settings, Schedule* schedule);
+                   fuse::Judge* judge, Schedule* schedule);
 
 }  // namespace tartan::compiler

@@ -8,9 +8,6 @@
 #include <vector>
 
 #include "tile/compiler/launches/fuse_launches.h"
-#include "tile/compiler/plan_cache.h"
-#include "tile/plan/gpu/gpu_candidates.h"
-#include "tile/plan/gpu/launch_time.h"
 #include "tile/poly/fuse_into_consumer.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -25,8 +22,8 @@ bool HasWorkGroups(const plan::PlannedKernel& kernel) {
 class ConsumerFusion {
  public:
   ConsumerFusion(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                 const HardwareSettings& settings)
-      : settings_(settings) {
+                 fuse::Judge* judge)
+      : judge_(*judge) {
     for (const ir::ValueId input : program.inputs) {
       const int next = std::get<ir::Input>(program.values[input].op).next;
       if (next >= 0) states_.emplace(program.outputs[next], storage[input]);
@@ -34,19 +31,25 @@ class ConsumerFusion {
   }
 
   std::optional<plan::PlannedKernel> Join(const plan::PlannedKernel& reader,
-                                          const plan::PlannedKernel& producer, ir::ValueId result) {
+                                          const plan::PlannedKernel& producer, ir::ValueId result,
+                                          graph::FusionDecision* decision) {
+    if (!producer.flat.is_reduction() || reader.flat.is_reduction()) return std::nullopt;
+    decision->reason = "only plans of tiled work-groups can be fused";
     if (!HasWorkGroups(reader) || !HasWorkGroups(producer)) return std::nullopt;
+    decision->reason = "a state that the producer reads would have to be copied";
     if (WouldCopyState(reader.flat, producer.flat)) return std::nullopt;
+    decision->reason = "the consumer reads elements that are unevenly spaced, or reads one twice";
     std::optional<poly::FlatContraction> joined =
         poly::FuseIntoConsumer(reader.flat, producer.flat, result);
     if (!joined.has_value()) return std::nullopt;
     const poly::FlatContraction flat = poly::MergeIndices(*std::move(joined));
-    const auto plan = [&] { return plan::GpuCandidates(flat, settings_, 1).front(); };
-    plan::PlannedKernel planned = plans_.Get(flat, {}, plan).kernel;
+    plan::PlannedKernel planned = judge_.PlanWorkGroups(flat);
+    decision->reason = "the fused kernel has no plan of tiled work-groups";
     if (!HasWorkGroups(planned)) return std::nullopt;
-    const double separate_us =
-        plan::LaunchMicroseconds(reader, settings_) + plan::LaunchMicroseconds(producer, settings_);
-    if (plan::LaunchMicroseconds(planned, settings_) >= separate_us) return std::nullopt;
+    decision->reason = "predicted times";
+    decision->separate_us = judge_.LaunchUs(reader) + judge_.LaunchUs(producer);
+    decision->fused_us = judge_.LaunchUs(planned);
+    if (decision->fused_us >= decision->separate_us) return std::nullopt;
     return planned;
   }
 
@@ -68,19 +71,20 @@ class ConsumerFusion {
   }
 
   std::multimap<ir::ValueId, ir::ValueId> states_;  // storage of each state, by its next value
-  const HardwareSettings& settings_;
-  PlanCache plans_;
+  fuse::Judge& judge_;
 };
 
 }  // namespace
 
 void FuseIntoConsumer(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                      const HardwareSettings& settings, Schedule* schedule) {
-  if (settings.threads == 1) return;
-  ConsumerFusion joiner(program, storage, settings);
+                      fuse::Judge* judge, Schedule* schedule) {
+  if (judge->settings().threads == 1) return;
+  ConsumerFusion joiner(program, storage, judge);
   const auto join = [&](const plan::PlannedKernel& reader, const plan::PlannedKernel& producer,
-                        ir::ValueId result) { return joiner.Join(reader, producer, result); };
-  FuseLaunches(program, storage, join, schedule);
+                        ir::ValueId result, graph::FusionDecision* decision) {
+    return joiner.Join(reader, producer, result, decision);
+  };
+  FuseLaunches(program, storage, graph::FusionRule::kIntoConsumer, join, judge->log(), schedule);
 }
 
 }  // namespace tartan::compiler

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "tile/base/hardware_settings.h"
 #include "tile/compiler/schedule.h"
+#include "tile/fuse/judge.h"
 #include "tile/ir/program.h"
 
 namespace tartan::compiler {
@@ -16,6 +16,6 @@ namespace tartan::compiler {
 // for GPUs.
 // `storage`: per value of the program, the value that owns its memory.
 void FuseIntoConsumer(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                      const HardwareSettings& settings, Schedule* schedule);
+                      fuse::Judge* judge, Schedule* schedule);
 
 }  // namespace tartan::compiler

@@ -25,8 +25,14 @@ struct Use {
 class LaunchFusion {
  public:
   LaunchFusion(const ir::Program& program, const std::vector<ValueId>& storage,
-               const FuseKernels& join, Schedule* schedule)
-      : program_(program), storage_(storage), join_(join), schedule_(*schedule) {}
+               graph::FusionRule rule, const FuseKernels& join, graph::FusionLog* log,
+               Schedule* schedule)
+      : program_(program),
+        storage_(storage),
+        rule_(rule),
+        join_(join),
+        log_(log),
+        schedule_(*schedule) {}
 
   void Run() {
     for (size_t s = 0; s < schedule_.steps.size(); ++s) {
@@ -89,8 +95,10 @@ class LaunchFusion {
 
   // Returns false if the two launches stay separate.
   bool Join(const PlannedLaunch& producer, ValueId result, PlannedLaunch* reader) {
+    graph::FusionDecision decision = {.rule = rule_};
     std::optional<plan::PlannedKernel> joined =
-        join_(WithValues(*reader), WithValues(producer), result);
+        join_(WithValues(*reader), WithValues(producer), result, &decision);
+    Log(producer, *reader, joined.has_value(), std::move(decision));
     if (!joined.has_value()) return false;
     reader->tensors.clear();
     for (const poly::Tensor& tensor : joined->flat.tensors) reader->tensors.push_back(tensor.value);
@@ -99,6 +107,20 @@ class LaunchFusion {
     reader->form = FormOf(producer.form, reader->form, joined->flat);
     reader->planned = *std::move(joined);
     return true;
+  }
+
+  void Log(const PlannedLaunch& producer, const PlannedLaunch& reader, bool is_accepted,
+           graph::FusionDecision decision) const {
+    if (log_ == nullptr || (!is_accepted && decision.reason.empty())) return;
+    decision.is_accepted = is_accepted;
+    decision.producer = NameOf(producer.outputs.front());
+    decision.consumer = decision.kernel = NameOf(reader.outputs.front());
+    log_->Add(std::move(decision));
+  }
+
+  const std::string& NameOf(ValueId value) const {
+    return value < schedule_.first_added ? program_.values[storage_[value]].name
+                                         : schedule_.added[value - schedule_.first_added].name;
   }
 
   // Returns the form of a fused launch. Fused launches of identical layers share a form if both
@@ -122,7 +144,9 @@ class LaunchFusion {
 
   const ir::Program& program_;
   const std::vector<ValueId>& storage_;
+  const graph::FusionRule rule_;
   const FuseKernels& join_;
+  graph::FusionLog* const log_;
   Schedule& schedule_;
   std::map<ValueId, Use> uses_;
   std::map<std::tuple<int, int, std::string>, int> forms_;  // forms of fused launches
@@ -132,8 +156,9 @@ class LaunchFusion {
 }  // namespace
 
 void FuseLaunches(const ir::Program& program, const std::vector<ValueId>& storage,
-                  const FuseKernels& join, Schedule* schedule) {
-  LaunchFusion(program, storage, join, schedule).Run();
+                  graph::FusionRule rule, const FuseKernels& join, graph::FusionLog* log,
+                  Schedule* schedule) {
+  LaunchFusion(program, storage, rule, join, log, schedule).Run();
 }
 
 }  // namespace tartan::compiler

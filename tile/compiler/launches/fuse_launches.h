@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tile/compiler/schedule.h"
+#include "tile/graph/fusion_log.h"
 #include "tile/ir/program.h"
 #include "tile/plan/kernel_plan.h"
 
@@ -14,13 +15,15 @@ namespace tartan::compiler {
 
 // Returns a kernel that computes the results of `reader` without reading `result`, the only output
 // of `producer`; nothing if the two kernels stay separate. Each tensor's value is the owner of its
-// memory.
+// memory. `decision` receives predicted times and, if the rule was considered, a reason.
 using FuseKernels = std::function<std::optional<plan::PlannedKernel>(
-    const plan::PlannedKernel& reader, const plan::PlannedKernel& producer, ir::ValueId result)>;
+    const plan::PlannedKernel& reader, const plan::PlannedKernel& producer, ir::ValueId result,
+    graph::FusionDecision* decision)>;
 
 // Fuses pairs of launches of a run for which `join` returns a kernel. `storage`: per value of the
-// program, the value that owns its memory.
+// program, the value that owns its memory. `log` receives the decisions of `rule`; may be null.
 void FuseLaunches(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                  const FuseKernels& join, Schedule* schedule);
+                  graph::FusionRule rule, const FuseKernels& join, graph::FusionLog* log,
+                  Schedule* schedule);
 
 }  // namespace tartan::compiler

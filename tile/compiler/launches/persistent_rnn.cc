@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "tile/compiler/launches/share_kernels.h"
-#include "tile/plan/gpu/launch_time.h"
 #include "tile/plan/gpu/persistent/persistent_search.h"
 #include "tile/poly/form_key.h"
 
@@ -21,12 +20,11 @@ using ir::ValueId;
 class PersistentRnnPlanner {
  public:
   PersistentRnnPlanner(const ir::Program& program, const std::vector<bool>& is_constant,
-                       const std::vector<ValueId>& storage, const HardwareSettings& settings,
-                       Schedule* schedule)
+                       const std::vector<ValueId>& storage, fuse::Judge* judge, Schedule* schedule)
       : program_(program),
         is_constant_(is_constant),
         storage_(storage),
-        settings_(settings),
+        judge_(*judge),
         schedule_(*schedule) {}
 
   void Run() {
@@ -99,17 +97,35 @@ class PersistentRnnPlanner {
     std::vector<bool> is_constant;
     for (const ValueId tensor : run.front()->tensors) is_constant.push_back(IsConstant(tensor));
     const std::optional<plan::PlannedKernel> kept =
-        plan::PersistentCandidate(planned.flat, settings_, is_constant, is_next);
-    if (!kept.has_value() || plan::LaunchMicroseconds(*kept, settings_) >=
-                                 plan::LaunchMicroseconds(planned, settings_)) {
-      return;
-    }
+        plan::PersistentCandidate(planned.flat, judge_.settings(), is_constant, is_next);
+    const double separate_us = judge_.LaunchUs(planned);
+    const bool is_accepted = kept.has_value() && judge_.LaunchUs(*kept) < separate_us;
+    Log({.rule = graph::FusionRule::kPersistent,
+         .is_accepted = is_accepted,
+         .producer = NameOf(run.front()->outputs.front()),
+         .consumer = NameOf(run.back()->outputs.front()),
+         .reason = kept.has_value() ? "predicted times of a launch"
+                                    : "the weights do not fit the memory of one work-group",
+         .fused_us = kept.has_value() ? judge_.LaunchUs(*kept) : 0,
+         .separate_us = separate_us});
+    if (!is_accepted) return;
     for (PlannedLaunch* launch : run) {
       poly::FlatContraction flat = std::move(launch->planned.flat);
       launch->planned = *kept;
       launch->planned.flat = std::move(flat);
       launch->form = -1;
     }
+  }
+
+  void Log(graph::FusionDecision decision) {
+    if (judge_.log() == nullptr) return;
+    decision.kernel = decision.consumer;
+    judge_.log()->Add(std::move(decision));
+  }
+
+  std::string NameOf(ValueId value) const {
+    return value < schedule_.first_added ? program_.values[storage_[value]].name
+                                         : schedule_.added[value - schedule_.first_added].name;
   }
 
   // Returns the launch of a program with a single step per execution, else null.
@@ -173,16 +189,16 @@ class PersistentRnnPlanner {
   const ir::Program& program_;
   const std::vector<bool>& is_constant_;
   const std::vector<ValueId>& storage_;
-  const HardwareSettings& settings_;
+  fuse::Judge& judge_;
   Schedule& schedule_;
 };
 
 }  // namespace
 
 void PlanPersistentRnn(const ir::Program& program, const std::vector<bool>& is_constant,
-                       const std::vector<ValueId>& storage, const HardwareSettings& settings,
+                       const std::vector<ValueId>& storage, fuse::Judge* judge,
                        Schedule* schedule) {
-  PersistentRnnPlanner(program, is_constant, storage, settings, schedule).Run();
+  PersistentRnnPlanner(program, is_constant, storage, judge, schedule).Run();
 }
 
 }  // namespace tartan::compiler

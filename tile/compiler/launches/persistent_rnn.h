@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "tile/base/hardware_settings.h"
 #include "tile/compiler/schedule.h"
+#include "tile/fuse/judge.h"
 #include "tile/ir/program.h"
 
 namespace tartan::compiler {
@@ -25,7 +25,7 @@ namespace tartan::compiler {
 // `is_constant`: per value of the program, whether it is a load-time constant. `storage`: the value
 // that owns its memory.
 void PlanPersistentRnn(const ir::Program& program, const std::vector<bool>& is_constant,
-                       const std::vector<ir::ValueId>& storage, const HardwareSettings& settings,
+                       const std::vector<ir::ValueId>& storage, fuse::Judge* judge,
                        Schedule* schedule);
 
 }  // namespace tartan::compiler

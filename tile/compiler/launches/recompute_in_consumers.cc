@@ -169,8 +169,8 @@ loop::Kernel Join(const loop::Kernel& producer, const loop::Kernel& reader, size
 
 class Recomputation {
  public:
-  Recomputation(const HardwareSettings& settings, KernelList* list)
-      : settings_(settings), machine_(settings), list_(*list) {}
+  Recomputation(const HardwareSettings& settings, graph::FusionLog* log, KernelList* list)
+      : settings_(settings), machine_(settings), log_(log), list_(*list) {}
 
   void Run() {
     bool changed = false;
@@ -269,9 +269,11 @@ class Recomputation {
         IsChanged(*launch, step, readers->back())) {
       return false;
     }
+    const int result = launch->buffers[0];
     std::vector<size_t> reads;
     for (size_t reader : *readers) {
       const std::optional<size_t> read = ReadIn(*launch, reader);
+      Log(result, reader, read.has_value());
       if (!read.has_value()) return false;
       reads.push_back(*read);
     }
@@ -280,6 +282,20 @@ class Recomputation {
     }
     list_.steps.erase(list_.steps.begin() + static_cast<int64_t>(step));
     return true;
+  }
+
+  void Log(int result, size_t reader, bool is_accepted) const {
+    const auto* launch = std::get_if<LaunchStep>(&list_.steps[reader]);
+    if (log_ == nullptr || launch == nullptr) return;
+    const std::string& name = list_.buffers[launch->buffers[0]].name;
+    log_->Add({.rule = graph::FusionRule::kRecompute,
+               .is_accepted = is_accepted,
+               .producer = list_.buffers[result].name,
+               .consumer = name,
+               .kernel = name,
+               .reason = is_accepted ? "each work-group computes the producer"
+                                     : "the consumer has more work-groups than compute units, or "
+                                       "no room for the producer"});
   }
 
   // Returns true if a step after the launch, up to `last`, writes one of its inputs.
@@ -336,14 +352,16 @@ class Recomputation {
 
   const HardwareSettings& settings_;
   const plan::Machine machine_;
+  graph::FusionLog* const log_;
   KernelList& list_;
   const size_t first_joined_ = list_.kernels.size();
 };
 
 }  // namespace
 
-void RecomputeInConsumers(const HardwareSettings& settings, KernelList* list) {
-  if (settings.threads > 1) Recomputation(settings, list).Run();
+void RecomputeInConsumers(const HardwareSettings& settings, graph::FusionLog* log,
+                          KernelList* list) {
+  if (settings.threads > 1) Recomputation(settings, log, list).Run();
 }
 
 }  // namespace tartan::compiler

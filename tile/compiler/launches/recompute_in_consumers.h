@@ -5,12 +5,14 @@
 
 #include "tile/base/hardware_settings.h"
 #include "tile/compiler/kernel_list.h"
+#include "tile/graph/fusion_log.h"
 
 namespace tartan::compiler {
 
 // Fuses a producer with one work-group into its consumers. Each work-group of a consumer recomputes
 // the result in local memory. Requires that every consumer launches at most one work-group per
-// compute unit. Only for GPUs.
-void RecomputeInConsumers(const HardwareSettings& settings, KernelList* list);
+// compute unit. Only for GPUs. `log` may be null.
+void RecomputeInConsumers(const HardwareSettings& settings, graph::FusionLog* log,
+                          KernelList* list);
 
 }  // namespace tartan::compiler

@@ -2,20 +2,29 @@
 #include "tile/compiler/matmul/algorithm.h"
 
 #include <algorithm>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
 #include "tile/graph/integer_factors.h"
 #include "tile/graph/matmul/quantize_matmuls.h"
 #include "tile/graph/matmul/split_k.h"
 #include "tile/graph/rewriter.h"
-#include "tile/plan/select_packing.h"
-#include "tile/plan/select_plan.h"
-#include "tile/poly/form_key.h"
+#include "tile/poly/correlation.h"
+#include "tile/poly/winograd.h"
 
 namespace tartan::compiler {
 namespace {
 
+using graph::FusionRule;
 using ir::ValueId;
+
+constexpr char kFewUses[] = "the matmul is small, or uses each packed word too rarely";
+
+void Refuse(FusionRule rule, const std::string& value, const char* reason, fuse::Judge* judge) {
+  if (judge->log() == nullptr) return;
+  judge->log()->Add({.rule = rule, .producer = value, .reason = reason});
+}
 
 // Builds the kernel of one contraction. Its operands are in memory, except for those in `inlined`.
 absl::StatusOr<poly::FlatContraction> BuildAlone(const ir::Program& program,
@@ -34,14 +43,6 @@ ir::Grouping AllInMemory(const ir::Program& program) {
   return grouping;
 }
 
-// Returns, per tensor of the kernel, whether it is a load-time constant.
-std::vector<bool> ConstantsOf(const poly::FlatContraction& flat,
-                              const std::vector<bool>& is_constant) {
-  std::vector<bool> constants;
-  for (const poly::Tensor& tensor : flat.tensors) constants.push_back(is_constant[tensor.value]);
-  return constants;
-}
-
 bool IsReduction(const ir::Program& program, const poly::ProgramSpaces& spaces, ValueId v) {
   return spaces[v].has_value() && program.values[v].shape.element_count() > 0 &&
          !poly::MovesElements(*spaces[v]);
@@ -52,20 +53,22 @@ bool IsReduction(const ir::Program& program, const poly::ProgramSpaces& spaces, 
 absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
                                           const poly::ProgramSpaces& spaces,
                                           const std::vector<bool>& is_constant,
-                                          const CompileOptions& options) {
+                                          fuse::Judge* judge) {
   Algorithms selected;
   // Devices that never use Winograd's algorithm need no kernels built.
-  if (options.settings.threads > 1 || options.winograd == plan::Winograd::kNever) return selected;
+  if (!judge->UsesWinograd()) return selected;
   ir::Grouping grouping = AllInMemory(program);
   for (size_t v = 0; v < program.values.size(); ++v) {
     const ValueId root = static_cast<ValueId>(v);
     if (!IsReduction(program, spaces, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, {}, &grouping));
-    const auto tile =
-        plan::SelectWinogradTile(flat, options.settings, ConstantsOf(flat, is_constant),
-                                 options.winograd, options.precision);
+    const auto tile = judge->WinogradTile(flat, fuse::ConstantTensors(flat, is_constant));
     if (tile) selected[root] = WinogradAlgorithm{*tile};
+    if (!tile && judge->log() != nullptr && poly::MatchCorrelation(flat, poly::kWinogradWindow)) {
+      Refuse(FusionRule::kWinograd, program.values[root].name,
+             "the estimated gain does not repay the transforms and launches", judge);
+    }
   }
   return selected;
 }
@@ -74,9 +77,9 @@ absl::StatusOr<Algorithms> SelectPackedMatmuls(const ir::Program& program,
                                                const poly::ProgramSpaces& spaces,
                                                const std::vector<bool>& is_constant,
                                                const std::vector<ValueId>& held,
-                                               const CompileOptions& options) {
+                                               fuse::Judge* judge) {
   Algorithms selected;
-  if (options.settings.packed_dot_width < 2) return selected;
+  if (judge->settings().packed_dot_width < 2) return selected;
   ir::Grouping grouping = AllInMemory(program);
   for (auto& [root, factors] : graph::FindIntegerFactors(program, spaces)) {
     std::erase_if(factors, [&held](ValueId v) {
@@ -85,9 +88,9 @@ absl::StatusOr<Algorithms> SelectPackedMatmuls(const ir::Program& program,
     if (!IsReduction(program, spaces, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, factors, &grouping));
-    const auto form =
-        plan::SelectPackedForm(flat, options.settings, ConstantsOf(flat, is_constant));
+    const auto form = judge->PackedForm(flat, fuse::ConstantTensors(flat, is_constant));
     if (form) selected[root] = PackedAlgorithm{*form, factors};
+    if (!form) Refuse(FusionRule::kPacked, program.values[root].name, kFewUses, judge);
   }
   return selected;
 }
@@ -95,16 +98,16 @@ absl::StatusOr<Algorithms> SelectPackedMatmuls(const ir::Program& program,
 absl::StatusOr<Algorithms> SelectBFloat16Matmuls(const ir::Program& program,
                                                  const poly::ProgramSpaces& spaces,
                                                  const std::vector<bool>& is_constant,
-                                                 const CompileOptions& options) {
+                                                 fuse::Judge* judge) {
   Algorithms selected;
-  if (options.precision != Precision::kBFloat16 || options.settings.threads > 1) return selected;
+  if (judge->precision() != Precision::kBFloat16 || judge->settings().threads > 1) return selected;
   ir::Grouping grouping = AllInMemory(program);
   for (size_t v = 0; v < program.values.size(); ++v) {
     const ValueId root = static_cast<ValueId>(v);
     if (is_constant[v] || !IsReduction(program, spaces, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, {}, &grouping));
-    if (plan::MayPackFloats(flat, options.settings, ConstantsOf(flat, is_constant))) {
+    if (judge->MayPackFloats(flat, fuse::ConstantTensors(flat, is_constant))) {
       selected[root] = PackedAlgorithm{poly::PackedForm::kBFloat16, {}};
     }
   }
@@ -114,10 +117,8 @@ absl::StatusOr<Algorithms> SelectBFloat16Matmuls(const ir::Program& program,
 absl::StatusOr<std::map<ValueId, int64_t>> SelectSplitK(const ir::Program& program,
                                                         const poly::ProgramSpaces& spaces,
                                                         const std::vector<bool>& is_constant,
-                                                        const CompileOptions& options) {
+                                                        fuse::Judge* judge) {
   std::map<ValueId, int64_t> selected;
-  // Identical layers share a result.
-  std::map<std::pair<std::string, std::vector<bool>>, int64_t> known;
   ir::Grouping grouping = AllInMemory(program);
   const std::vector<std::vector<ValueId>> users = graph::UsersOf(program);
   for (size_t v = 0; v < program.values.size(); ++v) {
@@ -126,12 +127,15 @@ absl::StatusOr<std::map<ValueId, int64_t>> SelectSplitK(const ir::Program& progr
     if (!graph::FeedsRowReduction(program, users, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, {}, &grouping));
-    const std::vector<bool> constants = ConstantsOf(flat, is_constant);
-    const auto [runs, is_new] = known.try_emplace({poly::FormKey(flat), constants}, 1);
-    if (is_new)
-      runs->second = plan::BestSplitKChunks(flat, options.settings, constants, options.precision);
-    const bool are_equal = graph::ReducedExtent(program, root) % runs->second == 0;
-    if (runs->second > 1 && are_equal) selected[root] = runs->second;
+    const int64_t chunks = judge->SplitKChunks(flat, fuse::ConstantTensors(flat, is_constant));
+    const bool are_equal = graph::ReducedExtent(program, root) % chunks == 0;
+    if (chunks > 1 && are_equal) selected[root] = chunks;
+    if (judge->log() == nullptr) continue;
+    judge->log()->Add({.rule = FusionRule::kSplitK,
+                       .is_accepted = chunks > 1 && are_equal,
+                       .producer = program.values[root].name,
+                       .reason = chunks > 1 ? absl::StrCat(chunks, " chunks of K")
+                                            : "the matmul is as fast without split-K"});
   }
   return selected;
 }
@@ -139,18 +143,19 @@ absl::StatusOr<std::map<ValueId, int64_t>> SelectSplitK(const ir::Program& progr
 absl::StatusOr<std::set<ValueId>> SelectQuantizedMatmuls(const ir::Program& program,
                                                          const poly::ProgramSpaces& spaces,
                                                          const std::vector<bool>& is_constant,
-                                                         const CompileOptions& options) {
+                                                         fuse::Judge* judge) {
   std::set<ValueId> selected;
-  if (options.settings.packed_dot_width < 2) return selected;
+  if (judge->settings().packed_dot_width < 2) return selected;
   ir::Grouping grouping = AllInMemory(program);
   for (size_t v = 0; v < program.values.size(); ++v) {
     const ValueId root = static_cast<ValueId>(v);
     if (!graph::IsQuantizable(program, spaces, is_constant, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, {}, &grouping));
-    const std::vector<bool> constants = ConstantsOf(flat, is_constant);
-    if (plan::MayQuantize(flat, options.settings, constants)) {
+    if (judge->MayQuantize(flat, fuse::ConstantTensors(flat, is_constant))) {
       selected.insert(root);
+    } else {
+      Refuse(FusionRule::kQuantized, program.values[root].name, kFewUses, judge);
     }
   }
   return selected;

@@ -67,8 +67,8 @@ absl::Status QuantizeFactors(Compilation* c) {
   const bool may_quantize =
       c->options.precision == Precision::kInt8 && c->options.tier == Tier::kExact;
   if (!may_quantize) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(const auto products, SelectQuantizedMatmuls(c->program, c->spaces,
-                                                                      c->is_constant, c->options));
+  TARTAN_ASSIGN_OR_RETURN(const auto products,
+                          SelectQuantizedMatmuls(c->program, c->spaces, c->is_constant, &c->judge));
   if (products.empty()) return absl::OkStatus();
   graph::QuantizedProgram quantized =
       graph::QuantizeMatmuls(c->program, c->spaces, c->is_constant, products);
@@ -80,7 +80,7 @@ absl::Status QuantizeFactors(Compilation* c) {
 absl::Status SplitKMatmuls(Compilation* c) {
   if (!MatrixUnitFormat(*c)) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(const auto runs,
-                          SelectSplitK(c->program, c->spaces, c->is_constant, c->options));
+                          SelectSplitK(c->program, c->spaces, c->is_constant, &c->judge));
   if (runs.empty()) return absl::OkStatus();
   graph::SplitKMatmuls split = graph::SplitK(c->program, runs);
   return TakeProgram(std::move(split.program), split.numbers, c);
@@ -89,7 +89,7 @@ absl::Status SplitKMatmuls(Compilation* c) {
 absl::Status SelectWinogradConvolutions(Compilation* c) {
   if (c->options.tier == Tier::kReady) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(c->algorithms,
-                          SelectWinograd(c->program, c->spaces, c->is_constant, c->options));
+                          SelectWinograd(c->program, c->spaces, c->is_constant, &c->judge));
   return absl::OkStatus();
 }
 
@@ -97,14 +97,14 @@ absl::Status SelectPackedMatmulPasses(Compilation* c) {
   if (c->options.tier == Tier::kReady) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(
       Algorithms packed,
-      SelectPackedMatmuls(c->program, c->spaces, c->is_constant, c->grouping.held, c->options));
+      SelectPackedMatmuls(c->program, c->spaces, c->is_constant, c->grouping.held, &c->judge));
   for (const auto& [root, algorithm] : packed) {
     const std::vector<ValueId>& inlined = std::get<PackedAlgorithm>(algorithm).inlined;
     c->grouping.inlined.insert(c->grouping.inlined.end(), inlined.begin(), inlined.end());
   }
   c->algorithms.merge(packed);
   TARTAN_ASSIGN_OR_RETURN(Algorithms rounded,
-                          SelectBFloat16Matmuls(c->program, c->spaces, c->is_constant, c->options));
+                          SelectBFloat16Matmuls(c->program, c->spaces, c->is_constant, &c->judge));
   c->algorithms.merge(rounded);
   return absl::OkStatus();
 }

@@ -26,7 +26,7 @@ class ReadValues {
             Add(operand.kernel);
           }
         },
-        [&](const PlannedChain& planned) {
+        [&](const fuse::PlannedChain& planned) {
           for (const poly::RowKernel& kernel : planned.chain.kernels) Add(kernel.flat);
         },
         [&](const SpecialKernel& special) {

@@ -231,4 +231,21 @@ void FusePieces(const ir::Program& program, const PieceStorage& pieces,
   }
 }
 
+void FindStorage(const ir::Program& program, const std::vector<Kind>& kinds,
+                 const std::vector<ValueId>& region, const PieceStorage& pieces,
+                 ir::Grouping* grouping) {
+  grouping->written_by_parts = pieces.written_by_parts;
+  grouping->storage.assign(program.values.size(), ir::kNoValue);
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    if (grouping->in_memory[v]) {
+      const bool is_piece = pieces.whole[v] != ir::kNoValue;
+      grouping->storage[v] = is_piece ? pieces.whole[v] : static_cast<ValueId>(v);
+    } else if (kinds[v] == Kind::kReshape && region[v] == ir::kNoValue) {
+      const ValueId operand = std::get<ir::Special>(program.values[v].op).operands[0];
+      grouping->storage[v] = grouping->storage[operand];
+      grouping->in_memory[v] = grouping->storage[v] != ir::kNoValue;
+    }
+  }
+}
+
 }  // namespace tartan::graph

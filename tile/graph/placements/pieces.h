@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tile/graph/value_kind.h"
+#include "tile/ir/kernel_group.h"
 #include "tile/ir/program.h"
 #include "tile/poly/build_kernel.h"
 
@@ -58,5 +60,11 @@ PieceStorage FindPieceStorage(const ir::Program& program, const poly::ProgramSpa
 void FusePieces(const ir::Program& program, const PieceStorage& pieces,
                 const std::vector<bool>& leaves, const std::vector<bool>& is_constant,
                 std::vector<ir::ValueId>* region);
+
+// Sets the storage of all values from `grouping->in_memory`. `region`: per value, the reduction
+// whose kernel computes it as an epilogue, or kNoValue.
+void FindStorage(const ir::Program& program, const std::vector<Kind>& kinds,
+                 const std::vector<ir::ValueId>& region, const PieceStorage& pieces,
+                 ir::Grouping* grouping);
 
 }  // namespace tartan::graph

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/chain_effects.h"
+#include "tile/graph/rows/chain_effects.h"
 
 #include <functional>
 #include <map>

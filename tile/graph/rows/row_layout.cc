@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/row_layout.h"
+#include "tile/graph/rows/row_layout.h"
 
 #include <algorithm>
 #include <cstdlib>

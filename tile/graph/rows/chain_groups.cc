@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/chain_groups.h"
+#include "tile/graph/rows/chain_groups.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <numeric>
 #include <set>
+#include <string>
 #include <utility>
 
-#include "tile/graph/chain_effects.h"
+#include "absl/strings/str_cat.h"
 #include "tile/graph/group_graph.h"
-#include "tile/graph/row_axes.h"
-#include "tile/graph/row_layout.h"
-#include "tile/graph/split_rows.h"
+#include "tile/graph/rows/chain_effects.h"
+#include "tile/graph/rows/growing_chain.h"
+#include "tile/graph/rows/row_axes.h"
+#include "tile/graph/rows/row_layout.h"
+#include "tile/graph/rows/split_rows.h"
 #include "tile/poly/coords.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -26,24 +29,12 @@ using poly::FlatContraction;
 constexpr size_t kMaxKernels = 12;        // per chain; longer kernels take long to compile
 constexpr int64_t kLittleWork = 1 << 15;  // index points that one core computes without help
 
-// A chain under construction.
-struct Growing {
-  bool has_planes = false;
-  bool accepts_matmuls = false;
-  bool may_be_long = false;  // see RowChain::has_long_rows
-  Layout layout = Layout::kNone;
-  std::map<int, std::vector<int>> axes = {};  // per group: the output index of each row axis
-  std::map<int, FlatContraction> split = {};  // kernels of the chain with split indices
-  std::vector<int64_t> rows = {};
-  std::map<ValueId, poly::RowTensor> written = {};  // results of the chain's kernels
-  std::set<int> after = {};                         // groups outside the chain that depend on it
-};
-
 class ChainFinder {
  public:
   ChainFinder(const ir::Program& program, const ir::Grouping& grouping, const GroupKernels& kernels,
               const ChainOptions& options)
-      : grouping_(grouping),
+      : program_(program),
+        grouping_(grouping),
         kernels_(kernels),
         options_(options),
         graph_(program, grouping),
@@ -123,11 +114,11 @@ class ChainFinder {
       std::vector<int> axes = RowsOfColumns(*split);
       for (int axis : axes) growing.rows.push_back(split->indices[axis].range);
       growing.split[g] = *std::move(split);
-      if (!Add(g, std::move(axes), &growing)) return std::nullopt;
+      if (Add(g, std::move(axes), &growing) != nullptr) return std::nullopt;
       for (int p = g; p-- > 0;) {
         if (kernels_[p] != nullptr && kernel(p).is_reduction()) AddBefore(p, &growing);
       }
-      if (growing.axes.size() < 2 || CreatesCycle(graph_, GroupsOf(growing), chains_)) break;
+      if (growing.axes.size() < 2 || CreatesCycle(graph_, growing.Groups(), chains_)) break;
       RowChain chain = Finish(growing);
       if (chain.tensors.size() + 1 < chain.groups.size()) break;
       if (options_.accepts_matmuls(chain, best ? &*best : nullptr)) best = std::move(chain);
@@ -147,23 +138,40 @@ class ChainFinder {
   }
 
   bool GrowFrom(int g, std::vector<int> axes, Growing* growing) const {
+    const bool is_chain = GrowUnlogged(g, std::move(axes), growing);
+    if (options_.log != nullptr) LogRefused(program_, grouping_, *growing, options_.log);
+    return is_chain;
+  }
+
+  bool GrowUnlogged(int g, std::vector<int> axes, Growing* growing) const {
     for (int axis : axes) growing->rows.push_back(kernel(g, *growing).indices[axis].range);
-    if (!Add(g, std::move(axes), growing)) return false;
+    if (const char* misfit = Add(g, std::move(axes), growing)) {
+      for (int consumer : graph_.consumers(g)) growing->refused[{g, consumer}] = misfit;
+      return false;
+    }
     for (int h = g + 1; h < graph_.group_count(); ++h) AddAfter(h, growing);
     for (int p = growing->axes.rbegin()->first; p-- > 0;) AddBefore(p, growing);
     // Without its last kernels, the rest of the chain may be worth it.
-    while (growing->axes.size() >= 2 &&
-           (!IsWorthIt(*growing) || CreatesCycle(graph_, GroupsOf(*growing), chains_))) {
-      RemoveLast(growing);
+    while (growing->axes.size() >= 2) {
+      const std::string reason = NotWorthIt(*growing);
+      if (reason.empty()) break;
+      const int last = growing->axes.rbegin()->first;
+      growing->Refuse(graph_.producers(last), last, reason);
+      growing->RemoveLast(kernel(last));
     }
     return growing->axes.size() >= 2;
   }
 
-  bool Add(int g, std::vector<int> axes, Growing* growing) const {
+  // Returns why the group cannot be in the chain; null if it was added.
+  const char* Add(int g, std::vector<int> axes, Growing* growing) const {
     const FlatContraction& flat = kernel(g, *growing);
     const bool is_product = IsMatmul(g, axes, *growing);
-    if (!IsRowWork(flat, axes, growing->has_planes, kLittleWork) && !is_product) return false;
-    if (options_.single_results && HasSeveralResults(flat, axes) && !is_product) return false;
+    if (!IsRowWork(flat, axes, growing->has_planes, kLittleWork) && !is_product) {
+      return growing->accepts_matmuls ? kNoBatchedMatmul : kNoRowWork;
+    }
+    if (options_.single_results && HasSeveralResults(flat, axes) && !is_product) {
+      return kSeveralResults;
+    }
     // Kernels that transpose their rows are not fused.
     const Layout layout = Join(growing->layout, LayoutOf(flat, axes));
     auto written = WrittenAxes(flat, axes);
@@ -171,33 +179,32 @@ class ChainFinder {
       SplitOutputDims(&growing->split.try_emplace(g, flat).first->second);
       written = WrittenAxes(kernel(g, *growing), axes);
     }
-    if (!written || layout == Layout::kMixed) return false;
+    if (!written || layout == Layout::kMixed) return kOtherOrder;
     growing->layout = layout;
     for (const poly::Output& output : flat.outputs) {
       growing->written[output.value] = {output.value, kernel(g, *growing).output_dims, *written};
     }
     growing->axes[g] = std::move(axes);
-    return true;
-  }
-
-  static bool Touches(const std::set<int>& groups, const std::set<int>& others) {
-    return std::any_of(groups.begin(), groups.end(),
-                       [&](int group) { return others.count(group) > 0; });
+    return nullptr;
   }
 
   // Adds a later group to the chain, or marks it as dependent on the chain.
   void AddAfter(int g, Growing* growing) const {
     const std::set<int>& producers = graph_.producers(g);
-    const bool waits = Touches(producers, growing->after);
-    const bool reads = std::any_of(producers.begin(), producers.end(),
-                                   [&](int producer) { return growing->axes.count(producer) > 0; });
+    const bool waits = growing->IsBefore(producers);
+    const bool reads = growing->HasAnyOf(producers);
     if (!waits && !reads) return;
-    const bool may_join = reads && !waits && !in_chain_[g] && kernels_[g] != nullptr &&
-                          growing->axes.size() < kMaxKernels;
-    if (may_join) {
+    const char* refusal = waits                    ? kRunsBetween
+                          : in_chain_[g]           ? "the consumer is in another launch"
+                          : kernels_[g] == nullptr ? "the consumer cannot share a launch"
+                          : growing->axes.size() >= kMaxKernels ? "the launch has 12 kernels"
+                                                                : nullptr;
+    if (refusal == nullptr) {
       auto axes = RowsRead(g, growing);
-      if (axes && Add(g, *std::move(axes), growing)) return;
+      refusal = axes ? Add(g, *std::move(axes), growing) : kOtherRows;
+      if (refusal == nullptr) return;
     }
+    if (options_.log != nullptr) growing->Refuse(producers, g, refusal);
     growing->after.insert(g);
   }
 
@@ -240,26 +247,12 @@ class ChainFinder {
     if (split) growing->split[g] = *std::move(split);
   }
 
-  static std::set<int> GroupsOf(const Growing& growing) {
-    std::set<int> groups;
-    for (const auto& [group, axes] : growing.axes) groups.insert(group);
-    return groups;
-  }
-
-  void RemoveLast(Growing* growing) const {
-    const auto last = std::prev(growing->axes.end());
-    for (const poly::Output& output : kernel(last->first).outputs) {
-      growing->written.erase(output.value);
-    }
-    growing->axes.erase(last);
-  }
-
   // Adds an elementwise kernel or a matmul before the chain, if the chain reads its rows.
   void AddBefore(int p, Growing* growing) const {
     if (growing->axes.count(p) > 0 || in_chain_[p] || !kernels_[p] ||
         (kernel(p).is_reduction() && !growing->accepts_matmuls) ||
         growing->axes.size() >= kMaxKernels || growing->after.count(p) > 0 ||
-        growing->rows.empty() || !FeedsDirectly(graph_, p, GroupsOf(*growing))) {
+        growing->rows.empty() || !FeedsDirectly(graph_, p, growing->Groups())) {
       return;
     }
     auto axes = RowsGiven(p, *growing);
@@ -305,7 +298,8 @@ class ChainFinder {
     return false;
   }
 
-  bool IsWorthIt(const Growing& growing) const {
+  // Returns why the chain is worse than separate launches; empty if it is not.
+  std::string NotWorthIt(const Growing& growing) const {
     int64_t points = 0;
     int64_t count = 1;
     for (int64_t rows : growing.rows) count *= rows;
@@ -315,8 +309,14 @@ class ChainFinder {
     // For chains with matmuls, `accepts_matmuls` judges idle cores.
     const bool is_little = points <= kLittleWork || points <= count * options_.row_points;
     const bool is_idle = (count == 1 || count < options_.cores) && !is_little;
-    if (is_idle && !HasMatmul(growing)) return false;
-    return growing.may_be_long || RowBytes(growing) <= options_.row_bytes;
+    if (is_idle && !HasMatmul(growing)) {
+      return absl::StrCat(count, " rows are too few for ", options_.cores, " cores");
+    }
+    const int64_t bytes = growing.may_be_long ? 0 : RowBytes(growing);
+    if (bytes > options_.row_bytes) {
+      return absl::StrCat("a row takes ", bytes, " bytes, more than ", options_.row_bytes);
+    }
+    return CreatesCycle(graph_, growing.Groups(), chains_) ? kRunsBetween : "";
   }
 
   // Bytes of all tensors that one row touches.
@@ -381,6 +381,7 @@ class ChainFinder {
                        [&](int consumer) { return growing.axes.count(consumer) > 0; });
   }
 
+  const ir::Program& program_;
   const ir::Grouping& grouping_;
   const GroupKernels& kernels_;
   const ChainOptions& options_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/row_axes.h"
+#include "tile/graph/rows/row_axes.h"
 
 #include <algorithm>
 
-#include "tile/graph/row_layout.h"
+#include "tile/graph/rows/row_layout.h"
 #include "tile/poly/rewrite_kernel.h"
 #include "tile/poly/unroll.h"
 

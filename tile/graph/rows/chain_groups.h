@@ -9,8 +9,9 @@
 #include <optional>
 #include <vector>
 
+#include "tile/graph/fusion_log.h"
 #include "tile/graph/group.h"
-#include "tile/graph/row_layout.h"
+#include "tile/graph/rows/row_layout.h"
 #include "tile/ir/kernel_group.h"
 #include "tile/ir/program.h"
 #include "tile/poly/flat_contraction.h"
@@ -30,6 +31,7 @@ struct ChainOptions {
   // Decides if a chain with matmuls, such as attention, is better than the chain `without` (may be
   // null) plus separate kernels for the rest. If empty, no chain contains matmuls.
   std::function<bool(const RowChain& chain, const RowChain* without)> accepts_matmuls = nullptr;
+  FusionLog* log = nullptr;  // receives refusals; may be null
 };
 
 // A group of kernels over common rows.

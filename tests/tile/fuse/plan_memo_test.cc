@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/plan_cache.h"
+#include "tile/fuse/plan_memo.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "tile/plan/ready_plan.h"
 
-namespace tartan::compiler {
+namespace tartan::fuse {
 namespace {
 
 using math::Affine;
@@ -44,17 +44,16 @@ HardwareSettings Cpu() {
 
 const std::vector<bool> kWeights = {false, true};
 
-class PlanMemoryTest : public testing::Test {
+class PlanMemoTest : public testing::Test {
  protected:
-  PlanCache::Remembered Get(const poly::FlatContraction& flat,
-                            const std::vector<bool>& is_constant = kWeights) {
-    return memory_.Get(flat, is_constant, [&] {
+  Planned Get(const poly::FlatContraction& flat, const std::vector<bool>& is_constant = kWeights) {
+    return memo_.Get(Planner::kAny, flat, is_constant, /*is_launch=*/true, [&] {
       ++planned_;
       return plan::PlanReady(flat, Cpu(), is_constant);
     });
   }
 
-  PlanCache memory_;
+  PlanMemo memo_;
   int planned_ = 0;
 };
 
@@ -76,17 +75,17 @@ void ExpectSame(const plan::PlannedKernel& actual, const plan::PlannedKernel& ex
   }
 }
 
-TEST_F(PlanMemoryTest, PlansLayersThatAreAlikeOnce) {
-  const PlanCache::Remembered first = Get(Product("P", 1, 2, 3));
+TEST_F(PlanMemoTest, PlansLayersThatAreAlikeOnce) {
+  const Planned first = Get(Product("P", 1, 2, 3));
   ASSERT_FALSE(first.kernel.packed.empty()) << "the weights are packed: their value must be moved";
   const poly::FlatContraction other = Product("Q", 5, 4, 9);
-  const PlanCache::Remembered second = Get(other);
+  const Planned second = Get(other);
   EXPECT_EQ(planned_, 1);
   EXPECT_EQ(second.form, first.form);
   ExpectSame(second.kernel, plan::PlanReady(other, Cpu(), kWeights));
 }
 
-TEST_F(PlanMemoryTest, TellsSizesAndConstantsApart) {
+TEST_F(PlanMemoTest, TellsSizesAndConstantsApart) {
   const int form = Get(Product("P", 1, 2, 3)).form;
   EXPECT_NE(Get(Product("P", 1, 2, 3, /*rows=*/63)).form, form);
   EXPECT_NE(Get(Product("P", 1, 2, 3), {false, false}).form, form);
@@ -94,15 +93,15 @@ TEST_F(PlanMemoryTest, TellsSizesAndConstantsApart) {
 }
 
 // A plan for one tensor read as both operands does not apply to two different tensors.
-TEST_F(PlanMemoryTest, PlansAnewWhereValuesAreNotClear) {
+TEST_F(PlanMemoTest, PlansAnewWhereValuesAreNotClear) {
   poly::FlatContraction square = Product("S", 1, 1, 3, /*rows=*/48);
   const int form = Get(square, {false, false}).form;
   const poly::FlatContraction product = Product("P", 1, 2, 3, /*rows=*/48);
-  const PlanCache::Remembered planned = Get(product, {false, false});
+  const Planned planned = Get(product, {false, false});
   EXPECT_EQ(planned_, 2);
   EXPECT_EQ(planned.form, form);
   ExpectSame(planned.kernel, plan::PlanReady(product, Cpu(), {false, false}));
 }
 
 }  // namespace
-}  // namespace tartan::compiler
+}  // namespace tartan::fuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/chains/row_chains.h"
+#include "tile/fuse/row_chains.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,9 +7,8 @@
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/plan_row_groups.h"
 #include "tile/plan/rows/plan_rows.h"
-#include "tile/plan/select_plan.h"
 
-namespace tartan::compiler {
+namespace tartan::fuse {
 namespace {
 
 // Points per row; one work-group computes them in less than a launch's time.
@@ -19,21 +18,18 @@ constexpr int64_t kGpuRowBytes = 1 << 19;
 
 bool IsGpu(const HardwareSettings& settings) { return settings.threads > 1; }
 
-// Compares a chain with separate kernels, for rows whose elements are interleaved in memory
-// (Layout::kAcross). The chain cannot vectorize along such rows; separate kernels can. Times are
-// for one core.
-bool IsFasterSeparate(const graph::RowChain& chain, const plan::RowPlan& plan,
-                      const HardwareSettings& settings) {
-  if (chain.layout != graph::Layout::kAcross) return false;
+// Predicted microseconds of one core for separate kernels.
+double SeparateUs(const graph::RowChain& chain, const std::vector<bool>& is_constant,
+                  Judge* judge) {
+  const HardwareSettings& settings = judge->settings();
   const plan::Machine machine(settings);
   const auto more = static_cast<int64_t>(chain.kernels.size() - 1);
-  double separate_us =
+  double us =
       static_cast<double>(settings.compute_units * more) * (machine.launch_us + machine.compile_us);
   for (const poly::RowKernel& kernel : chain.kernels) {
-    const std::vector<bool> is_constant(kernel.flat.tensors.size(), false);
-    separate_us += plan::PlanKernel(kernel.flat, settings, is_constant).predicted_us;
+    us += judge->KernelUs(kernel.flat, ConstantTensors(kernel.flat, is_constant));
   }
-  return separate_us < plan.predicted_us;
+  return us;
 }
 
 }  // namespace
@@ -55,16 +51,28 @@ graph::ChainOptions ChainLimits(const HardwareSettings& settings, bool holds_res
 }
 
 std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
-                                      const HardwareSettings& settings) {
+                                      const std::vector<bool>& is_constant, Judge* judge,
+                                      graph::FusionDecision* decision) {
+  const HardwareSettings& settings = judge->settings();
+  decision->is_accepted = true;
   if (!IsGpu(settings)) {
     plan::RowPlan planned =
         plan::PlanRows(chain.rows, chain.kernels, chain.tensors, chain.row_bytes, settings);
-    if (IsFasterSeparate(chain, planned, settings)) return std::nullopt;
-    return planned;
+    // The chain cannot vectorize along rows whose elements are interleaved in memory; separate
+    // kernels can.
+    if (chain.layout == graph::Layout::kAcross) {
+      decision->separate_us = SeparateUs(chain, is_constant, judge);
+      decision->fused_us = planned.predicted_us;
+      decision->is_accepted = decision->separate_us >= decision->fused_us;
+      decision->reason = "rows are interleaved in memory";
+    }
+    return decision->is_accepted ? std::optional<RowChainPlan>(planned) : std::nullopt;
   }
   auto planned = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings);
-  if (!planned.has_value()) return std::nullopt;
-  return *std::move(planned);
+  if (planned.has_value()) return *std::move(planned);
+  decision->is_accepted = false;
+  decision->reason = "no work-group can compute the rows within its registers and local memory";
+  return std::nullopt;
 }
 
 bool HoldsInRegisters(const graph::RowChain& chain, const RowChainPlan& plan) {
@@ -80,4 +88,4 @@ bool HoldsInRegisters(const graph::RowChain& chain, const RowChainPlan& plan) {
   return true;
 }
 
-}  // namespace tartan::compiler
+}  // namespace tartan::fuse

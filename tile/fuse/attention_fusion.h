@@ -9,29 +9,25 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tile/base/hardware_settings.h"
-#include "tile/base/precision.h"
-#include "tile/compiler/plan_cache.h"
-#include "tile/graph/chain_groups.h"
+#include "tile/fuse/judge.h"
+#include "tile/graph/rows/chain_groups.h"
 #include "tile/plan/rows/row_group_plan.h"
 
-namespace tartan::compiler {
+namespace tartan::fuse {
 
 class AttentionFusion {
  public:
   // For GPUs. `is_constant`: per value, whether it is a load-time constant. All arguments must
   // outlive the object.
-  // Separate matmuls may use a matrix unit as `precision` allows, and may write intermediate
-  // tensors of up to `max_intermediate_bytes` bytes.
-  AttentionFusion(const std::vector<bool>& is_constant, const HardwareSettings& settings,
-                  Precision precision, int64_t max_intermediate_bytes)
+  // Separate matmuls may write intermediate tensors of up to `max_intermediate_bytes` bytes.
+  AttentionFusion(const std::vector<bool>& is_constant, int64_t max_intermediate_bytes,
+                  Judge* judge)
       : is_constant_(is_constant),
-        settings_(settings),
-        precision_(precision),
-        max_intermediate_bytes_(max_intermediate_bytes) {}
+        max_intermediate_bytes_(max_intermediate_bytes),
+        judge_(*judge) {}
 
-  // Implements graph::ChainOptions::accepts_matmuls.
-  bool IsBetter(const graph::RowChain& chain, const graph::RowChain* without);
+  // Implements graph::ChainOptions::accepts_matmuls. Returns the reason and predicted times.
+  graph::FusionDecision Decide(const graph::RowChain& chain, const graph::RowChain* without);
 
   std::optional<plan::RowGroupPlan> Plan(const graph::RowChain& chain);
 
@@ -42,12 +38,10 @@ class AttentionFusion {
   double RowsUs(const graph::RowChain& chain);
 
   const std::vector<bool>& is_constant_;
-  const HardwareSettings& settings_;
-  const Precision precision_;
   const int64_t max_intermediate_bytes_;
-  PlanCache kernels_;
+  Judge& judge_;
   // Plans by form of the chain.
   std::unordered_map<std::string, std::optional<plan::RowGroupPlan>> chains_;
 };
 
-}  // namespace tartan::compiler
+}  // namespace tartan::fuse

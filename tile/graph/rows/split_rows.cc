@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/split_rows.h"
+#include "tile/graph/rows/split_rows.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/plan_cache.h"
+#include "tile/fuse/plan_memo.h"
 
 #include <map>
 #include <optional>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/poly/form_key.h"
 
-namespace tartan::compiler {
+namespace tartan::fuse {
 namespace {
 
 using ir::ValueId;
@@ -17,8 +17,8 @@ using ir::ValueId;
 // Converts the plan of one kernel to a second kernel of the same form, by renaming values.
 class Transfer {
  public:
-  Transfer(const poly::FlatContraction& from, const poly::FlatContraction& to)
-      : from_(from), to_(to) {
+  Transfer(const poly::FlatContraction& from, const poly::FlatContraction& to, bool takes_comments)
+      : from_(from), to_(to), takes_comments_(takes_comments) {
     for (size_t t = 0; t < from.tensors.size(); ++t) {
       Map(from.tensors[t].value, to.tensors[t].value);
     }
@@ -57,32 +57,43 @@ class Transfer {
     if (absl::StartsWith(flat->name, from_.name)) {
       flat->name = absl::StrCat(to_.name, flat->name.substr(from_.name.size()));
     }
+    if (takes_comments_ && flat->comments == from_.comments) flat->comments = to_.comments;
   }
 
   const poly::FlatContraction& from_;
   const poly::FlatContraction& to_;
+  const bool takes_comments_;  // the result has the comments of `to`
   std::map<ValueId, ValueId> values_;
   bool is_clear_ = true;
 };
 
 }  // namespace
 
-PlanCache::Remembered PlanCache::Get(const poly::FlatContraction& flat,
-                                     const std::vector<bool>& is_constant,
-                                     const std::function<plan::PlannedKernel()>& make) {
+std::string FormOf(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
   std::string key = poly::FormKey(flat);
   for (bool is : is_constant) key.push_back(is ? 'c' : '-');
+  return key;
+}
+
+Planned PlanMemo::Get(Planner planner, const poly::FlatContraction& flat,
+                      const std::vector<bool>& is_constant, bool is_launch,
+                      const std::function<plan::PlannedKernel()>& make) {
+  std::string key = FormOf(flat, is_constant);
+  key.push_back(static_cast<char>(planner));
   const auto found = entries_.find(key);
   if (found == entries_.end()) {
-    const Remembered planned = {make(), static_cast<int>(entries_.size())};
-    entries_.emplace(std::move(key), Entry{flat, planned});
+    const Planned planned = {make(), static_cast<int>(entries_.size())};
+    entries_.emplace(std::move(key), Entry{flat, planned, is_launch});
     return planned;
   }
-  const Entry& entry = found->second;
-  if (auto transferred = Transfer(entry.flat, flat).Run(entry.planned.kernel)) {
-    return {*std::move(transferred), entry.planned.form};
+  Entry& entry = found->second;
+  const bool is_first = is_launch && !entry.is_launch;
+  if (auto transferred = Transfer(entry.flat, flat, is_first).Run(entry.planned.kernel)) {
+    const Planned planned = {*std::move(transferred), entry.planned.form};
+    if (is_first) entry = {flat, planned, true};
+    return planned;
   }
   return {make(), entry.planned.form};
 }
 
-}  // namespace tartan::compiler
+}  // namespace tartan::fuse

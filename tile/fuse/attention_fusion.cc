@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/chains/attention_fusion.h"
+#include "tile/fuse/attention_fusion.h"
 
 #include <algorithm>
 #include <map>
@@ -7,17 +7,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tile/plan/gpu/launch_time.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/plan_matrix_rows.h"
 #include "tile/plan/rows/plan_online_rows.h"
 #include "tile/plan/rows/plan_row_gemms.h"
 #include "tile/plan/rows/plan_row_groups.h"
 #include "tile/plan/rows/row_cycles.h"
-#include "tile/plan/select_plan.h"
 #include "tile/poly/form_key.h"
 
-namespace tartan::compiler {
+namespace tartan::fuse {
 namespace {
 
 // Returns a text that is equal for chains that differ only in names, comments and values.
@@ -39,7 +37,7 @@ std::string FormOf(const graph::RowChain& chain) {
 }
 
 // Adapts the plan of a chain to another chain of the same form.
-plan::RowGroupPlan Transfer(plan::RowGroupPlan plan, const graph::RowChain& chain) {
+plan::RowGroupPlan AdaptPlan(plan::RowGroupPlan plan, const graph::RowChain& chain) {
   if (plan.walk.has_value()) {
     plan::CutOnlineRows(chain.kernels, chain.tensors, &plan);
     return plan;
@@ -80,73 +78,78 @@ int64_t LargestIntermediateBytes(const graph::RowChain& chain) {
   return bytes;
 }
 
+constexpr char kByTime[] = "predicted times";
+
 bool IsIn(const std::vector<int>& groups, int group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
 }  // namespace
 
-bool AttentionFusion::IsBetter(const graph::RowChain& chain, const graph::RowChain* without) {
-  double separate_us = 0;
+graph::FusionDecision AttentionFusion::Decide(const graph::RowChain& chain,
+                                              const graph::RowChain* without) {
+  graph::FusionDecision decision = {.rule = graph::FusionRule::kAttention};
   for (size_t k = 0; k < chain.kernels.size(); ++k) {
     if (without != nullptr && IsIn(without->groups, chain.groups[k])) continue;
-    separate_us += KernelUs(chain.kernels[k].flat);
+    decision.separate_us += KernelUs(chain.kernels[k].flat);
   }
   if (without != nullptr) {
     // Replacing another chain's groups would lose that chain's saving, which is not counted here.
     for (int group : without->groups) {
-      if (!IsIn(chain.groups, group)) return false;
+      if (IsIn(chain.groups, group)) continue;
+      decision.reason = "the row fusion of other kernels would be lost";
+      return decision;
     }
-    separate_us += RowsUs(*without);
+    decision.separate_us += RowsUs(*without);
   }
   const std::optional<plan::RowGroupPlan> plan = Plan(chain);
-  if (!plan.has_value()) return false;
+  if (!plan.has_value()) {
+    decision.reason = "no work-group can compute the stages within its registers and local memory";
+    return decision;
+  }
+  decision.fused_us = plan->predicted_us;
   const bool saves_memory =
       plan->walk.has_value() && LargestIntermediateBytes(chain) > max_intermediate_bytes_;
-  return saves_memory || plan->predicted_us < separate_us;
+  decision.is_accepted = saves_memory || decision.fused_us < decision.separate_us;
+  decision.reason = saves_memory ? "an intermediate tensor would be too large" : kByTime;
+  return decision;
 }
 
 std::optional<plan::RowGroupPlan> AttentionFusion::Plan(const graph::RowChain& chain) {
   const auto [place, is_new] = chains_.try_emplace(FormOf(chain));
   if (is_new) place->second = NewPlan(chain);
   if (!place->second.has_value()) return std::nullopt;
-  return Transfer(*place->second, chain);
+  return AdaptPlan(*place->second, chain);
 }
 
 std::optional<plan::RowGroupPlan> AttentionFusion::NewPlan(const graph::RowChain& chain) const {
   std::optional<plan::RowGroupPlan> whole;
   if (!chain.has_long_rows) {
-    whole = plan::PlanRowGemms(chain.rows, chain.kernels, chain.tensors, settings_);
+    whole = plan::PlanRowGemms(chain.rows, chain.kernels, chain.tensors, judge_.settings());
   }
   const auto keep_faster = [&](std::optional<plan::RowGroupPlan> other) {
     if (other && (!whole || other->predicted_us < whole->predicted_us)) whole = std::move(other);
   };
-  const std::optional<MatrixFormat> format = FormatOf(precision_);
+  const std::optional<MatrixFormat> format = FormatOf(judge_.precision());
   if (format.has_value() && !chain.has_long_rows) {
-    keep_faster(
-        plan::PlanTensorCoreRows(chain.rows, chain.kernels, chain.tensors, settings_, *format));
+    keep_faster(plan::PlanTensorCoreRows(chain.rows, chain.kernels, chain.tensors,
+                                         judge_.settings(), *format));
   }
-  keep_faster(plan::PlanOnlineRows(chain.rows, chain.kernels, chain.tensors, settings_));
+  keep_faster(plan::PlanOnlineRows(chain.rows, chain.kernels, chain.tensors, judge_.settings()));
   return whole;
 }
 
 double AttentionFusion::KernelUs(const poly::FlatContraction& flat) {
-  std::vector<bool> is_constant;
-  for (const poly::Tensor& tensor : flat.tensors) {
-    is_constant.push_back(is_constant_[tensor.value]);
-  }
-  const PlanCache::Remembered planned = kernels_.Get(flat, is_constant, [&] {
-    return plan::PlanKernel(flat, settings_, is_constant, precision_);
-  });
-  return plan::LaunchMicroseconds(planned.kernel, settings_);
+  return judge_.LaunchUs(flat, ConstantTensors(flat, is_constant_));
 }
 
 double AttentionFusion::RowsUs(const graph::RowChain& chain) {
   if (chain.has_matmuls) return Plan(chain)->predicted_us;
-  const auto plan = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings_);
+  const auto plan =
+      plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, judge_.settings());
   if (plan.has_value()) {
-    const plan::Machine machine(settings_);
-    const double us = plan::RowStagesUs(*plan, chain.kernels, settings_);
+    const plan::Machine machine(judge_.settings());
+    const double us = plan::RowStagesUs(*plan, chain.kernels, judge_.settings());
     return machine.megakernel_launch_us + std::max(us, MemoryUs(chain, machine));
   }
   double us = 0;
@@ -154,4 +157,4 @@ double AttentionFusion::RowsUs(const graph::RowChain& chain) {
   return us;
 }
 
-}  // namespace tartan::compiler
+}  // namespace tartan::fuse

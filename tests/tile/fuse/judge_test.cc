@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests that comparisons use the plans that launches have.
+#include "tile/fuse/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tile/plan/select_plan.h"
+
+namespace tartan::fuse::judge_test {
+namespace {
+
+using math::Affine;
+
+// Returns the kernel name = +(A[m, k] * B[k, n]).
+poly::FlatContraction Matmul(const std::string& name, int64_t rows = 64) {
+  poly::FlatContraction flat;
+  flat.name = name;
+  flat.comments = {"computes " + name};
+  flat.indices = {{"m", rows}, {"n", 256}, {"k", 256}};
+  flat.output_index_count = 2;
+  flat.tensors = {{0, {DataType::kFloat32, {rows, 256}}}, {1, {DataType::kFloat32, {256, 256}}}};
+  flat.accesses = {{0, {Affine::Variable(0), Affine::Variable(2)}, {}},
+                   {1, {Affine::Variable(1), Affine::Variable(2)}, {}}};
+  flat.accumulator_type = DataType::kFloat32;
+  flat.body = poly::MakeApply(ScalarOp::kMul, DataType::kFloat32,
+                              {poly::MakeExpr(DataType::kFloat32, poly::Read{0}),
+                               poly::MakeExpr(DataType::kFloat32, poly::Read{1})});
+  flat.output_coords = {Affine::Variable(0), Affine::Variable(1)};
+  flat.output_dims = {rows, 256};
+  flat.outputs = {{2,
+                   {DataType::kFloat32, {rows, 256}},
+                   poly::MakeExpr(DataType::kFloat32, poly::Accumulator{})}};
+  return flat;
+}
+
+HardwareSettings Cpu() {
+  HardwareSettings settings;
+  settings.threads = 1;
+  settings.vector_width = 8;
+  return settings;
+}
+
+const std::vector<bool> kNoConstant = {false, false};
+const std::vector<bool> kWeights = {false, true};
+
+TEST(Judge, PredictsTheTimeOfThePlanThatALaunchHas) {
+  const HardwareSettings settings = Cpu();
+  Judge judge({.settings = settings});
+  for (const std::vector<bool>& constants : {kNoConstant, kWeights}) {
+    const double us = judge.KernelUs(Matmul("P"), constants);
+    EXPECT_EQ(judge.PlanLaunch(Matmul("P"), constants).kernel.predicted_us, us);
+    EXPECT_EQ(plan::PlanKernel(Matmul("P"), settings, constants).predicted_us, us);
+  }
+}
+
+TEST(Judge, KnowsThatConstantsArePackedAtLoad) {
+  const HardwareSettings settings = Cpu();
+  Judge judge({.settings = settings});
+  EXPECT_LE(judge.KernelUs(Matmul("P"), kWeights), judge.KernelUs(Matmul("P"), kNoConstant));
+}
+
+// A comparison plans a kernel before its launch does. The launch has its own name and comments.
+TEST(Judge, GivesALaunchItsOwnNames) {
+  const HardwareSettings settings = Cpu();
+  Judge judge({.settings = settings});
+  judge.KernelUs(Matmul("P"), kWeights);
+  const Planned planned = judge.PlanLaunch(Matmul("Q"), kWeights);
+  const Planned again = judge.PlanLaunch(Matmul("R"), kWeights);
+  EXPECT_EQ(planned.form, again.form);
+  EXPECT_EQ(planned.kernel.flat.name.substr(0, 1), "Q");
+  EXPECT_EQ(planned.kernel.flat.comments, std::vector<std::string>{"computes Q"});
+}
+
+TEST(Judge, AsksThePlannerOfTheHooksForLaunchesOnly) {
+  const HardwareSettings settings = Cpu();
+  int asked = 0;
+  Judge judge(
+      {.settings = settings,
+       .planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constants) {
+         ++asked;
+         return plan::PlanKernel(flat, settings, constants);
+       }});
+  judge.KernelUs(Matmul("P"), kWeights);
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(judge.PlanLaunch(Matmul("P"), kWeights).form, -1);
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(Judge, CollectsDecisionsOnRequestOnly) {
+  const HardwareSettings settings = Cpu();
+  EXPECT_EQ(Judge({.settings = settings}).log(), nullptr);
+  EXPECT_NE(Judge({.settings = settings, .records = true}).log(), nullptr);
+}
+
+}  // namespace
+}  // namespace tartan::fuse::judge_test

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The judge of a compilation: it alone calls the planners of kernels and the estimates for
+// Winograd, packing, quantization and split-K. All decisions about launches compare its figures.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tile/base/hardware_settings.h"
+#include "tile/base/precision.h"
+#include "tile/fuse/plan_memo.h"
+#include "tile/graph/fusion_log.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/plan/select_winograd.h"
+#include "tile/plan/store/tuning_database.h"
+#include "tile/poly/flat_contraction.h"
+#include "tile/poly/packed_matmul.h"
+
+namespace tartan::fuse {
+
+// Everything that a plan depends on, apart from the kernel. The settings must outlive the judge.
+struct JudgeOptions {
+  const HardwareSettings& settings;
+  Precision precision = Precision::kFloat32;
+  bool plans_ready = false;  // plans dynamic-shape kernels
+  plan::Winograd winograd = plan::Winograd::kSmallTiles;
+  std::shared_ptr<const plan::TuningDatabase> tuned = nullptr;  // may be null
+  bool records = false;  // decisions are collected in Judge::log
+  // Plans the kernels of launches instead of the cost model. It takes no part in comparisons.
+  std::function<plan::PlannedKernel(const poly::FlatContraction& flat,
+                                    const std::vector<bool>& is_constant)>
+      planner = nullptr;
+};
+
+// Returns, per tensor of the kernel, whether it is a load-time constant. `is_constant`: the same
+// per value of the program.
+std::vector<bool> ConstantTensors(const poly::FlatContraction& flat,
+                                  const std::vector<bool>& is_constant);
+
+// One judge serves one compilation, so that comparisons and launches share one memo of plans. In
+// all functions, `is_constant[t]` says whether tensor t of the kernel is a load-time constant.
+class Judge {
+ public:
+  explicit Judge(JudgeOptions options) : options_(std::move(options)) {}
+
+  const HardwareSettings& settings() const { return options_.settings; }
+  Precision precision() const { return options_.precision; }
+  // The decisions of the compilation about fusion; null if nobody reads them.
+  graph::FusionLog* log() { return options_.records ? &log_ : nullptr; }
+
+  // Returns the plan of a launch.
+  Planned PlanLaunch(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+  // Returns the plan of a launch that repacks an operand, by the cost model or tuning.
+  Planned PlanOperand(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+  // Returns the best plan with tiled work-groups, for a GPU. Requires merged indices.
+  plan::PlannedKernel PlanWorkGroups(const poly::FlatContraction& flat);
+
+  // Predicted microseconds of a kernel.
+  double KernelUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+  // Predicted microseconds of a launch on a GPU, with its overhead.
+  double LaunchUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+  double LaunchUs(const plan::PlannedKernel& kernel) const;
+
+  // Returns false if no convolution uses Winograd's algorithm.
+  bool UsesWinograd() const {
+    return settings().threads == 1 && options_.winograd != plan::Winograd::kNever;
+  }
+  // Returns Winograd's tile size; nothing if the direct kernel is faster.
+  std::optional<int64_t> WinogradTile(const poly::FlatContraction& flat,
+                                      const std::vector<bool>& is_constant) const;
+  // Returns the packed form of an integer matmul; nothing if packing does not pay.
+  std::optional<poly::PackedForm> PackedForm(const poly::FlatContraction& flat,
+                                             const std::vector<bool>& is_constant) const;
+  // Returns whether a float matmul may be packed as bfloat16, before its epilogue is known.
+  bool MayPackFloats(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) const;
+  bool MayQuantize(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) const;
+  // Returns the fastest number of equal K chunks of a split-K matmul on a matrix unit, whose
+  // consumer adds up the partial sums. 1: splitting does not pay.
+  int64_t SplitKChunks(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+  // Returns the predicted microseconds of the kernels that pack operands and of the packed matmul.
+  // `is_constant`: per value of the program.
+  double PackedUs(const poly::PackedMatmul& packed, const std::vector<bool>& is_constant);
+
+ private:
+  Planned Plan(const poly::FlatContraction& flat, const std::vector<bool>& is_constant,
+               bool is_launch);
+  int64_t NewSplitKChunks(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+
+  const JudgeOptions options_;
+  PlanMemo memo_;
+  graph::FusionLog log_;
+  std::unordered_map<std::string, int64_t> chunks_;  // results of SplitKChunks, by form
+};
+
+}  // namespace tartan::fuse

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memo of kernel plans by form (poly/form_key.h), so that identical layers are planned once.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::fuse {
+
+struct Planned {
+  plan::PlannedKernel kernel;
+  int form = -1;  // kernels with equal numbers (not -1) have the same plan and code
+};
+
+// The planners whose plans the memo keeps.
+enum class Planner : char {
+  kAny = 'a',         // the best plan of all planners
+  kWorkGroups = 'w',  // the best plan of the planner for tiled work-groups
+};
+
+// Returns a key that is equal for kernels of one form with the same constant tensors.
+std::string FormOf(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+
+class PlanMemo {
+ public:
+  // Returns the kernel's plan, and calls `make` if no kernel of this form was planned before.
+  // `is_constant`: per tensor, whether it is a load-time constant. `is_launch`: the kernel is
+  // launched, not only compared. All launches of a form have the comments of the first one.
+  Planned Get(Planner planner, const poly::FlatContraction& flat,
+              const std::vector<bool>& is_constant, bool is_launch,
+              const std::function<plan::PlannedKernel()>& make);
+
+ private:
+  struct Entry {
+    poly::FlatContraction flat;
+    Planned planned;
+    bool is_launch = false;
+  };
+
+  std::unordered_map<std::string, Entry> entries_;  // by planner, form and constant tensors
+};
+
+}  // namespace tartan::fuse
