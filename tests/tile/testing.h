@@ -11,9 +11,7 @@
 
 namespace tartan {
 
-inline TensorShape F32(std::vector<int64_t> dims) {
-  return {DataType::kFloat32, std::move(dims)};
-}
+inline TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 inline TensorShape I32(std::vector<int64_t> dims) { return {DataType::kInt32, std::move(dims)}; }
 
 // A GPU with 48 KiB of local memory and 64 KiB of registers per compute unit.

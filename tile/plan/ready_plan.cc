@@ -313,8 +313,8 @@ class ReadyPlanner {
                      [&](int a, int b) { return place(a) < place(b); });
   }
 
-  // Assigns one tile per work-item (lower/cpu/dynamic_shape_kernel.h). Elementwise kernels instead divide
-  // their innermost index into as many tasks as keep the compute units busy.
+  // Assigns one tile per work-item (lower/cpu/dynamic_shape_kernel.h). Elementwise kernels instead
+  // divide their innermost index into as many tasks as keep the compute units busy.
   CpuPlan WithTasks(CpuPlan plan) const {
     int64_t others = 1;
     int innermost = -1;

@@ -71,8 +71,8 @@ class PendingOutputs {
 
 enum class CompileWhere {
   kInProcess,
-  // Separate processes (tiers/compile_in_processes.h), concurrently with runs, if there is memory for
-  // them.
+  // Separate processes (tiers/compile_in_processes.h), concurrently with runs, if there is memory
+  // for them.
   kSeparateProcess,
   kCachedOnly,  // requires a program that is compiled already; NotFound otherwise
 };

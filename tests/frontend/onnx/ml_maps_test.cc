@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/model/onnx_model.h"
-#include "frontend/onnx/model/value_proto.h"
+#include "frontend/onnx/values/value_proto.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/onnx.pb.h"

@@ -12,9 +12,9 @@
 namespace tartan::compiler {
 
 // Fuses a reduction into the elementwise launch that is its only reader, if that is predicted to be
-// faster. The reader needs several results of the reduction per element (poly/fuse_into_consumer.h). Only
-// for GPUs.
-// `storage`: per value of the program, the value that owns its memory.
+// faster. The reader needs several results of the reduction per element
+// (poly/fuse_into_consumer.h). Only for GPUs. `storage`: per value of the program, the value that
+// owns its memory.
 void FuseIntoConsumer(const ir::Program& program, const std::vector<ir::ValueId>& storage,
                       fuse::Judge* judge, Schedule* schedule);
 
