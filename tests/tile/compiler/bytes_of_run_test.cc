@@ -5,6 +5,7 @@
 
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/testing.h"
+#include "tile/fuse/judge.h"
 #include "tile/graph/constants.h"
 
 namespace tartan::compiler {
@@ -19,8 +20,9 @@ double BytesOf(const TestProgram& test, size_t constants) {
   const auto spaces = poly::AnalyzeProgram(program);
   EXPECT_TRUE(spaces.ok()) << spaces.status();
   const HardwareSettings settings;
+  fuse::Judge judge({.settings = settings});
   const auto partition =
-      PartitionProgram(program, *spaces, is_constant, /*algorithms=*/{}, {}, settings);
+      PartitionProgram(program, *spaces, is_constant, /*algorithms=*/{}, {}, &judge);
   EXPECT_TRUE(partition.ok()) << partition.status();
   return BytesOfRun(program, is_constant, *partition);
 }
