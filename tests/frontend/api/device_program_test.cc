@@ -297,7 +297,7 @@ TEST_F(DeviceProgramTest, SaysWhatDoesNotFit) {
             .status()
             .message());
   };
-  EXPECT_THAT(message({}, {x, sum}), HasSubstr("its next value float32[]"));
+  EXPECT_THAT(message({}, {x, sum}), HasSubstr("its next value is float32[]"));
   EXPECT_THAT(message({}, {x, both}), HasSubstr("depends on 'y'"));
   EXPECT_THAT(message({both}, {x, x}), HasSubstr("is not a placeholder"));
   auto program = DeviceProgram::Create(device_, {y}, {{x, both}}, {}, "p");

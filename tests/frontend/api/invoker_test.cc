@@ -118,7 +118,7 @@ TEST_F(InvokerTest, RefusesNamesAndTensorsThatDoNotServe) {
   EXPECT_THAT(message({}, {{"y", y}}),
               HasSubstr("'y' depends on a placeholder that is not an input"));
   EXPECT_THAT(message({{"y", y}}, {{"y", y}}), HasSubstr("'y' is not a placeholder"));
-  EXPECT_THAT(message({{"x", x}}, {{"y", y}, {"y", x}}), HasSubstr("two outputs called 'y'"));
+  EXPECT_THAT(message({{"x", x}}, {{"y", y}, {"y", x}}), HasSubstr("two outputs are named 'y'"));
   EXPECT_THAT(message({{"x", x}}, {{"y", Tensor()}}), HasSubstr("'y' is undefined"));
 }
 

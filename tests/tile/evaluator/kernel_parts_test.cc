@@ -45,7 +45,7 @@ struct Notes {
 // Disables launch batches, whose kernels are built together.
 compiler::CompileOptions Apart() {
   compiler::CompileOptions options;
-  options.disabled_passes = {"sequences"};
+  options.disabled_passes = {"launch-batches"};
   return options;
 }
 
