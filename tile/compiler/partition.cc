@@ -287,7 +287,7 @@ class Partitioner {
     if (algorithm.form == poly::PackedForm::kBFloat16) {
       decision->reason = "predicted times";
       decision->fused_us = judge_.PackedUs(*packed, is_constant_);
-      decision->separate_us = judge_.KernelUs(flat, fuse::ConstantTensors(flat, is_constant_));
+      decision->separate_us = judge_.DirectUs(flat, fuse::ConstantTensors(flat, is_constant_));
       if (decision->fused_us >= decision->separate_us) return std::nullopt;
     }
     return PackedKernels{*std::move(packed)};

@@ -102,6 +102,11 @@ int64_t Judge::NewSplitKChunks(const poly::FlatContraction& flat,
   return split_us < KernelUs(flat, is_constant) ? best->runs : 1;
 }
 
+double Judge::DirectUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  return options_.planner ? options_.planner(flat, is_constant).predicted_us
+                          : KernelUs(flat, is_constant);
+}
+
 double Judge::PackedUs(const poly::PackedMatmul& packed, const std::vector<bool>& is_constant) {
   poly::FlatContraction products = packed.products;
   std::vector<bool> constants(products.tensors.size(), false);
@@ -120,7 +125,7 @@ double Judge::PackedUs(const poly::PackedMatmul& packed, const std::vector<bool>
     if (constants[operand.tensor]) continue;
     packing_us += KernelUs(operand.kernel, read) + plan::Machine(settings()).compile_us;
   }
-  return packing_us + KernelUs(products, constants);
+  return packing_us + DirectUs(products, constants);
 }
 
 }  // namespace tartan::fuse

@@ -32,7 +32,8 @@ struct JudgeOptions {
   plan::Winograd winograd = plan::Winograd::kSmallTiles;
   std::shared_ptr<const plan::TuningDatabase> tuned = nullptr;  // may be null
   bool records = false;  // decisions are collected in Judge::log
-  // Plans the kernels of launches instead of the cost model. It takes no part in comparisons.
+  // Plans the kernels of launches instead of the cost model. Of the comparisons, only that of a
+  // packed matmul with a direct one uses it.
   std::function<plan::PlannedKernel(const poly::FlatContraction& flat,
                                     const std::vector<bool>& is_constant)>
       planner = nullptr;
@@ -83,6 +84,8 @@ class Judge {
   // Returns the fastest number of equal K chunks of a split-K matmul on a matrix unit, whose
   // consumer adds up the partial sums. 1: splitting does not pay.
   int64_t SplitKChunks(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+  // Predicted microseconds of a matmul that is not packed, to be compared with PackedUs.
+  double DirectUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
   // Returns the predicted microseconds of the kernels that pack operands and of the packed matmul.
   // `is_constant`: per value of the program.
   double PackedUs(const poly::PackedMatmul& packed, const std::vector<bool>& is_constant);

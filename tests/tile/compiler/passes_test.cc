@@ -174,7 +174,7 @@ TEST(VerifiedPasses, AcceptTheTableItself) {
 TEST(VerifiedPasses, NameTheOneThatBreaksTheProgram) {
   EXPECT_THAT(ComplaintWith("channels-last", "widen-last", WidenLastValue),
               AllOf(StartsWith("wrong after 'widen-last': value 3"),
-                    HasSubstr("[9, 4] but the operation gives float32[8, 4]")));
+                    HasSubstr("[9, 4], but the operation gives float32[8, 4]")));
 }
 
 TEST(VerifiedPasses, NameTheProgramThatWasWrongBeforeThem) {
