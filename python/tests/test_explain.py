@@ -208,8 +208,10 @@ def test_the_page_is_whole_and_escapes_names(tmp_path):
 def test_the_text_has_a_line_for_each_kernel():
     a, b = _matrices((16, 16), (16, 16))
     found = tartan.explain(_two_products(), a, b)
-    lines = repr(found).splitlines()
+    kernels, launches = repr(found).split("\nfusion, accepted (+) and refused (-):\n")
+    lines = kernels.splitlines()
     assert len(lines) == 3 + len(found.kernels)
+    assert len(re.findall(r"^  launch \d+: ", launches, re.MULTILINE)) == len(found.fusion)
     assert lines[0].startswith(f"chain(float32[16, 16], float32[16, 16]): {len(found.kernels)} ready kernels")
     assert "temporaries" in lines[1]
 
