@@ -143,7 +143,7 @@ const std::set<std::string>& MutualIncludes() {
       "frontend/api and frontend/api/explain",
       "frontend/api and frontend/api/resident",
       "frontend/api and frontend/api/tiers",
-      "tile/compiler and tile/compiler/chains",
+      "tile/compiler and tile/compiler/describe",
       "tile/compiler and tile/compiler/launches",
       "tile/compiler and tile/compiler/matmul",
       "tile/compiler and tile/compiler/memory",

@@ -82,7 +82,8 @@ TEST_F(DeviceEnvironment, KeepsSmallWorkFromTheHost) {
   setenv("TARTAN_HOST", "no", 1);
   const absl::Status status = Device::Open().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(std::string(status.message()), "TARTAN_HOST is 'no'; expected on or off");
+  EXPECT_EQ(std::string(status.message()),
+            "the environment variable TARTAN_HOST is 'no'; expected on or off");
 }
 
 }  // namespace

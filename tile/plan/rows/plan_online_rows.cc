@@ -46,7 +46,8 @@ class OnlinePlanner {
           Keep(WithThreads(count, size, threads), &of_count);
         }
       }
-      if (best_ && of_count && of_count->predicted_us > kOnlineStopFactor * best_->predicted_us) break;
+      if (best_ && of_count && of_count->predicted_us > kOnlineStopFactor * best_->predicted_us)
+        break;
       Keep(std::move(of_count), &best_);
     }
     return std::move(best_);
