@@ -102,7 +102,7 @@ TEST(Nesting, NamesTheOutermostAndTheInnermostOfManyPlaces) {
 TEST(Nesting, RefusesWhatIsTooDeepForTheReader) {
   EXPECT_THAT(
       std::string(ChunkBytes(NestedModel(kMaxNestedGraphs + 100, "Abs")).status().message()),
-      HasSubstr("more than 10000 deep"));
+      HasSubstr("more than 10000 levels deep"));
 }
 
 TEST(Nesting, CallsFunctionsThatCallEachOtherDeeply) {
