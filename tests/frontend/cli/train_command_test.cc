@@ -240,7 +240,7 @@ TEST_F(TrainCommand, SaysWhatIsWrongWithTheData) {
   fails({"train", Path("model.onnx"), "--data", labels}, "7");
   Write("wide.npy", *data::FormatNpy(HostTensor::Zeros({DataType::kFloat32, {60, 5}})));
   const std::string wide = absl::StrCat("x=", Path("wide.npy"), ",y=", Path("y.npy"));
-  fails({"train", Path("model.onnx"), "--data", wide}, "their shapes do not match");
+  fails({"train", Path("model.onnx"), "--data", wide}, "the shapes do not match");
   std::vector<float> nan(240, 0);
   nan[5] = NAN;
   Write("nan.npy", *data::FormatNpy(HostTensor::FromVector({DataType::kFloat32, {60, 4}}, nan)));
