@@ -291,7 +291,7 @@ absl::StatusOr<std::vector<KernelProfile>> DeviceProgram::Profile(
 }
 
 absl::StatusOr<std::vector<HostTensor>> PendingOutputs::Wait() const {
-  TARTAN_RETURN_IF_ERROR(queue_->Wait(*read_));
+  TARTAN_RETURN_IF_ERROR(read_->Wait());
   return outputs_;
 }
 
@@ -300,7 +300,6 @@ absl::StatusOr<PendingOutputs> DeviceProgram::OutputsAsync() {
     return absl::FailedPreconditionError("the program is not bound to its states");
   }
   PendingOutputs coming;
-  coming.queue_ = impl_->queue;
   const absl::Status status = impl_->queue->Enqueue([&](hal::Queue& queue) -> absl::Status {
     for (size_t o = 0; o < impl_->output_count; ++o) {
       TARTAN_ASSIGN_OR_RETURN(coming.outputs_.emplace_back(), impl_->run->ReadAsync(queue, o));

@@ -30,8 +30,6 @@ class ResidentPool;
 
 namespace tartan::api {
 
-class DeviceQueue;
-
 struct ProgramState {
   Tensor input;  // a placeholder
   Tensor next;   // same type and sizes as `input`; undefined: the state is read-only
@@ -65,7 +63,6 @@ class PendingOutputs {
  private:
   friend class DeviceProgram;
   std::vector<HostTensor> outputs_;
-  std::shared_ptr<DeviceQueue> queue_;
   hal::EventPtr read_;
 };
 

@@ -10,7 +10,6 @@ namespace tartan::api {
 
 absl::Status DeviceQueue::Enqueue(const std::function<absl::Status(hal::Queue& queue)>& work,
                                   std::vector<HostTensor> kept) {
-  const IdleTime::Run run(time_);
   std::lock_guard<std::mutex> lock(mutex_);
   if (queue_ == nullptr) {
     TARTAN_ASSIGN_OR_RETURN(queue_, device_->CreateQueue(/*profiling=*/false));
@@ -20,7 +19,6 @@ absl::Status DeviceQueue::Enqueue(const std::function<absl::Status(hal::Queue& q
 }
 
 absl::StatusOr<hal::EventPtr> DeviceQueue::Mark() {
-  const IdleTime::Run run(time_);
   constexpr size_t kMaxPendingEvents = 4;
   std::lock_guard<std::mutex> lock(mutex_);
   if (queue_ == nullptr) {
@@ -37,18 +35,12 @@ absl::StatusOr<hal::EventPtr> DeviceQueue::Mark() {
 }
 
 absl::Status DeviceQueue::Finish() {
-  const IdleTime::Run run(time_);
   std::lock_guard<std::mutex> lock(mutex_);
   if (queue_ == nullptr) return absl::OkStatus();
   absl::Status status = queue_->Finish();
   kept_.clear();
   points_.clear();
   return status;
-}
-
-absl::Status DeviceQueue::Wait(hal::Event& event) {
-  const IdleTime::Run run(time_);
-  return event.Wait();
 }
 
 }  // namespace tartan::api

@@ -10,18 +10,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "frontend/api/tiers/idle_time.h"
 #include "hal/hal.h"
 #include "tile/base/host_tensor.h"
 
 namespace tartan::api {
 
-// One queue per opened device. Thread-safe: the commands of one Enqueue stay together. Each call is
-// a run of `time`, so that background work waits for it.
+// One queue per opened device. Thread-safe: the commands of one Enqueue stay together.
 class DeviceQueue {
  public:
-  explicit DeviceQueue(hal::DevicePtr device, IdleTime& time = IdleTime::OfProcess())
-      : device_(std::move(device)), time_(time) {}
+  explicit DeviceQueue(hal::DevicePtr device) : device_(std::move(device)) {}
 
   // Calls `work` with the queue. `kept` has memory that the commands read later; it lives until
   // they have finished. After a failure, the commands enqueued before it remain.
@@ -32,12 +29,9 @@ class DeviceQueue {
   absl::StatusOr<hal::EventPtr> Mark();
   // Waits for all commands. Returns the first failure since the last Finish.
   absl::Status Finish();
-  // Waits for an event of Mark.
-  absl::Status Wait(hal::Event& event);
 
  private:
   const hal::DevicePtr device_;
-  IdleTime& time_;
   std::mutex mutex_;
   // Guarded by mutex_; these outlive the queue. `kept_`: memory for commands since the last event.
   // `points_`: memory for commands before each pending event.

@@ -33,8 +33,8 @@ class IdleTime {
   IdleTime(int processors, Now now) : processors_(processors), now_(std::move(now)) {}
   IdleTime(const IdleTime&) = delete;
 
-  // Marks a run as active for its lifetime: of a session (TieredProgram), or a call of a program
-  // with states that uses the device (DeviceQueue).
+  // Marks a run as active for its lifetime. Programs with states (StepProgram) make none: many
+  // short decoder processes would otherwise never get exact kernels.
   class Run {
    public:
     explicit Run(IdleTime& time = OfProcess()) : time_(time) { time_.Begin(&time_.runs_); }

@@ -6,14 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <functional>
-#include <string>
 
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
-#include "frontend/api/resident/device_queue.h"
-#include "frontend/api/tiers/idle_time.h"
-#include "tile/base/status_macros.h"
 #include "tile/compiler/compile_options.h"
 
 namespace tartan::api::device_program_test {
@@ -66,37 +61,6 @@ TEST_F(DeviceProgramTest, AssigningChangesAllHandles) {
   ASSERT_TRUE(tensor->Assign(Floats({2}, {3, 4})).ok());
   EXPECT_THAT(other.ToHost()->ToDoubles(), ElementsAre(3, 4));
   EXPECT_THAT(tensor->Assign(Floats({3}, {1, 2, 3})).message(), HasSubstr("float32[3]"));
-}
-
-// With few processors, background work stops while a call uses the device, and for a pause after.
-TEST_F(DeviceProgramTest, CallsThatUseTheDeviceStopTheBackground) {
-  // A clock that stays after the background's share of a period, until the test advances it.
-  IdleTime::Duration now = 10 * IdleTime::kPeriod + IdleTime::kPeriod / 2;
-  IdleTime time(IdleTime::kFewProcessors, [&] { return now; });
-  std::string calls;
-  const IdleTime::Worker worker(time, [&](bool goes_on) { calls += goes_on ? "+" : "-"; });
-  DeviceQueue queue(device_->hal(), time);
-  hal::EventPtr event;
-  const auto expect_stop = [&](const std::function<absl::Status()>& call) {
-    now += IdleTime::kPeriod;  // longer than a pause
-    EXPECT_TRUE(time.MayWork());
-    calls.clear();
-    EXPECT_EQ(call(), absl::OkStatus());
-    EXPECT_EQ(calls, "-");
-    EXPECT_FALSE(time.MayWork()) << "the next step may come at once";
-  };
-  expect_stop([&] {
-    return queue.Enqueue([&](hal::Queue&) {
-      EXPECT_FALSE(time.MayWork());
-      return absl::OkStatus();
-    });
-  });
-  expect_stop([&]() -> absl::Status {
-    TARTAN_ASSIGN_OR_RETURN(event, queue.Mark());
-    return absl::OkStatus();
-  });
-  expect_stop([&] { return queue.Wait(*event); });
-  expect_stop([&] { return queue.Finish(); });
 }
 
 // Create with kCachedOnly, which compiles nothing, finds the kernels that an earlier Create
