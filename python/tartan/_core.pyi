@@ -17,10 +17,10 @@ class HostTensor:
     def shape(self) -> tuple[Any, ...]: ...
 
     def bytes(self) -> NDArray[numpy.uint8]:
-        """Its bytes, read-only and not copied."""
+        """Returns its bytes, read-only and not copied."""
 
     def take_bytes(self) -> NDArray[numpy.uint8]:
-        """Its bytes for whoever changes them, copied where others have them; it has none then."""
+        """Returns writable bytes, copied if they have other owners; the tensor is empty afterwards."""
 
     def __repr__(self) -> str: ...
 
@@ -171,14 +171,14 @@ class Device:
     def memory(self) -> dict[str, Any]: ...
 
 class EagerRuntime:
-    """Computes lazy tensors at once."""
+    """Evaluates lazy tensors."""
 
     def __init__(self, device: Device) -> None: ...
 
     def evaluate(self, arg: Sequence[Value], /) -> list[HostTensor]: ...
 
 class DeviceTensor:
-    """Values that stay on a device."""
+    """Values stored on a device."""
 
     @staticmethod
     def from_host(arg0: Device, arg1: HostTensor, /) -> DeviceTensor: ...
@@ -281,7 +281,7 @@ class StateSession:
     def stays(self) -> bool: ...
 
 class Report:
-    """What became of a program."""
+    """A report of a compiled program."""
 
     @staticmethod
     def plan(device: Device, inputs: Sequence[Value], states: Sequence[tuple[Value, Value | None]], outputs: Sequence[Value], name: str, tier: str) -> Report: ...
@@ -332,4 +332,4 @@ def reports_part(arg: Sequence[Report], /) -> str: ...
 def reports_page(arg0: str, arg1: Sequence[Report], /) -> str: ...
 
 def reserve_variable(arg: bytes, /) -> None:
-    """Adds a variable to the environment, empty, which threads may read meanwhile."""
+    """Adds an empty environment variable; other threads may read the environment meanwhile."""
