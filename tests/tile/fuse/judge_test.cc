@@ -7,40 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "tests/tile/fuse/matmul.h"
 #include "tile/plan/select_plan.h"
 
 namespace tartan::fuse::judge_test {
 namespace {
 
-using math::Affine;
-
-// Returns the kernel name = +(A[m, k] * B[k, n]).
-poly::FlatContraction Matmul(const std::string& name, int64_t rows = 64) {
-  poly::FlatContraction flat;
-  flat.name = name;
+poly::FlatContraction Matmul(const std::string& name) {
+  poly::FlatContraction flat = MatmulKernel(name, {64, 256, 256});
   flat.comments = {"computes " + name};
-  flat.indices = {{"m", rows}, {"n", 256}, {"k", 256}};
-  flat.output_index_count = 2;
-  flat.tensors = {{0, {DataType::kFloat32, {rows, 256}}}, {1, {DataType::kFloat32, {256, 256}}}};
-  flat.accesses = {{0, {Affine::Variable(0), Affine::Variable(2)}, {}},
-                   {1, {Affine::Variable(1), Affine::Variable(2)}, {}}};
-  flat.accumulator_type = DataType::kFloat32;
-  flat.body = poly::MakeApply(ScalarOp::kMul, DataType::kFloat32,
-                              {poly::MakeExpr(DataType::kFloat32, poly::Read{0}),
-                               poly::MakeExpr(DataType::kFloat32, poly::Read{1})});
-  flat.output_coords = {Affine::Variable(0), Affine::Variable(1)};
-  flat.output_dims = {rows, 256};
-  flat.outputs = {{2,
-                   {DataType::kFloat32, {rows, 256}},
-                   poly::MakeExpr(DataType::kFloat32, poly::Accumulator{})}};
   return flat;
-}
-
-HardwareSettings Cpu() {
-  HardwareSettings settings;
-  settings.threads = 1;
-  settings.vector_width = 8;
-  return settings;
 }
 
 const std::vector<bool> kNoConstant = {false, false};

@@ -6,40 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/tile/fuse/matmul.h"
 #include "tile/plan/ready_plan.h"
 
 namespace tartan::fuse {
 namespace {
 
-using math::Affine;
-
-// Returns the kernel name = +(A[m, k] * B[k, n]) that reads and writes these values.
 poly::FlatContraction Product(const std::string& name, ir::ValueId a, ir::ValueId b,
                               ir::ValueId result, int64_t rows = 64) {
-  poly::FlatContraction flat;
-  flat.name = name;
-  flat.indices = {{"m", rows}, {"n", 48}, {"k", 32}};
-  flat.output_index_count = 2;
-  flat.tensors = {{a, {DataType::kFloat32, {rows, 32}}}, {b, {DataType::kFloat32, {48, 32}}}};
-  flat.accesses = {{0, {Affine::Variable(0), Affine::Variable(2)}, {}},
-                   {1, {Affine::Variable(1), Affine::Variable(2)}, {}}};
-  flat.accumulator_type = DataType::kFloat32;
-  flat.body = poly::MakeApply(ScalarOp::kMul, DataType::kFloat32,
-                              {poly::MakeExpr(DataType::kFloat32, poly::Read{0}),
-                               poly::MakeExpr(DataType::kFloat32, poly::Read{1})});
-  flat.output_coords = {Affine::Variable(0), Affine::Variable(1)};
-  flat.output_dims = {rows, 48};
-  flat.outputs = {{result,
-                   {DataType::kFloat32, {rows, 48}},
-                   poly::MakeExpr(DataType::kFloat32, poly::Accumulator{})}};
-  return flat;
-}
-
-HardwareSettings Cpu() {
-  HardwareSettings settings;
-  settings.threads = 1;
-  settings.vector_width = 8;
-  return settings;
+  return MatmulKernel(name, {rows, 48, 32}, a, b, result);
 }
 
 const std::vector<bool> kWeights = {false, true};
