@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The families of operators by library: a build may leave out those of com.microsoft and
+// The families of operators by library. A build may leave out the libraries of com.microsoft and
 // ai.onnx.ml. Each function is defined in `families.cc` of its folder below families/.
 #pragma once
 

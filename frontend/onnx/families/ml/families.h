@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares the operator rows of each family in this folder: those of ai.onnx.ml. Each function is
-// defined in one file of the folder. frontend/onnx/README.md describes how to add one.
+// Declares the operator rows of ai.onnx.ml, one function per family. Each function is defined in
+// one file of this folder. frontend/onnx/README.md describes how to add one.
 #pragma once
 
 #include "absl/types/span.h"
