@@ -133,11 +133,15 @@ class Builder:
         gelu = self.op("Mul", y, self.op("Sigmoid", self.op("Mul", y, self.const(1.702, np.float32))))
         return self.op("Add", x, self.op("MatMul", gelu, self.weight(4 * self.width, self.width)))
 
-    def causal(self, before, now):
-        """[S, P + S]: the tokens that each token sees; and the positions."""
+    def causal(self, before, now, adds=False):
+        """[S, P + S]: the tokens that each token sees; and the positions. `adds`: these are a range from 0 to which
+        the length of the cache is added."""
         total = self.op("Add", before, now)
         one = self.const(1)
-        rows = self.op("Range", self.scalar(before), self.scalar(total), one)
+        if adds:
+            rows = self.op("Add", self.scalar(before), self.op("Range", self.const(0), self.scalar(now), one))
+        else:
+            rows = self.op("Range", self.scalar(before), self.scalar(total), one)
         columns = self.op("Range", self.const(0), self.scalar(total), one)
         seen = self.op("LessOrEqual", self.op("Unsqueeze", columns, self.const([0])),
                        self.op("Unsqueeze", rows, self.const([1])))
@@ -155,7 +159,7 @@ class Builder:
 
 def decoder(form, seed, **sizes):
     """Forms: masked (attention_mask, position_ids), rotary (the same, with fewer key heads), plain (positions
-    from the cache's length), sliced (those positions by Slice), joint (key and value in one), whole (no cache).
+    from the cache's length), added (the length is added to a range from 0), sliced (those positions by Slice), joint (key and value in one), whole (no cache).
     Operators with the cache in them: attention (ai.onnx), multihead, grouped and window (com.microsoft).
     in_half converts a form to float16."""
     b = Builder(seed, kv_heads=1 if form in ("rotary", "grouped", "window") else sizes.get("heads", 2),
@@ -180,7 +184,7 @@ def decoder(form, seed, **sizes):
         before = b.size_of("past_0", 3)
     elif form != "whole":
         before = b.size_of("past_key_values.0.key", 2)
-    rows, seen = b.causal(before, now)
+    rows, seen = b.causal(before, now, adds=form == "added")
     positions = "position_ids" if masked else b.op("Unsqueeze", rows, b.const([0]))
     x = b.op("Gather", b.weight(b.vocabulary, b.width, scale=1), ids)
     if form == "sliced":
@@ -304,7 +308,7 @@ def generate(model, prompt, count):
             read = 0
 
 
-FORMS = ["masked", "rotary", "plain", "sliced", "joint", "whole", "attention", "multihead", "grouped", "window", "half", "quantized"]
+FORMS = ["masked", "rotary", "plain", "sliced", "joint", "whole", "attention", "multihead", "grouped", "window", "half", "quantized", "added"]
 # Heads of 16, as onnxruntime requires.
 SIZES = {form: {"width": 32, "layers": 1} for form in ("grouped", "window")}
 

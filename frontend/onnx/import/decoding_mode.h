@@ -15,8 +15,8 @@ namespace tartan::onnx {
 // - The model appends `step` elements. The importer writes them into `memory` after the `length`
 //   elements that are there, and the result is `memory`.
 // - Softmax over `capacity` elements leaves out those at or past the new length.
-// - A Range from `capacity` - `step` to `capacity` computes positions. The importer makes it begin
-//   at `length`.
+// - A Range from `capacity` - `step` to `capacity` computes positions, as does the Add of
+//   `capacity` - `step` to a Range from 0 to `step`. The importer makes them begin at `length`.
 //
 // No other size of the model may equal `capacity`.
 struct DecodingMode {

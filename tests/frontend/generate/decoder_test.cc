@@ -101,7 +101,7 @@ class DecoderTest : public testing::Test {
 };
 
 TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
-  for (const char* name : {"masked", "rotary", "plain", "joint", "attention", "multihead",
+  for (const char* name : {"masked", "rotary", "plain", "added", "joint", "attention", "multihead",
                            "grouped", "window", "half", "quantized"}) {
     const auto decoder = Make(name);
     ExpectTokens(*decoder, ReadWanted(name), Tolerance(name));
@@ -112,7 +112,7 @@ TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
 
 // Prompts shorter than a chunk, and of several chunks and a remainder, read at once or in parts.
 TEST_F(DecoderTest, PromptsAreReadInChunks) {
-  for (const char* name : {"masked", "rotary", "plain", "joint", "attention", "multihead",
+  for (const char* name : {"masked", "rotary", "plain", "added", "joint", "attention", "multihead",
                            "grouped", "window", "half"}) {
     for (const size_t first : {7, 40}) {
       DecoderOptions whole;
@@ -141,7 +141,7 @@ TEST_F(DecoderTest, PromptsAreReadInChunks) {
 }
 
 TEST_F(DecoderTest, ChunksChooseTheSameTokens) {
-  for (const char* name : {"masked", "rotary", "plain", "joint", "attention", "multihead",
+  for (const char* name : {"masked", "rotary", "plain", "added", "joint", "attention", "multihead",
                            "grouped", "window", "half"}) {
     DecoderOptions options;
     options.chunk = 4;
@@ -259,8 +259,8 @@ TEST_F(DecoderTest, LengthsMayHaveTwoDimensions) {
 
 // A step allocates neither a second cache nor a copy of its rows.
 TEST_F(DecoderTest, AStepCopiesNoCache) {
-  for (const char* name :
-       {"masked", "rotary", "plain", "joint", "attention", "multihead", "grouped", "half"}) {
+  for (const char* name : {"masked", "rotary", "plain", "added", "joint", "attention", "multihead",
+                           "grouped", "half"}) {
     DecoderOptions options;
     options.expected = 1000;
     const auto decoder = Make(name, options);

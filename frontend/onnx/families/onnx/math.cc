@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic and elementwise functions, and sums, means, minima and maxima of several tensors.
+#include <numeric>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/families/shared/lift.h"
+#include "frontend/onnx/import/decoding_mode.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 
@@ -16,6 +21,42 @@ constexpr char kSub[] = "function (A, B) -> (C) { C = A - B; }";
 constexpr char kMul[] = "function (A, B) -> (C) { C = A * B; }";
 // Integers truncate towards zero.
 constexpr char kDiv[] = "function (A, B) -> (C) { C = A / B; }";
+
+// The elements of a constant of integers; nothing for other tensors.
+std::vector<int64_t> ConstantIntsOf(const api::Tensor& tensor) {
+  if (tensor.constant() == nullptr || !IsInteger(tensor.type())) return {};
+  return tensor.constant()->ToInts();
+}
+
+// Positions of a decoder step with a preallocated cache (decoding_mode.h): the size of the past
+// cache is added to 0, 1, ..., `step` - 1. Replaces this size by the current length.
+absl::Status AddLengthToPositions(NodeContext* context) {
+  const DecodingMode* mode = context->decoding();
+  if (mode == nullptr) return absl::OkStatus();
+  std::vector<int64_t> steps(static_cast<size_t>(mode->step));
+  std::iota(steps.begin(), steps.end(), 0);
+  const std::vector<int64_t> past = {mode->capacity - mode->step};
+  for (const int i : {0, 1}) {
+    const api::Tensor& size = context->input(i);
+    if (ConstantIntsOf(size) != past || ConstantIntsOf(context->input(1 - i)) != steps) continue;
+    const std::string value =
+        size.rank() == 0 ? "L[] = =(N[0])"
+                         : absl::StrCat("L = reshape(N, ", absl::StrJoin(size.dims(), ", "), ")");
+    TARTAN_ASSIGN_OR_RETURN(
+        const api::Tensor length,
+        context->ApplyOne(
+            TileFunction("N", "Y", {value, absl::StrCat("Y = ", Cast("L", size.type()))}),
+            {mode->length}));
+    context->SetInput(i, length);
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+Outputs Add(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(AddLengthToPositions(&context));
+  return context.Apply(kAdd);
+}
 
 // The result has the type of the base.
 Outputs Pow(NodeContext& context) {
@@ -115,7 +156,7 @@ constexpr OperatorRow kOperators[] = {
     TileRow("Acos", 7, 1, "function (X) -> (Y) { Y = acos(X); }"),
     TileRow("Acosh", 9, 1, "function (X) -> (Y) { Y = acosh(X); }"),
     {.name = "Add", .since_version = 1, .arity = {2, 2}, .tile = kAdd, .lift = AxisBroadcast},
-    TileRow("Add", 7, 2, kAdd),
+    {"Add", 7, {2, 2}, Add},
     TileRow("Asin", 7, 1, "function (X) -> (Y) { Y = asin(X); }"),
     TileRow("Asinh", 9, 1, "function (X) -> (Y) { Y = asinh(X); }"),
     TileRow("Atan", 7, 1, "function (X) -> (Y) { Y = atan(X); }"),
