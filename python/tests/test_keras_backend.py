@@ -3,6 +3,7 @@
 because of its backend."""
 
 import importlib.util
+import inspect
 import os
 
 import numpy as np
@@ -249,3 +250,16 @@ def test_tensors_as_texts_of_numbers():
     x.trainable = False
     with pytest.raises(AttributeError):
         x.trainable = True
+
+
+def test_functions_have_keras_signatures():
+    from keras.src import backend, ops as modules
+    from keras.src.ops.ops_test import OPS_MODULES, op_functions_and_classes
+
+    for module in OPS_MODULES:
+        theirs = getattr(modules, module)
+        for function, _ in op_functions_and_classes(theirs):
+            name = function.__name__
+            if hasattr(theirs, f"_{name}") or name in ("view_as_complex", "view_as_real", "get_item", "multi_hot"):
+                continue  # independent of the backend
+            assert inspect.signature(getattr(getattr(backend, module), name)) == inspect.signature(function), name

@@ -164,9 +164,18 @@ subtract, equal, not_equal = _of_two("subtract equal not_equal", common)
 fmod, power = _of_two("fmod power", _integers)
 greater, greater_equal, less, less_equal = _of_two("greater greater_equal less less_equal", _integers)
 logical_and, logical_or, logical_xor = _of_two("logical_and logical_or logical_xor", _bools)
-bitwise_and, bitwise_or, bitwise_xor = _of_two("bitwise_and bitwise_or bitwise_xor", common)
+
+
+def _of_bits(names, convert):  # Keras names these operands x and y
+    def made(function):
+        return lambda x, y: function(x, y)
+
+    return map(made, _of_two(names, convert))
+
+
+bitwise_and, bitwise_or, bitwise_xor = _of_bits("bitwise_and bitwise_or bitwise_xor", common)
 left_shift, right_shift = bitwise_left_shift, bitwise_right_shift = tuple(
-    _of_two("bitwise_left_shift bitwise_right_shift", _integers))
+    _of_bits("bitwise_left_shift bitwise_right_shift", _integers))
 divide, arctan2, hypot = _of_two("divide atan2 hypot", _floats)
 heaviside, logaddexp, logaddexp2 = _of_two("heaviside logaddexp logaddexp2", _floats)
 true_divide = divide

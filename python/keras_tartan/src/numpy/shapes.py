@@ -11,16 +11,36 @@ from tartan import _manipulation as _m
 from tartan._onnx_types import NUMBERS
 
 
-def _of(function):
-    """Returns a function of tartan for tensors of Keras."""
-    def adapted(x, *args, **kwargs):
-        return ours(function(T(x), *args, **kwargs))
-
-    return adapted
+def ravel(x):
+    return ours(_m.ravel(T(x)))
 
 
-ravel, transpose, swapaxes, squeeze, flip = map(_of, (_m.ravel, _m.transpose, _m.swapaxes, _m.squeeze, _m.flip))
-roll, split, array_split = map(_of, (_m.roll, _m.split, _m.array_split))
+def transpose(x, axes=None):
+    return ours(_m.transpose(T(x), axes))
+
+
+def swapaxes(x, axis1, axis2):
+    return ours(_m.swapaxes(T(x), axis1, axis2))
+
+
+def squeeze(x, axis=None):
+    return ours(_m.squeeze(T(x), axis))
+
+
+def flip(x, axis=None):
+    return ours(_m.flip(T(x), axis))
+
+
+def roll(x, shift, axis=None):
+    return ours(_m.roll(T(x), shift, axis))
+
+
+def split(x, indices_or_sections, axis=0):
+    return ours(_m.split(T(x), indices_or_sections, axis))
+
+
+def array_split(x, indices_or_sections, axis=0):
+    return ours(_m.array_split(T(x), indices_or_sections, axis))
 
 
 def reshape(x, newshape):
