@@ -19,9 +19,10 @@ def pytest_collection_modifyitems(config, items):
     share = float(os.environ.get("TARTAN_TEST_SHARE", 1))
     seed = os.environ.get("TARTAN_TEST_SEED", "1")
 
-    def is_chosen(item):
+    def place(item):  # in [0, 1)
         digest = hashlib.sha256(f"{seed} {item.name}".encode()).digest()
-        return int.from_bytes(digest[:4], "big") < share * 2**32
+        return int.from_bytes(digest[:4], "big") / 2**32
 
-    config.hook.pytest_deselected(items=[item for item in items if not is_chosen(item)])
-    items[:] = [item for item in items if is_chosen(item)]
+    limit = max(share, min(map(place, items), default=0))  # at least one test
+    config.hook.pytest_deselected(items=[item for item in items if place(item) > limit])
+    items[:] = [item for item in items if place(item) <= limit]
