@@ -68,17 +68,19 @@ api::DeviceOptions Context::device_options() const {
   return options;
 }
 
-absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
+absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice(
+    std::optional<Precision> chosen) const {
+  const Precision precision = chosen.value_or(options_.precision);
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<api::Device> device,
                           At(Stage::kDevice, api::Device::Open(options_.device, device_options())));
   Detail(absl::StrCat("device: ", Describe(device->info())));
   if (options_.tier == api::Tier::kReady) device = device->WithTier(compiler::Tier::kReady);
-  if (options_.precision != Precision::kFloat32) {
-    if (!MayRound(device->info().settings, options_.precision)) {
+  if (precision != Precision::kFloat32) {
+    if (!MayRound(device->info().settings, precision)) {
       Note(absl::StrCat("warning: no kernels for ", device->info().name, " round matmul factors: ",
-                        "--precision ", Name(options_.precision), " changes nothing"));
+                        "--precision ", Name(precision), " changes nothing"));
     }
-    device = device->WithPrecision(options_.precision);
+    device = device->WithPrecision(precision);
   }
   if (options_.verbosity > 1) {
     compiler::CompileHooks hooks;

@@ -43,7 +43,8 @@ class Context {
 
   // Opens the device that --device names; with -vv, its compiler prints every stage to stderr.
   // Outside sessions, its kernels are exact (shape-specialised) unless --tier is ready.
-  absl::StatusOr<std::shared_ptr<api::Device>> OpenDevice() const;
+  absl::StatusOr<std::shared_ptr<api::Device>> OpenDevice(
+      std::optional<Precision> precision = std::nullopt) const;
   absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> LoadModel(const std::string& path) const;
   // Device and session options that follow from the global options. OpenSession opens a session
   // with these; nothing is compiled in its background.

@@ -37,6 +37,7 @@ class StepBuilder {
     while (true) {
       masters_.clear();
       graph_ = {};
+      graph_.precision = precision_;
       TARTAN_ASSIGN_OR_RETURN(const std::vector<api::InputBinding> bindings,
                               Bindings(shapes, augment));
       given_ = GivenTensors(bindings);

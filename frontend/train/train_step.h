@@ -57,6 +57,7 @@ struct StepGraph {
   std::vector<api::ProgramState> states;
   std::vector<api::Tensor> outputs;
   int seeds = 0;
+  Precision precision = Precision::kFloat32;  // storage type of its values
   std::optional<int64_t> classes;  // number of classes of the loss
 };
 

@@ -24,7 +24,8 @@ struct TrainerOptions {
   double clip_norm = 0;    // limit of the norm of all gradients; 0: none
   double clip_value = 0;   // limit of each element; 0: none
   int64_t accumulate = 1;  // number of steps whose gradients are averaged for one update
-  // Storage type of values in a step; the loss is scaled with kFloat16.
+  // Storage type of values in a step; the loss is scaled with kFloat16. Factors of matmuls have 16
+  // bits with it, otherwise the device's precision.
   Precision precision = Precision::kFloat32;
   LossScale loss_scale;
   ParameterRules rules;

@@ -27,6 +27,21 @@ constexpr int kMaxAttempts = 3;
 
 // Programs divide the shared scratch differently, so their sub-buffers overlap, which some drivers
 // do not support.
+// The device for a program whose values are stored like this: factors of 16 bits lose nothing on
+// matrix units of their format.
+std::shared_ptr<const api::Device> ForStored(Precision stored,
+                                             std::shared_ptr<const api::Device> device) {
+  switch (stored) {
+    case Precision::kBFloat16:
+      return device->WithPrecision(tartan::Precision::kBFloat16);
+    case Precision::kFloat16:
+      return device->WithPrecision(tartan::Precision::kFloat16);
+    case Precision::kFloat32:
+      break;
+  }
+  return device;
+}
+
 bool MayShareScratch(const api::Device& device) {
   return device.hal()->info().sub_buffers_may_overlap;
 }
@@ -123,12 +138,13 @@ absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, P
     for (const api::ProgramState& state : graph.states) share += state.input.shape().byte_size();
     share = std::max<int64_t>(share, 1);
   }
+  const std::shared_ptr<const api::Device> used = ForStored(graph.precision, device);
   for (int attempt = 0;; ++attempt) {
     api::RunStatistics statistics;
     TARTAN_ASSIGN_OR_RETURN(
         made->program,
-        api::DeviceProgram::Create(share > 0 ? device->WithMemoryBudget(share) : device,
-                                   graph.inputs, graph.states, graph.outputs, name, &statistics));
+        api::DeviceProgram::Create(share > 0 ? used->WithMemoryBudget(share) : used, graph.inputs,
+                                   graph.states, graph.outputs, name, &statistics));
     compile_ms += statistics.compile_ms + statistics.setup_ms;
     const TrainingMemory memory = Memory(made);
     if (share == 0 || memory.total() <= options.memory_budget) return absl::OkStatus();

@@ -10,8 +10,9 @@ void AddPrecisionFlags(CLI::App* command, PrecisionFlags* flags) {
   command
       ->add_option(
           "--precision", flags->precision,
-          "Format in which a step stores values: float32, bfloat16 or float16. Parameters and\n"
-          "the optimizer's averages stay float32")
+          "float32; tf32: matmuls of float32 values on matrix units; bfloat16 or float16: a\n"
+          "step stores and multiplies values in this format. Parameters and the optimizer's\n"
+          "averages stay float32")
       ->type_name("TYPE")
       ->capture_default_str();
   command
@@ -20,15 +21,19 @@ void AddPrecisionFlags(CLI::App* command, PrecisionFlags* flags) {
       ->type_name("dynamic|X");
 }
 
-absl::Status SetPrecision(const PrecisionFlags& flags, train::TrainerOptions* trainer) {
-  TARTAN_ASSIGN_OR_RETURN(trainer->precision, train::PrecisionNamed(flags.precision));
-  if (flags.loss_scale.empty()) return absl::OkStatus();
+absl::Status SetPrecision(PrecisionFlags* flags, train::TrainerOptions* trainer) {
+  if (flags->precision == Name(MatrixFormat::kTf32)) {
+    flags->matmuls = Precision::kTf32;
+  } else {
+    TARTAN_ASSIGN_OR_RETURN(trainer->precision, train::PrecisionNamed(flags->precision));
+  }
+  if (flags->loss_scale.empty()) return absl::OkStatus();
   if (trainer->precision != train::Precision::kFloat16) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--loss-scale belongs to --precision float16, not to ", flags.precision,
+        absl::StrCat("--loss-scale belongs to --precision float16, not to ", flags->precision,
                      ", whose small gradients do not become 0"));
   }
-  TARTAN_ASSIGN_OR_RETURN(trainer->loss_scale, train::ParseLossScale(flags.loss_scale));
+  TARTAN_ASSIGN_OR_RETURN(trainer->loss_scale, train::ParseLossScale(flags->loss_scale));
   return absl::OkStatus();
 }
 

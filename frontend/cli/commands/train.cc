@@ -101,7 +101,7 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   if (!flags.validation_data.empty()) {
     TARTAN_ASSIGN_OR_RETURN(flags.fit.validation_data, OpenData(flags, flags.validation_data));
   }
-  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
+  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice(flags.precision.matmuls));
   TARTAN_ASSIGN_OR_RETURN(const auto trainer,
                           At(Stage::kUsage, train::Trainer::Create(model, device, flags.trainer)));
   TARTAN_ASSIGN_OR_RETURN(

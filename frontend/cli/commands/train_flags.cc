@@ -78,7 +78,7 @@ absl::Status Interpret(TrainFlags* flags) {
   TARTAN_ASSIGN_OR_RETURN(flags->trainer.optimizer.kind, train::OptimizerNamed(flags->optimizer));
   TARTAN_ASSIGN_OR_RETURN(flags->fit.schedule, train::ParseSchedule(flags->schedule));
   TARTAN_RETURN_IF_ERROR(SetDropout(*flags, &flags->trainer.mode));
-  TARTAN_RETURN_IF_ERROR(SetPrecision(flags->precision, &flags->trainer));
+  TARTAN_RETURN_IF_ERROR(SetPrecision(&flags->precision, &flags->trainer));
   for (const std::string& text : flags->groups) {
     TARTAN_ASSIGN_OR_RETURN(flags->trainer.rules.groups.emplace_back(), ParseGroup(text));
   }

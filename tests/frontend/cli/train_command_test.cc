@@ -126,6 +126,20 @@ TEST_F(TrainCommand, WritesABetterModel) {
   EXPECT_NE((*after)->Initializer("w")->ToDoubles(), (*before)->Initializer("w")->ToDoubles());
 }
 
+// The warnings are those of every command (tile_command_test); CPUs have no tf32.
+TEST_F(TrainCommand, PassesPrecisionsOfMatmulsToTheDevice) {
+  for (const std::string precision : {"tf32", "bfloat16", "float16", "float32"}) {
+    const ProgramResult result = RunTartan(Arguments(
+        {"--steps", "3", "--val", "0.2", "--device", "pthread", "--precision", precision}));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err.find("--precision tf32 changes nothing") != std::string::npos,
+              precision == "tf32")
+        << result.err;
+  }
+  EXPECT_THAT(RunTartan(Arguments({"--precision", "int8"})).err,
+              HasSubstr("the precisions are float32, tf32, bfloat16 and float16"));
+}
+
 // The model x[N, 4] times a small w, plus b. Its logits of `labels` labels predict 0 for every x.
 std::string AlwaysZero(int labels) {
   std::string bias;

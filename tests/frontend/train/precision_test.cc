@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "frontend/train/trainer.h"
 #include "tests/frontend/onnx/model_text.h"
 #include "tests/frontend/train/training_models.h"
@@ -97,6 +98,31 @@ TEST_F(PrecisionTest, AStepNeedsLessMemory) {
 }
 
 // The frozen weight v is a constant, known when the program is loaded.
+// Forward pass, gradient by data and gradient by weights.
+TEST_F(PrecisionTest, SixteenBitsMultiplyOnMatrixUnits) {
+  if (device_->info().settings.matrix_local_bytes == 0) GTEST_SKIP() << "there are none";
+  const std::string text = absl::StrCat(
+      "graph { name: 'layers' ", ValueText("input", "x", 1, "N 256"), " output { name: 'y' } ",
+      InitializerText("v", {256, 256}, 3), InitializerText("w", {256, 256}, 4),
+      NodeText("MatMul", {"x", "v"}, {"h"}), NodeText("MatMul", {"h", "w"}, {"y"}), "}");
+  for (const Precision precision : {Precision::kBFloat16, Precision::kFloat16}) {
+    TrainerOptions options = Descent(precision);
+    options.loss.kind = LossKind::kMse;
+    std::string plans;
+    compiler::CompileHooks hooks;
+    hooks.dump = [&](absl::string_view stage, absl::string_view plan) {
+      if (stage == "plan") absl::StrAppend(&plans, plan);
+    };
+    device_ = device_->WithTier(compiler::Tier::kExact)->With(std::move(hooks));
+    const auto trainer = Make(text, options);
+    const HostTensor x = Floats({256, 256}, Numbers(256 * 256, 5));
+    ASSERT_EQ(trainer->Step({{"x", x}}, x, 0.1), absl::OkStatus());
+    const std::vector<std::string> parts =
+        absl::StrSplit(plans, absl::StrCat("tensor cores in ", Name(precision)));
+    EXPECT_GE(parts.size(), 1 + 5) << plans;
+  }
+}
+
 TEST_F(PrecisionTest, AStepIsNotQuantized) {
   const std::string text = absl::StrCat(
       "graph { name: 'layers' ", ValueText("input", "x", 1, "N 64"), " output { name: 'y' } ",
