@@ -5,7 +5,7 @@ and have no derivatives."""
 import numpy as np
 
 from tartan._call import integer
-from tartan._complex import ComplexTensor, complex_tensor, together
+from tartan._complex import complex_tensor, together
 from tartan._late import functions as _tartan
 from tartan._tensor import from_numpy
 

@@ -12,7 +12,7 @@ from tartan import _dtypes
 from tartan._call import axes_of, axis_of, is_scalar
 from tartan._complex import (
     ComplexTensor, as_complex_dtype, complex128, complex_tensor, is_complex, is_complex_dtype, part_dtype, result_dtype,
-    together, whole_dtype)
+    together)
 from tartan._late import functions as _tartan
 from tartan._tensor import Tensor
 

@@ -153,16 +153,23 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None,
              endpoint: bool = True) -> Tensor:
-    """Returns `num` evenly spaced numbers from start to stop, without stop unless `endpoint`. Tensor arguments of
-    shape () keep their derivatives."""
+    """Returns `num` evenly spaced numbers from start to stop, without stop unless `endpoint`, along a new first
+    dimension. Tensor arguments keep their derivatives."""
     check_device(device)
     dtype = _dtypes.as_dtype(dtype)
     if is_scalar(start) and is_scalar(stop):
         return _made(np.linspace(start, stop, integer(num), endpoint=endpoint), dtype)
-    start, stop = tensor(start, dtype), tensor(stop, dtype)
-    parts = constant(max(1, num - 1 if endpoint else num), dtype)
-    at = _made(np.arange(num), dtype)
-    return tile1("function (A, B, I, N) -> (Y) { Y = A * (1 - I / N) + B * (I / N); }", start, stop, at, parts)
+    return spaced(tensor(start, dtype), tensor(stop, dtype), integer(num), endpoint)[0]
+
+
+def spaced(start, stop, num, endpoint):
+    """Returns `num` evenly spaced numbers along a new first dimension, and their distance. The operands have one
+    float dtype."""
+    step = tile1("function (A, B, N) -> (S) { S = (B - A) / N; }", start, stop,
+                 constant(max(1, num - bool(endpoint)), start.dtype))
+    at = reshape(_made(np.arange(num), start.dtype), (num, *(1,) * step.ndim))
+    last = constant(num - 1 if endpoint and num > 1 else -1, start.dtype)
+    return tile1("function (A, B, S, I, L) -> (Y) { Y = I == L ? B : A + I * S; }", start, stop, step, at, last), step
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:

@@ -8,16 +8,14 @@ import functools
 import os
 import threading
 import warnings
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tartan import _core, _progress, _runtime, _tree
-from tartan._tensor import Tensor, another, evaluate, from_numpy, state, to_host
+from tartan._tensor import Tensor, another, evaluate, from_numpy, state
 from tartan._types import _R
-from tartan._variable import Variable
 
 
 # A program starts with dynamic-shape kernels ("ready"). From this run on, shape-specialised kernels ("exact") are

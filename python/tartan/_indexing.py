@@ -25,10 +25,6 @@ def index_constant(array):
     return constant_array(array) if state.trace is not None else from_numpy(array)
 
 
-def _is_known(x):
-    return isinstance(x, np.ndarray) or not x.is_traced
-
-
 def _entry(part):
     """Normalizes an entry of an index: None, Ellipsis, a slice, an int, a NumPy array of positions, or a tensor of
     them."""

@@ -153,7 +153,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     a, b = pair(x1, x2)
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"outer takes vectors, not {list(a.shape)} and {list(b.shape)}")
-    return einsum("i,j->ij", a, b)
+    return ROWS["multiply"](reshape(a, (a.size, 1)), reshape(b, (1, b.size)))
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
@@ -186,7 +186,8 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
             b.shape[axis] != 3:
         raise ValueError(f"cross of {list(a.shape)} and {list(b.shape)} along axis {axis}, which is not 3")
     p, q = unstack(a, axis=axis), unstack(b, axis=axis)
-    return stack([p[(k + 1) % 3] * q[(k + 2) % 3] - p[(k + 2) % 3] * q[(k + 1) % 3] for k in range(3)],
+    times, minus = ROWS["multiply"], ROWS["subtract"]
+    return stack([minus(times(p[k - 2], q[k - 1]), times(p[k - 1], q[k - 2])) for k in range(3)],
                  axis=axis_of(axis, len(shape)))
 
 

@@ -3,7 +3,7 @@
 
 import warnings
 
-from tartan import _core, _runtime
+from tartan import _runtime
 
 _CPU = "CPUExecutionProvider"
 # GPU providers, and a substring of the vendor's name; "" matches any vendor.

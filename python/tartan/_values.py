@@ -5,7 +5,7 @@ ml_dtypes."""
 
 import numpy as np
 
-from tartan import _core, _dtypes
+from tartan import _dtypes
 from tartan._tensor import Tensor, to_host
 
 # Low-precision dtypes: names in ml_dtypes → names in the core.

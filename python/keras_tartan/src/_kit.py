@@ -69,6 +69,11 @@ def ours(result):
     return list(map(ours, result)) if isinstance(result, list) else tuple(map(ours, result))
 
 
+def adapted(function):
+    """Returns a function of tartan for tensors of Keras."""
+    return lambda x, *args, **kwargs: ours(function(T(x), *args, **kwargs))
+
+
 def like(scalar, x):
     return constant(scalar, x.dtype)
 
@@ -117,10 +122,6 @@ def broadcast(x, shape):
 
 def is_scalar(x):
     return type(x) in (int, float, bool)
-
-
-def is_variable(x):
-    return isinstance(x, KerasVariable)
 
 
 def values_of(x, what):

@@ -4,7 +4,7 @@
 import builtins
 
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._values import _is_traced, cast, convert_to_tensor, is_tensor
+from keras_tartan.src._values import _is_traced, cast, convert_to_tensor
 from tartan._tensor import operator
 
 
@@ -27,12 +27,6 @@ def scatter_update(inputs, indices, updates, reduction=None):
     if updates.shape != wanted:
         updates = knp.broadcast_to(updates, wanted)
     return operator("ScatterND", [inputs, indices, updates], reduction=reduction or "none")
-
-
-def _starts(start_indices, sizes, dims):
-    starts = [convert_to_tensor(s, "int32") for s in start_indices] if not is_tensor(start_indices) else [
-        start_indices[i] for i in range(start_indices.shape[0])]
-    return starts
 
 
 def slice(inputs, start_indices, shape):

@@ -7,7 +7,7 @@ import numpy as np
 from keras.src import backend
 from keras.src.backend.common.dtypes import result_type
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, broadcast, floated, like, op, reshaped, transposed
+from keras_tartan.src._kit import T, broadcast, like, op, reshaped, transposed
 from keras_tartan.src._values import cast, from_array
 
 ORDERS = {"nearest": 0, "bilinear": 1}

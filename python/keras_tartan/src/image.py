@@ -4,8 +4,7 @@
 import numpy as np
 from keras.src import backend
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import (T, floated, formula, ints, is_exported, is_float, like, op, reshaped,
-                                   transposed)
+from keras_tartan.src._kit import T, floated, ints, is_exported, is_float, like, op, reshaped
 from keras_tartan.src._warp import (affine_transform, compute_homography_matrix, elastic_transform, gaussian_blur,
                                     map_coordinates, perspective_transform, sobel_edges)
 from keras_tartan.src._values import cast, from_array
@@ -66,7 +65,7 @@ def scale_and_translate(images, output_shape, scale, translation, spatial_dims, 
         stretch = knp.maximum(1.0, knp.reciprocal(scale[i])) if antialias else like(1, scale)
         centre = knp.divide(knp.arange(size, dtype=dtype) + 0.5 - translation[i], scale[i]) - 0.5
         distance = knp.expand_dims(centre, 1) - knp.expand_dims(knp.arange(before, dtype=dtype), 0)
-        weights = _KERNELS[_METHODS[method]](knp.absolute(knp.divide(distance, stretch)))
+        weights = _kernel(_METHODS[method], knp.absolute(knp.divide(distance, stretch)), knp)
         total = knp.sum(weights, 1, True)
         is_used = knp.greater(knp.absolute(total), 1000 * float(np.finfo("float32").eps))
         is_inside = knp.logical_and(knp.greater_equal(centre, -0.5), knp.less_equal(centre, before - 0.5))
@@ -77,19 +76,15 @@ def scale_and_translate(images, output_shape, scale, translation, spatial_dims, 
     return x
 
 
-def _cubic(d):
-    near, far = ((1.5 * d - 2.5) * d) * d + 1.0, ((-0.5 * d + 2.5) * d - 4.0) * d + 2.0
-    return knp.where(knp.less(d, 1.0), near, knp.where(knp.less(d, 2.0), far, like(0, d)))
-
-
-def _lanczos(radius):
-    return lambda d: knp.where(knp.less(d, radius), knp.sinc(d) * knp.sinc(d / radius), like(0, d))
-
-
-# Kernels for tensors; _kernel() has the kernels for NumPy arrays.
-_KERNELS = {"bilinear": lambda d: knp.maximum(1.0 - d, 0.0), "bicubic": _cubic, "lanczos3": _lanczos(3.0),
-            "lanczos5": _lanczos(5.0)}
-
+def _kernel(name, d, xp):
+    """Returns the weights of a method at distances d >= 0; `xp` is numpy, or keras.ops.numpy for tensors."""
+    if name == "bilinear":
+        return xp.maximum(1.0 - d, 0.0)
+    if name == "bicubic":
+        near, far = ((1.5 * d - 2.5) * d) * d + 1.0, ((-0.5 * d + 2.5) * d - 4.0) * d + 2.0
+        return xp.where(d < 1.0, near, xp.where(d < 2.0, far, 0.0))
+    radius = {"lanczos3": 3.0, "lanczos5": 5.0}[name]
+    return xp.where(d < radius, xp.sinc(d) * xp.sinc(d / radius), 0.0)
 
 def _check(images):
     if len(images.shape) not in (3, 4):
@@ -127,23 +122,11 @@ def _along(x, axis, size, interpolation, antialias):
     return knp.moveaxis(op("MatMul", moved, from_array(weights.T.copy(), x.dtype)), -1, axis)
 
 
-def _kernel(name, d):
-    d = np.abs(d)
-    if name == "bilinear":
-        return np.maximum(0, 1 - d)
-    if name == "bicubic":
-        near = ((1.5 * d - 2.5) * d) * d + 1
-        far = ((-0.5 * d + 2.5) * d - 4) * d + 2
-        return np.where(d < 1, near, np.where(d < 2, far, 0))
-    radius = {"lanczos3": 3.0, "lanczos5": 5.0}[name]
-    return np.where(d < radius, np.sinc(d) * np.sinc(d / radius), 0)
-
-
 def _weights(before, size, name, antialias):
     scale = size / before
     stretch = max(1.0, 1.0 / scale) if antialias else 1.0
     centre = (np.arange(size) + 0.5) / scale - 0.5
-    weights = _kernel(name, (centre[:, None] - np.arange(before)[None, :]) / stretch)
+    weights = _kernel(name, np.abs(centre[:, None] - np.arange(before)[None, :]) / stretch, np)
     total = weights.sum(1, keepdims=True)
     return np.where(np.abs(total) > 1e-6, weights / np.where(total == 0, 1, total), 0)
 

@@ -9,7 +9,6 @@ from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_defau
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, formula, like, op, reshaped, size_of
 from keras_tartan.src._values import cast, from_array
-from tartan import _dtypes
 from tartan._tensor import tile
 
 

@@ -25,7 +25,7 @@ from keras_tartan.src.numpy.order import (argpartition, argsort, bincount, digit
                                           nanmedian, nanpercentile, nanquantile, percentile, quantile, searchsorted,
                                           sort, unique)
 from keras_tartan.src.numpy.products import (corrcoef, correlate, cross, dot, einsum, inner, kron, matmul, outer,
-                                             slogdet, tensordot, unstacked, vander, vdot, vectorize)
+                                             slogdet, tensordot, vander, vdot, vectorize)
 from keras_tartan.src.numpy.reductions import (all, allclose, amax, amin, any, argmax, argmin, average, count_nonzero,
                                                cumprod, cumsum, diff, max, mean, min, prod, ptp, std, sum, trapezoid,
                                                var)

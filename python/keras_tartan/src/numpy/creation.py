@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """New tensors: ranges, windows, grids."""
 
-import builtins
 
 import numpy as np
 from keras.src.backend.common import standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
-from keras_tartan.src._kit import T, op, ours, reshaped, values_of, weak
+from keras_tartan.src._kit import T, op, ours, values_of, weak
 from keras_tartan.src._values import cast, from_array
 from keras_tartan.src.numpy.elementwise import absolute, exp, log, multiply, sign
 from keras_tartan.src.numpy.shapes import expand_dims, moveaxis
 from tartan import _creation, _dtypes
-from keras_tartan.src._type import constant
 
 
 def _made(values, dtype):
@@ -47,21 +45,11 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     if dtype is None:
         dtype = result_type(weak(start), weak(stop), float)
     dtype = standardize_dtype(dtype)
-    start, stop = T(start, "float64"), T(stop, "float64")
-    parts = num - 1 if endpoint else num
-    step = op("Div", op("Sub", stop, start), constant(builtins.max(parts, 1), _dtypes.float64))
-    shape = np.broadcast_shapes(start.shape, stop.shape)
-    positions = reshaped(_made(np.arange(num), "float64"), (num,) + (1,) * len(shape))
-    values = op("Add", start, op("Mul", positions, step))
-    if endpoint and num > 1:
-        last = reshaped(_made(np.arange(num) == num - 1, "bool"), (num,) + (1,) * len(shape))
-        values = op("Where", last, stop, values)
+    values, step = ours(_creation.spaced(T(start, "float64"), T(stop, "float64"), num, endpoint))
     if _dtypes.is_integer(dtype):
         values = op("Floor", values)
     values = cast(moveaxis(values, 0, axis), dtype)
-    if retstep:
-        return values, cast(step, dtype)
-    return values
+    return (values, cast(step, dtype)) if retstep else values
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10, dtype=None, axis=0):

@@ -3,7 +3,7 @@
 
 import numpy as np
 from keras.src.backend.common.dtypes import result_type
-from keras_tartan.src._kit import (T, common, floated, formula, is_exported, is_float, is_scalar, like, op, ours,
+from keras_tartan.src._kit import (T, adapted, common, floated, formula, is_exported, is_float, is_scalar, like, op, ours,
                                    values_of, weak)
 from keras_tartan.src._values import cast
 from keras_tartan.src.numpy.filled import ones_like, zeros_like
@@ -82,15 +82,8 @@ def isreal(x):
     return ones_like(T(x), "bool")
 
 
-def real(x):
-    return T(x)
-
-
-def imag(x):
-    return zeros_like(T(x))
-
-
-conj = conjugate = real
+real, imag, conj = map(adapted, (_elementwise.real, _elementwise.imag, _elementwise.conj))
+conjugate = conj
 
 
 def i0(x):

@@ -12,10 +12,6 @@ def _filled(x, value):
     return where(isnan(x), like(value, x), x) if is_float(x) else x
 
 
-def _all_nan(x, axis, keepdims):
-    return all(isnan(x), axis, keepdims)
-
-
 def nansum(x, axis=None, keepdims=False):
     return sum(_filled(x, 0), axis, keepdims)
 
@@ -32,19 +28,19 @@ def nancumprod(x, axis=None, dtype=None):
     return cumprod(_filled(x, 1), axis, dtype)
 
 
-def nanmax(x, axis=None, keepdims=False):
-    x = T(x)
-    if not is_float(x):
-        return max(x, axis, keepdims)
-    return where(_all_nan(x, axis, keepdims), like(float("nan"), x), max(_filled(x, -float("inf")), axis, keepdims))
+def _ignoring(reduce, filler, none):
+    """Returns a reduction of the numbers that are not NaN; of NaN only, it is `none`."""
+    def function(x, axis=None, keepdims=False):
+        x = T(x)
+        if not is_float(x):
+            return reduce(x, axis, keepdims)
+        result = reduce(_filled(x, filler), axis, keepdims)
+        return where(all(isnan(x), axis, keepdims), like(none, result), result)
 
+    return function
 
-def nanmin(x, axis=None, keepdims=False):
-    x = T(x)
-    if not is_float(x):
-        return min(x, axis, keepdims)
-    return where(_all_nan(x, axis, keepdims), like(float("nan"), x), min(_filled(x, float("inf")), axis, keepdims))
-
+nanmax, nanargmax = _ignoring(max, -float("inf"), float("nan")), _ignoring(argmax, -float("inf"), -1)
+nanmin, nanargmin = _ignoring(min, float("inf"), float("nan")), _ignoring(argmin, float("inf"), -1)
 
 def nanmean(x, axis=None, keepdims=False):
     x = floated(x)
@@ -60,17 +56,3 @@ def nanvar(x, axis=None, keepdims=False):
 
 def nanstd(x, axis=None, keepdims=False):
     return sqrt(nanvar(x, axis, keepdims))
-
-
-def nanargmax(x, axis=None, keepdims=False):
-    x = T(x)
-    if not is_float(x):
-        return argmax(x, axis, keepdims)
-    return where(_all_nan(x, axis, keepdims), T(-1, "int32"), argmax(_filled(x, -float("inf")), axis, keepdims))
-
-
-def nanargmin(x, axis=None, keepdims=False):
-    x = T(x)
-    if not is_float(x):
-        return argmin(x, axis, keepdims)
-    return where(_all_nan(x, axis, keepdims), T(-1, "int32"), argmin(_filled(x, float("inf")), axis, keepdims))

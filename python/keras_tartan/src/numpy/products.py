@@ -7,13 +7,13 @@ import numpy as np
 from keras.src import tree
 from keras.src.backend.common.dtypes import result_type
 from keras_tartan.src._host import on_host
-from keras_tartan.src._kit import T, broadcast, common, floated, is_float, like, op, ours, reshaped
+from keras_tartan.src._kit import T, common, floated, is_float, op, ours, reshaped
 from keras_tartan.src._values import cast, from_array
 from keras_tartan.src.numpy.elementwise import divide, multiply, power, sqrt, subtract
 from keras_tartan.src.numpy.choosing import diagonal
 from keras_tartan.src.numpy.filled import ones
 from keras_tartan.src.numpy.reductions import mean
-from keras_tartan.src.numpy.shapes import expand_dims, flip, moveaxis, ravel, stack, transpose
+from keras_tartan.src.numpy.shapes import expand_dims, flip, moveaxis, pad, ravel, stack, transpose
 from tartan import _matmul, linalg
 
 
@@ -45,7 +45,7 @@ def _of_numbers(function):
     return applied
 
 
-_plain, _tensordot = _of_numbers(_matmul.matmul), _of_numbers(_matmul.tensordot)
+_plain, _tensordot, _outer = map(_of_numbers, (_matmul.matmul, _matmul.tensordot, _matmul.outer))
 
 
 def dot(x1, x2):
@@ -62,7 +62,7 @@ def tensordot(x1, x2, axes=2):
 
 
 def outer(x1, x2):
-    return multiply(expand_dims(ravel(x1), 1), expand_dims(ravel(x2), 0))
+    return _outer(*map(ravel, common(x1, x2)))
 
 
 def vdot(x1, x2):
@@ -85,21 +85,12 @@ def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
         axisa = axisb = axisc = axis
     x1, x2 = common(x1, x2)
     a, b = moveaxis(x1, axisa, -1), moveaxis(x2, axisb, -1)
-    a, b = unstacked(a), unstacked(b)
-    if len(a) not in (2, 3) or len(b) not in (2, 3):
-        raise ValueError(f"`x1`'s and `x2`'s dimension on their axes must be 2 or 3. Received: {len(a)}, {len(b)}")
-    z = subtract(multiply(a[0], b[1]), multiply(a[1], b[0]))
-    if len(a) == 2 and len(b) == 2:
-        return z
-    zero = like(0, a[0])
-    a2, b2 = a[2] if len(a) == 3 else zero, b[2] if len(b) == 3 else zero
-    x = subtract(multiply(a[1], b2), multiply(a2, b[1]))
-    y = subtract(multiply(a2, b[0]), multiply(a[0], b2))
-    return moveaxis(stack([broadcast(v, z.shape) for v in (x, y, z)], -1), -1, axisc)
-
-
-def unstacked(x):
-    return [x[..., i] for i in range(x.shape[-1])]
+    sizes = a.shape[-1], b.shape[-1]
+    if not {*sizes} <= {2, 3}:
+        raise ValueError(f"`x1`'s and `x2`'s dimension on their axes must be 2 or 3. Received: {sizes[0]}, {sizes[1]}")
+    a, b = [pad(x, [(0, 0)] * (len(x.shape) - 1) + [(0, 3 - x.shape[-1])]) for x in (a, b)]
+    result = ours(_matmul.cross(a, b))
+    return result[..., 2] if sizes == (2, 2) else moveaxis(result, -1, axisc)
 
 
 def einsum(subscripts, *operands, **kwargs):

@@ -65,7 +65,8 @@ def ptp(x, axis=None, keepdims=False):
 
 
 def count_nonzero(x, axis=None):
-    return sum(cast(T(x, "bool"), "int32"), axis)
+    x = T(x)
+    return cast(ours(_reductions.count_nonzero(x, axis=_axes(x, axis))), "int32")
 
 
 def var(x, axis=None, keepdims=False):

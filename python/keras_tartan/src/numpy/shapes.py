@@ -3,7 +3,7 @@
 
 import numpy as np
 from keras.src.backend.common import standardize_dtype
-from keras_tartan.src._kit import T, broadcast, common, is_exported, is_float, one, op, ours, reshaped, values_of
+from keras_tartan.src._kit import T, adapted, broadcast, common, is_exported, is_float, one, op, ours, reshaped, values_of
 from keras_tartan.src._type import constant_array, from_numpy
 from keras_tartan.src.numpy.filled import _shape
 from tartan import _dtypes, _selection
@@ -11,36 +11,8 @@ from tartan import _manipulation as _m
 from tartan._onnx_types import NUMBERS
 
 
-def ravel(x):
-    return ours(_m.ravel(T(x)))
-
-
-def transpose(x, axes=None):
-    return ours(_m.transpose(T(x), axes))
-
-
-def swapaxes(x, axis1, axis2):
-    return ours(_m.swapaxes(T(x), axis1, axis2))
-
-
-def squeeze(x, axis=None):
-    return ours(_m.squeeze(T(x), axis))
-
-
-def flip(x, axis=None):
-    return ours(_m.flip(T(x), axis))
-
-
-def roll(x, shift, axis=None):
-    return ours(_m.roll(T(x), shift, axis))
-
-
-def split(x, indices_or_sections, axis=0):
-    return ours(_m.split(T(x), indices_or_sections, axis))
-
-
-def array_split(x, indices_or_sections, axis=0):
-    return ours(_m.array_split(T(x), indices_or_sections, axis))
+ravel, transpose, swapaxes, squeeze, flip = map(adapted, (_m.ravel, _m.transpose, _m.swapaxes, _m.squeeze, _m.flip))
+roll, split, array_split = map(adapted, (_m.roll, _m.split, _m.array_split))
 
 
 def reshape(x, newshape):
