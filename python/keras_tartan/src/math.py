@@ -3,10 +3,11 @@
 
 import numpy as np
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, axes_of, common, floated, formula, like, one, op, ours, reshaped, values_of
+from keras_tartan.src._kit import T, axes_of, common, floated, formula, like, op, ours, reshaped, values_of
 from keras_tartan.src._values import cast, from_array
-from keras_tartan.src._type import constant_array
 from tartan import _reductions, _selection
+from tartan import fft as _fft
+from tartan._complex import ComplexTensor
 from tartan._rows import ROWS
 
 
@@ -73,7 +74,7 @@ def extract_sequences(x, sequence_length, sequence_stride):
     return op("Gather", x, from_array(at.astype("int64")), axis=len(x.shape) - 1)
 
 
-def _pair(x, name):
+def _complex(x):
     if not isinstance(x, (tuple, list)) or len(x) != 2:
         raise ValueError(f"Input `x` should be a tuple of two tensors - real and imaginary. Received: x={x}")
     real, imag = T(x[0]), T(x[1])
@@ -83,27 +84,23 @@ def _pair(x, name):
     if real.dtype not in ("float16", "bfloat16", "float32", "float64") or imag.dtype != real.dtype:
         raise ValueError("At least one tensor in input `x` is not of type float. "
                          f"Received: x={x}.")
-    return real, imag
+    return ComplexTensor(real, imag)
 
 
-def _dft(real, imag, axis, inverse):
-    """Fourier transform along an axis by the operator DFT on pairs of numbers."""
-    x = knp.stack([real, imag], -1)
-    axis = one(axis, len(real.shape))
-    out = op("DFT", x, None, constant_array(np.array(axis, "int64")), inverse=int(inverse))
-    return out[..., 0], out[..., 1]
+def _parts(z):
+    return ours((z.real, z.imag))
 
 
 def fft(x):
-    return _dft(*_pair(x, "fft"), -1, False)
+    return _parts(_fft.fft(_complex(x)))
 
 
 def fft2(x):
-    return _dft(*_dft(*_pair(x, "fft2"), -1, False), -2, False)
+    return _parts(_fft.fftn(_complex(x), axes=(-1, -2)))
 
 
 def ifft2(x):
-    return _dft(*_dft(*_pair(x, "ifft2"), -1, True), -2, True)
+    return _parts(_fft.ifftn(_complex(x), axes=(-1, -2)))
 
 
 def _length(x, length):
@@ -113,15 +110,11 @@ def _length(x, length):
 
 
 def rfft(x, fft_length=None):
-    x = floated(x)
-    n = x.shape[-1] if fft_length is None else int(fft_length)
-    x = _length(x, n)
-    real, imag = _dft(x, knp.zeros_like(x), -1, False)
-    return real[..., : n // 2 + 1], imag[..., : n // 2 + 1]
+    return _parts(_fft.rfft(floated(x), n=fft_length))
 
 
 def irfft(x, fft_length=None):
-    real, imag = _pair(x, "irfft")
+    real, imag = _parts(_complex(x))
     n = 2 * (real.shape[-1] - 1) if fft_length is None else int(fft_length)
     real, imag = _length(real, n // 2 + 1), _length(imag, n // 2 + 1)
     mirrored = slice(1, (n + 1) // 2)
@@ -130,7 +123,7 @@ def irfft(x, fft_length=None):
                                                   str(imag.dtype))))
     real = knp.concatenate([real, knp.flip(tail_r, -1)], -1)
     imag = knp.concatenate([imag, knp.negative(knp.flip(tail_i, -1))], -1)
-    return _dft(real, imag, -1, True)[0]
+    return _parts(_fft.ifft(ComplexTensor(real, imag)))[0]  # not one-sided, as exported models cannot be
 
 
 def _stft_window(window, sequence_length, fft_length, dtype):
