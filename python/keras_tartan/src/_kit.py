@@ -7,7 +7,7 @@ import numpy as np
 from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
-from tartan import _dtypes, _primitives
+from tartan import _dtypes, _manipulation, _primitives
 from tartan._primitives import is_exported, size_of  # noqa: F401
 from keras_tartan.src._type import BackendTensor, constant, constant_array
 from tartan._tensor import Tensor, operator, state, tile
@@ -94,17 +94,7 @@ def one(axis, ndim):
 
 
 def reshaped(x, shape):
-    shape = tuple(int(d) for d in shape)
-    if shape == x.shape:
-        return x
-    if -1 in shape:
-        known = size_of(d for d in shape if d != -1)
-        if shape.count(-1) > 1 or (known == 0) or x.size % known:
-            raise ValueError(f"cannot reshape a tensor of shape {x.shape} into {shape}")
-        shape = tuple(x.size // known if d == -1 else d for d in shape)
-    if size_of(shape) != x.size:
-        raise ValueError(f"cannot reshape a tensor of shape {x.shape} into {shape}")
-    return _primitives.reshaped(x, shape)
+    return ours(_manipulation.reshape(x, shape))
 
 
 def transposed(x, axes):
@@ -112,12 +102,7 @@ def transposed(x, axes):
 
 
 def broadcast(x, shape):
-    shape = tuple(int(d) for d in shape)
-    if x.shape == shape:
-        return x
-    if np.broadcast_shapes(x.shape, shape) != shape:
-        raise ValueError(f"cannot broadcast a tensor of shape {x.shape} to {shape}")
-    return _primitives.expanded(x, shape)
+    return ours(_manipulation.broadcast_to(x, shape))
 
 
 def is_scalar(x):
