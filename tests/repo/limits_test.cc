@@ -41,9 +41,6 @@ const Sizes& LongFunctions() {
       {"backend_opencl/dialect/opencl_operations.cc: absl::string_view FloatFunction(ScalarOp op) "
        "{",
        62},
-      {"frontend/onnx/families/microsoft/quantized_layers.cc: "
-       "Values GatherBlockQuantized(NodeContext& context) {",
-       71},
       {"tile/autodiff/elementwise_gradient.cc: "
        "ValueId UnaryGradient(Emitter& e, ScalarOp op, ValueId x, ValueId y, ValueId g) {",
        62},

@@ -17,9 +17,6 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
-
 // Limits of constant folding, chosen for arithmetic on sizes (empirical).
 // - kMaxFoldedElements: elements of the result.
 // - kMaxFoldedOperand: elements of an operand. Larger ones are weights, which the device processes.
@@ -162,7 +159,7 @@ absl::Status Importer::CountRepeated(int64_t nodes) {
       "the graph grows too large: functions that call functions, or iterations of loops");
 }
 
-absl::StatusOr<std::vector<Value>> Importer::Import(absl::Span<const Value> inputs) {
+OutputValues Importer::Import(absl::Span<const Value> inputs) {
   for (const Value& input : inputs) {
     if (input.is_tensor() && input.tensor().is_placeholder()) inputs_.push_back(input.tensor());
   }
@@ -260,15 +257,14 @@ absl::StatusOr<std::vector<Slot>> Importer::ImportCall(const NodeProto& node,
     values.push_back(input.value);
   }
   const int unresolved = unresolved_;
-  absl::StatusOr<std::vector<Value>> outputs = ImportOperator(node, std::move(values), frame);
+  OutputValues outputs = ImportOperator(node, std::move(values), frame);
   if (unresolved_ > unresolved) return waiting;
   TARTAN_RETURN_IF_ERROR(outputs.status());
   return SlotsOf(*outputs);
 }
 
-absl::StatusOr<std::vector<Value>> Importer::ImportOperator(const NodeProto& node,
-                                                            std::vector<Value> inputs,
-                                                            const Frame& frame) {
+OutputValues Importer::ImportOperator(const NodeProto& node, std::vector<Value> inputs,
+                                      const Frame& frame) {
   int64_t opset = OpsetOf(*frame.opsets, node.domain());
   const OperatorRow* row = FindOperator(NormalDomain(node.domain()), node.op_type(), opset);
   if (row == nullptr) return absl::UnimplementedError(SupportedVersions(node));
@@ -362,9 +358,8 @@ Tensor Importer::Fold(Tensor tensor, absl::Span<const Value> inputs) {
   return value.ok() && is_exact ? Tensor::Constant(*std::move(value)) : tensor;
 }
 
-absl::StatusOr<std::vector<Value>> Importer::ImportNested(const GraphProto& graph,
-                                                          absl::Span<const Value> inputs,
-                                                          LoopBody* captures) {
+OutputValues Importer::ImportNested(const GraphProto& graph, absl::Span<const Value> inputs,
+                                    LoopBody* captures) {
   const auto found = current_scope_->graph->subgraphs.find(&graph);
   if (found == current_scope_->graph->subgraphs.end()) {
     return Unsupported("a graph passed to a function as an attribute");

@@ -63,13 +63,13 @@ class Importer : private NodeServices {
 
   // `inputs` by position. An empty value selects the graph's constant of that name. The outputs are
   // meaningless if needed_values() is not empty afterwards.
-  absl::StatusOr<std::vector<api::Value>> Import(absl::Span<const api::Value> inputs);
+  OutputValues Import(absl::Span<const Value> inputs);
 
   // Inputs whose values the import needs.
-  const std::vector<api::Tensor>& needed_values() const { return needed_; }
+  const std::vector<Tensor>& needed_values() const { return needed_; }
   // Both as in api::BoundGraph.
-  const std::vector<std::pair<api::Tensor, api::Tensor>>& updates() const { return updates_; }
-  const api::Tensor& random_seed() const { return random_seed_; }
+  const std::vector<std::pair<Tensor, Tensor>>& updates() const { return updates_; }
+  const Tensor& random_seed() const { return random_seed_; }
 
  private:
   struct Frame;
@@ -87,9 +87,7 @@ class Importer : private NodeServices {
   // The slots of a node's outputs.
   absl::StatusOr<std::vector<Slot>> ImportCall(const NodeProto& node, absl::Span<const Slot> inputs,
                                                const Frame& frame);
-  absl::StatusOr<std::vector<api::Value>> ImportOperator(const NodeProto& node,
-                                                         std::vector<api::Value> inputs,
-                                                         const Frame& frame);
+  OutputValues ImportOperator(const NodeProto& node, std::vector<Value> inputs, const Frame& frame);
   absl::StatusOr<std::vector<Slot>> CallFunction(const LocalFunction& function,
                                                  const NodeProto& node,
                                                  absl::Span<const Slot> inputs, const Frame& frame);
@@ -97,59 +95,54 @@ class Importer : private NodeServices {
   // forbids this, and engines differ in which value they take. Names of inputs may repeat, and so
   // may equal constants.
   static absl::Status CheckNewNames(const Graph& graph, const Scope& outer);
-  absl::StatusOr<std::vector<api::Value>> ImportNested(const GraphProto& graph,
-                                                       absl::Span<const api::Value> inputs,
-                                                       LoopBody* captures);
-  api::Tensor Fold(api::Tensor tensor, absl::Span<const api::Value> inputs);
+  OutputValues ImportNested(const GraphProto& graph, absl::Span<const Value> inputs,
+                            LoopBody* captures);
+  Tensor Fold(Tensor tensor, absl::Span<const Value> inputs);
   // Counts nodes that are imported as part of a call or an iteration, or a second time. Functions
   // that call functions grow exponentially, as do nested loops and higher derivatives.
   absl::Status CountRepeated(int64_t nodes);
 
   // --- importer_breaks.cc
-  absl::StatusOr<HostTensor> HostValue(const api::Tensor& tensor) override;
-  absl::StatusOr<std::vector<api::Tensor>> Run(const std::string& name,
-                                               std::vector<api::Tensor> operands,
-                                               std::shared_ptr<const api::Call> call) override;
+  absl::StatusOr<HostTensor> HostValue(const Tensor& tensor) override;
+  Outputs Run(const std::string& name, std::vector<Tensor> operands,
+              std::shared_ptr<const api::Call> call) override;
   bool CanBreakGraph() const override { return resolver_ != nullptr; }
-  absl::StatusOr<std::vector<api::Value>> ImportSubgraph(
-      const GraphProto& graph, absl::Span<const api::Value> inputs) override;
-  absl::StatusOr<std::optional<LoopBody>> ImportLoopBody(
-      const GraphProto& graph, absl::Span<const api::Value> inputs) override;
+  OutputValues ImportSubgraph(const GraphProto& graph, absl::Span<const Value> inputs) override;
+  absl::StatusOr<std::optional<LoopBody>> ImportLoopBody(const GraphProto& graph,
+                                                         absl::Span<const Value> inputs) override;
   absl::StatusOr<uint32_t> NextStream() override;
   const TrainingMode* training() const override { return training_; }
   const DecodingMode* decoding() const override { return decoding_; }
-  const api::Tensor& RandomSeed() override;
-  void Update(const api::Tensor& tensor, api::Tensor next) override;
-  absl::StatusOr<api::Value> Reimport(const std::string& name,
-                                      const std::map<std::string, api::Value>& given) override;
-  api::Value OperandOfMaker(const std::string& name, int i) override;
+  const Tensor& RandomSeed() override;
+  void Update(const Tensor& tensor, Tensor next) override;
+  absl::StatusOr<Value> Reimport(const std::string& name,
+                                 const std::map<std::string, Value>& given) override;
+  Value OperandOfMaker(const std::string& name, int i) override;
   std::optional<std::vector<int64_t>> DeclaredDims(const std::string& name) override;
-  void Hold(std::vector<api::Value>* values) override { held_.push_back(values); }
+  void Hold(std::vector<Value>* values) override { held_.push_back(values); }
   void Release() override { held_.pop_back(); }
   const TensorSource& tensor_source() const override { return model_.source; }
   int64_t channel_block() const override { return model_.channel_block; }
   std::string Place() const override;
   int64_t NextCheck() override { return checks_++; }
 
-  absl::Status Wait(absl::Span<const api::Tensor> placeholders);
+  absl::Status Wait(absl::Span<const Tensor> placeholders);
   // The values of slots for a handler, which does not know slots. If a slot waits, the handler's
   // node waits too.
-  absl::StatusOr<std::vector<api::Value>> Known(absl::Span<const Slot> slots);
+  OutputValues Known(absl::Span<const Slot> slots);
   // Computes a tensor on the host with at most `max_points` index points. ResourceExhausted also
   // when all evaluations together exceed their limit.
-  absl::StatusOr<HostTensor> Evaluate(const api::Tensor& tensor, int64_t max_points,
+  absl::StatusOr<HostTensor> Evaluate(const Tensor& tensor, int64_t max_points,
                                       bool* is_exact = nullptr);
   // True if the resolver may compute a value that is too much work for the host.
   bool CanBeLeftToDevice(const absl::Status& status) const {
     return resolver_ != nullptr && absl::IsResourceExhausted(status);
   }
-  absl::StatusOr<std::vector<api::Tensor>> RunOnHost(absl::Span<const api::Tensor> operands,
-                                                     const api::Call& call);
-  absl::StatusOr<std::vector<api::Tensor>> Break(const std::string& name,
-                                                 std::vector<api::Tensor> operands,
-                                                 std::shared_ptr<const api::Call> call);
-  std::vector<api::Tensor> TensorsToKeep() const;
-  void ReplaceKept(absl::Span<const api::Tensor> tensors, absl::Span<const api::Tensor> by);
+  Outputs RunOnHost(absl::Span<const Tensor> operands, const api::Call& call);
+  Outputs Break(const std::string& name, std::vector<Tensor> operands,
+                std::shared_ptr<const api::Call> call);
+  std::vector<Tensor> TensorsToKeep() const;
+  void ReplaceKept(absl::Span<const Tensor> tensors, absl::Span<const Tensor> by);
 
   // True if the environment has TARTAN_CHECK_SHAPES=1, as in all tests. It is off elsewhere because
   // files can declare wrong shapes.
@@ -160,18 +153,18 @@ class Importer : private NodeServices {
   api::Resolver* const resolver_;
   const TrainingMode* const training_;
   const DecodingMode* const decoding_;
-  std::vector<api::Tensor> inputs_;  // placeholders among the inputs of Import
-  std::vector<api::Tensor> needed_;
+  std::vector<Tensor> inputs_;  // placeholders among the inputs of Import
+  std::vector<Tensor> needed_;
   int unresolved_ = 0;  // needed values that are not known
   int64_t repeated_nodes_left_;
   int64_t host_points_left_;
   int64_t host_iterations_left_;
   uint32_t streams_ = 0;
-  api::Tensor random_seed_;
-  std::vector<std::pair<api::Tensor, api::Tensor>> updates_;
+  Tensor random_seed_;
+  std::vector<std::pair<Tensor, Tensor>> updates_;
   std::unordered_set<const LocalFunction*> called_;  // functions whose bodies are being imported
   int64_t checks_ = 0;
-  std::vector<std::vector<api::Value>*> held_;
+  std::vector<std::vector<Value>*> held_;
   int body_depth_ = 0;         // nested loop bodies being imported
   bool body_is_open_ = false;  // the innermost body needs a value that is not known
   // The nodes being imported, each nested in the one before it, and the operator sets of their

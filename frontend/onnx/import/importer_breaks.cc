@@ -13,9 +13,6 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
-
 // Maximum elements of an integer or bool input that can hold sizes: the model is bound to its
 // values.
 constexpr int64_t kMaxSizes = 64;
@@ -65,7 +62,7 @@ absl::Status Importer::Wait(absl::Span<const Tensor> placeholders) {
   return absl::FailedPreconditionError("a value decides shapes and is not known yet");
 }
 
-absl::StatusOr<std::vector<Value>> Importer::Known(absl::Span<const Slot> slots) {
+OutputValues Importer::Known(absl::Span<const Slot> slots) {
   std::vector<Value> values;
   for (const Slot& slot : slots) {
     if (slot.waits) return Wait({});  // the needed values were recorded where the wait began
@@ -104,8 +101,7 @@ absl::StatusOr<HostTensor> Importer::Evaluate(const Tensor& tensor, int64_t max_
   return value;
 }
 
-absl::StatusOr<std::vector<Tensor>> Importer::RunOnHost(absl::Span<const Tensor> operands,
-                                                        const api::Call& call) {
+Outputs Importer::RunOnHost(absl::Span<const Tensor> operands, const api::Call& call) {
   std::vector<HostTensor> values;
   for (const Tensor& operand : operands) {
     TARTAN_ASSIGN_OR_RETURN(values.emplace_back(), Evaluate(operand, kMaxPointsOfValue));
@@ -127,12 +123,11 @@ absl::StatusOr<std::vector<Tensor>> Importer::RunOnHost(absl::Span<const Tensor>
   return constants;
 }
 
-absl::StatusOr<std::vector<Tensor>> Importer::Run(const std::string& name,
-                                                  std::vector<Tensor> operands,
-                                                  std::shared_ptr<const api::Call> call) {
+Outputs Importer::Run(const std::string& name, std::vector<Tensor> operands,
+                      std::shared_ptr<const api::Call> call) {
   const std::vector<Tensor> placeholders = PlaceholdersOf(operands);
   if (placeholders.empty()) {
-    absl::StatusOr<std::vector<Tensor>> results = RunOnHost(operands, *call);
+    Outputs results = RunOnHost(operands, *call);
     if (!CanBeLeftToDevice(results.status())) return results;
   }
   if (body_depth_ > 0) {
@@ -143,9 +138,8 @@ absl::StatusOr<std::vector<Tensor>> Importer::Run(const std::string& name,
   return Break(name, std::move(operands), std::move(call));
 }
 
-absl::StatusOr<std::vector<Tensor>> Importer::Break(const std::string& name,
-                                                    std::vector<Tensor> operands,
-                                                    std::shared_ptr<const api::Call> call) {
+Outputs Importer::Break(const std::string& name, std::vector<Tensor> operands,
+                        std::shared_ptr<const api::Call> call) {
   if (!needed_.empty()) return Wait({});  // the import starts again anyway
   api::GraphBreak graph_break{name, std::move(operands), std::move(call), TensorsToKeep()};
   TARTAN_ASSIGN_OR_RETURN(const api::BreakResult result, resolver_->Resolve(graph_break));
@@ -189,8 +183,7 @@ void Importer::ReplaceKept(absl::Span<const Tensor> tensors, absl::Span<const Te
   }
 }
 
-absl::StatusOr<std::vector<Value>> Importer::ImportSubgraph(const GraphProto& graph,
-                                                            absl::Span<const Value> inputs) {
+OutputValues Importer::ImportSubgraph(const GraphProto& graph, absl::Span<const Value> inputs) {
   return ImportNested(graph, inputs, nullptr);
 }
 
@@ -199,7 +192,7 @@ absl::StatusOr<std::optional<LoopBody>> Importer::ImportLoopBody(const GraphProt
   LoopBody body;
   const bool was_open = std::exchange(body_is_open_, false);
   ++body_depth_;
-  absl::StatusOr<std::vector<Value>> outputs = ImportNested(graph, inputs, &body);
+  OutputValues outputs = ImportNested(graph, inputs, &body);
   --body_depth_;
   const bool is_open = std::exchange(body_is_open_, was_open);
   if (is_open) return std::optional<LoopBody>();

@@ -30,8 +30,8 @@ absl::Status Importer::CheckDeclared(const NodeProto& node, const std::string& n
 }
 
 // True if both are known constants of the same values and shape.
-static bool IsSameConstant(const api::Value& a, const api::Value& b) {
-  for (const api::Value* value : {&a, &b}) {
+static bool IsSameConstant(const Value& a, const Value& b) {
+  for (const Value* value : {&a, &b}) {
     const bool is_plain = value->is_tensor() && value->element() == api::Element::kPlain;
     if (!is_plain || value->tensor().constant() == nullptr) return false;
   }
@@ -44,12 +44,12 @@ static bool IsSameConstant(const api::Value& a, const api::Value& b) {
 absl::Status Importer::CheckNewNames(const Graph& graph, const Scope& outer) {
   // Reimported nodes also see names that are defined after them.
   if (outer.outer != nullptr && outer.outer->graph == outer.graph) return absl::OkStatus();
-  const auto check = [&](const std::string& name, const api::Value* value, absl::string_view by) {
+  const auto check = [&](const std::string& name, const Value* value, absl::string_view by) {
     const std::vector<std::string>& inputs = graph.inputs;
     if (name.empty() || std::find(inputs.begin(), inputs.end(), name) != inputs.end()) {
       return absl::OkStatus();
     }
-    const api::Value* const defined = outer.Defined(name);
+    const Value* const defined = outer.Defined(name);
     if (defined == nullptr || (value != nullptr && IsSameConstant(*value, *defined))) {
       return absl::OkStatus();
     }

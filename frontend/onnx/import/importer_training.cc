@@ -11,8 +11,6 @@
 
 namespace tartan::onnx {
 
-using api::Tensor;
-
 absl::Status Importer::DropElements(const std::string& name, Slot* slot) {
   if (training_ == nullptr || slot->waits || !slot->value.is_tensor()) return absl::OkStatus();
   const auto ratio = training_->dropout_of.find(name);
@@ -32,14 +30,14 @@ const Tensor& Importer::RandomSeed() {
   return random_seed_;
 }
 
-api::Value Importer::OperandOfMaker(const std::string& name, int i) {
+Value Importer::OperandOfMaker(const std::string& name, int i) {
   for (const NodeProto* node : current_scope_->graph->nodes) {
     if (std::find(node->output().begin(), node->output().end(), name) == node->output().end()) {
       continue;
     }
     if (i >= node->input_size()) return {};
     const std::unique_ptr<Slot> slot = current_scope_->Find(node->input(i));
-    return slot == nullptr || slot->waits ? api::Value() : slot->value;
+    return slot == nullptr || slot->waits ? Value() : slot->value;
   }
   return {};
 }

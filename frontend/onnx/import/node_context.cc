@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/function.h"
 #include "frontend/onnx/import/graph.h"
@@ -72,27 +73,27 @@ class HostCall final : public api::Call {
 };
 
 // Handlers of values may receive sequences and empty optionals.
-absl::Status CheckTensor(const api::Value& value, int i) {
+absl::Status CheckTensor(const Value& value, int i) {
   if (value.is_nothing()) return Invalid("operand ", i, " is missing");
   return value.is_tensor() ? absl::OkStatus() : Invalid("operand ", i, " is not a tensor");
 }
 
 }  // namespace
 
-NodeContext::NodeContext(const NodeProto& node, int64_t opset, std::vector<api::Value> inputs,
+NodeContext::NodeContext(const NodeProto& node, int64_t opset, std::vector<Value> inputs,
                          const AttributeMap* function_attributes, NodeServices* services)
     : node_(node),
       opset_(opset),
       values_(std::move(inputs)),
       function_attributes_(function_attributes),
       services_(services) {
-  for (const api::Value& value : values_) inputs_.push_back(value.tensor());
+  for (const Value& value : values_) inputs_.push_back(value.tensor());
 }
 
-NodeContext NodeContext::With(int64_t opset, absl::Span<const api::Tensor> inputs) const {
-  std::vector<api::Value> values;
-  for (const api::Tensor& input : inputs) {
-    values.push_back(input.defined() ? api::Value(input) : api::Value());
+NodeContext NodeContext::With(int64_t opset, absl::Span<const Tensor> inputs) const {
+  std::vector<Value> values;
+  for (const Tensor& input : inputs) {
+    values.push_back(input.defined() ? Value(input) : Value());
   }
   return NodeContext(node_, opset, std::move(values), function_attributes_, services_);
 }
@@ -230,43 +231,36 @@ absl::StatusOr<const GraphProto*> NodeContext::Graph(absl::string_view name) con
   return ReadAttribute(*this, name, Attribute::GRAPH, [](const Attribute& a) { return &a.g(); });
 }
 
-absl::StatusOr<std::vector<api::Value>> NodeContext::ImportSubgraph(
-    absl::string_view name, absl::Span<const api::Value> inputs) {
+OutputValues NodeContext::ImportSubgraph(absl::string_view name, absl::Span<const Value> inputs) {
   TARTAN_ASSIGN_OR_RETURN(const GraphProto* graph, Graph(name));
   return services_->ImportSubgraph(*graph, inputs);
 }
 
-absl::StatusOr<std::vector<api::Tensor>> NodeContext::Run(std::vector<api::Tensor> operands,
-                                                          std::shared_ptr<const api::Call> call) {
+Outputs NodeContext::Run(std::vector<Tensor> operands, std::shared_ptr<const api::Call> call) {
   return services_->Run(LabelOf(node_), std::move(operands), std::move(call));
 }
 
-absl::StatusOr<std::vector<api::Tensor>> NodeContext::RunOnHost(std::vector<api::Tensor> operands,
-                                                                HostFunction function) {
+Outputs NodeContext::RunOnHost(std::vector<Tensor> operands, HostFunction function) {
   return Run(std::move(operands), std::make_shared<HostCall>(std::move(function)));
 }
 
-absl::StatusOr<std::vector<api::Tensor>> NodeContext::Apply(
-    absl::string_view text, absl::Span<const api::Tensor> inputs) const {
+Outputs NodeContext::Apply(absl::string_view text, absl::Span<const Tensor> inputs) const {
   TARTAN_ASSIGN_OR_RETURN(const api::Function function, api::Function::FromTile(text));
   return function.Apply(inputs, LabelOf(node_));
 }
 
-absl::StatusOr<std::vector<api::Tensor>> NodeContext::Apply(absl::string_view text) const {
-  return Apply(text, inputs_);
-}
+Outputs NodeContext::Apply(absl::string_view text) const { return Apply(text, inputs_); }
 
-absl::StatusOr<api::Tensor> NodeContext::ApplyOne(absl::string_view text,
-                                                  absl::Span<const api::Tensor> inputs) const {
-  TARTAN_ASSIGN_OR_RETURN(std::vector<api::Tensor> outputs, Apply(text, inputs));
+absl::StatusOr<Tensor> NodeContext::ApplyOne(absl::string_view text,
+                                             absl::Span<const Tensor> inputs) const {
+  TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, Apply(text, inputs));
   if (outputs.size() != 1) return absl::InternalError("a Tile function of one output is expected");
   return outputs[0];
 }
 
-absl::StatusOr<api::Tensor> NodeContext::Checked(const api::Tensor& values,
-                                                 std::vector<api::Bounds> bounds,
-                                                 absl::string_view noun,
-                                                 std::optional<int64_t> exempt) const {
+absl::StatusOr<Tensor> NodeContext::Checked(const Tensor& values, std::vector<api::Bounds> bounds,
+                                            absl::string_view noun,
+                                            std::optional<int64_t> exempt) const {
   if (!IsInteger(values.type())) return Invalid(noun, ": integers are expected");
   api::Check check{"", std::string(noun), std::move(bounds), exempt};
   // Evaluates small tensors that follow from constants. An error only means that the value is not
@@ -282,12 +276,12 @@ absl::StatusOr<api::Tensor> NodeContext::Checked(const api::Tensor& values,
 
 absl::Status NodeContext::CheckInput(int i, std::vector<api::Bounds> bounds, absl::string_view noun,
                                      std::optional<int64_t> exempt) {
-  TARTAN_ASSIGN_OR_RETURN(api::Tensor checked, Checked(input(i), std::move(bounds), noun, exempt));
+  TARTAN_ASSIGN_OR_RETURN(Tensor checked, Checked(input(i), std::move(bounds), noun, exempt));
   SetInput(i, value(i).With(std::move(checked)));
   return absl::OkStatus();
 }
 
-void NodeContext::SetInput(int i, api::Value value) {
+void NodeContext::SetInput(int i, Value value) {
   const size_t position = static_cast<size_t>(i);
   if (i >= input_count()) {
     values_.resize(position + 1);
@@ -295,6 +289,49 @@ void NodeContext::SetInput(int i, api::Value value) {
   }
   inputs_[position] = value.tensor();
   values_[position] = std::move(value);
+}
+
+absl::StatusOr<std::string> NodeContext::OneOf(absl::string_view name, absl::string_view otherwise,
+                                               std::vector<absl::string_view> choices) const {
+  TARTAN_ASSIGN_OR_RETURN(const std::string given, String(name, otherwise));
+  if (std::find(choices.begin(), choices.end(), given) != choices.end()) return given;
+  const absl::string_view last = choices.back();
+  choices.pop_back();
+  return Invalid("attribute '", name, "': expected ", absl::StrJoin(choices, ", "), " or ", last,
+                 ", got ", given);
+}
+
+absl::StatusOr<int64_t> NodeContext::Axis(absl::string_view name, int64_t rank) const {
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, Int(name));
+  return NormalAxis(axis, rank);
+}
+
+absl::StatusOr<int64_t> NodeContext::Axis(absl::string_view name, int64_t otherwise,
+                                          int64_t rank) const {
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, Int(name, otherwise));
+  return NormalAxis(axis, rank);
+}
+
+absl::Status NodeContext::CheckDims(int i, absl::Span<const int64_t> dims) const {
+  if (input(i).dims() == dims) return absl::OkStatus();
+  return Invalid("operand ", i, " is ", input(i).shape().ToString(), ", expected ",
+                 DimsToString(dims));
+}
+
+absl::Status NodeContext::CheckCount(int i, int64_t count) const {
+  if (input(i).shape().element_count() == count) return absl::OkStatus();
+  return Invalid("operand ", i, " is ", input(i).shape().ToString(), ", expected ", count,
+                 " elements");
+}
+
+Outputs OneTensor(absl::StatusOr<Tensor> output) {
+  if (!output.ok()) return output.status();
+  return std::vector<Tensor>{*std::move(output)};
+}
+
+OutputValues OneValue(absl::StatusOr<Value> output) {
+  if (!output.ok()) return output.status();
+  return std::vector<Value>{*std::move(output)};
 }
 
 absl::StatusOr<int64_t> NormalAxis(int64_t axis, int64_t rank) {
@@ -316,20 +353,20 @@ absl::StatusOr<std::vector<int64_t>> NormalAxes(absl::Span<const int64_t> axes, 
   return result;
 }
 
-api::Tensor ConstantInts(const std::vector<int64_t>& values) {
+Tensor ConstantInts(const std::vector<int64_t>& values) {
   const TensorShape shape{DataType::kInt64, {static_cast<int64_t>(values.size())}};
-  return api::Tensor::Constant(HostTensor::FromVector(shape, values));
+  return Tensor::Constant(HostTensor::FromVector(shape, values));
 }
 
-api::Tensor ConstantInt(int64_t value) {
-  return api::Tensor::Constant(
+Tensor ConstantInt(int64_t value) {
+  return Tensor::Constant(
       HostTensor::FromVector(TensorShape{DataType::kInt64, {}}, std::vector<int64_t>{value}));
 }
 
-api::Tensor ConstantScalar(DataType type, double value) {
+Tensor ConstantScalar(DataType type, double value) {
   std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(type)));
   StoreElement(type, value, 0, bytes.data());
-  return api::Tensor::Constant(HostTensor(TensorShape{type, {}}, bytes));
+  return Tensor::Constant(HostTensor(TensorShape{type, {}}, bytes));
 }
 
 }  // namespace tartan::onnx

@@ -12,9 +12,9 @@
 namespace tartan::onnx {
 
 // Computes the node's outputs, in order. Trailing outputs that nothing uses may be omitted.
-using Handler = absl::StatusOr<std::vector<api::Tensor>> (*)(NodeContext& context);
+using Handler = Outputs (*)(NodeContext& context);
 // The same for operators of strings, sequences and optionals, which take and return values.
-using ValueHandler = absl::StatusOr<std::vector<api::Value>> (*)(NodeContext& context);
+using ValueHandler = OutputValues (*)(NodeContext& context);
 // Rewrites an older form of the node into the form that its handler knows.
 using Lift = absl::Status (*)(NodeContext& context);
 
@@ -41,26 +41,27 @@ struct OperatorRow {
   // Exactly one is set: `handler`, `tile` (a Tile function applied to the operands) or
   // `value_handler`.
   Handler handler = nullptr;
-  const char* tile = nullptr;
-  Lift lift = nullptr;
   // Bit i: operand i decides shapes, so its value is resolved before the handler is called.
   uint32_t host_operands = 0;
+  Lift lift = nullptr;
+  const char* tile = nullptr;
+  ValueHandler value_handler = nullptr;
   absl::string_view domain = "";
   ElementUse elements = ElementUse::kRefused;
-  ValueHandler value_handler = nullptr;
 };
 
 constexpr OperatorRow TileRow(absl::string_view name, int since_version, int operands,
-                              const char* tile) {
-  return {name, since_version, {operands, operands}, nullptr, tile};
+                              const char* tile, Lift lift = nullptr) {
+  return {name, since_version, {operands, operands}, nullptr, 0, lift, tile};
 }
 
 constexpr OperatorRow ValueRow(absl::string_view name, int since_version, Arity arity,
-                               ValueHandler handler, uint32_t host_operands = 0,
-                               absl::string_view domain = "") {
-  OperatorRow row{name, since_version, arity};
-  row.value_handler = handler;
-  row.host_operands = host_operands;
+                               ValueHandler handler, uint32_t host_operands = 0) {
+  return {name, since_version, arity, nullptr, host_operands, nullptr, nullptr, handler};
+}
+
+// The row of an operator outside of ai.onnx.
+constexpr OperatorRow In(absl::string_view domain, OperatorRow row) {
   row.domain = domain;
   return row;
 }

@@ -6,9 +6,6 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
-
 // The placeholder of a tensor of an outer graph; constants are returned unchanged.
 Tensor Captured(const Tensor& tensor, LoopBody* captures) {
   if (!tensor.depends_on_placeholder()) return tensor;
@@ -32,7 +29,7 @@ Value Captured(const Value& value, LoopBody* captures) {
 
 }  // namespace
 
-const api::Value* Scope::Defined(const std::string& name) const {
+const Value* Scope::Defined(const std::string& name) const {
   for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
     const auto slot = scope->slots.find(name);
     if (slot != scope->slots.end()) return &slot->second.value;

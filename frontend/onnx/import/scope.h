@@ -16,7 +16,7 @@ namespace tartan::onnx {
 
 // The value of a name, or a mark that the value is not known yet.
 struct Slot {
-  api::Value value;
+  Value value;
   bool waits = false;  // depends on a value that Bind has yet to get
 };
 
@@ -34,7 +34,7 @@ struct Scope {
   std::unique_ptr<Slot> Find(const std::string& name) const;
   // The current value of that name in this graph or an enclosing one, without replacement by
   // placeholders; null if undefined.
-  const api::Value* Defined(const std::string& name) const;
+  const Value* Defined(const std::string& name) const;
 };
 
 }  // namespace tartan::onnx

@@ -15,9 +15,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // Entry `at` along `axis`, which is dropped.
 absl::StatusOr<Tensor> Entry(const NodeContext& context, const Tensor& x, int64_t axis,
                              int64_t at) {

@@ -10,10 +10,8 @@
 
 namespace tartan::onnx {
 
-using api::Tensor;
-
-absl::StatusOr<std::vector<Tensor>> Backward(const NodeContext& context, const Tensor& seed,
-                                             absl::Span<const Tensor> at, const Forward& forward) {
+Outputs Backward(const NodeContext& context, const Tensor& seed, absl::Span<const Tensor> at,
+                 const Forward& forward) {
   // Placeholders prevent constant folding, and restrict the derivative to paths inside `forward`.
   std::vector<Tensor> placeholders;
   for (const Tensor& operand : at) {
@@ -47,12 +45,6 @@ absl::StatusOr<Tensor> ForwardOf(const NodeContext& context, absl::string_view d
   NodeContext forward = context.With(opset, operands);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made, row->handler(forward));
   return made.front();
-}
-
-absl::StatusOr<Tensor> Zeros(const NodeContext& context, DataType type,
-                             const std::vector<int64_t>& dims) {
-  TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{type, dims}));
-  return Fill(context, ConstantScalar(type, 0), dims);
 }
 
 }  // namespace tartan::onnx

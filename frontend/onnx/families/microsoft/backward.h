@@ -14,24 +14,17 @@
 namespace tartan::onnx {
 
 // An operator's result as a function of the tensors by which it is differentiated.
-using Forward = std::function<absl::StatusOr<api::Tensor>(absl::Span<const api::Tensor>)>;
+using Forward = std::function<absl::StatusOr<Tensor>(absl::Span<const Tensor>)>;
 
 // The derivatives of the sum of `forward` * `seed` by each operand, at the operand values `at`.
 // InvalidArgument if the seed does not have the result's sizes.
-absl::StatusOr<std::vector<api::Tensor>> Backward(const NodeContext& context,
-                                                  const api::Tensor& seed,
-                                                  absl::Span<const api::Tensor> at,
-                                                  const Forward& forward);
+Outputs Backward(const NodeContext& context, const Tensor& seed, absl::Span<const Tensor> at,
+                 const Forward& forward);
 
 // The first result of an operator's handler on these operands, with the attributes of the node.
-absl::StatusOr<api::Tensor> ForwardOf(const NodeContext& context, absl::string_view domain,
-                                      absl::string_view name, int opset,
-                                      absl::Span<const api::Tensor> operands);
-
-// A tensor of zeros: the point at which a linear operator is differentiated, since its derivative
-// is constant.
-absl::StatusOr<api::Tensor> Zeros(const NodeContext& context, DataType type,
-                                  const std::vector<int64_t>& dims);
+absl::StatusOr<Tensor> ForwardOf(const NodeContext& context, absl::string_view domain,
+                                 absl::string_view name, int opset,
+                                 absl::Span<const Tensor> operands);
 
 // Rows for both Microsoft's and ONNX's domain. onnxruntime registers these operators in one of
 // them, and tools that write training graphs use both.

@@ -12,8 +12,6 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-
 // Unpacks bytes of sizes [rows, columns], lowest bits first, to int32 values in an additional last
 // dimension.
 std::string UnpackedText(const std::string& bytes, int64_t bits, int64_t rows, int64_t columns) {
@@ -28,15 +26,14 @@ std::string UnpackedText(const std::string& bytes, int64_t bits, int64_t rows, i
 void AddWords(FunctionText& text, const BlockedWeights& weights, const std::string& target,
               const std::string& x) {
   const int64_t signs = weights.bits == 4 ? 0x88 : 0xaa;
-  text.Add("BFLIPPED", absl::StrCat(Cast(x, DataType::kInt32), " ^ ", signs));
+  text.Add("BFLIPPED", Cast(x, DataType::kInt32), " ^ ", signs);
   text.Add("BPLACES",
            text.Operand(ConstantOf(DataType::kInt32, {1, 1 << 8, 1 << 16, 1 << 24}, {4})));
   const std::vector<int64_t> dims = {weights.tiles(), weights.blocks(), weights.block_bytes() / 4,
                                      weights.width()};
-  text.Add(
-      absl::StrCat(Write(target, {"t", "b", "m", "l"}, dims), " = +(",
-                   Read("BFLIPPED", {absl::StrCat(weights.width(), " * t + l"), "b", "4 * m + q"}),
-                   " * ", Read("BPLACES", {"q"}), ")"));
+  text.Add(Write(target, {"t", "b", "m", "l"}, dims), "+(",
+           Read("BFLIPPED", {absl::StrCat(weights.width(), " * t + l"), "b", "4 * m + q"}), " * ",
+           Read("BPLACES", {"q"}), ")");
 }
 
 // Extracts the `parts` signed weights of each int32 word of `x`: [tiles, blocks, words per block,
@@ -62,7 +59,7 @@ void AddTiles(FunctionText& text, const BlockedWeights& weights, const std::stri
   dims.insert(dims.end(), inner.begin(), inner.end());
   written.push_back("l");
   dims.push_back(weights.width());
-  text.Add(absl::StrCat(Write(target, written, dims), " = =(", Read(x, read), ")"));
+  text.Add(Write(target, written, dims), "=(", Read(x, read), ")");
 }
 
 // Expands `name`, [tiles, blocks, width], to one value per weight: the value of its block, or of
@@ -143,7 +140,7 @@ absl::Status AddBlockedWeights(FunctionText& text, const BlockedWeights& weights
       absl::StrAppend(&difference, " + ", half, " - ", Cast("Z", DataType::kFloat32));
     }
   }
-  text.Add("W", absl::StrCat("(", difference, ") * ", PerNumber(context, weights, "ST")));
+  text.Add("W", "(", difference, ") * ", PerNumber(context, weights, "ST"));
   return absl::OkStatus();
 }
 

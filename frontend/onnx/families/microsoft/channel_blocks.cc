@@ -14,9 +14,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 constexpr int kOnnxForm = 13;
 
 absl::Status CheckImage(const Tensor& x) {
@@ -35,9 +32,8 @@ Outputs ReorderInput(NodeContext& context) {
   std::vector<int64_t> dims = x.dims();
   dims[1] = (dims[1] + block - 1) / block * block - dims[1];
   if (dims[1] == 0) return std::vector<Tensor>{x};
-  TARTAN_ASSIGN_OR_RETURN(const Tensor zeros, Fill(context, ConstantScalar(x.type(), 0), dims));
-  TARTAN_ASSIGN_OR_RETURN(x, ConcatOf(context, {x, zeros}, 1));
-  return std::vector<Tensor>{x};
+  TARTAN_ASSIGN_OR_RETURN(const Tensor zeros, Zeros(context, x.type(), dims));
+  return OneTensor(ConcatOf(context, {x, zeros}, 1));
 }
 
 Outputs ReorderOutput(NodeContext& context) {
@@ -61,7 +57,7 @@ Outputs Conv(NodeContext& context) {
   if (!IsBlockedFilter(filter.shape(), block)) {
     return Invalid("filter ", filter.shape().ToString(), " for blocks of ", block, " channels");
   }
-  context.SetInput(1, api::Value(Tensor::Constant(PlainFilter(filter, block))));
+  context.SetInput(1, Value(Tensor::Constant(PlainFilter(filter, block))));
   return FindOperator(kMicrosoftDomain, "FusedConv", 1)->handler(context);
 }
 
@@ -74,18 +70,13 @@ Outputs Upsample(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> scales, context.Ints("scales"));
   const std::vector<float> values(scales.begin(), scales.end());
   const TensorShape shape{DataType::kFloat32, {static_cast<int64_t>(values.size())}};
-  context.SetInput(1, api::Value(Tensor::Constant(HostTensor::FromVector(shape, values))));
+  context.SetInput(1, Value(Tensor::Constant(HostTensor::FromVector(shape, values))));
   return ApplyOnnx(context, "Upsample", 9);
 }
 
 constexpr OperatorRow BlockedRow(absl::string_view name, Arity arity, Handler handler,
                                  uint32_t host_operands = 0) {
-  return {.name = name,
-          .since_version = 1,
-          .arity = arity,
-          .handler = handler,
-          .host_operands = host_operands,
-          .domain = kBlockedDomain};
+  return In(kBlockedDomain, {name, 1, arity, handler, host_operands});
 }
 
 constexpr OperatorRow kOperators[] = {

@@ -17,10 +17,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using Sizes = std::vector<int64_t>;
-using api::Tensor;
-
 // True if no element is NaN or infinite.
 Outputs IsAllFinite(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t nan_only, context.Int("isnan_only", 0));
@@ -34,7 +30,7 @@ Outputs IsAllFinite(NodeContext& context) {
                             : infinity_only != 0
                                 ? absl::StrCat("isnan(", x, " - ", x, ") && !isnan(", x, ")")
                                 : absl::StrCat("isnan(", x, " - ", x, ")");
-    text.Add(absl::StrCat("ODD", i), absl::StrCat(odd, " ? 1 : 0"));
+    text.Add(absl::StrCat("ODD", i), odd, " ? 1 : 0");
     text.Add(absl::StrCat("COUNT", i, "[] = +(",
                           Read(absl::StrCat("ODD", i), IndexNames(context.input(i).rank())), ")"));
     absl::StrAppend(&all, i == 0 ? "" : " && ", "COUNT", i, " == 0");
@@ -69,8 +65,7 @@ Outputs ComplexMul(NodeContext& context) {
   statements.push_back("IMAGINARY = A0 * B1 + A1 * B0");
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> parts,
                           context.Apply(TileFunction("A, B", "REAL, IMAGINARY", statements)));
-  TARTAN_ASSIGN_OR_RETURN(Tensor y, ConcatOf(context, parts, parts[0].rank() - 1));
-  return std::vector<Tensor>{std::move(y)};
+  return OneTensor(ConcatOf(context, parts, parts[0].rank() - 1));
 }
 
 // --- MatMulBnb4
@@ -157,8 +152,7 @@ Outputs MatMulBnb4(NodeContext& context) {
 // All windows of 'size' elements along 'dim', each in a new last dimension.
 Outputs UnfoldTensor(NodeContext& context) {
   const Tensor& x = context.input(0);
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("dim", -1));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("dim", -1, x.rank()));
   TARTAN_ASSIGN_OR_RETURN(const int64_t size, context.Int("size"));
   TARTAN_ASSIGN_OR_RETURN(const int64_t step, context.Int("step", 1));
   const size_t along = static_cast<size_t>(axis);
@@ -185,23 +179,20 @@ void AddCropAxis(FunctionText& text, const std::string& name, const std::string&
   const int64_t places = dims[1];
   const double last = static_cast<double>(dims[2] - 1);
   for (const auto& [end, column] : {std::pair{"_FROM", first}, std::pair{"_TO", first + 2}}) {
-    text.Add(absl::StrCat(Write(name + end, {"r", "0"}, {count, 1}), " = =(", regions, "[r, ",
-                          column, "])"));
+    text.Add(Write(name + end, {"r", "0"}, {count, 1}), "=(", regions, "[r, ", column, "])");
   }
-  text.Add(absl::StrCat(Write(name + "_ALL", {"r", "p"}, {count, places}), " = =(", name,
-                        "_FROM[r, 0])"));
+  text.Add(Write(name + "_ALL", {"r", "p"}, {count, places}), "=(", name, "_FROM[r, 0])");
   const std::string span = absl::StrCat("(", name, "_TO - ", name, "_FROM) * ", Literal(last));
   text.Add(name + "_AT",
            places > 1
                ? absl::StrCat(name, "_ALL * ", Literal(last), " + index(", name, "_ALL, 1) * (",
                               span, " / ", Literal(static_cast<double>(places - 1)), ")")
                : absl::StrCat("0.5 * (", name, "_ALL + ", name, "_TO) * ", Literal(last)));
-  text.Add(name + "_IN", absl::StrCat(name, "_AT >= 0 && ", name, "_AT <= ", Literal(last)));
+  text.Add(name + "_IN", name, "_AT >= 0 && ", name, "_AT <= ", Literal(last));
   const std::string at = name + "_AT";
   text.Add(name + "_PLACE", ReshapeCall(is_nearest ? absl::StrCat("floor(", at, " + 0.5)") : at,
                                         {count, places, 1}));
-  text.Add(absl::StrCat(Write(name + "_WIDE", {"r", "p", "e"}, dims), " = =(", name,
-                        "_PLACE[r, p, 0])"));
+  text.Add(Write(name + "_WIDE", {"r", "p", "e"}, dims), "=(", name, "_PLACE[r, p, 0])");
   const std::string distance = absl::StrCat("abs(", name, "_WIDE - index(", name, "_WIDE, 2))");
   text.Add(name + "_W", is_nearest ? absl::StrCat(distance, " == 0 ? 1.0 : 0.0")
                                    : absl::StrCat("max(0, 1 - ", distance, ")"));
@@ -213,9 +204,9 @@ Outputs CropAndResize(NodeContext& context) {
   const Tensor& x = context.input(0);
   const Tensor& regions = context.input(1);
   TARTAN_ASSIGN_OR_RETURN(const Sizes size, context.HostInts(3));
-  TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.String("mode", "bilinear"));
+  TARTAN_ASSIGN_OR_RETURN(const std::string mode,
+                          context.OneOf("mode", "bilinear", {"bilinear", "nearest"}));
   TARTAN_ASSIGN_OR_RETURN(const float outside, context.Float("extrapolation_value", 0.0f));
-  if (mode != "bilinear" && mode != "nearest") return Invalid("attribute 'mode' is ", mode);
   if (x.rank() != 4 || regions.rank() != 2 || regions.dims()[1] != 4 || size.size() != 2 ||
       size[0] < 1 || size[1] < 1) {
     return Invalid("regions ", regions.shape().ToString(), " of ", x.shape().ToString(), " as ",
@@ -228,18 +219,16 @@ Outputs CropAndResize(NodeContext& context) {
   FunctionText text(context);
   const std::string image = text.Operand(0);
   const std::string boxes = text.Operand(1);
-  text.Add("PICKED",
-           absl::StrCat("gather(", image, ", ", ReshapeCall(text.Operand(2), {count}), ", 0)"));
+  text.Add("PICKED", "gather(", image, ", ", ReshapeCall(text.Operand(2), {count}), ", 0)");
   AddCropAxis(text, "H", boxes, {count, size[0], x.dims()[2]}, 0, mode == "nearest");
   AddCropAxis(text, "W", boxes, {count, size[1], x.dims()[3]}, 1, mode == "nearest");
   const int64_t channels = x.dims()[1];
-  text.Add(
-      absl::StrCat(Write("ROWS", {"r", "c", "p", "w"}, {count, channels, size[0], x.dims()[3]}),
-                   " = +(H_W[r, p, h] * PICKED[r, c, h, w])"));
-  text.Add(absl::StrCat(Write("CROP", {"r", "c", "p", "q"}, {count, channels, size[0], size[1]}),
-                        " = +(W_W[r, q, w] * ROWS[r, c, p, w])"));
-  text.Add("INSIDE", absl::StrCat(ReshapeCall("H_IN", {count, 1, size[0], 1}), " && ",
-                                  ReshapeCall("W_IN", {count, 1, 1, size[1]})));
+  text.Add(Write("ROWS", {"r", "c", "p", "w"}, {count, channels, size[0], x.dims()[3]}),
+           "+(H_W[r, p, h] * PICKED[r, c, h, w])");
+  text.Add(Write("CROP", {"r", "c", "p", "q"}, {count, channels, size[0], size[1]}),
+           "+(W_W[r, q, w] * ROWS[r, c, p, w])");
+  text.Add("INSIDE", ReshapeCall("H_IN", {count, 1, size[0], 1}), " && ",
+           ReshapeCall("W_IN", {count, 1, 1, size[1]}));
   text.Add("Y",
            Cast(absl::StrCat("INSIDE ? CROP : ", Literal(static_cast<double>(outside))), x.type()));
   return text.Apply("Y");
@@ -251,21 +240,19 @@ Outputs NhwcFusedConv(NodeContext& context) {
   for (int i : {0, 3}) {
     if (!context.HasInput(i)) continue;
     TARTAN_ASSIGN_OR_RETURN(Tensor transposed, ChannelsFirst(context, context.input(i)));
-    context.SetInput(i, api::Value(std::move(transposed)));
+    context.SetInput(i, Value(std::move(transposed)));
   }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made,
                           FindOperator(kMicrosoftDomain, "FusedConv", 1)->handler(context));
-  TARTAN_ASSIGN_OR_RETURN(Tensor y, ChannelsLast(context, made[0]));
-  return std::vector<Tensor>{std::move(y)};
+  return OneTensor(ChannelsLast(context, made[0]));
 }
 
 Outputs NhwcMaxPool(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(Tensor x, ChannelsFirst(context, context.input(0)));
-  context.SetInput(0, api::Value(std::move(x)));
+  context.SetInput(0, Value(std::move(x)));
   constexpr int kOpset = 12;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made, ApplyOnnx(context, "MaxPool", kOpset));
-  TARTAN_ASSIGN_OR_RETURN(Tensor y, ChannelsLast(context, made[0]));
-  return std::vector<Tensor>{std::move(y)};
+  return OneTensor(ChannelsLast(context, made[0]));
 }
 
 // --- Words
@@ -275,8 +262,7 @@ Outputs TorchEmbedding(NodeContext& context) {
   const Tensor& table = context.input(0);
   if (table.rank() < 1) return Invalid("operand 0 is ", table.shape().ToString());
   TARTAN_RETURN_IF_ERROR(context.CheckInput(1, {IndexBounds(table, 0)}));
-  TARTAN_ASSIGN_OR_RETURN(Tensor rows, TakeOf(context, table, context.input(1), 0));
-  return std::vector<Tensor>{std::move(rows)};
+  return OneTensor(TakeOf(context, table, context.input(1), 0));
 }
 
 // Sets scores to -infinity for words that would repeat an n-gram of 'ngram_size' words.
@@ -355,12 +341,7 @@ constexpr OperatorRow kOperators[] = {
     MicrosoftRow("NGramRepeatBlock", {2, 2}, NGramRepeatBlock),
     MicrosoftRow("NhwcFusedConv", {2, 4}, NhwcFusedConv),
     MicrosoftRow("NhwcMaxPool", {1, 1}, NhwcMaxPool),
-    {.name = "SampleOp",
-     .since_version = 1,
-     .arity = {1, 1},
-     .tile = kEcho,
-     .host_operands = 0,
-     .domain = kMicrosoftDomain},
+    In(kMicrosoftDomain, TileRow("SampleOp", 1, 1, kEcho)),
     MicrosoftRow("TorchEmbedding", {2, 4}, TorchEmbedding),
     MicrosoftRow("UnfoldTensor", {1, 1}, UnfoldTensor),
     MicrosoftRow("Unique", {1, 1}, Unique),

@@ -16,9 +16,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // One layer of all experts: weights [experts, outputs, inputs], bias [experts, outputs] or
 // undefined.
 struct ExpertLayer {
@@ -234,17 +231,13 @@ Outputs Run(NodeContext& context, const Experts& experts) {
   return ExpertWriter(experts, tokens).Apply(context, x, context.input(1));
 }
 
-Tensor Operand(const NodeContext& context, int i) {
-  return context.HasInput(i) ? context.input(i) : Tensor();
-}
-
 // Operands: input, router, then weights and bias of fc1, fc2 and fc3.
 Outputs MoE(NodeContext& context) {
   Experts experts;
   TARTAN_RETURN_IF_ERROR(ReadAttributes(context, &experts));
-  experts.first = {Operand(context, 2), Operand(context, 3)};
-  experts.second = {Operand(context, 4), Operand(context, 5)};
-  experts.third = {Operand(context, 6), Operand(context, 7)};
+  experts.first = {context.value(2).tensor(), context.value(3).tensor()};
+  experts.second = {context.value(4).tensor(), context.value(5).tensor()};
+  experts.third = {context.value(6).tensor(), context.value(7).tensor()};
   return Run(context, experts);
 }
 
@@ -341,9 +334,9 @@ Outputs QMoE(NodeContext& context) {
     TARTAN_ASSIGN_OR_RETURN(const Packing packing, ReadPacking(context, layer + 1));
     TARTAN_ASSIGN_OR_RETURN(layers[layer]->weights,
                             Unpacked(context, weights, weights + 1, 11 + layer, packing));
-    layers[layer]->bias = Operand(context, weights + 2);
+    layers[layer]->bias = context.value(weights + 2).tensor();
   }
-  experts.mix = Operand(context, 14);
+  experts.mix = context.value(14).tensor();
   return Run(context, experts);
 }
 

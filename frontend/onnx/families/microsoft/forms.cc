@@ -16,9 +16,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // ONNX's operator of the same name.
 template <int opset>
 Outputs Same(NodeContext& context) {
@@ -55,11 +52,7 @@ Outputs GroupNorm(NodeContext& context) {
   if (groups < 1 || channels % groups != 0) {
     return Invalid("groups ", groups, " do not divide channels ", channels);
   }
-  for (int i : {1, 2}) {
-    if (context.input(i).dims() == std::vector<int64_t>{channels}) continue;
-    return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", expected ",
-                   channels, " elements");
-  }
+  for (int i : {1, 2}) TARTAN_RETURN_IF_ERROR(context.CheckDims(i, {channels}));
   const int64_t batch = x.dims()[0];
   const int64_t positions =
       ReducedCount(x.dims(), AxesFrom(1, x.rank())) / std::max<int64_t>(channels, 1);
@@ -102,10 +95,7 @@ Outputs SkipGroupNorm(NodeContext& context) {
   std::string sum = is_whole ? "X + S" : "X + " + ReshapeCall("S", per_sample);
   std::vector<Tensor> operands = {x, skip};
   if (context.HasInput(4)) {
-    if (context.input(4).dims() != std::vector<int64_t>{channels}) {
-      return Invalid("operand 4 is ", context.input(4).shape().ToString(), ", expected ", channels,
-                     " elements");
-    }
+    TARTAN_RETURN_IF_ERROR(context.CheckDims(4, {channels}));
     absl::StrAppend(&sum, " + ", ReshapeCall("B", per_channel));
     operands.push_back(context.input(4));
   }
@@ -114,7 +104,7 @@ Outputs SkipGroupNorm(NodeContext& context) {
       context.ApplyOne(TileFunction(context.HasInput(4) ? "X, S, B" : "X, S", "Y",
                                     {absl::StrCat("Y = ", Cast(sum, x.type()))}),
                        operands));
-  context.SetInput(0, api::Value(added));
+  context.SetInput(0, Value(added));
   TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, GroupNorm(context));
   outputs.push_back(added);
   return outputs;
@@ -122,10 +112,8 @@ Outputs SkipGroupNorm(NodeContext& context) {
 
 // Distances between rows.
 Outputs CDist(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const std::string metric, context.String("metric", "sqeuclidean"));
-  if (metric != "euclidean" && metric != "sqeuclidean") {
-    return Invalid("attribute 'metric' is ", metric);
-  }
+  TARTAN_ASSIGN_OR_RETURN(const std::string metric,
+                          context.OneOf("metric", "sqeuclidean", {"euclidean", "sqeuclidean"}));
   for (int i : {0, 1}) {
     if (context.input(i).rank() == 2) continue;
     return Invalid("operand ", i, ": expected rows, got ", context.input(i).shape().ToString());

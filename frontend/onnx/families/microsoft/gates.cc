@@ -15,19 +15,9 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using Sizes = std::vector<int64_t>;
-using api::Tensor;
-
 constexpr DataType kFloat = DataType::kFloat32;
 
 int64_t CountOf(const Tensor& x) { return x.shape().element_count(); }
-
-absl::Status CheckDims(const NodeContext& context, int i, const Sizes& expected) {
-  if (context.input(i).dims() == expected) return absl::OkStatus();
-  return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", expected ",
-                 DimsToString(expected));
-}
 
 // target = `source` / sqrt(mean of squares + epsilon) along the last dimension. `source` has sizes
 // `dims`.
@@ -38,12 +28,10 @@ void AddRmsNorm(FunctionText& text, const std::string& target, const std::string
   Sizes kept = dims;
   write.back() = "0";
   kept.back() = 1;
-  text.Add(target + "_SQUARES", absl::StrCat(source, " * ", source));
-  text.Add(absl::StrCat(Write(target + "_SUM", write, kept), " = +(",
-                        Read(target + "_SQUARES", read), ")"));
-  text.Add(target, absl::StrCat(source, " / sqrt(", target, "_SUM / ",
-                                Literal(static_cast<double>(dims.back())), " + ",
-                                Literal(static_cast<double>(epsilon)), ")"));
+  text.Add(target + "_SQUARES", source, " * ", source);
+  text.Add(Write(target + "_SUM", write, kept), "+(", Read(target + "_SQUARES", read), ")");
+  text.Add(target, source, " / sqrt(", target, "_SUM / ", Literal(static_cast<double>(dims.back())),
+           " + ", Literal(static_cast<double>(epsilon)), ")");
 }
 
 // The streams of operand 0: [rows, branches, columns], from (…, branches, columns), or from (…,
@@ -101,15 +89,13 @@ Outputs GatedRmsNorm(NodeContext& context) {
   const Tensor& x = context.input(0);
   const int64_t columns = CountOf(context.input(1));
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
-  TARTAN_ASSIGN_OR_RETURN(const std::string activation, context.String("activation", "silu"));
-  if (activation != "silu" && activation != "swish" && activation != "sigmoid") {
-    return Invalid("attribute 'activation' is ", activation);
-  }
+  TARTAN_ASSIGN_OR_RETURN(const std::string activation,
+                          context.OneOf("activation", "silu", {"silu", "swish", "sigmoid"}));
   if (x.rank() < 1 || columns < 1 || x.dims().back() % columns != 0) {
     return Invalid("operand 1 is ", context.input(1).shape().ToString(), " for ",
                    x.shape().ToString());
   }
-  TARTAN_RETURN_IF_ERROR(CheckDims(context, 2, x.dims()));
+  TARTAN_RETURN_IF_ERROR(context.CheckDims(2, x.dims()));
   const Sizes dims = {CountOf(x) / columns, columns};
   FunctionText text(context);
   text.Add("X", ReshapeCall(Cast(text.Operand(0), kFloat), dims));
@@ -142,9 +128,9 @@ Outputs EngramGate(NodeContext& context) {
   if (key.rank() != 4) return Invalid("operand 0 is ", key.shape().ToString());
   const Sizes& dims = key.dims();
   const Sizes scales = {dims[2], dims[3]};
-  TARTAN_RETURN_IF_ERROR(CheckDims(context, 1, dims));
-  TARTAN_RETURN_IF_ERROR(CheckDims(context, 2, {dims[0], dims[1], dims[3]}));
-  for (int i : {3, 4}) TARTAN_RETURN_IF_ERROR(CheckDims(context, i, scales));
+  TARTAN_RETURN_IF_ERROR(context.CheckDims(1, dims));
+  TARTAN_RETURN_IF_ERROR(context.CheckDims(2, {dims[0], dims[1], dims[3]}));
+  for (int i : {3, 4}) TARTAN_RETURN_IF_ERROR(context.CheckDims(i, scales));
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
   FunctionText text(context);
   text.Add("K", Cast(text.Operand(0), kFloat));
@@ -152,19 +138,18 @@ Outputs EngramGate(NodeContext& context) {
   text.Add("V", ReshapeCall(Cast(text.Operand(2), kFloat), {dims[0], dims[1], 1, dims[3]}));
   AddRmsNorm(text, "KN", "K", dims, epsilon);
   AddRmsNorm(text, "QN", "Q", dims, epsilon);
-  text.Add("KS", absl::StrCat("KN * ", text.Operand(3)));
-  text.Add("QS", absl::StrCat("QN * ", text.Operand(4)));
+  text.Add("KS", "KN * ", text.Operand(3));
+  text.Add("QS", "QN * ", text.Operand(4));
   const Sizes rows = {dims[0], dims[1], dims[2], 1};
-  text.Add(absl::StrCat(Write("PRODUCT", {"b", "s", "m", "0"}, rows),
-                        " = +(KS[b, s, m, h] * QS[b, s, m, h])"));
-  text.Add("DOT", absl::StrCat("PRODUCT / ", Literal(std::sqrt(static_cast<double>(dims[3])))));
+  text.Add(Write("PRODUCT", {"b", "s", "m", "0"}, rows), "+(KS[b, s, m, h] * QS[b, s, m, h])");
+  text.Add("DOT", "PRODUCT / ", Literal(std::sqrt(static_cast<double>(dims[3]))));
   text.Add("ROOT", "sqrt(max(abs(DOT), 0.000001))");
   text.Add("GATE", "sigmoid(DOT < 0 ? -ROOT : (DOT > 0 ? ROOT : 0))");
   text.Add("GATED", "GATE * V");
   text.Add("Y", Cast("GATED", key.type()));
   if (!context.WantsOutput(1)) return text.Apply("Y");
   if (!context.HasInput(5)) return Invalid("output 1 needs operand 5, its scale");
-  TARTAN_RETURN_IF_ERROR(CheckDims(context, 5, scales));
+  TARTAN_RETURN_IF_ERROR(context.CheckDims(5, scales));
   AddRmsNorm(text, "GN", "GATED", dims, epsilon);
   text.Add("NORMED", Cast(absl::StrCat("GN * ", text.Operand(5)), key.type()));
   return text.Apply("Y, NORMED");
@@ -193,9 +178,9 @@ Outputs HyperConnectionPreMix(NodeContext& context) {
   FunctionText text(context);
   text.Add("X", ReshapeCall(Cast(text.Operand(0), kFloat), dims));
   TARTAN_ASSIGN_OR_RETURN(const std::string gate, BranchGate(text, 1, dims));
-  text.Add("GATED", absl::StrCat("X * ", gate));
-  text.Add(absl::StrCat(Write("SUM", {"r", "h"}, {dims[0], dims[2]}), " = +(GATED[r, c, h])"));
-  text.Add("SCALED", absl::StrCat("SUM * ", Literal(static_cast<double>(scale))));
+  text.Add("GATED", "X * ", gate);
+  text.Add(Write("SUM", {"r", "h"}, {dims[0], dims[2]}), "+(GATED[r, c, h])");
+  text.Add("SCALED", "SUM * ", Literal(static_cast<double>(scale)));
   text.Add("Y", Cast(ReshapeCall("SCALED", result), x.type()));
   return text.Apply("Y");
 }
@@ -220,11 +205,10 @@ Outputs HyperConnectionPostMix(NodeContext& context) {
                      DimsToString(dims));
     }
     text.Add("MIX", ReshapeCall(Cast(text.Operand(3), kFloat), square));
-    text.Add(
-        absl::StrCat(Write("MIXED", {"r", "k", "h"}, dims), " = +(MIX[r, c, k] * X[r, c, h])"));
+    text.Add(Write("MIXED", {"r", "k", "h"}, dims), "+(MIX[r, c, k] * X[r, c, h])");
     mixed = "MIXED";
   }
-  text.Add("SUM", absl::StrCat(mixed, " + ", gate, " * BLOCK"));
+  text.Add("SUM", mixed, " + ", gate, " * BLOCK");
   text.Add("Y", Cast(ReshapeCall("SUM", x.dims()), x.type()));
   return text.Apply("Y");
 }
@@ -234,7 +218,7 @@ Outputs LinearAttentionGate(NodeContext& context) {
   const DataType type = context.input(0).type();
   FunctionText text(context);
   text.Add("A", Cast(text.Operand(0), kFloat));
-  text.Add("Z", absl::StrCat("A + ", text.Operand(1)));
+  text.Add("Z", "A + ", text.Operand(1));
   text.Add("SOFT", "max(Z, 0) + log1p(exp(-abs(Z)))");
   text.Add("D", Cast(absl::StrCat(text.Operand(2), " * SOFT"), type));
   if (!context.WantsOutput(1)) return text.Apply("D");
@@ -259,16 +243,15 @@ Outputs GatedRelativePositionBias(NodeContext& context) {
   const int64_t gates = weights.dims()[1];
   const Sizes each = {split[0], heads, split[1], 1};
   FunctionText text(context);
-  text.Add("Q", absl::StrCat(text.Operand(0), " + ", text.Operand(1)));
+  text.Add("Q", text.Operand(0), " + ", text.Operand(1));
   text.Add("HEADS", ReshapeCall("Q", split));
-  text.Add(absl::StrCat(Write("P", {"b", "n", "s", "d"}, {split[0], heads, split[1], gates}),
-                        " = +(HEADS[b, s, n, h] * ", text.Operand(3), "[h, d])"));
-  text.Add("GATES", absl::StrCat("P + ", text.Operand(4)));
-  text.Add(absl::StrCat(Write("U", {"b", "n", "s", "0"}, each), " = +(GATES[b, n, s, d]), d < ",
-                        gates / 2));
-  text.Add(absl::StrCat(Write("R", {"b", "n", "s", "0"}, each), " = +(GATES[b, n, s, d + ",
-                        gates / 2, "]), d < ", gates / 2));
-  text.Add("FACTOR", absl::StrCat("sigmoid(U) * (sigmoid(R) * ", text.Operand(5), " - 1) + 2"));
+  text.Add(Write("P", {"b", "n", "s", "d"}, {split[0], heads, split[1], gates}),
+           "+(HEADS[b, s, n, h] * ", text.Operand(3), "[h, d])");
+  text.Add("GATES", "P + ", text.Operand(4));
+  text.Add(Write("U", {"b", "n", "s", "0"}, each), "+(GATES[b, n, s, d]), d < ", gates / 2);
+  text.Add(Write("R", {"b", "n", "s", "0"}, each), "+(GATES[b, n, s, d + ", gates / 2, "]), d < ",
+           gates / 2);
+  text.Add("FACTOR", "sigmoid(U) * (sigmoid(R) * ", text.Operand(5), " - 1) + 2");
   text.Add("Y", Cast(absl::StrCat("FACTOR * ", text.Operand(2)), query.type()));
   return text.Apply("Y");
 }
@@ -288,8 +271,7 @@ function (E[B, S, D], Q, QR, K, KR) -> (QY, KY) {
 // Softmax of data plus bias, over all dimensions from 'axis' on.
 Outputs BiasSoftmax(NodeContext& context) {
   const Tensor& x = context.input(0);
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 1));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", 1, x.rank()));
   TARTAN_ASSIGN_OR_RETURN(const int64_t is_inner, context.Int("is_inner_broadcast"));
   int64_t columns = 1;
   for (int64_t d = axis; d < x.rank(); ++d) columns *= x.dims()[static_cast<size_t>(d)];
@@ -304,10 +286,10 @@ Outputs BiasSoftmax(NodeContext& context) {
   const Sizes each = {apart[0], apart[1], 1};
   FunctionText text(context);
   text.Add("D", ReshapeCall(text.Operand(0), apart));
-  text.Add("Z", absl::StrCat("D + ", ReshapeCall(text.Operand(1), bias)));
-  text.Add(absl::StrCat(Write("M", {"a", "r", "0"}, each), " = >(Z[a, r, c])"));
+  text.Add("Z", "D + ", ReshapeCall(text.Operand(1), bias));
+  text.Add(Write("M", {"a", "r", "0"}, each), ">(Z[a, r, c])");
   text.Add("E", "exp(Z - M)");
-  text.Add(absl::StrCat(Write("S", {"a", "r", "0"}, each), " = +(E[a, r, c])"));
+  text.Add(Write("S", {"a", "r", "0"}, each), "+(E[a, r, c])");
   text.Add("P", "E / S");
   text.Add("Y", Cast(ReshapeCall("P", x.dims()), x.type()));
   return text.Apply("Y");
@@ -320,12 +302,7 @@ constexpr OperatorRow kOperators[] = {
     MicrosoftRow("GatedAdd", {3, 3}, GatedAdd),
     MicrosoftRow("GatedRMSNorm", {3, 3}, GatedRmsNorm),
     MicrosoftRow("GatedRelativePositionBias", {6, 7}, GatedRelativePositionBias),
-    {.name = "GemmaRotaryEmbedding",
-     .since_version = 1,
-     .arity = {5, 5},
-     .tile = kGemmaRotation,
-     .host_operands = 0,
-     .domain = kMicrosoftDomain},
+    In(kMicrosoftDomain, TileRow("GemmaRotaryEmbedding", 1, 5, kGemmaRotation)),
     MicrosoftRow("HyperConnectionPostMix", {3, 4}, HyperConnectionPostMix),
     MicrosoftRow("HyperConnectionPreMix", {2, 2}, HyperConnectionPreMix),
     MicrosoftRow("LinearAttentionGate", {3, 4}, LinearAttentionGate),

@@ -13,9 +13,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // Applies `value`, in terms of the gradient DY and operand 1, V.
 Outputs Gradient(NodeContext& context, const std::string& value) {
   if (context.input(0).dims() != context.input(1).dims()) {
@@ -50,10 +47,8 @@ Outputs GeluGradient(NodeContext& context, absl::string_view name) {
 }
 
 Outputs GeluGrad(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const std::string form, context.String("approximate", "none"));
-  if (form != "none" && form != "tanh") {
-    return Invalid("attribute 'approximate': expected none or tanh, got ", form);
-  }
+  TARTAN_ASSIGN_OR_RETURN(const std::string form,
+                          context.OneOf("approximate", "none", {"none", "tanh"}));
   return GeluGradient(context, form == "tanh" ? "FastGelu" : "Gelu");
 }
 Outputs FastGeluGrad(NodeContext& context) { return GeluGradient(context, "FastGelu"); }
@@ -66,8 +61,7 @@ Outputs SoftmaxGradient(NodeContext& context, bool is_one, bool is_log) {
     return Invalid("operands ", context.input(0).shape().ToString(), " and ", y.shape().ToString(),
                    " differ");
   }
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", is_one ? -1 : 1));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, y.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", is_one ? -1 : 1, y.rank()));
   const std::vector<int64_t> axes = is_one ? std::vector<int64_t>{axis} : AxesFrom(axis, y.rank());
   return context.Apply(TileFunction(
       "DY, Y", "DX",
@@ -103,7 +97,7 @@ Outputs SoftmaxCrossEntropyLossGrad(NodeContext& context) {
   }
   Tensor scores = context.input(0);
   if (scores.rank() == 0) {
-    const api::Value made_of = context.services().OperandOfMaker(context.node().input(0), 0);
+    const Value made_of = context.services().OperandOfMaker(context.node().input(0), 0);
     if (!made_of.is_tensor())
       return Invalid("operand 0 is a scalar, but not a loss that this graph computes");
     scores = made_of.tensor();

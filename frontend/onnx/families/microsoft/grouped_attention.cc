@@ -16,9 +16,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // Operands: query (or all three), key, value, past key, past value, lengths minus 1, maximum
 // length, cosines, sines, positions, bias of the scores, sinks.
 struct GroupedLayer {

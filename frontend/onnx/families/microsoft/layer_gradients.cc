@@ -15,16 +15,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using Sizes = std::vector<int64_t>;
-using api::Tensor;
-
-absl::Status CheckCount(const NodeContext& context, int i, int64_t count) {
-  if (context.input(i).shape().element_count() == count) return absl::OkStatus();
-  return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", expected ", count,
-                 " elements");
-}
-
 // Axes of `rank` that are not in `axes`.
 Sizes OtherAxes(const Sizes& axes, int64_t rank) {
   Sizes others;
@@ -68,8 +58,7 @@ struct LayerForm {
 Outputs LayerGradient(NodeContext& context, const LayerForm& form) {
   const Tensor& x = context.input(1);
   const Tensor& scale = context.input(2);
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", -1, x.rank()));
   const Sizes axes = AxesFrom(axis, x.rank());
   const int64_t count = ReducedCount(x.dims(), axes);
   const int64_t rows = count == 0 ? 0 : x.shape().element_count() / count;
@@ -77,9 +66,9 @@ Outputs LayerGradient(NodeContext& context, const LayerForm& form) {
     return Invalid("the gradient ", context.input(0).shape().ToString(), " does not fit ",
                    x.shape().ToString());
   }
-  TARTAN_RETURN_IF_ERROR(CheckCount(context, 2, count));
+  TARTAN_RETURN_IF_ERROR(context.CheckCount(2, count));
   for (int i : {form.mean, form.inverse}) {
-    if (i >= 0) TARTAN_RETURN_IF_ERROR(CheckCount(context, i, rows));
+    if (i >= 0) TARTAN_RETURN_IF_ERROR(context.CheckCount(i, rows));
   }
   const Sizes kept = KeptDims(x.dims(), axes);
   const Sizes tail(x.dims().begin() + axis, x.dims().end());
@@ -96,7 +85,7 @@ Outputs LayerGradient(NodeContext& context, const LayerForm& form) {
   } else {
     text.Add("INV", ReshapeCall(text.Operand(form.inverse), kept));
     if (form.bias >= 0) {
-      TARTAN_RETURN_IF_ERROR(CheckCount(context, form.bias, count));
+      TARTAN_RETURN_IF_ERROR(context.CheckCount(form.bias, count));
       text.Add("BIAS", ReshapeCall(text.Operand(form.bias), tail));
       text.Add("NORM", "(X - BIAS) / SCALE");
     } else if (form.mean >= 0) {
@@ -129,7 +118,7 @@ Outputs BatchNormalizationGrad(NodeContext& context) {
                    x.shape().ToString());
   }
   const int64_t channels = x.dims()[1];
-  for (int i : {2, 3, 4}) TARTAN_RETURN_IF_ERROR(CheckCount(context, i, channels));
+  for (int i : {2, 3, 4}) TARTAN_RETURN_IF_ERROR(context.CheckCount(i, channels));
   const size_t spatial = static_cast<size_t>(x.rank() - 2);
   const Sizes axes = OtherAxes({1}, x.rank());
   FunctionText text(context);

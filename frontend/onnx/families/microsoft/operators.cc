@@ -9,8 +9,6 @@
 
 namespace tartan::onnx {
 
-using api::Tensor;
-
 absl::Status RefuseAttributes(const NodeContext& context,
                               std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -27,15 +25,14 @@ absl::Status RefuseOperands(const NodeContext& context, std::initializer_list<in
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Tensor>> ApplyOnnx(NodeContext& context, absl::string_view name,
-                                              int opset) {
+Outputs ApplyOnnx(NodeContext& context, absl::string_view name, int opset) {
   const OperatorRow* const row = FindOperator("", name, opset);
   if (row == nullptr) return absl::InternalError(absl::StrCat("unknown operator ", name));
   if (row->handler != nullptr) return row->handler(context);
   if (row->tile != nullptr) return context.Apply(row->tile);
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::Value> values, row->value_handler(context));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> values, row->value_handler(context));
   std::vector<Tensor> tensors;
-  for (const api::Value& value : values) {
+  for (const Value& value : values) {
     const bool is_plain = value.is_tensor() && value.element() == api::Element::kPlain;
     if (!is_plain) return Unsupported("a result that is not a tensor of numbers");
     tensors.push_back(value.tensor());

@@ -16,12 +16,7 @@ inline constexpr absl::string_view kMicrosoftDomain = "com.microsoft";
 
 constexpr OperatorRow MicrosoftRow(absl::string_view name, Arity arity, Handler handler,
                                    uint32_t host_operands = 0) {
-  return {.name = name,
-          .since_version = 1,
-          .arity = arity,
-          .handler = handler,
-          .host_operands = host_operands,
-          .domain = kMicrosoftDomain};
+  return In(kMicrosoftDomain, {name, 1, arity, handler, host_operands});
 }
 
 // Unimplemented for a nonzero attribute, or for an operand that is present.
@@ -29,17 +24,16 @@ absl::Status RefuseAttributes(const NodeContext& context, std::initializer_list<
 absl::Status RefuseOperands(const NodeContext& context, std::initializer_list<int> operands);
 
 // Applies ONNX's operator `name`, in the form of operator set `opset`, to the node.
-absl::StatusOr<std::vector<api::Tensor>> ApplyOnnx(NodeContext& context, absl::string_view name,
-                                                   int opset);
+Outputs ApplyOnnx(NodeContext& context, absl::string_view name, int opset);
 
 // ChannelsFirst moves the channels from the last dimension to dimension 1; ChannelsLast is the
 // inverse. InvalidArgument below rank 3.
-absl::StatusOr<api::Tensor> ChannelsFirst(const NodeContext& context, const api::Tensor& x);
-absl::StatusOr<api::Tensor> ChannelsLast(const NodeContext& context, const api::Tensor& x);
+absl::StatusOr<Tensor> ChannelsFirst(const NodeContext& context, const Tensor& x);
+absl::StatusOr<Tensor> ChannelsLast(const NodeContext& context, const Tensor& x);
 
 // Elements [start, start + size) along `axis`.
-absl::StatusOr<api::Tensor> PartOf(const NodeContext& context, const api::Tensor& x, int64_t axis,
-                                   int64_t start, int64_t size);
+absl::StatusOr<Tensor> PartOf(const NodeContext& context, const Tensor& x, int64_t axis,
+                              int64_t start, int64_t size);
 
 // The attribute 'scale' of scores, or 1 / sqrt(size of a head).
 absl::StatusOr<double> ScoreScale(const NodeContext& context, const AttentionCall& call);

@@ -15,9 +15,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // Operand `i` as a scalar; `otherwise` if it is left out.
 absl::StatusOr<Tensor> ScalarAt(const NodeContext& context, int i, absl::string_view what,
                                 const Tensor& otherwise) {
@@ -94,20 +91,9 @@ absl::StatusOr<Update> UpdateOf(const NodeContext& context, int rate, int count,
 
 absl::StatusOr<Tensor> NextCount(const NodeContext& context, const Tensor& count,
                                  const Tensor& flag) {
-  TARTAN_ASSIGN_OR_RETURN(
-      const std::vector<Tensor> next,
-      context.Apply(TileFunction("N, F", "Y",
-                                 {absl::StrCat("Y = F ? ", Cast("N + 1", count.type()), " : N")}),
-                    {count, flag}));
-  return next[0];
-}
-
-absl::StatusOr<Tensor> AsType(const NodeContext& context, const Tensor& x, DataType type) {
-  if (x.type() == type) return x;
-  TARTAN_ASSIGN_OR_RETURN(
-      const std::vector<Tensor> made,
-      context.Apply(TileFunction("X", "Y", {absl::StrCat("Y = ", Cast("X", type))}), {x}));
-  return made[0];
+  return context.ApplyOne(
+      TileFunction("N, F", "Y", {absl::StrCat("Y = F ? ", Cast("N + 1", count.type()), " : N")}),
+      {count, flag});
 }
 
 absl::Status CheckWeight(const NodeContext& context, int weight) {
@@ -150,12 +136,12 @@ Outputs AdamOptimizer(NodeContext& context) {
                                                         context.input(4), context.input(5))));
   std::vector<Tensor> outputs(6);
   TARTAN_ASSIGN_OR_RETURN(outputs[0], NextCount(context, update.count, update.flag));
-  TARTAN_ASSIGN_OR_RETURN(outputs[1], AsType(context, made[0], context.input(4).type()));
-  TARTAN_ASSIGN_OR_RETURN(outputs[2], AsType(context, made[1], context.input(5).type()));
+  TARTAN_ASSIGN_OR_RETURN(outputs[1], ConvertTo(context, made[0], context.input(4).type()));
+  TARTAN_ASSIGN_OR_RETURN(outputs[2], ConvertTo(context, made[1], context.input(5).type()));
   outputs[3] = made[2];
-  TARTAN_ASSIGN_OR_RETURN(outputs[4], AsType(context, made[3], context.input(3).type()));
+  TARTAN_ASSIGN_OR_RETURN(outputs[4], ConvertTo(context, made[3], context.input(3).type()));
   if (context.HasInput(6)) {
-    TARTAN_ASSIGN_OR_RETURN(outputs[5], AsType(context, made[2], context.input(6).type()));
+    TARTAN_ASSIGN_OR_RETURN(outputs[5], ConvertTo(context, made[2], context.input(6).type()));
   } else {
     outputs.pop_back();
   }
@@ -209,16 +195,16 @@ Outputs LambOptimizer(NodeContext& context) {
                                   context.input(first + 3))));
     outputs.push_back(made[2]);
     TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(),
-                            AsType(context, made[3], context.input(first + 1).type()));
+                            ConvertTo(context, made[3], context.input(first + 1).type()));
     for (int average = 0; average < 2; ++average) {
       TARTAN_ASSIGN_OR_RETURN(
           outputs.emplace_back(),
-          AsType(context, made[average], context.input(first + 2 + average).type()));
+          ConvertTo(context, made[average], context.input(first + 2 + average).type()));
     }
     outputs.emplace_back();
     if (context.HasInput(first + 4)) {
       TARTAN_ASSIGN_OR_RETURN(outputs.back(),
-                              AsType(context, made[2], context.input(first + 4).type()));
+                              ConvertTo(context, made[2], context.input(first + 4).type()));
     }
   }
   return outputs;

@@ -14,9 +14,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // Operand `i` as float32; the next two operands are its scale and zero point.
 std::string Real(FunctionText& text, int i) {
   const std::string x = Cast(text.Operand(i), DataType::kInt32);
@@ -87,8 +84,7 @@ Outputs QLinearSoftmax(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckOperands(context, {1, 3}));
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const int64_t opset, context.Int("opset", 13));
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", opset < 13 ? 1 : -1));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", opset < 13 ? 1 : -1, x.rank()));
   const std::vector<int64_t> axes =
       opset < 13 ? AxesFrom(axis, x.rank()) : std::vector<int64_t>{axis};
   FunctionText text(context);
@@ -143,8 +139,7 @@ Outputs ScaledMatMul(FunctionText& text, absl::string_view a_scale, absl::string
       MatMulStatement("SUM", "A", context.input(0).dims(), "B", context.input(1).dims()));
   text.Add(product.statement);
   const std::string plus = context.HasInput(bias) ? absl::StrCat(" + ", text.Operand(bias)) : "";
-  text.Add("Y", absl::StrCat(Cast("SUM", DataType::kFloat32), " * (", a_scale, " * ", b_scale, ")",
-                             plus));
+  text.Add("Y", Cast("SUM", DataType::kFloat32), " * (", a_scale, " * ", b_scale, ")", plus);
   return text.Apply("Y");
 }
 
@@ -165,8 +160,7 @@ Outputs MatMulIntegerToFloat(NodeContext& context) {
 Outputs DynamicQuantizeMatMul(NodeContext& context) {
   FunctionText text(context);
   AddDynamicQuantization(text, 0);
-  text.Add("A", absl::StrCat(Cast("QUANTIZED", DataType::kInt32), " - ",
-                             Cast("ZERO", DataType::kInt32)));
+  text.Add("A", Cast("QUANTIZED", DataType::kInt32), " - ", Cast("ZERO", DataType::kInt32));
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "B", 1, 3, -1));
   TARTAN_ASSIGN_OR_RETURN(const std::string b_scale,
                           AlongAxis(text, 2, context.input(1).dims(), -1));

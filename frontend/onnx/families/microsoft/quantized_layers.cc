@@ -17,10 +17,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using Values = absl::StatusOr<std::vector<api::Value>>;
-using api::Tensor;
-
 // Operands: A, its scale and zero point, B, its scale and zero point, C (int32, with the scale of A
 // * B), scale and zero point of the result. Without these the result is float32.
 Outputs QGemm(NodeContext& context) {
@@ -31,7 +27,7 @@ Outputs QGemm(NodeContext& context) {
     if (x.rank() != 2) return Invalid("operand ", operand, " is ", x.shape().ToString());
     if (transposed == 0) continue;
     TARTAN_ASSIGN_OR_RETURN(Tensor swapped, Transpose(context, x, {1, 0}));
-    context.SetInput(operand, api::Value(std::move(swapped)));
+    context.SetInput(operand, Value(std::move(swapped)));
   }
   const std::vector<int64_t>& b = context.input(3).dims();
   const std::vector<int64_t> dims = {context.input(0).dims()[0], b[1]};
@@ -44,10 +40,10 @@ Outputs QGemm(NodeContext& context) {
   text.Add("SUM", context.HasInput(6) ? absl::StrCat("P + ", text.Operand(6)) : "P");
   TARTAN_ASSIGN_OR_RETURN(const std::string a_scale, AlongAxis(text, 1, dims, -1));
   TARTAN_ASSIGN_OR_RETURN(const std::string b_scale, AlongAxis(text, 4, dims, -1));
-  text.Add("SCALE", absl::StrCat(Literal(alpha), " * ", a_scale, " * ", b_scale));
+  text.Add("SCALE", Literal(alpha), " * ", a_scale, " * ", b_scale);
   const std::string sum = Cast("SUM", DataType::kFloat32);
   if (!context.HasInput(8)) {
-    text.Add("Y", absl::StrCat(sum, " * SCALE"));
+    text.Add("Y", sum, " * SCALE");
     return text.Apply("Y");
   }
   if (!context.HasInput(7))
@@ -82,9 +78,8 @@ absl::StatusOr<Tensor> Rescaled(const NodeContext& context, int i, int scale) {
 // Operands: scale and zero point of the result, then each part with its scale and zero point.
 Outputs QLinearConcat(NodeContext& context) {
   if (context.input_count() % 3 != 2) return Invalid(context.input_count(), " operands");
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis"));
   const std::vector<int64_t>& first = context.input(2).dims();
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, static_cast<int64_t>(first.size())));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", context.input(2).rank()));
   std::vector<Tensor> parts;
   for (int i = 2; i < context.input_count(); i += 3) {
     std::vector<int64_t> expected = first;
@@ -97,8 +92,7 @@ Outputs QLinearConcat(NodeContext& context) {
     }
     TARTAN_ASSIGN_OR_RETURN(parts.emplace_back(), Rescaled(context, i, 0));
   }
-  TARTAN_ASSIGN_OR_RETURN(Tensor joined, ConcatOf(context, parts, axis));
-  return std::vector<Tensor>{std::move(joined)};
+  return OneTensor(ConcatOf(context, parts, axis));
 }
 
 // Operands: condition, X, its scale and zero point, Y, its scale and zero point, scale and zero
@@ -115,10 +109,9 @@ Outputs Convolve(NodeContext& context, absl::string_view name, bool channels_las
   const Handler convolve = FindOperator("", name, kOpset)->handler;
   if (!channels_last) return convolve(context);
   TARTAN_ASSIGN_OR_RETURN(Tensor x, ChannelsFirst(context, context.input(0)));
-  context.SetInput(0, api::Value(std::move(x)));
+  context.SetInput(0, Value(std::move(x)));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made, convolve(context));
-  TARTAN_ASSIGN_OR_RETURN(Tensor y, ChannelsLast(context, made[0]));
-  return std::vector<Tensor>{std::move(y)};
+  return OneTensor(ChannelsLast(context, made[0]));
 }
 
 Outputs QLinearConv(NodeContext& context) {
@@ -143,18 +136,9 @@ absl::StatusOr<Tensor> UnpackNibbles(const NodeContext& context, const Tensor& x
       {x, ConstantInts({0, 1})});
 }
 
-// Operands: table, positions, scales and zero points of blocks along 'quantize_axis'. Rows are
-// gathered before they are unpacked, so the table stays packed.
-Values GatherBlockQuantized(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const int64_t block, context.Int("block_size", 128));
-  TARTAN_ASSIGN_OR_RETURN(const int64_t bits, context.Int("bits", 4));
-  TARTAN_ASSIGN_OR_RETURN(int64_t gathered, context.Int("gather_axis", 0));
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("quantize_axis", 1));
-  const bool is_bytes = context.value(0).element() == api::Element::kPlain;
-  const bool is_packed = is_bytes && bits == 4;
-  if (bits != 4 && !(is_bytes && bits == 8)) return Unsupported("a table of ", bits, " bits");
+absl::Status CheckBlockOperands(const NodeContext& context) {
   for (int i : {0, 1, 2, 3}) {
-    const api::Value& value = context.value(i);
+    const Value& value = context.value(i);
     if (i == 3 && value.is_nothing()) continue;
     const bool may_be_narrow = i == 0 || i == 3;
     if (!value.is_tensor() || (!may_be_narrow && value.element() != api::Element::kPlain)) {
@@ -165,6 +149,20 @@ Values GatherBlockQuantized(NodeContext& context) {
                      context.value(0).tensor().shape().ToString());
     }
   }
+  return absl::OkStatus();
+}
+
+// Operands: table, positions, scales and zero points of blocks along 'quantize_axis'. Rows are
+// gathered before they are unpacked, so the table stays packed.
+OutputValues GatherBlockQuantized(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const int64_t block, context.Int("block_size", 128));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t bits, context.Int("bits", 4));
+  TARTAN_ASSIGN_OR_RETURN(int64_t gathered, context.Int("gather_axis", 0));
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("quantize_axis", 1));
+  const bool is_bytes = context.value(0).element() == api::Element::kPlain;
+  const bool is_packed = is_bytes && bits == 4;
+  if (bits != 4 && !(is_bytes && bits == 8)) return Unsupported("a table of ", bits, " bits");
+  TARTAN_RETURN_IF_ERROR(CheckBlockOperands(context));
   const Tensor table = context.value(0).tensor();
   Tensor positions = context.input(1);
   TARTAN_ASSIGN_OR_RETURN(gathered, NormalAxis(gathered, table.rank()));
@@ -212,9 +210,7 @@ Values GatherBlockQuantized(NodeContext& context) {
   statements.push_back(absl::StrCat("P = ", Cast("R", DataType::kFloat32), " * SCALE"));
   statements.push_back(absl::StrCat("Y = ", Cast("P", scales.type())));
   const char* const names = operands.size() == 3 ? "X, S, Z" : "X, S";
-  TARTAN_ASSIGN_OR_RETURN(Tensor y,
-                          context.ApplyOne(TileFunction(names, "Y", statements), operands));
-  return std::vector<api::Value>{api::Value(std::move(y))};
+  return OneValue(context.ApplyOne(TileFunction(names, "Y", statements), operands));
 }
 
 // --- Integers
@@ -279,8 +275,8 @@ Outputs QLinearReduceMean(NodeContext& context) {
   text.Add("WIDE", elements > kMaxInInt32 ? Cast("X", DataType::kInt64) : "X");
   text.Add(ReduceStatement("SUM", '+', "WIDE", x.dims(), reduction.axes));
   const double count = static_cast<double>(elements);
-  text.Add("MEAN", absl::StrCat(Cast("SUM", DataType::kFloat32), " / ", Literal(count), " * ",
-                                ReshapeCall(text.Operand(1), {})));
+  text.Add("MEAN", Cast("SUM", DataType::kFloat32), " / ", Literal(count), " * ",
+           ReshapeCall(text.Operand(1), {}));
   text.Add("FLAT", ReshapeCall("MEAN", reduction.dims));
   const std::string scale = ReshapeCall(text.Operand(3), {});
   const std::string zero = context.HasInput(4) ? ReshapeCall(text.Operand(4), {}) : "";
@@ -297,10 +293,9 @@ absl::Status Dequantize(NodeContext& context, int i, int from, int scale, int ze
   }
   FunctionText text(context);
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "N", from, zero, -1));
-  text.Add("Y", absl::StrCat(Cast("N", DataType::kFloat32), " * ",
-                             ReshapeCall(text.Operand(scale), {})));
+  text.Add("Y", Cast("N", DataType::kFloat32), " * ", ReshapeCall(text.Operand(scale), {}));
   TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> made, text.Apply("Y"));
-  context.SetInput(i, api::Value(std::move(made[0])));
+  context.SetInput(i, Value(std::move(made[0])));
   return absl::OkStatus();
 }
 
@@ -313,7 +308,7 @@ Outputs QEmbedLayerNormalization(NodeContext& context) {
     if (table == 2 && !has_segments) continue;
     TARTAN_RETURN_IF_ERROR(Dequantize(context, i, i, 8 + table, 13 + table));
   }
-  for (int i = 8; i < 18; ++i) context.SetInput(i, api::Value());
+  for (int i = 8; i < 18; ++i) context.SetInput(i, Value());
   TARTAN_ASSIGN_OR_RETURN(
       std::vector<Tensor> made,
       FindOperator(kMicrosoftDomain, "EmbedLayerNormalization", 1)->handler(context));
@@ -322,7 +317,7 @@ Outputs QEmbedLayerNormalization(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    ValueRow("GatherBlockQuantized", 1, {3, 4}, GatherBlockQuantized, 0, kMicrosoftDomain),
+    In(kMicrosoftDomain, ValueRow("GatherBlockQuantized", 1, {3, 4}, GatherBlockQuantized)),
     MicrosoftRow("MatMulInteger16", {2, 2}, MatMulInteger16),
     MicrosoftRow("MulInteger", {1, 4}, MulInteger),
     MicrosoftRow("NhwcConv", {2, 3}, NhwcConv),

@@ -15,7 +15,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Values = absl::StatusOr<std::vector<api::Value>>;
 using Tokens = std::vector<absl::string_view>;
 
 // Maximum tokens of the result; more are an error in the model or an attack.
@@ -147,7 +146,7 @@ absl::StatusOr<Splitter> ReadSplitter(const NodeContext& context) {
 
 // Maps strings [C] or [N, C] to tokens [C, D] or [N, C, D], padded with `pad_value`. With `mark`,
 // begin and end marks enclose each text's tokens, unless no text has tokens.
-Values Tokenizer(NodeContext& context) {
+OutputValues Tokenizer(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ExpectStrings(context, 0));
   TARTAN_ASSIGN_OR_RETURN(const Splitter splitter, ReadSplitter(context));
   TARTAN_ASSIGN_OR_RETURN(const std::string pad, context.String("pad_value"));
@@ -159,7 +158,7 @@ Values Tokenizer(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> texts, StringsOf(context, 0));
   if (texts.empty()) {
     dims.back() = 0;
-    return std::vector<api::Value>{StringsValue(dims, {})};
+    return std::vector<Value>{StringsValue(dims, {})};
   }
   std::vector<Tokens> rows;
   size_t width = 0;
@@ -181,11 +180,11 @@ Values Tokenizer(NodeContext& context) {
     filled.resize(end, pad);
   }
   dims.push_back(static_cast<int64_t>(width));
-  return std::vector<api::Value>{StringsValue(dims, filled)};
+  return std::vector<Value>{StringsValue(dims, filled)};
 }
 
 constexpr OperatorRow kOperators[] = {
-    ValueRow("Tokenizer", 1, {1, 1}, Tokenizer, 0, kMicrosoftDomain),
+    In(kMicrosoftDomain, ValueRow("Tokenizer", 1, {1, 1}, Tokenizer)),
 };
 
 }  // namespace

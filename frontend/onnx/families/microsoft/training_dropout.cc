@@ -11,25 +11,19 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 constexpr int64_t kBits = 32;
 
 int64_t WordCount(int64_t elements) { return (elements + kBits - 1) / kBits; }
 
 absl::StatusOr<Tensor> Packed(const NodeContext& context, const Tensor& mask) {
   const int64_t count = mask.shape().element_count();
-  TARTAN_ASSIGN_OR_RETURN(
-      std::vector<Tensor> words,
-      context.Apply(
-          TileFunction(
-              "M", "W",
-              {absl::StrCat("F = ", ReshapeCall("M", {count})), "B = as_uint(index(F, 0) % 32, 32)",
-               "ONE = as_uint(1, 32)", "V = F ? ONE << B : ONE - ONE",
-               absl::StrCat("W[w : ", WordCount(count), "] = +(V[32 * w + b]), b < 32")}),
-          {mask}));
-  return words[0];
+  return context.ApplyOne(
+      TileFunction(
+          "M", "W",
+          {absl::StrCat("F = ", ReshapeCall("M", {count})), "B = as_uint(index(F, 0) % 32, 32)",
+           "ONE = as_uint(1, 32)", "V = F ? ONE << B : ONE - ONE",
+           absl::StrCat("W[w : ", WordCount(count), "] = +(V[32 * w + b]), b < 32")}),
+      {mask});
 }
 
 // Statements that compute M, bool of `dims`, from the words W.
@@ -43,8 +37,7 @@ std::vector<std::string> UnpackStatements(const std::vector<int64_t>& dims, int6
 // elements, the mask.
 Outputs DropoutOf(NodeContext& context, const Tensor& x, int ratio) {
   std::vector<Tensor> operands = {x};
-  for (const int i : {ratio, ratio + 1})
-    operands.push_back(context.HasInput(i) ? context.input(i) : Tensor());
+  for (const int i : {ratio, ratio + 1}) operands.push_back(context.value(i).tensor());
   if (context.HasInput(ratio + 1)) {
     // The training flag decides the graph, so it must be known.
     TARTAN_RETURN_IF_ERROR(context.HostInt(ratio + 1).status());

@@ -10,9 +10,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 Outputs AsOnnx(NodeContext& context, absl::string_view name) {
   NodeContext newer = context.With(13, context.inputs());
   return ApplyOnnx(newer, name, 13);
@@ -24,8 +21,7 @@ Outputs SplitTraining(NodeContext& context) { return AsOnnx(context, "Split"); }
 // Result 1: the size of each operand along the axis.
 Outputs ConcatTraining(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> made, AsOnnx(context, "Concat"));
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis"));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, context.input(0).rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", context.input(0).rank()));
   std::vector<int64_t> sizes;
   for (const Tensor& part : context.inputs()) {
     sizes.push_back(part.dims()[static_cast<size_t>(axis)]);
@@ -84,12 +80,7 @@ Outputs BatchNormInternal(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
   TARTAN_ASSIGN_OR_RETURN(const float momentum, context.Float("momentum", 0.9f));
   const int64_t channels = x.dims()[1];
-  for (int i = 1; i < 5; ++i) {
-    if (context.input(i).dims() != std::vector<int64_t>{channels}) {
-      return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", expected ",
-                     channels, " elements");
-    }
-  }
+  for (int i = 1; i < 5; ++i) TARTAN_RETURN_IF_ERROR(context.CheckDims(i, {channels}));
   std::vector<std::string> at = IndexNames(x.rank());
   std::vector<int64_t> wide(static_cast<size_t>(x.rank()) - 1, 1);
   wide[0] = channels;

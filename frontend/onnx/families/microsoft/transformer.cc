@@ -22,9 +22,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // The operator set of ONNX whose forms these operators share.
 constexpr int kOnnxForm = 13;
 
@@ -64,9 +61,9 @@ Outputs BiasSplitGelu(NodeContext& context) {
   behind.back() = absl::StrCat(indices.back(), " + ", dims.back());
   FunctionText text(context);
   const std::string sum = text.Operand(0);
-  text.Add("SUM", absl::StrCat(sum, " + ", text.Operand(1)));
-  text.Add(absl::StrCat(Write("LEFT", indices, dims), " = =(", Read("SUM", indices), ")"));
-  text.Add(absl::StrCat(Write("Z", indices, dims), " = =(", Read("SUM", behind), ")"));
+  text.Add("SUM", sum, " + ", text.Operand(1));
+  text.Add(Write("LEFT", indices, dims), "=(", Read("SUM", indices), ")");
+  text.Add(Write("Z", indices, dims), "=(", Read("SUM", behind), ")");
   text.Add("Y", Cast(absl::StrCat("LEFT * (", kGelu, ")"), x.type()));
   return text.Apply("Y");
 }
@@ -132,8 +129,8 @@ Outputs Follow(const NodeContext& context, const Tensor& x, const Tensor& added,
 }
 
 Outputs FusedConv(NodeContext& context) {
-  const Tensor added = context.HasInput(3) ? context.input(3) : Tensor();
-  if (added.defined()) context.SetInput(3, api::Value());
+  const Tensor added = context.value(3).tensor();
+  if (added.defined()) context.SetInput(3, Value());
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made, ApplyOnnx(context, "Conv", kOnnxForm));
   TARTAN_ASSIGN_OR_RETURN(const std::string name, context.String("activation", ""));
   std::vector<float> parameters;
@@ -198,11 +195,11 @@ Outputs EmbedLayerNormalization(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckEmbedded(context));
   FunctionText text(context);
   text.Add("WORDS", text.Operand(0));
-  text.Add("SUMWORDS", absl::StrCat("gather(", text.Operand(2), ", WORDS, 0)"));
+  text.Add("SUMWORDS", "gather(", text.Operand(2), ", WORDS, 0)");
   const std::string positions = text.Operand(3);
   // Positions default to those in the sequence.
   text.Add("AT", context.HasInput(8) ? text.Operand(8) : "index(WORDS, 1)");
-  text.Add("SUMPOSITIONS", absl::StrCat("SUMWORDS + gather(", positions, ", AT, 0)"));
+  text.Add("SUMPOSITIONS", "SUMWORDS + gather(", positions, ", AT, 0)");
   std::string sum = "SUMPOSITIONS";
   if (context.HasInput(1)) {
     absl::StrAppend(&sum, " + gather(", text.Operand(4), ", ", text.Operand(1), ", 0)");
@@ -276,14 +273,13 @@ Outputs MatMulNBits(NodeContext& context) {
   std::vector<int64_t> tiles = dims;
   written.insert(written.end(), {"t", "l"});
   tiles.insert(tiles.end(), {weights.tiles(), weights.width()});
-  text.Add(
-      absl::StrCat(Write("T", written, tiles), " = +(", Read(rows, read), " * W[t, b, m, p, l])"));
+  text.Add(Write("T", written, tiles), "+(", Read(rows, read), " * W[t, b, m, p, l])");
   dims.push_back(weights.tiles() * weights.width());
   text.Add("P", ReshapeCall("T", dims));
   if (dims.back() != weights.outer) {
     dims.back() = weights.outer;
     indices.push_back("n");
-    text.Add(absl::StrCat(Write("C", indices, dims), " = =(", Read("P", indices), ")"));
+    text.Add(Write("C", indices, dims), "=(", Read("P", indices), ")");
   } else {
     text.Add("C", "P");
   }
@@ -293,12 +289,7 @@ Outputs MatMulNBits(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "BiasAdd",
-     .since_version = 1,
-     .arity = {3, 3},
-     .tile = kBiasAdd,
-     .host_operands = 0,
-     .domain = kMicrosoftDomain},
+    In(kMicrosoftDomain, TileRow("BiasAdd", 1, 3, kBiasAdd)),
     MicrosoftRow("BiasGelu", {2, 2}, Gelu),
     MicrosoftRow("BiasSplitGelu", {2, 2}, BiasSplitGelu),
     MicrosoftRow("EmbedLayerNormalization", {1, 9}, EmbedLayerNormalization),

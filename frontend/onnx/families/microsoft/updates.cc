@@ -14,11 +14,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using Values = absl::StatusOr<std::vector<api::Value>>;
-using api::Tensor;
-using api::Value;
-
 absl::Status CheckSame(const NodeContext& context, int i, int j) {
   if (context.input(i).dims() == context.input(j).dims()) return absl::OkStatus();
   return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", operand ", j, " ",
@@ -82,9 +77,7 @@ Outputs InPlaceAccumulatorV2(NodeContext& context) {
 
 // Zeros, independent of the signal operand.
 Outputs ZeroGradient(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(Tensor zeros,
-                          Zeros(context, context.input(0).type(), context.input(0).dims()));
-  return std::vector<Tensor>{std::move(zeros)};
+  return OneTensor(Zeros(context, context.input(0).type(), context.input(0).dims()));
 }
 
 Outputs Scale(NodeContext& context) {
@@ -135,8 +128,8 @@ absl::StatusOr<std::vector<Tensor>> ListOf(const NodeContext& context, int i, si
 // `first`. `text` is a Tile function of `scalars`, F (the update flag) and one tensor of each list.
 // Its results are the new weight and states. Results of the node: an update flag, then one list per
 // kind.
-Values ForEachWeight(const NodeContext& context, int first, int kinds, std::vector<Tensor> scalars,
-                     const std::string& text) {
+OutputValues ForEachWeight(const NodeContext& context, int first, int kinds,
+                           std::vector<Tensor> scalars, const std::string& text) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> weights, ListOf(context, first, 0));
   std::vector<std::vector<Tensor>> lists = {weights};
   for (int kind = 1; kind < kinds; ++kind) {
@@ -165,7 +158,7 @@ Values ForEachWeight(const NodeContext& context, int first, int kinds, std::vect
 }
 
 // Operands: rate, weights, gradients, update signal.
-Values SgdOptimizerV2(NodeContext& context) {
+OutputValues SgdOptimizerV2(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Tensor rate,
                           ScalarOf(context, context.value(0).tensor(), "the rate"));
   return ForEachWeight(context, 1, 2, {rate},
@@ -174,7 +167,7 @@ Values SgdOptimizerV2(NodeContext& context) {
 
 // Operands: rate, update count, weights, gradients, moments, squares, update signal. Mode 0 is
 // PyTorch's AdamW; mode 1 is Hugging Face's, which decays after the step.
-Values AdamWOptimizer(NodeContext& context) {
+OutputValues AdamWOptimizer(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const float alpha, context.Float("alpha", 0.9f));
   TARTAN_ASSIGN_OR_RETURN(const float beta, context.Float("beta", 0.999f));
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-8f));
@@ -215,9 +208,9 @@ constexpr auto kPlain = InBothDomains(kRows);
 constexpr auto AllRows() {
   std::array<OperatorRow, kPlain.size() + 3> all{};
   for (size_t i = 0; i < kPlain.size(); ++i) all[i] = kPlain[i];
-  all[kPlain.size()] = ValueRow("SGDOptimizerV2", 1, {3, 4}, SgdOptimizerV2, 0, kMicrosoftDomain);
+  all[kPlain.size()] = In(kMicrosoftDomain, ValueRow("SGDOptimizerV2", 1, {3, 4}, SgdOptimizerV2));
   all[kPlain.size() + 1] =
-      ValueRow("AdamWOptimizer", 1, {6, 7}, AdamWOptimizer, 0, kMicrosoftDomain);
+      In(kMicrosoftDomain, ValueRow("AdamWOptimizer", 1, {6, 7}, AdamWOptimizer));
   all[kPlain.size() + 2] = MicrosoftRow("Scale", {2, 2}, Scale);  // ONNX has a different Scale
   return all;
 }

@@ -8,6 +8,7 @@
 #include "frontend/onnx/families/ml/families.h"
 #include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/families/shared/words.h"
+#include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 
@@ -15,11 +16,6 @@ namespace tartan::onnx {
 namespace {
 
 using api::HostValue;
-using api::Tensor;
-using api::Value;
-using Values = absl::StatusOr<std::vector<Value>>;
-
-constexpr absl::string_view kDomain = "ai.onnx.ml";
 
 HostValue HostFloats(const std::vector<float>& values) {
   const TensorShape shape{DataType::kFloat32, {static_cast<int64_t>(values.size())}};
@@ -89,7 +85,7 @@ absl::StatusOr<Tensor> FindNumbers(const NodeContext& context, const Tensor& x,
                           {x, Tensor::Constant(keys), ConstantInts(positions)});
 }
 
-Values MapElements(const NodeContext& context, const Value& x, const Mapping& mapping) {
+OutputValues MapElements(const NodeContext& context, const Value& x, const Mapping& mapping) {
   const int64_t count = mapping.keys.tensor().element_count();
   if (count != mapping.values.tensor().element_count()) {
     return Invalid(count, " keys for ", mapping.values.tensor().element_count(), " values");
@@ -151,7 +147,7 @@ absl::StatusOr<HostValue> ReadDefault(const NodeContext& context, const HostValu
   return HostValue(HostTensor(TensorShape{type, {}}, bytes));
 }
 
-Values LabelEncoder(NodeContext& context) {
+OutputValues LabelEncoder(NodeContext& context) {
   Mapping mapping;
   TARTAN_ASSIGN_OR_RETURN(mapping.keys, ReadList(context, "keys"));
   TARTAN_ASSIGN_OR_RETURN(mapping.values, ReadList(context, "values"));
@@ -160,8 +156,8 @@ Values LabelEncoder(NodeContext& context) {
 }
 
 // Maps strings to integers, or integers to strings for an operand of integers.
-Values MapBetween(const NodeContext& context, const std::vector<std::string>& words,
-                  const std::vector<int64_t>& integers) {
+OutputValues MapBetween(const NodeContext& context, const std::vector<std::string>& words,
+                        const std::vector<int64_t>& integers) {
   const bool from_strings = context.value(0).is_strings();
   Mapping mapping;
   mapping.keys = from_strings ? HostWords(words) : HostIntegers(integers);
@@ -171,21 +167,21 @@ Values MapBetween(const NodeContext& context, const std::vector<std::string>& wo
 }
 
 // The first form maps strings to their positions in a list, and back.
-Values LabelEncoderOfClasses(NodeContext& context) {
+OutputValues LabelEncoderOfClasses(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> words, context.Strings("classes_strings"));
   std::vector<int64_t> integers;
   for (size_t i = 0; i < words.size(); ++i) integers.push_back(static_cast<int64_t>(i));
   return MapBetween(context, words, integers);
 }
 
-Values CategoryMapper(NodeContext& context) {
+OutputValues CategoryMapper(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> words, context.Strings("cats_strings"));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> integers, context.Ints("cats_int64s"));
   return MapBetween(context, words, integers);
 }
 
 // A row of zeros with a one for the element's category.
-Values OneHotEncoder(NodeContext& context) {
+OutputValues OneHotEncoder(NodeContext& context) {
   const Value x = context.value(0);
   TARTAN_ASSIGN_OR_RETURN(const int64_t zeros, context.Int("zeros", 1));
   TARTAN_ASSIGN_OR_RETURN(const HostValue categories, ReadList(context, "cats"));
@@ -194,9 +190,8 @@ Values OneHotEncoder(NodeContext& context) {
   }
   const int64_t count = categories.tensor().element_count();
   Tensor elements = x.tensor();
-  if (!x.is_strings() && elements.type() != DataType::kInt64) {
-    TARTAN_ASSIGN_OR_RETURN(
-        elements, context.ApplyOne("function (X) -> (Y) { Y = as_int(X, 64); }", {elements}));
+  if (!x.is_strings()) {
+    TARTAN_ASSIGN_OR_RETURN(elements, ConvertTo(context, elements, DataType::kInt64));
   }
   TARTAN_ASSIGN_OR_RETURN(const Tensor found,
                           x.is_strings() ? FindStrings(context, x, api::StringsOf(categories))
@@ -220,10 +215,10 @@ Values OneHotEncoder(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    ValueRow("CategoryMapper", 1, {1, 1}, CategoryMapper, 0, kDomain),
-    ValueRow("LabelEncoder", 1, {1, 1}, LabelEncoderOfClasses, 0, kDomain),
-    ValueRow("LabelEncoder", 2, {1, 1}, LabelEncoder, 0, kDomain),
-    ValueRow("OneHotEncoder", 1, {1, 1}, OneHotEncoder, 0, kDomain),
+    In(kMlDomain, ValueRow("CategoryMapper", 1, {1, 1}, CategoryMapper)),
+    In(kMlDomain, ValueRow("LabelEncoder", 1, {1, 1}, LabelEncoderOfClasses)),
+    In(kMlDomain, ValueRow("LabelEncoder", 2, {1, 1}, LabelEncoder)),
+    In(kMlDomain, ValueRow("OneHotEncoder", 1, {1, 1}, OneHotEncoder)),
 };
 
 }  // namespace

@@ -3,10 +3,13 @@
 // one file of this folder. frontend/onnx/README.md describes how to add one.
 #pragma once
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "frontend/onnx/import/operator_row.h"
 
 namespace tartan::onnx {
+
+inline constexpr absl::string_view kMlDomain = "ai.onnx.ml";
 
 absl::Span<const OperatorRow> MlEncodingOperators();
 absl::Span<const OperatorRow> MlFeatureOperators();

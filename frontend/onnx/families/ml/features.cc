@@ -6,16 +6,12 @@
 #include "frontend/onnx/families/ml/families.h"
 #include "frontend/onnx/families/ml/ml_scores.h"
 #include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
 namespace {
-
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
-constexpr absl::string_view kDomain = "ai.onnx.ml";
 
 // Columns of the last dimension at the positions in operand 1; a vector is one row.
 Outputs ArrayFeatureExtractor(NodeContext& context) {
@@ -48,8 +44,8 @@ absl::StatusOr<Tensor> PerFeature(const NodeContext& context, absl::string_view 
   if (count != 1 && (x.rank() == 0 || count != x.dims().back())) {
     return Invalid("attribute '", name, "' has ", count, " elements for ", x.shape().ToString());
   }
-  return ConstantReals(type, count == 1 ? std::vector<int64_t>{} : std::vector<int64_t>{count},
-                       values);
+  return ConstantOf(type, values,
+                    count == 1 ? std::vector<int64_t>{} : std::vector<int64_t>{count});
 }
 
 absl::StatusOr<Tensor> FloatsPerFeature(const NodeContext& context, absl::string_view name,
@@ -128,8 +124,7 @@ Outputs Normalizer(NodeContext& context) {
 Outputs FeatureVectorizer(NodeContext& context) {
   std::vector<Tensor> parts;
   for (const Tensor& input : context.inputs()) {
-    TARTAN_ASSIGN_OR_RETURN(
-        Tensor part, context.ApplyOne("function (X) -> (Y) { Y = as_float(X, 32); }", {input}));
+    TARTAN_ASSIGN_OR_RETURN(Tensor part, ConvertTo(context, input, DataType::kFloat32));
     if (part.rank() == 1) {
       TARTAN_ASSIGN_OR_RETURN(part, Reshape(context, part, {1, part.dims()[0]}));
     }
@@ -138,21 +133,16 @@ Outputs FeatureVectorizer(NodeContext& context) {
     }
     parts.push_back(std::move(part));
   }
-  TARTAN_ASSIGN_OR_RETURN(Tensor y, ConcatOf(context, parts, 1));
-  return std::vector<Tensor>{std::move(y)};
-}
-
-constexpr OperatorRow Row(absl::string_view name, Arity arity, Handler handler) {
-  return {.name = name, .arity = arity, .handler = handler, .domain = kDomain};
+  return OneTensor(ConcatOf(context, parts, 1));
 }
 
 constexpr OperatorRow kOperators[] = {
-    Moving(Row("ArrayFeatureExtractor", {2, 2}, ArrayFeatureExtractor)),
-    Row("Binarizer", {1, 1}, Binarizer),
-    Row("FeatureVectorizer", {1, kAnyNumber}, FeatureVectorizer),
-    Row("Imputer", {1, 1}, Imputer),
-    Row("Normalizer", {1, 1}, Normalizer),
-    Row("Scaler", {1, 1}, Scaler),
+    Moving(In(kMlDomain, {"ArrayFeatureExtractor", 1, {2, 2}, ArrayFeatureExtractor})),
+    In(kMlDomain, {"Binarizer", 1, {1, 1}, Binarizer}),
+    In(kMlDomain, {"FeatureVectorizer", 1, {1, kAnyNumber}, FeatureVectorizer}),
+    In(kMlDomain, {"Imputer", 1, {1, 1}, Imputer}),
+    In(kMlDomain, {"Normalizer", 1, {1, 1}, Normalizer}),
+    In(kMlDomain, {"Scaler", 1, {1, 1}, Scaler}),
 };
 
 }  // namespace

@@ -4,18 +4,12 @@
 #include "frontend/onnx/families/ml/families.h"
 #include "frontend/onnx/families/ml/ml_scores.h"
 #include "frontend/onnx/families/shared/low_precision.h"
+#include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
 namespace {
-
-using api::Tensor;
-using api::Value;
-using Outputs = absl::StatusOr<std::vector<Tensor>>;
-using Values = absl::StatusOr<std::vector<Value>>;
-
-constexpr absl::string_view kDomain = "ai.onnx.ml";
 
 // Rows times 'coefficients' [targets, F], plus 'intercepts'.
 absl::StatusOr<Tensor> LinearScores(const NodeContext& context, int64_t targets) {
@@ -38,22 +32,21 @@ function (X[N, F], C[K, F], B) -> (Y) {
   P[n, k : N, K] = +(X[n, f] * C[k, f]);
   Y = P + B;
 })",
-                          {x, ConstantReals(x.type(), {targets, features}, factors),
-                           ConstantReals(x.type(), {targets}, intercepts)});
+                          {x, ConstantOf(x.type(), factors, {targets, features}),
+                           ConstantOf(x.type(), intercepts, {targets})});
 }
 
 Outputs LinearRegressor(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t targets, context.Int("targets", 1));
   TARTAN_ASSIGN_OR_RETURN(const std::string transform, context.String("post_transform", "NONE"));
   TARTAN_ASSIGN_OR_RETURN(Tensor scores, LinearScores(context, targets));
-  TARTAN_ASSIGN_OR_RETURN(scores, PostTransformed(context, scores, transform));
-  return std::vector<Tensor>{std::move(scores)};
+  return OneTensor(PostTransformed(context, scores, transform));
 }
 
 // A single score for two classes is the second class's score, and the first class gets its
 // negative. A single score for one class selects its label from 0 on, or from 0.5 on if
 // transformed, otherwise label 0.
-Values LinearClassifier(NodeContext& context) {
+OutputValues LinearClassifier(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(Tensor numbers, DecodeLowPrecision(context, context.value(0)));
   context.SetInput(0, Value(std::move(numbers)));
   TARTAN_ASSIGN_OR_RETURN(const api::HostValue labels,
@@ -92,13 +85,8 @@ Values LinearClassifier(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    ValueRow("LinearClassifier", 1, {1, 1}, LinearClassifier, 0, kDomain),
-    {.name = "LinearRegressor",
-     .since_version = 1,
-     .arity = {1, 1},
-     .handler = LinearRegressor,
-     .host_operands = 0,
-     .domain = kDomain},
+    In(kMlDomain, ValueRow("LinearClassifier", 1, {1, 1}, LinearClassifier)),
+    In(kMlDomain, {"LinearRegressor", 1, {1, 1}, LinearRegressor}),
 };
 
 }  // namespace

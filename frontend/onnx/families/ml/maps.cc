@@ -17,14 +17,9 @@ namespace tartan::onnx {
 namespace {
 
 using api::HostValue;
-using api::Tensor;
-using api::Value;
-using Values = absl::StatusOr<std::vector<Value>>;
-
-constexpr absl::string_view kDomain = "ai.onnx.ml";
 
 // A map with the columns as values, one key each; a vector is one row.
-Values ZipMap(NodeContext& context) {
+OutputValues ZipMap(NodeContext& context) {
   if (!context.value(0).is_tensor() || context.value(0).element() != api::Element::kPlain) {
     return Invalid("operand 0: a tensor of numbers is expected");
   }
@@ -96,7 +91,7 @@ std::vector<int64_t> PlacesOf(const std::vector<T>& keys, const std::vector<T>& 
 }
 
 // The values of the vocabulary's keys, [1, size of the vocabulary]; 0 for absent keys.
-Values DictVectorizer(NodeContext& context) {
+OutputValues DictVectorizer(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const OneMap map, ReadMap(context));
   TARTAN_ASSIGN_OR_RETURN(const HostValue vocabulary,
                           ReadLabels(context, "int64_vocabulary", "string_vocabulary"));
@@ -145,7 +140,7 @@ absl::StatusOr<ElementType> TargetOfCast(const NodeContext& context) {
 }
 
 // The values of int64 keys, [1, elements]. Words and numbers are converted as by Cast.
-Values CastMap(NodeContext& context) {
+OutputValues CastMap(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(OneMap map, ReadMap(context));
   if (map.keys.is_strings()) return Invalid("operand 0: a map of int64 is expected");
   TARTAN_ASSIGN_OR_RETURN(const ElementType to, TargetOfCast(context));
@@ -157,9 +152,9 @@ Values CastMap(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    ValueRow("CastMap", 1, {1, 1}, CastMap, 0, kDomain),
-    ValueRow("DictVectorizer", 1, {1, 1}, DictVectorizer, 0, kDomain),
-    ValueRow("ZipMap", 1, {1, 1}, ZipMap, 0, kDomain),
+    In(kMlDomain, ValueRow("CastMap", 1, {1, 1}, CastMap)),
+    In(kMlDomain, ValueRow("DictVectorizer", 1, {1, 1}, DictVectorizer)),
+    In(kMlDomain, ValueRow("ZipMap", 1, {1, 1}, ZipMap)),
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "frontend/onnx/families/ml/ml_scores.h"
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 
@@ -9,8 +10,6 @@ namespace tartan::onnx {
 namespace {
 
 using api::HostValue;
-using api::Tensor;
-using api::Value;
 
 constexpr char kSoftmax[] = R"(
 function (S[N, K]) -> (Y) {
@@ -43,9 +42,7 @@ function (S) -> (Y) {
 
 absl::StatusOr<Tensor> PostTransformed(const NodeContext& context, const Tensor& scores,
                                        absl::string_view transform) {
-  TARTAN_ASSIGN_OR_RETURN(
-      const Tensor narrow,
-      context.ApplyOne("function (S) -> (Y) { Y = as_float(S, 32); }", {scores}));
+  TARTAN_ASSIGN_OR_RETURN(const Tensor narrow, ConvertTo(context, scores, DataType::kFloat32));
   if (transform == "NONE") return narrow;
   if (transform == "LOGISTIC") {
     return context.ApplyOne("function (S) -> (Y) { Y = sigmoid(S); }", {narrow});
@@ -86,8 +83,8 @@ function (S[N, K]) -> (Y) {
 }
 
 absl::StatusOr<Tensor> AsReal(const NodeContext& context, const Tensor& x) {
-  if (x.type() == DataType::kFloat64 || x.type() == DataType::kFloat32) return x;
-  return context.ApplyOne("function (X) -> (Y) { Y = as_float(X, 32); }", {x});
+  if (x.type() == DataType::kFloat64) return x;
+  return ConvertTo(context, x, DataType::kFloat32);
 }
 
 absl::StatusOr<Tensor> RowsOf(const NodeContext& context) {
@@ -102,15 +99,6 @@ absl::StatusOr<std::vector<double>> Reals(const NodeContext& context, absl::stri
   if (!context.HasAttribute(name)) return std::vector<double>();
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> values, context.Floats(name));
   return std::vector<double>(values.begin(), values.end());
-}
-
-Tensor ConstantReals(DataType type, std::vector<int64_t> dims, const std::vector<double>& values) {
-  const TensorShape shape{type, std::move(dims)};
-  std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    StoreElement(type, values[i], static_cast<int64_t>(i), bytes.data());
-  }
-  return Tensor::Constant(HostTensor(shape, bytes));
 }
 
 }  // namespace tartan::onnx

@@ -14,31 +14,27 @@ namespace tartan::onnx {
 // Applies the attribute 'post_transform' to scores [N, K], in float32: NONE, LOGISTIC, SOFTMAX,
 // SOFTMAX_ZERO (zeros stay 0) or PROBIT (with Winitzki's approximation of the inverse error
 // function).
-absl::StatusOr<api::Tensor> PostTransformed(const NodeContext& context, const api::Tensor& scores,
-                                            absl::string_view transform);
+absl::StatusOr<Tensor> PostTransformed(const NodeContext& context, const Tensor& scores,
+                                       absl::string_view transform);
 
 // Labels of classes from one of two attributes, [K]; an empty int64 vector if both are absent.
 absl::StatusOr<api::HostValue> ReadLabels(const NodeContext& context, absl::string_view integers,
                                           absl::string_view strings);
 
 // The labels at `positions`, integers of any shape.
-absl::StatusOr<api::Value> LabelsAt(const NodeContext& context, const api::HostValue& labels,
-                                    const api::Tensor& positions);
+absl::StatusOr<Value> LabelsAt(const NodeContext& context, const api::HostValue& labels,
+                               const Tensor& positions);
 
 // The position of each row's maximum score, the first one among equals: [N, K] to int32 [N].
-absl::StatusOr<api::Tensor> ArgMaxOfRows(const NodeContext& context, const api::Tensor& scores);
+absl::StatusOr<Tensor> ArgMaxOfRows(const NodeContext& context, const Tensor& scores);
 
 // Converts plain numbers to float32; float64 stays float64.
-absl::StatusOr<api::Tensor> AsReal(const NodeContext& context, const api::Tensor& x);
+absl::StatusOr<Tensor> AsReal(const NodeContext& context, const Tensor& x);
 
 // Operand 0 as rows [N, F] of floats; a vector is one row. InvalidArgument for other ranks.
-absl::StatusOr<api::Tensor> RowsOf(const NodeContext& context);
+absl::StatusOr<Tensor> RowsOf(const NodeContext& context);
 
 // An attribute of floats; empty if absent.
 absl::StatusOr<std::vector<double>> Reals(const NodeContext& context, absl::string_view name);
-
-// A float vector as a constant of a float type with the sizes `dims`.
-api::Tensor ConstantReals(DataType type, std::vector<int64_t> dims,
-                          const std::vector<double>& values);
 
 }  // namespace tartan::onnx

@@ -7,6 +7,7 @@
 #include "frontend/onnx/families/ml/families.h"
 #include "frontend/onnx/families/ml/ml_scores.h"
 #include "frontend/onnx/families/shared/low_precision.h"
+#include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 
@@ -14,12 +15,6 @@ namespace tartan::onnx {
 namespace {
 
 using api::HostValue;
-using api::Tensor;
-using api::Value;
-using Outputs = absl::StatusOr<std::vector<Tensor>>;
-using Values = absl::StatusOr<std::vector<Value>>;
-
-constexpr absl::string_view kDomain = "ai.onnx.ml";
 
 // Statements for P [N, M], the kernel values of the rows X [N, F] and the vectors V [M, F].
 absl::StatusOr<std::vector<std::string>> KernelLines(const NodeContext& context) {
@@ -69,10 +64,9 @@ Outputs SvmRegressor(NodeContext& context) {
   const int64_t rows = static_cast<int64_t>(vectors.size()) / std::max<int64_t>(features, 1);
   TARTAN_ASSIGN_OR_RETURN(Tensor scores,
                           context.ApplyOne(TileFunction("X[N, F], V[M, F], C", "Y", lines),
-                                           {x, ConstantReals(x.type(), {rows, features}, vectors),
-                                            ConstantReals(x.type(), {count, 1}, factors)}));
-  TARTAN_ASSIGN_OR_RETURN(scores, PostTransformed(context, scores, transform));
-  return std::vector<Tensor>{std::move(scores)};
+                                           {x, ConstantOf(x.type(), vectors, {rows, features}),
+                                            ConstantOf(x.type(), factors, {count, 1})}));
+  return OneTensor(PostTransformed(context, scores, transform));
 }
 
 // --- SVMClassifier
@@ -184,11 +178,10 @@ absl::StatusOr<Tensor> PairScores(const NodeContext& context, const Classifier& 
   TARTAN_ASSIGN_OR_RETURN(std::vector<std::string> lines, KernelLines(context));
   lines.push_back("S[n, g : N, G] = +(P[n, m] * W[m, g])");
   lines.push_back("Y = S + B");
-  return context.ApplyOne(
-      TileFunction("X[N, F], V[M, F], W[M, G], B", "Y", lines),
-      {x, ConstantReals(x.type(), {model.vectors, x.dims()[1]}, model.support),
-       ConstantReals(x.type(), {model.vectors, model.pairs()}, PairWeights(model)),
-       ConstantReals(x.type(), {model.pairs()}, model.rho)});
+  return context.ApplyOne(TileFunction("X[N, F], V[M, F], W[M, G], B", "Y", lines),
+                          {x, ConstantOf(x.type(), model.support, {model.vectors, x.dims()[1]}),
+                           ConstantOf(x.type(), PairWeights(model), {model.vectors, model.pairs()}),
+                           ConstantOf(x.type(), model.rho, {model.pairs()})});
 }
 
 // The number of pairs that each class wins, [N, K].
@@ -201,7 +194,8 @@ absl::StatusOr<Tensor> Votes(const NodeContext& context, const Classifier& model
     second[static_cast<size_t>(pair * model.classes + j)] = 1;
   });
   const std::vector<int64_t> dims = {model.pairs(), model.classes};
-  return context.ApplyOne(R"(
+  return context.ApplyOne(
+      R"(
 function (S[N, E], A[E, K], B[E, K]) -> (Y) {
   W = S > 0 ? 1.0 : 0.0;
   L = 1.0 - W;
@@ -209,8 +203,7 @@ function (S[N, E], A[E, K], B[E, K]) -> (Y) {
   J[n, k : N, K] = +(L[n, e] * B[e, k]);
   Y = I + J;
 })",
-                          {scores, ConstantReals(scores.type(), dims, first),
-                           ConstantReals(scores.type(), dims, second)});
+      {scores, ConstantOf(scores.type(), first, dims), ConstantOf(scores.type(), second, dims)});
 }
 
 // Probabilities of classes from probabilities of pairs, by the second method of T.-F. Wu, C.-J. Lin
@@ -305,7 +298,7 @@ function (W[N, K]) -> (Y) { M[n : N] = >(W[n, k]); Y = as_int(M > 0 ? 1 : 0, 64)
   return LabelsAt(context, model.labels, best);
 }
 
-Values SvmClassifier(NodeContext& context) {
+OutputValues SvmClassifier(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(Tensor numbers, DecodeLowPrecision(context, context.value(0)));
   context.SetInput(0, Value(std::move(numbers)));
   TARTAN_ASSIGN_OR_RETURN(const Classifier model, ReadClassifier(context));
@@ -315,11 +308,11 @@ Values SvmClassifier(NodeContext& context) {
   Tensor won;
   if (model.vectors == 0) {
     TARTAN_ASSIGN_OR_RETURN(
-        scores, context.ApplyOne(absl::StrCat("function (X[N, F], C[K, F]) -> (Y) { "
-                                              "S[n, k : N, K] = +(X[n, f] * C[k, f]); Y = S + ",
-                                              Literal(model.rho[0]), "; }"),
-                                 {x, ConstantReals(x.type(), {model.classes, x.dims()[1]},
-                                                   model.coefficients)}));
+        scores, context.ApplyOne(
+                    absl::StrCat("function (X[N, F], C[K, F]) -> (Y) { "
+                                 "S[n, k : N, K] = +(X[n, f] * C[k, f]); Y = S + ",
+                                 Literal(model.rho[0]), "; }"),
+                    {x, ConstantOf(x.type(), model.coefficients, {model.classes, x.dims()[1]})}));
     won = scores;
   } else {
     TARTAN_ASSIGN_OR_RETURN(scores, PairScores(context, model, x));
@@ -340,13 +333,8 @@ Values SvmClassifier(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    ValueRow("SVMClassifier", 1, {1, 1}, SvmClassifier, 0, kDomain),
-    {.name = "SVMRegressor",
-     .since_version = 1,
-     .arity = {1, 1},
-     .handler = SvmRegressor,
-     .host_operands = 0,
-     .domain = kDomain},
+    In(kMlDomain, ValueRow("SVMClassifier", 1, {1, 1}, SvmClassifier)),
+    In(kMlDomain, {"SVMRegressor", 1, {1, 1}, SvmRegressor}),
 };
 
 }  // namespace

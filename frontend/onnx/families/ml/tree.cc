@@ -10,17 +10,12 @@
 #include "frontend/onnx/families/ml/ml_scores.h"
 #include "frontend/onnx/families/ml/tree_ensemble.h"
 #include "frontend/onnx/families/shared/low_precision.h"
+#include "frontend/onnx/import/constant_tensors.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
-using Outputs = absl::StatusOr<std::vector<Tensor>>;
-using Values = absl::StatusOr<std::vector<Value>>;
-
-constexpr absl::string_view kDomain = "ai.onnx.ml";
 constexpr absl::string_view kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO",
                                              "PROBIT"};
 
@@ -238,7 +233,7 @@ absl::StatusOr<Tensor> WithBase(const NodeContext& context, const Tensor& scores
                    scores.shape().ToString());
   }
   return context.ApplyOne("function (S, B) -> (Y) { Y = S + B; }",
-                          {scores, ConstantReals(scores.type(), {count}, base)});
+                          {scores, ConstantOf(scores.type(), base, {count})});
 }
 
 Outputs TreeEnsembleRegressor(NodeContext& context) {
@@ -256,8 +251,7 @@ Outputs TreeEnsembleRegressor(NodeContext& context) {
   trees.aggregate = found->second;
   TARTAN_ASSIGN_OR_RETURN(Tensor scores, RunTrees(context, trees));
   TARTAN_ASSIGN_OR_RETURN(scores, WithBase(context, scores, base));
-  TARTAN_ASSIGN_OR_RETURN(scores, PostTransformed(context, scores, transform));
-  return std::vector<Tensor>{std::move(scores)};
+  return OneTensor(PostTransformed(context, scores, transform));
 }
 
 // The scores of two classes if the trees vote for only one of them. Its score S is compared with 1
@@ -270,7 +264,7 @@ absl::StatusOr<Tensor> BothScores(const NodeContext& context, const Tensor& scor
                           {scores});
 }
 
-Values TreeEnsembleClassifier(NodeContext& context) {
+OutputValues TreeEnsembleClassifier(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(Tensor numbers, DecodeLowPrecision(context, context.value(0)));
   context.SetInput(0, Value(std::move(numbers)));
   TARTAN_ASSIGN_OR_RETURN(TreeEnsemble trees, ReadVotingTrees(context, "class"));
@@ -304,19 +298,9 @@ Values TreeEnsembleClassifier(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "TreeEnsemble",
-     .since_version = 5,
-     .arity = {1, 1},
-     .handler = TreeEnsembleOperator,
-     .host_operands = 0,
-     .domain = kDomain},
-    ValueRow("TreeEnsembleClassifier", 1, {1, 1}, TreeEnsembleClassifier, 0, kDomain),
-    {.name = "TreeEnsembleRegressor",
-     .since_version = 1,
-     .arity = {1, 1},
-     .handler = TreeEnsembleRegressor,
-     .host_operands = 0,
-     .domain = kDomain},
+    In(kMlDomain, {"TreeEnsemble", 5, {1, 1}, TreeEnsembleOperator}),
+    In(kMlDomain, ValueRow("TreeEnsembleClassifier", 1, {1, 1}, TreeEnsembleClassifier)),
+    In(kMlDomain, {"TreeEnsembleRegressor", 1, {1, 1}, TreeEnsembleRegressor}),
 };
 
 }  // namespace

@@ -8,13 +8,12 @@
 #include "frontend/api/repeat.h"
 #include "frontend/onnx/families/ml/ml_scores.h"
 #include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
 namespace {
-
-using api::Tensor;
 
 // Levels of a walk that are unrolled in one program; higher trees use a repeated body (empirical).
 constexpr int64_t kMaxStepsInProgram = 12;
@@ -113,8 +112,8 @@ absl::StatusOr<Tensor> SetTable(const TreeEnsemble& trees, DataType type) {
     values.resize(values.size() + width - node.members.size(),
                   std::numeric_limits<double>::quiet_NaN());
   }
-  return ConstantReals(
-      type, {static_cast<int64_t>(trees.nodes.size()), static_cast<int64_t>(width)}, values);
+  return ConstantOf(type, values,
+                    {static_cast<int64_t>(trees.nodes.size()), static_cast<int64_t>(width)});
 }
 
 absl::StatusOr<Step> MakeStep(const TreeEnsemble& trees, DataType type, int64_t rows) {
@@ -132,7 +131,7 @@ absl::StatusOr<Step> MakeStep(const TreeEnsemble& trees, DataType type, int64_t 
   std::vector<double> splits;
   for (const TreeNode& node : trees.nodes) splits.push_back(node.split);
   step.tables = {IntTable(trees, [](const TreeNode& node) { return node.feature; }),
-                 ConstantReals(type, {static_cast<int64_t>(splits.size())}, splits),
+                 ConstantOf(type, splits, {static_cast<int64_t>(splits.size())}),
                  IntTable(trees, [](const TreeNode& node) { return node.on_true; }),
                  IntTable(trees, [](const TreeNode& node) { return node.on_false; })};
   std::vector<std::string> lines = {"F = gather(FEATURE, NODE)", "V = gather_elements(X, F, 1)",
@@ -214,7 +213,7 @@ absl::StatusOr<Tensor> Walk(NodeContext& context, const TreeEnsemble& trees, con
 }
 
 // The votes of all nodes as tables: targets (-1 for no vote) and weights.
-absl::StatusOr<std::vector<Tensor>> VoteTables(const TreeEnsemble& trees, DataType type) {
+Outputs VoteTables(const TreeEnsemble& trees, DataType type) {
   size_t width = 1;
   for (const TreeNode& node : trees.nodes) width = std::max(width, node.votes.size());
   if (static_cast<int64_t>(trees.nodes.size() * width) > kMaxTable) {
@@ -233,7 +232,7 @@ absl::StatusOr<std::vector<Tensor>> VoteTables(const TreeEnsemble& trees, DataTy
                                      static_cast<int64_t>(width)};
   const TensorShape shape{DataType::kInt32, dims};
   return std::vector<Tensor>{Tensor::Constant(HostTensor::FromVector(shape, targets)),
-                             ConstantReals(type, dims, weights)};
+                             ConstantOf(type, weights, dims)};
 }
 
 std::string VoteText(const TreeEnsemble& trees, const std::vector<int64_t>& nodes, int64_t width) {

@@ -50,6 +50,6 @@ struct TreeEnsemble {
 // Maps operand 0, [N, F], to the aggregated votes [N, targets], in float64 for a float64 operand,
 // else in float32. Targets without votes get 0. InvalidArgument for undefined node positions and
 // for graphs that are not trees.
-absl::StatusOr<api::Tensor> RunTrees(NodeContext& context, const TreeEnsemble& trees);
+absl::StatusOr<Tensor> RunTrees(NodeContext& context, const TreeEnsemble& trees);
 
 }  // namespace tartan::onnx

@@ -11,8 +11,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-
 constexpr char kPRelu[] = "function (X, SLOPE) -> (Y) { Y = X < 0 ? SLOPE * X : X; }";
 constexpr char kRelu[] = "function (X) -> (Y) { Y = relu(X); }";
 constexpr char kSigmoid[] = "function (X) -> (Y) { Y = sigmoid(X); }";
@@ -118,7 +116,7 @@ constexpr OperatorRow kOperators[] = {
     {"LeakyRelu", 1, {1, 1}, LeakyRelu},
     TileRow("Mish", 18, 1,
             "function (X) -> (Y) { Y = X * tanh(max(X, 0) + log1p(exp(-abs(X)))); }"),
-    {.name = "PRelu", .since_version = 1, .arity = {2, 2}, .tile = kPRelu, .lift = SlopePerChannel},
+    TileRow("PRelu", 1, 2, kPRelu, SlopePerChannel),
     TileRow("PRelu", 7, 2, kPRelu),
     TileRow("Relu", 1, 1, kRelu),
     {"Selu", 1, {1, 1}, Selu},

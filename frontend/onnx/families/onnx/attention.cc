@@ -16,9 +16,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // Positions of the operands: Q, K, V, mask, past key, past value, lengths.
 constexpr int kMask = 3;
 constexpr int kPastKey = 4;
@@ -132,8 +129,7 @@ Outputs Attention(NodeContext& context) {
 // returns `x`.
 absl::StatusOr<Tensor> Modify(NodeContext& context, const char* attribute, const Tensor& x) {
   if (!context.HasAttribute(attribute)) return x;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::Value> made,
-                          context.ImportSubgraph(attribute, {x}));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> made, context.ImportSubgraph(attribute, {x}));
   if (made.size() != 1 || !made[0].is_tensor() || made[0].tensor().shape() != x.shape()) {
     return Invalid("attribute '", attribute, "' does not give one tensor ", x.shape().ToString());
   }
@@ -164,8 +160,7 @@ Outputs FlexAttention(NodeContext& context) {
                                      absl::StrCat("P = ", Cast("E / S", scores.type()))}),
                        {scores}));
   TARTAN_ASSIGN_OR_RETURN(probabilities, Modify(context, "prob_mod", probabilities));
-  TARTAN_ASSIGN_OR_RETURN(const Tensor y, ApplyProbabilities(context, call, probabilities));
-  return std::vector<Tensor>{y};
+  return OneTensor(ApplyProbabilities(context, call, probabilities));
 }
 
 Outputs RotaryEmbedding(NodeContext& context) {
@@ -198,10 +193,9 @@ Outputs RotaryEmbedding(NodeContext& context) {
 Outputs TensorScatter(NodeContext& context) {
   const Tensor& cache = context.input(0);
   const Tensor& update = context.input(1);
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -2));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, cache.rank()));
-  TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.String("mode", "linear"));
-  if (mode != "linear" && mode != "circular") return Invalid("attribute 'mode' is ", mode);
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", -2, cache.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const std::string mode,
+                          context.OneOf("mode", "linear", {"linear", "circular"}));
   if (axis == 0) return Invalid("attribute 'axis' names the batch");
   std::vector<int64_t> expected = cache.dims();
   const size_t along = static_cast<size_t>(axis);
@@ -240,12 +234,7 @@ Outputs TensorScatter(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     {"Attention", 23, {3, 7}, Attention},
-    {.name = "FlexAttention",
-     .since_version = 1,
-     .arity = {3, 3},
-     .handler = FlexAttention,
-     .host_operands = 0,
-     .domain = "ai.onnx.preview"},
+    In("ai.onnx.preview", {"FlexAttention", 1, {3, 3}, FlexAttention}),
     {"RotaryEmbedding", 23, {3, 4}, RotaryEmbedding},
     {"TensorScatter", 24, {2, 3}, TensorScatter},
 };

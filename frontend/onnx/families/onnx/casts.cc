@@ -13,13 +13,10 @@ namespace tartan::onnx {
 namespace {
 
 using api::Element;
-using api::Tensor;
-using api::Value;
-using Values = absl::StatusOr<std::vector<Value>>;
 
 // --- Cast
 
-Values CastTo(NodeContext& context, const ElementType& to) {
+OutputValues CastTo(NodeContext& context, const ElementType& to) {
   const Value x = context.value(0);
   if (!x.is_tensor()) return Invalid("operand 0 is no tensor");
   TARTAN_ASSIGN_OR_RETURN(Value y, CastElements(context, x, to));
@@ -27,7 +24,7 @@ Values CastTo(NodeContext& context, const ElementType& to) {
 }
 
 // The first form gives the type by name: "FLOAT".
-Values CastByName(NodeContext& context) {
+OutputValues CastByName(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string name, context.String("to"));
   const std::string lower = absl::AsciiStrToLower(name);
   for (int32_t type = 1; type <= 13; ++type) {
@@ -43,12 +40,12 @@ absl::StatusOr<ElementType> TargetType(const NodeContext& context) {
   return ElementFromOnnx(static_cast<int32_t>(number));
 }
 
-Values CastOperator(NodeContext& context) {
+OutputValues CastOperator(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const ElementType to, TargetType(context));
   return CastTo(context, to);
 }
 
-Values CastLike(NodeContext& context) {
+OutputValues CastLike(NodeContext& context) {
   if (!context.value(1).is_tensor()) return Invalid("operand 1 is not a tensor");
   return CastTo(context, TypeOf(context.value(1)));
 }
@@ -62,7 +59,7 @@ int BitsOf(const ElementType& type) {
 
 // Integer types of one width share their bit patterns. Only the patterns of floats that Tile
 // computes with are not accessible.
-Values BitCast(NodeContext& context) {
+OutputValues BitCast(NodeContext& context) {
   const Value x = context.value(0);
   TARTAN_ASSIGN_OR_RETURN(const ElementType to, TargetType(context));
   const ElementType from = TypeOf(x);

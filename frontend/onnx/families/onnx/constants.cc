@@ -15,15 +15,12 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // Maximum bytes of a constant made on the host; larger results are an error.
 constexpr int64_t kMaxHostBytes = int64_t{1} << 24;
 
 // Constants with a value of their own are in the graph already. This handler serves those that
 // refer to a function's attribute.
-absl::StatusOr<std::vector<api::Value>> Constant(NodeContext& context) {
+OutputValues Constant(NodeContext& context) {
   for (const AttributeProto& attribute : context.node().attribute()) {
     const AttributeProto* value = context.Find(attribute.name());
     if (value == nullptr) continue;
@@ -31,12 +28,12 @@ absl::StatusOr<std::vector<api::Value>> Constant(NodeContext& context) {
     renamed.set_name(attribute.name());
     TARTAN_ASSIGN_OR_RETURN(const api::HostValue constant,
                             ConstantFromAttribute(renamed, {nullptr, nullptr}));
-    return std::vector<api::Value>{api::ToLazy(constant)};
+    return std::vector<Value>{api::ToLazy(constant)};
   }
   return Invalid("no attribute gives the value");
 }
 
-absl::StatusOr<std::vector<api::Value>> ConstantOfShape(NodeContext& context) {
+OutputValues ConstantOfShape(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, context.HostInts(0));
   api::HostValue value(HostTensor::Zeros(TensorShape{DataType::kFloat32, {}}));
   if (context.HasAttribute("value")) {
@@ -49,7 +46,7 @@ absl::StatusOr<std::vector<api::Value>> ConstantOfShape(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
   TARTAN_ASSIGN_OR_RETURN(Tensor result,
                           Fill(context, Tensor::Constant(value.tensor().Reshaped({})), dims));
-  return std::vector<api::Value>{api::ToLazy(value).With(std::move(result))};
+  return std::vector<Value>{api::ToLazy(value).With(std::move(result))};
 }
 
 Outputs EyeLike(NodeContext& context) {
@@ -132,11 +129,7 @@ constexpr OperatorRow kOperators[] = {
     ValueRow("Constant", 1, {0, 0}, Constant),
     ValueRow("ConstantOfShape", 9, {1, 1}, ConstantOfShape, HostOperands(0)),
     {"EyeLike", 9, {1, 1}, EyeLike},
-    {.name = "Range",
-     .since_version = 11,
-     .arity = {3, 3},
-     .handler = Range,
-     .host_operands = HostOperands(0, 1, 2)},
+    {"Range", 11, {3, 3}, Range, HostOperands(0, 1, 2)},
     Reading({"Shape", 1, {1, 1}, Shape}),
     Reading({"Size", 1, {1, 1}, Size}),
 };

@@ -12,12 +12,8 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
-using Values = absl::StatusOr<std::vector<Value>>;
-
 // Only the selected branch is imported.
-Values If(NodeContext& context) {
+OutputValues If(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckCondition("operand 0", context.value(0)));
   TARTAN_ASSIGN_OR_RETURN(const int64_t condition, context.HostInt(0));
   return context.ImportSubgraph(condition != 0 ? "then_branch" : "else_branch", {});
@@ -30,7 +26,7 @@ std::vector<Value> Joined(RepetitionResult result) {
 }
 
 // Operands: maximum number of iterations, first condition, states.
-Values Loop(NodeContext& context) {
+OutputValues Loop(NodeContext& context) {
   Repetition repetition;
   repetition.has_iteration = true;
   TARTAN_ASSIGN_OR_RETURN(repetition.graph, context.Graph("body"));
@@ -59,7 +55,7 @@ absl::StatusOr<std::vector<int64_t>> PerTensor(const NodeContext& context, absl:
 }
 
 // Operands: states, then tensors that are each scanned along an axis.
-Values Scan(NodeContext& context) {
+OutputValues Scan(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t scanned, context.Int("num_scan_inputs"));
   if (scanned < 1 || scanned > context.input_count()) {
     return Invalid("num_scan_inputs is ", scanned, " of ", context.input_count(), " operands");
@@ -107,7 +103,7 @@ absl::StatusOr<Tensor> OfBatch(const NodeContext& context, const Tensor& x, int6
 
 // Scan of operator set 8. Operands: lengths of the sequences, then states and scanned tensors, with
 // the batch as first dimension.
-Values Scan8(NodeContext& context) {
+OutputValues Scan8(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t scanned, context.Int("num_scan_inputs"));
   if (scanned < 1 || scanned >= context.input_count()) {
     return Invalid("num_scan_inputs is ", scanned, " of ", context.input_count(), " operands");

@@ -11,9 +11,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using Sizes = std::vector<int64_t>;
-
 // Checks operand 2, if present: one value per output channel.
 absl::Status CheckBias(const NodeContext& context, int64_t channels) {
   if (!context.HasInput(2) || context.input(2).shape().element_count() == channels) {
@@ -26,8 +23,8 @@ absl::Status CheckBias(const NodeContext& context, int64_t channels) {
 // Adds the bias to O, the result of `statement`.
 Outputs WithBias(const NodeContext& context, const std::string& statement, int64_t channels) {
   TARTAN_RETURN_IF_ERROR(CheckBias(context, channels));
-  const api::Tensor& x = context.input(0);
-  const api::Tensor& w = context.input(1);
+  const Tensor& x = context.input(0);
+  const Tensor& w = context.input(1);
   if (!context.HasInput(2)) return context.Apply(TileFunction("X, W", "O", {statement}), {x, w});
   const size_t spatial_rank = static_cast<size_t>(x.rank() - 2);
   return context.Apply(
@@ -86,7 +83,7 @@ absl::Status SetTransposedSizes(const NodeContext& context, const Sizes& input,
 // Each input element adds its kernel to the output: the accesses of Conv with input and output
 // exchanged.
 Outputs ConvTranspose(NodeContext& context) {
-  const api::Tensor& x = context.input(0);
+  const Tensor& x = context.input(0);
   const Sizes& w = context.input(1).dims();
   TARTAN_ASSIGN_OR_RETURN(const Sizes input, SpatialDims(x));
   TARTAN_ASSIGN_OR_RETURN(const int64_t groups, context.Int("group", 1));
@@ -114,7 +111,7 @@ Outputs ConvTranspose(NodeContext& context) {
 // Adds blocks [batch, channels * kernel, positions] into an image, each at the window of its
 // position. Operands 1 and 2 are the sizes of the image and of a block.
 Outputs Col2Im(NodeContext& context) {
-  const api::Tensor& x = context.input(0);
+  const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Sizes image, context.HostInts(1));
   TARTAN_ASSIGN_OR_RETURN(Sizes block, context.HostInts(2));
   if (x.rank() != 3 || image.empty() || image.size() != block.size()) {
@@ -158,11 +155,7 @@ Outputs Col2Im(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "Col2Im",
-     .since_version = 18,
-     .arity = {3, 3},
-     .handler = Col2Im,
-     .host_operands = HostOperands(1, 2)},
+    {"Col2Im", 18, {3, 3}, Col2Im, HostOperands(1, 2)},
     {"Conv", 1, {2, 3}, Conv},
     {"ConvTranspose", 1, {2, 3}, ConvTranspose},
 };

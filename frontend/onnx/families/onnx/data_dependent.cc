@@ -16,10 +16,7 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
 using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
-using Outputs = absl::StatusOr<std::vector<Tensor>>;
 
 // --- NonMaxSuppression
 
@@ -233,7 +230,7 @@ std::vector<HostTensor> FindUnique(const HostTensor& x, const Slices& slices, in
 }
 
 // Strings are compared through their positions in a sorted list.
-absl::StatusOr<std::vector<Value>> Unique(NodeContext& context) {
+OutputValues Unique(NodeContext& context) {
   const Tensor& x = context.input(0);
   if (!x.defined()) return Invalid("operand 0 is not a tensor");
   TARTAN_ASSIGN_OR_RETURN(const int64_t sorted, context.Int("sorted", 1));
@@ -256,11 +253,7 @@ absl::StatusOr<std::vector<Value>> Unique(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "NonMaxSuppression",
-     .since_version = 10,
-     .arity = {2, 5},
-     .handler = NonMaxSuppression,
-     .host_operands = HostOperands(2, 3, 4)},
+    {"NonMaxSuppression", 10, {2, 5}, NonMaxSuppression, HostOperands(2, 3, 4)},
     ValueRow("Unique", 11, {1, 1}, Unique),
 };
 

@@ -13,8 +13,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-
 // A dimension's name: a letter, or a dimension of the ellipsis counted from its end. 0 is the last
 // one, because ellipses broadcast from the end.
 struct Label {

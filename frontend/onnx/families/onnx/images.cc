@@ -11,8 +11,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-
 enum class PixelFormat : uint8_t { kRgb, kBgr, kGrayscale };
 
 absl::StatusOr<PixelFormat> ReadFormat(const NodeContext& context) {
@@ -51,7 +49,7 @@ absl::StatusOr<HostTensor> Decode(const HostTensor& file, PixelFormat format) {
 }
 
 Outputs ImageDecoder(NodeContext& context) {
-  const api::Tensor& file = context.input(0);
+  const Tensor& file = context.input(0);
   if (file.type() != DataType::kUInt8 || file.rank() != 1) {
     return Invalid("operand 0: expected the bytes of a file as uint8, got ",
                    file.shape().ToString());

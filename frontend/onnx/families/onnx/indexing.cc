@@ -10,8 +10,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-
 absl::StatusOr<int64_t> AxisOf(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Int("axis", 0));
   return NormalAxis(axis, context.input(0).rank());
@@ -25,8 +23,8 @@ absl::Status CheckIndicesAlong(NodeContext& context, int64_t axis) {
 // Checks operand 1, whose last dimension holds one position per axis of operand 0, starting at axis
 // `first`.
 absl::Status CheckPlaces(NodeContext& context, int64_t first) {
-  const api::Tensor& x = context.input(0);
-  const api::Tensor& places = context.input(1);
+  const Tensor& x = context.input(0);
+  const Tensor& places = context.input(1);
   // Tile refuses sizes that do not fit.
   if (places.rank() == 0 || places.dims().back() == 0) return absl::OkStatus();
   if (first < 0 || first + places.dims().back() > x.rank()) return absl::OkStatus();
@@ -78,7 +76,7 @@ Outputs ScatterNd(NodeContext& context) {
 
 // Reverses the first sequence_lens[b] elements of batch b along the time axis.
 Outputs ReverseSequence(NodeContext& context) {
-  const api::Tensor& x = context.input(0);
+  const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const int64_t time, context.Int("time_axis", 0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t batch, context.Int("batch_axis", 1));
   const bool axes_fit = x.rank() >= 2 && (time == 0 || time == 1) && batch == 1 - time;

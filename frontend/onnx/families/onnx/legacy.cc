@@ -14,9 +14,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // Y = `value`, in terms of X and the attributes alpha ($0) and beta ($1).
 Outputs OfAlphaAndBeta(NodeContext& context, absl::string_view value, float alpha, float beta) {
   TARTAN_ASSIGN_OR_RETURN(alpha, context.Float("alpha", alpha));
@@ -87,8 +84,7 @@ Outputs Crop(NodeContext& context) {
     return Invalid("elements from ", window.start[d], " on, ", window.sizes[d],
                    " of them, exceed dimension ", d, " of ", x.shape().ToString());
   }
-  TARTAN_ASSIGN_OR_RETURN(Tensor y, SliceOf(context, x, window));
-  return std::vector<Tensor>{std::move(y)};
+  return OneTensor(SliceOf(context, x, window));
 }
 
 // The attribute 'values' in a shape: the operand's shape, the operand's elements, or an attribute.
@@ -154,11 +150,7 @@ Outputs Upsample(NodeContext& context) {
 constexpr OperatorRow kOperators[] = {
     {"Affine", 1, {1, 1}, Affine},
     {"Crop", 1, {1, 1}, Crop},
-    {.name = "DynamicSlice",
-     .since_version = 1,
-     .arity = {3, 4},
-     .handler = DynamicSlice,
-     .host_operands = HostOperands(1, 2, 3)},
+    {"DynamicSlice", 1, {3, 4}, DynamicSlice, HostOperands(1, 2, 3)},
     {"GivenTensorFill", 1, {0, 1}, GivenTensorFill},
     {"ImageScaler", 1, {1, 1}, ImageScaler},
     {"MeanVarianceNormalization", 1, {1, 1}, MeanVarianceNormalization},

@@ -16,8 +16,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-
 Outputs MatMul(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(
       const MatMulText product,
@@ -53,11 +51,11 @@ Outputs Gemm(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const float beta, context.Float("beta", 1.0f));
   TARTAN_ASSIGN_OR_RETURN(const int64_t transpose_a, context.Int("transA", 0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t transpose_b, context.Int("transB", 0));
-  const api::Tensor& b = context.input(1);
+  const Tensor& b = context.input(1);
   // Exporters of fused graphs write Gemm with more than two dimensions of rows, as in MatMul.
   // Training graphs contain batched Gemms.
   const bool has_rows = context.input(0).rank() > 2 && b.rank() == 2 && transpose_a == 0;
-  api::Tensor a = context.input(0);
+  Tensor a = context.input(0);
   std::vector<int64_t> whole = a.dims();
   if (has_rows) {
     const int64_t columns = whole.back();
@@ -78,9 +76,9 @@ Outputs Gemm(NodeContext& context) {
   std::string value =
       absl::StrCat(has_rows ? ReshapeCall("P", dims) : std::string("P"), Times(alpha));
   std::string names = "A, B";
-  std::vector<api::Tensor> operands = {a, b};
+  std::vector<Tensor> operands = {a, b};
   if (context.HasInput(2)) {
-    const api::Tensor& c = context.input(2);
+    const Tensor& c = context.input(2);
     const absl::StatusOr<std::vector<int64_t>> broadcast = BroadcastDims(dims, c.dims());
     if (!broadcast.ok() || *broadcast != dims) {
       return Invalid("operand 2, ", c.shape().ToString(), ", does not broadcast to ",
@@ -165,7 +163,7 @@ Outputs DeterminantsOnHost(NodeContext& context, std::vector<int64_t> dims, int6
 
 // Determinants of square matrices in the last two dimensions.
 Outputs Det(NodeContext& context) {
-  const api::Tensor& x = context.input(0);
+  const Tensor& x = context.input(0);
   if (x.rank() < 2 || x.dims()[x.rank() - 1] != x.dims()[x.rank() - 2]) {
     return Invalid("square matrices are expected, got ", x.shape().ToString());
   }
@@ -173,8 +171,7 @@ Outputs Det(NodeContext& context) {
   const std::vector<int64_t> dims(x.dims().begin(), x.dims().end() - 2);
   const int64_t batch = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
   if (n == 0 || batch == 0) {
-    TARTAN_ASSIGN_OR_RETURN(api::Tensor ones, Fill(context, ConstantScalar(x.type(), 1), dims));
-    return std::vector<api::Tensor>{std::move(ones)};
+    return OneTensor(Fill(context, ConstantScalar(x.type(), 1), dims));
   }
   constexpr int64_t kMostSteps = 24;
   if (n > kMostSteps) return DeterminantsOnHost(context, dims, n);
@@ -193,12 +190,7 @@ Outputs Det(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     {"Det", 11, {1, 1}, Det},
-    {.name = "FusedMatMul",
-     .since_version = 1,
-     .arity = {2, 2},
-     .handler = FusedMatMul,
-     .host_operands = 0,
-     .domain = "com.microsoft"},
+    In("com.microsoft", {"FusedMatMul", 1, {2, 2}, FusedMatMul}),
     {"Gemm", 1, {2, 3}, Gemm},
     {"MatMul", 1, {2, 2}, MatMul},
 };

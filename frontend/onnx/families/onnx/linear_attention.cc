@@ -18,9 +18,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // Sequences of up to this many steps become one program (empirical).
 constexpr int64_t kMaxJoinedSteps = 4;
 
@@ -94,10 +91,7 @@ absl::StatusOr<LinearAttentionLayer> ReadLinearAttention(const NodeContext& cont
   if (layer.has_beta) {
     TARTAN_RETURN_IF_ERROR(CheckSequence(context, 5, layer, {layer.heads, 1}));
   }
-  if (context.HasInput(3) && context.input(3).dims() != layer.state_dims()) {
-    return Invalid("operand 3 is ", context.input(3).shape().ToString(), ", expected ",
-                   DimsToString(layer.state_dims()));
-  }
+  if (context.HasInput(3)) TARTAN_RETURN_IF_ERROR(context.CheckDims(3, layer.state_dims()));
   return layer;
 }
 
@@ -202,9 +196,7 @@ Outputs LinearAttention(NodeContext& context) {
   Tensor state =
       Tensor::Constant(HostTensor::Zeros(TensorShape{DataType::kFloat32, layer.state_dims()}));
   if (context.HasInput(3)) {
-    TARTAN_ASSIGN_OR_RETURN(
-        state, context.ApplyOne(TileFunction("S", "F", {"F = " + Cast("S", DataType::kFloat32)}),
-                                {context.input(3)}));
+    TARTAN_ASSIGN_OR_RETURN(state, ConvertTo(context, context.input(3), DataType::kFloat32));
   }
   const std::string text = StepText(layer, layer.has_decay ? context.input(4).dims()[2] : 0,
                                     layer.has_beta ? context.input(5).dims()[2] : 0);
@@ -214,9 +206,7 @@ Outputs LinearAttention(NodeContext& context) {
                                 : RepeatSteps(context, layer, text, state, sequences));
   std::vector<Tensor> outputs(2);
   TARTAN_ASSIGN_OR_RETURN(outputs[0], RowsBack(context, made[1], 1, false));
-  TARTAN_ASSIGN_OR_RETURN(
-      outputs[1],
-      context.ApplyOne(TileFunction("S", "T", {"T = " + Cast("S", state_type)}), {made[0]}));
+  TARTAN_ASSIGN_OR_RETURN(outputs[1], ConvertTo(context, made[0], state_type));
   return outputs;
 }
 
@@ -225,10 +215,8 @@ Outputs LinearAttention(NodeContext& context) {
 Outputs CausalConvWithState(NodeContext& context) {
   const Tensor& x = context.input(0);
   const Tensor& weights = context.input(1);
-  TARTAN_ASSIGN_OR_RETURN(const std::string activation, context.String("activation", "none"));
-  if (activation != "none" && activation != "silu" && activation != "swish") {
-    return Invalid("attribute 'activation' is ", activation);
-  }
+  TARTAN_ASSIGN_OR_RETURN(const std::string activation,
+                          context.OneOf("activation", "none", {"none", "silu", "swish"}));
   const bool fits = x.rank() == 3 && weights.rank() == 3 && weights.dims()[0] == x.dims()[1] &&
                     weights.dims()[1] == 1 && weights.dims()[2] >= 1;
   if (!fits) {
@@ -247,10 +235,7 @@ Outputs CausalConvWithState(NodeContext& context) {
       absl::StrCat(Write("N", indices, state_dims), " = =(X[b, c, t + ", length - before, "])");
   std::string sum = "NOW";
   if (context.HasInput(3)) {
-    if (context.input(3).dims() != state_dims) {
-      return Invalid("operand 3 is ", context.input(3).shape().ToString(), ", expected ",
-                     DimsToString(state_dims));
-    }
+    TARTAN_RETURN_IF_ERROR(context.CheckDims(3, state_dims));
     operands.push_back(context.input(3));
     names += ", PAST";
     statements.push_back(Write("THEN", indices, x.dims()) + " = +(PAST[b, c, t + k] * W[c, 0, k])");
@@ -260,10 +245,7 @@ Outputs CausalConvWithState(NodeContext& context) {
   }
   statements.push_back(context.HasInput(3) ? last + " default OLD" : last);
   if (context.HasInput(2)) {
-    if (context.input(2).dims() != std::vector<int64_t>{channels}) {
-      return Invalid("operand 2 is ", context.input(2).shape().ToString(), ", expected ", channels,
-                     " elements");
-    }
+    TARTAN_RETURN_IF_ERROR(context.CheckDims(2, {channels}));
     operands.push_back(context.input(2));
     names += ", B";
     absl::StrAppend(&sum, " + ", ReshapeCall("B", {channels, 1}));

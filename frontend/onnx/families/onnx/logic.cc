@@ -9,8 +9,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-
 constexpr char kAnd[] = "function (A, B) -> (C) { C = A && B; }";
 constexpr char kOr[] = "function (A, B) -> (C) { C = A || B; }";
 constexpr char kXor[] = "function (A, B) -> (C) { C = A != B; }";
@@ -35,40 +33,28 @@ Outputs IsInf(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "And", .since_version = 1, .arity = {2, 2}, .tile = kAnd, .lift = AxisBroadcast},
+    TileRow("And", 1, 2, kAnd, AxisBroadcast),
     TileRow("And", 7, 2, kAnd),
     {"BitShift", 11, {2, 2}, BitShift},
     TileRow("BitwiseAnd", 18, 2, "function (A, B) -> (C) { C = A & B; }"),
     TileRow("BitwiseNot", 18, 1, "function (X) -> (Y) { Y = ~X; }"),
     TileRow("BitwiseOr", 18, 2, "function (A, B) -> (C) { C = A | B; }"),
     TileRow("BitwiseXor", 18, 2, "function (A, B) -> (C) { C = A ^ B; }"),
-    Reading({.name = "Equal",
-             .since_version = 1,
-             .arity = {2, 2},
-             .tile = kEqual,
-             .lift = AxisBroadcast}),
+    Reading(TileRow("Equal", 1, 2, kEqual, AxisBroadcast)),
     Reading(TileRow("Equal", 7, 2, kEqual)),
-    Reading({.name = "Greater",
-             .since_version = 1,
-             .arity = {2, 2},
-             .tile = kGreater,
-             .lift = AxisBroadcast}),
+    Reading(TileRow("Greater", 1, 2, kGreater, AxisBroadcast)),
     Reading(TileRow("Greater", 7, 2, kGreater)),
     Reading(TileRow("GreaterOrEqual", 12, 2, "function (A, B) -> (C) { C = A >= B; }")),
     {"IsInf", 10, {1, 1}, IsInf},
     TileRow("IsNaN", 9, 1, "function (X) -> (Y) { Y = isnan(X); }"),
-    Reading({.name = "Less",
-             .since_version = 1,
-             .arity = {2, 2},
-             .tile = kLess,
-             .lift = AxisBroadcast}),
+    Reading(TileRow("Less", 1, 2, kLess, AxisBroadcast)),
     Reading(TileRow("Less", 7, 2, kLess)),
     Reading(TileRow("LessOrEqual", 12, 2, "function (A, B) -> (C) { C = A <= B; }")),
     TileRow("Not", 1, 1, "function (X) -> (Y) { Y = !X; }"),
-    {.name = "Or", .since_version = 1, .arity = {2, 2}, .tile = kOr, .lift = AxisBroadcast},
+    TileRow("Or", 1, 2, kOr, AxisBroadcast),
     TileRow("Or", 7, 2, kOr),
     Moving(TileRow("Where", 9, 3, "function (C, A, B) -> (Y) { Y = C ? A : B; }")),
-    {.name = "Xor", .since_version = 1, .arity = {2, 2}, .tile = kXor, .lift = AxisBroadcast},
+    TileRow("Xor", 1, 2, kXor, AxisBroadcast),
     TileRow("Xor", 7, 2, kXor),
 };
 

@@ -13,9 +13,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // The class that is ignored: an attribute, or operand 3 of onnxruntime's operators.
 absl::StatusOr<std::optional<int64_t>> IgnoredClass(NodeContext& context) {
   std::optional<int64_t> ignored;

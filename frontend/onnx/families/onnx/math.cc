@@ -14,8 +14,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-
 constexpr char kAdd[] = "function (A, B) -> (C) { C = A + B; }";
 constexpr char kSub[] = "function (A, B) -> (C) { C = A - B; }";
 constexpr char kMul[] = "function (A, B) -> (C) { C = A * B; }";
@@ -106,7 +104,7 @@ Outputs Fold(NodeContext& context, std::string (*join)(const std::string&, const
     }
     value = join(value, absl::StrCat("X", i));
   }
-  if (count == 1) return std::vector<api::Tensor>{context.input(0)};
+  if (count == 1) return std::vector<Tensor>{context.input(0)};
   if (is_mean) value = absl::StrCat("(", value, ") / ", count);
   statements.push_back(absl::StrCat("Y = ", value));
   return context.Apply(TileFunction(NameList("X", count), "Y", statements));
@@ -134,7 +132,7 @@ Outputs Min(NodeContext& context) {
 
 // The bounds, operands 1 and 2, may be missing.
 Outputs Clip(NodeContext& context) {
-  std::vector<api::Tensor> operands = {context.input(0)};
+  std::vector<Tensor> operands = {context.input(0)};
   std::string names = "X";
   std::string value = "X";
   if (context.HasInput(1)) {
@@ -155,18 +153,18 @@ constexpr OperatorRow kOperators[] = {
     TileRow("Abs", 1, 1, "function (X) -> (Y) { Y = abs(X); }"),
     TileRow("Acos", 7, 1, "function (X) -> (Y) { Y = acos(X); }"),
     TileRow("Acosh", 9, 1, "function (X) -> (Y) { Y = acosh(X); }"),
-    {.name = "Add", .since_version = 1, .arity = {2, 2}, .tile = kAdd, .lift = AxisBroadcast},
-    {"Add", 7, {2, 2}, Add},
+    TileRow("Add", 1, 2, kAdd, AxisBroadcast),
+    TileRow("Add", 7, 2, kAdd),
     TileRow("Asin", 7, 1, "function (X) -> (Y) { Y = asin(X); }"),
     TileRow("Asinh", 9, 1, "function (X) -> (Y) { Y = asinh(X); }"),
     TileRow("Atan", 7, 1, "function (X) -> (Y) { Y = atan(X); }"),
     TileRow("Atanh", 9, 1, "function (X) -> (Y) { Y = atanh(X); }"),
     TileRow("Ceil", 1, 1, "function (X) -> (Y) { Y = ceil(X); }"),
-    {.name = "Clip", .since_version = 1, .arity = {1, 1}, .handler = Clip, .lift = ClipToOperands},
+    {"Clip", 1, {1, 1}, Clip, 0, ClipToOperands},
     {"Clip", 11, {1, 3}, Clip},
     TileRow("Cos", 7, 1, "function (X) -> (Y) { Y = cos(X); }"),
     TileRow("Cosh", 9, 1, "function (X) -> (Y) { Y = cosh(X); }"),
-    {.name = "Div", .since_version = 1, .arity = {2, 2}, .tile = kDiv, .lift = AxisBroadcast},
+    TileRow("Div", 1, 2, kDiv, AxisBroadcast),
     TileRow("Div", 7, 2, kDiv),
     TileRow("Erf", 9, 1, "function (X) -> (Y) { Y = erf(X); }"),
     TileRow("Exp", 1, 1, "function (X) -> (Y) { Y = exp(X); }"),
@@ -176,10 +174,10 @@ constexpr OperatorRow kOperators[] = {
     {"Mean", 1, {1, kAnyNumber}, Mean},
     {"Min", 1, {1, kAnyNumber}, Min},
     {"Mod", 10, {2, 2}, Mod},
-    {.name = "Mul", .since_version = 1, .arity = {2, 2}, .tile = kMul, .lift = AxisBroadcast},
+    TileRow("Mul", 1, 2, kMul, AxisBroadcast),
     TileRow("Mul", 7, 2, kMul),
     TileRow("Neg", 1, 1, "function (X) -> (Y) { Y = -X; }"),
-    {.name = "Pow", .since_version = 1, .arity = {2, 2}, .handler = Pow, .lift = AxisBroadcast},
+    {"Pow", 1, {2, 2}, Pow, 0, AxisBroadcast},
     {"Pow", 7, {2, 2}, Pow},
     TileRow("Reciprocal", 1, 1, "function (X) -> (Y) { Y = recip(X); }"),
     TileRow("Round", 11, 1, "function (X) -> (Y) { Y = round(X); }"),
@@ -187,7 +185,7 @@ constexpr OperatorRow kOperators[] = {
     TileRow("Sin", 7, 1, "function (X) -> (Y) { Y = sin(X); }"),
     TileRow("Sinh", 9, 1, "function (X) -> (Y) { Y = sinh(X); }"),
     TileRow("Sqrt", 1, 1, "function (X) -> (Y) { Y = sqrt(X); }"),
-    {.name = "Sub", .since_version = 1, .arity = {2, 2}, .tile = kSub, .lift = AxisBroadcast},
+    TileRow("Sub", 1, 2, kSub, AxisBroadcast),
     TileRow("Sub", 7, 2, kSub),
     {"Sum", 1, {1, kAnyNumber}, Sum},
     TileRow("Tan", 7, 1, "function (X) -> (Y) { Y = tan(X); }"),

@@ -14,14 +14,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
-Outputs One(absl::StatusOr<Tensor> tensor) {
-  if (!tensor.ok()) return tensor.status();
-  return std::vector<Tensor>{*std::move(tensor)};
-}
-
 // `perm` defaults to the reverse order.
 Outputs TransposeOperator(NodeContext& context) {
   const Tensor& x = context.input(0);
@@ -33,7 +25,7 @@ Outputs TransposeOperator(NodeContext& context) {
     return Invalid("perm ", DimsToString(perm), " does not permute ", x.shape().ToString());
   }
   for (int64_t& axis : perm) axis += axis < 0 ? x.rank() : 0;
-  return One(Transpose(context, x, perm));
+  return OneTensor(Transpose(context, x, perm));
 }
 
 Outputs Concat(NodeContext& context) {
@@ -52,7 +44,7 @@ Outputs Concat(NodeContext& context) {
                    ", which cannot be concatenated with ", first.shape().ToString(), " along axis ",
                    *axis);
   }
-  return One(ConcatOf(context, context.inputs(), *axis));
+  return OneTensor(ConcatOf(context, context.inputs(), *axis));
 }
 
 // One dimension of a slice. Negative positions count from the end, and positions outside are
@@ -105,7 +97,7 @@ Outputs Slice(NodeContext& context) {
     const size_t axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + x.rank() : axes[i]);
     SetWindow(starts[i], ends[i], steps[i], x.dims()[axis], axis, &window);
   }
-  return One(SliceOf(context, x, window));
+  return OneTensor(SliceOf(context, x, window));
 }
 
 // Sizes from operand 1, or else equal parts. From opset 18 on the last part may be smaller.
@@ -130,8 +122,7 @@ absl::StatusOr<std::vector<int64_t>> SplitSizes(NodeContext& context, int64_t di
 
 Outputs Split(NodeContext& context) {
   const Tensor& x = context.input(0);
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 0));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", 0, x.rank()));
   const size_t along = static_cast<size_t>(axis);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, SplitSizes(context, x.dims()[along]));
   Window window = WholeOf(x);
@@ -159,7 +150,7 @@ Outputs Expand(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, context.HostInts(1));
   TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{x.type(), shape}));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, BroadcastDims(x.dims(), shape));
-  return One(BroadcastTo(context, x, dims));
+  return OneTensor(BroadcastTo(context, x, dims));
 }
 
 // Each repetition becomes a dimension of its own, before the dimension that it repeats.
@@ -185,63 +176,32 @@ Outputs TileOperator(NodeContext& context) {
   }
   TARTAN_ASSIGN_OR_RETURN(const Tensor apart, Reshape(context, x, narrow));
   TARTAN_ASSIGN_OR_RETURN(const Tensor repeated, BroadcastTo(context, apart, wide));
-  return One(Reshape(context, repeated, dims));
+  return OneTensor(Reshape(context, repeated, dims));
 }
 
 // Slices along `axis`, as in numpy.take; negative indices count from the end.
 Outputs Gather(NodeContext& context) {
   const Tensor& x = context.input(0);
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 0));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", 0, x.rank()));
   TARTAN_RETURN_IF_ERROR(context.CheckInput(1, {IndexBounds(x, axis)}));
   const HostTensor* index = context.input(1).constant();
   if (index != nullptr && index->shape().dims.empty()) {
     const Tensor part = PartOfCaches(context, x, axis, index->GetInt(0));
     if (part.defined()) return std::vector<Tensor>{part};
   }
-  return One(TakeOf(context, x, context.input(1), axis));
+  return OneTensor(TakeOf(context, x, context.input(1), axis));
 }
 
 constexpr OperatorRow kOperators[] = {
     Moving({"Concat", 1, {1, kAnyNumber}, Concat}),
-    Moving({.name = "Expand",
-            .since_version = 8,
-            .arity = {2, 2},
-            .handler = Expand,
-            .host_operands = HostOperands(1)}),
+    Moving({"Expand", 8, {2, 2}, Expand, HostOperands(1)}),
     Moving({"Gather", 1, {2, 2}, Gather}),
-    Moving({.name = "Slice",
-            .since_version = 1,
-            .arity = {1, 1},
-            .handler = Slice,
-            .lift = SliceToOperands}),
-    Moving({.name = "Slice",
-            .since_version = 10,
-            .arity = {3, 5},
-            .handler = Slice,
-            .host_operands = HostOperands(1, 2, 3, 4)}),
-    Moving({.name = "Split",
-            .since_version = 1,
-            .arity = {1, 2},
-            .handler = Split,
-            .lift = SplitToOperand,
-            .host_operands = HostOperands(1)}),
-    Moving({.name = "Split",
-            .since_version = 13,
-            .arity = {1, 2},
-            .handler = Split,
-            .host_operands = HostOperands(1)}),
-    Moving({.name = "Tile",
-            .since_version = 1,
-            .arity = {3, 3},
-            .handler = TileOperator,
-            .lift = TilesToRepeats,
-            .host_operands = HostOperands(1, 2)}),
-    Moving({.name = "Tile",
-            .since_version = 6,
-            .arity = {2, 2},
-            .handler = TileOperator,
-            .host_operands = HostOperands(1)}),
+    Moving({"Slice", 1, {1, 1}, Slice, 0, SliceToOperands}),
+    Moving({"Slice", 10, {3, 5}, Slice, HostOperands(1, 2, 3, 4)}),
+    Moving({"Split", 1, {1, 2}, Split, HostOperands(1), SplitToOperand}),
+    Moving({"Split", 13, {1, 2}, Split, HostOperands(1)}),
+    Moving({"Tile", 1, {3, 3}, TileOperator, HostOperands(1, 2), TilesToRepeats}),
+    Moving({"Tile", 6, {2, 2}, TileOperator, HostOperands(1)}),
     Moving({"Transpose", 1, {1, 1}, TransposeOperator}),
 };
 

@@ -14,9 +14,7 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using Axes = std::vector<int64_t>;
-using api::Tensor;
 
 absl::Status CheckRank(const Tensor& x, int64_t least) {
   if (x.rank() >= least) return absl::OkStatus();
@@ -26,9 +24,7 @@ absl::Status CheckRank(const Tensor& x, int64_t least) {
 // Checks that operands `first` to `last` are vectors of `count` elements.
 absl::Status CheckVectors(const NodeContext& context, int first, int last, int64_t count) {
   for (int i = first; i <= last; ++i) {
-    if (!context.HasInput(i) || context.input(i).shape().element_count() == count) continue;
-    return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", expected ", count,
-                   " elements");
+    if (context.HasInput(i)) TARTAN_RETURN_IF_ERROR(context.CheckCount(i, count));
   }
   return absl::OkStatus();
 }
@@ -141,8 +137,7 @@ Outputs GroupNormalization(NodeContext& context) {
 Outputs NormalizeLayer(NodeContext& context, bool is_centered) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", -1, x.rank()));
   std::vector<std::string> statements =
       StandardizeStatements("X", x.dims(), AxesFrom(axis, x.rank()), epsilon, is_centered);
   const bool has_bias = context.HasInput(2);
@@ -215,9 +210,8 @@ Outputs MeanVarianceNormalization(NodeContext& context) {
 
 Outputs LpNormalization(NodeContext& context) {
   const Tensor& x = context.input(0);
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", -1, x.rank()));
   TARTAN_ASSIGN_OR_RETURN(const int64_t p, context.Int("p", 2));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
   if (p != 1 && p != 2) return Invalid("attribute 'p': expected 1 or 2, got ", p);
   return context.Apply(TileFunction("X", "Y",
                                     {p == 1 ? "TERM = abs(X)" : "TERM = X * X",
@@ -255,34 +249,14 @@ constexpr OperatorRow kOperators[] = {
     {"InstanceNormalization", 1, {3, 3}, InstanceNormalization},
     {"LRN", 1, {1, 1}, Lrn},
     {"LayerNormalization", 17, {2, 3}, LayerNormalization},
-    {.name = "LayerNormalization",
-     .since_version = 1,
-     .arity = {2, 3},
-     .handler = LayerNormalization,
-     .host_operands = 0,
-     .domain = kMicrosoft},
+    In(kMicrosoft, {"LayerNormalization", 1, {2, 3}, LayerNormalization}),
     {"LpNormalization", 1, {1, 1}, LpNormalization},
     {"MeanVarianceNormalization", 9, {1, 1}, MeanVarianceNormalization},
     {"RMSNormalization", 23, {2, 2}, RmsNormalization},
     {"SimplifiedLayerNormalization", 1, {2, 2}, RmsNormalization},
-    {.name = "SimplifiedLayerNormalization",
-     .since_version = 1,
-     .arity = {2, 2},
-     .handler = RmsNormalization,
-     .host_operands = 0,
-     .domain = kMicrosoft},
-    {.name = "SkipLayerNormalization",
-     .since_version = 1,
-     .arity = {3, 5},
-     .handler = SkipLayerNormalization,
-     .host_operands = 0,
-     .domain = kMicrosoft},
-    {.name = "SkipSimplifiedLayerNormalization",
-     .since_version = 1,
-     .arity = {3, 4},
-     .handler = SkipRmsNormalization,
-     .host_operands = 0,
-     .domain = kMicrosoft},
+    In(kMicrosoft, {"SimplifiedLayerNormalization", 1, {2, 2}, RmsNormalization}),
+    In(kMicrosoft, {"SkipLayerNormalization", 1, {3, 5}, SkipLayerNormalization}),
+    In(kMicrosoft, {"SkipSimplifiedLayerNormalization", 1, {3, 4}, SkipRmsNormalization}),
 };
 
 }  // namespace

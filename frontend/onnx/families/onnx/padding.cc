@@ -12,9 +12,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // Maximum size of an axis that is padded in a mode other than constant, since the host lists source
 // positions.
 constexpr int64_t kMaxAxis = int64_t{1} << 24;
@@ -169,8 +166,7 @@ Outputs Rearrange(NodeContext& context, const std::vector<int64_t>& apart,
                   const std::vector<int64_t>& perm, const std::vector<int64_t>& dims) {
   TARTAN_ASSIGN_OR_RETURN(const Tensor blocks, Reshape(context, context.input(0), apart));
   TARTAN_ASSIGN_OR_RETURN(const Tensor moved, Transpose(context, blocks, perm));
-  TARTAN_ASSIGN_OR_RETURN(Tensor result, Reshape(context, moved, dims));
-  return std::vector<Tensor>{std::move(result)};
+  return OneTensor(Reshape(context, moved, dims));
 }
 
 absl::StatusOr<int64_t> BlockSize(NodeContext& context) {
@@ -214,18 +210,10 @@ Outputs SpaceToDepth(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "CenterCropPad",
-     .since_version = 18,
-     .arity = {2, 2},
-     .handler = CenterCropPad,
-     .host_operands = HostOperands(1)},
+    {"CenterCropPad", 18, {2, 2}, CenterCropPad, HostOperands(1)},
     Moving({"DepthToSpace", 1, {1, 1}, DepthToSpace}),
-    {.name = "Pad", .since_version = 1, .arity = {1, 1}, .handler = Pad, .lift = PadsToOperands},
-    Moving({.name = "Pad",
-            .since_version = 11,
-            .arity = {2, 4},
-            .handler = Pad,
-            .host_operands = HostOperands(1, 3)}),
+    {"Pad", 1, {1, 1}, Pad, 0, PadsToOperands},
+    Moving({"Pad", 11, {2, 4}, Pad, HostOperands(1, 3)}),
     Moving({"SpaceToDepth", 1, {1, 1}, SpaceToDepth}),
 };
 

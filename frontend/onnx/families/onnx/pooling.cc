@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools over windows, global pools and MaxUnpool.
 #include <algorithm>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,14 +14,6 @@
 
 namespace tartan::onnx {
 namespace {
-
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using Sizes = std::vector<int64_t>;
-using api::Tensor;
-
-int64_t Product(absl::Span<const int64_t> dims) {
-  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-}
 
 absl::StatusOr<SlidingWindow> ReadPool(const NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Sizes input, SpatialDims(context.input(0)));
@@ -175,18 +166,14 @@ absl::StatusOr<double> ReadNorm(const NodeContext& context) {
 }
 
 // The norm is (sum of |x|^p)^(1/p): NormTerm is the summand, NormRoot the root.
-std::string NormTerm(double p, DataType type) {
-  const std::string wide = "X";
-  if (p == 1) return absl::StrCat("abs(", wide, ")");
-  if (p == 2) return absl::StrCat(wide, " * ", wide);
-  return absl::StrCat("pow(abs(", wide, "), ", Literal(p), ")");
+std::string NormTerm(double p) {
+  if (p == 1) return "abs(X)";
+  return p == 2 ? "X * X" : absl::StrCat("pow(abs(X), ", Literal(p), ")");
 }
 
-std::string NormRoot(double p, DataType type) {
-  const std::string root = p == 1   ? "S"
-                           : p == 2 ? "sqrt(S)"
-                                    : absl::StrCat("pow(S, ", Literal(1 / p), ")");
-  return root;
+std::string NormRoot(double p) {
+  if (p == 1) return "S";
+  return p == 2 ? "sqrt(S)" : absl::StrCat("pow(S, ", Literal(1 / p), ")");
 }
 
 Outputs LpPool(NodeContext& context) {
@@ -196,8 +183,8 @@ Outputs LpPool(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const double p, ReadNorm(context));
   return context.Apply(TileFunction(
       "X", "Y",
-      {absl::StrCat("TERM = ", NormTerm(p, x.type())), PoolStatement("S", '+', "TERM", x, window),
-       absl::StrCat("Y = ", NormRoot(p, x.type()))}));
+      {absl::StrCat("TERM = ", NormTerm(p)), PoolStatement("S", '+', "TERM", x, window),
+       absl::StrCat("Y = ", NormRoot(p))}));
 }
 
 // A reduction over all spatial dimensions. `term` is an expression of X, `result` one of S.
@@ -224,9 +211,8 @@ Outputs GlobalMaxPool(NodeContext& context) { return GlobalPool(context, "X", '>
 
 Outputs GlobalLpPool(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckFloats(context));
-  const DataType type = context.input(0).type();
   TARTAN_ASSIGN_OR_RETURN(const double p, ReadNorm(context));
-  return GlobalPool(context, NormTerm(p, type), '+', NormRoot(p, type));
+  return GlobalPool(context, NormTerm(p), '+', NormRoot(p));
 }
 
 // Writes each element to its position in `indices`. Positions count in the flattened result of the
@@ -249,8 +235,7 @@ Outputs MaxUnpool(NodeContext& context) {
   const int64_t count = x.shape().element_count();
   TARTAN_RETURN_IF_ERROR(context.CheckInput(
       1, {{0, Product(dims) - 1, absl::StrCat("the result ", DimsToString(dims))}}));
-  TARTAN_ASSIGN_OR_RETURN(const Tensor zeros,
-                          Fill(context, ConstantScalar(x.type(), 0), {Product(dims)}));
+  TARTAN_ASSIGN_OR_RETURN(const Tensor zeros, Zeros(context, x.type(), {Product(dims)}));
   std::vector<std::string> statements = {
       absl::StrCat("FLAT = scatter_elements(Z, ", ReshapeCall("I", {count}), ", ",
                    ReshapeCall("X", {count}), ", 0, 0)"),
@@ -274,11 +259,7 @@ constexpr OperatorRow kOperators[] = {
     {"GlobalMaxPool", 1, {1, 1}, GlobalMaxPool},
     {"LpPool", 1, {1, 1}, LpPool},
     {"MaxPool", 1, {1, 1}, MaxPool},
-    {.name = "MaxUnpool",
-     .since_version = 9,
-     .arity = {2, 3},
-     .handler = MaxUnpool,
-     .host_operands = HostOperands(2)},
+    {"MaxUnpool", 9, {2, 3}, MaxUnpool, HostOperands(2)},
 };
 
 }  // namespace

@@ -13,11 +13,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using Sizes = std::vector<int64_t>;
-using api::Tensor;
-using api::Value;
-
 // Scale and zero point of QuantizeLinear and DequantizeLinear, and the sizes in which they
 // broadcast. With blocks, the axis may be split into blocks and positions within them.
 struct Parameters {
@@ -33,8 +28,8 @@ std::string AddRepeated(FunctionText& text, absl::string_view target, const std:
   const std::vector<std::string> written = IndexNames(static_cast<int64_t>(dims.size()));
   std::vector<std::string> read = written;
   read[axis] = std::string("b");
-  text.Add(absl::StrCat(Write(target, written, dims), " = =(", Read(name, read), "), ",
-                        written[axis], " - ", block, " * b < ", block));
+  text.Add(Write(target, written, dims), "=(", Read(name, read), "), ", written[axis], " - ", block,
+           " * b < ", block);
   return std::string(target);
 }
 
@@ -127,7 +122,7 @@ absl::StatusOr<DataType> DivisionType(const NodeContext& context) {
   return tartan::IsFloat(type.type) ? type.type : DataType::kFloat32;
 }
 
-absl::StatusOr<std::vector<Value>> QuantizeLinear(NodeContext& context) {
+OutputValues QuantizeLinear(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const ElementType type, QuantizedType(context));
   TARTAN_ASSIGN_OR_RETURN(const DataType division, DivisionType(context));
   TARTAN_ASSIGN_OR_RETURN(const EncodingOptions how, ReadEncodingOptions(context));
@@ -152,7 +147,7 @@ absl::StatusOr<std::vector<Value>> QuantizeLinear(NodeContext& context) {
 }
 
 // The result has the type of the scale unless an attribute names another.
-absl::StatusOr<std::vector<Value>> DequantizeLinear(NodeContext& context) {
+OutputValues DequantizeLinear(NodeContext& context) {
   ElementType natural = TypeOf(context.value(1));
   if (natural.element != api::Element::kPlain) natural = {DataType::kFloat32};
   TARTAN_ASSIGN_OR_RETURN(const ElementType type, TypeAttribute(context, "output_dtype", natural));
@@ -169,7 +164,7 @@ absl::StatusOr<std::vector<Value>> DequantizeLinear(NodeContext& context) {
   if (!parameters.zero_point.empty()) {
     value = absl::StrCat("(", value, " - ", Cast(parameters.zero_point, exact), ")");
   }
-  text.Add("R", absl::StrCat(Cast(value, DataType::kFloat32), " * ", parameters.scale));
+  text.Add("R", Cast(value, DataType::kFloat32), " * ", parameters.scale);
   text.Add("Y", Cast(ReshapeCall("R", context.input(0).dims()), type.type));
   TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> y, text.Apply("Y"));
   return std::vector<Value>{Value(std::move(y[0]))};
@@ -208,10 +203,9 @@ Outputs ConvInteger(NodeContext& context) {
 // which have one element each.
 Outputs Requantize(FunctionText& text, absl::string_view a_scale, absl::string_view b_scale) {
   const DataType type = text.context().input(7).type();
-  text.Add("REAL",
-           absl::StrCat(Cast("SUM", DataType::kFloat32), " * (", Cast(a_scale, DataType::kFloat32),
-                        " * ", Cast(b_scale, DataType::kFloat32), " / ",
-                        Cast(ReshapeCall(text.Operand(6), {}), DataType::kFloat32), ")"));
+  text.Add("REAL", Cast("SUM", DataType::kFloat32), " * (", Cast(a_scale, DataType::kFloat32),
+           " * ", Cast(b_scale, DataType::kFloat32), " / ",
+           Cast(ReshapeCall(text.Operand(6), {}), DataType::kFloat32), ")");
   text.Add("Y", Quantized("REAL", ReshapeCall(text.Operand(7), {}), type));
   return text.Apply("Y");
 }

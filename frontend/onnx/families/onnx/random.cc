@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/import/graph.h"
 #include "frontend/onnx/import/training_mode.h"
 #include "frontend/onnx/tile_text/dropout.h"
@@ -21,9 +22,6 @@
 
 namespace tartan::onnx {
 namespace {
-
-using api::Tensor;
-using Outputs = absl::StatusOr<std::vector<Tensor>>;
 
 // Maximum elements computed on the host (empirical). Larger results of a seed come from the
 // device's own generator.
@@ -122,12 +120,7 @@ absl::StatusOr<Tensor> Normal(NodeContext& context, std::optional<uint32_t> seed
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
   const int64_t count = shape.element_count();
   if (seed.has_value() && count <= kMaxHostElements) {
-    const std::vector<double> numbers = NormalNumbers(*seed, count);
-    std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
-    for (int64_t i = 0; i < count; ++i) {
-      StoreElement(shape.type, numbers[static_cast<size_t>(i)], i, bytes.data());
-    }
-    return Tensor::Constant(HostTensor(shape, bytes));
+    return ConstantOf(shape.type, NormalNumbers(*seed, count), shape.dims);
   }
   const TensorShape pairs{shape.type, {2, count}};
   TARTAN_RETURN_IF_ERROR(CheckShape(pairs));
@@ -270,10 +263,8 @@ Outputs DropoutInTraining(NodeContext& context, const TrainingMode& training) {
   if (ratio == 0) return KeepAll(context);
   if (context.WantsOutput(1)) return Unsupported("the mask of a Dropout in training");
   TARTAN_ASSIGN_OR_RETURN(const uint32_t stream, context.services().NextStream());
-  TARTAN_ASSIGN_OR_RETURN(Tensor kept,
-                          Dropped(context.input(0), ratio, context.services().RandomSeed(), stream,
-                                  LabelOf(context.node())));
-  return std::vector<Tensor>{std::move(kept)};
+  return OneTensor(Dropped(context.input(0), ratio, context.services().RandomSeed(), stream,
+                           LabelOf(context.node())));
 }
 
 // Drops each element with probability `ratio` and scales the others up, in training mode.
@@ -310,11 +301,7 @@ Outputs Dropout(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     {"Bernoulli", 15, {1, 1}, Bernoulli},
-    {.name = "Dropout",
-     .since_version = 1,
-     .arity = {1, 3},
-     .handler = Dropout,
-     .host_operands = HostOperands(2)},
+    {"Dropout", 1, {1, 3}, Dropout, HostOperands(2)},
     {"Multinomial", 7, {1, 1}, Multinomial},
     {"RandomNormal", 1, {0, 0}, RandomNormal},
     {"RandomNormalLike", 1, {1, 1}, RandomNormal},

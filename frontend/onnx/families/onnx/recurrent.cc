@@ -18,9 +18,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // The layer's sizes and attributes. Operands: X, W, R, B, sequence_lens, initial_h, initial_c, P.
 struct Layer {
   RecurrentStep step;
@@ -34,9 +31,7 @@ struct Layer {
 };
 
 absl::Status CheckOperand(const NodeContext& context, int i, const std::vector<int64_t>& dims) {
-  if (!context.HasInput(i) || context.input(i).dims() == dims) return absl::OkStatus();
-  return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", expected ",
-                 DimsToString(dims));
+  return context.HasInput(i) ? context.CheckDims(i, dims) : absl::OkStatus();
 }
 
 absl::Status CheckOperands(const NodeContext& context, const Layer& layer) {
@@ -162,8 +157,7 @@ absl::StatusOr<Tensor> InitialState(const NodeContext& context, const Layer& lay
   if (context.HasInput(operand)) {
     return Pick(context, context.input(operand), layer.batch_first ? 1 : 0, direction);
   }
-  return Fill(context, ConstantScalar(context.input(0).type(), 0),
-              {layer.batch, layer.step.hidden});
+  return Zeros(context, context.input(0).type(), {layer.batch, layer.step.hidden});
 }
 
 // The operands of one direction. The weights are in the order of StepOperands.
@@ -177,8 +171,8 @@ absl::StatusOr<StepOperands> OperandsOf(NodeContext& context, const Layer& layer
   if (context.HasInput(3)) {
     TARTAN_ASSIGN_OR_RETURN(bias, Pick(context, context.input(3), 0, direction));
   } else {
-    TARTAN_ASSIGN_OR_RETURN(bias, Fill(context, ConstantScalar(context.input(0).type(), 0),
-                                       {2 * layer.step.gates() * layer.step.hidden}));
+    TARTAN_ASSIGN_OR_RETURN(bias, Zeros(context, context.input(0).type(),
+                                        {2 * layer.step.gates() * layer.step.hidden}));
   }
   operands.weights.push_back(bias);
   if (layer.step.has_peepholes) {
@@ -292,29 +286,24 @@ Outputs DynamicQuantizeLstm(NodeContext& context) {
   std::string counted = given;
   if (context.HasInput(4)) {
     // Elements past the longest sequence do not count for the range.
-    text.Add("LONGEST[]", absl::StrCat(">(", text.Operand(4), "[b])"));
-    text.Add("COUNTED", absl::StrCat("index(", given, ", 0) < LONGEST ? ", given, " : 0"));
+    text.Add("LONGEST[]", ">(", text.Operand(4), "[b])");
+    text.Add("COUNTED", "index(", given, ", 0) < LONGEST ? ", given, " : 0");
     counted = "COUNTED";
   }
   for (std::string& statement : DynamicQuantizationStatements(counted, context.input(0).rank())) {
     text.Add(std::move(statement));
   }
-  text.Add("Y", absl::StrCat("(", Cast("QUANTIZED", DataType::kFloat32), " - ",
-                             Cast("ZERO", DataType::kFloat32), ") * SCALE"));
+  text.Add("Y", "(", Cast("QUANTIZED", DataType::kFloat32), " - ", Cast("ZERO", DataType::kFloat32),
+           ") * SCALE");
   TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> x, text.Apply("Y"));
-  context.SetInput(0, api::Value(std::move(x[0])));
-  context.SetInput(1, api::Value(std::move(w)));
-  context.SetInput(2, api::Value(std::move(r)));
+  context.SetInput(0, Value(std::move(x[0])));
+  context.SetInput(1, Value(std::move(w)));
+  context.SetInput(2, Value(std::move(r)));
   return RunLayer(context, Cell::kLstm, true);
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "DynamicQuantizeLSTM",
-     .since_version = 1,
-     .arity = {3, 12},
-     .handler = DynamicQuantizeLstm,
-     .host_operands = 0,
-     .domain = "com.microsoft"},
+    In("com.microsoft", {"DynamicQuantizeLSTM", 1, {3, 12}, DynamicQuantizeLstm}),
     {"GRU", 1, {3, 6}, Gru},
     {"LSTM", 1, {3, 8}, Lstm},
     {"RNN", 1, {3, 6}, Rnn},

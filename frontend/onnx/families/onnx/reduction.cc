@@ -14,9 +14,7 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using Axes = std::vector<int64_t>;
-using api::Tensor;
 
 struct ReducedAxes {
   Axes axes;
@@ -161,10 +159,7 @@ Outputs Reduce(NodeContext& context, const Reduction& reduction) {
   if (ReducedCount(x.dims(), reduced.axes) == 0) {
     const std::vector<int64_t> dims =
         reduced.keep ? KeptDims(x.dims(), reduced.axes) : DroppedDims(x.dims(), reduced.axes);
-    TARTAN_ASSIGN_OR_RETURN(
-        Tensor result,
-        Fill(context, MakeEmptyReductionValue(reduction.empty_value, x.type()), dims));
-    return std::vector<Tensor>{std::move(result)};
+    return OneTensor(Fill(context, MakeEmptyReductionValue(reduction.empty_value, x.type()), dims));
   }
   if (&reduction == &kMean && !IsFloat(x.type())) return MeanOfIntegers(context, x, reduced);
   return context.Apply(TileFunction("IN", "Y", ReductionStatements(reduction, x, reduced)), {x});
@@ -230,29 +225,17 @@ Outputs CumProd(NodeContext& context) { return Running(context, "cumprod"); }
 
 // Older forms have the axes as an attribute.
 constexpr OperatorRow ByAttribute(absl::string_view name, Handler handler) {
-  return {name, 1, {1, 1}, handler, nullptr, AxesToOperand};
+  return {name, 1, {1, 1}, handler, 0, AxesToOperand};
 }
 constexpr OperatorRow ByOperand(absl::string_view name, int since_version, Handler handler) {
-  return {.name = name,
-          .since_version = since_version,
-          .arity = {1, 2},
-          .handler = handler,
-          .host_operands = HostOperands(1)};
+  return {name, since_version, {1, 2}, handler, HostOperands(1)};
 }
 
 constexpr OperatorRow kOperators[] = {
     {"ArgMax", 1, {1, 1}, ArgMax},
     {"ArgMin", 1, {1, 1}, ArgMin},
-    {.name = "CumProd",
-     .since_version = 26,
-     .arity = {2, 2},
-     .handler = CumProd,
-     .host_operands = HostOperands(1)},
-    {.name = "CumSum",
-     .since_version = 11,
-     .arity = {2, 2},
-     .handler = CumSum,
-     .host_operands = HostOperands(1)},
+    {"CumProd", 26, {2, 2}, CumProd, HostOperands(1)},
+    {"CumSum", 11, {2, 2}, CumSum, HostOperands(1)},
     ByAttribute("ReduceL1", ReduceBy<kL1>),
     ByOperand("ReduceL1", 18, ReduceBy<kL1>),
     ByAttribute("ReduceL2", ReduceBy<kL2>),

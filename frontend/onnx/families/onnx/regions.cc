@@ -14,10 +14,7 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
-using Sizes = std::vector<int64_t>;
-using api::Tensor;
 
 // Maximum elements or samples of a bin along one axis.
 constexpr int64_t kMaxBin = int64_t{1} << 16;
@@ -52,11 +49,6 @@ absl::StatusOr<Sizes> ResultDims(const NodeContext& context, const Bins& bins, i
 
 bool IsEmpty(const Sizes& dims) { return std::find(dims.begin(), dims.end(), 0) != dims.end(); }
 
-Outputs Zeros(const NodeContext& context, DataType type, const Sizes& dims) {
-  TARTAN_ASSIGN_OR_RETURN(Tensor zeros, Fill(context, ConstantScalar(type, 0), dims));
-  return std::vector<Tensor>{std::move(zeros)};
-}
-
 // Adds READ [regions, height, width, rows, columns, channels], the elements of each bin, or zeros
 // where INSIDE is false. PY [regions, height, 1, rows, 1] and PX [regions, 1, width, 1, columns]
 // are their positions in the image IMAGE [regions, 1, 1, 1, 1].
@@ -88,17 +80,9 @@ absl::StatusOr<Alignment> ReadAlignment(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(a.sampling_ratio, context.Int("sampling_ratio", 0));
   const char* otherwise = context.opset() < 16 ? "output_half_pixel" : "half_pixel";
   TARTAN_ASSIGN_OR_RETURN(const std::string coordinates,
-                          context.String("coordinate_transformation_mode", otherwise));
-  TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.String("mode", "avg"));
-  if (coordinates != "half_pixel" && coordinates != "output_half_pixel") {
-    return Invalid(
-        "attribute 'coordinate_transformation_mode': expected half_pixel or "
-        "output_half_pixel, got ",
-        coordinates);
-  }
-  if (mode != "avg" && mode != "max") {
-    return Invalid("attribute 'mode': expected avg or max, got ", mode);
-  }
+                          context.OneOf("coordinate_transformation_mode", otherwise,
+                                        {"half_pixel", "output_half_pixel"}));
+  TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.OneOf("mode", "avg", {"avg", "max"}));
   if (a.sampling_ratio < 0 || a.sampling_ratio > kMaxBin) {
     return Invalid("attribute 'sampling_ratio' is ", a.sampling_ratio);
   }
@@ -241,7 +225,7 @@ Outputs RoiAlign(NodeContext& context) {
   if (context.input(2).dims() != Sizes{dims[0]}) {
     return Invalid("images ", context.input(2).shape().ToString(), " of ", dims[0], " regions");
   }
-  if (IsEmpty(dims)) return Zeros(context, x.type(), dims);
+  if (IsEmpty(dims)) return OneTensor(Zeros(context, x.type(), dims));
   TARTAN_RETURN_IF_ERROR(context.CheckInput(2, {PlainBounds(x, 0)}, "image"));
   TARTAN_RETURN_IF_ERROR(CheckTable(dims));
   TARTAN_RETURN_IF_ERROR(CheckTable({how.sampling_ratio}));
@@ -330,7 +314,7 @@ Outputs MaxRoiPool(NodeContext& context) {
   bins.width = pooled[1];
   TARTAN_ASSIGN_OR_RETURN(bins.scale, context.Float("spatial_scale", 1.0f));
   TARTAN_ASSIGN_OR_RETURN(const Sizes dims, ResultDims(context, bins, 5));
-  if (IsEmpty(dims)) return Zeros(context, x.type(), dims);
+  if (IsEmpty(dims)) return OneTensor(Zeros(context, x.type(), dims));
   TARTAN_RETURN_IF_ERROR(CheckTable({dims[0], bins.height}));
   TARTAN_RETURN_IF_ERROR(CheckTable({dims[0], bins.width}));
   const int64_t height = x.dims()[2];

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/tile_text/resize_taps.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
@@ -14,9 +15,6 @@
 
 namespace tartan::onnx {
 namespace {
-
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
 
 // Maximum size of an axis, whose weights are computed on the host.
 constexpr int64_t kMaxAxis = int64_t{1} << 22;
@@ -116,12 +114,6 @@ absl::Status ApplySizes(const std::vector<int64_t>& sizes, const std::vector<int
     scales.push_back(axis.scale);
   }
   if (policy == "stretch" || scales.empty()) return absl::OkStatus();
-  if (policy != "not_larger" && policy != "not_smaller") {
-    return Invalid(
-        "attribute 'keep_aspect_ratio_policy': expected stretch, not_larger or "
-        "not_smaller, got ",
-        policy);
-  }
   const math::Rational scale = policy == "not_larger"
                                    ? *std::min_element(scales.begin(), scales.end())
                                    : *std::max_element(scales.begin(), scales.end());
@@ -165,7 +157,8 @@ absl::StatusOr<Plan> ReadPlan(NodeContext& context, int scales, int sizes) {
   for (int64_t dim : context.input(0).dims()) plan.axes.push_back(ResizeAxis::Unchanged(dim));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, NamedAxes(context));
   TARTAN_ASSIGN_OR_RETURN(const std::string policy,
-                          context.String("keep_aspect_ratio_policy", "stretch"));
+                          context.OneOf("keep_aspect_ratio_policy", "stretch",
+                                        {"stretch", "not_larger", "not_smaller"}));
   if (sizes >= 0 && HasElements(context, sizes)) {
     TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> values, context.HostInts(sizes));
     TARTAN_RETURN_IF_ERROR(ApplySizes(values, axes, policy, &plan));
@@ -212,11 +205,7 @@ absl::StatusOr<Tensor> Choose(const NodeContext& context, const Tensor& x, size_
 Tensor AlongAxis(DataType type, const std::vector<double>& values, size_t axis, int64_t rank) {
   std::vector<int64_t> dims(static_cast<size_t>(rank) - axis, 1);
   dims[0] = static_cast<int64_t>(values.size());
-  std::vector<uint8_t> bytes(values.size() * static_cast<size_t>(ByteWidth(type)));
-  for (size_t i = 0; i < values.size(); ++i) {
-    StoreElement(type, values[i], static_cast<int64_t>(i), bytes.data());
-  }
-  return Tensor::Constant(HostTensor(TensorShape{type, std::move(dims)}, bytes));
+  return ConstantOf(type, values, std::move(dims));
 }
 
 absl::StatusOr<Tensor> Interpolate(const NodeContext& context, const Tensor& x, size_t axis,
@@ -290,22 +279,10 @@ Outputs Upsample(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "Resize",
-     .since_version = 10,
-     .arity = {2, 2},
-     .handler = Upsample,
-     .host_operands = HostOperands(1)},
-    {.name = "Resize",
-     .since_version = 11,
-     .arity = {1, 4},
-     .handler = Resize,
-     .host_operands = HostOperands(1, 2, 3)},
+    {"Resize", 10, {2, 2}, Upsample, HostOperands(1)},
+    {"Resize", 11, {1, 4}, Resize, HostOperands(1, 2, 3)},
     {"Upsample", 7, {1, 1}, Upsample},
-    {.name = "Upsample",
-     .since_version = 9,
-     .arity = {2, 2},
-     .handler = Upsample,
-     .host_operands = HostOperands(1)},
+    {"Upsample", 9, {2, 2}, Upsample, HostOperands(1)},
 };
 
 }  // namespace

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling of images at computed positions: GridSample, AffineGrid and DeformConv.
-#include <functional>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/onnx/families.h"
@@ -15,23 +13,10 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using Sizes = std::vector<int64_t>;
-using api::Tensor;
-
-int64_t Product(absl::Span<const int64_t> dims) {
-  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-}
-
 // Concatenates sizes, such as {batch, channels} and spatial sizes.
 Sizes Joined(Sizes front, absl::Span<const int64_t> back) {
   front.insert(front.end(), back.begin(), back.end());
   return front;
-}
-
-Outputs Zeros(const NodeContext& context, DataType type, const Sizes& dims) {
-  TARTAN_ASSIGN_OR_RETURN(Tensor zeros, Fill(context, ConstantScalar(type, 0), dims));
-  return std::vector<Tensor>{std::move(zeros)};
 }
 
 // --- GridSample
@@ -78,7 +63,7 @@ Outputs GridSample(NodeContext& context) {
   sampling.channels = x.dims()[1];
   sampling.points = Product(points);
   const Sizes dims = Joined({sampling.batch, sampling.channels}, points);
-  if (Product(dims) == 0) return Zeros(context, x.type(), dims);
+  if (Product(dims) == 0) return OneTensor(Zeros(context, x.type(), dims));
   if (sampling.places() == 0)
     return Invalid("there is nothing to sample in ", x.shape().ToString());
 
@@ -135,7 +120,7 @@ Outputs AffineGrid(NodeContext& context) {
   const Sizes places(size.begin() + 2, size.end());
   const Sizes dims = Joined(Joined({size[0]}, places), {axes});
   TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{theta.type(), dims}));
-  if (Product(dims) == 0) return Zeros(context, theta.type(), dims);
+  if (Product(dims) == 0) return OneTensor(Zeros(context, theta.type(), dims));
   const Sizes column = Joined(Joined({size[0]}, Sizes(places.size(), 1)), {axes});
   TARTAN_RETURN_IF_ERROR(CheckTable(places));
   TileBuilder text;
@@ -260,7 +245,7 @@ Outputs DeformConv(NodeContext& context) {
   sampling.sizes.assign(x.dims().begin() + 2, x.dims().end());
   sampling.points = d.kernel * d.points;
   if (Product(d.convolution.dims()) == 0) {
-    return Zeros(context, x.type(), d.convolution.dims());
+    return OneTensor(Zeros(context, x.type(), d.convolution.dims()));
   }
   if (x.shape().element_count() == 0) {
     return Invalid("there is nothing to sample in ", x.shape().ToString());
@@ -289,11 +274,7 @@ Outputs DeformConv(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "AffineGrid",
-     .since_version = 20,
-     .arity = {2, 2},
-     .handler = AffineGrid,
-     .host_operands = HostOperands(1)},
+    {"AffineGrid", 20, {2, 2}, AffineGrid, HostOperands(1)},
     {"DeformConv", 19, {3, 5}, DeformConv},
     {"GridSample", 16, {2, 2}, GridSample},
 };

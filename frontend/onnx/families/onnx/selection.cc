@@ -14,15 +14,11 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
 // The first k elements in sorted order along an axis, and their positions. Equal elements keep
 // their order. NaN ranks above all numbers, as for ArgMax.
 Outputs TopK(NodeContext& context) {
   const Tensor& x = context.input(0);
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", -1, x.rank()));
   TARTAN_ASSIGN_OR_RETURN(const int64_t largest, context.Int("largest", 1));
   TARTAN_ASSIGN_OR_RETURN(const int64_t k, context.HostInt(1));
   const int64_t size = x.dims()[static_cast<size_t>(axis)];
@@ -77,8 +73,7 @@ Outputs Compress(NodeContext& context) {
   };
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> kept,
                           context.RunOnHost({context.input(1)}, find));
-  TARTAN_ASSIGN_OR_RETURN(Tensor result, TakeOf(context, x, kept[0], axis));
-  return std::vector<Tensor>{std::move(result)};
+  return OneTensor(TakeOf(context, x, kept[0], axis));
 }
 
 // The coordinates of elements that are not 0: one row per dimension, one column per element.
@@ -102,8 +97,7 @@ Outputs NonZero(NodeContext& context) {
 Outputs OneHot(NodeContext& context) {
   const Tensor& indices = context.input(0);
   const Tensor& values = context.input(2);
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, indices.rank() + 1));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", -1, indices.rank() + 1));
   TARTAN_ASSIGN_OR_RETURN(const double depth, context.HostFloat(1));
   constexpr double kMaxDepth = 1 << 24;
   if (!(depth >= 1 && depth <= kMaxDepth)) return Invalid("depth ", depth);
@@ -146,22 +140,11 @@ Outputs Trilu(NodeContext& context) {
 constexpr OperatorRow kOperators[] = {
     Moving({"Compress", 9, {2, 2}, Compress}),
     {"NonZero", 9, {1, 1}, NonZero},
-    {.name = "OneHot",
-     .since_version = 9,
-     .arity = {3, 3},
-     .handler = OneHot,
-     .host_operands = HostOperands(1)},
-    {.name = "TopK", .since_version = 1, .arity = {1, 1}, .handler = TopK, .lift = KToOperand},
-    {.name = "TopK",
-     .since_version = 10,
-     .arity = {2, 2},
-     .handler = TopK,
-     .host_operands = HostOperands(1)},
-    {.name = "Trilu",
-     .since_version = 14,
-     .arity = {1, 2},
-     .handler = Trilu,
-     .host_operands = HostOperands(1)},
+    {"OneHot", 9, {3, 3}, OneHot, HostOperands(1)},
+    // k was an attribute.
+    {"TopK", 1, {1, 1}, TopK, 0, KToOperand},
+    {"TopK", 10, {2, 2}, TopK, HostOperands(1)},
+    {"Trilu", 14, {1, 2}, Trilu, HostOperands(1)},
 };
 
 }  // namespace

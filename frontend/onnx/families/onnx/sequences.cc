@@ -14,13 +14,9 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
-using Values = absl::StatusOr<std::vector<Value>>;
+OutputValues One(Value value) { return std::vector<Value>{std::move(value)}; }
 
-Values One(Value value) { return std::vector<Value>{std::move(value)}; }
-
-absl::StatusOr<std::vector<Value>> SequenceOperand(const NodeContext& context, int i) {
+OutputValues SequenceOperand(const NodeContext& context, int i) {
   if (context.value(i).is_sequence()) return context.value(i).elements();
   return Invalid("operand ", i, " is not a sequence");
 }
@@ -41,14 +37,14 @@ absl::StatusOr<size_t> Position(NodeContext& context, int i, size_t size, size_t
   return Invalid("position ", position, " in a sequence of ", size);
 }
 
-Values SequenceConstruct(NodeContext& context) {
+OutputValues SequenceConstruct(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckElements(context.values()));
   return One(Value::Sequence({context.values().begin(), context.values().end()}));
 }
 
-Values SequenceEmpty(NodeContext&) { return One(Value::Sequence({})); }
+OutputValues SequenceEmpty(NodeContext&) { return One(Value::Sequence({})); }
 
-Values SequenceAt(NodeContext& context) {
+OutputValues SequenceAt(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> elements, SequenceOperand(context, 0));
   TARTAN_ASSIGN_OR_RETURN(const size_t position,
                           Position(context, 1, elements.size(), elements.size()));
@@ -56,7 +52,7 @@ Values SequenceAt(NodeContext& context) {
 }
 
 // Without operand 2 the element is appended.
-Values SequenceInsert(NodeContext& context) {
+OutputValues SequenceInsert(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(std::vector<Value> elements, SequenceOperand(context, 0));
   size_t position = elements.size();
   if (context.HasInput(2)) {
@@ -67,7 +63,7 @@ Values SequenceInsert(NodeContext& context) {
   return One(Value::Sequence(std::move(elements)));
 }
 
-Values SequenceErase(NodeContext& context) {
+OutputValues SequenceErase(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(std::vector<Value> elements, SequenceOperand(context, 0));
   if (elements.empty()) return Invalid("the sequence is empty");
   size_t position = elements.size() - 1;
@@ -78,7 +74,7 @@ Values SequenceErase(NodeContext& context) {
   return One(Value::Sequence(std::move(elements)));
 }
 
-Values SequenceLength(NodeContext& context) {
+OutputValues SequenceLength(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> elements, SequenceOperand(context, 0));
   return One(ConstantInt(static_cast<int64_t>(elements.size())));
 }
@@ -105,7 +101,7 @@ absl::Status CheckJoined(absl::Span<const Tensor> elements, std::optional<size_t
 }
 
 // Concatenates the elements along an axis, or stacks them along a new one with new_axis = 1.
-Values ConcatFromSequence(NodeContext& context) {
+OutputValues ConcatFromSequence(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> elements, SequenceOperand(context, 0));
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis"));
   TARTAN_ASSIGN_OR_RETURN(const int64_t new_axis, context.Int("new_axis", 0));
@@ -164,11 +160,10 @@ absl::StatusOr<std::vector<int64_t>> PartSizes(NodeContext& context, int64_t siz
   return parts;
 }
 
-Values SplitToSequence(NodeContext& context) {
+OutputValues SplitToSequence(NodeContext& context) {
   const Tensor& x = context.input(0);
   if (!x.defined()) return Invalid("operand 0 is not a tensor");
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 0));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", 0, x.rank()));
   TARTAN_ASSIGN_OR_RETURN(const int64_t keepdims, context.Int("keepdims", 1));
   const size_t along = static_cast<size_t>(axis);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, PartSizes(context, x.dims()[along]));
@@ -189,7 +184,7 @@ Values SplitToSequence(NodeContext& context) {
 }
 
 // Imports the body once per element; operands that are not sequences are passed to every call.
-Values SequenceMap(NodeContext& context) {
+OutputValues SequenceMap(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> first, SequenceOperand(context, 0));
   TARTAN_ASSIGN_OR_RETURN(const GraphProto* body, context.Graph("body"));
   std::vector<std::vector<Value>> made(static_cast<size_t>(body->output_size()));
@@ -214,18 +209,18 @@ Values SequenceMap(NodeContext& context) {
 }
 
 // An optional is represented by its value, or by Nothing.
-Values Optional(NodeContext& context) { return One(context.value(0)); }
+OutputValues Optional(NodeContext& context) { return One(context.value(0)); }
 
-Values OptionalGetElement(NodeContext& context) {
+OutputValues OptionalGetElement(NodeContext& context) {
   if (context.value(0).is_nothing()) return Invalid("the optional is empty");
   return One(context.value(0));
 }
 
-Values OptionalHasElement(NodeContext& context) {
+OutputValues OptionalHasElement(NodeContext& context) {
   return One(ConstantScalar(DataType::kBool, context.value(0).is_nothing() ? 0 : 1));
 }
 
-Values Identity(NodeContext& context) { return One(context.value(0)); }
+OutputValues Identity(NodeContext& context) { return One(context.value(0)); }
 
 constexpr OperatorRow kOperators[] = {
     ValueRow("ConcatFromSequence", 11, {1, 1}, ConcatFromSequence),

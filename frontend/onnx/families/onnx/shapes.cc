@@ -12,20 +12,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using api::Tensor;
-
-Outputs One(absl::StatusOr<Tensor> tensor) {
-  if (!tensor.ok()) return tensor.status();
-  return std::vector<Tensor>{*std::move(tensor)};
-}
-
-int64_t Product(absl::Span<const int64_t> dims) {
-  int64_t product = 1;
-  for (int64_t dim : dims) product *= dim;
-  return product;
-}
-
 // A 0 in `dims` copies the size of the operand (unless allowzero), and one -1 is inferred.
 Outputs ReshapeOperator(NodeContext& context) {
   const Tensor& x = context.input(0);
@@ -55,7 +41,7 @@ Outputs ReshapeOperator(NodeContext& context) {
     dims[static_cast<size_t>(inferred)] = count / known;
   }
   if (Product(dims) != count) return fail();
-  return One(Reshape(context, x, dims));
+  return OneTensor(Reshape(context, x, dims));
 }
 
 // A matrix: the dimensions before `axis` become rows, the others columns.
@@ -67,9 +53,9 @@ Outputs Flatten(NodeContext& context) {
   }
   if (axis < 0) axis += x.rank();
   const absl::Span<const int64_t> dims = x.dims();
-  return One(Reshape(context, x,
-                     {Product(dims.first(static_cast<size_t>(axis))),
-                      Product(dims.subspan(static_cast<size_t>(axis)))}));
+  return OneTensor(Reshape(context, x,
+                           {Product(dims.first(static_cast<size_t>(axis))),
+                            Product(dims.subspan(static_cast<size_t>(axis)))}));
 }
 
 // Without axes every size of 1 is dropped.
@@ -87,7 +73,7 @@ Outputs Squeeze(NodeContext& context) {
     if (is_named && dim != 1) return Invalid("axis ", d, " of ", x.shape().ToString(), " is not 1");
     if (!(is_named || (!context.HasInput(1) && dim == 1))) dims.push_back(dim);
   }
-  return One(Reshape(context, x, dims));
+  return OneTensor(Reshape(context, x, dims));
 }
 
 // The axes refer to the result.
@@ -99,41 +85,17 @@ Outputs Unsqueeze(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, NormalAxes(given, rank));
   std::vector<int64_t> dims = x.dims();
   for (int64_t axis : axes) dims.insert(dims.begin() + axis, 1);
-  return One(Reshape(context, x, dims));
+  return OneTensor(Reshape(context, x, dims));
 }
 
 constexpr OperatorRow kOperators[] = {
     Moving({"Flatten", 1, {1, 1}, Flatten}),
-    Moving({.name = "Reshape",
-            .since_version = 1,
-            .arity = {1, 1},
-            .handler = ReshapeOperator,
-            .lift = ShapeToOperand}),
-    Moving({.name = "Reshape",
-            .since_version = 5,
-            .arity = {2, 2},
-            .handler = ReshapeOperator,
-            .host_operands = HostOperands(1)}),
-    Moving({.name = "Squeeze",
-            .since_version = 1,
-            .arity = {1, 1},
-            .handler = Squeeze,
-            .lift = AxesToOperand}),
-    Moving({.name = "Squeeze",
-            .since_version = 13,
-            .arity = {1, 2},
-            .handler = Squeeze,
-            .host_operands = HostOperands(1)}),
-    Moving({.name = "Unsqueeze",
-            .since_version = 1,
-            .arity = {1, 1},
-            .handler = Unsqueeze,
-            .lift = AxesToOperand}),
-    Moving({.name = "Unsqueeze",
-            .since_version = 13,
-            .arity = {2, 2},
-            .handler = Unsqueeze,
-            .host_operands = HostOperands(1)}),
+    Moving({"Reshape", 1, {1, 1}, ReshapeOperator, 0, ShapeToOperand}),
+    Moving({"Reshape", 5, {2, 2}, ReshapeOperator, HostOperands(1)}),
+    Moving({"Squeeze", 1, {1, 1}, Squeeze, 0, AxesToOperand}),
+    Moving({"Squeeze", 13, {1, 2}, Squeeze, HostOperands(1)}),
+    Moving({"Unsqueeze", 1, {1, 1}, Unsqueeze, 0, AxesToOperand}),
+    Moving({"Unsqueeze", 13, {2, 2}, Unsqueeze, HostOperands(1)}),
 };
 
 }  // namespace

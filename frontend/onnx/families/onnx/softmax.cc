@@ -14,7 +14,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using Axes = std::vector<int64_t>;
 
 // One axis from opset 13 on. Before, all axes from the given one on are reduced together.
@@ -28,7 +27,7 @@ absl::StatusOr<Axes> ReadAxes(const NodeContext& context) {
 }
 
 // Subtracts the maximum first, so that no exponential overflows.
-std::vector<std::string> ExponentialStatements(const api::Tensor& x, const Axes& axes) {
+std::vector<std::string> ExponentialStatements(const Tensor& x, const Axes& axes) {
   return {ReduceStatement("M", '>', "X", x.dims(), axes), "D = X - M", "E = exp(D)",
           ReduceStatement("S", '+', "E", x.dims(), axes)};
 }
@@ -47,14 +46,14 @@ Outputs WithDerivative(NodeContext& context, const Axes& axes, absl::string_view
 // Masks cache positions past the current length with -infinity (decoding_mode.h).
 absl::Status MaskUnusedCache(const Axes& axes, NodeContext* context) {
   const DecodingMode* mode = context->decoding();
-  const api::Tensor& x = context->input(0);
+  const Tensor& x = context->input(0);
   const int64_t last = x.rank() - 1;
   if (mode == nullptr || axes != Axes{last} || x.dims().back() != mode->capacity) {
     return absl::OkStatus();
   }
   const std::string ones = absl::StrJoin(std::vector<int>(x.dims().size(), 1), ", ");
   TARTAN_ASSIGN_OR_RETURN(
-      const api::Tensor there,
+      const Tensor there,
       context->ApplyOne(
           TileFunction("X, N", "Y",
                        {absl::StrCat("IS_THERE = index(X, ", last, ") < reshape(N, ", ones, ") + ",
@@ -86,7 +85,7 @@ Outputs LogSoftmax(NodeContext& context) {
 // has the largest mark.
 Outputs Hardmax(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
-  const api::Tensor& x = context.input(0);
+  const Tensor& x = context.input(0);
   Axes mark_dims(x.dims().size(), 1);
   for (int64_t axis : axes) {
     mark_dims[static_cast<size_t>(axis)] = x.dims()[static_cast<size_t>(axis)];

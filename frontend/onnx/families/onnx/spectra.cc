@@ -13,10 +13,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-using Sizes = std::vector<int64_t>;
-using api::Tensor;
-
 constexpr double kTau = 6.283185307179586476925;
 // Maximum length of a transform that is one contraction (empirical).
 constexpr int64_t kDense = 512;
@@ -263,8 +259,7 @@ Outputs Finish(const NodeContext& context, const absl::StatusOr<Tensor>& result,
                DataType type) {
   if (!result.ok()) return result.status();
   TARTAN_ASSIGN_OR_RETURN(const Tensor shaped, Reshape(context, *result, dims));
-  return context.Apply(absl::StrCat("function (X) -> (Y) { Y = ", Cast("X", type), "; }"),
-                       {shaped});
+  return OneTensor(ConvertTo(context, shaped, type));
 }
 
 // Operands: signal, length, axis.
@@ -371,16 +366,8 @@ Outputs Stft(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "DFT",
-     .since_version = 17,
-     .arity = {1, 3},
-     .handler = Dft,
-     .host_operands = HostOperands(1, 2)},
-    {.name = "STFT",
-     .since_version = 17,
-     .arity = {2, 4},
-     .handler = Stft,
-     .host_operands = HostOperands(1, 3)},
+    {"DFT", 17, {1, 3}, Dft, HostOperands(1, 2)},
+    {"STFT", 17, {2, 4}, Stft, HostOperands(1, 3)},
 };
 
 }  // namespace

@@ -14,12 +14,8 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
-using Values = absl::StatusOr<std::vector<Value>>;
-
 // RE2 takes time linear in the text for every pattern.
-Values RegexFullMatch(NodeContext& context) {
+OutputValues RegexFullMatch(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ExpectStrings(context, 0));
   TARTAN_ASSIGN_OR_RETURN(const std::string pattern, context.String("pattern"));
   RE2::Options options;
@@ -32,8 +28,7 @@ Values RegexFullMatch(NodeContext& context) {
     matches.push_back(RE2::FullMatch(word, expression) ? 1 : 0);
   }
   const TensorShape shape{DataType::kBool, {static_cast<int64_t>(matches.size())}};
-  TARTAN_ASSIGN_OR_RETURN(Tensor y, LookUp(context, strings, HostTensor(shape, matches)));
-  return std::vector<Value>{Value(std::move(y))};
+  return OneValue(LookUp(context, strings, HostTensor(shape, matches)));
 }
 
 // Limits on results; a larger one is an error in the model or an attack.
@@ -57,7 +52,7 @@ int64_t BroadcastPosition(int64_t i, const std::vector<int64_t>& wide,
   return position;
 }
 
-Values StringConcat(NodeContext& context) {
+OutputValues StringConcat(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ExpectStrings(context, 0));
   TARTAN_RETURN_IF_ERROR(ExpectStrings(context, 1));
   const std::vector<int64_t> a_dims = context.input(0).dims();
@@ -121,7 +116,7 @@ std::vector<std::string> SplitAt(absl::string_view text, const std::string& deli
 }
 
 // The parts of each string along a new last dimension, padded with empty strings, and their counts.
-Values StringSplit(NodeContext& context) {
+OutputValues StringSplit(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string delimiter, context.String("delimiter", ""));
   TARTAN_ASSIGN_OR_RETURN(const int64_t maxsplit, context.Int("maxsplit", -1));
   const size_t most = maxsplit < 0 ? std::string::npos : static_cast<size_t>(maxsplit);
@@ -154,17 +149,15 @@ Values StringSplit(NodeContext& context) {
 
 // Strings [C] or [1, C] without the stop words, in upper or lower case. An empty result becomes one
 // empty string.
-Values StringNormalizer(NodeContext& context) {
+OutputValues StringNormalizer(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ExpectStrings(context, 0));
-  TARTAN_ASSIGN_OR_RETURN(const std::string action, context.String("case_change_action", "NONE"));
+  TARTAN_ASSIGN_OR_RETURN(const std::string action,
+                          context.OneOf("case_change_action", "NONE", {"NONE", "LOWER", "UPPER"}));
   TARTAN_ASSIGN_OR_RETURN(const int64_t is_case_sensitive, context.Int("is_case_sensitive", 0));
   TARTAN_ASSIGN_OR_RETURN(const std::string locale, context.String("locale", ""));
   std::vector<std::string> stopwords;
   if (context.HasAttribute("stopwords")) {
     TARTAN_ASSIGN_OR_RETURN(stopwords, context.Strings("stopwords"));
-  }
-  if (action != "NONE" && action != "LOWER" && action != "UPPER") {
-    return Invalid("attribute 'case_change_action': expected NONE, LOWER or UPPER, got ", action);
   }
   std::vector<int64_t> dims = context.input(0).dims();
   if (dims.empty() || dims.size() > 2 || (dims.size() == 2 && dims[0] != 1)) {

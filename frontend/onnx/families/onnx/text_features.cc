@@ -13,8 +13,6 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
 using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
 
 // Maximum elements of the result; a larger one is an error in the model.
@@ -131,7 +129,7 @@ void CountRow(const Counting& counting, absl::Span<const int64_t> tokens, float*
   }
 }
 
-absl::StatusOr<std::vector<Value>> TfIdfVectorizer(NodeContext& context) {
+OutputValues TfIdfVectorizer(NodeContext& context) {
   if (!context.value(0).is_tensor()) return Invalid("operand 0 is not a tensor");
   std::vector<std::string> words;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> pool, ReadPool(context, &words));

@@ -12,10 +12,6 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
-using Outputs = absl::StatusOr<std::vector<Tensor>>;
-
 constexpr char kDomain[] = "ai.onnx.preview.training";
 
 // Applies an optimizer to each tensor. The operands are the learning rate, the update count, then
@@ -38,9 +34,7 @@ Outputs ForEach(const NodeContext& context, int kinds, const std::string& text) 
         return Invalid("operand ", scalar, " is ", value.shape().ToString(), ", not a scalar");
       }
       TARTAN_ASSIGN_OR_RETURN(const Tensor flat, Reshape(context, value, {}));
-      TARTAN_ASSIGN_OR_RETURN(
-          operands.emplace_back(),
-          context.ApplyOne(TileFunction("V", "Y", {"Y = " + Cast("V", x.type())}), {flat}));
+      TARTAN_ASSIGN_OR_RETURN(operands.emplace_back(), ConvertTo(context, flat, x.type()));
     }
     for (int kind = 0; kind < kinds; ++kind) {
       const Tensor& operand = context.input(2 + kind * count + i);

@@ -12,8 +12,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
-
 constexpr double kTau = 6.283185307179586;
 
 // a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), with period n.
@@ -30,8 +28,7 @@ Outputs CosineWindow(NodeContext& context, double a0, double a1, double a2) {
     const double value = a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle);
     StoreElement(type, value, i, bytes.data());
   }
-  return std::vector<api::Tensor>{
-      api::Tensor::Constant(HostTensor(TensorShape{type, {size}}, bytes))};
+  return std::vector<Tensor>{Tensor::Constant(HostTensor(TensorShape{type, {size}}, bytes))};
 }
 
 Outputs BlackmanWindow(NodeContext& context) { return CosineWindow(context, 0.42, 0.5, 0.08); }
@@ -91,30 +88,14 @@ Outputs MelWeightMatrix(NodeContext& context) {
       weights.push_back(BandWeight(bin, edges[i], edges[i + 1], edges[i + 2]));
     }
   }
-  return std::vector<api::Tensor>{ConstantOf(type, weights, {bins, bands})};
+  return std::vector<Tensor>{ConstantOf(type, weights, {bins, bands})};
 }
 
 constexpr OperatorRow kOperators[] = {
-    {.name = "BlackmanWindow",
-     .since_version = 17,
-     .arity = {1, 1},
-     .handler = BlackmanWindow,
-     .host_operands = HostOperands(0)},
-    {.name = "HammingWindow",
-     .since_version = 17,
-     .arity = {1, 1},
-     .handler = HammingWindow,
-     .host_operands = HostOperands(0)},
-    {.name = "HannWindow",
-     .since_version = 17,
-     .arity = {1, 1},
-     .handler = HannWindow,
-     .host_operands = HostOperands(0)},
-    {.name = "MelWeightMatrix",
-     .since_version = 17,
-     .arity = {5, 5},
-     .handler = MelWeightMatrix,
-     .host_operands = HostOperands(0, 1, 2, 3, 4)},
+    {"BlackmanWindow", 17, {1, 1}, BlackmanWindow, HostOperands(0)},
+    {"HammingWindow", 17, {1, 1}, HammingWindow, HostOperands(0)},
+    {"HannWindow", 17, {1, 1}, HannWindow, HostOperands(0)},
+    {"MelWeightMatrix", 17, {5, 5}, MelWeightMatrix, HostOperands(0, 1, 2, 3, 4)},
 };
 
 }  // namespace

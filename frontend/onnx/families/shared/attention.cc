@@ -17,8 +17,6 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-
 // Writes the Tile function. Scores have the dimensions batch, key heads, query heads per key head
 // (if more than one), queries, keys.
 class AttentionWriter {

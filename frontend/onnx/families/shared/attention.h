@@ -19,26 +19,26 @@ enum class ScoreStage : uint8_t { kNone, kScaled, kCapped, kMasked, kProbabiliti
 struct AttentionCall {
   // [batch, heads, positions, size]. Key and value have the same number of heads, which divides the
   // number of query heads. Each of their heads serves a group of consecutive query heads.
-  api::Tensor query;
-  api::Tensor key;
-  api::Tensor value;
+  Tensor query;
+  Tensor key;
+  Tensor value;
   // Both broadcast to [batch, heads, queries, keys]. If the last dimension is shorter and not 1,
   // the remaining keys are hidden. Undefined: no mask.
-  api::Tensor visible;  // bool
-  api::Tensor bias;     // added to the scores
-  api::Tensor lengths;  // integers [batch]: keys from there on are hidden
+  Tensor visible;  // bool
+  Tensor bias;     // added to the scores
+  Tensor lengths;  // integers [batch]: keys from there on are hidden
   double scale = 1;
   double softcap = 0;  // scores become softcap * tanh(score / softcap); 0: no cap
 
   // Query i has position i + offset among the keys. It sees the keys from `left` positions before
   // it to `right` positions after it; -1 is no limit.
-  api::Tensor offsets;  // integers [batch]; undefined: `offset` for all
+  Tensor offsets;  // integers [batch]; undefined: `offset` for all
   int64_t offset = 0;
   int64_t left = -1;   // keys before the query that it sees
   int64_t right = -1;  // keys after the query that it sees; 0 is causal attention
 
   // The score of an additional key without value, one per query head: [heads].
-  api::Tensor sink;
+  Tensor sink;
   std::optional<DataType> softmax_type;  // the scores are rounded to it before the exponential
   // Every step is rounded to this type, and query and key are each multiplied by sqrt(scale), as in
   // the function body of ONNX's Attention. Undefined: only the results are rounded.
@@ -50,8 +50,8 @@ struct AttentionCall {
 };
 
 struct AttentionResult {
-  api::Tensor output;  // [batch, heads, queries, size], in the query's type
-  api::Tensor scores;  // at `stage`; undefined for kNone
+  Tensor output;  // [batch, heads, queries, size], in the query's type
+  Tensor scores;  // at `stage`; undefined for kNone
 };
 
 // A query that sees no key gives zeros. InvalidArgument if the sizes do not fit.
@@ -61,16 +61,14 @@ absl::StatusOr<AttentionResult> Attend(const NodeContext& context, const Attenti
 // - Scores: query times key times scale, [batch, heads, queries, keys], in softmax_type or else
 //   float32.
 // - Weigh: `probabilities` of that shape times value, in the query's type.
-absl::StatusOr<api::Tensor> Scores(const NodeContext& context, const AttentionCall& call);
-absl::StatusOr<api::Tensor> ApplyProbabilities(const NodeContext& context,
-                                               const AttentionCall& call,
-                                               const api::Tensor& probabilities);
+absl::StatusOr<Tensor> Scores(const NodeContext& context, const AttentionCall& call);
+absl::StatusOr<Tensor> ApplyProbabilities(const NodeContext& context, const AttentionCall& call,
+                                          const Tensor& probabilities);
 
 // Reshapes [batch, positions, heads * size] to [batch, heads, positions, size]. InvalidArgument if
 // the last dimension is not a multiple of `heads`.
-absl::StatusOr<api::Tensor> SplitHeads(const NodeContext& context, const api::Tensor& x,
-                                       int64_t heads);
+absl::StatusOr<Tensor> SplitHeads(const NodeContext& context, const Tensor& x, int64_t heads);
 // The inverse of SplitHeads.
-absl::StatusOr<api::Tensor> JoinHeads(const NodeContext& context, const api::Tensor& x);
+absl::StatusOr<Tensor> JoinHeads(const NodeContext& context, const Tensor& x);
 
 }  // namespace tartan::onnx

@@ -15,8 +15,6 @@ namespace tartan::onnx {
 namespace {
 
 using api::Element;
-using api::Tensor;
-using api::Value;
 
 // The number that a word represents; false if it represents none.
 bool ParseFloat(const std::string& word, double* number) { return absl::SimpleAtod(word, number); }

@@ -13,7 +13,6 @@ namespace tartan::onnx {
 // back to the same number ("0.1", "-1.0", "NaN", "-INF"). A word that is a known operand and no
 // number is InvalidArgument. Numbers that become strings are known at import or requested as
 // NodeContext::HostValue does. They replace operand 0.
-absl::StatusOr<api::Value> CastElements(NodeContext& context, const api::Value& x,
-                                        const ElementType& to);
+absl::StatusOr<Value> CastElements(NodeContext& context, const Value& x, const ElementType& to);
 
 }  // namespace tartan::onnx

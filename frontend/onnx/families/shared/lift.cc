@@ -26,7 +26,7 @@ absl::Status FloatToOperand(NodeContext& context, absl::string_view attribute, i
 
 absl::Status ReshapeOperand(NodeContext& context, int operand, std::vector<int64_t> dims) {
   const std::string text = TileFunction("X", "Y", {"Y = " + ReshapeCall("X", dims)});
-  TARTAN_ASSIGN_OR_RETURN(api::Tensor tensor, context.ApplyOne(text, {context.input(operand)}));
+  TARTAN_ASSIGN_OR_RETURN(Tensor tensor, context.ApplyOne(text, {context.input(operand)}));
   context.SetInput(operand, std::move(tensor));
   return absl::OkStatus();
 }
@@ -81,7 +81,7 @@ absl::Status TilesToRepeats(NodeContext& context) {
   std::vector<int64_t> repeats(static_cast<size_t>(rank), 1);
   repeats[static_cast<size_t>(axis)] = static_cast<int64_t>(tiles);
   context.SetInput(1, ConstantInts(repeats));
-  context.SetInput(2, api::Value());
+  context.SetInput(2, Value());
   return absl::OkStatus();
 }
 
@@ -95,8 +95,7 @@ absl::Status AxisBroadcast(NodeContext& context) {
                    " differ, and attribute 'broadcast' is 0");
   }
   if (!context.HasAttribute("axis")) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis"));
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, static_cast<int64_t>(a.size())));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", static_cast<int64_t>(a.size())));
   if (static_cast<size_t>(axis) + b.size() > a.size()) {
     return Invalid("operand of sizes ", DimsToString(b), " does not broadcast to ", DimsToString(a),
                    " from axis ", axis);
@@ -106,7 +105,7 @@ absl::Status AxisBroadcast(NodeContext& context) {
 }
 
 absl::Status SlopePerChannel(NodeContext& context) {
-  const api::Tensor& slope = context.input(1);
+  const Tensor& slope = context.input(1);
   const int64_t rank = context.input(0).rank();
   if (slope.rank() != 1 || slope.dims()[0] == 1 || rank < 2) return absl::OkStatus();
   std::vector<int64_t> dims(static_cast<size_t>(rank - 1), 1);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 
@@ -12,8 +13,6 @@ namespace tartan::onnx {
 namespace {
 
 using api::Element;
-using api::Tensor;
-using api::Value;
 
 // A float format: bit patterns of a sign, an exponent and a mantissa in this order. The magnitude
 // is mantissa * 2^(least_exponent - mantissa_bits) if the exponent field is 0, otherwise (1 +
@@ -164,12 +163,10 @@ std::string WrapText(Element element, DataType from) {
 absl::StatusOr<EncodingOptions> ReadEncodingOptions(const NodeContext& context) {
   EncodingOptions how;
   TARTAN_ASSIGN_OR_RETURN(const int64_t saturate, context.Int("saturate", 1));
-  TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.String("round_mode", "up"));
+  TARTAN_ASSIGN_OR_RETURN(const std::string mode,
+                          context.OneOf("round_mode", "up", {"up", "down", "nearest"}));
   how.saturate = saturate != 0;
   if (mode == "up") return how;
-  if (mode != "down" && mode != "nearest") {
-    return Invalid("attribute 'round_mode': expected up, down or nearest, got ", mode);
-  }
   how.powers = mode == "down" ? PowerRounding::kDown : PowerRounding::kNearest;
   return how;
 }
@@ -186,9 +183,7 @@ absl::StatusOr<Tensor> DecodeLowPrecision(const NodeContext& context, const Valu
 absl::StatusOr<Value> EncodeElements(const NodeContext& context, const Tensor& x,
                                      const ElementType& to, const EncodingOptions& how) {
   if (to.element == Element::kPlain) {
-    if (x.type() == to.type) return Value(x);
-    TARTAN_ASSIGN_OR_RETURN(
-        Tensor y, context.ApplyOne(TileFunction("X", "Y", {"Y = " + Cast("X", to.type)}), {x}));
+    TARTAN_ASSIGN_OR_RETURN(Tensor y, ConvertTo(context, x, to.type));
     return Value(std::move(y));
   }
   if (IsNarrowInteger(to.element)) {

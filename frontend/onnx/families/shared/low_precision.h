@@ -23,12 +23,12 @@ absl::StatusOr<EncodingOptions> ReadEncodingOptions(const NodeContext& context);
 // Decodes a tensor: low-precision floats to float32, low-precision integers to their storage type.
 // Other numbers are unchanged. InvalidArgument if `value` is not a tensor, Unimplemented for
 // strings.
-absl::StatusOr<api::Tensor> DecodeLowPrecision(const NodeContext& context, const api::Value& value);
+absl::StatusOr<Tensor> DecodeLowPrecision(const NodeContext& context, const Value& value);
 
 // Encodes plain numbers as elements of any type but strings. Floats are truncated to integers, and
 // integers keep their lowest bits. Floats are rounded to nearest, ties to even.
-absl::StatusOr<api::Value> EncodeElements(const NodeContext& context, const api::Tensor& x,
-                                          const ElementType& to, const EncodingOptions& how);
+absl::StatusOr<Value> EncodeElements(const NodeContext& context, const Tensor& x,
+                                     const ElementType& to, const EncodingOptions& how);
 
 // The minimum and maximum of an integer type; for uint64 the maximum is as in MaxInteger.
 struct IntegerLimits {
@@ -41,7 +41,7 @@ bool IsFloat(const ElementType& type);
 bool IsInteger(const ElementType& type);
 
 // The element type of a value; unspecified unless it is a tensor.
-ElementType TypeOf(const api::Value& value);
+ElementType TypeOf(const Value& value);
 std::string NameOf(const ElementType& type);
 
 }  // namespace tartan::onnx

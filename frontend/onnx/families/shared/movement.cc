@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/onnx/families/shared/movement.h"
 
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,8 +15,6 @@
 
 namespace tartan::onnx {
 namespace {
-
-using api::Tensor;
 
 // "2 + 3*i0", "i0 - 2", "5 - i0".
 std::string Linear(int64_t start, int64_t step, const std::string& index) {
@@ -74,6 +74,15 @@ std::optional<HostTensor> TakeOnHost(const Tensor& x, const Tensor& indices, int
 
 }  // namespace
 
+int64_t Product(absl::Span<const int64_t> dims) {
+  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+}
+
+absl::StatusOr<Tensor> ConvertTo(const NodeContext& context, const Tensor& x, DataType type) {
+  if (x.type() == type) return x;
+  return context.ApplyOne(TileFunction("X", "Y", {"Y = " + Cast("X", type)}), {x});
+}
+
 absl::StatusOr<Tensor> Reshape(const NodeContext& context, const Tensor& x,
                                const std::vector<int64_t>& dims) {
   if (x.dims() == dims) return x;
@@ -110,6 +119,12 @@ absl::StatusOr<Tensor> Fill(const NodeContext& context, const Tensor& scalar,
                             const std::vector<int64_t>& dims) {
   if (dims.empty()) return scalar;
   return Move(context, scalar, {}, dims);
+}
+
+absl::StatusOr<Tensor> Zeros(const NodeContext& context, DataType type,
+                             const std::vector<int64_t>& dims) {
+  TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{type, dims}));
+  return Fill(context, ConstantScalar(type, 0), dims);
 }
 
 Window WholeOf(const Tensor& x) {

@@ -16,18 +16,14 @@ std::string FunctionText::Operand(int i) {
   return name;
 }
 
-std::string FunctionText::Operand(api::Tensor tensor) {
+std::string FunctionText::Operand(Tensor tensor) {
   const std::string name = absl::StrCat("T", operands_.size());
   operands_.push_back(std::move(tensor));
   absl::StrAppend(&names_, names_.empty() ? "" : ", ", name);
   return name;
 }
 
-void FunctionText::Add(absl::string_view target, absl::string_view value) {
-  statements_.push_back(absl::StrCat(target, " = ", value));
-}
-
-absl::StatusOr<std::vector<api::Tensor>> FunctionText::Apply(absl::string_view outputs) const {
+Outputs FunctionText::Apply(absl::string_view outputs) const {
   return context_.Apply(TileFunction(names_, outputs, statements_), operands_);
 }
 
@@ -46,7 +42,7 @@ std::string Quantized(absl::string_view expr, absl::string_view zero_point, Data
 
 absl::StatusOr<std::string> AlongAxis(FunctionText& text, int i, const std::vector<int64_t>& dims,
                                       int64_t axis) {
-  const api::Tensor& operand = text.context().input(i);
+  const Tensor& operand = text.context().input(i);
   const int64_t count = operand.shape().element_count();
   const std::string name = text.Operand(i);
   if (count == 1) return operand.rank() == 0 ? name : ReshapeCall(name, {});
@@ -92,6 +88,6 @@ std::vector<std::string> DynamicQuantizationStatements(absl::string_view x, int6
                        Quantized(absl::StrCat(x, " / SCALE"), "ZERO", DataType::kUInt8))};
 }
 
-int64_t RowAxis(const api::Tensor& a) { return a.rank() > 1 ? -2 : -1; }
+int64_t RowAxis(const Tensor& a) { return a.rank() > 1 ? -2 : -1; }
 
 }  // namespace tartan::onnx

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "frontend/onnx/families/shared/low_precision.h"
 #include "frontend/onnx/import/node_context.h"
@@ -22,16 +23,20 @@ class FunctionText {
   // The name of operand `i` of the node. Call it once per operand.
   std::string Operand(int i);
   // The name of a tensor that is not an operand of the node.
-  std::string Operand(api::Tensor tensor);
+  std::string Operand(Tensor tensor);
   void Add(std::string statement) { statements_.push_back(std::move(statement)); }
-  void Add(absl::string_view target, absl::string_view value);  // target = value
+  // Adds "target = value". The value consists of the parts.
+  template <class Part, class... Parts>
+  void Add(absl::string_view target, const Part& part, const Parts&... parts) {
+    Add(absl::StrCat(target, " = ", part, parts...));
+  }
 
-  absl::StatusOr<std::vector<api::Tensor>> Apply(absl::string_view outputs) const;
+  Outputs Apply(absl::string_view outputs) const;
 
  private:
   const NodeContext& context_;
   std::string names_;
-  std::vector<api::Tensor> operands_;
+  std::vector<Tensor> operands_;
   std::vector<std::string> statements_;
 };
 
@@ -61,6 +66,6 @@ std::vector<std::string> DynamicQuantizationStatements(absl::string_view x, int6
 
 // The axis of scales and zero points of the left matmul operand: its rows. The axis for the right
 // operand is its columns, dimension -1.
-int64_t RowAxis(const api::Tensor& a);
+int64_t RowAxis(const Tensor& a);
 
 }  // namespace tartan::onnx

@@ -15,8 +15,6 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-
 // Sequences of up to this many steps become one program (empirical).
 constexpr int64_t kMaxJoinedSteps = 4;
 
@@ -206,11 +204,9 @@ class StepWriter {
 };
 
 // The results of one step: its output, then its states. `operands` come before the states.
-absl::StatusOr<std::vector<Tensor>> ApplyStep(const NodeContext& context, const RecurrentStep& step,
-                                              const std::string& text, std::vector<Tensor> operands,
-                                              absl::Span<const Tensor> states,
-                                              const Tensor& iteration,
-                                              absl::Span<const Tensor> weights) {
+Outputs ApplyStep(const NodeContext& context, const RecurrentStep& step, const std::string& text,
+                  std::vector<Tensor> operands, absl::Span<const Tensor> states,
+                  const Tensor& iteration, absl::Span<const Tensor> weights) {
   operands.insert(operands.end(), states.begin(), states.end());
   if (step.has_lengths) operands.push_back(iteration);
   operands.insert(operands.end(), weights.begin(), weights.end());
@@ -241,8 +237,7 @@ absl::StatusOr<Tensor> StateMatMuls(const NodeContext& context, const RecurrentS
       {state, weights});
 }
 
-absl::StatusOr<std::vector<Tensor>> JoinSteps(NodeContext& context, const RecurrentStep& step,
-                                              const StepOperands& operands) {
+Outputs JoinSteps(NodeContext& context, const RecurrentStep& step, const StepOperands& operands) {
   const std::vector<int64_t>& dims = operands.projected.dims();
   const bool given_state_matmuls = !step.quantizes_state;
   const std::string text = StepWriter(step, dims[1], given_state_matmuls).Write();
@@ -324,8 +319,7 @@ std::vector<std::string> DefaultActivations(Cell cell) {
   return {"Sigmoid", "Tanh", "Tanh"};
 }
 
-absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const RecurrentStep& step,
-                                             const StepOperands& operands) {
+Outputs RunSteps(NodeContext& context, const RecurrentStep& step, const StepOperands& operands) {
   const std::vector<int64_t>& dims = operands.projected.dims();
   if (dims[0] <= kMaxJoinedSteps || !context.services().CanBreakGraph()) {
     return JoinSteps(context, step, operands);

@@ -44,16 +44,15 @@ struct RecurrentStep {
 };
 
 struct StepOperands {
-  api::Tensor projected;            // [steps, batch, gates * hidden]: the input times its weights
-  std::vector<api::Tensor> states;  // [batch, hidden]: hidden state, LSTM's cell
+  Tensor projected;            // [steps, batch, gates * hidden]: the input times its weights
+  std::vector<Tensor> states;  // [batch, hidden]: hidden state, LSTM's cell
   // Recurrent weights [gates * hidden, hidden] and both biases [2 * gates * hidden]. Then peepholes
   // [3 * hidden] and lengths [batch], if the step has them.
-  std::vector<api::Tensor> weights;
+  std::vector<Tensor> weights;
 };
 
 // Returns the hidden state after every step [steps, batch, hidden], then the final states. Past the
 // length of its sequence, a row's output is 0 and its states stay constant.
-absl::StatusOr<std::vector<api::Tensor>> RunSteps(NodeContext& context, const RecurrentStep& step,
-                                                  const StepOperands& operands);
+Outputs RunSteps(NodeContext& context, const RecurrentStep& step, const StepOperands& operands);
 
 }  // namespace tartan::onnx

@@ -14,9 +14,6 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-using api::Value;
-
 // Up to this number of iterations, their graphs are joined into one program.
 constexpr int64_t kMaxJoinedIterations = 4;
 // Limit of iterations imported one by one (empirical): a larger program takes too long to compile.

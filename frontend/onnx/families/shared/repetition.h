@@ -19,18 +19,18 @@ struct Repetition {
   const GraphProto* graph = nullptr;
   bool has_iteration = false;
   std::vector<int64_t> condition_dims;  // of the condition, which has one element
-  std::vector<api::Value> states;
-  std::vector<api::Tensor> scanned;  // split along their first dimension
-  int64_t iterations = 0;            // upper limit
+  std::vector<Value> states;
+  std::vector<Tensor> scanned;  // split along their first dimension
+  int64_t iterations = 0;       // upper limit
 };
 
 struct RepetitionResult {
-  std::vector<api::Value> states;
-  std::vector<api::Tensor> stacked;  // along a new first dimension
+  std::vector<Value> states;
+  std::vector<Tensor> stacked;  // along a new first dimension
 };
 
 // InvalidArgument unless `condition` is a single bool. `what` names the condition in the message.
-absl::Status CheckCondition(absl::string_view what, const api::Value& condition);
+absl::Status CheckCondition(absl::string_view what, const Value& condition);
 
 // Runs the repetition as one body that stays on the device if its shapes allow it, else imports it
 // iteration by iteration.
@@ -38,9 +38,9 @@ absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& 
 
 // RowsFirst moves `axis` of `x` to the front and reverses its order if `reversed`. RowsBack is the
 // inverse.
-absl::StatusOr<api::Tensor> RowsFirst(const NodeContext& context, const api::Tensor& x,
-                                      int64_t axis, bool reversed);
-absl::StatusOr<api::Tensor> RowsBack(const NodeContext& context, const api::Tensor& x, int64_t axis,
-                                     bool reversed);
+absl::StatusOr<Tensor> RowsFirst(const NodeContext& context, const Tensor& x, int64_t axis,
+                                 bool reversed);
+absl::StatusOr<Tensor> RowsBack(const NodeContext& context, const Tensor& x, int64_t axis,
+                                bool reversed);
 
 }  // namespace tartan::onnx

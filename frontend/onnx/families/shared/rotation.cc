@@ -11,8 +11,6 @@
 namespace tartan::onnx {
 namespace {
 
-using api::Tensor;
-
 // The indices of both elements of pair i.
 struct PairText {
   std::string first;

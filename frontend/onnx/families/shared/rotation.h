@@ -14,13 +14,13 @@ struct Rotation {
   bool is_interleaved = false;  // pairs are adjacent elements; otherwise size / 2 apart
   // Tables of [positions, size / 2] if `positions` selects their rows, else [batch, positions, size
   // / 2].
-  api::Tensor cosines;
-  api::Tensor sines;
-  api::Tensor positions;  // integers [batch, positions], or undefined
+  Tensor cosines;
+  Tensor sines;
+  Tensor positions;  // integers [batch, positions], or undefined
 };
 
 // `x` is [batch, heads, positions, size]. InvalidArgument if the sizes do not fit.
-absl::StatusOr<api::Tensor> Rotate(const NodeContext& context, const api::Tensor& x,
-                                   const Rotation& rotation);
+absl::StatusOr<Tensor> Rotate(const NodeContext& context, const Tensor& x,
+                              const Rotation& rotation);
 
 }  // namespace tartan::onnx

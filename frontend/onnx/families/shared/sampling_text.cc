@@ -101,12 +101,12 @@ void AddPlaces(const Sampling& sampling, size_t axis, DataType type, TileBuilder
 
 }  // namespace
 
-void TileBuilder::AddOperand(absl::string_view name, api::Tensor tensor) {
+void TileBuilder::AddOperand(absl::string_view name, Tensor tensor) {
   absl::StrAppend(&names, names.empty() ? "" : ", ", name);
   operands.push_back(std::move(tensor));
 }
 
-absl::StatusOr<std::vector<api::Tensor>> TileBuilder::Apply(const NodeContext& context) const {
+Outputs TileBuilder::Apply(const NodeContext& context) const {
   return context.Apply(TileFunction(names, "Y", statements), operands);
 }
 

@@ -17,16 +17,16 @@ namespace tartan::onnx {
 // A Tile function under construction, and its operands.
 struct TileBuilder {
   std::string names;
-  std::vector<api::Tensor> operands;
+  std::vector<Tensor> operands;
   std::vector<std::string> statements;
 
-  void AddOperand(absl::string_view name, api::Tensor tensor);
+  void AddOperand(absl::string_view name, Tensor tensor);
   template <class... Parts>
   void Add(const Parts&... parts) {
     statements.push_back(absl::StrCat(parts...));
   }
   // Applies the function, whose output is Y.
-  absl::StatusOr<std::vector<api::Tensor>> Apply(const NodeContext& context) const;
+  Outputs Apply(const NodeContext& context) const;
 };
 
 // The value of an element outside a tensor.

@@ -11,8 +11,6 @@
 namespace tartan::onnx {
 namespace {
 
-using Sizes = std::vector<int64_t>;
-
 absl::StatusOr<Sizes> ReadSizes(const NodeContext& context, absl::string_view name, size_t count,
                                 int64_t otherwise, int64_t least) {
   TARTAN_ASSIGN_OR_RETURN(Sizes values, context.Ints(name, Sizes(count, otherwise)));
@@ -116,7 +114,7 @@ absl::StatusOr<SlidingWindow> ReadSlidingWindow(const NodeContext& context,
   return window;
 }
 
-absl::StatusOr<Sizes> SpatialDims(const api::Tensor& x) {
+absl::StatusOr<Sizes> SpatialDims(const Tensor& x) {
   if (x.rank() < 3) {
     return Invalid("operand 0: expected batch, channels and spatial sizes, got ",
                    x.shape().ToString());
@@ -150,8 +148,8 @@ Sizes Convolution::dims() const {
   return dims;
 }
 
-absl::StatusOr<Convolution> ReadConvolution(const NodeContext& context, const api::Tensor& x,
-                                            const api::Tensor& weights) {
+absl::StatusOr<Convolution> ReadConvolution(const NodeContext& context, const Tensor& x,
+                                            const Tensor& weights) {
   TARTAN_ASSIGN_OR_RETURN(const Sizes input, SpatialDims(x));
   TARTAN_ASSIGN_OR_RETURN(const int64_t groups, context.Int("group", 1));
   const Sizes& w = weights.dims();

@@ -47,7 +47,7 @@ absl::StatusOr<SlidingWindow> ReadSlidingWindow(const NodeContext& context,
                                                 SamePadding same = SamePadding::kNeverCrops);
 
 // The sizes after batch and channels; InvalidArgument if there are none.
-absl::StatusOr<std::vector<int64_t>> SpatialDims(const api::Tensor& x);
+absl::StatusOr<std::vector<int64_t>> SpatialDims(const Tensor& x);
 
 // {"n", "c", "2*y0 + 3*k0 - 1", …}: the indices that window position y, kernel position k reads.
 std::vector<std::string> WindowIndices(const SlidingWindow& window, absl::string_view channel);
@@ -68,8 +68,8 @@ struct Convolution {
 };
 
 // x [batch, channels, spatial …], weights [output channels, channels / groups, kernel …].
-absl::StatusOr<Convolution> ReadConvolution(const NodeContext& context, const api::Tensor& x,
-                                            const api::Tensor& weights);
+absl::StatusOr<Convolution> ReadConvolution(const NodeContext& context, const Tensor& x,
+                                            const Tensor& weights);
 
 // "O[n, co, y0 : 1, 8, 5] = +(X[n, ci, y0 + k0 - 1] * W[co, ci, k0])".
 std::string ConvolutionStatement(const Convolution& convolution, absl::string_view target,

@@ -5,9 +5,6 @@
 
 namespace tartan::onnx {
 
-using api::Tensor;
-using api::Value;
-
 absl::Status ExpectStrings(const NodeContext& context, int i) {
   if (context.value(i).is_strings()) return absl::OkStatus();
   return Invalid("operand ", i, ": a tensor of strings is expected");

@@ -16,14 +16,14 @@ namespace tartan::onnx {
 absl::Status ExpectStrings(const NodeContext& context, int i);
 
 // Maps each string to its word's row of `per_word`, which has the shape [words, …].
-absl::StatusOr<api::Tensor> LookUp(const NodeContext& context, const api::Value& strings,
-                                   const HostTensor& per_word);
+absl::StatusOr<Tensor> LookUp(const NodeContext& context, const Value& strings,
+                              const HostTensor& per_word);
 
 // The strings of operand `i`, row-major. If they are only known at run time, fails as
 // NodeContext::HostValue does: return the error unchanged.
 absl::StatusOr<std::vector<std::string>> StringsOf(NodeContext& context, int i);
 
 // A constant tensor of strings.
-api::Value StringsValue(std::vector<int64_t> dims, absl::Span<const std::string> strings);
+Value StringsValue(std::vector<int64_t> dims, absl::Span<const std::string> strings);
 
 }  // namespace tartan::onnx
