@@ -2,6 +2,8 @@
 """keras.ops.linalg: functions of tartan.linalg with Keras' dtype rules. Factorizations are computed by NumPy on the
 host, so they raise an error in captured steps."""
 
+import functools
+
 import numpy as np
 import tartan
 from keras.src import tree
@@ -49,12 +51,7 @@ def eig(x):
     raise NotImplementedError("linalg.eig returns complex numbers, which the tartan backend does not support")
 
 
-def eigh(x):
-    return on_host(_linalg.eigh, x)
-
-
-def inv(x):
-    return on_host(_linalg.inv, x)
+eigh, inv = functools.partial(on_host, _linalg.eigh), functools.partial(on_host, _linalg.inv)
 
 
 def lu_factor(x):

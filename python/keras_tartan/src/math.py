@@ -5,7 +5,7 @@ import numpy as np
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, axes_of, common, floated, formula, like, op, ours, reshaped, values_of
 from keras_tartan.src._values import cast, from_array
-from tartan import _reductions, _selection
+from tartan import _dtypes, _reductions, _selection
 from tartan import fft as _fft
 from tartan._complex import ComplexTensor
 from tartan._rows import ROWS
@@ -27,20 +27,17 @@ def _segment(reduction, neutral):
     return function
 
 
-def _lowest(dtype):
-    dtype = np.dtype(str(dtype)) if dtype != "bfloat16" else np.dtype("float32")
-    return -float("inf") if dtype.kind == "f" else int(np.iinfo(dtype).min)
-
-
-def _highest(dtype):
-    dtype = np.dtype(str(dtype)) if dtype != "bfloat16" else np.dtype("float32")
-    return float("inf") if dtype.kind == "f" else int(np.iinfo(dtype).max)
+def _limits(dtype):
+    if _dtypes.is_float(dtype):
+        return -float("inf"), float("inf")
+    limits = np.iinfo(str(dtype))
+    return int(limits.min), int(limits.max)
 
 
 segment_sum = _segment("add", lambda dtype: 0)
 segment_prod = _segment("mul", lambda dtype: 1)
-segment_max = _segment("max", _lowest)
-segment_min = _segment("min", _highest)
+segment_max = _segment("max", lambda dtype: _limits(dtype)[0])
+segment_min = _segment("min", lambda dtype: _limits(dtype)[1])
 
 
 def top_k(x, k, sorted=True):

@@ -4,7 +4,7 @@
 import builtins
 
 import numpy as np
-from keras_tartan.src._kit import T, broadcast, like, ours
+from keras_tartan.src._kit import T, adapted, broadcast, like, ours
 from keras_tartan.src._values import cast, from_array
 from keras_tartan.src.numpy.elementwise import floor_divide, mod, where
 from keras_tartan.src.numpy.filled import _shape
@@ -56,12 +56,7 @@ def trace(x, offset=0, axis1=0, axis2=1):
     return ours(_matmul.trace(moveaxis(x, (axis1, axis2), (-2, -1)), offset=offset))
 
 
-def tril(x, k=0):
-    return ours(_manipulation.tril(T(x), k))
-
-
-def triu(x, k=0):
-    return ours(_manipulation.triu(T(x), k))
+tril, triu = adapted(_manipulation.tril), adapted(_manipulation.triu)
 
 
 def unravel_index(indices, shape):

@@ -52,11 +52,7 @@ def absolute(x):
 abs = absolute
 
 
-def bitwise_not(x):
-    return ours(_elementwise.bitwise_invert(T(x)))
-
-
-bitwise_invert = bitwise_not
+bitwise_not = bitwise_invert = adapted(_elementwise.bitwise_invert)
 
 
 def trunc(x):

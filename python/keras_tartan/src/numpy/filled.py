@@ -3,7 +3,7 @@
 
 from keras.src.backend.common import standardize_dtype
 from keras.src.backend.config import floatx
-from keras_tartan.src._kit import T, ours, values_of
+from keras_tartan.src._kit import T, adapted, ours, values_of
 from tartan import _creation
 
 
@@ -46,5 +46,4 @@ empty, empty_like = zeros, zeros_like
 array = T
 
 
-def copy(x):
-    return ours(_creation.copy(T(x)))
+copy = adapted(_creation.copy)

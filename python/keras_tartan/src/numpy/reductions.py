@@ -20,20 +20,16 @@ def _axes(x, axis):
     return tuple(axes_of(axis, len(x.shape)))
 
 
-def _of(function):
-    def reduced(x, axis=None, keepdims=False):
-        x = T(x)
-        return ours(function(x, axis=_axes(x, axis), keepdims=keepdims))
+def _of(function, convert=T):
+    def reduced(x, axis=None, keepdims=False, **options):
+        x = convert(x)
+        return ours(function(x, axis=_axes(x, axis), keepdims=keepdims, **options))
 
     return reduced
 
 
 sum, mean, all, any = map(_of, (_reductions.sum, _reductions.mean, _reductions.all, _reductions.any))
-
-
-def prod(x, axis=None, keepdims=False, dtype=None):
-    x = T(x)
-    return ours(_reductions.prod(x, axis=_axes(x, axis), keepdims=keepdims, dtype=dtype))
+prod, var, std = _of(_reductions.prod), _of(_reductions.var, floated), _of(_reductions.std, floated)
 
 
 def _extreme(function, combine):
@@ -49,15 +45,8 @@ def _extreme(function, combine):
     return reduced
 
 
-max, min = _extreme(_reductions.max, maximum), _extreme(_reductions.min, minimum)
-
-
-def amax(x, axis=None, keepdims=False):
-    return max(x, axis, keepdims)
-
-
-def amin(x, axis=None, keepdims=False):
-    return min(x, axis, keepdims)
+max = amax = _extreme(_reductions.max, maximum)
+min = amin = _extreme(_reductions.min, minimum)
 
 
 def ptp(x, axis=None, keepdims=False):
@@ -67,16 +56,6 @@ def ptp(x, axis=None, keepdims=False):
 def count_nonzero(x, axis=None):
     x = T(x)
     return cast(ours(_reductions.count_nonzero(x, axis=_axes(x, axis))), "int32")
-
-
-def var(x, axis=None, keepdims=False):
-    x = floated(x)
-    return ours(_reductions.var(x, axis=_axes(x, axis), keepdims=keepdims))
-
-
-def std(x, axis=None, keepdims=False):
-    x = floated(x)
-    return ours(_reductions.std(x, axis=_axes(x, axis), keepdims=keepdims))
 
 
 def _position(function):

@@ -12,7 +12,7 @@ from tartan._onnx_types import NUMBERS
 
 
 ravel, transpose, swapaxes, squeeze, flip = map(adapted, (_m.ravel, _m.transpose, _m.swapaxes, _m.squeeze, _m.flip))
-roll, split, array_split = map(adapted, (_m.roll, _m.split, _m.array_split))
+roll, split, array_split, expand_dims = map(adapted, (_m.roll, _m.split, _m.array_split, _m.expand_dims))
 
 
 def reshape(x, newshape):
@@ -29,10 +29,6 @@ def size(x):
 
 def moveaxis(x, source, destination):
     return ours(_m.moveaxis(T(x), source, destination))
-
-
-def expand_dims(x, axis):
-    return ours(_m.expand_dims(T(x), axis))
 
 
 def broadcast_to(x, shape):
