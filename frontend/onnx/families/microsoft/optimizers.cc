@@ -99,10 +99,7 @@ absl::StatusOr<Tensor> NextCount(const NodeContext& context, const Tensor& count
 absl::Status CheckWeight(const NodeContext& context, int weight) {
   for (int i = weight; i < weight + 4; ++i) {
     if (!context.HasInput(i)) return Invalid("operand ", i, " is missing");
-    if (context.input(i).dims() != context.input(weight).dims()) {
-      return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", the weight ",
-                     context.input(weight).shape().ToString());
-    }
+    TARTAN_RETURN_IF_ERROR(context.CheckDims(i, context.input(weight).dims()));
   }
   return absl::OkStatus();
 }

@@ -14,12 +14,6 @@
 namespace tartan::onnx {
 namespace {
 
-absl::Status CheckSame(const NodeContext& context, int i, int j) {
-  if (context.input(i).dims() == context.input(j).dims()) return absl::OkStatus();
-  return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", operand ", j, " ",
-                 context.input(j).shape().ToString());
-}
-
 absl::StatusOr<Tensor> ScalarOf(const NodeContext& context, const Tensor& value,
                                 absl::string_view what) {
   if (!value.defined() || value.shape().element_count() != 1) {
@@ -31,7 +25,7 @@ absl::StatusOr<Tensor> ScalarOf(const NodeContext& context, const Tensor& value,
 
 // An operator of external tools. Operands: weights, gradient. The rate is an attribute.
 Outputs Sgd(NodeContext& context) {
-  TARTAN_RETURN_IF_ERROR(CheckSame(context, 0, 1));
+  TARTAN_RETURN_IF_ERROR(context.CheckDims(1, context.input(0).dims()));
   TARTAN_ASSIGN_OR_RETURN(const float rate, context.Float("lr"));
   return context.Apply(
       TileFunction("W, G", "NEW", {absl::StrCat("NEW = W - ", Literal(rate), " * G")}));
@@ -39,7 +33,7 @@ Outputs Sgd(NodeContext& context) {
 
 // Operands: rate, weights, gradient. Results: new weights, the step as a new gradient.
 Outputs SgdOptimizer(NodeContext& context) {
-  TARTAN_RETURN_IF_ERROR(CheckSame(context, 1, 2));
+  TARTAN_RETURN_IF_ERROR(context.CheckDims(2, context.input(1).dims()));
   TARTAN_ASSIGN_OR_RETURN(const Tensor rate, ScalarOf(context, context.input(0), "the rate"));
   return context.Apply(TileFunction("R, W, G", "NEW, STEP", {"STEP = -(R * G)", "NEW = W - R * G"}),
                        {rate, context.input(1), context.input(2)});
@@ -48,7 +42,7 @@ Outputs SgdOptimizer(NodeContext& context) {
 // Operands: sum, summand, and a flag. Here the flag enables the addition. In InPlaceAccumulatorV2
 // it overwrites the sum instead, and result 0 is a constant true.
 Outputs InPlaceAccumulator(NodeContext& context) {
-  TARTAN_RETURN_IF_ERROR(CheckSame(context, 0, 1));
+  TARTAN_RETURN_IF_ERROR(context.CheckDims(1, context.input(0).dims()));
   const std::string type = Cast("S + V", context.input(0).type());
   if (!context.HasInput(2)) return context.Apply(TileFunction("S, V", "Y", {"Y = " + type}));
   TARTAN_ASSIGN_OR_RETURN(const Tensor flag, ScalarOf(context, context.input(2), "operand 2"));
@@ -57,7 +51,7 @@ Outputs InPlaceAccumulator(NodeContext& context) {
 }
 
 Outputs InPlaceAccumulatorV2(NodeContext& context) {
-  TARTAN_RETURN_IF_ERROR(CheckSame(context, 0, 1));
+  TARTAN_RETURN_IF_ERROR(context.CheckDims(1, context.input(0).dims()));
   const DataType type = context.input(0).type();
   const Tensor yes = ConstantScalar(DataType::kBool, 1);
   const std::string sum = Cast("S + V", type);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over axes, ArgMax and ArgMin, CumSum and CumProd.
+#include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -36,54 +37,36 @@ absl::StatusOr<ReducedAxes> ReadAxes(NodeContext& context) {
   return result;
 }
 
-// The result of a reduction over no elements.
-enum class EmptyReductionValue { kZero, kOne, kLowest, kGreatest, kNan };
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-Tensor MakeEmptyReductionValue(EmptyReductionValue value, DataType type) {
-  const double infinity = std::numeric_limits<double>::infinity();
+// A scalar. For integers, infinity is their maximum or minimum, and NaN is 0.
+Tensor NearestOf(double value, DataType type) {
+  if (IsFloat(type) || !std::isinf(value)) return ConstantOf(type, {value}, {});
   std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(type)));
-  const bool is_float = IsFloat(type);
-  switch (value) {
-    case EmptyReductionValue::kZero:
-      break;
-    case EmptyReductionValue::kOne:
-      StoreElement(type, int64_t{1}, 0, bytes.data());
-      break;
-    case EmptyReductionValue::kLowest:
-      is_float ? StoreElement(type, -infinity, 0, bytes.data())
-               : StoreElement(type, MinInteger(type), 0, bytes.data());
-      break;
-    case EmptyReductionValue::kGreatest:
-      is_float ? StoreElement(type, infinity, 0, bytes.data())
-               : StoreElement(type, MaxInteger(type), 0, bytes.data());
-      break;
-    case EmptyReductionValue::kNan:
-      if (is_float) StoreElement(type, std::numeric_limits<double>::quiet_NaN(), 0, bytes.data());
-      break;
-  }
+  StoreElement(type, value < 0 ? MinInteger(type) : MaxInteger(type), 0, bytes.data());
   return Tensor::Constant(HostTensor(TensorShape{type, {}}, bytes));
 }
 
 struct Reduction {
   const char* term;  // in terms of X, or of D = X - M, where M is the maximum
   char aggregation;
-  const char* result;  // in terms of S; "$" is replaced by the number of elements reduced
-  EmptyReductionValue empty_value;
+  const char* result;     // in terms of S; "$" is replaced by the number of elements reduced
+  double of_nothing;      // the result over no elements
   bool in_float = false;  // integers are converted
   bool subtracts_maximum = false;
 };
 
-constexpr Reduction kSum = {"X", '+', "S", EmptyReductionValue::kZero};
-constexpr Reduction kMean = {"X", '+', "S / $", EmptyReductionValue::kNan};
-constexpr Reduction kMax = {"X", '>', "S", EmptyReductionValue::kLowest};
-constexpr Reduction kMin = {"X", '<', "S", EmptyReductionValue::kGreatest};
-constexpr Reduction kProd = {"X", '*', "S", EmptyReductionValue::kOne};
-constexpr Reduction kL1 = {"abs(X)", '+', "S", EmptyReductionValue::kZero};
-constexpr Reduction kL2 = {"X * X", '+', "sqrt(S)", EmptyReductionValue::kZero, true};
-constexpr Reduction kSumSquare = {"X * X", '+', "S", EmptyReductionValue::kZero};
-constexpr Reduction kLogSum = {"X", '+', "log(S)", EmptyReductionValue::kLowest, true};
-constexpr Reduction kLogSumExp = {"exp(D)", '+', "log(S) + M", EmptyReductionValue::kLowest,
-                                  true,     true};
+constexpr Reduction kSum = {"X", '+', "S", 0};
+constexpr Reduction kMean = {"X", '+', "S / $", kNan};
+constexpr Reduction kMax = {"X", '>', "S", -kInfinity};
+constexpr Reduction kMin = {"X", '<', "S", kInfinity};
+constexpr Reduction kProd = {"X", '*', "S", 1};
+constexpr Reduction kL1 = {"abs(X)", '+', "S", 0};
+constexpr Reduction kL2 = {"X * X", '+', "sqrt(S)", 0, true};
+constexpr Reduction kSumSquare = {"X * X", '+', "S", 0};
+constexpr Reduction kLogSum = {"X", '+', "log(S)", -kInfinity, true};
+constexpr Reduction kLogSumExp = {"exp(D)", '+', "log(S) + M", -kInfinity, true, true};
 
 // The operand in the type of the aggregation, which is numeric.
 std::string Operand(const Reduction& reduction, DataType type) {
@@ -159,7 +142,7 @@ Outputs Reduce(NodeContext& context, const Reduction& reduction) {
   if (ReducedCount(x.dims(), reduced.axes) == 0) {
     const std::vector<int64_t> dims =
         reduced.keep ? KeptDims(x.dims(), reduced.axes) : DroppedDims(x.dims(), reduced.axes);
-    return OneTensor(Fill(context, MakeEmptyReductionValue(reduction.empty_value, x.type()), dims));
+    return OneTensor(Fill(context, NearestOf(reduction.of_nothing, x.type()), dims));
   }
   if (&reduction == &kMean && !IsFloat(x.type())) return MeanOfIntegers(context, x, reduced);
   return context.Apply(TileFunction("IN", "Y", ReductionStatements(reduction, x, reduced)), {x});
