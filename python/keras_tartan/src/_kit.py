@@ -2,6 +2,7 @@
 """Helpers for keras.ops: operands of one dtype, and the operators that implement the functions."""
 
 import builtins
+import inspect
 
 import numpy as np
 from keras.src.backend.common import KerasVariable
@@ -70,8 +71,15 @@ def ours(result):
 
 
 def adapted(function):
-    """Returns a function of tartan for tensors of Keras."""
-    return lambda x, *args, **kwargs: ours(function(T(x), *args, **kwargs))
+    """Returns a function of tartan for tensors of Keras, whose parameters all have names."""
+    def call(x, *args, **kwargs):
+        return ours(function(T(x), *args, **kwargs))
+
+    signature = inspect.signature(function)
+    call.__signature__ = signature.replace(
+        parameters=[p.replace(kind=p.POSITIONAL_OR_KEYWORD, annotation=p.empty) for p in signature.parameters.values()],
+        return_annotation=signature.empty)
+    return call
 
 
 def like(scalar, x):

@@ -21,15 +21,20 @@ def _axes(x, axis):
 
 
 def _of(function, convert=T):
-    def reduced(x, axis=None, keepdims=False, **options):
+    def reduced(x, axis=None, keepdims=False):
         x = convert(x)
-        return ours(function(x, axis=_axes(x, axis), keepdims=keepdims, **options))
+        return ours(function(x, axis=_axes(x, axis), keepdims=keepdims))
 
     return reduced
 
 
 sum, mean, all, any = map(_of, (_reductions.sum, _reductions.mean, _reductions.all, _reductions.any))
-prod, var, std = _of(_reductions.prod), _of(_reductions.var, floated), _of(_reductions.std, floated)
+var, std = _of(_reductions.var, floated), _of(_reductions.std, floated)
+
+
+def prod(x, axis=None, keepdims=False, dtype=None):
+    x = T(x)
+    return ours(_reductions.prod(x, axis=_axes(x, axis), keepdims=keepdims, dtype=dtype))
 
 
 def _extreme(function, combine):
@@ -45,8 +50,15 @@ def _extreme(function, combine):
     return reduced
 
 
-max = amax = _extreme(_reductions.max, maximum)
-min = amin = _extreme(_reductions.min, minimum)
+max, min = _extreme(_reductions.max, maximum), _extreme(_reductions.min, minimum)
+
+
+def amax(x, axis=None, keepdims=False):
+    return max(x, axis, keepdims)
+
+
+def amin(x, axis=None, keepdims=False):
+    return min(x, axis, keepdims)
 
 
 def ptp(x, axis=None, keepdims=False):

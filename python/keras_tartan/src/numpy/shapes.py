@@ -10,9 +10,12 @@ from tartan import _dtypes, _selection
 from tartan import _manipulation as _m
 from tartan._onnx_types import NUMBERS
 
-
 ravel, transpose, swapaxes, squeeze, flip = map(adapted, (_m.ravel, _m.transpose, _m.swapaxes, _m.squeeze, _m.flip))
-roll, split, array_split, expand_dims = map(adapted, (_m.roll, _m.split, _m.array_split, _m.expand_dims))
+roll, split, array_split = map(adapted, (_m.roll, _m.split, _m.array_split))
+
+
+def expand_dims(x, axis):
+    return ours(_m.expand_dims(T(x), axis))
 
 
 def reshape(x, newshape):
