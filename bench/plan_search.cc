@@ -30,7 +30,7 @@ constexpr int kAllPlans = 1'000'000;
 
 struct PlannedCall {
   poly::FlatContraction flat;
-  std::vector<bool> is_constant;
+  plan::LaunchContext launch;
 };
 
 // A problem whose kernels can be compiled with other plans. A kernel is identified by its number,
@@ -55,10 +55,10 @@ class Subject {
     compiler::CompileOptions options;
     options.settings = settings();
     compiler::CompileHooks hooks;
-    hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-      calls_.push_back({flat, is_constant});
+    hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+      calls_.push_back({flat, launch});
       if (next++ == kernel && plan != nullptr) return *plan;
-      return plan::PlanKernel(flat, settings(), is_constant);
+      return plan::PlanKernel(flat, settings(), launch);
     };
     TARTAN_ASSIGN_OR_RETURN(
         std::shared_ptr<const evaluator::CompiledProgram> compiled,
@@ -110,7 +110,7 @@ double PlanningMs(const PlannedCall& call, const HardwareSettings& settings) {
   double least = std::numeric_limits<double>::infinity();
   for (int turn = 0; turn < 3; ++turn) {
     const auto start = std::chrono::steady_clock::now();
-    plan::PlanKernel(call.flat, settings, call.is_constant);
+    plan::PlanKernel(call.flat, settings, call.launch);
     least = std::min(least, MillisecondsSince(start));
   }
   return least;
@@ -144,7 +144,7 @@ absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
   const PlannedCall call = subject.calls()[static_cast<size_t>(kernel)];
   result.planning_ms = PlanningMs(call, subject.settings());
   const std::vector<plan::PlannedKernel> plans =
-      plan::PlanCandidates(call.flat, subject.settings(), call.is_constant, kAllPlans);
+      plan::PlanCandidates(call.flat, subject.settings(), call.launch, kAllPlans);
   result.plans = static_cast<int64_t>(plans.size());
 
   TARTAN_RETURN_IF_ERROR(chosen->Run(1));

@@ -29,22 +29,20 @@ std::string AfterStoring(const poly::FlatContraction& flat, const HardwareSettin
 
 }  // namespace
 
-std::function<PlannedKernel(const poly::FlatContraction&, const std::vector<bool>&)>
-CandidateRecorder(int count, const HardwareSettings& settings, const codegen::Dialect& dialect,
-                  std::string* text) {
+plan::PlanFunction CandidateRecorder(int count, const HardwareSettings& settings,
+                                     const codegen::Dialect& dialect, std::string* text) {
   return [=, &settings, &dialect](const poly::FlatContraction& flat,
-                                  const std::vector<bool>& is_constant) {
-    const std::vector<PlannedKernel> plans =
-        plan::PlanCandidates(flat, settings, is_constant, count);
+                                  const plan::LaunchContext& launch) {
+    const std::vector<PlannedKernel> plans = plan::PlanCandidates(flat, settings, launch, count);
     const poly::FlatContraction merged = poly::MergeIndices(flat);
     compiler::CompileOptions options;
     options.settings = settings;
     for (const PlannedKernel& planned : plans) {
       const compiler::KernelList list =
-          compiler::CompileKernel(merged, planned, is_constant, options).value();
+          compiler::CompileKernel(merged, planned, launch.is_constant, options).value();
       absl::StrAppend(text, "  ", planned.flat.name, ": ",
                       plan::ToString(planned.plan, planned.flat), "\n    ",
-                      AfterStoring(flat, settings, is_constant, planned), ", kernels ",
+                      AfterStoring(flat, settings, launch.is_constant, planned), ", kernels ",
                       Digest(codegen::WriteProgram(list.kernels, dialect)), "\n");
     }
     return plans.front();

@@ -2,22 +2,18 @@
 // Records, as text, the plans that tuning would measure for each kernel.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <vector>
 
 #include "tile/base/hardware_settings.h"
 #include "tile/codegen/dialect.h"
-#include "tile/plan/kernel_plan.h"
-#include "tile/poly/flat_contraction.h"
+#include "tile/plan/select_plan.h"
 
 namespace tartan::golden {
 
 // Returns a CompileOptions::planner that uses the cost model's choice. It appends the first `count`
 // candidates of each kernel to `text`: plan, hash of the kernels, and whether the tuning
 // database returns the same plan. The arguments must outlive the planner.
-std::function<plan::PlannedKernel(const poly::FlatContraction&, const std::vector<bool>&)>
-CandidateRecorder(int count, const HardwareSettings& settings, const codegen::Dialect& dialect,
-                  std::string* text);
+plan::PlanFunction CandidateRecorder(int count, const HardwareSettings& settings,
+                                     const codegen::Dialect& dialect, std::string* text);
 
 }  // namespace tartan::golden

@@ -65,9 +65,7 @@ struct CompileHooks {
   // Called with each pass and its duration in milliseconds.
   std::function<void(absl::string_view pass, double ms)> timing;
   // Plans a kernel instead of the cost model and the tuning database.
-  std::function<plan::PlannedKernel(const poly::FlatContraction& flat,
-                                    const std::vector<bool>& is_constant)>
-      planner;
+  plan::PlanFunction planner;
   // Simplified kernels of earlier compilations. It changes no result, and may be null.
   KnownKernels* known = nullptr;
   // Name of the last pass to run; the list then holds the results so far. Empty: all passes run.

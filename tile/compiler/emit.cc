@@ -181,8 +181,10 @@ class Emitter {
       AddStep(scheduled.is_setup, std::move(step));
       return absl::OkStatus();
     }
+    lower::LowerOptions lower_options = lower_options_;
+    lower_options.overwrites_operands = launch.copied_bytes > 0;
     loop::Kernel kernel =
-        lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_);
+        lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options);
     for (size_t o = 0; o < launch.outputs.size(); ++o) RoundStoresOf(launch.outputs[o], o, &kernel);
     TARTAN_RETURN_IF_ERROR(AddLaunch(scheduled.is_setup, kernel, std::move(step)));
     if (is_cached) {

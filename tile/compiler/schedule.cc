@@ -21,8 +21,15 @@ double Bytes(const poly::FlatContraction& flat) {
   return bytes;
 }
 
-// Bytes of those values that are the next values of states.
-double StateBytes(const ir::Program& program, const std::vector<ValueId>& values) {
+std::vector<ValueId> OutputsOf(const poly::FlatContraction& flat) {
+  std::vector<ValueId> outputs;
+  for (const poly::Output& output : flat.outputs) outputs.push_back(output.value);
+  return outputs;
+}
+
+// Bytes that a copy reads and writes if the kernel cannot write next values of states in place.
+double CopiedBytes(const ir::Program& program, const poly::FlatContraction& flat) {
+  const std::vector<ValueId> values = OutputsOf(flat);
   double bytes = 0;
   for (const ValueId input : program.inputs) {
     const int next = std::get<ir::Input>(program.values[input].op).next;
@@ -31,19 +38,7 @@ double StateBytes(const ir::Program& program, const std::vector<ValueId>& values
         std::find(values.begin(), values.end(), program.outputs[next]) != values.end();
     if (is_made) bytes += static_cast<double>(program.values[input].shape.byte_size());
   }
-  return bytes;
-}
-
-std::vector<ValueId> OutputsOf(const poly::FlatContraction& flat) {
-  std::vector<ValueId> outputs;
-  for (const poly::Output& output : flat.outputs) outputs.push_back(output.value);
-  return outputs;
-}
-
-// Sets the bytes that writing in place over states saves, for the planner.
-poly::FlatContraction WithCopies(const ir::Program& program, poly::FlatContraction flat) {
-  flat.copied_bytes = 2 * StateBytes(program, OutputsOf(flat));
-  return flat;
+  return 2 * bytes;
 }
 
 }  // namespace
@@ -92,9 +87,9 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
   Match(
       kernel.form,
       [&](const DirectKernel& k) {
-        poly::FlatContraction flat = WithCopies(program, k.flat);
-        flat.stays_in_cache = stays_in_cache_ && !is_setup && ReadsLargeConstant(flat);
-        AddKernel(flat, what, is_setup);
+        const bool stays_in_cache = stays_in_cache_ && !is_setup && ReadsLargeConstant(k.flat);
+        AddKernel(k.flat, what, is_setup,
+                  {.copied_bytes = CopiedBytes(program, k.flat), .stays_in_cache = stays_in_cache});
       },
       [&](const WinogradForm& winograd) {
         poly::WinogradKernels kernels = winograd.kernels;
@@ -115,7 +110,7 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
 }
 
 void Scheduler::AddPlanned(const plan::PlannedKernel& planned, std::vector<ValueId> outputs) {
-  AddLaunch(planned.flat, fuse::Planned{planned}, std::move(outputs), planned.flat.name,
+  AddLaunch(planned.flat, {.planned = planned, .outputs = std::move(outputs)}, planned.flat.name,
             /*is_setup=*/false);
 }
 
@@ -165,28 +160,31 @@ void Scheduler::AddPrefill(const ir::Program& program, const PartitionedKernel& 
   }
 }
 
-void Scheduler::AddKernel(const poly::FlatContraction& flat, std::string description,
-                          bool is_setup) {
+void Scheduler::AddKernel(const poly::FlatContraction& flat, std::string description, bool is_setup,
+                          plan::LaunchContext context) {
   hooks_.Dump("flat", [&] { return poly::ToString(flat); });
-  AddLaunch(flat, judge_.PlanLaunch(flat, ConstantTensors(flat)), OutputsOf(flat),
+  context.is_constant = ConstantTensors(flat);
+  fuse::Planned planned = judge_.PlanLaunch(flat, context);
+  AddLaunch(flat,
+            {.planned = std::move(planned.kernel),
+             .form = planned.form,
+             .outputs = OutputsOf(flat),
+             .copied_bytes = context.copied_bytes},
             std::move(description), is_setup);
 }
 
 void Scheduler::AddPacked(const ir::Program& program, const PackedKernels& kernels,
                           const std::string& description, bool is_setup) {
-  poly::FlatContraction products = WithCopies(program, kernels.product.products);
+  poly::FlatContraction products = kernels.product.products;
   for (const poly::PackedMatmul::Operand& operand : kernels.product.operands) {
     products.tensors[operand.tensor].value = AddPart(operand.kernel);
   }
-  AddKernel(products, description, is_setup);
+  AddKernel(products, description, is_setup, {.copied_bytes = CopiedBytes(program, products)});
 }
 
-void Scheduler::AddLaunch(const poly::FlatContraction& flat, fuse::Planned result,
-                          std::vector<ValueId> outputs, std::string description, bool is_setup) {
-  plan::PlannedKernel& planned = result.kernel;
-  PlannedLaunch launch;
-  launch.form = result.form;
-  launch.outputs = std::move(outputs);
+void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlannedLaunch launch,
+                          std::string description, bool is_setup) {
+  const plan::PlannedKernel& planned = launch.planned;
   for (const poly::Tensor& tensor : planned.flat.tensors) launch.tensors.push_back(tensor.value);
   // For a split reduction, the kernels of the partial sums did the rest of the work.
   bool is_split = false;
@@ -196,7 +194,6 @@ void Scheduler::AddLaunch(const poly::FlatContraction& flat, fuse::Planned resul
   }
   launch.flops = Flops(is_split ? planned.flat : flat);
   launch.bytes = is_split ? 0 : Bytes(flat);
-  launch.planned = std::move(planned);
   AddStep(is_setup, std::move(description), std::move(launch));
 }
 
@@ -216,7 +213,7 @@ ValueId Scheduler::MakeOperand(const plan::PackedOperand& packed) {
     if (is_copy) tensor.value = packed.source;
   }
   PlannedLaunch launch;
-  fuse::Planned result = judge_.PlanOperand(flat, ConstantTensors(flat));
+  fuse::Planned result = judge_.PlanOperand(flat, {ConstantTensors(flat)});
   launch.planned = std::move(result.kernel);
   launch.form = result.form;
   const bool is_setup = AreConstant(flat.tensors);

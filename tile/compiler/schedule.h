@@ -23,10 +23,11 @@ struct PlannedLaunch {
   plan::PlannedKernel planned;
   int form = -1;  // launches with equal numbers (not -1) run the same kernel
   // The values of the kernel's outputs and tensors, in order.
-  std::vector<ir::ValueId> outputs;
-  std::vector<ir::ValueId> tensors;
+  std::vector<ir::ValueId> outputs = {};
+  std::vector<ir::ValueId> tensors = {};
   double flops = 0;
-  double bytes = 0;  // bytes read and written, each tensor counted once
+  double bytes = 0;         // bytes read and written, each tensor counted once
+  double copied_bytes = 0;  // see plan::LaunchContext
   // For a repacking kernel: the value whose elements it copies into another order. Else kNoValue.
   ir::ValueId packed = ir::kNoValue;
 };
@@ -74,7 +75,7 @@ class Scheduler {
  public:
   // `is_constant`: per value, whether it is a load-time constant. All arguments must outlive the
   // scheduler.
-  // `stays_in_cache`: sets FlatContraction::stays_in_cache of kernels that read a large constant.
+  // `stays_in_cache`: sets LaunchContext::stays_in_cache of kernels that read a large constant.
   Scheduler(const std::vector<bool>& is_constant, const CompileHooks& hooks, fuse::Judge* judge,
             bool stays_in_cache = false);
 
@@ -95,9 +96,12 @@ class Scheduler {
   // Fills or copies the result before a kernel writes only a part of it.
   void AddPrefill(const ir::Program& program, const PartitionedKernel& kernel, bool is_setup);
   // Adds a kernel planned by the tuning database or the cost model.
-  void AddKernel(const poly::FlatContraction& flat, std::string description, bool is_setup);
-  void AddLaunch(const poly::FlatContraction& flat, fuse::Planned planned,
-                 std::vector<ir::ValueId> outputs, std::string description, bool is_setup);
+  // `context` gets the constant tensors here.
+  void AddKernel(const poly::FlatContraction& flat, std::string description, bool is_setup,
+                 plan::LaunchContext context = {});
+  // `launch` has its plan and outputs. `flat`: the kernel before planning.
+  void AddLaunch(const poly::FlatContraction& flat, PlannedLaunch launch, std::string description,
+                 bool is_setup);
   // Adds the kernels that pack the operands, then the packed matmul.
   void AddPacked(const ir::Program& program, const PackedKernels& kernels,
                  const std::string& description, bool is_setup);

@@ -255,16 +255,15 @@ absl::StatusOr<TunedKernel> MeasurePlans(const poly::FlatContraction& flat,
 }
 
 absl::StatusOr<TunedKernel> TuneKernel(const poly::FlatContraction& flat,
-                                       const std::vector<bool>& is_constant,
+                                       const plan::LaunchContext& launch,
                                        const hal::DevicePtr& device,
                                        const codegen::Dialect& dialect,
                                        const TuneOptions& options) {
   TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings,
                           device->Settings(hal::Knowledge::kMeasured));
-  return MeasurePlans(
-      flat, is_constant,
-      plan::PlanCandidates(flat, settings, is_constant, std::max(options.candidates, 1)), device,
-      dialect, options);
+  return MeasurePlans(flat, launch.is_constant,
+                      plan::PlanCandidates(flat, settings, launch, std::max(options.candidates, 1)),
+                      device, dialect, options);
 }
 
 }  // namespace tartan::evaluator

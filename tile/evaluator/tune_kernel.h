@@ -11,6 +11,7 @@
 #include "hal/hal.h"
 #include "tile/codegen/dialect.h"
 #include "tile/plan/kernel_plan.h"
+#include "tile/plan/launch_context.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::evaluator {
@@ -34,7 +35,7 @@ struct TunedKernel {
 // Measures the planner's candidates alternately on random operands: a few rounds of all, then more
 // rounds of the fastest. Fails if the cost model's own choice cannot be built or executed.
 absl::StatusOr<TunedKernel> TuneKernel(const poly::FlatContraction& flat,
-                                       const std::vector<bool>& is_constant,
+                                       const plan::LaunchContext& launch,
                                        const hal::DevicePtr& device,
                                        const codegen::Dialect& dialect, const TuneOptions& options);
 

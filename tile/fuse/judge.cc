@@ -10,7 +10,6 @@
 #include "tile/plan/matrix/split_k.h"
 #include "tile/plan/ready_plan.h"
 #include "tile/plan/select_packing.h"
-#include "tile/plan/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::fuse {
@@ -22,23 +21,22 @@ std::vector<bool> ConstantTensors(const poly::FlatContraction& flat,
   return constants;
 }
 
-Planned Judge::PlanLaunch(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-  if (options_.planner) return {options_.planner(flat, is_constant), -1};
-  return PlanOperand(flat, is_constant);
+Planned Judge::PlanLaunch(const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+  if (options_.planner) return {options_.planner(flat, launch), -1};
+  return PlanOperand(flat, launch);
 }
 
-Planned Judge::PlanOperand(const poly::FlatContraction& flat,
-                           const std::vector<bool>& is_constant) {
-  return Plan(flat, is_constant, /*is_launch=*/true);
+Planned Judge::PlanOperand(const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+  return Plan(flat, launch, /*is_launch=*/true);
 }
 
-Planned Judge::Plan(const poly::FlatContraction& flat, const std::vector<bool>& is_constant,
+Planned Judge::Plan(const poly::FlatContraction& flat, const plan::LaunchContext& launch,
                     bool is_launch) {
-  return memo_.Get(Planner::kAny, flat, is_constant, is_launch, [&] {
-    if (options_.plans_ready) return plan::PlanReady(flat, settings(), is_constant);
+  return memo_.Get(Planner::kAny, flat, launch, is_launch, [&] {
+    if (options_.plans_ready) return plan::PlanReady(flat, settings(), launch.is_constant);
     return options_.tuned != nullptr
-               ? plan::PlanKernel(flat, settings(), is_constant, *options_.tuned, precision())
-               : plan::PlanKernel(flat, settings(), is_constant, precision());
+               ? plan::PlanKernel(flat, settings(), launch, *options_.tuned, precision())
+               : plan::PlanKernel(flat, settings(), launch, precision());
   });
 }
 
@@ -48,11 +46,11 @@ plan::PlannedKernel Judge::PlanWorkGroups(const poly::FlatContraction& flat) {
 }
 
 double Judge::KernelUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-  return Plan(flat, is_constant, /*is_launch=*/false).kernel.predicted_us;
+  return Plan(flat, {is_constant}, /*is_launch=*/false).kernel.predicted_us;
 }
 
 double Judge::LaunchUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-  return LaunchUs(Plan(flat, is_constant, /*is_launch=*/false).kernel);
+  return LaunchUs(Plan(flat, {is_constant}, /*is_launch=*/false).kernel);
 }
 
 double Judge::LaunchUs(const plan::PlannedKernel& kernel) const {
@@ -81,7 +79,7 @@ bool Judge::MayQuantize(const poly::FlatContraction& flat,
 
 int64_t Judge::SplitKChunks(const poly::FlatContraction& flat,
                             const std::vector<bool>& is_constant) {
-  const auto [chunks, is_new] = chunks_.try_emplace(FormOf(flat, is_constant), 1);
+  const auto [chunks, is_new] = chunks_.try_emplace(FormOf(flat, {is_constant}), 1);
   if (is_new) chunks->second = NewSplitKChunks(flat, is_constant);
   return chunks->second;
 }
@@ -96,14 +94,14 @@ int64_t Judge::NewSplitKChunks(const poly::FlatContraction& flat,
       poly::MergeIndices(flat), settings(), *format, is_constant, /*only_equal=*/true);
   if (!best.has_value()) return 1;
   const plan::PlannedKernel partial =
-      Plan(best->kernels.partial, is_constant, /*is_launch=*/false).kernel;
+      Plan(best->kernels.partial, {is_constant}, /*is_launch=*/false).kernel;
   if (!std::holds_alternative<plan::MatrixPlan>(partial.plan)) return 1;
   const double split_us = partial.predicted_us + best->moving_us + kAddedUs;
   return split_us < KernelUs(flat, is_constant) ? best->runs : 1;
 }
 
 double Judge::DirectUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-  return options_.planner ? options_.planner(flat, is_constant).predicted_us
+  return options_.planner ? options_.planner(flat, {is_constant}).predicted_us
                           : KernelUs(flat, is_constant);
 }
 

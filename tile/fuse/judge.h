@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +16,8 @@
 #include "tile/fuse/plan_memo.h"
 #include "tile/graph/fusion_log.h"
 #include "tile/plan/kernel_plan.h"
+#include "tile/plan/launch_context.h"
+#include "tile/plan/select_plan.h"
 #include "tile/plan/select_winograd.h"
 #include "tile/plan/store/tuning_database.h"
 #include "tile/poly/flat_contraction.h"
@@ -34,9 +35,7 @@ struct JudgeOptions {
   bool records = false;  // decisions are collected in Judge::log
   // Plans the kernels of launches instead of the cost model. Of the comparisons, only that of a
   // packed matmul with a direct one uses it.
-  std::function<plan::PlannedKernel(const poly::FlatContraction& flat,
-                                    const std::vector<bool>& is_constant)>
-      planner = nullptr;
+  plan::PlanFunction planner = nullptr;
 };
 
 // Returns, per tensor of the kernel, whether it is a load-time constant. `is_constant`: the same
@@ -56,9 +55,9 @@ class Judge {
   graph::FusionLog* log() { return options_.records ? &log_ : nullptr; }
 
   // Returns the plan of a launch.
-  Planned PlanLaunch(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+  Planned PlanLaunch(const poly::FlatContraction& flat, const plan::LaunchContext& launch);
   // Returns the plan of a launch that repacks an operand, by the cost model or tuning.
-  Planned PlanOperand(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+  Planned PlanOperand(const poly::FlatContraction& flat, const plan::LaunchContext& launch);
   // Returns the best plan with tiled work-groups, for a GPU. Requires merged indices.
   plan::PlannedKernel PlanWorkGroups(const poly::FlatContraction& flat);
 
@@ -91,7 +90,7 @@ class Judge {
   double PackedUs(const poly::PackedMatmul& packed, const std::vector<bool>& is_constant);
 
  private:
-  Planned Plan(const poly::FlatContraction& flat, const std::vector<bool>& is_constant,
+  Planned Plan(const poly::FlatContraction& flat, const plan::LaunchContext& launch,
                bool is_launch);
   int64_t NewSplitKChunks(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
 

@@ -69,16 +69,19 @@ class Transfer {
 
 }  // namespace
 
-std::string FormOf(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+std::string FormOf(const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+  // The binding names every member, so that a new member does not compile until it is added here.
+  const auto& [is_constant, copied_bytes, stays_in_cache] = launch;
   std::string key = poly::FormKey(flat);
   for (bool is : is_constant) key.push_back(is ? 'c' : '-');
+  absl::StrAppend(&key, copied_bytes, stays_in_cache ? "s" : "");
   return key;
 }
 
 Planned PlanMemo::Get(Planner planner, const poly::FlatContraction& flat,
-                      const std::vector<bool>& is_constant, bool is_launch,
+                      const plan::LaunchContext& launch, bool is_launch,
                       const std::function<plan::PlannedKernel()>& make) {
-  std::string key = FormOf(flat, is_constant);
+  std::string key = FormOf(flat, launch);
   key.push_back(static_cast<char>(planner));
   const auto found = entries_.find(key);
   if (found == entries_.end()) {

@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "tile/plan/kernel_plan.h"
+#include "tile/plan/launch_context.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::fuse {
@@ -23,17 +23,16 @@ enum class Planner : char {
   kWorkGroups = 'w',  // the best plan of the planner for tiled work-groups
 };
 
-// Returns a key that is equal for kernels of one form with the same constant tensors.
-std::string FormOf(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+// Returns a key that is equal for kernels of one form with the same context.
+std::string FormOf(const poly::FlatContraction& flat, const plan::LaunchContext& launch);
 
 class PlanMemo {
  public:
   // Returns the kernel's plan, and calls `make` if no kernel of this form was planned before.
-  // `is_constant`: per tensor, whether it is a load-time constant. `is_launch`: the kernel is
-  // launched, not only compared. All launches of a form have the comments of the first one.
-  Planned Get(Planner planner, const poly::FlatContraction& flat,
-              const std::vector<bool>& is_constant, bool is_launch,
-              const std::function<plan::PlannedKernel()>& make);
+  // `is_launch`: the kernel is launched, not only compared. All launches of a form have the
+  // comments of the first one.
+  Planned Get(Planner planner, const poly::FlatContraction& flat, const plan::LaunchContext& launch,
+              bool is_launch, const std::function<plan::PlannedKernel()>& make);
 
  private:
   struct Entry {
@@ -42,7 +41,7 @@ class PlanMemo {
     bool is_launch = false;
   };
 
-  std::unordered_map<std::string, Entry> entries_;  // by planner, form and constant tensors
+  std::unordered_map<std::string, Entry> entries_;  // by planner, form and context
 };
 
 }  // namespace tartan::fuse

@@ -45,13 +45,14 @@ bool WastesTensorCores(const PlannedKernel& planned) {
 // Adds the best tensor-core plan.
 std::vector<PlannedKernel> WithTensorCores(const poly::FlatContraction& merged,
                                            const HardwareSettings& settings,
-                                           const std::vector<bool>& is_constant,
-                                           Precision precision, std::vector<PlannedKernel> plans) {
+                                           const LaunchContext& launch, Precision precision,
+                                           std::vector<PlannedKernel> plans) {
   const std::optional<MatrixFormat> format = FormatOf(precision);
   if (!format.has_value()) return plans;
-  std::optional<PlannedKernel> plan = MatrixCandidate(merged, settings, *format, is_constant);
+  std::optional<PlannedKernel> plan =
+      MatrixCandidate(merged, settings, *format, launch.is_constant);
   if (!plan.has_value() || WastesTensorCores(*plan)) return plans;
-  auto split = SplitKCandidate(merged, settings, *format, is_constant);
+  auto split = SplitKCandidate(merged, settings, *format, launch.is_constant);
   if (split.has_value() && split->predicted_us < plan->predicted_us) plan = std::move(split);
   Insert(std::move(plan), &plans);
   return plans;
@@ -60,19 +61,19 @@ std::vector<PlannedKernel> WithTensorCores(const poly::FlatContraction& merged,
 }  // namespace
 
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         const std::vector<bool>& is_constant, Precision precision) {
-  return PlanCandidates(flat, settings, is_constant, 1, precision).front();
+                         const LaunchContext& launch, Precision precision) {
+  return PlanCandidates(flat, settings, launch, 1, precision).front();
 }
 
 std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           const HardwareSettings& settings,
-                                          const std::vector<bool>& is_constant, int count,
+                                          const LaunchContext& launch, int count,
                                           Precision precision) {
   const poly::FlatContraction merged = poly::MergeIndices(flat);
   if (settings.threads > 1) {
     std::vector<PlannedKernel> plans = GpuCandidates(merged, settings, count);
-    Insert(RowStreamCandidate(merged, settings, is_constant), &plans);
-    return WithTensorCores(merged, settings, is_constant, precision, std::move(plans));
+    Insert(RowStreamCandidate(merged, settings, launch.is_constant), &plans);
+    return WithTensorCores(merged, settings, launch, precision, std::move(plans));
   }
   std::vector<PlannedKernel> plans;
   for (const auto& propose : {TransposePlan, ColumnPlan, GatherPlan, WindowPlan}) {
@@ -80,10 +81,10 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
       plans.push_back(*std::move(plan));
     }
   }
-  if (std::optional<PlannedKernel> plan = StreamPlan(merged, settings, is_constant)) {
+  if (std::optional<PlannedKernel> plan = StreamPlan(merged, settings, launch)) {
     plans.push_back(*std::move(plan));
   }
-  for (PlannedKernel& plan : CpuCandidates(merged, settings, is_constant, count)) {
+  for (PlannedKernel& plan : CpuCandidates(merged, settings, launch, count)) {
     plans.push_back(std::move(plan));
   }
   std::stable_sort(plans.begin(), plans.end(), [](const PlannedKernel& a, const PlannedKernel& b) {

@@ -112,11 +112,6 @@ struct FlatContraction {
   bool has_padded_rows = false;
   // Each has the dimensions output_dims, or a reshape of them.
   std::vector<Output> outputs;
-  // Bytes of an extra copy that is needed if a plan writes an element more than once. Such outputs
-  // cannot be written in place over their inputs (compiler/update_in_place.h).
-  double copied_bytes = 0;
-  // All data of a run stays in the L2 cache until the next run. Set only where plans depend on it.
-  bool stays_in_cache = false;
 
   bool is_reduction() const { return body != nullptr; }
   // Returns true if the kernel must know whether an element had a valid point, because an empty

@@ -16,8 +16,8 @@ class Writer {
     // The binding names every member, so that a new member does not compile until it is added here.
     const auto& [name, comments, indices, output_index_count, tensors, accesses, aggregation,
                  accumulator_type, body, accumulator_index, second_body, constraints, may_be_empty,
-                 empty_value, output_coords, output_dims, store_guard, has_padded_rows, outputs,
-                 copied_bytes, stays_in_cache] = flat;
+                 empty_value, output_coords, output_dims, store_guard, has_padded_rows, outputs] =
+        flat;
     List(indices, [&](const Index& index) {
       const auto& [index_name, range, is_lane] = index;
       Number(range);
@@ -51,8 +51,6 @@ class Writer {
       Shape(shape);
       Expression(expr);
     });
-    Number(static_cast<int64_t>(copied_bytes));
-    Number(stays_in_cache);
     return std::move(bytes_);
   }
 

@@ -38,7 +38,7 @@ struct TuneFlags {
 // A kernel of the model as input to the planner.
 struct FoundKernel {
   poly::FlatContraction flat;
-  std::vector<bool> is_constant;
+  plan::LaunchContext launch;
   int uses = 1;
 };
 
@@ -48,17 +48,17 @@ class KernelCollector {
  public:
   explicit KernelCollector(const HardwareSettings& settings) : settings_(settings) {}
 
-  plan::PlannedKernel Plan(const poly::FlatContraction& flat,
-                           const std::vector<bool>& is_constant) {
+  plan::PlannedKernel Plan(const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+    const std::vector<bool>& is_constant = launch.is_constant;
     const bool is_setup =
         std::all_of(is_constant.begin(), is_constant.end(), [](bool c) { return c; });
     if (!is_setup && flat.output_point_count() > 0) {
       const std::string form = plan::KernelForm(poly::MergeIndices(flat), is_constant);
       const auto [it, is_new] = by_form_.emplace(form, found_.size());
-      if (is_new) found_.push_back({flat, is_constant});
+      if (is_new) found_.push_back({flat, launch});
       if (!is_new) ++found_[it->second].uses;
     }
-    return plan::PlanKernel(flat, settings_, is_constant);
+    return plan::PlanKernel(flat, settings_, launch);
   }
 
   const std::vector<FoundKernel>& found() const { return found_; }
@@ -76,7 +76,7 @@ absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& optio
   report->set_uses(kernel.uses);
   TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings, device.MeasuredSettings());
   TARTAN_ASSIGN_OR_RETURN(const evaluator::TunedKernel tuned,
-                          evaluator::TuneKernel(kernel.flat, kernel.is_constant, device.hal(),
+                          evaluator::TuneKernel(kernel.flat, kernel.launch, device.hal(),
                                                 opencl::DialectOf(settings), options));
   report->set_before_ms(tuned.before_ms);
   report->set_after_ms(tuned.after_ms);
@@ -84,14 +84,14 @@ absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& optio
   for (const std::string& problem : tuned.problems) report->add_problems(problem);
   bool kept = false;
   TARTAN_RETURN_IF_ERROR(At(Stage::kFile, device.UpdatePlans([&](plan::TuningDatabase* database) {
-    if (!tuned.winner.has_value()) return database->Forget(kernel.flat, kernel.is_constant);
-    kept = database->Keep(kernel.flat, settings, kernel.is_constant, *tuned.winner, tuned.after_ms,
-                          tuned.before_ms);
+    if (!tuned.winner.has_value()) return database->Forget(kernel.flat, kernel.launch.is_constant);
+    kept = database->Keep(kernel.flat, settings, kernel.launch.is_constant, *tuned.winner,
+                          tuned.after_ms, tuned.before_ms);
   })));
   report->set_kept(kept);
   if (!kept) report->set_after_ms(tuned.before_ms);
   const plan::PlannedKernel planned =
-      kept ? *tuned.winner : plan::PlanKernel(kernel.flat, settings, kernel.is_constant);
+      kept ? *tuned.winner : plan::PlanKernel(kernel.flat, settings, kernel.launch);
   report->set_plan(plan::ToString(planned.plan, planned.flat));
   return absl::OkStatus();
 }
@@ -188,8 +188,8 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   const auto collector = std::make_shared<KernelCollector>(settings);
   compiler::CompileHooks hooks;
   hooks.planner = [collector](const poly::FlatContraction& flat,
-                              const std::vector<bool>& is_constant) {
-    return collector->Plan(flat, is_constant);
+                              const plan::LaunchContext& launch) {
+    return collector->Plan(flat, launch);
   };
   api::SessionOptions exact = context.session_options();
   exact.tier = api::Tier::kExact;

@@ -21,9 +21,9 @@ std::vector<poly::FlatContraction> Kernels(int count) {
   std::vector<poly::FlatContraction> kernels;
   compiler::CompileOptions options;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
     kernels.push_back(flat);
-    return plan::PlanKernel(flat, options.settings, is_constant);
+    return plan::PlanKernel(flat, options.settings, launch);
   };
   for (int i = 0; i < count; ++i) {
     const TestProgram program = {"sum",

@@ -186,11 +186,11 @@ HardwareSettings MatrixSettings() {
 compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans,
                                          PackedFactors packed) {
   compiler::CompileHooks hooks;
-  hooks.planner = [=](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+  hooks.planner = [=](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
     const HardwareSettings settings = MatrixSettings();
     std::vector<plan::PlannedKernel> candidates =
-        plan::MatrixCandidates(poly::MergeIndices(flat), settings, format, constant);
-    if (candidates.empty()) return plan::PlanKernel(flat, settings, constant);
+        plan::MatrixCandidates(poly::MergeIndices(flat), settings, format, launch.is_constant);
+    if (candidates.empty()) return plan::PlanKernel(flat, settings, launch);
     plan::PlannedKernel planned = packed == PackedFactors::kAll ? std::move(candidates.back())
                                                                 : std::move(candidates.front());
     auto& matrix = std::get<plan::MatrixPlan>(planned.plan);
@@ -218,13 +218,13 @@ compiler::KernelList CompileForMatrixUnit(const ir::Program& program, MatrixForm
 
 compiler::CompileHooks PlanRowStreams(int64_t compute_units, int* count) {
   compiler::CompileHooks hooks;
-  hooks.planner = [=](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+  hooks.planner = [=](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
     HardwareSettings settings = MatrixSettings();
     settings.batches_launches = true;
     settings.compute_units = compute_units;
-    auto stream = plan::RowStreamCandidate(poly::MergeIndices(flat), settings, constant,
+    auto stream = plan::RowStreamCandidate(poly::MergeIndices(flat), settings, launch.is_constant,
                                            /*least_bytes=*/0);
-    if (!stream.has_value()) return plan::PlanKernel(flat, settings, constant);
+    if (!stream.has_value()) return plan::PlanKernel(flat, settings, launch);
     ++*count;
     return *std::move(stream);
   };

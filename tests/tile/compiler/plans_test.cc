@@ -166,8 +166,8 @@ TEST_P(PlanTest, ProposedPlansComputeTheSame) {
       options.settings.vector_width = width;
       options.settings.compute_units = 3;
       CompileHooks hooks;
-      hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-        auto plans = plan::PlanCandidates(flat, options.settings, is_constant, 12);
+      hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+        auto plans = plan::PlanCandidates(flat, options.settings, launch, 12);
         const size_t last = plans.size() - 1;
         return plans[std::min<size_t>(choice, last)];
       };
@@ -188,7 +188,7 @@ TEST_P(PlanTest, RandomPlansComputeTheSame) {
     if (seed % 2 != 0) options.disabled_passes = {"pad-inputs"};
     if (seed % 3 == 0) options.winograd = plan::Winograd::kAlways;
     CompileHooks hooks;
-    hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>&) {
+    hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext&) {
       PlannedKernel planned = planner.Plan(flat);
       plans += "\n" + plan::ToString(planned.plan, planned.flat);
       return planned;

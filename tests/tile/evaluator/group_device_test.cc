@@ -91,11 +91,11 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   std::string plan;
   compiler::CompileHooks hooks;
   hooks.planner = [&, buffering = form.buffering](const poly::FlatContraction& flat,
-                                                  const std::vector<bool>& constant) {
+                                                  const plan::LaunchContext& launch) {
     constexpr int kCandidates = 24;
-    plan::PlannedKernel planned = plan::PlanKernel(flat, Gpu(), constant);
+    plan::PlannedKernel planned = plan::PlanKernel(flat, Gpu(), launch);
     if (buffering == plan::Buffering::kAsyncCopies) {
-      auto others = plan::PlanCandidates(flat, Gpu(), constant, kCandidates);
+      auto others = plan::PlanCandidates(flat, Gpu(), launch, kCandidates);
       const auto copied =
           std::find_if(others.begin(), others.end(), [](const plan::PlannedKernel& other) {
             const auto* groups = std::get_if<plan::GpuPlan>(&other.plan);

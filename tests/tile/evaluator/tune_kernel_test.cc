@@ -35,18 +35,17 @@ class TuneKernelTest : public testing::Test {
   void Take(const TestProgram& program) {
     compiler::CompileOptions options;
     compiler::CompileHooks hooks;
-    hooks.planner = [this](const poly::FlatContraction& flat,
-                           const std::vector<bool>& is_constant) {
+    hooks.planner = [this](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
       flat_ = flat;
-      is_constant_ = is_constant;
-      return plan::PlanKernel(flat, settings(), is_constant);
+      is_constant_ = launch.is_constant;
+      return plan::PlanKernel(flat, settings(), launch);
     };
     const auto compiled = compiler::Compile(BindTestProgram(program), options, hooks);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
   }
 
   HardwareSettings settings() const { return TestSettings(); }
-  plan::PlannedKernel Choice() const { return plan::PlanKernel(flat_, settings(), is_constant_); }
+  plan::PlannedKernel Choice() const { return plan::PlanKernel(flat_, settings(), {is_constant_}); }
   plan::PlannedKernel Slow() const {
     const poly::FlatContraction merged = poly::MergeIndices(flat_);
     return {merged, plan::ScalarPlan(merged, 1), {}, 0, ""};
@@ -67,7 +66,7 @@ TEST_F(TuneKernelTest, TriesThePlannersCandidates) {
   options.candidates = 3;
   options.rounds = 3;
   const auto tuned =
-      TuneKernel(flat_, is_constant_, TestDevice(), opencl::DialectOf(TestSettings()), options);
+      TuneKernel(flat_, {is_constant_}, TestDevice(), opencl::DialectOf(TestSettings()), options);
   ASSERT_TRUE(tuned.ok()) << tuned.status();
   EXPECT_EQ(tuned->tried, 3);
   EXPECT_THAT(tuned->problems, IsEmpty());
@@ -83,7 +82,7 @@ TEST_F(TuneKernelTest, KeepsInputsThatAreCopiedForTheNextRun) {
         {{DataType::kFloat32, {96, 128}}, {DataType::kFloat32, {160, 128}}}});
   std::vector<plan::PlannedKernel> plans = {Slow()};
   for (const plan::PlannedKernel& planned :
-       plan::PlanCandidates(flat_, settings(), is_constant_, 24)) {
+       plan::PlanCandidates(flat_, settings(), {is_constant_}, 24)) {
     if (!planned.packed.empty() && plans.size() < 3) plans.push_back(planned);
   }
   if (settings().threads > 1) GTEST_SKIP() << "plans of GPUs pack no operands of a product";

@@ -27,8 +27,8 @@ TEST(Judge, PredictsTheTimeOfThePlanThatALaunchHas) {
   Judge judge({.settings = settings});
   for (const std::vector<bool>& constants : {kNoConstant, kWeights}) {
     const double us = judge.KernelUs(Matmul("P"), constants);
-    EXPECT_EQ(judge.PlanLaunch(Matmul("P"), constants).kernel.predicted_us, us);
-    EXPECT_EQ(plan::PlanKernel(Matmul("P"), settings, constants).predicted_us, us);
+    EXPECT_EQ(judge.PlanLaunch(Matmul("P"), {constants}).kernel.predicted_us, us);
+    EXPECT_EQ(plan::PlanKernel(Matmul("P"), settings, {constants}).predicted_us, us);
   }
 }
 
@@ -43,8 +43,8 @@ TEST(Judge, GivesALaunchItsOwnNames) {
   const HardwareSettings settings = Cpu();
   Judge judge({.settings = settings});
   judge.KernelUs(Matmul("P"), kWeights);
-  const Planned planned = judge.PlanLaunch(Matmul("Q"), kWeights);
-  const Planned again = judge.PlanLaunch(Matmul("R"), kWeights);
+  const Planned planned = judge.PlanLaunch(Matmul("Q"), {kWeights});
+  const Planned again = judge.PlanLaunch(Matmul("R"), {kWeights});
   EXPECT_EQ(planned.form, again.form);
   EXPECT_EQ(planned.kernel.flat.name.substr(0, 1), "Q");
   EXPECT_EQ(planned.kernel.flat.comments, std::vector<std::string>{"computes Q"});
@@ -55,13 +55,13 @@ TEST(Judge, AsksThePlannerOfTheHooksForLaunchesOnly) {
   int asked = 0;
   Judge judge(
       {.settings = settings,
-       .planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constants) {
+       .planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
          ++asked;
-         return plan::PlanKernel(flat, settings, constants);
+         return plan::PlanKernel(flat, settings, launch);
        }});
   judge.KernelUs(Matmul("P"), kWeights);
   EXPECT_EQ(asked, 0);
-  EXPECT_EQ(judge.PlanLaunch(Matmul("P"), kWeights).form, -1);
+  EXPECT_EQ(judge.PlanLaunch(Matmul("P"), {kWeights}).form, -1);
   EXPECT_EQ(asked, 1);
 }
 

@@ -21,11 +21,14 @@ const std::vector<bool> kWeights = {false, true};
 
 class PlanMemoTest : public testing::Test {
  protected:
-  Planned Get(const poly::FlatContraction& flat, const std::vector<bool>& is_constant = kWeights) {
-    return memo_.Get(Planner::kAny, flat, is_constant, /*is_launch=*/true, [&] {
+  Planned GetIn(const plan::LaunchContext& launch, const poly::FlatContraction& flat) {
+    return memo_.Get(Planner::kAny, flat, launch, /*is_launch=*/true, [&] {
       ++planned_;
-      return plan::PlanReady(flat, Cpu(), is_constant);
+      return plan::PlanReady(flat, Cpu(), launch.is_constant);
     });
+  }
+  Planned Get(const poly::FlatContraction& flat, const std::vector<bool>& is_constant = kWeights) {
+    return GetIn({is_constant}, flat);
   }
 
   PlanMemo memo_;
@@ -64,6 +67,14 @@ TEST_F(PlanMemoTest, TellsSizesAndConstantsApart) {
   const int form = Get(Product("P", 1, 2, 3)).form;
   EXPECT_NE(Get(Product("P", 1, 2, 3, /*rows=*/63)).form, form);
   EXPECT_NE(Get(Product("P", 1, 2, 3), {false, false}).form, form);
+  EXPECT_EQ(planned_, 3);
+}
+
+TEST_F(PlanMemoTest, TellsContextsApart) {
+  const int form = Get(Product("P", 1, 2, 3)).form;
+  EXPECT_NE(GetIn({.is_constant = kWeights, .copied_bytes = 8}, Product("P", 1, 2, 3)).form, form);
+  EXPECT_NE(GetIn({.is_constant = kWeights, .stays_in_cache = true}, Product("P", 1, 2, 3)).form,
+            form);
   EXPECT_EQ(planned_, 3);
 }
 

@@ -146,8 +146,8 @@ class GroupKernelTest : public testing::TestWithParam<TestProgram> {
     bool found = candidate == 0;
     std::string plans;
     compiler::CompileHooks hooks;
-    hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
-      auto planned = plan::PlanCandidates(flat, Gpu(), constant, kCandidates);
+    hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+      auto planned = plan::PlanCandidates(flat, Gpu(), launch, kCandidates);
       found |= static_cast<int>(planned.size()) > candidate;
       plan::PlannedKernel kernel = planned[std::min<size_t>(candidate, planned.size() - 1)];
       if (auto* const groups = std::get_if<plan::GpuPlan>(&kernel.plan)) {
@@ -237,8 +237,8 @@ TEST(GpuPlans, FindsPlansWhereTheFirstGuessDoesNotFit) {
   options.settings = settings;
   int plans = 0;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
-    const auto planned = plan::PlanCandidates(flat, settings, constant, 2);
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+    const auto planned = plan::PlanCandidates(flat, settings, launch, 2);
     plans += std::holds_alternative<plan::GpuPlan>(planned[0].plan);
     return planned[0];
   };

@@ -87,13 +87,13 @@ TEST(SplitKCandidate, AddsUpRunsOfTheDepth) {
       options.precision = precision;
       int splits = 0;
       compiler::CompileHooks hooks;
-      hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+      hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
         auto split = plan::SplitKCandidate(poly::MergeIndices(flat), options.settings,
-                                           *FormatOf(precision), constant);
+                                           *FormatOf(precision), launch.is_constant);
         EXPECT_TRUE(split.has_value());
         ++splits;
         return split.has_value() ? *std::move(split)
-                                 : plan::PlanKernel(flat, options.settings, constant);
+                                 : plan::PlanKernel(flat, options.settings, launch);
       };
       const auto list = compiler::Compile(program, options, hooks);
       ASSERT_TRUE(list.ok()) << list.status();
@@ -135,10 +135,10 @@ TEST(SplitKCandidate, LeavesShortSumsAndOtherAggregations) {
   const auto candidate = [](const std::string& sum, int64_t depth) {
     std::optional<plan::PlannedKernel> found;
     compiler::CompileHooks hooks;
-    hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+    hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
       found = plan::SplitKCandidate(poly::MergeIndices(flat), MatrixSettings(), MatrixFormat::kTf32,
-                                    constant);
-      return plan::PlanKernel(flat, MatrixSettings(), constant);
+                                    launch.is_constant);
+      return plan::PlanKernel(flat, MatrixSettings(), launch);
     };
     compiler::CompileOptions options;
     options.settings = MatrixSettings();

@@ -20,7 +20,7 @@ const TestProgram kBlocks = {
 
 compiler::KernelList Compiled() {
   compiler::CompileHooks hooks;
-  hooks.planner = [](const poly::FlatContraction& flat, const std::vector<bool>&) {
+  hooks.planner = [](const poly::FlatContraction& flat, const plan::LaunchContext&) {
     plan::CpuPlan plan = plan::ScalarPlan(flat, 1);
     plan.vector_index = 2;
     plan.lanes = 8;

@@ -30,10 +30,10 @@ std::optional<CpuPlan> PlanOf(const TestProgram& program) {
   compiler::CompileOptions options;
   options.settings = Settings();
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
     if (auto planned = ColumnPlan(poly::MergeIndices(flat), Settings()))
       found = std::get<CpuPlan>(planned->plan);
-    return PlanKernel(flat, Settings(), is_constant);
+    return PlanKernel(flat, Settings(), launch);
   };
   EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
   return found;
@@ -61,9 +61,9 @@ TEST(ColumnPlan, IsNotForWhatACacheHolds) {
   large.l2_bytes = int64_t{1} << 20;
   compiler::CompileOptions options;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
     EXPECT_FALSE(ColumnPlan(poly::MergeIndices(flat), large).has_value());
-    return PlanKernel(flat, large, is_constant);
+    return PlanKernel(flat, large, launch);
   };
   EXPECT_TRUE(
       compiler::Compile(BindTestProgram({"sum", kSum, {F32({37, 600})}}), options, hooks).ok());

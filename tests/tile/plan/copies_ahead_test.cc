@@ -45,8 +45,8 @@ Choice ChoiceFor(const std::string& code, std::vector<TensorShape> inputs,
   compiler::CompileOptions options;
   options.settings = settings;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
-    PlannedKernel planned = PlanKernel(flat, settings, constant);
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+    PlannedKernel planned = PlanKernel(flat, settings, launch);
     choice.flat = planned.flat;
     const auto* groups = std::get_if<GpuPlan>(&planned.plan);
     EXPECT_NE(groups, nullptr);

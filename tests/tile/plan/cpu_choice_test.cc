@@ -49,8 +49,8 @@ Choice ChoiceOf(const std::string& code, std::vector<TensorShape> inputs,
                 const HardwareSettings& settings = Settings()) {
   Choice choice;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>&) {
-    PlannedKernel planned = PlanKernel(flat, settings, {false, true});
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext&) {
+    PlannedKernel planned = PlanKernel(flat, settings, {{false, true}});
     choice = {planned.flat, std::get<CpuPlan>(planned.plan)};
     return planned;
   };

@@ -26,10 +26,10 @@ std::optional<CpuPlan> PlanOf(const TestProgram& program) {
   std::optional<CpuPlan> found;
   compiler::CompileOptions options;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
     if (auto planned = GatherPlan(poly::MergeIndices(flat), HardwareSettings()))
       found = std::get<CpuPlan>(planned->plan);
-    return PlanKernel(flat, HardwareSettings(), is_constant);
+    return PlanKernel(flat, HardwareSettings(), launch);
   };
   EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
   return found;

@@ -24,7 +24,7 @@ poly::FlatContraction SeedKernel() {
   compiler::CompileOptions options;
   options.settings.threads = 256;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>&) {
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext&) {
     kernel = flat;
     return PlannedKernel{flat, ScalarPlan(flat, 256), {}, 0, ""};
   };

@@ -55,7 +55,7 @@ TEST_P(EveryOther, PlaceIsReadAndNoneBehindTheTensor) {
       "{ R[o, y, x : O, (Y + 1) / 2, (X + 1) / 2] = +(D[c, 2 * y, 2 * x] * K[o, c]); }",
       {{DataType::kFloat32, {5, 7, 37}}, {DataType::kFloat32, {18, 5}}}};
   compiler::CompileHooks hooks;
-  hooks.planner = [](const poly::FlatContraction& flat, const std::vector<bool>&) {
+  hooks.planner = [](const poly::FlatContraction& flat, const plan::LaunchContext&) {
     return Plan(poly::MergeIndices(flat));
   };
   const auto list = compiler::Compile(BindTestProgram(program), compiler::CompileOptions(), hooks);

@@ -32,9 +32,9 @@ std::optional<PlannedKernel> PlannedStream(const ir::Program& program,
   compiler::CompileOptions options;
   options.settings = settings;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-    if (auto plan = StreamPlan(poly::MergeIndices(flat), settings, is_constant)) found = *plan;
-    return PlanKernel(flat, settings, is_constant);
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+    if (auto plan = StreamPlan(poly::MergeIndices(flat), settings, launch)) found = *plan;
+    return PlanKernel(flat, settings, launch);
   };
   EXPECT_TRUE(compiler::Compile(program, options, hooks).ok());
   return found;
@@ -157,12 +157,12 @@ TEST_P(NibbleKernels, DecodeWeightsAndScaleTheirSumsAsTheNaiveEvaluatorDoes) {
   options.settings = Settings();
   std::optional<CpuPlan> found;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-    if (auto planned = StreamPlan(poly::MergeIndices(flat), options.settings, is_constant)) {
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+    if (auto planned = StreamPlan(poly::MergeIndices(flat), options.settings, launch)) {
       found = std::get<CpuPlan>(planned->plan);
       return *planned;
     }
-    return PlanKernel(flat, options.settings, is_constant);
+    return PlanKernel(flat, options.settings, launch);
   };
   const auto list = compiler::Compile(program, options, hooks);
   ASSERT_TRUE(list.ok()) << list.status();

@@ -33,9 +33,9 @@ std::vector<Kernel> KernelsOf(const TestProgram& program) {
   std::vector<Kernel> kernels;
   compiler::CompileOptions options;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-    kernels.push_back({flat, is_constant});
-    return PlanKernel(flat, Cpu(), is_constant);
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+    kernels.push_back({flat, launch.is_constant});
+    return PlanKernel(flat, Cpu(), launch);
   };
   EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
   return kernels;
@@ -67,7 +67,7 @@ TEST_P(EveryProgram, KeepsWhatThePlannerProposes) {
   for (const Kernel& kernel : KernelsOf(GetParam())) {
     for (const auto& [settings, count] : {std::pair(Cpu(), 8), std::pair(Gpu(), 2)}) {
       for (const PlannedKernel& candidate :
-           PlanCandidates(kernel.flat, settings, kernel.is_constant, count)) {
+           PlanCandidates(kernel.flat, settings, {kernel.is_constant}, count)) {
         TuningDatabase book;
         ASSERT_TRUE(book.Keep(kernel.flat, settings, kernel.is_constant, candidate, 1, 2))
             << poly::ToString(kernel.flat) << plan::ToString(candidate.plan, candidate.flat);
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, EveryProgram, testing::ValuesIn(TestPrograms(
 
 TEST(TuningDatabase, KeepsPlansOfWorkGroups) {
   const Kernel kernel = ProductKernel();
-  const auto plans = PlanCandidates(kernel.flat, Gpu(), kernel.is_constant, 4);
+  const auto plans = PlanCandidates(kernel.flat, Gpu(), {kernel.is_constant}, 4);
   ASSERT_GT(plans.size(), 1u);
   for (const PlannedKernel& planned : plans) {
     ASSERT_TRUE(std::holds_alternative<GpuPlan>(planned.plan));
@@ -101,7 +101,7 @@ TEST(TuningDatabase, IsEmptyOfBytesThatAreNone) {
   const Kernel kernel = ProductKernel();
   TuningDatabase book;
   ASSERT_TRUE(book.Keep(kernel.flat, Cpu(), kernel.is_constant,
-                        PlanKernel(kernel.flat, Cpu(), kernel.is_constant), 1, 2));
+                        PlanKernel(kernel.flat, Cpu(), {kernel.is_constant}), 1, 2));
   const std::string bytes = book.Serialize();
   EXPECT_EQ(TuningDatabase::Parse(bytes).size(), 1u);
   EXPECT_EQ(TuningDatabase::Parse("").size(), 0u);
@@ -134,17 +134,17 @@ TEST(TuningDatabase, TellsKernelsApartByTypeSizesAndConstantOperands) {
 
 TEST(TuningDatabase, ForgetsAndReplaces) {
   const Kernel kernel = ProductKernel();
-  const auto plans = PlanCandidates(kernel.flat, Cpu(), kernel.is_constant, 2);
+  const auto plans = PlanCandidates(kernel.flat, Cpu(), {kernel.is_constant}, 2);
   ASSERT_EQ(plans.size(), 2u);
   TuningDatabase book;
   for (const PlannedKernel& planned : plans) {
     ASSERT_TRUE(book.Keep(kernel.flat, Cpu(), kernel.is_constant, planned, 1, 2));
     EXPECT_EQ(book.size(), 1u);
-    ExpectEqual(PlanKernel(kernel.flat, Cpu(), kernel.is_constant, book), planned);
+    ExpectEqual(PlanKernel(kernel.flat, Cpu(), {kernel.is_constant}, book), planned);
   }
   book.Forget(kernel.flat, kernel.is_constant);
   EXPECT_EQ(book.size(), 0u);
-  ExpectEqual(PlanKernel(kernel.flat, Cpu(), kernel.is_constant, book), plans.front());
+  ExpectEqual(PlanKernel(kernel.flat, Cpu(), {kernel.is_constant}, book), plans.front());
 }
 
 TEST(StoredPlan, IsRefusedWhereItCannotBe) {
@@ -226,7 +226,7 @@ TEST(StoredPlan, ComputesTheSameWhateverItSays) {
   const auto expected = ir::EvaluateNaively(bound, inputs);
   ASSERT_TRUE(expected.ok());
   const Kernel kernel = ProductKernel();
-  const auto candidates = PlanCandidates(kernel.flat, Cpu(), kernel.is_constant, 16);
+  const auto candidates = PlanCandidates(kernel.flat, Cpu(), {kernel.is_constant}, 16);
   int accepted = 0;
   for (int trial = 0; trial < kTrials; ++trial) {
     proto::StoredPlan stored = ToProto(candidates[below(static_cast<int>(candidates.size()))]);
@@ -268,10 +268,10 @@ TEST(StoredPlan, ComputesTheSameWhateverItSays) {
     compiler::CompileOptions options;
     bool is_accepted = false;
     compiler::CompileHooks hooks;
-    hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
       auto planned = FromProto(stored, poly::MergeIndices(flat), Cpu());
       is_accepted = planned.has_value();
-      return is_accepted ? *std::move(planned) : PlanKernel(flat, Cpu(), is_constant);
+      return is_accepted ? *std::move(planned) : PlanKernel(flat, Cpu(), launch);
     };
     if (!FromProto(stored, poly::MergeIndices(kernel.flat), Cpu()).has_value()) continue;
     if (++accepted > 60) continue;  // limits the time for interpreting

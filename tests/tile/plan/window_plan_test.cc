@@ -19,9 +19,9 @@ poly::FlatContraction KernelOf(const std::string& name) {
   poly::FlatContraction kernel;
   compiler::CompileOptions options;
   compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
     kernel = poly::MergeIndices(flat);
-    return PlanKernel(flat, HardwareSettings(), is_constant);
+    return PlanKernel(flat, HardwareSettings(), launch);
   };
   for (const TestProgram& program : TestPrograms()) {
     if (program.name == name) {

@@ -74,7 +74,8 @@ class PersistentRnnPlanner {
         passes_result = passes_result || PassesResult(launch, o, next, t);
       }
     }
-    return passes_result && FormWithoutBegins(launch) == FormWithoutBegins(next);
+    return passes_result && launch.copied_bytes == next.copied_bytes &&
+           FormWithoutBegins(launch) == FormWithoutBegins(next);
   }
 
   bool PassesResult(const PlannedLaunch& launch, int output, const PlannedLaunch& next,
@@ -96,8 +97,10 @@ class PersistentRnnPlanner {
     const plan::PlannedKernel& planned = run.front()->planned;
     std::vector<bool> is_constant;
     for (const ValueId tensor : run.front()->tensors) is_constant.push_back(IsConstant(tensor));
-    const std::optional<plan::PlannedKernel> kept =
-        plan::PersistentCandidate(planned.flat, judge_.settings(), is_constant, is_next);
+    std::optional<plan::PlannedKernel> kept;
+    if (run.front()->copied_bytes == 0) {
+      kept = plan::PersistentCandidate(planned.flat, judge_.settings(), is_constant, is_next);
+    }
     const double separate_us = judge_.LaunchUs(planned);
     const bool is_accepted = kept.has_value() && judge_.LaunchUs(*kept) < separate_us;
     Log({.rule = graph::FusionRule::kPersistent,

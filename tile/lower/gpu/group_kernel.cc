@@ -47,7 +47,8 @@ class GroupLowerer {
     if (flat.is_reduction()) reduction_.emplace(context_, stages_, fetched);
   }
 
-  loop::Kernel Lower(const std::string& name) {
+  loop::Kernel Lower(const std::string& name, bool overwrites_operands) {
+    overwrites_operands_ = overwrites_operands;
     loop::Kernel kernel = BeginGroupKernel(flat_, plan_, name, context_.index_type());
     GroupPart part = Part();
     Append(std::move(part.compute), &part.fetch);
@@ -95,11 +96,11 @@ class GroupLowerer {
   // Returns whether the operands of the epilogue are loaded before the reduction: after the
   // barriers that combine the partial sums, the work-group would wait for memory again. Requires
   // one element per work-item; all work-items that share it load its operands. If the result may
-  // overwrite its operands (copied_bytes), only the storing work-item may read them, so the answer
+  // overwrite its operands, only the storing work-item may read them, so the answer
   // is false.
   bool RowsToPrefetch() const {
-    if (flat_.accumulator_index < 0 || plan_.partial_threads(flat_) == 1 ||
-        flat_.copied_bytes > 0 || !flat_.store_guard.empty() || !context_.OutputRanges().empty()) {
+    if (flat_.accumulator_index < 0 || plan_.partial_threads(flat_) == 1 || overwrites_operands_ ||
+        !flat_.store_guard.empty() || !context_.OutputRanges().empty()) {
       return false;
     }
     for (int i = 0; i < context_.output_count(); ++i) {
@@ -309,6 +310,7 @@ class GroupLowerer {
   GroupContext context_;
   std::vector<GroupStage> stages_;
   std::optional<GroupReduction> reduction_;
+  bool overwrites_operands_ = false;
   std::map<int, ExprPtr> ahead_;  // operands loaded by ReadAhead, by access
 };
 
@@ -316,7 +318,8 @@ class GroupLowerer {
 
 loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                               const std::string& name, const LowerOptions& options) {
-  return GroupLowerer(flat, plan, IndexTypeFor(flat, plan, options)).Lower(name);
+  return GroupLowerer(flat, plan, IndexTypeFor(flat, plan, options))
+      .Lower(name, options.overwrites_operands);
 }
 
 GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan& plan,

@@ -205,6 +205,13 @@ double ResultCycles(const CpuKernel& kernel, const CpuPlan& plan) {
   return tile;
 }
 
+// Cycles of the copy, one more launch, that overlapping tiles over an updated buffer need.
+double StateCopyCycles(const CpuKernel& kernel, const CpuPlan& plan) {
+  const double bytes = kernel.launch.copied_bytes;
+  if (bytes == 0 || plan.WritesEachElementOnce(kernel.flat)) return 0;
+  return kernel.machine.LaunchCycles() + bytes / kCopyBytesPerCycle;
+}
+
 }  // namespace
 
 bool FitsRegisters(const CpuKernel& kernel, const CpuPlan& plan) {
@@ -344,10 +351,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     if (vector_is_reduced) cost.epilogue += tiles * accumulators * (plan.lanes + 8) / 2;
   }
   cost.epilogue += tiles * (ResultCycles(kernel, plan) + kLoopCycles);
-  // An overlapping tile over an updated buffer needs a copy, which is one more launch.
-  if (flat.copied_bytes > 0 && !plan.WritesEachElementOnce(flat)) {
-    cost.epilogue += kernel.machine.LaunchCycles() + flat.copied_bytes / kCopyBytesPerCycle;
-  }
+  cost.epilogue += StateCopyCycles(kernel, plan);
   return cost;
 }
 

@@ -27,8 +27,8 @@ constexpr size_t kBlockedForms = 5;
 
 // A form of the kernel: as it is or with one operand packed, and the cost of packing.
 struct Form {
-  Form(poly::FlatContraction kernel, const HardwareSettings& settings)
-      : flat(std::move(kernel)), search(flat, settings) {}
+  Form(poly::FlatContraction kernel, const HardwareSettings& settings, const LaunchContext& launch)
+      : flat(std::move(kernel)), search(flat, settings, launch) {}
 
   double CostOf(const CpuCost& cost) const { return cost.total() * factor + cycles; }
 
@@ -44,15 +44,11 @@ struct Form {
 class PackingSearch {
  public:
   PackingSearch(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                const std::vector<bool>& is_constant, size_t tiles)
-      : flat_(flat),
-        settings_(settings),
-        machine_(settings),
-        is_constant_(is_constant),
-        tiles_(tiles) {}
+                const LaunchContext& launch, size_t tiles)
+      : flat_(flat), settings_(settings), machine_(settings), launch_(launch), tiles_(tiles) {}
 
   std::vector<PlannedKernel> Run() {
-    forms_.push_back(std::make_unique<Form>(flat_, settings_));
+    forms_.push_back(std::make_unique<Form>(flat_, settings_, launch_));
     Add(forms_.back()->search.Plain(tiles_), *forms_.back());
     if (flat_.is_reduction()) {
       for (int access = 0; access < static_cast<int>(flat_.accesses.size()); ++access) {
@@ -89,7 +85,7 @@ class PackingSearch {
   }
 
   bool IsWorthCopying(int access) const {
-    return is_constant_[flat_.accesses[access].tensor] ||
+    return launch_.is_constant[flat_.accesses[access].tensor] ||
            static_cast<double>(flat_.point_count()) >= kReuseWorthPacking * Elements(access);
   }
 
@@ -102,14 +98,15 @@ class PackingSearch {
       if (range % block != 0 && ReadsAtComputed()) continue;
       poly::PackedKernel packed = poly::PackRead(flat_, access, index, block);
       const int lane = packed.kernel.output_index_count - 1;
-      forms_.push_back(std::make_unique<Form>(std::move(packed.kernel), settings_));
+      forms_.push_back(std::make_unique<Form>(std::move(packed.kernel), settings_, launch_));
       Form& form = *forms_.back();
       form.packed.push_back(
           {tensor, flat_.tensors[tensor].value, std::move(packed.copy), access, index, block});
-      form.factor = is_constant_[tensor] ? kPackedConstantFactor : 1;
+      form.factor = launch_.is_constant[tensor] ? kPackedConstantFactor : 1;
       // A constant is packed once, but its packing kernel has to be compiled.
-      form.cycles = is_constant_[tensor] ? machine_.CompileCycles(flat_.stays_in_cache)
-                                         : machine_.LaunchCycles() + kPackCycles * Elements(access);
+      form.cycles = launch_.is_constant[tensor]
+                        ? machine_.CompileCycles(launch_.stays_in_cache)
+                        : machine_.LaunchCycles() + kPackCycles * Elements(access);
       Add(form.search.Plain(tiles_, lane), form);
     }
   }
@@ -125,7 +122,7 @@ class PackingSearch {
   const poly::FlatContraction& flat_;
   const HardwareSettings& settings_;
   const Machine machine_;
-  const std::vector<bool>& is_constant_;
+  const LaunchContext& launch_;
   const size_t tiles_;  // register tiles per form
   std::vector<std::unique_ptr<Form>> forms_;
   std::vector<PlannedKernel> found_;
@@ -135,11 +132,11 @@ class PackingSearch {
 
 std::vector<PlannedKernel> CpuCandidates(const poly::FlatContraction& flat,
                                          const HardwareSettings& settings,
-                                         const std::vector<bool>& is_constant, int count) {
+                                         const LaunchContext& launch, int count) {
   if (flat.output_point_count() == 0)
     return {{flat, ScalarPlan(flat, settings.threads), {}, 0, ""}};
   std::vector<PlannedKernel> plans =
-      PackingSearch(flat, settings, is_constant, std::max<size_t>(count, TileSearch::kTiles)).Run();
+      PackingSearch(flat, settings, launch, std::max<size_t>(count, TileSearch::kTiles)).Run();
   if (static_cast<int>(plans.size()) > count) plans.resize(count);
   return plans;
 }

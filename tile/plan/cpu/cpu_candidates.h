@@ -5,6 +5,7 @@
 
 #include "tile/base/hardware_settings.h"
 #include "tile/plan/kernel_plan.h"
+#include "tile/plan/launch_context.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
@@ -12,6 +13,6 @@ namespace tartan::plan {
 // Returns the `count` best plans by the cost model, with the best loop order of each register tile.
 std::vector<PlannedKernel> CpuCandidates(const poly::FlatContraction& flat,
                                          const HardwareSettings& settings,
-                                         const std::vector<bool>& is_constant, int count);
+                                         const LaunchContext& launch, int count);
 
 }  // namespace tartan::plan

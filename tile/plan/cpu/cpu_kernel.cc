@@ -187,8 +187,9 @@ std::vector<CpuKernel::Window> FindWindows(const CpuKernel& kernel) {
 
 }  // namespace
 
-CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSettings& hardware)
-    : flat(kernel_flat), settings(hardware), machine(hardware) {
+CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSettings& hardware,
+                     const LaunchContext& launch_context)
+    : flat(kernel_flat), settings(hardware), launch(launch_context), machine(hardware) {
   const size_t count = flat.indices.size();
   body_irregular.assign(count, 0);
   epilogue_irregular.assign(count, 0);

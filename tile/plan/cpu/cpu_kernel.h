@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
+#include "tile/plan/launch_context.h"
 #include "tile/plan/machine.h"
 #include "tile/poly/flat_contraction.h"
 
@@ -23,10 +24,12 @@ struct CpuKernel {
     std::vector<int> by_stride = {};  // indices that move it, ascending by stride
   };
 
-  CpuKernel(const poly::FlatContraction& flat, const HardwareSettings& settings);
+  CpuKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
+            const LaunchContext& launch = {});
 
   const poly::FlatContraction& flat;
   const HardwareSettings& settings;
+  const LaunchContext launch;
   const Machine machine;
   std::vector<Access> reads;
   std::vector<Access> writes;

@@ -362,7 +362,7 @@ void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost) 
   for (size_t cache = 0; cache < sizes.size(); ++cache) {
     cost->memory[cache] = nest.Moved(sizes[cache], cache) / rates[cache];
   }
-  if (kernel.flat.stays_in_cache) cost->memory[1] = cost->memory[2] = 0;
+  if (kernel.launch.stays_in_cache) cost->memory[1] = cost->memory[2] = 0;
   // Kernels with little computation per element profit from L3, where the preceding kernel has just
   // written their inputs.
   if (!kernel.windows.empty() && nest.bytes() <= cpu::kL3Bytes) cost->memory[2] = 0;

@@ -40,7 +40,7 @@ CpuPlan TilePlan(const CpuKernel& kernel, const CpuKernel::Access& matrix) {
 CpuCost StreamCost(const CpuKernel& kernel, const CpuKernel::Access& matrix, const CpuPlan& plan) {
   CpuCost cost = ComputeCost(kernel, plan);
   const double bytes = ElementCount(kernel.flat, matrix) * static_cast<double>(matrix.bytes);
-  if (kernel.flat.stays_in_cache) {
+  if (kernel.launch.stays_in_cache) {
     cost.memory[0] = bytes / cpu::kOneStreamL2BytesPerCycle;
   } else {
     cost.AddStreams(bytes, cpu::kOneStreamBytesPerCycle);
@@ -87,7 +87,7 @@ std::optional<PlannedKernel> PackedStreamPlan(const CpuKernel& merged_kernel, in
   if (lanes < 2 || merged.indices[column].range < block) return std::nullopt;
   const int tensor = merged.accesses[matrix].tensor;
   poly::PackedKernel packed = poly::PackRead(merged, matrix, column, block);
-  const CpuKernel kernel(packed.kernel, settings);
+  const CpuKernel kernel(packed.kernel, settings, merged_kernel.launch);
   const auto read = std::find_if(kernel.reads.begin(), kernel.reads.end(),
                                  [&](const auto& access) { return access.access == matrix; });
   if (read == kernel.reads.end() || kernel.element_bytes != 4) return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<PlannedKernel> PackedStreamPlan(const CpuKernel& merged_kernel, in
   Cut(kernel, *read, &plan);
   CpuCost cost = StreamCost(kernel, *read, plan);
   cost.DivideAmong(kernel.settings.compute_units, plan.ItemCount(kernel.flat));
-  const double cycles = cost.total() + kernel.machine.CompileCycles(merged.stays_in_cache);
+  const double cycles = cost.total() + kernel.machine.CompileCycles(kernel.launch.stays_in_cache);
   PackedOperand operand{
       tensor, merged.tensors[tensor].value, std::move(packed.copy), matrix, column, block};
   return PlannedKernel{packed.kernel,

@@ -45,14 +45,14 @@ constexpr double kBlockShare = 0.6;
 class StreamPlanner {
  public:
   StreamPlanner(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                const std::vector<bool>& is_constant)
-      : flat_(flat), settings_(settings), is_constant_(is_constant), kernel_(flat, settings) {}
+                const LaunchContext& launch)
+      : flat_(flat), settings_(settings), kernel_(flat, settings, launch) {}
 
   std::optional<PlannedKernel> Run() {
     if (!FindMatrix() || !OrderSteps() || !FindIndices()) return std::nullopt;
     const double bytes = Elements(*matrix_) * static_cast<double>(matrix_->bytes);
     const auto cache = static_cast<double>(settings_.l2_bytes);
-    if (flat_.stays_in_cache) return FromCache(bytes);
+    if (kernel_.launch.stays_in_cache) return FromCache(bytes);
     if (bytes <= (IsDecoded() ? cache / kSmallerMatrices : cache)) return std::nullopt;
     std::optional<CpuPlan> plan;
     if (matrix_->strides[column_] == 1) {
@@ -75,7 +75,7 @@ class StreamPlanner {
 
   bool MayPack() const {
     return settings_.prefers_one_stream && !IsDecoded() &&
-           is_constant_[flat_.accesses[matrix_->access].tensor];
+           kernel_.launch.is_constant[flat_.accesses[matrix_->access].tensor];
   }
 
   // Plans a matrix in L2, whichever of its indices is contiguous.
@@ -326,7 +326,6 @@ class StreamPlanner {
 
   const poly::FlatContraction& flat_;
   const HardwareSettings& settings_;
-  const std::vector<bool>& is_constant_;
   const CpuKernel kernel_;
   const CpuKernel::Access* matrix_ = nullptr;
   int row_ = -1;     // output index of the rows; -1: one row
@@ -339,13 +338,13 @@ class StreamPlanner {
 
 std::optional<PlannedKernel> StreamPlan(const poly::FlatContraction& merged,
                                         const HardwareSettings& settings,
-                                        const std::vector<bool>& is_constant) {
+                                        const LaunchContext& launch) {
   if (!merged.is_reduction() || merged.outputs.empty() || merged.output_point_count() == 0 ||
       merged.point_count() == 0 || !merged.constraints.empty() || !merged.store_guard.empty() ||
       merged.needs_hits() || merged.accumulator_type == DataType::kBool) {
     return std::nullopt;
   }
-  return StreamPlanner(merged, settings, is_constant).Run();
+  return StreamPlanner(merged, settings, launch).Run();
 }
 
 }  // namespace tartan::plan

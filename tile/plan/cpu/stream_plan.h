@@ -7,6 +7,7 @@
 
 #include "tile/base/hardware_settings.h"
 #include "tile/plan/kernel_plan.h"
+#include "tile/plan/launch_context.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
@@ -17,6 +18,6 @@ namespace tartan::plan {
 // packed (packed_stream.h). Empty for other kernels and for matrices that fit a cache.
 std::optional<PlannedKernel> StreamPlan(const poly::FlatContraction& merged,
                                         const HardwareSettings& settings,
-                                        const std::vector<bool>& is_constant);
+                                        const LaunchContext& launch);
 
 }  // namespace tartan::plan

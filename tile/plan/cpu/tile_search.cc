@@ -25,8 +25,9 @@ void MoveLast(int index, std::vector<int>* order) {
 
 }  // namespace
 
-TileSearch::TileSearch(const poly::FlatContraction& flat, const HardwareSettings& settings)
-    : flat_(flat), kernel_(flat, settings), scalar_(StartPlan(kernel_)), choices_(flat) {}
+TileSearch::TileSearch(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                       const LaunchContext& launch)
+    : flat_(flat), kernel_(flat, settings, launch), scalar_(StartPlan(kernel_)), choices_(flat) {}
 
 std::vector<TileSearch::Candidate> TileSearch::Plain(size_t count, int vector_index) {
   RegisterTiles(vector_index);

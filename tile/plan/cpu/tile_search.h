@@ -27,7 +27,8 @@ class TileSearch {
   static constexpr size_t kTiles = 4;
 
   // Keeps references to the arguments.
-  TileSearch(const poly::FlatContraction& flat, const HardwareSettings& settings);
+  TileSearch(const poly::FlatContraction& flat, const HardwareSettings& settings,
+             const LaunchContext& launch);
 
   // Returns the best loop order for each of the `count` best register tiles. If `vector_index` is
   // given, only plans with vectors along its whole range.

@@ -69,7 +69,7 @@ PlannedStage PlanStage(const poly::RowBlock& block, bool may_unroll,
   PlannedStage best = {ScalarPlan(flat, 1), false, 0};
   double least = std::numeric_limits<double>::infinity();
   const std::vector<bool> is_constant(flat.tensors.size(), false);
-  std::vector<PlannedKernel> candidates = CpuCandidates(flat, alone, is_constant, kCandidates);
+  std::vector<PlannedKernel> candidates = CpuCandidates(flat, alone, {is_constant}, kCandidates);
   if (auto transpose = TransposePlan(flat, alone)) candidates.push_back(*std::move(transpose));
   if (may_unroll) {
     if (auto window = WindowPlan(flat, alone)) candidates.push_back(*std::move(window));

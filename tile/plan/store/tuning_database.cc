@@ -111,12 +111,12 @@ void TuningDatabase::Forget(const poly::FlatContraction& flat,
 }
 
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         const std::vector<bool>& is_constant, const TuningDatabase& database,
+                         const LaunchContext& launch, const TuningDatabase& database,
                          Precision precision) {
   // Tuning measures plans of strict float32 only.
   std::optional<PlannedKernel> kept;
-  if (precision == Precision::kFloat32) kept = database.Find(flat, settings, is_constant);
-  return kept.has_value() ? *std::move(kept) : PlanKernel(flat, settings, is_constant, precision);
+  if (precision == Precision::kFloat32) kept = database.Find(flat, settings, launch.is_constant);
+  return kept.has_value() ? *std::move(kept) : PlanKernel(flat, settings, launch, precision);
 }
 
 }  // namespace tartan::plan

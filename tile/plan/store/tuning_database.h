@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "tile/base/hardware_settings.h"
 #include "tile/plan/kernel_plan.h"
+#include "tile/plan/launch_context.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
@@ -53,7 +54,7 @@ class TuningDatabase {
 
 // Returns the database's plan for the kernel, else the cost model's choice.
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         const std::vector<bool>& is_constant, const TuningDatabase& database,
+                         const LaunchContext& launch, const TuningDatabase& database,
                          Precision precision = Precision::kFloat32);
 
 }  // namespace tartan::plan

@@ -84,8 +84,8 @@ compiler::CompileOptions OptionsForBFloat16(const HardwareSettings& settings) {
 compiler::CompileHooks PlanForBFloat16(const HardwareSettings& settings, int candidate) {
   constexpr double kAnAge = 1e9;
   compiler::CompileHooks hooks;
-  hooks.planner = [=](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
-    plan::PlannedKernel plan = plan::PlanCandidates(flat, settings, constant, candidate + 1).back();
+  hooks.planner = [=](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+    plan::PlannedKernel plan = plan::PlanCandidates(flat, settings, launch, candidate + 1).back();
     const bool is_sum_of_floats =
         flat.is_reduction() && flat.accumulator_type == DataType::kFloat32;
     if (is_sum_of_floats && !IsDot(flat.body)) plan.predicted_us = kAnAge;

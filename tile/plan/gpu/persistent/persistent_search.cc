@@ -60,7 +60,7 @@ class PersistentSearch {
   // Returns whether every element of all outputs is a sum over all points.
   bool IsWhole() const {
     return flat_.point_count() > 0 && flat_.constraints.empty() && flat_.store_guard.empty() &&
-           !flat_.may_be_empty && flat_.second_body == nullptr && flat_.copied_bytes == 0 &&
+           !flat_.may_be_empty && flat_.second_body == nullptr &&
            static_cast<int>(flat_.indices.size()) == flat_.output_index_count + 1;
   }
 
