@@ -10,8 +10,6 @@
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/pad_rows.h"
-#include "tile/fuse/attention_fusion.h"
-#include "tile/fuse/log_chain.h"
 #include "tile/fuse/row_chains.h"
 #include "tile/graph/rows/chain_effects.h"
 #include "tile/lower/special/lower_special.h"
@@ -76,8 +74,7 @@ class Partitioner {
         is_constant_(is_constant),
         algorithms_(algorithms),
         options_(options),
-        judge_(*judge),
-        attention_fusion_(is_constant, options.max_intermediate_bytes, judge) {}
+        judge_(*judge) {}
 
   absl::StatusOr<Partition> Run() {
     TARTAN_ASSIGN_OR_RETURN(Division division, ChooseDivision());
@@ -168,7 +165,8 @@ class Partitioner {
     if (judge_.settings().threads > 1 && options_.fuse_attention) {
       limits.accepts_matmuls = [&](const graph::RowChain& chain, const graph::RowChain* without) {
         if (HasAlgorithm(division.grouping, chain)) return false;
-        const FusionDecision decision = attention_fusion_.Decide(chain, without);
+        const FusionDecision decision = fuse::DecideAttention(
+            chain, without, is_constant_, options_.max_intermediate_bytes, &judge_);
         LogChain(chain, decision, &division);
         return decision.is_accepted;
       };
@@ -197,10 +195,10 @@ class Partitioner {
   }
 
   std::optional<fuse::RowChainPlan> Plan(const graph::RowChain& chain, Division* division) {
-    if (chain.has_matmuls) return attention_fusion_.Plan(chain);
     FusionDecision decision = {.rule = FusionRule::kRowFusion};
     auto plan = fuse::PlanChain(chain, is_constant_, &judge_, &decision);
-    LogChain(chain, decision, division);
+    // Decisions about matmuls were logged when the chain was formed.
+    if (!chain.has_matmuls) LogChain(chain, decision, division);
     return plan;
   }
 
@@ -314,7 +312,6 @@ class Partitioner {
   const Algorithms& algorithms_;
   const PartitionOptions& options_;
   fuse::Judge& judge_;
-  fuse::AttentionFusion attention_fusion_;
 };
 
 }  // namespace

@@ -6,7 +6,9 @@
 
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/launch_time.h"
+#include "tile/plan/gpu/persistent/persistent_search.h"
 #include "tile/plan/machine.h"
+#include "tile/plan/matrix/dual_gemm.h"
 #include "tile/plan/matrix/split_k.h"
 #include "tile/plan/ready_plan.h"
 #include "tile/plan/select_packing.h"
@@ -43,6 +45,18 @@ Planned Judge::Plan(const poly::FlatContraction& flat, const plan::LaunchContext
 plan::PlannedKernel Judge::PlanWorkGroups(const poly::FlatContraction& flat) {
   const auto make = [&] { return plan::GpuCandidates(flat, settings(), 1).front(); };
   return memo_.Get(Planner::kWorkGroups, flat, {}, /*is_launch=*/true, make).kernel;
+}
+
+std::optional<plan::PlannedKernel> Judge::PlanDualGemm(const plan::PlannedKernel& reader,
+                                                       const plan::PlannedKernel& producer,
+                                                       ir::ValueId result) const {
+  return plan::FuseDualGemm(reader, producer, result, settings());
+}
+
+std::optional<plan::PlannedKernel> Judge::PlanPersistent(
+    const poly::FlatContraction& flat, const std::vector<bool>& is_constant,
+    const std::function<bool(int tensor, int output)>& is_next) const {
+  return plan::PersistentCandidate(flat, settings(), is_constant, is_next);
 }
 
 double Judge::KernelUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,11 +18,17 @@
 #include "tile/graph/fusion_log.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/plan/launch_context.h"
+#include "tile/plan/rows/row_group_plan.h"
+#include "tile/plan/rows/row_plan.h"
 #include "tile/plan/select_plan.h"
 #include "tile/plan/select_winograd.h"
 #include "tile/plan/store/tuning_database.h"
 #include "tile/poly/flat_contraction.h"
 #include "tile/poly/packed_matmul.h"
+
+namespace tartan::graph {
+struct RowChain;
+}
 
 namespace tartan::fuse {
 
@@ -60,12 +67,33 @@ class Judge {
   Planned PlanOperand(const poly::FlatContraction& flat, const plan::LaunchContext& launch);
   // Returns the best plan with tiled work-groups, for a GPU. Requires merged indices.
   plan::PlannedKernel PlanWorkGroups(const poly::FlatContraction& flat);
+  // Returns the plan of one launch that computes two matmuls on tensor cores
+  // (plan/matrix/dual_gemm.h); nothing if that is not faster.
+  std::optional<plan::PlannedKernel> PlanDualGemm(const plan::PlannedKernel& reader,
+                                                  const plan::PlannedKernel& producer,
+                                                  ir::ValueId result) const;
+  // Returns the plan of one persistent work-group for consecutive launches, or nothing. `is_next`
+  // is explained in plan/gpu/persistent/persistent_search.h.
+  std::optional<plan::PlannedKernel> PlanPersistent(
+      const poly::FlatContraction& flat, const std::vector<bool>& is_constant,
+      const std::function<bool(int tensor, int output)>& is_next) const;
+  // Returns the plan of a row chain on a CPU.
+  plan::RowPlan PlanRows(const graph::RowChain& chain) const;
+  // Returns the plan of a row chain on a GPU; nothing if no work-group can compute it. Chains with
+  // matmuls are planned once per form.
+  std::optional<plan::RowGroupPlan> PlanRowGroups(const graph::RowChain& chain);
 
   // Predicted microseconds of a kernel.
   double KernelUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
   // Predicted microseconds of a launch on a GPU, with its overhead.
   double LaunchUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
   double LaunchUs(const plan::PlannedKernel& kernel) const;
+  // Predicted microseconds of one CPU core for the separate kernels of a row chain. In these two
+  // functions, `is_constant` is per value of the program.
+  double SeparateCoreUs(const graph::RowChain& chain, const std::vector<bool>& is_constant);
+  // Predicted microseconds of a row chain on a GPU, with launches: fused if it has a plan, which a
+  // chain with matmuls must have, else as separate kernels.
+  double RowGroupsUs(const graph::RowChain& chain, const std::vector<bool>& is_constant);
 
   // Returns false if no convolution uses Winograd's algorithm.
   bool UsesWinograd() const {
@@ -93,11 +121,13 @@ class Judge {
   Planned Plan(const poly::FlatContraction& flat, const plan::LaunchContext& launch,
                bool is_launch);
   int64_t NewSplitKChunks(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
+  std::optional<plan::RowGroupPlan> NewAttention(const graph::RowChain& chain) const;
 
   const JudgeOptions options_;
   PlanMemo memo_;
   graph::FusionLog log_;
   std::unordered_map<std::string, int64_t> chunks_;  // results of SplitKChunks, by form
+  std::unordered_map<std::string, std::optional<plan::RowGroupPlan>> attention_;  // by form
 };
 
 }  // namespace tartan::fuse

@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "tile/compiler/launches/fuse_launches.h"
-#include "tile/plan/matrix/dual_gemm.h"
 
 namespace tartan::compiler {
 
@@ -17,8 +16,7 @@ void FuseDualGemms(const ir::Program& program, const std::vector<ir::ValueId>& s
   };
   const auto join = [&](const plan::PlannedKernel& reader, const plan::PlannedKernel& producer,
                         ir::ValueId result, graph::FusionDecision* decision) {
-    std::optional<plan::PlannedKernel> joined =
-        plan::FuseDualGemm(reader, producer, result, judge->settings());
+    std::optional<plan::PlannedKernel> joined = judge->PlanDualGemm(reader, producer, result);
     if (is_matmul(reader) && is_matmul(producer)) {
       decision->separate_us = reader.predicted_us + producer.predicted_us;
       decision->fused_us = joined.has_value() ? joined->predicted_us : 0;

@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "tile/compiler/launches/share_kernels.h"
-#include "tile/plan/gpu/persistent/persistent_search.h"
 #include "tile/poly/form_key.h"
 
 namespace tartan::compiler {
@@ -99,7 +98,7 @@ class PersistentRnnPlanner {
     for (const ValueId tensor : run.front()->tensors) is_constant.push_back(IsConstant(tensor));
     std::optional<plan::PlannedKernel> kept;
     if (run.front()->copied_bytes == 0) {
-      kept = plan::PersistentCandidate(planned.flat, judge_.settings(), is_constant, is_next);
+      kept = judge_.PlanPersistent(planned.flat, is_constant, is_next);
     }
     const double separate_us = judge_.LaunchUs(planned);
     const bool is_accepted = kept.has_value() && judge_.LaunchUs(*kept) < separate_us;
