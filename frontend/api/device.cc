@@ -26,7 +26,7 @@
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/dump_files.h"
-#include "tile/compiler/passes.h"
+#include "tile/compiler/passes/passes.h"
 #include "tile/evaluator/build_identity.h"
 #include "tile/evaluator/program_cache.h"
 #include "tile/plan/store/tuning_database.h"

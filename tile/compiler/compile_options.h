@@ -40,7 +40,7 @@ struct CompileOptions {
   int64_t memory_budget = 0;
   // Number format that float matmuls may use on a matrix unit, or, for kBFloat16, on a CPU.
   Precision precision = Precision::kFloat32;
-  // Names of optional passes to skip; Passes() in compiler/passes.h lists them.
+  // Names of optional passes to skip; Passes() in compiler/passes/passes.h lists them.
   std::set<std::string> disabled_passes = {};
   // Kernels check each access against the size of its memory (check_bounds.h).
   bool check_bounds = false;
@@ -54,7 +54,7 @@ struct CompileOptions {
   std::string Key() const;
 };
 
-class KnownKernels;  // launches/known_kernels.h
+class KnownKernels;  // known_kernels.h
 
 // Observers and overrides of a compilation.
 // With a planner, the result is no function of program and options, so it must not be cached.

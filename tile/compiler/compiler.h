@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry point of the Tile compiler: from program to kernels. The passes are in compiler/passes.cc.
+// Entry point of the Tile compiler: from program to kernels. The passes are in
+// compiler/passes/passes.cc.
 #pragma once
 
 #include "absl/status/statusor.h"

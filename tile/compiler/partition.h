@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tile/compiler/matmul/algorithm.h"
+#include "tile/compiler/algorithm.h"
 #include "tile/fuse/judge.h"
 #include "tile/fuse/row_chains.h"
-#include "tile/graph/group.h"
+#include "tile/graph/grouping/group.h"
 #include "tile/poly/correlation.h"
 #include "tile/poly/winograd.h"
 

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tile/compiler/launches/known_kernels.h"
+#include "tile/compiler/known_kernels.h"
 #include "tile/evaluator/compiled_program.h"
 #include "tile/evaluator/kernel_parts.h"
 #include "tile/evaluator/stored_program.h"

@@ -22,7 +22,7 @@
 #include "frontend/cli/tile_function.h"
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
-#include "tile/compiler/passes.h"
+#include "tile/compiler/passes/passes.h"
 #include "tile/evaluator/program_cache.h"
 #include "tile/ir/naive_evaluator.h"
 

@@ -13,7 +13,7 @@
 #include "tests/tile/compiler/attention_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/compiler/passes.h"
+#include "tile/compiler/passes/passes.h"
 
 namespace tartan::compiler::describe_fusion_test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the table of passes and the cache key of a compilation.
-#include "tile/compiler/passes.h"
+#include "tile/compiler/passes/passes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/compiler/run_passes.h"
+#include "tile/compiler/passes/run_passes.h"
 
 namespace tartan::compiler {
 namespace {

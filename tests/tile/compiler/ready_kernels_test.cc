@@ -13,7 +13,7 @@
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/compiler/launches/known_kernels.h"
+#include "tile/compiler/known_kernels.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/loop/rename.h"
 

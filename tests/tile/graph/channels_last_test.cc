@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the conversion to channels-last layout: results stay the same, and it applies where it
 // should.
-#include "tile/graph/channels_last.h"
+#include "tile/graph/layouts/channels_last.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests which values share a kernel, and which are stored in memory.
-#include "tile/graph/group.h"
+#include "tile/graph/grouping/group.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests low-precision weights: which are decoded by the kernel that reads them, and which at load.
-#include "tile/graph/small_weights.h"
+#include "tile/graph/grouping/small_weights.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/programs.h"
 #include "tile/graph/constants.h"
-#include "tile/graph/group.h"
+#include "tile/graph/grouping/group.h"
 
 namespace tartan::graph::small_weights_test {
 namespace {

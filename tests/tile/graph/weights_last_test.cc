@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that constant convolution weights are transposed to make output channels contiguous.
-#include "tile/graph/weights_last.h"
+#include "tile/graph/layouts/weights_last.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

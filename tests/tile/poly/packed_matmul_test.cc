@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/programs.h"
-#include "tile/graph/group.h"
+#include "tile/graph/grouping/group.h"
 #include "tile/graph/integer_factors.h"
 #include "tile/poly/build_kernel.h"
 #include "tile/poly/integer_range.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "tile/graph/group.h"
+#include "tile/graph/grouping/group.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 #include "tile/poly/build_kernel.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "tile/graph/group_graph.h"
+#include "tile/graph/grouping/group_graph.h"
 
 namespace tartan::graph {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "tile/graph/group_graph.h"
+#include "tile/graph/grouping/group_graph.h"
 #include "tile/ir/kernel_group.h"
 #include "tile/ir/program.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/graph/group_graph.h"
+#include "tile/graph/grouping/group_graph.h"
 #include "tile/graph/rows/chain_effects.h"
 #include "tile/graph/rows/growing_chain.h"
 #include "tile/graph/rows/row_axes.h"

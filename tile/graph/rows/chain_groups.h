@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tile/graph/fusion_log.h"
-#include "tile/graph/group.h"
+#include "tile/graph/grouping/group.h"
 #include "tile/graph/rows/row_layout.h"
 #include "tile/ir/kernel_group.h"
 #include "tile/ir/program.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/channels_last.h"
+#include "tile/graph/layouts/channels_last.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
-#include "tile/graph/convolution.h"
+#include "tile/graph/layouts/convolution.h"
 #include "tile/graph/matmul/flattened_rows.h"
 #include "tile/graph/rewriter.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/group_graph.h"
+#include "tile/graph/grouping/group_graph.h"
 
 namespace tartan::graph {
 

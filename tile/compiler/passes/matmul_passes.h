@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "tile/base/precision.h"
-#include "tile/compiler/compilation.h"
+#include "tile/compiler/passes/compilation.h"
 
 namespace tartan::compiler {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/updates.h"
+#include "tile/graph/grouping/updates.h"
 
 #include <variant>
 

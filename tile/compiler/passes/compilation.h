@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of one compilation, which the passes of compiler/passes.h read and update.
+// The state of one compilation, which the passes of compiler/passes/passes.h read and update.
 #pragma once
 
 #include <map>
 #include <vector>
 
+#include "tile/compiler/algorithm.h"
 #include "tile/compiler/compile_options.h"
 #include "tile/compiler/kernel_list.h"
-#include "tile/compiler/matmul/algorithm.h"
 #include "tile/compiler/partition.h"
 #include "tile/compiler/schedule.h"
 #include "tile/fuse/judge.h"
-#include "tile/graph/group.h"
+#include "tile/graph/grouping/group.h"
 #include "tile/ir/program.h"
 #include "tile/poly/build_kernel.h"
 

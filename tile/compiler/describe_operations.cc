@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/describe/describe_operations.h"
+#include "tile/compiler/describe_operations.h"
 
 #include <algorithm>
 #include <unordered_set>

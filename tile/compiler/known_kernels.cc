@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/launches/known_kernels.h"
+#include "tile/compiler/known_kernels.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/joined_states.h"
+#include "tile/graph/grouping/joined_states.h"
 
 #include <algorithm>
 #include <tuple>
 
-#include "tile/graph/updates.h"
+#include "tile/graph/grouping/updates.h"
 
 namespace tartan::graph {
 namespace {

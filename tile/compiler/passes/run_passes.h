@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "tile/compiler/passes.h"
+#include "tile/compiler/passes/passes.h"
 
 namespace tartan::compiler {
 

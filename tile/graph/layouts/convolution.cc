@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/convolution.h"
+#include "tile/graph/layouts/convolution.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/matmul/matmul_passes.h"
+#include "tile/compiler/passes/matmul_passes.h"
 
 #include <map>
 #include <utility>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tile/base/status_macros.h"
-#include "tile/compiler/matmul/algorithm.h"
+#include "tile/compiler/algorithm.h"
 #include "tile/graph/constant_operands/scales.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/matmul/fuse_parallel_matmuls.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/group_reasons.h"
+#include "tile/graph/grouping/group_reasons.h"
 
 #include <string>
 #include <variant>
 
-#include "tile/graph/group_graph.h"
+#include "tile/graph/grouping/group_graph.h"
 
 namespace tartan::graph {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/verify_compilation.h"
+#include "tile/compiler/passes/verify_compilation.h"
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "tile/compiler/compilation.h"
+#include "tile/compiler/passes/compilation.h"
 
 namespace tartan::compiler {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/matmul/algorithm.h"
+#include "tile/compiler/algorithm.h"
 
 #include <algorithm>
 #include <string>

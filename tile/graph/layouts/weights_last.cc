@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/weights_last.h"
+#include "tile/graph/layouts/weights_last.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/graph/constants.h"
-#include "tile/graph/convolution.h"
+#include "tile/graph/layouts/convolution.h"
 #include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
 

@@ -5,7 +5,7 @@
 
 #include "tile/base/status_macros.h"
 #include "tile/compiler/describe/describe_fusion.h"
-#include "tile/compiler/run_passes.h"
+#include "tile/compiler/passes/run_passes.h"
 #include "tile/compiler/verify_accesses.h"
 #include "tile/compiler/verify_list.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/group.h"
+#include "tile/graph/grouping/group.h"
 
 #include <algorithm>
 #include <set>
@@ -7,15 +7,15 @@
 #include <utility>
 
 #include "tile/base/match.h"
-#include "tile/graph/constant_readers.h"
 #include "tile/graph/constants.h"
-#include "tile/graph/group_reasons.h"
-#include "tile/graph/joined_states.h"
+#include "tile/graph/grouping/constant_readers.h"
+#include "tile/graph/grouping/group_reasons.h"
+#include "tile/graph/grouping/joined_states.h"
+#include "tile/graph/grouping/small_weights.h"
+#include "tile/graph/grouping/updates.h"
 #include "tile/graph/moves/fuse_permutations.h"
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/rewriter.h"
-#include "tile/graph/small_weights.h"
-#include "tile/graph/updates.h"
 #include "tile/graph/value_kind.h"
 #include "tile/poly/coords.h"
 

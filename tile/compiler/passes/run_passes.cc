@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/run_passes.h"
+#include "tile/compiler/passes/run_passes.h"
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
-#include "tile/compiler/verify_compilation.h"
+#include "tile/compiler/passes/verify_compilation.h"
 
 namespace tartan::compiler {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/small_weights.h"
+#include "tile/graph/grouping/small_weights.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/constant_readers.h"
+#include "tile/graph/grouping/constant_readers.h"
 
 #include <algorithm>
 

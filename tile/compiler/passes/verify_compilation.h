@@ -3,7 +3,7 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "tile/compiler/compilation.h"
+#include "tile/compiler/passes/compilation.h"
 
 namespace tartan::compiler {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/passes.h"
+#include "tile/compiler/passes/passes.h"
 
 #include <algorithm>
 #include <utility>
@@ -16,18 +16,19 @@
 #include "tile/compiler/launches/persistent_rnn.h"
 #include "tile/compiler/launches/recompute_in_consumers.h"
 #include "tile/compiler/launches/share_kernels.h"
-#include "tile/compiler/matmul/matmul_passes.h"
 #include "tile/compiler/memory/bytes_of_run.h"
 #include "tile/compiler/memory/order_setup.h"
 #include "tile/compiler/memory/order_steps.h"
 #include "tile/compiler/memory/recompute.h"
+#include "tile/compiler/passes/matmul_passes.h"
 #include "tile/compiler/round_stores.h"
 #include "tile/compiler/update_in_place.h"
 #include "tile/graph/block_reads.h"
-#include "tile/graph/channels_last.h"
 #include "tile/graph/constant_operands/powers.h"
 #include "tile/graph/constant_operands/slices.h"
 #include "tile/graph/constants.h"
+#include "tile/graph/layouts/channels_last.h"
+#include "tile/graph/layouts/weights_last.h"
 #include "tile/graph/moves/read_broadcasts.h"
 #include "tile/graph/moves/read_pieces.h"
 #include "tile/graph/moves/split_permutations.h"
@@ -36,7 +37,6 @@
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/placements/sums_to_concatenations.h"
 #include "tile/graph/upcast_float16.h"
-#include "tile/graph/weights_last.h"
 #include "tile/ir/in_float64.h"
 
 namespace tartan::compiler {
