@@ -60,9 +60,11 @@ absl::StatusOr<KernelList> CompileKernel(const poly::FlatContraction& flat,
   const ScheduledValues values = NumberValues(flat, is_constant);
   std::vector<bool> constants = is_constant;
   constants.resize(values.values.size(), false);
+  std::vector<ir::ValueId> storage;
+  for (const ValueBuffer& value : values.values) storage.push_back(value.storage);
   const CompileHooks hooks;
   fuse::Judge judge(JudgeOptionsOf(options, hooks));
-  Scheduler scheduler(constants, hooks, &judge);
+  Scheduler scheduler(std::move(storage), std::move(constants), hooks, &judge);
   int64_t elements = 1;
   for (int64_t dim : flat.output_dims) elements *= dim;
   const bool writes_all = flat.store_guard.empty() && flat.output_point_count() == elements;

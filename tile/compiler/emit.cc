@@ -77,8 +77,9 @@ class Emitter {
     // Buffers are in the order in which values were added.
     for (; first_without_buffer_ <= value; ++first_without_buffer_) {
       const AddedValue& added = schedule_.added[first_without_buffer_ - schedule_.first_added];
-      buffers_.emplace(first_without_buffer_,
-                       AddBuffer(added.name, KindOf(added.is_constant), added.shape));
+      buffers_.emplace(
+          first_without_buffer_,
+          AddBuffer(added.name, KindOf(schedule_.is_constant[first_without_buffer_]), added.shape));
     }
     return buffers_.at(value);
   }
@@ -143,8 +144,8 @@ class Emitter {
 
   // Marks the stores to `parameter` as rounded if the schedule rounds the value.
   void RoundStoresOf(ValueId value, size_t parameter, loop::Kernel* kernel) const {
-    const ValueId storage = value < schedule_.first_added ? values_.values[value].storage : value;
-    if (!kernel->parameters[parameter].is_output || schedule_.rounded.count(storage) == 0) return;
+    const bool is_rounded = schedule_.rounded.count(schedule_.storage[value]) > 0;
+    if (!kernel->parameters[parameter].is_output || !is_rounded) return;
     *kernel = WithRoundedStores(std::move(*kernel), kernel->parameters[parameter].name);
   }
 

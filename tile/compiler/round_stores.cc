@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "tile/base/match.h"
 #include "tile/loop/traverse.h"
@@ -44,8 +45,8 @@ bool IsRoundingCopy(const ScheduledStep& step) {
 
 class StoreRounder {
  public:
-  StoreRounder(const ir::Program& program, const std::vector<ValueId>& storage, Schedule* schedule)
-      : program_(program), storage_(storage), schedule_(*schedule) {}
+  StoreRounder(const ir::Program& program, Schedule* schedule)
+      : program_(program), schedule_(*schedule) {}
 
   void Run() {
     for (size_t s = 0; s < schedule_.steps.size(); ++s) AddUses(s);
@@ -63,11 +64,7 @@ class StoreRounder {
   }
 
  private:
-  ValueId StorageOf(ValueId value) const {
-    return value < schedule_.first_added ? storage_[value] : value;
-  }
-
-  Use& UseOf(ValueId value) { return uses_[StorageOf(value)]; }
+  Use& UseOf(ValueId value) { return uses_[schedule_.storage[value]]; }
 
   void Exclude(ValueId value) { UseOf(value).may_round = false; }
 
@@ -182,10 +179,11 @@ class StoreRounder {
     }
   }
 
-  bool IsRounded(ValueId value) const { return schedule_.rounded.count(StorageOf(value)) > 0; }
+  bool IsRounded(ValueId value) const {
+    return schedule_.rounded.count(schedule_.storage[value]) > 0;
+  }
 
   const ir::Program& program_;
-  const std::vector<ValueId>& storage_;
   Schedule& schedule_;
   std::map<ValueId, Use> uses_;
 };
@@ -205,9 +203,8 @@ loop::StmtPtr Rounded(const loop::StmtPtr& stmt, const std::string& buffer) {
 
 }  // namespace
 
-void RoundStores(const ir::Program& program, const std::vector<ValueId>& storage,
-                 Schedule* schedule) {
-  StoreRounder(program, storage, schedule).Run();
+void RoundStores(const ir::Program& program, Schedule* schedule) {
+  StoreRounder(program, schedule).Run();
 }
 
 loop::Kernel WithRoundedStores(loop::Kernel kernel, const std::string& parameter) {

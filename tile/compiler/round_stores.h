@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "tile/compiler/schedule.h"
 #include "tile/ir/program.h"
@@ -13,9 +12,7 @@ namespace tartan::compiler {
 
 // Marks values that a kernel computes and only matrix units read (Schedule::rounded). They are
 // rounded once, at the store, instead of in each work-group that reads them or by a separate copy.
-// `storage`: per value of the program, the value that owns its memory.
-void RoundStores(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                 Schedule* schedule);
+void RoundStores(const ir::Program& program, Schedule* schedule);
 
 // Returns the kernel with all stores to the float32 buffer `parameter` rounded to tf32.
 loop::Kernel WithRoundedStores(loop::Kernel kernel, const std::string& parameter);

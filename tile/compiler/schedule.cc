@@ -74,10 +74,17 @@ StepValues ReadAndWritten(const ir::Program& program, const ScheduledStep& step)
       });
 }
 
-Scheduler::Scheduler(const std::vector<bool>& is_constant, const CompileHooks& hooks,
-                     fuse::Judge* judge, bool stays_in_cache)
-    : is_constant_(is_constant), hooks_(hooks), judge_(*judge), stays_in_cache_(stays_in_cache) {
+const std::string& Schedule::NameOf(const ir::Program& program, ValueId value) const {
+  return value < first_added ? program.values[storage[value]].name
+                             : added[value - first_added].name;
+}
+
+Scheduler::Scheduler(std::vector<ValueId> storage, std::vector<bool> is_constant,
+                     const CompileHooks& hooks, fuse::Judge* judge, bool stays_in_cache)
+    : hooks_(hooks), judge_(*judge), stays_in_cache_(stays_in_cache) {
   schedule_.first_added = static_cast<ValueId>(is_constant.size());
+  schedule_.storage = std::move(storage);
+  schedule_.is_constant = std::move(is_constant);
 }
 
 void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel) {
@@ -116,27 +123,17 @@ void Scheduler::AddPlanned(const plan::PlannedKernel& planned, std::vector<Value
 
 void Scheduler::Fill(ValueId value) { AddStep(IsConstant(value), "", FillValue{value}); }
 
-bool Scheduler::IsConstant(ValueId value) const {
-  return value < schedule_.first_added ? is_constant_[value]
-                                       : schedule_.added[value - schedule_.first_added].is_constant;
-}
-
-std::vector<bool> Scheduler::ConstantTensors(const poly::FlatContraction& flat) const {
-  std::vector<bool> constants;
-  for (const poly::Tensor& tensor : flat.tensors) {
-    constants.push_back(IsConstant(tensor.value));
-  }
-  return constants;
-}
-
 bool Scheduler::AreConstant(absl::Span<const poly::Tensor> tensors) const {
   return std::all_of(tensors.begin(), tensors.end(),
                      [&](const poly::Tensor& tensor) { return IsConstant(tensor.value); });
 }
 
 ValueId Scheduler::AddValue(std::string name, const TensorShape& shape, bool is_constant) {
-  schedule_.added.push_back({std::move(name), shape, is_constant});
-  return schedule_.first_added + static_cast<ValueId>(schedule_.added.size()) - 1;
+  const auto value = static_cast<ValueId>(schedule_.storage.size());
+  schedule_.added.push_back({std::move(name), shape});
+  schedule_.storage.push_back(value);
+  schedule_.is_constant.push_back(is_constant);
+  return value;
 }
 
 void Scheduler::AddStep(bool is_setup, std::string description,

@@ -51,16 +51,21 @@ struct ScheduledStep {
 struct AddedValue {
   std::string name;
   TensorShape shape;
-  bool is_constant = false;
 };
 
 struct Schedule {
   // Added values are numbered from `first_added` on, after the program's values.
   ir::ValueId first_added = 0;
   std::vector<AddedValue> added;
+  // Per value, added ones included: the value that owns its memory.
+  std::vector<ir::ValueId> storage;
+  std::vector<bool> is_constant;  // per value, added ones included: it is computed once, at load
   std::vector<ScheduledStep> steps;
   // Values (owners of memory) whose kernels round their stores to tf32.
   std::set<ir::ValueId> rounded = {};
+
+  // Returns the name of the value's memory.
+  const std::string& NameOf(const ir::Program& program, ir::ValueId value) const;
 };
 
 // The values that a step reads and writes; entries may repeat.
@@ -73,11 +78,11 @@ StepValues ReadAndWritten(const ir::Program& program, const ScheduledStep& step)
 // Chooses plans and puts launches, fills and copies in order.
 class Scheduler {
  public:
-  // `is_constant`: per value, whether it is a load-time constant. All arguments must outlive the
-  // scheduler.
+  // `storage`: per value, the owner of its memory. `is_constant`: per value, whether it is a
+  // load-time constant. `hooks` and `judge` must outlive the scheduler.
   // `stays_in_cache`: sets LaunchContext::stays_in_cache of kernels that read a large constant.
-  Scheduler(const std::vector<bool>& is_constant, const CompileHooks& hooks, fuse::Judge* judge,
-            bool stays_in_cache = false);
+  Scheduler(std::vector<ir::ValueId> storage, std::vector<bool> is_constant,
+            const CompileHooks& hooks, fuse::Judge* judge, bool stays_in_cache = false);
 
   // Adds all steps of one kernel of a partition. `program` is the partitioned program.
   void Add(const ir::Program& program, const PartitionedKernel& kernel);
@@ -88,8 +93,10 @@ class Scheduler {
   Schedule Finish() && { return std::move(schedule_); }
 
  private:
-  bool IsConstant(ir::ValueId value) const;
-  std::vector<bool> ConstantTensors(const poly::FlatContraction& flat) const;
+  bool IsConstant(ir::ValueId value) const { return schedule_.is_constant[value]; }
+  std::vector<bool> ConstantTensors(const poly::FlatContraction& flat) const {
+    return fuse::ConstantTensors(flat, schedule_.is_constant);
+  }
   bool AreConstant(absl::Span<const poly::Tensor> tensors) const;
   ir::ValueId AddValue(std::string name, const TensorShape& shape, bool is_constant);
   void AddStep(bool is_setup, std::string description, decltype(ScheduledStep::work) work);
@@ -115,7 +122,6 @@ class Scheduler {
   // that reading the constant dominates its time.
   bool ReadsLargeConstant(const poly::FlatContraction& flat) const;
 
-  const std::vector<bool>& is_constant_;
   const CompileHooks& hooks_;
   fuse::Judge& judge_;
   const bool stays_in_cache_;

@@ -8,8 +8,7 @@
 
 namespace tartan::compiler {
 
-void FuseDualGemms(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                   fuse::Judge* judge, Schedule* schedule) {
+void FuseDualGemms(const ir::Program& program, fuse::Judge* judge, Schedule* schedule) {
   if (judge->settings().matrix_local_bytes == 0) return;
   const auto is_matmul = [](const plan::PlannedKernel& kernel) {
     return std::holds_alternative<plan::MatrixPlan>(kernel.plan);
@@ -27,7 +26,7 @@ void FuseDualGemms(const ir::Program& program, const std::vector<ir::ValueId>& s
     }
     return joined;
   };
-  FuseLaunches(program, storage, graph::FusionRule::kDualGemm, join, judge->log(), schedule);
+  FuseLaunches(program, graph::FusionRule::kDualGemm, join, judge->log(), schedule);
 }
 
 }  // namespace tartan::compiler

@@ -2,8 +2,6 @@
 // Dual GEMM on a matrix unit: fuses the two matmuls of a gated linear unit into one launch.
 #pragma once
 
-#include <vector>
-
 #include "tile/compiler/schedule.h"
 #include "tile/fuse/judge.h"
 #include "tile/ir/program.h"
@@ -13,8 +11,6 @@ namespace tartan::compiler {
 // Fuses two matmuls of one left factor into one kernel with two accumulators
 // (plan/matrix/dual_gemm.h). Requires that only the second matmul reads the result of the first,
 // element by element.
-// `storage`: per value of the program, the value that owns its memory.
-void FuseDualGemms(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                   fuse::Judge* judge, Schedule* schedule);
+void FuseDualGemms(const ir::Program& program, fuse::Judge* judge, Schedule* schedule);
 
 }  // namespace tartan::compiler

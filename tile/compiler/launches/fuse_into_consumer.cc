@@ -76,15 +76,14 @@ class ConsumerFusion {
 
 }  // namespace
 
-void FuseIntoConsumer(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                      fuse::Judge* judge, Schedule* schedule) {
+void FuseIntoConsumer(const ir::Program& program, fuse::Judge* judge, Schedule* schedule) {
   if (judge->settings().threads == 1) return;
-  ConsumerFusion joiner(program, storage, judge);
+  ConsumerFusion joiner(program, schedule->storage, judge);
   const auto join = [&](const plan::PlannedKernel& reader, const plan::PlannedKernel& producer,
                         ir::ValueId result, graph::FusionDecision* decision) {
     return joiner.Join(reader, producer, result, decision);
   };
-  FuseLaunches(program, storage, graph::FusionRule::kIntoConsumer, join, judge->log(), schedule);
+  FuseLaunches(program, graph::FusionRule::kIntoConsumer, join, judge->log(), schedule);
 }
 
 }  // namespace tartan::compiler

@@ -3,8 +3,6 @@
 // gates and next states of an LSTM.
 #pragma once
 
-#include <vector>
-
 #include "tile/compiler/schedule.h"
 #include "tile/fuse/judge.h"
 #include "tile/ir/program.h"
@@ -13,9 +11,7 @@ namespace tartan::compiler {
 
 // Fuses a reduction into the elementwise launch that is its only reader, if that is predicted to be
 // faster. The reader needs several results of the reduction per element
-// (poly/fuse_into_consumer.h). Only for GPUs. `storage`: per value of the program, the value that
-// owns its memory.
-void FuseIntoConsumer(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                      fuse::Judge* judge, Schedule* schedule);
+// (poly/fuse_into_consumer.h). Only for GPUs.
+void FuseIntoConsumer(const ir::Program& program, fuse::Judge* judge, Schedule* schedule);
 
 }  // namespace tartan::compiler

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "tile/poly/form_key.h"
 
@@ -24,15 +25,9 @@ struct Use {
 
 class LaunchFusion {
  public:
-  LaunchFusion(const ir::Program& program, const std::vector<ValueId>& storage,
-               graph::FusionRule rule, const FuseKernels& join, graph::FusionLog* log,
-               Schedule* schedule)
-      : program_(program),
-        storage_(storage),
-        rule_(rule),
-        join_(join),
-        log_(log),
-        schedule_(*schedule) {}
+  LaunchFusion(const ir::Program& program, graph::FusionRule rule, const FuseKernels& join,
+               graph::FusionLog* log, Schedule* schedule)
+      : program_(program), rule_(rule), join_(join), log_(log), schedule_(*schedule) {}
 
   void Run() {
     for (size_t s = 0; s < schedule_.steps.size(); ++s) {
@@ -57,9 +52,7 @@ class LaunchFusion {
  private:
   static constexpr size_t kOutside = SIZE_MAX;  // a reader outside the program: the caller
 
-  ValueId StorageOf(ValueId value) const {
-    return value < schedule_.first_added ? storage_[value] : value;
-  }
+  ValueId StorageOf(ValueId value) const { return schedule_.storage[value]; }
 
   // Returns the launch of a step that runs at every execution; null for other steps.
   PlannedLaunch* LaunchOf(size_t step) {
@@ -113,14 +106,9 @@ class LaunchFusion {
            graph::FusionDecision decision) const {
     if (log_ == nullptr || (!is_accepted && decision.reason.empty())) return;
     decision.is_accepted = is_accepted;
-    decision.producer = NameOf(producer.outputs.front());
-    decision.consumer = decision.kernel = NameOf(reader.outputs.front());
+    decision.producer = schedule_.NameOf(program_, producer.outputs.front());
+    decision.consumer = decision.kernel = schedule_.NameOf(program_, reader.outputs.front());
     log_->Add(std::move(decision));
-  }
-
-  const std::string& NameOf(ValueId value) const {
-    return value < schedule_.first_added ? program_.values[storage_[value]].name
-                                         : schedule_.added[value - schedule_.first_added].name;
   }
 
   // Returns the form of a fused launch. Fused launches of identical layers share a form if both
@@ -143,7 +131,6 @@ class LaunchFusion {
   }
 
   const ir::Program& program_;
-  const std::vector<ValueId>& storage_;
   const graph::FusionRule rule_;
   const FuseKernels& join_;
   graph::FusionLog* const log_;
@@ -155,10 +142,9 @@ class LaunchFusion {
 
 }  // namespace
 
-void FuseLaunches(const ir::Program& program, const std::vector<ValueId>& storage,
-                  graph::FusionRule rule, const FuseKernels& join, graph::FusionLog* log,
-                  Schedule* schedule) {
-  LaunchFusion(program, storage, rule, join, log, schedule).Run();
+void FuseLaunches(const ir::Program& program, graph::FusionRule rule, const FuseKernels& join,
+                  graph::FusionLog* log, Schedule* schedule) {
+  LaunchFusion(program, rule, join, log, schedule).Run();
 }
 
 }  // namespace tartan::compiler

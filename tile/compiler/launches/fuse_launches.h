@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <optional>
-#include <vector>
 
 #include "tile/compiler/schedule.h"
 #include "tile/graph/fusion_log.h"
@@ -20,10 +19,9 @@ using FuseKernels = std::function<std::optional<plan::PlannedKernel>(
     const plan::PlannedKernel& reader, const plan::PlannedKernel& producer, ir::ValueId result,
     graph::FusionDecision* decision)>;
 
-// Fuses pairs of launches of a run for which `join` returns a kernel. `storage`: per value of the
-// program, the value that owns its memory. `log` receives the decisions of `rule`; may be null.
-void FuseLaunches(const ir::Program& program, const std::vector<ir::ValueId>& storage,
-                  graph::FusionRule rule, const FuseKernels& join, graph::FusionLog* log,
-                  Schedule* schedule);
+// Fuses pairs of launches of a run for which `join` returns a kernel. `log` receives the decisions
+// of `rule`; may be null.
+void FuseLaunches(const ir::Program& program, graph::FusionRule rule, const FuseKernels& join,
+                  graph::FusionLog* log, Schedule* schedule);
 
 }  // namespace tartan::compiler

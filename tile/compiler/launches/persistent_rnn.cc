@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "tile/compiler/launches/share_kernels.h"
 #include "tile/poly/form_key.h"
@@ -18,13 +19,8 @@ using ir::ValueId;
 
 class PersistentRnnPlanner {
  public:
-  PersistentRnnPlanner(const ir::Program& program, const std::vector<bool>& is_constant,
-                       const std::vector<ValueId>& storage, fuse::Judge* judge, Schedule* schedule)
-      : program_(program),
-        is_constant_(is_constant),
-        storage_(storage),
-        judge_(*judge),
-        schedule_(*schedule) {}
+  PersistentRnnPlanner(const ir::Program& program, fuse::Judge* judge, Schedule* schedule)
+      : program_(program), judge_(*judge), schedule_(*schedule) {}
 
   void Run() {
     PlannedLaunch* only = OnlyLaunch();
@@ -104,8 +100,8 @@ class PersistentRnnPlanner {
     const bool is_accepted = kept.has_value() && judge_.LaunchUs(*kept) < separate_us;
     Log({.rule = graph::FusionRule::kPersistent,
          .is_accepted = is_accepted,
-         .producer = NameOf(run.front()->outputs.front()),
-         .consumer = NameOf(run.back()->outputs.front()),
+         .producer = schedule_.NameOf(program_, run.front()->outputs.front()),
+         .consumer = schedule_.NameOf(program_, run.back()->outputs.front()),
          .reason = kept.has_value() ? "predicted times of a launch"
                                     : "the weights do not fit the memory of one work-group",
          .fused_us = kept.has_value() ? judge_.LaunchUs(*kept) : 0,
@@ -125,11 +121,6 @@ class PersistentRnnPlanner {
     judge_.log()->Add(std::move(decision));
   }
 
-  std::string NameOf(ValueId value) const {
-    return value < schedule_.first_added ? program_.values[storage_[value]].name
-                                         : schedule_.added[value - schedule_.first_added].name;
-  }
-
   // Returns the launch of a program with a single step per execution, else null.
   PlannedLaunch* OnlyLaunch() {
     PlannedLaunch* only = nullptr;
@@ -142,14 +133,10 @@ class PersistentRnnPlanner {
     return steps == 1 ? only : nullptr;
   }
 
-  bool IsConstant(ValueId value) const {
-    return value < schedule_.first_added
-               ? is_constant_[value]
-               : schedule_.added[value - schedule_.first_added].is_constant;
-  }
+  bool IsConstant(ValueId value) const { return schedule_.is_constant[value]; }
 
   bool IsRunInput(ValueId value) const {
-    return std::holds_alternative<ir::Input>(program_.values[value].op) && !is_constant_[value];
+    return std::holds_alternative<ir::Input>(program_.values[value].op) && !IsConstant(value);
   }
 
   // Returns true if the program returns an input unchanged and updates no states in place.
@@ -184,23 +171,17 @@ class PersistentRnnPlanner {
     return shape.type == type && shape.dims.empty();
   }
 
-  ValueId StorageOf(ValueId value) const {
-    return value < schedule_.first_added ? storage_[value] : value;
-  }
+  ValueId StorageOf(ValueId value) const { return schedule_.storage[value]; }
 
   const ir::Program& program_;
-  const std::vector<bool>& is_constant_;
-  const std::vector<ValueId>& storage_;
   fuse::Judge& judge_;
   Schedule& schedule_;
 };
 
 }  // namespace
 
-void PlanPersistentRnn(const ir::Program& program, const std::vector<bool>& is_constant,
-                       const std::vector<ValueId>& storage, fuse::Judge* judge,
-                       Schedule* schedule) {
-  PersistentRnnPlanner(program, is_constant, storage, judge, schedule).Run();
+void PlanPersistentRnn(const ir::Program& program, fuse::Judge* judge, Schedule* schedule) {
+  PersistentRnnPlanner(program, judge, schedule).Run();
 }
 
 }  // namespace tartan::compiler

@@ -2,8 +2,6 @@
 // Persistent RNN: one work-group keeps the weights of a recurrent network between its launches.
 #pragma once
 
-#include <vector>
-
 #include "tile/compiler/schedule.h"
 #include "tile/fuse/judge.h"
 #include "tile/ir/program.h"
@@ -22,10 +20,6 @@ namespace tartan::compiler {
 //   (share_kernels.h).
 //
 // Only for devices that run launch sequences of work-groups.
-// `is_constant`: per value of the program, whether it is a load-time constant. `storage`: the value
-// that owns its memory.
-void PlanPersistentRnn(const ir::Program& program, const std::vector<bool>& is_constant,
-                       const std::vector<ir::ValueId>& storage, fuse::Judge* judge,
-                       Schedule* schedule);
+void PlanPersistentRnn(const ir::Program& program, fuse::Judge* judge, Schedule* schedule);
 
 }  // namespace tartan::compiler

@@ -153,33 +153,33 @@ absl::Status PlanKernels(Compilation* c) {
   const bool stays_in_cache =
       c->options.tier == Tier::kExact &&
       StaysInCache(c->program, c->is_constant, c->partition, c->options.settings);
-  Scheduler scheduler(c->is_constant, c->hooks, &c->judge, stays_in_cache);
+  Scheduler scheduler(c->partition.grouping.storage, c->is_constant, c->hooks, &c->judge,
+                      stays_in_cache);
   for (const PartitionedKernel& kernel : c->partition.kernels) scheduler.Add(c->program, kernel);
   c->schedule = std::move(scheduler).Finish();
   return absl::OkStatus();
 }
 
 absl::Status FuseGates(Compilation* c) {
-  FuseDualGemms(c->program, c->partition.grouping.storage, &c->judge, &c->schedule);
+  FuseDualGemms(c->program, &c->judge, &c->schedule);
   return absl::OkStatus();
 }
 
 absl::Status FuseReductionsIntoConsumers(Compilation* c) {
   if (c->options.tier != Tier::kExact) return absl::OkStatus();
-  FuseIntoConsumer(c->program, c->partition.grouping.storage, &c->judge, &c->schedule);
+  FuseIntoConsumer(c->program, &c->judge, &c->schedule);
   return absl::OkStatus();
 }
 
 absl::Status PlanPersistentRnns(Compilation* c) {
   if (c->options.tier != Tier::kExact) return absl::OkStatus();
-  PlanPersistentRnn(c->program, c->is_constant, c->partition.grouping.storage, &c->judge,
-                    &c->schedule);
+  PlanPersistentRnn(c->program, &c->judge, &c->schedule);
   return absl::OkStatus();
 }
 
 absl::Status RoundWhereStored(Compilation* c) {
   if (FormatOf(c->options.precision) == MatrixFormat::kTf32) {
-    RoundStores(c->program, c->partition.grouping.storage, &c->schedule);
+    RoundStores(c->program, &c->schedule);
   }
   return absl::OkStatus();
 }
