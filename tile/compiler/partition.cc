@@ -125,13 +125,13 @@ class Partitioner {
     const bool is_better = in_registers && held.chains.size() >= division.chains.size() &&
                            LaunchesOf(held) <= LaunchesOf(division);
     for (const ValueId value : repeated) {
-      Log({.rule = FusionRule::kRowFusion,
-           .is_accepted = is_better,
-           .producer = program_.values[value].name,
-           .reason = is_better ? "the launch stores it for several of its kernels"
-                     : in_registers
-                         ? "several kernels compute it, because storing it costs launches"
-                         : "several kernels compute it, because registers cannot hold it"});
+      judge_.Log({.rule = FusionRule::kRowFusion,
+                  .is_accepted = is_better,
+                  .producer = program_.values[value].name,
+                  .reason = is_better ? "the launch stores it for several of its kernels"
+                            : in_registers
+                                ? "several kernels compute it, because storing it costs launches"
+                                : "several kernels compute it, because registers cannot hold it"});
     }
     return Chosen(is_better ? std::move(held) : std::move(division));
   }
@@ -140,10 +140,6 @@ class Partitioner {
   Division Chosen(Division division) {
     if (judge_.log() != nullptr) judge_.log()->Add(division.log);
     return division;
-  }
-
-  void Log(FusionDecision decision) {
-    if (judge_.log() != nullptr) judge_.log()->Add(std::move(decision));
   }
 
   absl::StatusOr<Division> Divide(graph::GroupOptions grouping, graph::ChainOptions limits) {
@@ -264,7 +260,7 @@ class Partitioner {
         is_winograd ? WinogradOf(flat, std::get<WinogradAlgorithm>(proposed->second), &decision)
                     : PackedOf(flat, std::get<PackedAlgorithm>(proposed->second), &decision);
     decision.is_accepted = form.has_value();
-    Log(std::move(decision));
+    judge_.Log(std::move(decision));
     return form.has_value() ? *std::move(form) : DirectKernel{std::move(flat)};
   }
 

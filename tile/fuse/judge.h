@@ -60,6 +60,10 @@ class Judge {
   Precision precision() const { return options_.precision; }
   // The decisions of the compilation about fusion; null if nobody reads them.
   graph::FusionLog* log() { return options_.records ? &log_ : nullptr; }
+  // Records a decision, if somebody reads them.
+  void Log(graph::FusionDecision decision) {
+    if (options_.records) log_.Add(std::move(decision));
+  }
 
   // Returns the plan of a launch.
   Planned PlanLaunch(const poly::FlatContraction& flat, const plan::LaunchContext& launch);

@@ -67,8 +67,13 @@ TEST(Judge, AsksThePlannerOfTheHooksForLaunchesOnly) {
 
 TEST(Judge, CollectsDecisionsOnRequestOnly) {
   const HardwareSettings settings = Cpu();
-  EXPECT_EQ(Judge({.settings = settings}).log(), nullptr);
-  EXPECT_NE(Judge({.settings = settings, .records = true}).log(), nullptr);
+  Judge silent({.settings = settings});
+  silent.Log({.producer = "P"});
+  EXPECT_EQ(silent.log(), nullptr);
+  Judge judge({.settings = settings, .records = true});
+  judge.Log({.producer = "P"});
+  ASSERT_NE(judge.log(), nullptr);
+  EXPECT_EQ(judge.log()->decisions().size(), 1u);
 }
 
 }  // namespace

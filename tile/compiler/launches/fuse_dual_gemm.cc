@@ -26,7 +26,7 @@ void FuseDualGemms(const ir::Program& program, fuse::Judge* judge, Schedule* sch
     }
     return joined;
   };
-  FuseLaunches(program, graph::FusionRule::kDualGemm, join, judge->log(), schedule);
+  FuseLaunches(program, graph::FusionRule::kDualGemm, join, judge, schedule);
 }
 
 }  // namespace tartan::compiler

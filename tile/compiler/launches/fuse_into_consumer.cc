@@ -83,7 +83,7 @@ void FuseIntoConsumer(const ir::Program& program, fuse::Judge* judge, Schedule* 
                         ir::ValueId result, graph::FusionDecision* decision) {
     return joiner.Join(reader, producer, result, decision);
   };
-  FuseLaunches(program, graph::FusionRule::kIntoConsumer, join, judge->log(), schedule);
+  FuseLaunches(program, graph::FusionRule::kIntoConsumer, join, judge, schedule);
 }
 
 }  // namespace tartan::compiler

@@ -26,8 +26,8 @@ struct Use {
 class LaunchFusion {
  public:
   LaunchFusion(const ir::Program& program, graph::FusionRule rule, const FuseKernels& join,
-               graph::FusionLog* log, Schedule* schedule)
-      : program_(program), rule_(rule), join_(join), log_(log), schedule_(*schedule) {}
+               fuse::Judge* judge, Schedule* schedule)
+      : program_(program), rule_(rule), join_(join), judge_(*judge), schedule_(*schedule) {}
 
   void Run() {
     for (size_t s = 0; s < schedule_.steps.size(); ++s) {
@@ -104,11 +104,11 @@ class LaunchFusion {
 
   void Log(const PlannedLaunch& producer, const PlannedLaunch& reader, bool is_accepted,
            graph::FusionDecision decision) const {
-    if (log_ == nullptr || (!is_accepted && decision.reason.empty())) return;
+    if (!is_accepted && decision.reason.empty()) return;
     decision.is_accepted = is_accepted;
     decision.producer = schedule_.NameOf(program_, producer.outputs.front());
     decision.consumer = decision.kernel = schedule_.NameOf(program_, reader.outputs.front());
-    log_->Add(std::move(decision));
+    judge_.Log(std::move(decision));
   }
 
   // Returns the form of a fused launch. Fused launches of identical layers share a form if both
@@ -133,7 +133,7 @@ class LaunchFusion {
   const ir::Program& program_;
   const graph::FusionRule rule_;
   const FuseKernels& join_;
-  graph::FusionLog* const log_;
+  fuse::Judge& judge_;
   Schedule& schedule_;
   std::map<ValueId, Use> uses_;
   std::map<std::tuple<int, int, std::string>, int> forms_;  // forms of fused launches
@@ -143,8 +143,8 @@ class LaunchFusion {
 }  // namespace
 
 void FuseLaunches(const ir::Program& program, graph::FusionRule rule, const FuseKernels& join,
-                  graph::FusionLog* log, Schedule* schedule) {
-  LaunchFusion(program, rule, join, log, schedule).Run();
+                  fuse::Judge* judge, Schedule* schedule) {
+  LaunchFusion(program, rule, join, judge, schedule).Run();
 }
 
 }  // namespace tartan::compiler

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tile/compiler/schedule.h"
+#include "tile/fuse/judge.h"
 #include "tile/graph/fusion_log.h"
 #include "tile/ir/program.h"
 #include "tile/plan/kernel_plan.h"
@@ -19,9 +20,9 @@ using FuseKernels = std::function<std::optional<plan::PlannedKernel>(
     const plan::PlannedKernel& reader, const plan::PlannedKernel& producer, ir::ValueId result,
     graph::FusionDecision* decision)>;
 
-// Fuses pairs of launches of a run for which `join` returns a kernel. `log` receives the decisions
-// of `rule`; may be null.
+// Fuses pairs of launches of a run for which `join` returns a kernel. The judge records the
+// decisions of `rule`.
 void FuseLaunches(const ir::Program& program, graph::FusionRule rule, const FuseKernels& join,
-                  graph::FusionLog* log, Schedule* schedule);
+                  fuse::Judge* judge, Schedule* schedule);
 
 }  // namespace tartan::compiler

@@ -98,14 +98,16 @@ class PersistentRnnPlanner {
     }
     const double separate_us = judge_.LaunchUs(planned);
     const bool is_accepted = kept.has_value() && judge_.LaunchUs(*kept) < separate_us;
-    Log({.rule = graph::FusionRule::kPersistent,
-         .is_accepted = is_accepted,
-         .producer = schedule_.NameOf(program_, run.front()->outputs.front()),
-         .consumer = schedule_.NameOf(program_, run.back()->outputs.front()),
-         .reason = kept.has_value() ? "predicted times of a launch"
-                                    : "the weights do not fit the memory of one work-group",
-         .fused_us = kept.has_value() ? judge_.LaunchUs(*kept) : 0,
-         .separate_us = separate_us});
+    const std::string& last = schedule_.NameOf(program_, run.back()->outputs.front());
+    judge_.Log({.rule = graph::FusionRule::kPersistent,
+                .is_accepted = is_accepted,
+                .producer = schedule_.NameOf(program_, run.front()->outputs.front()),
+                .consumer = last,
+                .kernel = last,
+                .reason = kept.has_value() ? "predicted times of a launch"
+                                           : "the weights do not fit the memory of one work-group",
+                .fused_us = kept.has_value() ? judge_.LaunchUs(*kept) : 0,
+                .separate_us = separate_us});
     if (!is_accepted) return;
     for (PlannedLaunch* launch : run) {
       poly::FlatContraction flat = std::move(launch->planned.flat);
@@ -113,12 +115,6 @@ class PersistentRnnPlanner {
       launch->planned.flat = std::move(flat);
       launch->form = -1;
     }
-  }
-
-  void Log(graph::FusionDecision decision) {
-    if (judge_.log() == nullptr) return;
-    decision.kernel = decision.consumer;
-    judge_.log()->Add(std::move(decision));
   }
 
   // Returns the launch of a program with a single step per execution, else null.

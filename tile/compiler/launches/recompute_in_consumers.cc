@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/hardware_settings.h"
 #include "tile/base/launch_batch_limits.h"
 #include "tile/base/match.h"
 #include "tile/compiler/launches/work_groups.h"
@@ -169,8 +170,8 @@ loop::Kernel Join(const loop::Kernel& producer, const loop::Kernel& reader, size
 
 class Recomputation {
  public:
-  Recomputation(const HardwareSettings& settings, graph::FusionLog* log, KernelList* list)
-      : settings_(settings), machine_(settings), log_(log), list_(*list) {}
+  Recomputation(fuse::Judge* judge, KernelList* list)
+      : settings_(judge->settings()), machine_(settings_), judge_(*judge), list_(*list) {}
 
   void Run() {
     bool changed = false;
@@ -286,16 +287,16 @@ class Recomputation {
 
   void Log(int result, size_t reader, bool is_accepted) const {
     const auto* launch = std::get_if<LaunchStep>(&list_.steps[reader]);
-    if (log_ == nullptr || launch == nullptr) return;
+    if (launch == nullptr) return;
     const std::string& name = list_.buffers[launch->buffers[0]].name;
-    log_->Add({.rule = graph::FusionRule::kRecompute,
-               .is_accepted = is_accepted,
-               .producer = list_.buffers[result].name,
-               .consumer = name,
-               .kernel = name,
-               .reason = is_accepted ? "each work-group computes the producer"
-                                     : "the consumer has more work-groups than compute units, or "
-                                       "no room for the producer"});
+    judge_.Log({.rule = graph::FusionRule::kRecompute,
+                .is_accepted = is_accepted,
+                .producer = list_.buffers[result].name,
+                .consumer = name,
+                .kernel = name,
+                .reason = is_accepted ? "each work-group computes the producer"
+                                      : "the consumer has more work-groups than compute units, or "
+                                        "no room for the producer"});
   }
 
   // Returns true if a step after the launch, up to `last`, writes one of its inputs.
@@ -352,16 +353,15 @@ class Recomputation {
 
   const HardwareSettings& settings_;
   const plan::Machine machine_;
-  graph::FusionLog* const log_;
+  fuse::Judge& judge_;
   KernelList& list_;
   const size_t first_joined_ = list_.kernels.size();
 };
 
 }  // namespace
 
-void RecomputeInConsumers(const HardwareSettings& settings, graph::FusionLog* log,
-                          KernelList* list) {
-  if (settings.threads > 1) Recomputation(settings, log, list).Run();
+void RecomputeInConsumers(fuse::Judge* judge, KernelList* list) {
+  if (judge->settings().threads > 1) Recomputation(judge, list).Run();
 }
 
 }  // namespace tartan::compiler

@@ -192,9 +192,7 @@ absl::Status WriteKernels(Compilation* c) {
 }
 
 absl::Status RecomputeSmallLaunches(Compilation* c) {
-  if (c->options.tier == Tier::kExact) {
-    RecomputeInConsumers(c->options.settings, c->judge.log(), &c->list);
-  }
+  if (c->options.tier == Tier::kExact) RecomputeInConsumers(&c->judge, &c->list);
   return absl::OkStatus();
 }
 
