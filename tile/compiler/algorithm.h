@@ -32,32 +32,28 @@ struct PackedAlgorithm {
 // Selected algorithms by contraction; other contractions are computed directly.
 using Algorithms = std::map<ir::ValueId, std::variant<WinogradAlgorithm, PackedAlgorithm>>;
 
+// A program with its index spaces and, per value, whether it is a load-time constant.
+struct AnalyzedProgram {
+  const ir::Program& program;
+  const poly::ProgramSpaces& spaces;
+  const std::vector<bool>& is_constant;
+};
+
 // Selects convolutions for which Winograd's algorithm is faster.
-absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
-                                          const poly::ProgramSpaces& spaces,
-                                          const std::vector<bool>& is_constant, fuse::Judge* judge);
+absl::StatusOr<Algorithms> SelectWinograd(const AnalyzedProgram& in, fuse::Judge* judge);
 // Selects integer matmuls for packed kernels. `held`: values that must stay in memory as they are.
-absl::StatusOr<Algorithms> SelectPackedMatmuls(const ir::Program& program,
-                                               const poly::ProgramSpaces& spaces,
-                                               const std::vector<bool>& is_constant,
+absl::StatusOr<Algorithms> SelectPackedMatmuls(const AnalyzedProgram& in,
                                                const std::vector<ir::ValueId>& held,
                                                fuse::Judge* judge);
 // Selects float matmuls to round to bfloat16 on a CPU, if the options allow it.
-absl::StatusOr<Algorithms> SelectBFloat16Matmuls(const ir::Program& program,
-                                                 const poly::ProgramSpaces& spaces,
-                                                 const std::vector<bool>& is_constant,
-                                                 fuse::Judge* judge);
+absl::StatusOr<Algorithms> SelectBFloat16Matmuls(const AnalyzedProgram& in, fuse::Judge* judge);
 // Selects matmuls on a matrix unit for split-K, and the number of K chunks. Their reader adds up
 // the partial sums (graph/matmul/split_k.h).
-absl::StatusOr<std::map<ir::ValueId, int64_t>> SelectSplitK(const ir::Program& program,
-                                                            const poly::ProgramSpaces& spaces,
-                                                            const std::vector<bool>& is_constant,
+absl::StatusOr<std::map<ir::ValueId, int64_t>> SelectSplitK(const AnalyzedProgram& in,
                                                             fuse::Judge* judge);
 // Selects float matmuls to quantize to int8, if the device has packed int8
 // multiplication, and packing pays.
-absl::StatusOr<std::set<ir::ValueId>> SelectQuantizedMatmuls(const ir::Program& program,
-                                                             const poly::ProgramSpaces& spaces,
-                                                             const std::vector<bool>& is_constant,
+absl::StatusOr<std::set<ir::ValueId>> SelectQuantizedMatmuls(const AnalyzedProgram& in,
                                                              fuse::Judge* judge);
 
 }  // namespace tartan::compiler
