@@ -250,7 +250,7 @@ class Partitioner {
   // inlined into it do not fit the algorithm. A float matmul is packed if that is faster.
   KernelForm MakeForm(const ir::KernelGroup& group, poly::FlatContraction flat) {
     const auto proposed = algorithms_.find(group.root);
-    if (proposed == algorithms_.end()) return DirectKernel{std::move(flat)};
+    if (proposed == algorithms_.end()) return flat;
     const bool is_winograd = std::holds_alternative<WinogradAlgorithm>(proposed->second);
     FusionDecision decision = {
         .rule = is_winograd ? FusionRule::kWinograd : FusionRule::kPacked,
@@ -261,7 +261,7 @@ class Partitioner {
                     : PackedOf(flat, std::get<PackedAlgorithm>(proposed->second), &decision);
     decision.is_accepted = form.has_value();
     judge_.Log(std::move(decision));
-    return form.has_value() ? *std::move(form) : DirectKernel{std::move(flat)};
+    return form.has_value() ? *std::move(form) : std::move(flat);
   }
 
   static std::optional<KernelForm> WinogradOf(const poly::FlatContraction& flat,
@@ -270,7 +270,7 @@ class Partitioner {
     const auto correlation = poly::MatchCorrelation(flat, poly::kWinogradWindow);
     if (!correlation) return std::nullopt;
     decision->reason = absl::StrCat("tiles of ", winograd.tile, "x", winograd.tile);
-    return WinogradForm{poly::MakeWinograd(flat, *correlation, winograd.tile)};
+    return poly::MakeWinograd(flat, *correlation, winograd.tile);
   }
 
   std::optional<KernelForm> PackedOf(const poly::FlatContraction& flat,
@@ -284,7 +284,7 @@ class Partitioner {
       decision->separate_us = judge_.DirectUs(flat, fuse::ConstantTensors(flat, is_constant_));
       if (decision->fused_us >= decision->separate_us) return std::nullopt;
     }
-    return PackedKernels{*std::move(packed)};
+    return *std::move(packed);
   }
 
   PartitionedKernel MakeChain(const ir::Grouping& grouping, PlannedChain planned) const {

@@ -18,21 +18,12 @@
 
 namespace tartan::compiler {
 
-// Variants of how a kernel, or a chain of kernels, is computed.
-struct DirectKernel {
-  poly::FlatContraction flat;
-};
-struct WinogradForm {
-  poly::WinogradKernels kernels;
-};
-struct PackedKernels {
-  poly::PackedMatmul product;
-};
 struct SpecialKernel {
   ir::ValueId value = ir::kNoValue;  // an ir::Special
 };
-using KernelForm =
-    std::variant<DirectKernel, WinogradForm, PackedKernels, fuse::PlannedChain, SpecialKernel>;
+// The form of a kernel or of a chain of kernels. A flat contraction is one direct kernel.
+using KernelForm = std::variant<poly::FlatContraction, poly::WinogradKernels, poly::PackedMatmul,
+                                fuse::PlannedChain, SpecialKernel>;
 
 struct PartitionedKernel {
   std::vector<ir::ValueId> outputs;  // for a row chain: outputs of its last kernel

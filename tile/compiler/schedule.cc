@@ -93,20 +93,19 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
   if (kernel.is_prefilled) AddPrefill(program, kernel, is_setup);
   Match(
       kernel.form,
-      [&](const DirectKernel& k) {
-        const bool stays_in_cache = stays_in_cache_ && !is_setup && ReadsLargeConstant(k.flat);
-        AddKernel(k.flat, what, is_setup,
-                  {.copied_bytes = CopiedBytes(program, k.flat), .stays_in_cache = stays_in_cache});
+      [&](const poly::FlatContraction& flat) {
+        const bool stays_in_cache = stays_in_cache_ && !is_setup && ReadsLargeConstant(flat);
+        AddKernel(flat, what, is_setup,
+                  {.copied_bytes = CopiedBytes(program, flat), .stays_in_cache = stays_in_cache});
       },
-      [&](const WinogradForm& winograd) {
-        poly::WinogradKernels kernels = winograd.kernels;
+      [&](poly::WinogradKernels kernels) {
         if (kernels.padded) kernels.data.tensors.back().value = AddPart(*std::move(kernels.padded));
         kernels.products.tensors[0].value = AddPart(std::move(kernels.data));
         kernels.products.tensors[1].value = AddPart(std::move(kernels.weights));
         kernels.result.tensors.back().value = AddPart(std::move(kernels.products));
         AddKernel(kernels.result, what, is_setup);
       },
-      [&](const PackedKernels& packed) { AddPacked(program, packed, what, is_setup); },
+      [&](const poly::PackedMatmul& packed) { AddPacked(program, packed, what, is_setup); },
       [&](const fuse::PlannedChain& planned) {
         for (const poly::RowKernel& row : planned.chain.kernels) {
           hooks_.Dump("flat", [&] { return poly::ToString(row.flat); });
@@ -170,10 +169,10 @@ void Scheduler::AddKernel(const poly::FlatContraction& flat, std::string descrip
             std::move(description), is_setup);
 }
 
-void Scheduler::AddPacked(const ir::Program& program, const PackedKernels& kernels,
+void Scheduler::AddPacked(const ir::Program& program, const poly::PackedMatmul& packed,
                           const std::string& description, bool is_setup) {
-  poly::FlatContraction products = kernels.product.products;
-  for (const poly::PackedMatmul::Operand& operand : kernels.product.operands) {
+  poly::FlatContraction products = packed.products;
+  for (const poly::PackedMatmul::Operand& operand : packed.operands) {
     products.tensors[operand.tensor].value = AddPart(operand.kernel);
   }
   AddKernel(products, description, is_setup, {.copied_bytes = CopiedBytes(program, products)});

@@ -110,7 +110,7 @@ class Scheduler {
   void AddLaunch(const poly::FlatContraction& flat, PlannedLaunch launch, std::string description,
                  bool is_setup);
   // Adds the kernels that pack the operands, then the packed matmul.
-  void AddPacked(const ir::Program& program, const PackedKernels& kernels,
+  void AddPacked(const ir::Program& program, const poly::PackedMatmul& packed,
                  const std::string& description, bool is_setup);
   // Returns the value of a packed operand and adds the kernel that computes it. A constant has one
   // copy per element order. `packed.source` is explained in plan::PackedOperand.

@@ -29,9 +29,9 @@ std::string ToString(const ir::Program& program, const Partition& partition) {
   std::string text = absl::StrCat("partition of ", program.name, "\n");
   for (const PartitionedKernel& kernel : partition.kernels) {
     const std::string form = Match(
-        kernel.form, [](const DirectKernel&) { return std::string("direct"); },
-        [](const WinogradForm&) { return std::string("Winograd"); },
-        [](const PackedKernels&) { return std::string("packed"); },
+        kernel.form, [](const poly::FlatContraction&) { return std::string("direct"); },
+        [](const poly::WinogradKernels&) { return std::string("Winograd"); },
+        [](const poly::PackedMatmul&) { return std::string("packed"); },
         [](const fuse::PlannedChain& planned) {
           return absl::StrCat("one launch of ", planned.chain.kernels.size(), " kernels");
         },

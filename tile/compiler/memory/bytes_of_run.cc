@@ -18,11 +18,11 @@ class ReadValues {
 
   void Add(const ir::Program& program, const KernelForm& form) {
     Match(
-        form, [&](const DirectKernel& direct) { Add(direct.flat); },
-        [&](const WinogradForm& winograd) { Add(winograd.kernels); },
-        [&](const PackedKernels& packed) {
-          Add(packed.product.products);
-          for (const poly::PackedMatmul::Operand& operand : packed.product.operands) {
+        form, [&](const poly::FlatContraction& flat) { Add(flat); },
+        [&](const poly::WinogradKernels& winograd) { Add(winograd); },
+        [&](const poly::PackedMatmul& packed) {
+          Add(packed.products);
+          for (const poly::PackedMatmul::Operand& operand : packed.operands) {
             Add(operand.kernel);
           }
         },
