@@ -44,6 +44,13 @@ namespace {
 
 using ir::ValueId;
 
+// A pass that only rewrites the program.
+template <ir::Program (*kRewrite)(const ir::Program&)>
+absl::Status Rewrite(Compilation* c) {
+  c->program = kRewrite(c->program);
+  return absl::OkStatus();
+}
+
 absl::Status RemoveCustomGradients(Compilation* c) {
   c->program = ir::WithoutCustomGradients(c->program);
   return absl::OkStatus();
@@ -52,16 +59,6 @@ absl::Status RemoveCustomGradients(Compilation* c) {
 absl::Status ComputeInFloat64(Compilation* c) {
   if (!c->options.in_float64) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(c->program, ir::InFloat64(c->program));
-  return absl::OkStatus();
-}
-
-absl::Status ExpandPowers(Compilation* c) {
-  c->program = graph::ExpandPowers(c->program);
-  return absl::OkStatus();
-}
-
-absl::Status SliceConstantGathers(Compilation* c) {
-  c->program = graph::SliceConstantGathers(c->program);
   return absl::OkStatus();
 }
 
@@ -76,26 +73,11 @@ absl::Status SumsToConcatenations(Compilation* c) {
   return absl::OkStatus();
 }
 
-absl::Status ReadInBlocks(Compilation* c) {
-  c->program = graph::ReadInBlocks(c->program);
-  return absl::OkStatus();
-}
-
-absl::Status MoveChannelsLast(Compilation* c) {
-  c->program = graph::MoveChannelsLast(c->program);
-  return absl::OkStatus();
-}
-
 absl::Status MoveWeightsLast(Compilation* c) {
   if (!c->is_gpu()) return absl::OkStatus();
   graph::MovedWeights moved = graph::MoveOutputChannelsLast(c->program);
   c->program = std::move(moved.program);
   c->grouping.held = std::move(moved.copies);
-  return absl::OkStatus();
-}
-
-absl::Status ReadThroughBroadcasts(Compilation* c) {
-  c->program = graph::ReadThroughBroadcasts(c->program);
   return absl::OkStatus();
 }
 
@@ -246,21 +228,22 @@ constexpr Pass kPasses[] = {
      "removes custom gradients, which autodiff has already applied"},
     {"in-float64", ComputeInFloat64, false,
      "if the options request it, computes floats as float64"},
-    {"powers", ExpandPowers, true,
+    {"powers", Rewrite<graph::ExpandPowers>, true,
      "expands powers with small integer exponents into multiplications"},
     {"scales", ScaleAfterMatmuls, true,
      "tensor cores: moves scalar factors of matmul operands to the result"},
-    {"slices", SliceConstantGathers, true, "replaces gathers at constant positions by slices"},
+    {"slices", Rewrite<graph::SliceConstantGathers>, true,
+     "replaces gathers at constant positions by slices"},
     {"fuse-parallel-matmuls", FuseParallelMatmuls, true,
      "fuses matmuls of one tensor with several constant matrices"},
     {"upcast-float16", UpcastFloat16, false, "stores 16-bit intermediates as float32"},
     {"sums-to-concatenations", SumsToConcatenations, true,
      "turns sums of disjoint placements into in-place concatenations"},
-    {"block-reads", ReadInBlocks, true,
+    {"block-reads", Rewrite<graph::ReadInBlocks>, true,
      "reads block-quantized weights by block, so that kernels can decode them"},
-    {"broadcasts", ReadThroughBroadcasts, true,
+    {"broadcasts", Rewrite<graph::ReadThroughBroadcasts>, true,
      "lets matmuls read broadcast operands without a copy (grouped-query attention)"},
-    {"channels-last", MoveChannelsLast, true,
+    {"channels-last", Rewrite<graph::MoveChannelsLast>, true,
      "stores intermediates of convolutions with channels last"},
     {"views", MakeViews, true, "replaces copies that do not move elements by views"},
     {"read-pieces", ReadPieces, true,
