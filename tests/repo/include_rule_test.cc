@@ -166,6 +166,27 @@ TEST(IncludeRule, FoldersDoNotIncludeEachOther) {
   EXPECT_EQ(mutual, MutualIncludes());
 }
 
+// Decisions about launches then compare plans of one kind (tile/fuse/README.md). Tuning and
+// benchmarks are above the compiler.
+TEST(IncludeRule, OnlyTheJudgeOfTheCompilerIncludesPlanners) {
+  static const std::regex planners(
+      "tile/plan/(select_plan|select_packing|ready_plan|gpu/gpu_candidates|gpu/row_stream_search|"
+      "gpu/persistent/persistent_search|matrix/(dual_gemm|split_k|matrix_search)|rows/plan_\\w+)"
+      "\\.h");
+  std::vector<std::string> offences;
+  int allowed = 0;
+  for (const Include& include : AllIncludes()) {
+    const std::string layer = LayerOf(include.file);
+    if (layer != "tile/compiler" && layer != "tile/fuse") continue;
+    if (!std::regex_match(include.header, planners)) continue;
+    const bool is_judge = include.file.rfind("tile/fuse/judge", 0) == 0;
+    if (!is_judge) offences.push_back(include.file + " includes " + include.header);
+    allowed += is_judge;
+  }
+  EXPECT_THAT(offences, IsEmpty());
+  EXPECT_GT(allowed, 5);
+}
+
 TEST(IncludeRule, EveryLayerIsAFolder) {
   for (const auto& [layer, ignored] : Layers()) {
     EXPECT_TRUE(fs::is_directory(SourceRoot() / layer)) << layer;
