@@ -188,7 +188,7 @@ void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlannedLaunch launc
     launch.tensors[packed.tensor] = AddOperand(packed);
     is_split = is_split || packed.source == ir::kNoValue;
   }
-  launch.flops = Flops(is_split ? planned.flat : flat);
+  launch.flops = launch.packed != ir::kNoValue ? 0 : Flops(is_split ? planned.flat : flat);
   launch.bytes = is_split ? 0 : Bytes(flat);
   AddStep(is_setup, std::move(description), std::move(launch));
 }
@@ -203,28 +203,19 @@ ValueId Scheduler::AddOperand(const plan::PackedOperand& packed) {
 }
 
 ValueId Scheduler::MakeOperand(const plan::PackedOperand& packed) {
-  const bool is_copy = packed.source != ir::kNoValue;
   poly::FlatContraction flat = packed.copy;
   for (poly::Tensor& tensor : flat.tensors) {
-    if (is_copy) tensor.value = packed.source;
+    if (packed.source != ir::kNoValue) tensor.value = packed.source;
   }
-  PlannedLaunch launch;
-  fuse::Planned result = judge_.PlanOperand(flat, {ConstantTensors(flat)});
-  launch.planned = std::move(result.kernel);
-  launch.form = result.form;
+  fuse::Planned planned = judge_.PlanOperand(flat, {ConstantTensors(flat)});
   const bool is_setup = AreConstant(flat.tensors);
   const ValueId value = AddValue(flat.name, flat.outputs.front().shape, is_setup);
-  launch.outputs = {value};
-  for (const poly::Tensor& tensor : launch.planned.flat.tensors) {
-    launch.tensors.push_back(is_copy ? packed.source : tensor.value);
-  }
-  for (const plan::PackedOperand& nested : launch.planned.packed) {
-    launch.tensors[nested.tensor] = AddOperand(nested);
-  }
-  launch.flops = is_copy ? 0 : Flops(packed.copy);
-  launch.bytes = Bytes(packed.copy);
-  launch.packed = packed.source;
-  AddStep(is_setup, packed.copy.name, std::move(launch));
+  AddLaunch(flat,
+            {.planned = std::move(planned.kernel),
+             .form = planned.form,
+             .outputs = {value},
+             .packed = packed.source},
+            flat.name, is_setup);
   return value;
 }
 
