@@ -66,12 +66,11 @@ size_t LaunchesOf(const Division& division) {
 
 class Partitioner {
  public:
-  Partitioner(const ir::Program& program, const poly::ProgramSpaces& spaces,
-              const std::vector<bool>& is_constant, const Algorithms& algorithms,
+  Partitioner(const AnalyzedProgram& in, const Algorithms& algorithms,
               const PartitionOptions& options, fuse::Judge* judge)
-      : program_(program),
-        spaces_(spaces),
-        is_constant_(is_constant),
+      : program_(in.program),
+        spaces_(in.spaces),
+        is_constant_(in.is_constant),
         algorithms_(algorithms),
         options_(options),
         judge_(*judge) {}
@@ -312,12 +311,9 @@ class Partitioner {
 
 }  // namespace
 
-absl::StatusOr<Partition> PartitionProgram(const ir::Program& program,
-                                           const poly::ProgramSpaces& spaces,
-                                           const std::vector<bool>& is_constant,
-                                           const Algorithms& algorithms,
+absl::StatusOr<Partition> PartitionProgram(const AnalyzedProgram& in, const Algorithms& algorithms,
                                            const PartitionOptions& options, fuse::Judge* judge) {
-  return Partitioner(program, spaces, is_constant, algorithms, options, judge).Run();
+  return Partitioner(in, algorithms, options, judge).Run();
 }
 
 }  // namespace tartan::compiler

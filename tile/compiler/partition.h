@@ -53,10 +53,7 @@ struct PartitionOptions {
   int64_t max_intermediate_bytes = int64_t{1} << 30;
 };
 
-absl::StatusOr<Partition> PartitionProgram(const ir::Program& program,
-                                           const poly::ProgramSpaces& spaces,
-                                           const std::vector<bool>& is_constant,
-                                           const Algorithms& algorithms,
+absl::StatusOr<Partition> PartitionProgram(const AnalyzedProgram& in, const Algorithms& algorithms,
                                            const PartitionOptions& options, fuse::Judge* judge);
 
 }  // namespace tartan::compiler

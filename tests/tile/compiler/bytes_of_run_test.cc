@@ -22,7 +22,7 @@ double BytesOf(const TestProgram& test, size_t constants) {
   const HardwareSettings settings;
   fuse::Judge judge({.settings = settings});
   const auto partition =
-      PartitionProgram(program, *spaces, is_constant, /*algorithms=*/{}, {}, &judge);
+      PartitionProgram({program, *spaces, is_constant}, /*algorithms=*/{}, {}, &judge);
   EXPECT_TRUE(partition.ok()) << partition.status();
   return BytesOfRun(program, is_constant, *partition);
 }

@@ -36,6 +36,7 @@ struct Compilation {
   Schedule schedule = {};
   KernelList list = {};
 
+  AnalyzedProgram analyzed() const { return {program, spaces, is_constant}; }
   bool is_gpu() const { return options.settings.threads > 1; }
 };
 

@@ -20,12 +20,6 @@ namespace tartan::compiler {
 
 using ir::ValueId;
 
-namespace {
-
-AnalyzedProgram Analyzed(const Compilation& c) { return {c.program, c.spaces, c.is_constant}; }
-
-}  // namespace
-
 std::optional<MatrixFormat> MatrixUnitFormat(const Compilation& c) {
   const bool has_unit = c.options.settings.matrix_local_bytes > 0;
   return has_unit && c.options.tier == Tier::kExact ? FormatOf(c.options.precision) : std::nullopt;
@@ -73,7 +67,7 @@ absl::Status QuantizeFactors(Compilation* c) {
   const bool may_quantize =
       c->options.precision == Precision::kInt8 && c->options.tier == Tier::kExact;
   if (!may_quantize) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(const auto products, SelectQuantizedMatmuls(Analyzed(*c), &c->judge));
+  TARTAN_ASSIGN_OR_RETURN(const auto products, SelectQuantizedMatmuls(c->analyzed(), &c->judge));
   if (products.empty()) return absl::OkStatus();
   graph::QuantizedProgram quantized =
       graph::QuantizeMatmuls(c->program, c->spaces, c->is_constant, products);
@@ -84,7 +78,7 @@ absl::Status QuantizeFactors(Compilation* c) {
 
 absl::Status SplitKMatmuls(Compilation* c) {
   if (!MatrixUnitFormat(*c)) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(const auto runs, SelectSplitK(Analyzed(*c), &c->judge));
+  TARTAN_ASSIGN_OR_RETURN(const auto runs, SelectSplitK(c->analyzed(), &c->judge));
   if (runs.empty()) return absl::OkStatus();
   graph::SplitKMatmuls split = graph::SplitK(c->program, runs);
   return TakeProgram(std::move(split.program), split.numbers, c);
@@ -92,20 +86,20 @@ absl::Status SplitKMatmuls(Compilation* c) {
 
 absl::Status SelectWinogradConvolutions(Compilation* c) {
   if (c->options.tier == Tier::kReady) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(c->algorithms, SelectWinograd(Analyzed(*c), &c->judge));
+  TARTAN_ASSIGN_OR_RETURN(c->algorithms, SelectWinograd(c->analyzed(), &c->judge));
   return absl::OkStatus();
 }
 
 absl::Status SelectPackedMatmulPasses(Compilation* c) {
   if (c->options.tier == Tier::kReady) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(Algorithms packed,
-                          SelectPackedMatmuls(Analyzed(*c), c->grouping.held, &c->judge));
+                          SelectPackedMatmuls(c->analyzed(), c->grouping.held, &c->judge));
   for (const auto& [root, algorithm] : packed) {
     const std::vector<ValueId>& inlined = std::get<PackedAlgorithm>(algorithm).inlined;
     c->grouping.inlined.insert(c->grouping.inlined.end(), inlined.begin(), inlined.end());
   }
   c->algorithms.merge(packed);
-  TARTAN_ASSIGN_OR_RETURN(Algorithms rounded, SelectBFloat16Matmuls(Analyzed(*c), &c->judge));
+  TARTAN_ASSIGN_OR_RETURN(Algorithms rounded, SelectBFloat16Matmuls(c->analyzed(), &c->judge));
   c->algorithms.merge(rounded);
   return absl::OkStatus();
 }

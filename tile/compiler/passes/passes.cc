@@ -126,8 +126,8 @@ absl::Status PartitionIntoKernels(Compilation* c) {
     options.max_intermediate_bytes =
         std::min(options.max_intermediate_bytes, c->options.memory_budget);
   }
-  TARTAN_ASSIGN_OR_RETURN(c->partition, PartitionProgram(c->program, c->spaces, c->is_constant,
-                                                         c->algorithms, options, &c->judge));
+  TARTAN_ASSIGN_OR_RETURN(c->partition,
+                          PartitionProgram(c->analyzed(), c->algorithms, options, &c->judge));
   return absl::OkStatus();
 }
 
