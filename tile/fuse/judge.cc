@@ -111,7 +111,7 @@ int64_t Judge::NewSplitKChunks(const poly::FlatContraction& flat,
       Plan(best->kernels.partial, {is_constant}, /*is_launch=*/false).kernel;
   if (!std::holds_alternative<plan::MatrixPlan>(partial.plan)) return 1;
   const double split_us = partial.predicted_us + best->moving_us + kAddedUs;
-  return split_us < KernelUs(flat, is_constant) ? best->runs : 1;
+  return split_us < KernelUs(flat, is_constant) ? best->chunks : 1;
 }
 
 double Judge::DirectUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {

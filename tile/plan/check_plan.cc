@@ -118,12 +118,12 @@ class PlanCheck {
       return "the level of the block is not a loop";
     if (block.chunk_index >= 0) {
       if (block.chunk_index < flat_.output_index_count || block.chunk_index >= IndexCount() ||
-          block.run < 1 || block.run >= flat_.indices[block.chunk_index].range ||
+          block.chunk_length < 1 || block.chunk_length >= flat_.indices[block.chunk_index].range ||
           plan_.unroll[block.chunk_index] > 1) {
-        return absl::StrCat("K chunks of ", block.run, " have no reduced index");
+        return absl::StrCat("K chunks of ", block.chunk_length, " have no reduced index");
       }
       if (!CanSplitIntoChunks(flat_)) return "the reduction cannot be divided into K chunks";
-    } else if (block.chunk_index != -1 || block.run != 0) {
+    } else if (block.chunk_index != -1 || block.chunk_length != 0) {
       return "K chunks have no index";
     }
     for (size_t s = 0; s < block.staged.size(); ++s) {

@@ -187,7 +187,7 @@ std::string ToString(const FlatContraction& flat) {
     for (const FlatAccess& column : columns)
       absl::StrAppendFormat(&text, " %12d", column.strides[i]);
     if (i >= flat.output_index_count) absl::StrAppend(&text, "  reduced");
-    if (i == flat.accumulator_index) absl::StrAppend(&text, "  joined");
+    if (i == flat.accumulator_index) absl::StrAppend(&text, "  accumulators");
     absl::StrAppend(&text, "\n");
   }
   absl::StrAppendFormat(&text, "  %-10s %12s", "off", "");

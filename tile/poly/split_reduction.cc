@@ -28,7 +28,7 @@ FlatContraction PartialKernel(const FlatContraction& flat, int index, int64_t le
   const int64_t runs = (whole.range + length - 1) / length;
   partial.name = absl::StrCat(flat.name, "_partial");
   partial.indices[index].range = length;
-  partial.indices.insert(partial.indices.begin() + run, {absl::StrCat(whole.name, "_run"), runs});
+  partial.indices.insert(partial.indices.begin() + run, {absl::StrCat(whole.name, "_chunk"), runs});
   ++partial.output_index_count;
   if (whole.range % length != 0) {
     partial.constraints.push_back(

@@ -140,7 +140,7 @@ class RandomPlanner {
       if (range < 2 || plan.unroll[i] > 1 || !plan::CanSplitIntoChunks(flat) || Below(2) == 0)
         continue;
       block.chunk_index = i;
-      block.run = 1 + Below(range - 1);
+      block.chunk_length = 1 + Below(range - 1);
     }
     for (int access = 0; access < static_cast<int>(flat.accesses.size()); ++access) {
       if (plan::CanStage(flat, access) && Below(2) == 0) block.staged.push_back(access);

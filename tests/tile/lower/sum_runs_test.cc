@@ -85,11 +85,12 @@ TEST(SumChunks, AreTheShortRunsOfABlock) {
   plan::CpuPlan plan = PlanOf(flat, 8);
   plan.block = plan::BlockPlan{0, 1, 16, {}};
   EXPECT_EQ(ChunkSum(flat, plan).steps, 16);
-  plan.block->run = 32;
+  plan.block->chunk_length = 32;
   EXPECT_EQ(ChunkSum(flat, plan).steps, 32);
-  plan.block->run = 8;  // 96 chunks: the chain of their sums is shorter than the chain of 768 terms
+  // 96 chunks: the chain of their sums is shorter than the chain of 768 terms
+  plan.block->chunk_length = 8;
   EXPECT_EQ(ChunkSum(flat, plan).steps, 8);
-  plan.block->run = 4;
+  plan.block->chunk_length = 4;
   EXPECT_EQ(ChunkSum(flat, plan).level, -1);
 }
 

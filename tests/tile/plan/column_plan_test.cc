@@ -49,7 +49,7 @@ TEST(ColumnPlan, WalksSeveralRowsAlongAllColumns) {
   const auto plan = PlanOf({"sum", kSum, {F32({37, 600})}});
   ASSERT_TRUE(plan.has_value());
   ASSERT_TRUE(plan->block.has_value());
-  EXPECT_EQ(plan->block->run, 8);
+  EXPECT_EQ(plan->block->chunk_length, 8);
   EXPECT_EQ(plan->order.back(), plan->vector_index);
   EXPECT_EQ(plan->task[plan->vector_index],
             320);  // half of the columns for each core, rounded to tiles

@@ -61,7 +61,7 @@ TEST(StreamPlan, WalksSeveralRowsOfTheMatrixAlongAllResults) {
   const auto plan = StreamPlanOf({"product", kProduct, {F32({1, 100}), F32({100, 1200})}});
   ASSERT_TRUE(plan.has_value());
   ASSERT_TRUE(plan->block.has_value());
-  EXPECT_EQ(plan->block->run, 16);
+  EXPECT_EQ(plan->block->chunk_length, 16);
   EXPECT_EQ(plan->task[plan->vector_index],
             608);  // half of the columns for each core, rounded to tiles
 }

@@ -206,8 +206,8 @@ TEST(StoredPlan, KeepsABlockAndRefusesOneThatCannotBe) {
   EXPECT_TRUE(refused([](auto* b) { b->set_chunk_index(1); }));
   EXPECT_TRUE(refused([](auto* b) { b->set_chunk_index(3); }));
   EXPECT_TRUE(refused([](auto* b) { b->set_chunk_index(-1); }));
-  EXPECT_TRUE(refused([](auto* b) { b->set_run(0); }));
-  EXPECT_TRUE(refused([](auto* b) { b->set_run(40); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_chunk_length(0); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_chunk_length(40); }));
   EXPECT_TRUE(refused([](auto* b) { b->set_staged(0, 1); }));
   EXPECT_TRUE(refused([](auto* b) { b->set_staged(1, 2); }));
   EXPECT_TRUE(refused([](auto* b) { b->add_staged(-1); }));
@@ -260,7 +260,7 @@ TEST(StoredPlan, ComputesTheSameWhateverItSays) {
         case 7:
           stored.mutable_block()->set_level(below(3));
           stored.mutable_block()->set_chunk_index(below(4) - 1);
-          stored.mutable_block()->set_run(value);
+          stored.mutable_block()->set_chunk_length(value);
           stored.mutable_block()->add_staged(below(2));
           break;
       }

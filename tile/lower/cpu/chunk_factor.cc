@@ -20,13 +20,14 @@ void CollectFactors(const BodyPtr& expr, std::vector<BodyPtr>* factors) {
   for (const BodyPtr& operand : apply->operands) CollectFactors(operand, factors);
 }
 
-// Returns whether the expression depends on no reduced index except `run`.
-bool IsSteady(const poly::FlatContraction& flat, int run, const BodyPtr& expr) {
+// Returns whether the expression depends on no reduced index except `chunk_index`.
+bool IsSteady(const poly::FlatContraction& flat, int chunk_index, const BodyPtr& expr) {
   if (expr->type != DataType::kFloat32) return false;
   if (std::holds_alternative<poly::Literal>(expr->node)) return true;
   if (const auto* apply = std::get_if<poly::Apply>(&expr->node)) {
-    return std::all_of(apply->operands.begin(), apply->operands.end(),
-                       [&](const BodyPtr& operand) { return IsSteady(flat, run, operand); });
+    return std::all_of(apply->operands.begin(), apply->operands.end(), [&](const BodyPtr& operand) {
+      return IsSteady(flat, chunk_index, operand);
+    });
   }
   const auto* read = std::get_if<poly::Read>(&expr->node);
   if (read == nullptr) return false;
@@ -35,7 +36,7 @@ bool IsSteady(const poly::FlatContraction& flat, int run, const BodyPtr& expr) {
   const std::vector<int64_t> strides =
       poly::Flatten(access.coords, flat.tensors[access.tensor].shape.dims, count).strides;
   for (int i = flat.output_index_count; i < count; ++i) {
-    if (i != run && strides[i] != 0) return false;
+    if (i != chunk_index && strides[i] != 0) return false;
   }
   return access.guard.empty();
 }
@@ -69,9 +70,10 @@ BodyPtr Product(const std::vector<BodyPtr>& factors) {
 std::optional<ChunkFactor> SplitChunkFactor(const poly::FlatContraction& flat,
                                             const plan::CpuPlan& plan) {
   if (plan.reduction_order.size() < 2 || !flat.constraints.empty()) return std::nullopt;
-  const int run = plan.reduction_order.front();
-  const bool is_other = plan.block && (plan.block->chunk_index != run || plan.block->run != 1);
-  const bool is_looped = plan.unroll[run] == 1 && run != plan.vector_index &&
+  const int chunk_index = plan.reduction_order.front();
+  const bool is_other =
+      plan.block && (plan.block->chunk_index != chunk_index || plan.block->chunk_length != 1);
+  const bool is_looped = plan.unroll[chunk_index] == 1 && chunk_index != plan.vector_index &&
                          plan.vector_index < flat.output_index_count;
   const bool has_small_numbers =
       std::any_of(flat.tensors.begin(), flat.tensors.end(), [](const poly::Tensor& tensor) {
@@ -83,12 +85,12 @@ std::optional<ChunkFactor> SplitChunkFactor(const poly::FlatContraction& flat,
   std::vector<BodyPtr> steady;
   std::vector<BodyPtr> rest;
   for (const BodyPtr& factor : factors) {
-    (IsSteady(flat, run, factor) ? steady : rest).push_back(factor);
+    (IsSteady(flat, chunk_index, factor) ? steady : rest).push_back(factor);
   }
   if (steady.empty() || rest.empty()) return std::nullopt;
   const bool varies_by_chunk =
       std::any_of(steady.begin(), steady.end(),
-                  [&](const BodyPtr& factor) { return Follows(flat, run, factor); });
+                  [&](const BodyPtr& factor) { return Follows(flat, chunk_index, factor); });
   return ChunkFactor{Product(rest), Product(steady), varies_by_chunk};
 }
 

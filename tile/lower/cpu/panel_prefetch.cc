@@ -22,8 +22,8 @@ constexpr int64_t kCachedBytes = int64_t{1} << 20;
 class PanelPrefetch {
  public:
   PanelPrefetch(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
-                const IndexEmitter& indices, const ExprPtr& run_begin)
-      : flat_(flat), plan_(plan), indices_(indices), run_begin_(run_begin) {}
+                const IndexEmitter& indices, const ExprPtr& chunk_begin)
+      : flat_(flat), plan_(plan), indices_(indices), chunk_begin_(chunk_begin) {}
 
   std::vector<StmtPtr> Emit() const {
     const int v = plan_.vector_index;
@@ -40,8 +40,10 @@ class PanelPrefetch {
 
  private:
   // The index that the plan splits into K chunks, or -1.
-  int Run() const { return plan_.block ? plan_.block->chunk_index : -1; }
-  int64_t StepsAlong(int r) const { return r == Run() ? plan_.block->run : flat_.indices[r].range; }
+  int ChunkIndex() const { return plan_.block ? plan_.block->chunk_index : -1; }
+  int64_t StepsAlong(int r) const {
+    return r == ChunkIndex() ? plan_.block->chunk_length : flat_.indices[r].range;
+  }
 
   // The rows of a panel: one per step of the reduction.
   struct Rows {
@@ -66,7 +68,7 @@ class PanelPrefetch {
       last += strides[r] * (flat_.indices[r].range - 1);
     }
     const bool is_whole = last == (rows.all - 1) * rows.width;
-    const bool goes_on = Run() < 0 || strides[Run()] == greatest;
+    const bool goes_on = ChunkIndex() < 0 || strides[ChunkIndex()] == greatest;
     return is_whole && goes_on ? rows : Rows();
   }
 
@@ -117,9 +119,9 @@ class PanelPrefetch {
     const bool is_panel = width > 0 && at.strides[v] == 1 && width == plan_.unroll[v] &&
                           width == flat_.indices[v].range && read.guard.empty();
     if (!is_panel || tensor.shape.byte_size() < kCachedBytes || IsStaged(access)) return nullptr;
-    const int64_t run = rows.steps;
-    const Loops loops = Find(at.strides, Run() >= 0 ? 0 : run * width);
-    if (loops.tiles < 0 || !CanBePassed(tensor, run * width)) return nullptr;
+    const int64_t steps = rows.steps;
+    const Loops loops = Find(at.strides, ChunkIndex() >= 0 ? 0 : steps * width);
+    if (loops.tiles < 0 || !CanBePassed(tensor, steps * width)) return nullptr;
     const int64_t tiles = math::CeilDiv(Length(loops.tiles), plan_.unroll[loops.tiles]);
     // Elements per step: the tiles together prefetch one panel, and each at most a cache line per
     // step.
@@ -132,18 +134,18 @@ class PanelPrefetch {
     math::Affine place;
     const std::vector<int64_t> strides = RowMajorStrides(tensor.shape.dims);
     for (size_t d = 0; d < strides.size(); ++d) place = place + read.coords[d] * strides[d];
-    ExprPtr index = indices_.Emit(place, {}, run * width);
+    ExprPtr index = indices_.Emit(place, {}, steps * width);
     if (loops.panels >= 0) {
       const int64_t panels = Length(loops.panels);
       const ExprPtr panel = loop::Mod(indices_.value(loops.panels), Number(panels));
       tile = loop::Add(loop::Mul(tile, Number(panels)), panel);
-      index = loop::Sub(indices_.Emit(place, {}, panels * run * width),
-                        loop::Mul(panel, Number(run * width)));
+      index = loop::Sub(indices_.Emit(place, {}, panels * steps * width),
+                        loop::Mul(panel, Number(steps * width)));
     }
-    index = loop::Add(index, loop::Mul(tile, Number(run * part)));
+    index = loop::Add(index, loop::Mul(tile, Number(steps * part)));
     for (const int r : plan_.reduction_order) {
       const ExprPtr value = indices_.value(r);
-      const ExprPtr step = r == Run() ? loop::Sub(value, run_begin_) : value;
+      const ExprPtr step = r == ChunkIndex() ? loop::Sub(value, chunk_begin_) : value;
       index = loop::Sub(index, loop::Mul(step, Number(at.strides[r] / width * (width - part))));
     }
     return loop::MakePrefetch(absl::StrCat("in", read.tensor), tensor.shape.type, index,
@@ -155,14 +157,14 @@ class PanelPrefetch {
   const poly::FlatContraction& flat_;
   const plan::CpuPlan& plan_;
   const IndexEmitter& indices_;
-  const ExprPtr& run_begin_;
+  const ExprPtr& chunk_begin_;
 };
 
 }  // namespace
 
 std::vector<StmtPtr> PrefetchNextPanel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
-                                       const IndexEmitter& indices, const ExprPtr& run_begin) {
-  return PanelPrefetch(flat, plan, indices, run_begin).Emit();
+                                       const IndexEmitter& indices, const ExprPtr& chunk_begin) {
+  return PanelPrefetch(flat, plan, indices, chunk_begin).Emit();
 }
 
 }  // namespace tartan::lower

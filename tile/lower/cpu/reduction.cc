@@ -77,8 +77,8 @@ Reduction::Reduction(const poly::FlatContraction& flat, const plan::CpuPlan& pla
       names_(names),
       block_(block),
       positions_(OutputPositions(flat, plan)),
-      runs_(indices.has_size_arguments() ? ChunkSumOfAnySize(flat, plan) : ChunkSum(flat, plan)),
-      factor_(runs_.level == 0 && runs_.steps == 1 && runs_.fine_steps == 0
+      chunks_(indices.has_size_arguments() ? ChunkSumOfAnySize(flat, plan) : ChunkSum(flat, plan)),
+      factor_(chunks_.level == 0 && chunks_.steps == 1 && chunks_.fine_steps == 0
                   ? SplitChunkFactor(flat, plan)
                   : std::nullopt) {
   for (const math::RangeConstraint& constraint : flat_.constraints) {
@@ -107,7 +107,7 @@ loop::Type Reduction::AccumulatorType(bool is_tail) const {
 }
 
 std::string Reduction::AccumulatorName(size_t position, int64_t partial, bool is_tail) const {
-  constexpr absl::string_view kPrefixes[] = {"acc", "run", "part"};
+  constexpr absl::string_view kPrefixes[] = {"acc", "chunk", "part"};
   constexpr absl::string_view kTails[] = {"tail", "run_tail", "part_tail"};
   if (is_tail) return absl::StrCat(kTails[depth_], position);
   const absl::string_view prefix = kPrefixes[depth_];
@@ -249,7 +249,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
                          int64_t step) {
   const int i = plan_.reduction_order[level];
   const std::string& name = names_[i];
-  const int64_t steps = level == runs_.level ? StepsPerChunk() : 0;
+  const int64_t steps = level == chunks_.level ? StepsPerChunk() : 0;
   if (steps == 0) return loop::MakeFor(name, begin, end, Loops(level + 1, checked), step);
   const int64_t length = steps * step;
   if (indices_.has_size_arguments() && !factor_) {
@@ -257,7 +257,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   }
   std::vector<StmtPtr> parts;
   ExprPtr rest = begin;
-  if (runs_.are_two) {
+  if (chunks_.are_two) {
     rest = loop::Add(begin, indices_.Number(length));
     parts.push_back(loop::MakeFor(name, begin, rest, Loops(level + 1, checked), step));
   }
@@ -265,7 +265,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   // Otherwise the loops inside this one add up the tails.
   const bool with_tails = HasTail() && i != plan_.vector_index;
   std::vector<StmtPtr> statements = BeginChunk(with_tails);
-  const bool is_one = plan_.block && plan_.block->chunk_index == i && plan_.block->run == length;
+  const bool is_one = BlockChunk(i) == length;
   if (is_one) {
     statements.push_back(Steps(level, checked, begin, end, step));
   } else if (steps == 1) {
@@ -273,15 +273,15 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   } else {
     const ExprPtr first = loop::Var(from, indices_.IndexType());
     const ExprPtr past = loop::Add(first, indices_.Number(length));
-    const bool is_whole = ChunksDivide(i, runs_.steps * step) && runs_.steps % steps == 0;
+    const bool is_whole = ChunksDivide(i, chunks_.steps * step) && chunks_.steps % steps == 0;
     statements.push_back(
         Steps(level, checked, first, is_whole ? past : loop::Min(past, end), step));
   }
   if (factor_ && is_one) indices_.Set(i, begin);
   for (StmtPtr& statement : EndChunk(with_tails)) statements.push_back(std::move(statement));
-  StmtPtr run = loop::MakeBlock(std::move(statements));
-  if (is_one) return run;
-  parts.push_back(loop::MakeFor(from, rest, end, std::move(run), length));
+  StmtPtr chunk = loop::MakeBlock(std::move(statements));
+  if (is_one) return chunk;
+  parts.push_back(loop::MakeFor(from, rest, end, std::move(chunk), length));
   return loop::MakeBlock(std::move(parts));
 }
 
@@ -291,25 +291,25 @@ StmtPtr Reduction::ChunksOfAnyLength(int level, bool checked, const ExprPtr& end
   const int64_t step = i == plan_.vector_index ? plan_.unroll[i] : 1;
   const int64_t values = flat_.indices[i].range / step * step;
   const loop::Type type = indices_.IndexType();
-  const std::string run = absl::StrCat(names_[i], "run");
+  const std::string chunk = absl::StrCat(names_[i], "chunk");
   const std::string from = absl::StrCat(names_[i], "from");
-  const ExprPtr size = indices_.Size(absl::StrCat("run ", i), length);
+  const ExprPtr size = indices_.Size(absl::StrCat("chunk ", i), length);
   const ExprPtr first = loop::Var(from, type);
   const bool with_tails = HasTail() && i != plan_.vector_index;
   std::vector<StmtPtr> statements = {
-      loop::MakeDeclare(type, from, loop::Mul(loop::Var(run, type), size))};
+      loop::MakeDeclare(type, from, loop::Mul(loop::Var(chunk, type), size))};
   for (StmtPtr& statement : BeginChunk(with_tails)) statements.push_back(std::move(statement));
   statements.push_back(loop::MakeFor(names_[i], first, loop::Min(loop::Add(first, size), end),
                                      Loops(level + 1, checked), step));
   for (StmtPtr& statement : EndChunk(with_tails)) statements.push_back(std::move(statement));
-  return loop::MakeFor(run, indices_.Number(0),
-                       indices_.Size(absl::StrCat("runs ", i), (values + length - 1) / length),
+  return loop::MakeFor(chunk, indices_.Number(0),
+                       indices_.Size(absl::StrCat("chunks ", i), (values + length - 1) / length),
                        loop::MakeBlock(std::move(statements)));
 }
 
 int64_t Reduction::StepsPerChunk() const {
-  if (depth_ == 0) return runs_.steps;
-  return depth_ == 1 ? runs_.fine_steps : 0;
+  if (depth_ == 0) return chunks_.steps;
+  return depth_ == 1 ? chunks_.fine_steps : 0;
 }
 
 std::vector<StmtPtr> Reduction::BeginChunk() { return BeginChunk(false); }
@@ -337,9 +337,9 @@ std::vector<StmtPtr> Reduction::EndChunk(bool with_tails) {
 
 // Returns whether chunks of `length` values of the index divide its loop evenly.
 bool Reduction::ChunksDivide(int i, int64_t length) const {
-  const bool is_block_run = plan_.block && plan_.block->chunk_index == i;
   const int64_t range = flat_.indices[i].range;
-  if (is_block_run) return plan_.block->run % length == 0 && range % plan_.block->run == 0;
+  const int64_t chunk = BlockChunk(i);
+  if (chunk > 0) return chunk % length == 0 && range % chunk == 0;
   return range / plan_.unroll[i] * plan_.unroll[i] % length == 0;
 }
 

@@ -35,7 +35,7 @@ class Reduction {
   // the elements that fill no tile. If chunk_steps() > 0, the loop is split into chunks of
   // chunk_steps() steps, each between BeginChunk and EndChunk.
   std::vector<loop::StmtPtr> DeclareAccumulators() const;
-  int64_t chunk_steps() const { return runs_.steps; }
+  int64_t chunk_steps() const { return chunks_.steps; }
   std::vector<loop::StmtPtr> BeginChunk();
   loop::StmtPtr AggregateTile() { return Accumulate(false, false); }
   std::vector<loop::StmtPtr> EndChunk();
@@ -70,14 +70,18 @@ class Reduction {
   loop::StmtPtr Loops(int level, bool checked);
   loop::StmtPtr Loop(int level, bool checked);
   // The loop of a level from `begin` to `end` with the given step; split into summation chunks if
-  // the level is runs_.level.
+  // the level is chunks_.level.
   loop::StmtPtr Steps(int level, bool checked, const loop::ExprPtr& begin, const loop::ExprPtr& end,
                       int64_t step);
+  // Length of the block's K chunks of the index; 0: the block has no chunks of it.
+  int64_t BlockChunk(int i) const {
+    return plan_.block && plan_.block->chunk_index == i ? plan_.block->chunk_length : 0;
+  }
   bool ChunksDivide(int i, int64_t length) const;
   // The loop of a level in chunks whose length and number are arguments.
   loop::StmtPtr ChunksOfAnyLength(int level, bool checked, const loop::ExprPtr& end,
                                   int64_t length);
-  // Steps per chunk of the loop at runs_.level, for the current depth_; 0: not divided further.
+  // Steps per chunk of the loop at chunks_.level, for the current depth_; 0: not divided further.
   int64_t StepsPerChunk() const;
   // A point of the tile: an output position, values of unrolled indices, and a partial result.
   struct Point {
@@ -116,7 +120,7 @@ class Reduction {
   std::vector<math::RangeConstraint> tile_constraints_;
   std::vector<math::RangeConstraint> assumed_;
   int tile_level_ = -1;  // the loop level at which all tile_constraints_ can be evaluated
-  const SumChunks runs_;
+  const SumChunks chunks_;
   const std::optional<ChunkFactor> factor_;  // of a summation chunk; nothing: none
   int depth_ = 0;  // 1 while a chunk's code is emitted, 2 within a chunk of a chunk
 };

@@ -32,8 +32,8 @@ int64_t StepsOf(const plan::CpuPlan& plan, int i, int64_t range) {
 int64_t StepsPerChunk(int64_t steps, int64_t longest) {
   if (longest <= 1) return 1;
   const int64_t least = (steps + longest - 1) / longest;
-  for (int64_t runs = least; runs <= 2 * least && runs <= steps; ++runs) {
-    if (steps % runs == 0) return steps / runs;
+  for (int64_t chunks = least; chunks <= 2 * least && chunks <= steps; ++chunks) {
+    if (steps % chunks == 0) return steps / chunks;
   }
   return (steps + least - 1) / least;
 }
@@ -87,14 +87,15 @@ SumChunks ChunkSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan)
   for (int level = static_cast<int>(plan.reduction_order.size()) - 1; level >= 0; --level) {
     const int i = plan.reduction_order[level];
     if (plan::IsUnrolled(flat, plan, i)) continue;
-    const bool is_block_run = plan.block && plan.block->chunk_index == i;
-    const int64_t steps = StepsOf(plan, i, is_block_run ? plan.block->run : flat.indices[i].range);
+    const bool is_block_chunk = plan.block && plan.block->chunk_index == i;
+    const int64_t steps =
+        StepsOf(plan, i, is_block_chunk ? plan.block->chunk_length : flat.indices[i].range);
     // If each step of the outermost loop has a factor of its own, each step is a chunk.
     if (is_step && level == 0 && inside >= kFineChunk) return {.level = 0, .steps = 1};
     // Chunks of the cache block, if not too long. Many short chunks make a longer sum of partial
     // results, which is still shorter than one sum of all terms.
     constexpr int64_t kMinBlockChunk = kFineChunk / 2;
-    if (is_block_run && level == 0 && steps * inside >= kMinBlockChunk &&
+    if (is_block_chunk && level == 0 && steps * inside >= kMinBlockChunk &&
         steps * inside <= kLongChunk) {
       return {.level = level, .steps = steps};
     }
@@ -102,15 +103,16 @@ SumChunks ChunkSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan)
       inside *= steps;
       continue;
     }
-    SumChunks runs;
-    runs.level = level;
+    SumChunks chunks;
+    chunks.level = level;
     const bool are_halves = all < 2 * kShortChunk && !are_few;
-    runs.steps = are_halves ? (steps + 1) / 2 : StepsPerChunk(steps, longest / inside);
-    runs.are_two = runs.steps < steps && 2 * runs.steps >= steps && !is_block_run && !are_few;
-    if (are_halves && !runs.are_two) return {};
+    chunks.steps = are_halves ? (steps + 1) / 2 : StepsPerChunk(steps, longest / inside);
+    chunks.are_two =
+        chunks.steps < steps && 2 * chunks.steps >= steps && !is_block_chunk && !are_few;
+    if (are_halves && !chunks.are_two) return {};
     const int64_t fine = kFineChunk / inside;
-    if (are_few && fine > 1 && runs.steps >= 2 * fine) runs.fine_steps = fine;
-    return runs;
+    if (are_few && fine > 1 && chunks.steps >= 2 * fine) chunks.fine_steps = fine;
+    return chunks;
   }
   return {};
 }
@@ -128,14 +130,14 @@ SumChunks ChunkSumOfAnySize(const poly::FlatContraction& flat, const plan::CpuPl
   for (int i : plan.reduction_order) all *= StepsOf(plan, i, flat.indices[i].range);
   const int innermost = plan.reduction_order.back();
   if (all < 2 * kFineChunk && IsWindow(flat, innermost)) return {};
-  SumChunks runs;
-  runs.level = static_cast<int>(plan.reduction_order.size()) - 1;
+  SumChunks chunks;
+  chunks.level = static_cast<int>(plan.reduction_order.size()) - 1;
   const int64_t steps = StepsOf(plan, innermost, flat.indices[innermost].range);
   // The error is minimal if the chunk length is about the number of chunks.
   int64_t length = kFineChunk;
   while (length < kLongChunk && length * length < all) length *= 2;
-  runs.steps = std::min(length, steps);
-  return runs;
+  chunks.steps = std::min(length, steps);
+  return chunks;
 }
 
 }  // namespace tartan::lower

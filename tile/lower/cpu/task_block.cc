@@ -189,18 +189,18 @@ std::vector<StmtPtr> TaskBlock::Arrays() const {
 }
 
 bool TaskBlock::IsRagged() const {
-  return has_chunks() && flat_.indices[block_.chunk_index].range % block_.run != 0;
+  return has_chunks() && flat_.indices[block_.chunk_index].range % block_.chunk_length != 0;
 }
 
 ExprPtr TaskBlock::Begin(int index) const {
   if (index != block_.chunk_index) return Number(0);
-  return loop::Var(absl::StrCat(names_[index], "run"), IndexType());
+  return loop::Var(absl::StrCat(names_[index], "chunk"), IndexType());
 }
 
 ExprPtr TaskBlock::End(int index) const {
   if (index != block_.chunk_index) return Number(flat_.indices[index].range);
   if (IsRagged()) return loop::Var(absl::StrCat(names_[index], "stop"), IndexType());
-  return loop::Add(Begin(index), Number(block_.run));
+  return loop::Add(Begin(index), Number(block_.chunk_length));
 }
 
 ExprPtr TaskBlock::IsFirstChunk() const {
@@ -209,24 +209,25 @@ ExprPtr TaskBlock::IsFirstChunk() const {
 
 ExprPtr TaskBlock::IsLastChunk() const {
   const int64_t range = flat_.indices[block_.chunk_index].range;
-  return loop::LessEqual(Number(range - block_.run), Begin(block_.chunk_index));
+  return loop::LessEqual(Number(range - block_.chunk_length), Begin(block_.chunk_index));
 }
 
 StmtPtr TaskBlock::Emit(const std::vector<Task>& tasks, const std::function<StmtPtr()>& tiles) {
   std::vector<StmtPtr> statements;
   if (IsRagged()) {
     const int i = block_.chunk_index;
-    statements.push_back(loop::MakeDeclare(
-        IndexType(), absl::StrCat(names_[i], "stop"),
-        loop::Min(loop::Add(Begin(i), Number(block_.run)), Number(flat_.indices[i].range))));
+    statements.push_back(
+        loop::MakeDeclare(IndexType(), absl::StrCat(names_[i], "stop"),
+                          loop::Min(loop::Add(Begin(i), Number(block_.chunk_length)),
+                                    Number(flat_.indices[i].range))));
   }
   for (const Staged& staged : staged_) statements.push_back(Fill(staged, tasks));
   statements.push_back(tiles());
-  StmtPtr run = loop::MakeBlock(std::move(statements));
-  if (!has_chunks()) return run;
+  StmtPtr chunk = loop::MakeBlock(std::move(statements));
+  if (!has_chunks()) return chunk;
   const int i = block_.chunk_index;
-  return loop::MakeFor(absl::StrCat(names_[i], "run"), Number(0), Number(flat_.indices[i].range),
-                       std::move(run), block_.run);
+  return loop::MakeFor(absl::StrCat(names_[i], "chunk"), Number(0), Number(flat_.indices[i].range),
+                       std::move(chunk), block_.chunk_length);
 }
 
 StmtPtr TaskBlock::Fill(const Staged& staged, const std::vector<Task>& tasks) const {

@@ -103,23 +103,23 @@ MmaOperandLoader::Vector MmaOperandLoader::VectorOf(int64_t round) const {
     // Lines of the same 64 rows are consecutive.
     const ExprPtr rows = loop::Div(line, Number(tile_.depth()));
     vector.row = loop::Add(times(rows, tile_.line()), times(in_line, v));
-    vector.depth = loop::Mod(line, Number(tile_.depth()));
+    vector.k = loop::Mod(line, Number(tile_.depth()));
   } else {
     vector.row = line;
-    vector.depth = times(in_line, v);
+    vector.k = times(in_line, v);
   }
   const ExprPtr swapped =
       loop::ApplyOp(ScalarOp::kBitXor, {in_line, loop::Mod(line, Number(kVectors))});
   vector.place = loop::Add(loop::Add(times(line, tile_.line()), times(swapped, v)),
                            times(slice, plan_.slice_size()));
-  vector.depth = loop::Add(vector.depth, times(slice, tile_.depth()));
+  vector.k = loop::Add(vector.k, times(slice, tile_.depth()));
   if ((round + 1) * plan_.threads() > VectorCount()) {
     vector.exists = loop::Less(number, Number(VectorCount()));
   }
   return vector;
 }
 
-bool MmaOperandLoader::DepthIsShared() const {
+bool MmaOperandLoader::KIsShared() const {
   return !operand_.spreads_rows && !tile_.along_rows && plan_.slices == 1;
 }
 
@@ -158,18 +158,18 @@ std::vector<StmtPtr> MmaOperandLoader::DeclareRows(const ExprPtr& base) const {
   return statements;
 }
 
-void MmaOperandLoader::DeclareDepth(const ExprPtr& number, const std::string& suffix,
-                                    std::vector<StmtPtr>* statements) const {
+void MmaOperandLoader::DeclareK(const ExprPtr& number, const std::string& suffix,
+                                std::vector<StmtPtr>* statements) const {
   const auto declare = [&](const std::string& what, ExprPtr value) {
     statements->push_back(loop::MakeDeclare(
         {index_type_, 1}, absl::StrCat(name_, "_", what, suffix), std::move(value)));
   };
-  declare("depth", number);
+  declare("k", number);
   const std::vector<ExprPtr> digits =
-      Digits(flat_, plan_.depth, Var(absl::StrCat(name_, "_depth", suffix)), index_type_);
-  declare("further", Part(access_, plan_.depth, digits));
+      Digits(flat_, plan_.reduced, Var(absl::StrCat(name_, "_k", suffix)), index_type_);
+  declare("further", Part(access_, plan_.reduced, digits));
   for (int c : operand_.constraints) {
-    declare(absl::StrCat("bound", c), Part(flat_.constraints[c].poly, plan_.depth, digits));
+    declare(absl::StrCat("bound", c), Part(flat_.constraints[c].poly, plan_.reduced, digits));
   }
 }
 
@@ -179,9 +179,9 @@ MmaOperandLoader::Source MmaOperandLoader::SourceOf(int64_t round,
   // If there are fewer vectors than work-items, the others skip a copy, but loads are
   // unconditional.
   if (!operand_.is_copied) source.valid = VectorOf(round).exists;
-  const int64_t depth = plan::CountOf(flat_, plan_.depth);
-  if (depth % plan_.step_k() != 0) {
-    const ExprPtr is_there = loop::Less(Var(absl::StrCat(name_, "_depth", suffix)), Number(depth));
+  const int64_t k_size = plan::CountOf(flat_, plan_.reduced);
+  if (k_size % plan_.step_k() != 0) {
+    const ExprPtr is_there = loop::Less(Var(absl::StrCat(name_, "_k", suffix)), Number(k_size));
     source.valid = Both(source.valid, is_there);
   }
   for (int c : operand_.constraints) {
@@ -197,32 +197,32 @@ MmaOperandLoader::Source MmaOperandLoader::SourceOf(int64_t round,
   return source;
 }
 
-std::string MmaOperandLoader::DepthSuffix(int64_t round) const {
-  return absl::StrCat("_at", DepthIsShared() ? 0 : round);
+std::string MmaOperandLoader::KSuffix(int64_t round) const {
+  return absl::StrCat("_at", KIsShared() ? 0 : round);
 }
 
-void MmaOperandLoader::DeclareDepths(const ExprPtr& step, std::vector<StmtPtr>* statements) const {
+void MmaOperandLoader::DeclareKs(const ExprPtr& step, std::vector<StmtPtr>* statements) const {
   const ExprPtr base = loop::Mul(step, Number(plan_.step_k()));
-  const int64_t rounds = DepthIsShared() ? 1 : RoundCount();
+  const int64_t rounds = KIsShared() ? 1 : RoundCount();
   for (int64_t round = 0; round < rounds; ++round) {
-    DeclareDepth(loop::Add(base, VectorOf(round).depth), DepthSuffix(round), statements);
+    DeclareK(loop::Add(base, VectorOf(round).k), KSuffix(round), statements);
   }
 }
 
 std::vector<StmtPtr> MmaOperandLoader::Copy(const ExprPtr& step, const ExprPtr& stage) const {
   std::vector<StmtPtr> statements;
-  DeclareDepths(step, &statements);
+  DeclareKs(step, &statements);
   const auto lanes = static_cast<int>(tile_.vector());
   const ExprPtr begin = Begin(stage);
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const Vector vector = VectorOf(round);
-    const Source source = SourceOf(round, DepthSuffix(round));
+    const Source source = SourceOf(round, KSuffix(round));
     ExprPtr count;
     if (source.valid != nullptr) {
       ExprPtr most = Number(lanes);
       if (operand_.has_tail) {
-        const ExprPtr depth = Var(absl::StrCat(name_, "_depth", DepthSuffix(round)));
-        most = loop::Min(most, loop::Sub(Number(plan::CountOf(flat_, plan_.depth)), depth));
+        const ExprPtr k = Var(absl::StrCat(name_, "_k", KSuffix(round)));
+        most = loop::Min(most, loop::Sub(Number(plan::CountOf(flat_, plan_.reduced)), k));
       }
       count = loop::Select(source.valid, std::move(most), Number(0));
     }
@@ -274,15 +274,14 @@ ExprPtr MmaOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
                         loop::Splat(loop::Float(0), count));
   };
   if (operand_.loads_vectors) {
-    return read(SourceOf(round, DepthSuffix(round)), lanes, Name("read", round));
+    return read(SourceOf(round, KSuffix(round)), lanes, Name("read", round));
   }
   const std::string array = Name("lanes", round);
   statements->push_back(loop::MakeArray({DataType::kFloat32, 1}, array, lanes));
   for (int lane = 0; lane < lanes; ++lane) {
-    const std::string suffix = absl::StrCat(DepthSuffix(DepthIsShared() ? 0 : round), "_", lane);
-    if (round == 0 || !DepthIsShared()) {
-      DeclareDepth(loop::Add(loop::Add(base, VectorOf(round).depth), Number(lane)), suffix,
-                   statements);
+    const std::string suffix = absl::StrCat(KSuffix(KIsShared() ? 0 : round), "_", lane);
+    if (round == 0 || !KIsShared()) {
+      DeclareK(loop::Add(loop::Add(base, VectorOf(round).k), Number(lane)), suffix, statements);
     }
     const ExprPtr value =
         read(SourceOf(round, suffix), 1, absl::StrCat(Name("read", round), "_", lane));
@@ -294,7 +293,7 @@ ExprPtr MmaOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
 std::vector<StmtPtr> MmaOperandLoader::Fetch(const ExprPtr& step) const {
   std::vector<StmtPtr> statements;
   const ExprPtr base = loop::Mul(step, Number(plan_.step_k()));
-  if (operand_.loads_vectors) DeclareDepths(step, &statements);
+  if (operand_.loads_vectors) DeclareKs(step, &statements);
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const ExprPtr value = FetchVector(round, base, &statements);
     statements.push_back(

@@ -46,10 +46,10 @@ class MmaOperandLoader : IndexBuilder {
   std::vector<loop::StmtPtr> Put(const loop::ExprPtr& stage) const;
 
  private:
-  struct Vector {              // the vector of one round
-    loop::ExprPtr row, depth;  // within the tiles
-    loop::ExprPtr place;       // offset from the beginning of the first tile
-    loop::ExprPtr exists;      // null: always
+  struct Vector {          // the vector of one round
+    loop::ExprPtr row, k;  // within the tiles
+    loop::ExprPtr place;   // offset from the beginning of the first tile
+    loop::ExprPtr exists;  // null: always
   };
   // The address from which an element is read.
   struct Source {
@@ -65,20 +65,20 @@ class MmaOperandLoader : IndexBuilder {
   Vector VectorOf(int64_t round) const;
   // Returns whether all rounds have the same K position, so that what follows from it is declared
   // once.
-  bool DepthIsShared() const;
+  bool KIsShared() const;
   // The terms of an affine function that belong to the indices of a list.
   loop::ExprPtr Part(const math::Affine& poly, const std::vector<int>& indices,
                      const std::vector<loop::ExprPtr>& values) const;
   // Declares the K terms of the address and of the constraints at `number`, and whether that K
   // position exists; names end in `suffix`.
-  void DeclareDepth(const loop::ExprPtr& number, const std::string& suffix,
-                    std::vector<loop::StmtPtr>* statements) const;
-  Source SourceOf(int64_t round, const std::string& depth_suffix) const;
+  void DeclareK(const loop::ExprPtr& number, const std::string& suffix,
+                std::vector<loop::StmtPtr>* statements) const;
+  Source SourceOf(int64_t round, const std::string& k_suffix) const;
   // The vector's elements, with zeros for invalid ones.
   loop::ExprPtr FetchVector(int64_t round, const loop::ExprPtr& base,
                             std::vector<loop::StmtPtr>* statements) const;
-  std::string DepthSuffix(int64_t round) const;
-  void DeclareDepths(const loop::ExprPtr& step, std::vector<loop::StmtPtr>* statements) const;
+  std::string KSuffix(int64_t round) const;
+  void DeclareKs(const loop::ExprPtr& step, std::vector<loop::StmtPtr>* statements) const;
 
   const poly::FlatContraction& flat_;
   const plan::MatrixPlan& plan_;

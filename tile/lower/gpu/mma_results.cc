@@ -142,7 +142,7 @@ class ResultWriter : IndexBuilder {
     set(plan_.batch, batch_values_);
     set(plan_.rows, Digits(flat_, plan_.rows, Var("row"), index_type_));
     set(plan_.columns, Digits(flat_, plan_.columns, Var("column"), index_type_));
-    for (int i : plan_.depth) indices.Set(i, Number(0));
+    for (int i : plan_.reduced) indices.Set(i, Number(0));
     const VectorShape vector = lanes > 1 ? VectorShape{plan_.columns.back(), lanes} : VectorShape{};
     const Position here(flat_.indices.size(), 0);
     ExprEmitter outside(flat_, indices, {}, {here}, "c", &outer);

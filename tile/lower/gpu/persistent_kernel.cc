@@ -35,11 +35,11 @@ class PersistentLowerer : IndexBuilder {
         plan_(plan),
         rows_(plan.RowCount(flat)),
         columns_(plan.ColumnCount(flat)),
-        depth_(plan.Depth(flat)),
+        k_size_(plan.KSize(flat)),
         parts_(plan.Parts(flat)),
-        own_depth_(plan.OwnK(flat)),
+        own_k_(plan.OwnK(flat)),
         joined_(flat.accumulators_per_element()),
-        padded_depth_(plan.sharers * own_depth_),
+        padded_k_(plan.sharers * own_k_),
         padded_columns_(plan.columns * parts_),
         weights_(flat, plan, index_type_) {}
 
@@ -105,7 +105,7 @@ class PersistentLowerer : IndexBuilder {
     body.push_back(Declare("share", share));
     body.push_back(Declare("part", loop::Mod(Var("share"), Number(parts_))));
     body.push_back(Declare("sharer", loop::Div(Var("share"), Number(parts_))));
-    body.push_back(Declare("first_deep", loop::Mul(Var("sharer"), Number(own_depth_))));
+    body.push_back(Declare("first_k", loop::Mul(Var("sharer"), Number(own_k_))));
     weights_.Declare(&body);
     return body;
   }
@@ -113,34 +113,34 @@ class PersistentLowerer : IndexBuilder {
   // Zeros the rows past the end of K, where the weights are zero, too.
   std::vector<StmtPtr> PlanPersistentRnn() const {
     std::vector<StmtPtr> body;
-    const int64_t behind = padded_depth_ - depth_;
-    if (behind > 0) {
-      const ExprPtr row = loop::Div(Var("zero"), Number(behind));
-      const ExprPtr deep = loop::Add(loop::Mod(Var("zero"), Number(behind)), Number(depth_));
-      body.push_back(ForEach("zero", rows_ * behind,
-                             {loop::MakeStore("rows", kRow, RowPlace(row, deep), loop::Float(0))}));
+    const int64_t past_k = padded_k_ - k_size_;
+    if (past_k > 0) {
+      const ExprPtr row = loop::Div(Var("zero"), Number(past_k));
+      const ExprPtr k = loop::Add(loop::Mod(Var("zero"), Number(past_k)), Number(k_size_));
+      body.push_back(ForEach("zero", rows_ * past_k,
+                             {loop::MakeStore("rows", kRow, RowPlace(row, k), loop::Float(0))}));
     }
     weights_.Read(&body);
     return body;
   }
 
-  ExprPtr RowPlace(const ExprPtr& row, const ExprPtr& deep) const {
-    return loop::Add(loop::Mul(row, Number(padded_depth_)), deep);
+  ExprPtr RowPlace(const ExprPtr& row, const ExprPtr& k) const {
+    return loop::Add(loop::Mul(row, Number(padded_k_)), k);
   }
 
   StmtPtr LoadRows() const {
     std::vector<StmtPtr> body;
     IndexEmitter indices(flat_, index_type_);
     for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) indices.Set(i, Number(0));
-    const ExprPtr row = loop::Div(Var("load"), Number(depth_));
-    const ExprPtr deep = loop::Mod(Var("load"), Number(depth_));
+    const ExprPtr row = loop::Div(Var("load"), Number(k_size_));
+    const ExprPtr k = loop::Mod(Var("load"), Number(k_size_));
     SetRows(row, "row", &indices, &body);
-    indices.Set(plan_.depth, deep);
+    indices.Set(plan_.reduced, k);
     const math::Affine at = poly::AsAffine(poly::Flatten(flat_, plan_.rows_access));
     body.push_back(
-        loop::MakeStore("rows", kRow, RowPlace(row, deep),
+        loop::MakeStore("rows", kRow, RowPlace(row, k),
                         loop::LoadFrom(absl::StrCat("in", RowsTensor()), kRow, indices.Emit(at))));
-    return ForEach("load", rows_ * depth_, std::move(body));
+    return ForEach("load", rows_ * k_size_, std::move(body));
   }
 
   // Splits a row number into the values of the row indices and declares them.
@@ -162,21 +162,20 @@ class PersistentLowerer : IndexBuilder {
             loop::MakeDeclare({kRow, 1}, Total(row, sum), loop::Float(0), /*is_mutable=*/true));
       }
     }
-    for (int64_t deep = 0; deep < own_depth_ / kRowLanes; ++deep) MultiplyVectors(deep, body);
+    for (int64_t k = 0; k < own_k_ / kRowLanes; ++k) MultiplyVectors(k, body);
   }
 
-  void MultiplyVectors(int64_t deep, std::vector<StmtPtr>* body) const {
+  void MultiplyVectors(int64_t k, std::vector<StmtPtr>* body) const {
     const loop::Type type = {kRow, kRowLanes};
     const int64_t sums = plan_.OwnSums(flat_);
-    const auto row_name = [&](int64_t row) { return absl::StrCat("row", row, "_", deep); };
+    const auto row_name = [&](int64_t row) { return absl::StrCat("row", row, "_", k); };
     for (int64_t row = 0; row < rows_; ++row) {
-      const ExprPtr at =
-          loop::Add(Var("first_deep"), Number(row * padded_depth_ + deep * kRowLanes));
+      const ExprPtr at = loop::Add(Var("first_k"), Number(row * padded_k_ + k * kRowLanes));
       body->push_back(loop::MakeDeclare(type, row_name(row),
                                         loop::LoadFrom("rows", kRow, at, kRowLanes, true)));
     }
     std::vector<std::vector<ExprPtr>> weights;
-    for (int64_t sum = 0; sum < sums; ++sum) weights.push_back(weights_.Lanes(deep, sum, body));
+    for (int64_t sum = 0; sum < sums; ++sum) weights.push_back(weights_.Lanes(k, sum, body));
     // Consecutive additions go to different accumulators, to hide the latency of an addition.
     for (int lane = 0; lane < kRowLanes; ++lane) {
       for (int64_t sum = 0; sum < sums; ++sum) {
@@ -303,8 +302,7 @@ class PersistentLowerer : IndexBuilder {
 
   const poly::FlatContraction& flat_;
   const PersistentPlan& plan_;
-  const int64_t rows_, columns_, depth_, parts_, own_depth_, joined_, padded_depth_,
-      padded_columns_;
+  const int64_t rows_, columns_, k_size_, parts_, own_k_, joined_, padded_k_, padded_columns_;
   const ResidentWeights weights_;
   std::map<int, ExprPtr> ahead_;  // operands loaded by ReadAhead, by access
 };

@@ -23,11 +23,11 @@ ResidentWeights::ResidentWeights(const poly::FlatContraction& flat,
     : IndexBuilder(index_type),
       flat_(flat),
       plan_(plan),
-      depth_(plan.Depth(flat)),
+      k_size_(plan.KSize(flat)),
       sums_(plan.OwnSums(flat)),
       joined_(flat.accumulators_per_element()) {}
 
-int64_t ResidentWeights::VectorOf(int64_t deep, int64_t sum) const { return deep * sums_ + sum; }
+int64_t ResidentWeights::VectorOf(int64_t k, int64_t sum) const { return k * sums_ + sum; }
 
 // Vectors in local memory are spread evenly among those in registers, to hide their load latency.
 int64_t ResidentWeights::LocalBefore(int64_t vector) const {
@@ -66,16 +66,16 @@ void ResidentWeights::Read(std::vector<StmtPtr>* body) const {
     body->push_back(
         loop::MakeDeclare({index_type_, 1}, absl::StrCat("column", own), std::move(column)));
   }
-  for (int64_t deep = 0; deep < plan_.OwnK(flat_) / kWeightLanes; ++deep) {
-    for (int64_t sum = 0; sum < sums_; ++sum) ReadVector(deep, sum, body);
+  for (int64_t k = 0; k < plan_.OwnK(flat_) / kWeightLanes; ++k) {
+    for (int64_t sum = 0; sum < sums_; ++sum) ReadVector(k, sum, body);
   }
 }
 
-void ResidentWeights::ReadVector(int64_t deep, int64_t sum, std::vector<StmtPtr>* body) const {
-  const int64_t vector = VectorOf(deep, sum);
-  const int64_t first = deep * kWeightLanes;
+void ResidentWeights::ReadVector(int64_t k, int64_t sum, std::vector<StmtPtr>* body) const {
+  const int64_t vector = VectorOf(k, sum);
+  const int64_t first = k * kWeightLanes;
   std::vector<ExprPtr> weights;
-  if (!LieInVectors()) {
+  if (!AreInVectors()) {
     for (int lane = 0; lane < kWeightLanes; ++lane) {
       weights.push_back(InMemory(first + lane, sum, 1));
     }
@@ -100,12 +100,12 @@ void ResidentWeights::ReadVector(int64_t deep, int64_t sum, std::vector<StmtPtr>
 
 // Returns whether each vector along K is contiguous, aligned, and completely inside or completely
 // past K.
-bool ResidentWeights::LieInVectors() const {
+bool ResidentWeights::AreInVectors() const {
   const poly::FlatAccess access = poly::Flatten(flat_, plan_.weights_access);
-  bool lie = access.strides[plan_.depth] == 1 && access.offset % kWeightLanes == 0 &&
-             depth_ % kWeightLanes == 0;
-  for (int i = 0; i < flat_.output_index_count; ++i) lie &= access.strides[i] % kWeightLanes == 0;
-  return lie;
+  bool are = access.strides[plan_.reduced] == 1 && access.offset % kWeightLanes == 0 &&
+             k_size_ % kWeightLanes == 0;
+  for (int i = 0; i < flat_.output_index_count; ++i) are &= access.strides[i] % kWeightLanes == 0;
+  return are;
 }
 
 ExprPtr ResidentWeights::InMemory(int64_t place, int64_t sum, int lanes) const {
@@ -113,20 +113,20 @@ ExprPtr ResidentWeights::InMemory(int64_t place, int64_t sum, int lanes) const {
   for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) indices.Set(i, Number(0));
   indices.Set(plan_.column, Var(absl::StrCat("column", sum / joined_)));
   if (flat_.accumulator_index >= 0) indices.Set(flat_.accumulator_index, Number(sum % joined_));
-  const ExprPtr deep = loop::Add(Var("first_deep"), Number(place));
-  const bool may_be_behind = plan_.sharers * plan_.OwnK(flat_) > depth_;
-  indices.Set(plan_.depth, may_be_behind ? loop::Min(deep, Number(depth_ - lanes)) : deep);
+  const ExprPtr k = loop::Add(Var("first_k"), Number(place));
+  const bool may_exceed_k = plan_.sharers * plan_.OwnK(flat_) > k_size_;
+  indices.Set(plan_.reduced, may_exceed_k ? loop::Min(k, Number(k_size_ - lanes)) : k);
   const math::Affine at = poly::AsAffine(poly::Flatten(flat_, plan_.weights_access));
   const ExprPtr value =
       loop::LoadFrom(absl::StrCat("in", flat_.accesses[plan_.weights_access].tensor), kWeight,
                      indices.Emit(at), lanes, /*is_aligned=*/lanes > 1);
-  if (!may_be_behind) return value;
-  return loop::Select(loop::Less(deep, Number(depth_)), value, loop::Splat(loop::Float(0), lanes));
+  if (!may_exceed_k) return value;
+  return loop::Select(loop::Less(k, Number(k_size_)), value, loop::Splat(loop::Float(0), lanes));
 }
 
-std::vector<ExprPtr> ResidentWeights::Lanes(int64_t deep, int64_t sum,
+std::vector<ExprPtr> ResidentWeights::Lanes(int64_t k, int64_t sum,
                                             std::vector<StmtPtr>* body) const {
-  const int64_t vector = VectorOf(deep, sum);
+  const int64_t vector = VectorOf(k, sum);
   const std::string name = absl::StrCat("weight", vector);
   const loop::Type type = {kWeight, kWeightLanes};
   if (IsLocal(vector)) {

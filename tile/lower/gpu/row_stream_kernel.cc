@@ -34,7 +34,7 @@ class RowStreamLowerer : IndexBuilder {
         plan_(plan),
         rows_(plan.RowCount(flat)),
         columns_(plan.ColumnCount(flat)),
-        depth_(plan.Depth(flat)),
+        k_size_(plan.KSize(flat)),
         sharers_(plan.Sharers(flat)) {}
 
   loop::Kernel Lower(const std::string& name) {
@@ -93,8 +93,8 @@ class RowStreamLowerer : IndexBuilder {
     std::vector<StmtPtr> body;
     IndexEmitter indices(flat_, index_type_);
     for (int i = 0; i < count; ++i) indices.Set(i, Number(0));
-    SetDigits(plan_.rows, loop::Div(Var("number"), Number(depth_)), "row", &indices, &body);
-    SetDigits(plan_.depth, loop::Mod(Var("number"), Number(depth_)), "deep", &indices, &body);
+    SetDigits(plan_.rows, loop::Div(Var("number"), Number(k_size_)), "row", &indices, &body);
+    SetDigits(plan_.reduced, loop::Mod(Var("number"), Number(k_size_)), "k", &indices, &body);
     const math::Affine place = poly::AsAffine(poly::Flatten(flat_, plan_.rows_access));
     body.push_back(loop::MakeStore(
         "rows", kStreamed, Var("number"),
@@ -122,18 +122,18 @@ class RowStreamLowerer : IndexBuilder {
     products.push_back(loop::MakeDeclare(
         type, "weight",
         loop::LoadFrom("weights", kStreamed,
-                       loop::Add(loop::Mul(Var("deep"), Number(columns_)), column), lanes, true)));
+                       loop::Add(loop::Mul(Var("k"), Number(columns_)), column), lanes, true)));
     for (int64_t row = 0; row < rows_; ++row) {
       const ExprPtr factor =
-          loop::LoadFrom("rows", kStreamed, loop::Add(Number(row * depth_), Var("deep")));
+          loop::LoadFrom("rows", kStreamed, loop::Add(Number(row * k_size_), Var("k")));
       products.push_back(loop::MakeAssign(
           Total(row),
           loop::MulAdd(factor, loop::Var("weight", type), loop::Var(Total(row), type))));
     }
-    const int64_t rounds = plan::TilesOf(depth_, sharers_);
-    const int64_t whole = depth_ / sharers_;
+    const int64_t rounds = plan::TilesOf(k_size_, sharers_);
+    const int64_t whole = k_size_ / sharers_;
     const auto at = [&](const ExprPtr& turn) {
-      return Declare("deep", loop::Add(loop::Mul(turn, Number(sharers_)), Var("sharer")));
+      return Declare("k", loop::Add(loop::Mul(turn, Number(sharers_)), Var("sharer")));
     };
     std::vector<StmtPtr> body;
     for (int64_t row = 0; row < rows_; ++row) {
@@ -150,8 +150,8 @@ class RowStreamLowerer : IndexBuilder {
       body.push_back(loop::MakeFor("turns", Number(0), Number(whole), std::move(turns), unrolled));
     }
     if (rounds > whole) {
-      const StmtPtr last = loop::MakeIf(loop::Less(Var("deep"), Number(depth_)),
-                                        loop::MakeBlock(std::move(products)));
+      const StmtPtr last =
+          loop::MakeIf(loop::Less(Var("k"), Number(k_size_)), loop::MakeBlock(std::move(products)));
       body.push_back(loop::MakeFor("rest", Number(whole), Number(rounds),
                                    loop::MakeBlock({at(Var("rest")), last})));
     }
@@ -203,7 +203,7 @@ class RowStreamLowerer : IndexBuilder {
     body.push_back(Declare("column", loop::Mod(Var("number"), Number(columns_))));
     indices.Set(plan_.block, Var("block"));
     indices.Set(plan_.column, Var("column"));
-    for (int i : plan_.depth) indices.Set(i, Number(0));
+    for (int i : plan_.reduced) indices.Set(i, Number(0));
     const Position here(flat_.indices.size(), 0);
     ExprEmitter outside(flat_, indices, {}, {here}, "c", &body);
     outside.MoveTo(here);
@@ -236,7 +236,7 @@ class RowStreamLowerer : IndexBuilder {
 
   const poly::FlatContraction& flat_;
   const RowStreamPlan& plan_;
-  const int64_t rows_, columns_, depth_, sharers_;
+  const int64_t rows_, columns_, k_size_, sharers_;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ using loop::StmtPtr;
 
 constexpr DataType kFloat = DataType::kFloat32;
 constexpr loop::Type kNumber = {kFloat, 1};
-constexpr char kGreatest[] = "greatest";
+constexpr char kMaximum[] = "maximum";
 constexpr char kRescale[] = "rescale";
 
 std::string SumName(size_t stage) { return absl::StrCat("carried", stage); }
@@ -27,7 +27,7 @@ ExprPtr Lowest() { return loop::Float(-std::numeric_limits<double>::infinity());
 std::vector<StmtPtr> OnlineSoftmaxState::Declare() const {
   std::vector<StmtPtr> statements = {
       loop::MakeArray(kNumber, kRescales, plan_.BlockRows(), loop::Space::kLocal),
-      loop::MakeDeclare(kNumber, kGreatest, Lowest(), true),
+      loop::MakeDeclare(kNumber, kMaximum, Lowest(), true),
       loop::MakeDeclare(kNumber, kRescale, loop::Float(0), true)};
   for (size_t s = 0; s < plan_.stages.size(); ++s) {
     const plan::RowGroupStage& stage = plan_.stages[s];
@@ -39,21 +39,22 @@ std::vector<StmtPtr> OnlineSoftmaxState::Declare() const {
 
 ExprPtr OnlineSoftmaxState::Raise(const ExprPtr& of_block, const ExprPtr& is_first,
                                   std::vector<StmtPtr>* statements) const {
-  const ExprPtr greatest = loop::Var(kGreatest, kNumber);
-  const ExprPtr reached = loop::Var("reached", kNumber);
+  const ExprPtr maximum = loop::Var(kMaximum, kNumber);
+  const ExprPtr new_maximum = loop::Var("new_maximum", kNumber);
   const ExprPtr shift = loop::Var("shift", kNumber);
-  statements->push_back(loop::MakeDeclare(kNumber, "reached", loop::Max(greatest, of_block)));
+  statements->push_back(loop::MakeDeclare(kNumber, "new_maximum", loop::Max(maximum, of_block)));
   // If all elements so far are -inf, -inf - -inf would be NaN, although a larger element may
   // follow. With a shift of 0 the exponentials are 0 as required. If no larger element follows, the
   // final divisor is 0.
   statements->push_back(loop::MakeDeclare(
-      kNumber, "shift", loop::Select(loop::Equals(reached, Lowest()), loop::Float(0), reached)));
+      kNumber, "shift",
+      loop::Select(loop::Equals(new_maximum, Lowest()), loop::Float(0), new_maximum)));
   statements->push_back(loop::MakeAssign(
-      kRescale, loop::ApplyOp(ScalarOp::kExp, {loop::ApplyOp(ScalarOp::kSub, {greatest, shift})})));
-  statements->push_back(loop::MakeAssign(kGreatest, reached));
+      kRescale, loop::ApplyOp(ScalarOp::kExp, {loop::ApplyOp(ScalarOp::kSub, {maximum, shift})})));
+  statements->push_back(loop::MakeAssign(kMaximum, new_maximum));
   const ExprPtr row = plan_.BlockRows() > 1 ? stages_.Var("row") : stages_.Number(0);
-  StmtPtr tell = loop::MakeStore(kRescales, kFloat, row, loop::Var(kRescale, kNumber));
-  statements->push_back(is_first == nullptr ? tell : loop::MakeIf(is_first, std::move(tell)));
+  StmtPtr store = loop::MakeStore(kRescales, kFloat, row, loop::Var(kRescale, kNumber));
+  statements->push_back(is_first == nullptr ? store : loop::MakeIf(is_first, std::move(store)));
   return shift;
 }
 

@@ -20,19 +20,19 @@ using loop::StmtPtr;
 PartialResults::PartialResults(const RowStages& stages, const plan::RowGroupPlan& plan,
                                DataType type)
     : stages_(stages), plan_(plan), type_(type) {
-  while (row_threads() / joined_ > kReadAtOnce && joined_ < 2 * kReadAtOnce) joined_ *= 2;
-  if (row_threads() <= kReadAtOnce) joined_ = 1;
+  while (row_threads() / combined_ > kReadAtOnce && combined_ < 2 * kReadAtOnce) combined_ *= 2;
+  if (row_threads() <= kReadAtOnce) combined_ = 1;
 }
 
 std::vector<StmtPtr> PartialResults::Declare() const {
   std::vector<StmtPtr> arrays = {Array("partial", Count())};
-  arrays.push_back(Array("joined", IsOneRound() ? Count() : plan_.BlockRows() * joined_));
+  arrays.push_back(Array("combined", IsOneRound() ? Count() : plan_.BlockRows() * combined_));
   return arrays;
 }
 
 std::vector<StmtPtr> PartialResults::Join(Aggregation aggregation, bool is_odd) const {
   const ExprPtr item = Own();
-  const std::string all = ArrayName(IsOneRound() && is_odd ? "joined" : "partial");
+  const std::string all = ArrayName(IsOneRound() && is_odd ? "combined" : "partial");
   std::vector<StmtPtr> statements = {
       loop::MakeStore(all, type_, item, loop::Var("sum", {type_, 1})), loop::MakeBarrier()};
   if (IsOneRound()) {
@@ -41,18 +41,18 @@ std::vector<StmtPtr> PartialResults::Join(Aggregation aggregation, bool is_odd) 
     return statements;
   }
   std::vector<ExprPtr> parts;
-  for (int64_t part = 0; part < row_threads() / joined_; ++part) {
-    const ExprPtr from = loop::Add(item, Number(part * joined_ * distance()));
+  for (int64_t part = 0; part < row_threads() / combined_; ++part) {
+    const ExprPtr from = loop::Add(item, Number(part * combined_ * distance()));
     parts.push_back(loop::LoadFrom(all, type_, from));
   }
   const ExprPtr row = plan_.BlockRows() > 1 ? stages_.Var("row") : Number(0);
-  const ExprPtr begin = loop::Mul(row, Number(joined_));
+  const ExprPtr begin = loop::Mul(row, Number(combined_));
   statements.push_back(
-      loop::MakeIf(loop::Less(Lane(), Number(joined_)),
-                   loop::MakeStore(ArrayName("joined"), type_, loop::Add(begin, Lane()),
+      loop::MakeIf(loop::Less(Lane(), Number(combined_)),
+                   loop::MakeStore(ArrayName("combined"), type_, loop::Add(begin, Lane()),
                                    Tree(aggregation, std::move(parts)))));
   statements.push_back(loop::MakeBarrier());
-  statements.push_back(DeclareResult(aggregation, ArrayName("joined"), begin, joined_, 1));
+  statements.push_back(DeclareResult(aggregation, ArrayName("combined"), begin, combined_, 1));
   return statements;
 }
 

@@ -33,7 +33,7 @@ class PartialResults {
   loop::ExprPtr Own() const;
   // The stride between the partial results of a row.
   int64_t distance() const { return plan_.rows_first ? plan_.BlockRows() : 1; }
-  bool IsOneRound() const { return joined_ == 1; }
+  bool IsOneRound() const { return combined_ == 1; }
   loop::ExprPtr Lane() const { return stages_.Var("lane"); }
   loop::ExprPtr Number(int64_t value) const { return stages_.Number(value); }
   std::string ArrayName(const char* array) const;
@@ -44,7 +44,7 @@ class PartialResults {
   const RowStages& stages_;
   const plan::RowGroupPlan& plan_;
   const DataType type_;
-  int64_t joined_ = 8;  // partial results left after the first round; 1: there is only one round
+  int64_t combined_ = 8;  // partial results left after the first round; 1: there is only one round
 };
 
 }  // namespace tartan::lower

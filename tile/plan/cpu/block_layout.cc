@@ -21,7 +21,7 @@ std::vector<int64_t> StridesOf(const poly::FlatContraction& flat, int access) {
 int64_t Extent(const poly::FlatContraction& flat, const CpuPlan& plan, int i) {
   if (i < flat.output_index_count) return plan.unroll[i];
   const int64_t range = flat.indices[i].range;
-  return i == plan.block->chunk_index ? std::min(plan.block->run, range) : range;
+  return i == plan.block->chunk_index ? std::min(plan.block->chunk_length, range) : range;
 }
 
 // Returns a layout whose positions within a tile are the `inner` indices, the last varying fastest.

@@ -167,8 +167,8 @@ double InnermostSteps(const CpuKernel& kernel, const CpuPlan& plan) {
   for (size_t at = plan.reduction_order.size(); at-- > 0;) {
     const int i = plan.reduction_order[at];
     if (IsUnrolled(kernel.flat, plan, i)) continue;
-    const bool is_run = plan.block && plan.block->chunk_index == i;
-    const int64_t steps = is_run ? plan.block->run : kernel.flat.indices[i].range;
+    const bool is_chunk = plan.block && plan.block->chunk_index == i;
+    const int64_t steps = is_chunk ? plan.block->chunk_length : kernel.flat.indices[i].range;
     return static_cast<double>(std::max<int64_t>(steps, 1));
   }
   return 1;

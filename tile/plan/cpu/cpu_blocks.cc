@@ -19,16 +19,17 @@ bool IsReused(const poly::FlatContraction& flat, int access) {
   return flat.point_count() >= 2 * tensor.shape.element_count();
 }
 
-void AddChunk(BlockChoices::Run run, std::vector<BlockChoices::Run>* runs) {
-  const bool known = std::any_of(runs->begin(), runs->end(), [&](const BlockChoices::Run& other) {
-    return other.index == run.index && other.length == run.length;
-  });
-  if (!known) runs->push_back(run);
+void AddChunk(BlockChoices::Chunk chunk, std::vector<BlockChoices::Chunk>* chunks) {
+  const bool known =
+      std::any_of(chunks->begin(), chunks->end(), [&](const BlockChoices::Chunk& other) {
+        return other.index == chunk.index && other.length == chunk.length;
+      });
+  if (!known) chunks->push_back(chunk);
 }
 
 }  // namespace
 
-BlockChoices::BlockChoices(const poly::FlatContraction& flat) : runs(1), staged(1) {
+BlockChoices::BlockChoices(const poly::FlatContraction& flat) : chunks(1), staged(1) {
   const int first = flat.output_index_count;
   int64_t steps = 1;
   for (size_t i = first; i < flat.indices.size(); ++i) steps *= flat.indices[i].range;
@@ -46,7 +47,7 @@ BlockChoices::BlockChoices(const poly::FlatContraction& flat) : runs(1), staged(
       int64_t length = math::CeilDiv(range, parts);
       if (length > 16) length = math::CeilDiv(length, 8) * 8;
       const bool is_short = length * others > 2 * wanted || (length < 16 && length > 4);
-      if (length < range && !is_short) AddChunk({static_cast<int>(i), length}, &runs);
+      if (length < range && !is_short) AddChunk({static_cast<int>(i), length}, &chunks);
     }
   }
   std::vector<int> stageable;
@@ -65,10 +66,10 @@ void TryBlocks(const CpuKernel& kernel, const BlockChoices& choices, CpuPlan pla
   // The block has all loops, or only the inner ones.
   for (int level : {0, std::max(1, loops - 2)}) {
     if (level >= loops) continue;
-    for (const BlockChoices::Run& run : choices.runs) {
+    for (const BlockChoices::Chunk& chunk : choices.chunks) {
       for (const std::vector<int>& staged : choices.staged) {
-        if (run.index < 0 && staged.empty()) continue;
-        plan.block = BlockPlan{level, run.index, run.length, staged};
+        if (chunk.index < 0 && staged.empty()) continue;
+        plan.block = BlockPlan{level, chunk.index, chunk.length, staged};
         consider(plan);
       }
     }

@@ -12,11 +12,11 @@ namespace tartan::plan {
 
 // Choices for the blocks of a kernel, the same for all its plans.
 struct BlockChoices {
-  struct Run {
+  struct Chunk {
     int index = -1;
     int64_t length = 0;
   };
-  std::vector<Run> runs;                 // K chunks to try; the first means an undivided reduction
+  std::vector<Chunk> chunks;             // K chunks to try; the first means an undivided reduction
   std::vector<std::vector<int>> staged;  // sets of staged accesses to try; the first is empty
 
   explicit BlockChoices(const poly::FlatContraction& flat);

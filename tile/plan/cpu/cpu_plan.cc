@@ -15,7 +15,8 @@ std::string BlockText(const poly::FlatContraction& flat, const CpuPlan& plan) {
   }
   std::string text = absl::StrCat(", block [", absl::StrJoin(inside, ", "), "]");
   if (block.chunk_index >= 0) {
-    absl::StrAppend(&text, " in runs of ", block.run, " ", flat.indices[block.chunk_index].name);
+    absl::StrAppend(&text, " in K chunks of ", block.chunk_length, " ",
+                    flat.indices[block.chunk_index].name);
   }
   for (int access : block.staged) {
     absl::StrAppend(&text, " with in", flat.accesses[access].tensor, " staged");

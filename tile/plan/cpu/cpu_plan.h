@@ -16,9 +16,9 @@ namespace tartan::plan {
 // in a cache. Accumulators wait in private memory between chunks.
 struct BlockPlan {
   int level = 0;
-  int chunk_index = -1;     // reduced index that is divided into K chunks; -1: none
-  int64_t run = 0;          // length of a K chunk, less than the index's range
-  std::vector<int> staged;  // accesses staged per block and chunk, ascending
+  int chunk_index = -1;      // reduced index that is divided into K chunks; -1: none
+  int64_t chunk_length = 0;  // length of a K chunk, less than the index's range
+  std::vector<int> staged;   // accesses staged per block and chunk, ascending
 
   bool operator==(const BlockPlan&) const = default;
 };

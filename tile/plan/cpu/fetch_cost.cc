@@ -42,8 +42,8 @@ cpu::Core CoreFor(const CpuKernel& kernel, const CpuKernel::Access& access) {
 double RowBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
   const int last = plan.reduction_order.back();
   if (access.strides[last] != 1) return 0;
-  const bool is_run = plan.block && plan.block->chunk_index == last;
-  const int64_t steps = is_run ? plan.block->run : kernel.flat.indices[last].range;
+  const bool is_chunk = plan.block && plan.block->chunk_index == last;
+  const int64_t steps = is_chunk ? plan.block->chunk_length : kernel.flat.indices[last].range;
   return static_cast<double>(steps * access.bytes);
 }
 
@@ -66,9 +66,9 @@ double ChunkBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel:
   for (size_t level = plan.reduction_order.size(); level-- > 0;) {
     const int i = plan.reduction_order[level];
     if (std::abs(read.strides[i]) != elements) break;
-    const bool is_run = i == plan.block->chunk_index;
-    elements *= is_run ? plan.block->run : kernel.flat.indices[i].range;
-    if (is_run) break;
+    const bool is_chunk = i == plan.block->chunk_index;
+    elements *= is_chunk ? plan.block->chunk_length : kernel.flat.indices[i].range;
+    if (is_chunk) break;
   }
   return static_cast<double>(elements * read.bytes);
 }
@@ -91,7 +91,7 @@ double PageCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel:
   if (IsStaged(plan, access)) return 0;
   const int last = plan.reduction_order.back();
   const int64_t range = plan.block && plan.block->chunk_index == last
-                            ? plan.block->run
+                            ? plan.block->chunk_length
                             : kernel.flat.indices[last].range;
   const double step = static_cast<double>(std::abs(access.strides[last]) * access.bytes);
   if (step * static_cast<double>(range) < cpu::kPageBytes * kPagesKnown) return 0;
@@ -138,10 +138,11 @@ double PrefetchRestartCycles(const CpuKernel& kernel, const CpuPlan& plan) {
     if (!has_panels || IsStaged(plan, read)) continue;
     const double bytes = TensorBytes(kernel, read);
     if (bytes <= std::max(kNearBytes, static_cast<double>(kernel.settings.l2_bytes))) continue;
-    const double run = ChunkBytes(kernel, plan, read);
+    const double span = ChunkBytes(kernel, plan, read);
     // The stall is never longer than the read of the chunk.
-    const double wait = std::min(kPrefetchRestartCycles, run / cpu::kMemoryBytesPerCycle);
-    cycles += bytes / run * wait * kHidingTiles / (kHidingTiles + TilesOfChunk(kernel, plan, read));
+    const double wait = std::min(kPrefetchRestartCycles, span / cpu::kMemoryBytesPerCycle);
+    cycles +=
+        bytes / span * wait * kHidingTiles / (kHidingTiles + TilesOfChunk(kernel, plan, read));
   }
   return cycles;
 }

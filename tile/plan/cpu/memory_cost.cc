@@ -35,10 +35,10 @@ constexpr double kLineBeyond = 4;  // cycles per line of partial results beyond 
 // Factor by which distant cache lines arrive slower than contiguous, prefetched ones; empirical.
 constexpr double kScatteredLines = 2.5;
 // Refined model for kernels that read each element once, in vectors: the factor is 1 +
-// kScatteredRunCost divided by the bytes of a contiguous span. Empirical.
-constexpr double kScatteredRunCost = 96;
+// kScatteredSpanCost divided by the bytes of a contiguous span. Empirical.
+constexpr double kScatteredSpanCost = 96;
 // Bytes, minimum contiguous span of a read that is prefetched.
-constexpr double kScatteredRunBytes = 256;
+constexpr double kScatteredSpanBytes = 256;
 constexpr double kScatteredStoreBytes = 1024;  // the same for a store, which first fetches its line
 
 double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
@@ -54,9 +54,9 @@ struct Touched {
 // Returns the data that an access touches while each index has the given extent.
 Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& extent,
                   double line_bytes, const std::array<double, 2>& cache_bytes,
-                  double scattered_below = kScatteredRunBytes) {
+                  double scattered_below = kScatteredSpanBytes) {
   double span = 1;  // elements of a contiguous span
-  double runs = 1;
+  double spans = 1;
   int64_t apart = cpu::kWayBytes;  // common divisor of the spans' distances, bytes
   for (const int i : access.by_stride) {
     if (extent[i] <= 1) continue;
@@ -64,21 +64,21 @@ Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& e
     const double stride = static_cast<double>(step);
     // A stride of up to one cache line touches every line.
     const double gap_free = std::max(span, line_bytes / static_cast<double>(access.bytes));
-    if (stride <= gap_free && runs == 1) {
+    if (stride <= gap_free && spans == 1) {
       span += stride * static_cast<double>(extent[i] - 1);
     } else {
-      runs *= static_cast<double>(extent[i]);
+      spans *= static_cast<double>(extent[i]);
       apart = std::gcd(apart, step * access.bytes);
     }
   }
   double bytes = span * static_cast<double>(access.bytes);
-  if (runs > 1) bytes = std::ceil(bytes / line_bytes) * line_bytes;
-  const bool scattered = runs > 8 && bytes < scattered_below;
-  Touched touched = {runs * bytes, {}, runs * bytes * (scattered ? kScatteredLines : 1)};
+  if (spans > 1) bytes = std::ceil(bytes / line_bytes) * line_bytes;
+  const bool scattered = spans > 8 && bytes < scattered_below;
+  Touched touched = {spans * bytes, {}, spans * bytes * (scattered ? kScatteredLines : 1)};
   // Conflicts matter if there are more spans than the sets that they share can hold.
-  const double spread = runs * std::max(bytes, static_cast<double>(apart));
+  const double spread = spans * std::max(bytes, static_cast<double>(apart));
   for (size_t cache = 0; cache < 2; ++cache) {
-    touched.held[cache] = runs > 1 && spread > cache_bytes[cache] ? spread : runs * bytes;
+    touched.held[cache] = spans > 1 && spread > cache_bytes[cache] ? spread : spans * bytes;
   }
   return touched;
 }
@@ -99,7 +99,7 @@ class Nest {
       extent_[i] = kernel.flat.indices[i].range;
     }
     if (plan.block) {
-      if (HasChunks()) extent_[plan.block->chunk_index] = plan.block->run;
+      if (HasChunks()) extent_[plan.block->chunk_index] = plan.block->chunk_length;
       in_block_ = true;
     }
     touched_.resize(kernel.reads.size() + kernel.writes.size());
@@ -173,8 +173,8 @@ class Nest {
   // Cycles to copy staged operands and to save and restore partial results.
   double BlockCycles() const {
     if (!plan_.block) return 0;
-    double cycles = copies_ * blocks_ * runs_;
-    if (HasChunks()) cycles += tiles_ * blocks_ * runs_ * resume_;
+    double cycles = copies_ * blocks_ * chunks_;
+    if (HasChunks()) cycles += tiles_ * blocks_ * chunks_ * resume_;
     return cycles;
   }
 
@@ -195,8 +195,8 @@ class Nest {
     const poly::FlatContraction& flat = kernel_.flat;
     const poly::Tensor& tensor = flat.tensors[flat.accesses[read.access].tensor];
     if (flat.point_count() > tensor.shape.element_count()) return kScatteredLines;
-    const double run = static_cast<double>(plan_.unroll[v] * read.bytes);
-    return 1 + kScatteredRunCost / std::max(run, Line());
+    const double span = static_cast<double>(plan_.unroll[v] * read.bytes);
+    return 1 + kScatteredSpanCost / std::max(span, Line());
   }
 
   // Share of the memory time that a prefetched single stream saves.
@@ -227,7 +227,7 @@ class Nest {
       touched_[at] = Footprint(access, extent_, Line(), Caches(), scattered_below);
     };
     const size_t reads = kernel_.reads.size();
-    for (size_t r = 0; r < reads; ++r) count(kernel_.reads[r], kScatteredRunBytes, r);
+    for (size_t r = 0; r < reads; ++r) count(kernel_.reads[r], kScatteredSpanBytes, r);
     for (size_t w = 0; w < kernel_.writes.size(); ++w) {
       count(kernel_.writes[w], kScatteredStoreBytes, reads + w);
     }
@@ -295,15 +295,15 @@ class Nest {
     resume_ = kResumeCycles + partials / tiles_ / Line() * per_line;
     private_bytes_ += partials;
     const int chunk_index = plan_.block->chunk_index;
-    runs_ = CeilDiv(kernel_.flat.indices[chunk_index].range, plan_.block->run);
-    ends_.moved *= runs_;
+    chunks_ = CeilDiv(kernel_.flat.indices[chunk_index].range, plan_.block->chunk_length);
+    ends_.moved *= chunks_;
     for (size_t w = 0; w < kernel_.writes.size(); ++w) {
       ends_.moved += touched_[kernel_.reads.size() + w].moved;
     }
     extent_[chunk_index] = kernel_.flat.indices[chunk_index].range;
     Touch(chunk_index);
-    levels_.push_back({Footprints(), runs_});
-    outside_ *= runs_;
+    levels_.push_back({Footprints(), chunks_});
+    outside_ *= chunks_;
   }
 
   double CopyCycles(const CpuKernel::Access& read) const {
@@ -345,7 +345,7 @@ class Nest {
   Touched ends_;             // data copied into a block and stored at its end
   double outside_ = 1;       // executions of the current level
   double tiles_ = 1;         // tiles per block
-  double runs_ = 1;
+  double chunks_ = 1;
   double blocks_ = 1;
   double resume_ = 0;  // cycles per tile between two K chunks
   double copies_ = 0;  // copy cycles per block and K chunk

@@ -217,9 +217,9 @@ class StreamPlanner {
     const int64_t streams = Range(outer) * rows_inside >= kManySteps ? 2 * kStreams : kStreams;
     // A block of values with a common scale is one K chunk.
     const int64_t numbers = rows_inside * (parts_ < 0 ? 1 : Range(parts_));
-    const bool is_run = rows_inside > 1 && numbers >= kStreams;
-    const int64_t run = is_run ? 1 : math::CeilDiv(streams, rows_inside);
-    if (Range(outer) <= 2 * run) return std::nullopt;
+    const bool has_short_chunks = rows_inside > 1 && numbers >= kStreams;
+    const int64_t chunk_length = has_short_chunks ? 1 : math::CeilDiv(streams, rows_inside);
+    if (Range(outer) <= 2 * chunk_length) return std::nullopt;
     CpuPlan plan = Start(column_);
     plan.reduction_order = steps_;
     if (parts_ >= 0) {
@@ -240,7 +240,8 @@ class StreamPlanner {
     const int64_t tiles = math::CeilDiv(columns, plan.unroll[column_]);
     plan.task[column_] = std::min(tiles * plan.unroll[column_], range);
     const auto level = std::find(plan.order.begin(), plan.order.end(), column_);
-    plan.block = BlockPlan{static_cast<int>(level - plan.order.begin()), outer, run, Staged()};
+    plan.block =
+        BlockPlan{static_cast<int>(level - plan.order.begin()), outer, chunk_length, Staged()};
     if (PrivateBytes(flat_, plan) > kMaxPrivateBytes) return std::nullopt;
     return plan;
   }
@@ -316,7 +317,7 @@ class StreamPlanner {
 
   CpuCost Cost(const CpuPlan& plan, double bytes) const {
     CpuCost cost = ComputeCost(kernel_, plan);
-    if ((plan.block && plan.block->run == 1) || (!plan.block && steps_.size() > 1)) {
+    if ((plan.block && plan.block->chunk_length == 1) || (!plan.block && steps_.size() > 1)) {
       cost.compute *= kBlockShare;
     }
     cost.AddStreams(bytes, cpu::kMemoryBytesPerCycle);

@@ -12,7 +12,7 @@ namespace tartan::plan {
 namespace {
 
 constexpr int64_t kLongReduction = 4096;  // minimum points per output element for a second kernel
-constexpr int64_t kShortestRun = 256;     // minimum points per partial result
+constexpr int64_t kMinChunk = 256;        // minimum points per partial result
 constexpr int64_t kGroupsPerUnit = 8;     // work-groups that keep a compute unit busy
 
 // A plan of one output element per work-item.
@@ -40,9 +40,9 @@ bool IsContiguous(const poly::FlatContraction& flat, int index) {
   return false;
 }
 
-// K chunk length for about `runs` chunks: whole memory lines, or, if possible, equal chunks.
-int64_t RunLength(int64_t range, int64_t runs, int64_t line) {
-  const int64_t most = (range + runs - 1) / runs;
+// K chunk length for about `chunks` chunks: whole memory lines, or, if possible, equal chunks.
+int64_t ChunkLength(int64_t range, int64_t chunks, int64_t line) {
+  const int64_t most = (range + chunks - 1) / chunks;
   if (line > 1) return (most + line - 1) / line * line;
   for (int64_t length = most; length <= 2 * most && length < range; ++length) {
     if (range % length == 0) return length;
@@ -50,16 +50,16 @@ int64_t RunLength(int64_t range, int64_t runs, int64_t line) {
   return most;
 }
 
-// Returns the split whose first kernel is the fastest, over all reduced indices, with `runs` times
-// as many work-groups as the undivided kernel.
-std::optional<poly::SplitKernel> CutReduction(const poly::FlatContraction& flat, int64_t runs,
+// Returns the split whose first kernel is the fastest, over all reduced indices, with `chunks`
+// times as many work-groups as the undivided kernel.
+std::optional<poly::SplitKernel> CutReduction(const poly::FlatContraction& flat, int64_t chunks,
                                               const HardwareSettings& settings,
                                               std::optional<GpuPlan>* plan) {
   std::optional<poly::SplitKernel> best;
   const int64_t line = std::max<int64_t>(settings.cache_line_bytes / 4, 1);
   for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
     const int64_t range = flat.indices[i].range;
-    const int64_t length = RunLength(range, runs, IsContiguous(flat, i) ? line : 1);
+    const int64_t length = ChunkLength(range, chunks, IsContiguous(flat, i) ? line : 1);
     if (length >= range) continue;
     poly::SplitKernel split = poly::SplitReduction(flat, i, length);
     std::vector<GpuPlan> partial = SearchGpuPlans(poly::MergeIndices(split.partial), settings, 1);
@@ -82,10 +82,10 @@ std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const 
   if (!poly::CanSplitReduction(flat) || groups * 2 > wanted || reduced < kLongReduction) {
     return std::nullopt;
   }
-  const int64_t runs = std::min((wanted + groups - 1) / groups, reduced / kShortestRun);
-  if (runs < 2) return std::nullopt;
+  const int64_t chunks = std::min((wanted + groups - 1) / groups, reduced / kMinChunk);
+  if (chunks < 2) return std::nullopt;
   std::optional<GpuPlan> partial;
-  std::optional<poly::SplitKernel> split = CutReduction(flat, runs, settings, &partial);
+  std::optional<poly::SplitKernel> split = CutReduction(flat, chunks, settings, &partial);
   if (!split.has_value()) return std::nullopt;
   auto planned = PlanTotal(*std::move(split), partial->cost.microseconds, settings);
   if (!planned.has_value() || !(planned->predicted_us < whole.cost.microseconds)) {

@@ -16,8 +16,8 @@ int64_t RowStreamPlan::RowCount(const poly::FlatContraction& flat) const {
   return CountOf(flat, rows);
 }
 
-int64_t RowStreamPlan::Depth(const poly::FlatContraction& flat) const {
-  return CountOf(flat, depth);
+int64_t RowStreamPlan::KSize(const poly::FlatContraction& flat) const {
+  return CountOf(flat, reduced);
 }
 
 int64_t RowStreamPlan::ColumnCount(const poly::FlatContraction& flat) const {
@@ -29,11 +29,11 @@ int64_t RowStreamPlan::Sharers(const poly::FlatContraction& flat) const {
 }
 
 int64_t RowStreamPlan::WeightsSize(const poly::FlatContraction& flat) const {
-  return Depth(flat) * ColumnCount(flat);
+  return KSize(flat) * ColumnCount(flat);
 }
 
 int64_t RowStreamPlan::RowsSize(const poly::FlatContraction& flat) const {
-  return RowCount(flat) * Depth(flat);
+  return RowCount(flat) * KSize(flat);
 }
 
 int64_t RowStreamPlan::PartialsSize(const poly::FlatContraction& flat) const {
@@ -57,7 +57,7 @@ std::string RowStreamPlan::ToString(const poly::FlatContraction& flat) const {
   return absl::StrCat("streamed weights: ", GroupCount(flat), " blocks of ", ColumnCount(flat),
                       " columns, in", weights_access, " in vectors of ", vector,
                       ", each shared by ", Sharers(flat), " work-items; ", RowCount(flat),
-                      " rows of ", Depth(flat), ", local ", LocalBytes(flat), " bytes");
+                      " rows of ", KSize(flat), ", local ", LocalBytes(flat), " bytes");
 }
 
 }  // namespace tartan::plan

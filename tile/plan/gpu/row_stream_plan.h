@@ -27,7 +27,7 @@ struct RowStreamPlan {
   int rows_access = 0, weights_access = 0;  // positions in flat.accesses
   std::vector<int> rows;                    // output indices that only the rows have
   int block = 0, column = 0;                // output indices of the weights: block, column in it
-  std::vector<int> depth;                   // reduced indices, in the weights' order
+  std::vector<int> reduced;                 // reduced indices, in the weights' order
   int64_t vector = 1;                       // columns per work-item at a time
   RowStreamCost cost;
 
@@ -36,7 +36,7 @@ struct RowStreamPlan {
 
   int64_t threads() const { return kThreads; }
   int64_t RowCount(const poly::FlatContraction& flat) const;
-  int64_t Depth(const poly::FlatContraction& flat) const;
+  int64_t KSize(const poly::FlatContraction& flat) const;
   int64_t ColumnCount(const poly::FlatContraction& flat) const;  // columns per block
   // Work-items that share a vector of columns and divide K; remaining work-items are idle.
   int64_t Sharers(const poly::FlatContraction& flat) const;

@@ -138,7 +138,7 @@ class RowStreamSearch {
     for (int i = kernel.output_index_count; i < static_cast<int>(kernel.indices.size()); ++i) {
       stride /= kernel.indices[i].range;
       if (access.strides[i] != stride) return false;
-      plan->depth.push_back(i);
+      plan->reduced.push_back(i);
     }
     return block_size % 4 == 0;
   }

@@ -197,12 +197,12 @@ void SpreadThreads(int64_t threads, int64_t line_elements, TileLayout* layout) {
 }
 
 double LoadCount(const TileLayout& layout, int64_t line_elements) {
-  double run = 1;
+  double span = 1;
   for (const TileDim& dim : layout.dims) {
     const int64_t reach = std::min(line_elements, dim.global_stride * dim.range);
-    run = std::max(run, static_cast<double>(reach) / static_cast<double>(dim.global_stride));
+    span = std::max(span, static_cast<double>(reach) / static_cast<double>(dim.global_stride));
   }
-  return static_cast<double>(layout.ElementCount()) / run;
+  return static_cast<double>(layout.ElementCount()) / span;
 }
 
 }  // namespace tartan::plan

@@ -19,12 +19,12 @@ bool IsShared(const GroupProblem& problem, const GroupProblem::Access& access) {
 }
 
 // Excess traffic of short contiguous spans, share of the bytes that are read; empirical.
-double ShortRuns(const poly::FlatAccess& access, double element_bytes, const GpuPlan& plan) {
-  int64_t run = 1;
+double ShortSpans(const poly::FlatAccess& access, double element_bytes, const GpuPlan& plan) {
+  int64_t span = 1;
   for (const TileDim& dim : MergeTileDims(access, plan.Tile(), {})) {
-    if (dim.global_stride == 1) run = dim.range;
+    if (dim.global_stride == 1) span = dim.range;
   }
-  const double bytes = static_cast<double>(run) * element_bytes;
+  const double bytes = static_cast<double>(span) * element_bytes;
   // A span shorter than a sector reads the whole sector.
   if (bytes < gpu::kSectorBytes) return gpu::kSectorBytes / bytes - 1;
   return bytes <= gpu::kSectorBytes ? 0.35 : bytes <= 2 * gpu::kSectorBytes ? 0.06 : 0;
@@ -67,7 +67,7 @@ double UniqueBytes(const GroupProblem& problem, const GpuPlan& plan) {
   for (const GroupProblem::Access& access : problem.accesses()) {
     if (!access.in_body || access.is_local || IsShared(problem, access)) continue;
     const auto width = static_cast<double>(ByteWidth(access.type));
-    bytes += ShortRuns(access.flat, width, plan) * TouchedBy(problem, access) * width;
+    bytes += ShortSpans(access.flat, width, plan) * TouchedBy(problem, access) * width;
   }
   for (size_t t = 0; t < flat.tensors.size(); ++t) {
     bytes += TouchedOf(problem, static_cast<int>(t)) *

@@ -123,7 +123,7 @@ std::optional<PlannedKernel> FuseDualGemm(const PlannedKernel& reader,
   const auto* other = std::get_if<MatrixPlan>(&producer.plan);
   if (own == nullptr || other == nullptr || own->second || other->second) return std::nullopt;
   if (own->format != other->format || own->rows != other->rows || own->columns != other->columns ||
-      own->batch != other->batch || own->depth != other->depth ||
+      own->batch != other->batch || own->reduced != other->reduced ||
       !LoadAlike(own->left, other->left) || !LoadAlike(own->right, other->right)) {
     return std::nullopt;
   }

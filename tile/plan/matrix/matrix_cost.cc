@@ -55,9 +55,9 @@ double ConvertCycles(const MatrixPlan& plan) {
 // Bytes of a factor through L2 per step. Reads of single elements fetch sectors, which adjacent
 // rows may share.
 double LoadBytes(const poly::FlatContraction& flat, const MatrixOperand& operand, int64_t rows,
-                 int64_t depth) {
+                 int64_t k) {
   const DataType type = flat.tensors[flat.accesses[operand.access].tensor].shape.type;
-  const auto bytes = static_cast<double>(rows * depth * ByteWidth(type));
+  const auto bytes = static_cast<double>(rows * k * ByteWidth(type));
   return operand.loads_vectors ? bytes : operand.spreads_rows ? 1.5 * bytes : 4 * bytes;
 }
 

@@ -65,20 +65,20 @@ class OperandChooser {
       const bool in_right = right.strides[i] != 0;
       if (!in_left && !in_right) return false;
       if (i >= flat().output_index_count) {
-        plan_.depth.push_back(i);
+        plan_.reduced.push_back(i);
       } else if (in_left && in_right) {
         plan_.batch.push_back(i);
       } else {
         (in_left ? of_left : of_right).push_back(i);
       }
     }
-    const auto neighbours = [&](const std::vector<int>& indices) {
+    const auto is_contiguous = [&](const std::vector<int>& indices) {
       return std::any_of(indices.begin(), indices.end(),
                          [&](int i) { return std::abs(output.strides[i]) == 1; });
     };
     plan_.left.access = factors->first;
     plan_.right.access = factors->second;
-    left_is_first_ = !neighbours(of_left);
+    left_is_first_ = !is_contiguous(of_left);
     if (!left_is_first_) {
       std::swap(of_left, of_right);
       std::swap(plan_.left.access, plan_.right.access);
@@ -86,14 +86,14 @@ class OperandChooser {
     }
     plan_.rows = std::move(of_left);
     plan_.columns = std::move(of_right);
-    if (plan_.depth.empty()) return false;
+    if (plan_.reduced.empty()) return false;
     SortByStride(output, &plan_.rows);
     SortByStride(output, &plan_.columns);
     SortByStride(output, &plan_.batch);
     // A packed factor can be stored in any order.
     const bool left_decides = IsPackedAhead(plan_.right);
-    SortByStride(left_decides ? left : right, &plan_.depth);
-    MoveNeighbourLast(left, right);
+    SortByStride(left_decides ? left : right, &plan_.reduced);
+    MoveContiguousLast(left, right);
     return true;
   }
 
@@ -125,17 +125,17 @@ class OperandChooser {
   }
 
   // Moves an index along which a factor is contiguous to the end of the K indices.
-  void MoveNeighbourLast(const poly::FlatAccess& left, const poly::FlatAccess& right) {
+  void MoveContiguousLast(const poly::FlatAccess& left, const poly::FlatAccess& right) {
     // A contiguous factor that stays in its own layout counts most: packing can reorder the other.
     const auto value = [&](int i) {
       return (left.strides[i] == 1 && !IsPackedAhead(plan_.left) ? 2 : 0) +
              (right.strides[i] == 1 && !IsPackedAhead(plan_.right) ? 2 : 0) +
              (left.strides[i] == 1 || right.strides[i] == 1 ? 1 : 0);
     };
-    const auto best = std::max_element(plan_.depth.begin(), plan_.depth.end(),
+    const auto best = std::max_element(plan_.reduced.begin(), plan_.reduced.end(),
                                        [&](int a, int b) { return value(a) < value(b); });
-    if (best == plan_.depth.end() || value(*best) == 0) return;
-    std::rotate(best, best + 1, plan_.depth.end());
+    if (best == plan_.reduced.end() || value(*best) == 0) return;
+    std::rotate(best, best + 1, plan_.reduced.end());
   }
 
   // Assigns each constraint to the operands that have all its indices.
@@ -178,14 +178,14 @@ class OperandChooser {
   bool IsWithinTensor(const poly::TensorAccess& read) const {
     const std::vector<int64_t>& dims = flat().tensors[read.tensor].shape.dims;
     for (size_t d = 0; d < dims.size(); ++d) {
-      int64_t least = read.coords[d].constant.numerator();
-      int64_t greatest = least;
+      int64_t minimum = read.coords[d].constant.numerator();
+      int64_t maximum = minimum;
       for (size_t i = 0; i < flat().indices.size(); ++i) {
         const int64_t reach = read.coords[d].coefficient(static_cast<int>(i)).numerator() *
                               (flat().indices[i].range - 1);
-        (reach < 0 ? least : greatest) += reach;
+        (reach < 0 ? minimum : maximum) += reach;
       }
-      if (least < 0 || greatest >= dims[d]) return false;
+      if (minimum < 0 || maximum >= dims[d]) return false;
     }
     return true;
   }
@@ -199,7 +199,7 @@ class OperandChooser {
     const poly::FlatAccess strides = Strides(operand.access);
     std::vector<int> packed;
     for (const std::vector<int>* list :
-         std::initializer_list<const std::vector<int>*>{&plan_.batch, &rows, &plan_.depth}) {
+         std::initializer_list<const std::vector<int>*>{&plan_.batch, &rows, &plan_.reduced}) {
       for (int i : *list) {
         if (strides.strides[i] != 0) packed.push_back(i);
       }
@@ -229,15 +229,15 @@ class OperandChooser {
   void Load(MatrixOperand* operand, const std::vector<int>& rows) const {
     const poly::FlatAccess access = Strides(operand->access);
     const DataType type = flat().tensors[flat().accesses[operand->access].tensor].shape.type;
-    const int depth = plan_.depth.back();
+    const int last = plan_.reduced.back();
     const int row = rows.empty() ? -1 : rows.back();
     const bool is_wide = plan_.format == MatrixFormat::kTf32;
     // Asynchronous copies go from global to local memory only.
     const bool may_copy = type == ElementType(plan_.format) && !IsLocal(*operand);
-    if (AreVectors(*operand, access, depth)) {
+    if (AreVectors(*operand, access, last)) {
       operand->loads_vectors = true;
-    } else if (may_copy && plan_.depth.size() == 1 &&
-               AreVectors(*operand, access, depth, /*may_have_tail=*/true)) {
+    } else if (may_copy && plan_.reduced.size() == 1 &&
+               AreVectors(*operand, access, last, /*may_have_tail=*/true)) {
       operand->loads_vectors = operand->has_tail = true;
     } else if (row >= 0 && !is_wide && AreVectors(*operand, access, row)) {
       operand->loads_vectors = operand->along_rows = true;

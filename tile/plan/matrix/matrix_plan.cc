@@ -62,14 +62,14 @@ int64_t MatrixPlan::GroupCount(const poly::FlatContraction& flat) const {
 }
 
 int64_t MatrixPlan::StepCount(const poly::FlatContraction& flat) const {
-  return TilesOf(CountOf(flat, depth), step_k());
+  return TilesOf(CountOf(flat, reduced), step_k());
 }
 
 std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {
   return absl::StrCat("tensor cores in ", Name(format), ": rows ", NamesOf(flat, rows), " in ",
                       row_tile, ", columns ", NamesOf(flat, columns), " in ", column_tile,
                       batch.empty() ? "" : absl::StrCat(", batch ", NamesOf(flat, batch)), ", K ",
-                      NamesOf(flat, depth), " in ", k_tile(), "; ", warp_groups, " warp groups, ",
+                      NamesOf(flat, reduced), " in ", k_tile(), "; ", warp_groups, " warp groups, ",
                       slices > 1 ? absl::StrCat(slices, " K slices, ") : "", stages,
                       is_at_once ? " stages at once; " : " stages; ",
                       resident_steps > 0 ? "left factor in local memory; " : "",

@@ -54,9 +54,9 @@ struct MatrixCost {
 
 struct MatrixPlan {
   MatrixFormat format = MatrixFormat::kTf32;
-  // Indices of the GEMM's rows, columns, batch and K. Each list is one linearized index; the last
-  // member varies fastest.
-  std::vector<int> rows, columns, batch, depth;
+  // Indices of the GEMM's rows, columns, batch and K (reduced). Each list is one linearized index;
+  // the last member varies fastest.
+  std::vector<int> rows, columns, batch, reduced;
   MatrixOperand left, right;  // factor with the rows, factor with the columns
   // Factor with the columns of FlatContraction::second_body (dual GEMM). Each GEMM then has half of
   // the tile's columns.

@@ -11,9 +11,9 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kRunCounts[] = {2, 3, 4, 6, 8, 12};  // numbers of K chunks to try
-constexpr int64_t kShortestRun = 256;                  // minimum length of a K chunk
-constexpr int64_t kRunUnit = 64;                       // whole tiles of each format, in two slices
+constexpr int64_t kChunkCounts[] = {2, 3, 4, 6, 8, 12};  // numbers of K chunks to try
+constexpr int64_t kMinChunk = 256;                       // minimum length of a K chunk
+constexpr int64_t kChunkUnit = 64;  // whole tiles of each format, in two slices
 // Factor on the traffic of partial sums that a consumer adds up: they are written once, and the few
 // work-groups that read them reach about half of the bandwidth. Empirical.
 constexpr double kSumsMoved = 3;
@@ -33,13 +33,13 @@ std::optional<SplitKReduction> BestSplitK(const poly::FlatContraction& flat,
     if (flat.indices[i].range > flat.indices[longest].range) longest = i;
   }
   const int64_t range = flat.indices[longest].range;
-  if (range < 2 * kShortestRun) return std::nullopt;
+  if (range < 2 * kMinChunk) return std::nullopt;
   const Machine machine(settings);
   std::optional<SplitKReduction> best;
-  for (const int64_t runs : kRunCounts) {
-    const int64_t length = (range + runs * kRunUnit - 1) / (runs * kRunUnit) * kRunUnit;
-    if (length < kShortestRun || length >= range) continue;
-    if (only_equal && runs * length != range) continue;
+  for (const int64_t chunks : kChunkCounts) {
+    const int64_t length = (range + chunks * kChunkUnit - 1) / (chunks * kChunkUnit) * kChunkUnit;
+    if (length < kMinChunk || length >= range) continue;
+    if (only_equal && chunks * length != range) continue;
     poly::SplitKernel split = poly::SplitReduction(flat, longest, length);
     const std::optional<PlannedKernel> partial =
         MatrixCandidate(poly::MergeIndices(split.partial), settings, format, is_constant);
@@ -48,7 +48,7 @@ std::optional<SplitKReduction> BestSplitK(const poly::FlatContraction& flat,
     const double moving_us = (only_equal ? kSumsMoved : 1) * bytes / machine.memory_bytes_per_us;
     const double microseconds = partial->predicted_us + moving_us;
     if (best.has_value() && microseconds >= best->partial_us + best->moving_us) continue;
-    best = {std::move(split), runs, partial->predicted_us, moving_us};
+    best = {std::move(split), chunks, partial->predicted_us, moving_us};
   }
   return best;
 }

@@ -25,7 +25,7 @@ std::optional<PlannedKernel> SplitKCandidate(const poly::FlatContraction& flat,
 // adds them up.
 struct SplitKReduction {
   poly::SplitKernel kernels;
-  int64_t runs = 1;       // number of K chunks
+  int64_t chunks = 1;     // number of K chunks
   double partial_us = 0;  // predicted time of the first kernel
   double moving_us = 0;   // predicted time to move the partial sums
 };

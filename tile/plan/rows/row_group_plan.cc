@@ -87,7 +87,7 @@ bool RowGroupPlan::WritesEachElementOnce(size_t stage) const {
 std::string RowGroupPlan::ToString() const {
   std::vector<std::string> lines = {absl::StrCat(
       "blocks of [", absl::StrJoin(block, ", "), "] rows of [", absl::StrJoin(rows, ", "), "], ",
-      row_threads, " work-items for a row", rows_first ? ", those of neighbouring rows first" : "",
+      row_threads, " work-items for a row", rows_first ? ", adjacent rows first" : "",
       item_rows > 1 ? absl::StrCat(", each for ", item_rows, " rows") : "", ", ", GroupCount(),
       " groups of ", Threads())};
   if (walk.has_value()) {
@@ -100,7 +100,7 @@ std::string RowGroupPlan::ToString() const {
           "  ", stage.block.flat.name, ": ",
           Match(*stage.product,
                 [&](const auto& product) { return product.ToString(stage.block.flat); }),
-          stage.fetched.empty() ? "" : ", fetched first in", absl::StrJoin(stage.fetched, " in")));
+          stage.fetched.empty() ? "" : ", prefetched in", absl::StrJoin(stage.fetched, " in")));
       continue;
     }
     lines.push_back(absl::StrCat("  ", stage.block.flat.name, ": ", stage.Elements(),
@@ -111,7 +111,7 @@ std::string RowGroupPlan::ToString() const {
   for (const RegisterValue& value : held) {
     if (!value.is_prefetched) continue;
     lines.push_back(absl::StrCat("  ", value.iterations, " vectors of a tensor of ",
-                                 stages[value.stage].block.flat.name, " fetched first"));
+                                 stages[value.stage].block.flat.name, " prefetched"));
   }
   return absl::StrJoin(lines, "\n");
 }

@@ -69,7 +69,7 @@ void StoreTasks(const CpuPlan& plan, proto::StoredPlan* stored) {
     proto::StoredPlan::Block* block = stored->mutable_block();
     block->set_level(plan.block->level);
     block->set_chunk_index(plan.block->chunk_index);
-    block->set_run(plan.block->run);
+    block->set_chunk_length(plan.block->chunk_length);
     block->mutable_staged()->Add(plan.block->staged.begin(), plan.block->staged.end());
   }
   stored->set_masks_lanes(plan.masks_lanes);
@@ -162,7 +162,7 @@ std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
     const proto::StoredPlan::Block& block = stored.block();
     plan.block = BlockPlan{block.level(),
                            block.chunk_index(),
-                           block.run(),
+                           block.chunk_length(),
                            {block.staged().begin(), block.staged().end()}};
   }
   if (!ReasonInvalid(planned.flat, plan, settings).empty()) return std::nullopt;

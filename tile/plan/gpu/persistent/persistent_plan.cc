@@ -8,8 +8,8 @@
 namespace tartan::plan {
 
 std::string PersistentCost::ToString() const {
-  return absl::StrFormat("%.1f us once; %.2f us a launch, %.2f of them products", load_us,
-                         microseconds, gemm_us);
+  return absl::StrFormat("%.2f us per launch; weights %.1f us, GEMM %.2f us", microseconds, load_us,
+                         gemm_us);
 }
 
 int64_t PersistentPlan::RowCount(const poly::FlatContraction& flat) const {
@@ -20,8 +20,8 @@ int64_t PersistentPlan::ColumnCount(const poly::FlatContraction& flat) const {
   return flat.indices[column].range;
 }
 
-int64_t PersistentPlan::Depth(const poly::FlatContraction& flat) const {
-  return flat.indices[depth].range;
+int64_t PersistentPlan::KSize(const poly::FlatContraction& flat) const {
+  return flat.indices[reduced].range;
 }
 
 int64_t PersistentPlan::Parts(const poly::FlatContraction& flat) const {
@@ -29,7 +29,7 @@ int64_t PersistentPlan::Parts(const poly::FlatContraction& flat) const {
 }
 
 int64_t PersistentPlan::OwnK(const poly::FlatContraction& flat) const {
-  return TilesOf(TilesOf(Depth(flat), sharers), kVector) * kVector;
+  return TilesOf(TilesOf(KSize(flat), sharers), kVector) * kVector;
 }
 
 int64_t PersistentPlan::OwnSums(const poly::FlatContraction& flat) const {
@@ -62,11 +62,12 @@ int64_t PersistentPlan::LocalBytes(const poly::FlatContraction& flat) const {
 
 std::string PersistentPlan::ToString(const poly::FlatContraction& flat) const {
   return absl::StrCat(
-      "weights in", weights_access, " stay: ", OwnSums(flat), " sums of a depth of ", OwnK(flat),
-      " a work-item, ", sharers, " of which share ", Depth(flat), ", ", held * kVector,
+      "stationary weights in", weights_access, ": ", OwnSums(flat), " sums of ", OwnK(flat),
+      " k per work-item, K of ", KSize(flat), " divided among ", sharers, "; ", held * kVector,
       " weights in registers, ", LocalVectors(flat) * kVector, " in local memory of ",
       LocalBytes(flat), " bytes; ", RowCount(flat), " rows",
-      carried_output < 0 ? "" : absl::StrCat(", which out", carried_output, " hands on"));
+      carried_output < 0 ? ""
+                         : absl::StrCat(", carried to the next launch by out", carried_output));
 }
 
 }  // namespace tartan::plan

@@ -28,7 +28,7 @@ struct PersistentPlan {
   int rows_access = 0, weights_access = 0;  // positions in flat.accesses
   std::vector<int> rows;                    // output indices that only the rows have
   int column = 0;                           // output index of the weights, other than joined sums
-  int depth = 0;                            // the reduced index
+  int reduced = 0;                          // the reduced index
   int64_t columns = 1;                      // columns per work-item
   int64_t sharers = 1;                      // work-items that divide K
   int64_t held = 0;                         // vectors of weights in registers, per work-item
@@ -42,7 +42,7 @@ struct PersistentPlan {
   int64_t GroupCount(const poly::FlatContraction&) const { return 1; }
   int64_t RowCount(const poly::FlatContraction& flat) const;
   int64_t ColumnCount(const poly::FlatContraction& flat) const;
-  int64_t Depth(const poly::FlatContraction& flat) const;
+  int64_t KSize(const poly::FlatContraction& flat) const;
   // Number of parts of the columns. Work-items that share a part are this far from each other.
   int64_t Parts(const poly::FlatContraction& flat) const;
   // Values of K per sharer, a whole number of vectors.

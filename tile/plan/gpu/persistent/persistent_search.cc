@@ -16,7 +16,7 @@ constexpr int64_t kMaxKeptRows = 4;   // maximum rows; a work-item has sums of i
 constexpr int64_t kMaxKeptSums = 32;  // maximum sums per work-item
 // Registers for the launch counter and prefetched arguments of the next launch. With 16 more
 // weights in registers, ptxas spills (sm_90).
-constexpr int64_t kRunRegisters = 8;
+constexpr int64_t kBatchRegisters = 8;
 // Cycles of a launch besides the multiplication: adding up partial sums, computing results, loading
 // the next launch's arguments. Empirical.
 constexpr double kFixedLaunchCycles = 700;
@@ -84,7 +84,7 @@ class PersistentSearch {
     PersistentPlan plan;
     plan.rows_access = rows;
     plan.weights_access = weights;
-    plan.depth = flat_.output_index_count;
+    plan.reduced = flat_.output_index_count;
     plan.column = -1;
     for (int i = 0; i < flat_.output_index_count; ++i) {
       const bool in_rows = of_rows.strides[i] != 0;
@@ -99,8 +99,8 @@ class PersistentSearch {
         plan.column = i;
       }
     }
-    const bool has_depth = of_rows.strides[plan.depth] != 0 && of_weights.strides[plan.depth] != 0;
-    if (plan.column < 0 || !has_depth || plan.RowCount(flat_) > kMaxKeptRows) return std::nullopt;
+    const bool has_k = of_rows.strides[plan.reduced] != 0 && of_weights.strides[plan.reduced] != 0;
+    if (plan.column < 0 || !has_k || plan.RowCount(flat_) > kMaxKeptRows) return std::nullopt;
     plan.carried_output = CarriedOutput(plan, of_rows);
     return plan;
   }
@@ -110,8 +110,8 @@ class PersistentSearch {
     const poly::FlatAccess stored = poly::Flatten(flat_.output_coords, flat_.output_dims,
                                                   static_cast<int>(flat_.indices.size()));
     bool is_alike = stored.offset == rows.offset &&
-                    stored.strides[plan.column] == rows.strides[plan.depth] &&
-                    plan.ColumnCount(flat_) == plan.Depth(flat_);
+                    stored.strides[plan.column] == rows.strides[plan.reduced] &&
+                    plan.ColumnCount(flat_) == plan.KSize(flat_);
     for (int i : plan.rows) is_alike &= stored.strides[i] == rows.strides[i];
     if (!is_alike) return -1;
     const int tensor = flat_.accesses[plan.rows_access].tensor;
@@ -130,8 +130,8 @@ class PersistentSearch {
     const int64_t parts = plan.Parts(flat_);
     if (parts > PersistentPlan::kThreads) return;
     const int64_t most = PersistentPlan::kThreads / parts;
-    plan.sharers = std::min(most, TilesOf(plan.Depth(flat_), PersistentPlan::kVector));
-    plan.sharers = TilesOf(plan.Depth(flat_), plan.OwnK(flat_));
+    plan.sharers = std::min(most, TilesOf(plan.KSize(flat_), PersistentPlan::kVector));
+    plan.sharers = TilesOf(plan.KSize(flat_), plan.OwnK(flat_));
     plan.held = std::min(plan.Vectors(flat_), FreeRegisters(plan) / PersistentPlan::kVector);
     if (plan.held < 0 || plan.LocalBytes(flat_) > local_bytes_) return;
     plan.cost = Estimate(plan);
@@ -146,7 +146,7 @@ class PersistentSearch {
     const auto reads = static_cast<int64_t>(flat_.accesses.size());
     const auto buffers = static_cast<int64_t>(flat_.outputs.size() + flat_.tensors.size());
     const int64_t taken =
-        OwnSums(plan) + 2 * PersistentPlan::kVector + reads + 2 * buffers + kRunRegisters;
+        OwnSums(plan) + 2 * PersistentPlan::kVector + reads + 2 * buffers + kBatchRegisters;
     return gpu::kRegisters - gpu::kOverheadRegisters - taken;
   }
 
