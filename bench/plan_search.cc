@@ -20,7 +20,7 @@
 #include "tile/evaluator/compiled_program.h"
 #include "tile/evaluator/loaded_program.h"
 #include "tile/plan/kernel_plan.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 
 namespace tartan::bench {
 namespace {

@@ -35,7 +35,7 @@ enum class Tier : uint8_t;  // tile/compiler/compile_options.h
 }  // namespace tartan::compiler
 namespace tartan::plan {
 class TuningDatabase;
-enum class Winograd : uint8_t;  // tile/plan/select_winograd.h
+enum class Winograd : uint8_t;  // tile/plan/select/select_winograd.h
 }  // namespace tartan::plan
 
 namespace tartan::api {

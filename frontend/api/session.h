@@ -24,7 +24,7 @@ namespace tartan::evaluator {
 class ResidentPool;  // tile/evaluator/resident_buffers.h
 }
 namespace tartan::plan {
-enum class Winograd : uint8_t;  // tile/plan/select_winograd.h
+enum class Winograd : uint8_t;  // tile/plan/select/select_winograd.h
 }
 
 namespace tartan::api {

@@ -7,7 +7,7 @@
 #include "tests/golden/report.h"
 #include "tile/codegen/write_kernel.h"
 #include "tile/compiler/compile_kernel.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/plan/store/tuning_database.h"
 #include "tile/poly/rewrite_kernel.h"
 

@@ -6,7 +6,7 @@
 
 #include "tile/base/hardware_settings.h"
 #include "tile/codegen/dialect.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 
 namespace tartan::golden {
 

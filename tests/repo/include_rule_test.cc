@@ -143,11 +143,6 @@ const std::set<std::string>& MutualIncludes() {
       "frontend/api and frontend/api/explain",
       "frontend/api and frontend/api/resident",
       "frontend/api and frontend/api/tiers",
-      "tile/plan and tile/plan/cpu",
-      "tile/plan and tile/plan/gpu",
-      "tile/plan and tile/plan/gpu/persistent",
-      "tile/plan and tile/plan/matrix",
-      "tile/plan/gpu and tile/plan/matrix",
   };
   return pairs;
 }

@@ -15,7 +15,7 @@
 #include "tile/base/precision.h"
 #include "tile/fuse/judge.h"
 #include "tile/plan/kernel_plan.h"
-#include "tile/plan/select_winograd.h"
+#include "tile/plan/select/select_winograd.h"
 #include "tile/plan/store/tuning_database.h"
 
 namespace tartan::compiler {

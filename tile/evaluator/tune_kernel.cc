@@ -15,7 +15,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/compiler/compile_kernel.h"
 #include "tile/evaluator/loaded_program.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::evaluator {

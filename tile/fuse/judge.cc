@@ -6,12 +6,13 @@
 
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/launch_time.h"
-#include "tile/plan/gpu/persistent/persistent_search.h"
+#include "tile/plan/gpu/persistent_search.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/matrix/dual_gemm.h"
 #include "tile/plan/matrix/split_k.h"
-#include "tile/plan/ready_plan.h"
-#include "tile/plan/select_packing.h"
+#include "tile/plan/select/ready_plan.h"
+#include "tile/plan/select/select_packing.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::fuse {

@@ -8,11 +8,11 @@
 #include <variant>
 #include <vector>
 
-#include "tile/plan/cpu/cpu_plan.h"
-#include "tile/plan/gpu/gpu_plan.h"
-#include "tile/plan/gpu/persistent/persistent_plan.h"
-#include "tile/plan/gpu/row_stream_plan.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/cpu_plan.h"
+#include "tile/plan/gpu_plan.h"
+#include "tile/plan/matrix_plan.h"
+#include "tile/plan/persistent_plan.h"
+#include "tile/plan/row_stream_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

@@ -90,7 +90,8 @@ inline constexpr int64_t kResidentItems = 2048;  // maximum work-items per compu
 inline constexpr int64_t kResidentGroups = 32;   // maximum work-groups per compute unit
 // Maximum registers per work-item. The hardware has 255; estimates are not exact.
 inline constexpr int64_t kRegisters = 240;
-inline constexpr int64_t kOverheadRegisters = 28;  // for addresses and counters; empirical
+inline constexpr int64_t kOverheadRegisters = 28;   // for addresses and counters; empirical
+inline constexpr int64_t kUnitRegisters = 1 << 16;  // 32-bit registers per compute unit
 }  // namespace gpu
 
 struct Machine {

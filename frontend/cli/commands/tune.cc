@@ -19,7 +19,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/program_cache.h"
 #include "tile/evaluator/tune_kernel.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/plan/store/stored_plan.h"
 #include "tile/plan/store/tuning_database.h"
 #include "tile/poly/rewrite_kernel.h"

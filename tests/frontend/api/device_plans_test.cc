@@ -9,7 +9,7 @@
 #include "tests/backend_opencl/temporary_directory.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/plan/store/tuning_database.h"
 #include "tile/poly/rewrite_kernel.h"
 

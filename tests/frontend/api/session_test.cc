@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tile/base/status_macros.h"
-#include "tile/plan/select_winograd.h"
+#include "tile/plan/select/select_winograd.h"
 
 namespace tartan::api {
 namespace {

@@ -13,7 +13,7 @@
 #include "tile/ir/naive_evaluator.h"
 #include "tile/plan/gpu/row_stream_search.h"
 #include "tile/plan/matrix/matrix_search.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan {

@@ -14,7 +14,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/plan/cpu/block_layout.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
 #include "tile/poly/unroll.h"

@@ -23,7 +23,7 @@
 #include "tile/ir/naive_evaluator.h"
 #include "tile/plan/gpu/async_copies.h"
 #include "tile/plan/kernel_plan.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 
 namespace tartan::evaluator {
 namespace {

@@ -7,7 +7,7 @@
 #include "backend_opencl/dialect/opencl_dialect.h"
 #include "tests/tile/evaluator/device.h"
 #include "tile/evaluator/loaded_program.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/plan/store/tuning_database.h"
 #include "tile/poly/rewrite_kernel.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/tile/fuse/matmul.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 
 namespace tartan::fuse::judge_test {
 namespace {

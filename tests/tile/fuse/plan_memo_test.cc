@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/tile/fuse/matmul.h"
-#include "tile/plan/ready_plan.h"
+#include "tile/plan/select/ready_plan.h"
 
 namespace tartan::fuse {
 namespace {

@@ -16,7 +16,7 @@
 #include "tile/plan/gpu/group_search.h"
 #include "tile/plan/gpu/group_staging.h"
 #include "tile/plan/kernel_plan.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {

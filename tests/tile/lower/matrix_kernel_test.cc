@@ -17,7 +17,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/lower/gpu/mma_kernel.h"
 #include "tile/plan/matrix/split_k.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {

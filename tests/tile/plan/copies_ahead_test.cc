@@ -13,7 +13,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/plan/gpu/async_copies.h"
 #include "tile/plan/gpu/group_staging.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 
 namespace tartan::plan::copies_ahead_test {
 namespace {

@@ -7,7 +7,7 @@
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 
 namespace tartan::plan::cpu_choice_test {
 namespace {

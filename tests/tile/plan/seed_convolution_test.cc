@@ -8,8 +8,8 @@
 
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/plan/gpu/tile_layout.h"
 #include "tile/plan/kernel_plan.h"
+#include "tile/plan/tile_layout.h"
 
 namespace tartan::plan {
 namespace {

@@ -8,7 +8,7 @@
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
 #include "tile/plan/cpu/block_layout.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan::staged_copy_test {

@@ -12,7 +12,7 @@
 #include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/plan/store/stored_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 

@@ -7,7 +7,7 @@
 
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 #include "tile/poly/unroll.h"
 

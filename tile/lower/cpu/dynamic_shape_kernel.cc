@@ -11,7 +11,7 @@
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/cpu/tile_results.h"
 #include "tile/lower/emit/index_emitter.h"
-#include "tile/plan/ready_plan.h"
+#include "tile/plan/select/ready_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {

@@ -12,7 +12,7 @@
 #include "tile/lower/cpu/sum_chunks.h"
 #include "tile/lower/cpu/task_block.h"
 #include "tile/lower/emit/expr_emitter.h"
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

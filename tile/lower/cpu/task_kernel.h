@@ -9,7 +9,7 @@
 
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/emit/lower_options.h"
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

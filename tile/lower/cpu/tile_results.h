@@ -11,7 +11,7 @@
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/cpu/tile_store.h"
 #include "tile/lower/emit/expr_emitter.h"
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

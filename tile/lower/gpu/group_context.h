@@ -12,7 +12,7 @@
 #include "tile/loop/build.h"
 #include "tile/lower/emit/expr_emitter.h"
 #include "tile/lower/emit/index_builder.h"
-#include "tile/plan/gpu/gpu_plan.h"
+#include "tile/plan/gpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

@@ -8,7 +8,7 @@
 
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/gpu/group_context.h"
-#include "tile/plan/gpu/gpu_plan.h"
+#include "tile/plan/gpu_plan.h"
 
 namespace tartan::lower {
 

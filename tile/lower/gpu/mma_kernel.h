@@ -9,7 +9,7 @@
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/emit/lower_options.h"
 #include "tile/lower/gpu/group_context.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

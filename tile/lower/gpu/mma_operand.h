@@ -12,7 +12,7 @@
 #include "tile/base/mma_tile.h"
 #include "tile/loop/build.h"
 #include "tile/lower/emit/index_builder.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

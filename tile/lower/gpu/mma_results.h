@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tile/loop/build.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

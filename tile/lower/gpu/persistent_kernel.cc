@@ -13,7 +13,7 @@
 #include "tile/lower/gpu/begin_kernel.h"
 #include "tile/lower/gpu/mma_operand.h"
 #include "tile/lower/gpu/resident_weights.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/matrix_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {

@@ -11,7 +11,7 @@
 #include "tile/lower/emit/index_emitter.h"
 #include "tile/lower/gpu/begin_kernel.h"
 #include "tile/lower/gpu/mma_operand.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/matrix_plan.h"
 
 namespace tartan::lower {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/emit/lower_options.h"
-#include "tile/plan/gpu/row_stream_plan.h"
+#include "tile/plan/row_stream_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

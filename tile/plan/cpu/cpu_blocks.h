@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 
 namespace tartan::plan {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

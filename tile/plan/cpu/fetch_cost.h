@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 
 namespace tartan::plan {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

@@ -5,7 +5,7 @@
 
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 
 namespace tartan::plan {
 

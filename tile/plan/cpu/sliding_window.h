@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tile/math/affine.h"
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

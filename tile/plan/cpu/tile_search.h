@@ -11,7 +11,7 @@
 #include "tile/plan/cpu/cpu_blocks.h"
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "tile/base/hardware_settings.h"
-#include "tile/plan/gpu/gpu_plan.h"
+#include "tile/plan/gpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

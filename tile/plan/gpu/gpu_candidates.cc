@@ -12,7 +12,7 @@ namespace tartan::plan {
 namespace {
 
 constexpr int64_t kLongReduction = 4096;  // minimum points per output element for a second kernel
-constexpr int64_t kMinChunk = 256;        // minimum points per partial result
+constexpr int64_t kMinPartial = 256;      // minimum points per partial result
 constexpr int64_t kGroupsPerUnit = 8;     // work-groups that keep a compute unit busy
 
 // A plan of one output element per work-item.
@@ -82,7 +82,7 @@ std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const 
   if (!poly::CanSplitReduction(flat) || groups * 2 > wanted || reduced < kLongReduction) {
     return std::nullopt;
   }
-  const int64_t chunks = std::min((wanted + groups - 1) / groups, reduced / kMinChunk);
+  const int64_t chunks = std::min((wanted + groups - 1) / groups, reduced / kMinPartial);
   if (chunks < 2) return std::nullopt;
   std::optional<GpuPlan> partial;
   std::optional<poly::SplitKernel> split = CutReduction(flat, chunks, settings, &partial);

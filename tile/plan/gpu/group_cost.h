@@ -4,8 +4,8 @@
 #pragma once
 
 #include "tile/base/hardware_settings.h"
-#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/gpu_plan.h"
 
 namespace tartan::plan {
 

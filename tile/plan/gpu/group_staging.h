@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
-#include "tile/plan/gpu/gpu_plan.h"
+#include "tile/plan/gpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

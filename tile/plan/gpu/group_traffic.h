@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/gpu_plan.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::plan {

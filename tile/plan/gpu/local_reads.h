@@ -2,8 +2,8 @@
 // Vector reads of tensors that are already in local memory, for GEMM stages of fused row kernels.
 #pragma once
 
-#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/gpu_plan.h"
 
 namespace tartan::plan {
 

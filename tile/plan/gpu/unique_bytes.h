@@ -2,8 +2,8 @@
 // Compulsory memory traffic of a kernel, independent of tiling.
 #pragma once
 
-#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/gpu_plan.h"
 
 namespace tartan::plan {
 

@@ -12,7 +12,6 @@ namespace {
 
 // Bytes of local memory that the hardware reserves per work-group.
 constexpr int64_t kGroupLocalBytes = 1 << 10;
-constexpr int64_t kUnitRegisters = 1 << 16;  // 32-bit registers per compute unit
 constexpr int64_t kOtherRegisters = 72;  // registers per work-item besides accumulators; empirical
 // Maximum resident work-groups per compute unit that the model assumes.
 constexpr int64_t kMaxResident = 4;
@@ -133,7 +132,7 @@ int64_t ResidentGroups(const MatrixPlan& plan, const HardwareSettings& settings)
   const int64_t by_memory =
       (settings.matrix_local_bytes + kGroupLocalBytes) / (plan.local_bytes() + kGroupLocalBytes);
   const int64_t by_registers =
-      kUnitRegisters / ((plan.accumulators() + kOtherRegisters) * plan.threads());
+      gpu::kUnitRegisters / ((plan.accumulators() + kOtherRegisters) * plan.threads());
   return std::clamp<int64_t>(std::min(by_memory, by_registers), 1, kMaxResident);
 }
 

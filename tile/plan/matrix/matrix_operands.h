@@ -10,7 +10,7 @@
 
 #include "tile/base/precision.h"
 #include "tile/plan/kernel_plan.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

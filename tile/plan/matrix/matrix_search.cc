@@ -11,7 +11,7 @@
 #include "tile/plan/machine.h"
 #include "tile/plan/matrix/matrix_cost.h"
 #include "tile/plan/matrix/matrix_operands.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/matrix_plan.h"
 
 namespace tartan::plan {
 namespace {

@@ -20,7 +20,6 @@ namespace {
 
 constexpr int64_t kMaxColumns = 256;         // maximum columns of a tensor-core GEMM
 constexpr int64_t kTileAlignment = 1 << 10;  // bytes, alignment of tiles
-constexpr int64_t kUnitRegisters = 1 << 16;  // 32-bit registers per compute unit
 constexpr int64_t kItemRegisters = 255;      // maximum registers per work-item
 // Adjacent columns of a row per work-item and vector: four work-items share a row.
 constexpr int64_t kLanes = 2;
@@ -184,7 +183,7 @@ class TensorCoreRowPlanner {
       return GroupsUs(plan, group, static_cast<double>(std::max<int64_t>(resident, 1)), settings_);
     };
     const int64_t by_memory = settings_.matrix_local_bytes / local_bytes;
-    const int64_t by_registers = kUnitRegisters / (kItemRegisters * plan.Threads());
+    const int64_t by_registers = gpu::kUnitRegisters / (kItemRegisters * plan.Threads());
     const int64_t resident = std::min(by_memory, by_registers);
     const bool are_many = plan.GroupCount() > 2 * resident * settings_.compute_units;
     const double alone = machine.launch_us + us(resident) * (are_many ? kManyGroups : 1);

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "tile/plan/gpu/gpu_plan.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/gpu_plan.h"
+#include "tile/plan/matrix_plan.h"
 #include "tile/poly/online/online_softmax.h"
 #include "tile/poly/row_block.h"
 

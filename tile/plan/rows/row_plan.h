@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 #include "tile/poly/row_block.h"
 
 namespace tartan::plan {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/plan.pb.h"
 #include "tile/base/match.h"
-#include "tile/plan/check_plan.h"
 #include "tile/plan/gpu/gpu_candidates.h"
+#include "tile/plan/select/check_plan.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/unroll.h"
 

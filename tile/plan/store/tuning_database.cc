@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "proto/plan.pb.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 #include "tile/plan/store/stored_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/loop/loop_ir.h"
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 
 namespace tartan {
 namespace {

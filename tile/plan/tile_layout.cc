@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/tile_layout.h"
+#include "tile/plan/tile_layout.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/matrix_plan.h"
 
 #include <algorithm>
 

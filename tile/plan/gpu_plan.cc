@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/gpu_plan.h"
+#include "tile/plan/gpu_plan.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

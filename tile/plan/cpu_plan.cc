@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

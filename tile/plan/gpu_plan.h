@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tile/plan/gpu/tile_layout.h"
+#include "tile/plan/tile_layout.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/check_plan.h"
+#include "tile/plan/select/check_plan.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/select_plan.h"
+#include "tile/plan/select/select_plan.h"
 
 #include <algorithm>
 #include <optional>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tile/base/hardware_settings.h"
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/row_stream_plan.h"
+#include "tile/plan/row_stream_plan.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/matrix_plan.h"
 
 namespace tartan::plan {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/select_winograd.h"
+#include "tile/plan/select/select_winograd.h"
 
 #include <algorithm>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/ready_plan.h"
+#include "tile/plan/select/ready_plan.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "tile/plan/check_plan.h"
 #include "tile/plan/cpu/compute_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
+#include "tile/plan/select/check_plan.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/persistent/persistent_search.h"
+#include "tile/plan/gpu/persistent_search.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "tile/base/launch_batch_limits.h"
 #include "tile/plan/gpu/factors.h"
 #include "tile/plan/machine.h"
-#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/plan/matrix_plan.h"
 
 namespace tartan::plan {
 namespace {
