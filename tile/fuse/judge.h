@@ -77,7 +77,7 @@ class Judge {
                                                   const plan::PlannedKernel& producer,
                                                   ir::ValueId result) const;
   // Returns the plan of one persistent work-group for consecutive launches, or nothing. `is_next`
-  // is explained in plan/gpu/persistent/persistent_search.h.
+  // is explained in plan/gpu/few_rows_search.h.
   std::optional<plan::PlannedKernel> PlanPersistent(
       const poly::FlatContraction& flat, const std::vector<bool>& is_constant,
       const std::function<bool(int tensor, int output)>& is_next) const;

@@ -4,10 +4,9 @@
 #include "tile/base/match.h"
 #include "tile/lower/cpu/dynamic_shape_kernel.h"
 #include "tile/lower/cpu/task_kernel.h"
+#include "tile/lower/gpu/few_rows_kernel.h"
 #include "tile/lower/gpu/group_kernel.h"
 #include "tile/lower/gpu/mma_kernel.h"
-#include "tile/lower/gpu/persistent_kernel.h"
-#include "tile/lower/gpu/row_stream_kernel.h"
 
 namespace tartan::lower {
 
@@ -21,11 +20,9 @@ loop::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPl
       },
       [&](const plan::GpuPlan& groups) { return LowerGroupKernel(flat, groups, name, options); },
       [&](const plan::MatrixPlan& matrix) { return LowerMmaKernel(flat, matrix, name, options); },
-      [&](const plan::RowStreamPlan& stream) {
-        return LowerRowStream(flat, stream, name, options);
-      },
+      [&](const plan::RowStreamPlan& stream) { return LowerFewRows(flat, stream, name, options); },
       [&](const plan::PersistentPlan& persistent) {
-        return LowerPersistent(flat, persistent, name, options);
+        return LowerFewRows(flat, persistent, name, options);
       });
 }
 

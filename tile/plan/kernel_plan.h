@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "tile/plan/cpu_plan.h"
+#include "tile/plan/few_rows_plan.h"
 #include "tile/plan/gpu_plan.h"
 #include "tile/plan/matrix_plan.h"
-#include "tile/plan/persistent_plan.h"
-#include "tile/plan/row_stream_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

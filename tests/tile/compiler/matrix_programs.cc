@@ -11,7 +11,7 @@
 #include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
-#include "tile/plan/gpu/row_stream_search.h"
+#include "tile/plan/gpu/few_rows_search.h"
 #include "tile/plan/matrix/matrix_search.h"
 #include "tile/plan/select/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"

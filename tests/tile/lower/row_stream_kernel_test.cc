@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests matmuls of few rows with streamed weights, in the interpreter, against the naive evaluator.
-#include "tile/lower/gpu/row_stream_kernel.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,6 +9,7 @@
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
+#include "tile/lower/gpu/few_rows_kernel.h"
 
 namespace tartan::lower {
 namespace {

@@ -8,7 +8,7 @@
 
 namespace tartan::compiler {
 
-// Selects the persistent plan (plan/gpu/persistent_search.h) for launches where it is
+// Selects the persistent plan (plan/gpu/few_rows_search.h) for launches where it is
 // predicted to be faster.
 //
 // The launches must follow each other, use the same weights, and each read a result of the launch

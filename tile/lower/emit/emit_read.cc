@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "tile/lower/emit/expr_emitter.h"
 #include "tile/plan/machine.h"
 #include "tile/poly/coords.h"
+#include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
 
@@ -256,6 +258,23 @@ loop::ExprPtr ExprEmitter::LaneByLane(DataType type, const std::function<loop::E
   loop::ExprPtr vector = loop::LoadFrom(name, held, indices_.Number(0), lanes);
   if (!is_bool) return vector;
   return loop::ApplyOp(ScalarOp::kNotEqual, {std::move(vector), loop::Int(0)});
+}
+
+std::map<int, loop::ExprPtr> ExprEmitter::DeclareReads() {
+  std::map<int, loop::ExprPtr> ahead;
+  for (int a = 0; a < static_cast<int>(flat_.accesses.size()); ++a) {
+    if (!flat_.accesses[a].guard.empty()) continue;
+    for (const poly::Output& output : flat_.outputs) {
+      const poly::ExprPtr read = poly::FindRead(output.expr, a);
+      if (read == nullptr) continue;
+      const loop::ExprPtr value = Emit(read);
+      const std::string name = absl::StrCat("in", a, "_ahead");
+      block_->push_back(loop::MakeDeclare(value->type, name, value));
+      ahead.emplace(a, loop::Var(name, value->type));
+      break;
+    }
+  }
+  return ahead;
 }
 
 }  // namespace tartan::lower

@@ -71,6 +71,9 @@ class ExprEmitter {
   void MoveTo(const Position& position, std::vector<loop::ExprPtr> accumulators = {});
   // A vector if the value differs along the vector index, else a scalar.
   loop::ExprPtr Emit(const poly::ExprPtr& expr);
+  // Declares "in<a>_ahead", the value of each unguarded access a that an output reads directly. The
+  // result is for Provide, at another place.
+  std::map<int, loop::ExprPtr> DeclareReads();
   // The conjunction of the constraints at the current position, per lane if they differ; null:
   // true.
   loop::ExprPtr EmitConditions(const std::vector<math::RangeConstraint>& constraints);

@@ -115,18 +115,7 @@ class GroupLowerer {
     ExprEmitter emitter(context_.padded(), indices, Lanes(), {here}, "r", statements);
     emitter.AssumeAlignedLanes();
     emitter.MoveTo(here);
-    for (int a = 0; a < static_cast<int>(flat_.accesses.size()); ++a) {
-      if (!flat_.accesses[a].guard.empty()) continue;
-      for (const poly::Output& output : flat_.outputs) {
-        const poly::ExprPtr read = poly::FindRead(output.expr, a);
-        if (read == nullptr) continue;
-        const ExprPtr value = emitter.Emit(read);
-        const std::string name = absl::StrCat("in", a, "_ahead");
-        statements->push_back(loop::MakeDeclare(value->type, name, value));
-        ahead_.emplace(a, loop::Var(name, value->type));
-        break;
-      }
-    }
+    ahead_ = emitter.DeclareReads();
   }
 
   // The vector shape of stored elements.

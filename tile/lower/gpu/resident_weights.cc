@@ -102,7 +102,7 @@ void ResidentWeights::ReadVector(int64_t k, int64_t sum, std::vector<StmtPtr>* b
 // past K.
 bool ResidentWeights::AreInVectors() const {
   const poly::FlatAccess access = poly::Flatten(flat_, plan_.weights_access);
-  bool are = access.strides[plan_.reduced] == 1 && access.offset % kWeightLanes == 0 &&
+  bool are = access.strides[plan_.reduced.front()] == 1 && access.offset % kWeightLanes == 0 &&
              k_size_ % kWeightLanes == 0;
   for (int i = 0; i < flat_.output_index_count; ++i) are &= access.strides[i] % kWeightLanes == 0;
   return are;
@@ -115,7 +115,7 @@ ExprPtr ResidentWeights::InMemory(int64_t place, int64_t sum, int lanes) const {
   if (flat_.accumulator_index >= 0) indices.Set(flat_.accumulator_index, Number(sum % joined_));
   const ExprPtr k = loop::Add(Var("first_k"), Number(place));
   const bool may_exceed_k = plan_.sharers * plan_.OwnK(flat_) > k_size_;
-  indices.Set(plan_.reduced, may_exceed_k ? loop::Min(k, Number(k_size_ - lanes)) : k);
+  indices.Set(plan_.reduced.front(), may_exceed_k ? loop::Min(k, Number(k_size_ - lanes)) : k);
   const math::Affine at = poly::AsAffine(poly::Flatten(flat_, plan_.weights_access));
   const ExprPtr value =
       loop::LoadFrom(absl::StrCat("in", flat_.accesses[plan_.weights_access].tensor), kWeight,

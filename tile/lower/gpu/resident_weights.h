@@ -9,7 +9,7 @@
 
 #include "tile/loop/build.h"
 #include "tile/lower/emit/index_builder.h"
-#include "tile/plan/persistent_plan.h"
+#include "tile/plan/few_rows_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/lower/gpu/row_stream_kernel.h"
-
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tile/loop/build.h"
-#include "tile/lower/emit/expr_emitter.h"
-#include "tile/lower/emit/index_builder.h"
-#include "tile/lower/emit/index_emitter.h"
 #include "tile/lower/gpu/begin_kernel.h"
-#include "tile/lower/gpu/mma_operand.h"
+#include "tile/lower/gpu/few_rows_kernel.h"
 #include "tile/plan/matrix_plan.h"
 
 namespace tartan::lower {
@@ -20,22 +15,15 @@ using loop::ExprPtr;
 using loop::StmtPtr;
 using plan::RowStreamPlan;
 
-constexpr DataType kStreamed = DataType::kFloat32;
 constexpr int kCopied = 4;  // elements per vector of an asynchronous copy
 // maximum unrolling (empirical): the loads of the unrolled iterations overlap
 constexpr int64_t kUnrolled = 8;
 
-class RowStreamLowerer : IndexBuilder {
+class RowStreamLowerer : FewRowsLowerer {
  public:
   RowStreamLowerer(const poly::FlatContraction& flat, const RowStreamPlan& plan,
                    const LowerOptions& options)
-      : IndexBuilder(IndexTypeOf(flat, options)),
-        flat_(flat),
-        plan_(plan),
-        rows_(plan.RowCount(flat)),
-        columns_(plan.ColumnCount(flat)),
-        k_size_(plan.KSize(flat)),
-        sharers_(plan.Sharers(flat)) {}
+      : FewRowsLowerer(flat, plan, options), plan_(plan), sharers_(plan.Sharers(flat)) {}
 
   loop::Kernel Lower(const std::string& name) {
     loop::Kernel kernel = BeginGroupKernel(flat_, plan_, name, index_type_);
@@ -60,19 +48,9 @@ class RowStreamLowerer : IndexBuilder {
   }
 
  private:
-  StmtPtr DeclareLocal(const std::string& name, int64_t size) const {
-    return loop::MakeArray({kStreamed, 1}, name, size, loop::Space::kLocal);
-  }
-
-  // Statements for each "number" below the count, distributed over the work-items.
-  StmtPtr ForEach(const std::string& round, int64_t count, std::vector<StmtPtr> statements) const {
-    const int64_t threads = plan_.threads();
-    const int64_t rounds = plan::TilesOf(count, threads);
-    StmtPtr body = loop::MakeBlock(std::move(statements));
-    if (count % threads != 0) body = loop::MakeIf(loop::Less(Var("number"), Number(count)), body);
-    const StmtPtr number =
-        Declare("number", loop::Add(loop::Mul(Var(round), Number(threads)), Var("item")));
-    return loop::MakeFor(round, Number(0), Number(rounds), loop::MakeBlock({number, body}));
+  StmtPtr ForNumbers(const std::string& round, int64_t count,
+                     std::vector<StmtPtr> statements) const {
+    return ForEach("number", round, count, std::move(statements));
   }
 
   StmtPtr CopyWeights() const {
@@ -80,52 +58,35 @@ class RowStreamLowerer : IndexBuilder {
     const ExprPtr at = loop::Mul(Var("number"), Number(kCopied));
     const ExprPtr from = loop::Add(loop::Mul(Var("block"), Number(size)), at);
     const int tensor = flat_.accesses[plan_.weights_access].tensor;
-    return ForEach("copy", size / kCopied,
-                   {loop::MakeCopyVector(loop::LoadFrom("weights", kStreamed, at, kCopied, true),
-                                         loop::LoadFrom(absl::StrCat("in", tensor), kStreamed, from,
-                                                        kCopied, true))});
+    return ForNumbers("copy", size / kCopied,
+                      {loop::MakeCopyVector(loop::LoadFrom("weights", kFloat, at, kCopied, true),
+                                            loop::LoadFrom(absl::StrCat("in", tensor), kFloat, from,
+                                                           kCopied, true))});
   }
 
   StmtPtr LoadRows() const {
-    const poly::TensorAccess& read = flat_.accesses[plan_.rows_access];
-    const TensorShape& shape = flat_.tensors[read.tensor].shape;
-    const int count = static_cast<int>(flat_.indices.size());
     std::vector<StmtPtr> body;
-    IndexEmitter indices(flat_, index_type_);
-    for (int i = 0; i < count; ++i) indices.Set(i, Number(0));
+    IndexEmitter indices = Zeros();
     SetDigits(plan_.rows, loop::Div(Var("number"), Number(k_size_)), "row", &indices, &body);
     SetDigits(plan_.reduced, loop::Mod(Var("number"), Number(k_size_)), "k", &indices, &body);
-    const math::Affine place = poly::AsAffine(poly::Flatten(flat_, plan_.rows_access));
-    body.push_back(loop::MakeStore(
-        "rows", kStreamed, Var("number"),
-        loop::LoadFrom(absl::StrCat("in", read.tensor), shape.type, indices.Emit(place))));
-    return ForEach("load", plan_.RowsSize(flat_), std::move(body));
-  }
-
-  void SetDigits(const std::vector<int>& list, const ExprPtr& number, const std::string& prefix,
-                 IndexEmitter* indices, std::vector<StmtPtr>* statements) const {
-    const std::vector<ExprPtr> digits = Digits(flat_, list, number, index_type_);
-    for (size_t i = 0; i < list.size(); ++i) {
-      const std::string name = absl::StrCat(prefix, "_", flat_.indices[list[i]].name);
-      statements->push_back(Declare(name, digits[i]));
-      indices->Set(list[i], Var(name));
-    }
+    body.push_back(loop::MakeStore("rows", kFloat, Var("number"), LoadRow(indices)));
+    return ForNumbers("load", plan_.RowsSize(flat_), std::move(body));
   }
 
   // Multiplies each work-item's vector of columns at its positions along K.
   StmtPtr Multiply() const {
     const int64_t vectors = columns_ / plan_.vector;
     const int lanes = static_cast<int>(plan_.vector);
-    const loop::Type type = {kStreamed, lanes};
+    const loop::Type type = {kFloat, lanes};
     const ExprPtr column = loop::Mul(Var("own_vector"), Number(plan_.vector));
     std::vector<StmtPtr> products;
     products.push_back(loop::MakeDeclare(
         type, "weight",
-        loop::LoadFrom("weights", kStreamed,
-                       loop::Add(loop::Mul(Var("k"), Number(columns_)), column), lanes, true)));
+        loop::LoadFrom("weights", kFloat, loop::Add(loop::Mul(Var("k"), Number(columns_)), column),
+                       lanes, true)));
     for (int64_t row = 0; row < rows_; ++row) {
       const ExprPtr factor =
-          loop::LoadFrom("rows", kStreamed, loop::Add(Number(row * k_size_), Var("k")));
+          loop::LoadFrom("rows", kFloat, loop::Add(Number(row * k_size_), Var("k")));
       products.push_back(loop::MakeAssign(
           Total(row),
           loop::MulAdd(factor, loop::Var("weight", type), loop::Var(Total(row), type))));
@@ -160,8 +121,7 @@ class RowStreamLowerer : IndexBuilder {
           loop::Add(loop::Mul(loop::Add(loop::Mul(Var("sharer"), Number(rows_)), Number(row)),
                               Number(columns_)),
                     column);
-      body.push_back(
-          loop::MakeStore("partials", kStreamed, place, loop::Var(Total(row), type), true));
+      body.push_back(loop::MakeStore("partials", kFloat, place, loop::Var(Total(row), type), true));
     }
     StmtPtr all = loop::MakeBlock(std::move(body));
     if (sharers_ * vectors < plan_.threads()) {
@@ -176,7 +136,7 @@ class RowStreamLowerer : IndexBuilder {
   // Adds up an element's partial sums: each of kSlices sums takes every kSlices-th sharer.
   StmtPtr AddSharers() const {
     const int64_t elements = rows_ * columns_;
-    const loop::Type type = {kStreamed, 1};
+    const loop::Type type = {kFloat, 1};
     const ExprPtr slice = loop::Div(Var("number"), Number(elements));
     std::vector<StmtPtr> body = {loop::MakeDeclare(type, "sum", loop::Float(0), true),
                                  Declare("slice", slice),
@@ -184,65 +144,50 @@ class RowStreamLowerer : IndexBuilder {
     for (int64_t first = 0; first < sharers_; first += RowStreamPlan::kSlices) {
       const ExprPtr sharer = loop::Add(Number(first), Var("slice"));
       const ExprPtr value = loop::LoadFrom(
-          "partials", kStreamed, loop::Add(loop::Mul(sharer, Number(elements)), Var("element")));
+          "partials", kFloat, loop::Add(loop::Mul(sharer, Number(elements)), Var("element")));
       StmtPtr add = loop::MakeAssign("sum", loop::Add(loop::Var("sum", type), value));
       if (first + RowStreamPlan::kSlices > sharers_) {
         add = loop::MakeIf(loop::Less(sharer, Number(sharers_)), std::move(add));
       }
       body.push_back(std::move(add));
     }
-    body.push_back(loop::MakeStore("slices", kStreamed, Var("number"), loop::Var("sum", type)));
-    return ForEach("part", plan_.SlicesSize(flat_), std::move(body));
+    body.push_back(loop::MakeStore("slices", kFloat, Var("number"), loop::Var("sum", type)));
+    return ForNumbers("part", plan_.SlicesSize(flat_), std::move(body));
   }
 
   StmtPtr StoreResults() const {
     const int64_t elements = rows_ * columns_;
     std::vector<StmtPtr> body;
-    IndexEmitter indices(flat_, index_type_);
+    IndexEmitter indices = Zeros();
     SetDigits(plan_.rows, loop::Div(Var("number"), Number(columns_)), "at", &indices, &body);
     body.push_back(Declare("column", loop::Mod(Var("number"), Number(columns_))));
     indices.Set(plan_.block, Var("block"));
     indices.Set(plan_.column, Var("column"));
-    for (int i : plan_.reduced) indices.Set(i, Number(0));
     const Position here(flat_.indices.size(), 0);
     ExprEmitter outside(flat_, indices, {}, {here}, "c", &body);
     outside.MoveTo(here);
     const ExprPtr condition = outside.EmitConditions(flat_.store_guard);
-    ExprPtr sum = loop::LoadFrom("slices", kStreamed, Var("number"));
+    ExprPtr sum = loop::LoadFrom("slices", kFloat, Var("number"));
     for (int64_t slice = 1; slice < RowStreamPlan::kSlices; ++slice) {
-      sum = loop::Add(sum, loop::LoadFrom("slices", kStreamed,
+      sum = loop::Add(sum, loop::LoadFrom("slices", kFloat,
                                           loop::Add(Var("number"), Number(slice * elements))));
     }
-    std::vector<StmtPtr> inner = {loop::MakeDeclare({kStreamed, 1}, "sum", sum)};
-    ExprEmitter emitter(flat_, indices, {}, {here}, "e", &inner);
-    emitter.Assume(flat_.store_guard);
-    emitter.LoadUnconditionally();
-    for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    emitter.MoveTo(here, {loop::Var("sum", {kStreamed, 1})});
-    const int count = static_cast<int>(flat_.indices.size());
-    const math::Affine place =
-        poly::AsAffine(poly::Flatten(flat_.output_coords, flat_.output_dims, count));
-    std::vector<StmtPtr> stores;
-    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
-      stores.push_back(loop::MakeStore(absl::StrCat("out", o), flat_.outputs[o].shape.type,
-                                       indices.Emit(place), emitter.Emit(flat_.outputs[o].expr)));
-    }
-    for (StmtPtr& store : stores) inner.push_back(std::move(store));
+    std::vector<StmtPtr> inner = {loop::MakeDeclare({kFloat, 1}, "sum", sum)};
+    StoreOutputs(indices, {Float("sum")}, {}, -1, nullptr, &inner);
     StmtPtr element = loop::MakeBlock(std::move(inner));
     if (condition != nullptr) element = loop::MakeIf(condition, std::move(element));
     body.push_back(std::move(element));
-    return ForEach("result", elements, std::move(body));
+    return ForNumbers("result", elements, std::move(body));
   }
 
-  const poly::FlatContraction& flat_;
   const RowStreamPlan& plan_;
-  const int64_t rows_, columns_, k_size_, sharers_;
+  const int64_t sharers_;
 };
 
 }  // namespace
 
-loop::Kernel LowerRowStream(const poly::FlatContraction& flat, const RowStreamPlan& plan,
-                            const std::string& name, const LowerOptions& options) {
+loop::Kernel LowerFewRows(const poly::FlatContraction& flat, const RowStreamPlan& plan,
+                          const std::string& name, const LowerOptions& options) {
   return RowStreamLowerer(flat, plan, options).Lower(name);
 }
 

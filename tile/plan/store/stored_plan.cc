@@ -134,7 +134,7 @@ proto::StoredPlan ToProto(const PlannedKernel& planned) {
       // Only plans of strict float32 are stored. An empty message fits no kernel.
       [](const MatrixPlan&) {},
       // Plans for megakernels are not stored: measured as standalone launches they are slow.
-      [](const RowStreamPlan&) {}, [](const PersistentPlan&) {});
+      [](const FewRowsPlan&) {});
   return stored;
 }
 std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,

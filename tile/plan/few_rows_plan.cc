@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/persistent_plan.h"
+#include "tile/plan/few_rows_plan.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -7,21 +7,57 @@
 
 namespace tartan::plan {
 
-std::string PersistentCost::ToString() const {
+std::string FewRowsCost::ToString() const {
   return absl::StrFormat("%.2f us per launch; weights %.1f us, GEMM %.2f us", microseconds, load_us,
                          gemm_us);
 }
 
-int64_t PersistentPlan::RowCount(const poly::FlatContraction& flat) const {
+int64_t FewRowsPlan::RowCount(const poly::FlatContraction& flat) const {
   return CountOf(flat, rows);
 }
 
-int64_t PersistentPlan::ColumnCount(const poly::FlatContraction& flat) const {
+int64_t FewRowsPlan::ColumnCount(const poly::FlatContraction& flat) const {
   return flat.indices[column].range;
 }
 
-int64_t PersistentPlan::KSize(const poly::FlatContraction& flat) const {
-  return flat.indices[reduced].range;
+int64_t FewRowsPlan::KSize(const poly::FlatContraction& flat) const {
+  return CountOf(flat, reduced);
+}
+
+int64_t RowStreamPlan::Sharers(const poly::FlatContraction& flat) const {
+  return kThreads / (ColumnCount(flat) / vector);
+}
+
+int64_t RowStreamPlan::WeightsSize(const poly::FlatContraction& flat) const {
+  return KSize(flat) * ColumnCount(flat);
+}
+
+int64_t RowStreamPlan::RowsSize(const poly::FlatContraction& flat) const {
+  return RowCount(flat) * KSize(flat);
+}
+
+int64_t RowStreamPlan::PartialsSize(const poly::FlatContraction& flat) const {
+  return Sharers(flat) * RowCount(flat) * ColumnCount(flat);
+}
+
+int64_t RowStreamPlan::SlicesSize(const poly::FlatContraction& flat) const {
+  return kSlices * RowCount(flat) * ColumnCount(flat);
+}
+
+int64_t RowStreamPlan::LocalBytes(const poly::FlatContraction& flat) const {
+  return (WeightsSize(flat) + RowsSize(flat) + PartialsSize(flat) + SlicesSize(flat)) *
+         ByteWidth(DataType::kFloat32);
+}
+
+int64_t RowStreamPlan::GroupCount(const poly::FlatContraction& flat) const {
+  return flat.indices[block].range;
+}
+
+std::string RowStreamPlan::ToString(const poly::FlatContraction& flat) const {
+  return absl::StrCat("streamed weights: ", GroupCount(flat), " blocks of ", ColumnCount(flat),
+                      " columns, in", weights_access, " in vectors of ", vector,
+                      ", each shared by ", Sharers(flat), " work-items; ", RowCount(flat),
+                      " rows of ", KSize(flat), ", local ", LocalBytes(flat), " bytes");
 }
 
 int64_t PersistentPlan::Parts(const poly::FlatContraction& flat) const {
