@@ -209,7 +209,9 @@ StmtPtr Reduction::Loops(int level, bool checked) {
   }
   StmtPtr inner;
   if (level == tile_level_ && !checked) {
-    const ExprPtr everywhere = HoldsEverywhere(OpenConstraints());
+    Position last = plan_.unroll;
+    for (int64_t& values : last) --values;
+    const ExprPtr everywhere = indices_.HoldsAcross(OpenConstraints(), last);
     if (const auto decided = loop::LiteralValue(everywhere)) {
       inner = Loop(level, *decided == 0);
     } else {
@@ -351,26 +353,6 @@ std::vector<math::RangeConstraint> Reduction::OpenConstraints() const {
     }
   }
   return open;
-}
-
-ExprPtr Reduction::HoldsEverywhere(const std::vector<math::RangeConstraint>& constraints) const {
-  ExprPtr all = loop::Bool(true);
-  for (const math::RangeConstraint& constraint : constraints) {
-    // minimum and maximum of the polynomial within the tile, relative to its first point
-    int64_t below = 0;
-    int64_t above = 0;
-    for (size_t i = 0; i < flat_.indices.size(); ++i) {
-      const int64_t reach =
-          constraint.poly.coefficient(static_cast<int>(i)).numerator() * (plan_.unroll[i] - 1);
-      (reach < 0 ? below : above) += reach;
-    }
-    for (int64_t shift : {below, above}) {
-      const ExprPtr condition = indices_.Condition(constraint, shift);
-      if (condition != nullptr) all = loop::And(all, condition);
-      if (below == above) break;
-    }
-  }
-  return all;
 }
 
 ExprPtr Reduction::Total(int output_position, std::vector<StmtPtr>* block) const {

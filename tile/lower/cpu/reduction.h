@@ -106,8 +106,6 @@ class Reduction {
   loop::ExprPtr Aggregate(const loop::ExprPtr& old, const loop::ExprPtr& value) const;
   int LevelOf(const math::RangeConstraint& constraint) const;
   bool DependsOnTile(const math::RangeConstraint& constraint) const;
-  // Tests that the constraints hold at every position of the tile.
-  loop::ExprPtr HoldsEverywhere(const std::vector<math::RangeConstraint>& constraints) const;
   // The constraints of the tile that Assume does not cover.
   std::vector<math::RangeConstraint> OpenConstraints() const;
 

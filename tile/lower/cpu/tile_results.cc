@@ -41,9 +41,11 @@ StmtPtr TileResults::Emit() {
     }
   }
   if (may_be_short.empty()) {
-    return loop::MakeIf(HoldsAllOver(assumed), StoreTile(assumed, true), StoreLanes());
+    return loop::MakeIf(indices_.HoldsAcross(assumed, LastPosition()), StoreTile(assumed, true),
+                        StoreLanes());
   }
-  ExprPtr is_whole = varying.empty() ? loop::Bool(true) : HoldsAllOver(assumed);
+  ExprPtr is_whole =
+      varying.empty() ? loop::Bool(true) : indices_.HoldsAcross(assumed, LastPosition());
   for (int i : may_be_short) {
     const ExprPtr range = indices_.Size(RangeRole(i), flat_.indices[i].range);
     is_whole = loop::And(is_whole,
@@ -92,26 +94,6 @@ std::vector<math::RangeConstraint> TileResults::ConstraintsThatVaryByLane() cons
     }
   });
   return varying;
-}
-
-ExprPtr TileResults::HoldsAllOver(const std::vector<math::RangeConstraint>& constraints) const {
-  ExprPtr all = loop::Bool(true);
-  const Position last = LastPosition();
-  for (const math::RangeConstraint& constraint : constraints) {
-    // minimum and maximum of the polynomial within the tile, relative to its first point
-    int64_t below = 0;
-    int64_t above = 0;
-    for (size_t i = 0; i < last.size(); ++i) {
-      const int64_t reach = constraint.poly.coefficient(static_cast<int>(i)).numerator() * last[i];
-      (reach < 0 ? below : above) += reach;
-    }
-    for (int64_t shift : {below, above}) {
-      const ExprPtr inside = indices_.Condition(constraint, shift);
-      if (inside != nullptr) all = loop::And(all, inside);
-      if (below == above) break;
-    }
-  }
-  return all;
 }
 
 Position TileResults::LastPosition() const {

@@ -33,8 +33,6 @@ class TileResults {
   // The vector shape in which outputs are computed.
   VectorShape VectorOutput() const;
   std::vector<math::RangeConstraint> ConstraintsThatVaryByLane() const;
-  // Tests that the constraints hold at every element of the tile.
-  loop::ExprPtr HoldsAllOver(const std::vector<math::RangeConstraint>& constraints) const;
   Position LastPosition() const;
   loop::StmtPtr StoreTile(const std::vector<math::RangeConstraint>& assumed, bool is_inside);
   // Tile sizes that are always complete, so that square blocks of them may be loaded and

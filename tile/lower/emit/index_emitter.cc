@@ -102,6 +102,26 @@ loop::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint,
   return condition;
 }
 
+loop::ExprPtr IndexEmitter::HoldsAcross(const std::vector<math::RangeConstraint>& constraints,
+                                        const Position& last) const {
+  loop::ExprPtr all = loop::Bool(true);
+  for (const math::RangeConstraint& constraint : constraints) {
+    // minimum and maximum of the polynomial, relative to the current point
+    int64_t below = 0;
+    int64_t above = 0;
+    for (size_t i = 0; i < last.size(); ++i) {
+      const int64_t reach = constraint.poly.coefficient(static_cast<int>(i)).numerator() * last[i];
+      (reach < 0 ? below : above) += reach;
+    }
+    for (int64_t shift : {below, above}) {
+      const loop::ExprPtr condition = Condition(constraint, shift);
+      if (condition != nullptr) all = loop::And(all, condition);
+      if (below == above) break;
+    }
+  }
+  return all;
+}
+
 int64_t ShiftAt(const math::Affine& poly, const Position& position) {
   int64_t shift = 0;
   for (size_t i = 0; i < position.size(); ++i) {

@@ -57,6 +57,10 @@ class IndexEmitter : public IndexBuilder {
   // The same condition for a given value of the polynomial, which may be a vector.
   loop::ExprPtr Condition(const math::RangeConstraint& constraint,
                           const loop::ExprPtr& value) const;
+  // The condition that the constraints hold at every point from the current one to `last[i]` values
+  // later along each index i.
+  loop::ExprPtr HoldsAcross(const std::vector<math::RangeConstraint>& constraints,
+                            const Position& last) const;
 
  private:
   loop::ExprPtr EmitWithSizes(const math::Affine& poly, const Position& position,

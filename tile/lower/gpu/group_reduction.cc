@@ -112,23 +112,11 @@ StmtPtr GroupReduction::Step() const {
 ExprPtr GroupReduction::StepIsInside() const {
   IndexEmitter bases(context_.padded(), context_.index_type());
   for (int i = 0; i < context_.index_count(); ++i) bases.Set(i, context_.Base(i));
-  ExprPtr inside = loop::Bool(true);
+  Position last;
+  for (int i = 0; i < context_.index_count(); ++i) last.push_back(context_.split(i).tile() - 1);
   std::vector<math::RangeConstraint> constraints = unfilled_;
   for (const math::RangeConstraint& range : context_.OutputRanges()) constraints.push_back(range);
-  for (const math::RangeConstraint& constraint : constraints) {
-    int64_t below = 0;
-    int64_t above = 0;
-    for (int i = 0; i < context_.index_count(); ++i) {
-      const int64_t reach =
-          constraint.poly.coefficient(i).numerator() * (context_.split(i).tile() - 1);
-      (reach < 0 ? below : above) += reach;
-    }
-    for (int64_t shift : {below, above}) {
-      const ExprPtr condition = bases.Condition(constraint, shift);
-      if (condition != nullptr) inside = loop::And(inside, condition);
-    }
-  }
-  return inside;
+  return bases.HoldsAcross(constraints, last);
 }
 
 // Emits the loops over blocks of the reduced indices.
