@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <variant>
 
+#include "tile/plan/gpu/few_rows_search.h"
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/launch_time.h"
-#include "tile/plan/gpu/few_rows_search.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/matrix/dual_gemm.h"
 #include "tile/plan/matrix/split_k.h"

@@ -9,12 +9,9 @@
 #include "tile/fuse/judge.h"
 #include "tile/graph/rows/chain_groups.h"
 #include "tile/plan/machine.h"
-#include "tile/plan/rows/plan_matrix_rows.h"
-#include "tile/plan/rows/plan_online_rows.h"
-#include "tile/plan/rows/plan_row_gemms.h"
-#include "tile/plan/rows/plan_row_groups.h"
 #include "tile/plan/rows/plan_rows.h"
 #include "tile/plan/rows/row_cycles.h"
+#include "tile/plan/rows/row_group_planners.h"
 #include "tile/poly/form_key.h"
 
 namespace tartan::fuse {

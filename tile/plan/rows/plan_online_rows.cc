@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/rows/plan_online_rows.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "tile/plan/rows/row_cycles.h"
 #include "tile/plan/rows/row_group_blocks.h"
 #include "tile/plan/rows/row_group_memory.h"
+#include "tile/plan/rows/row_group_planners.h"
 #include "tile/plan/rows/row_registers.h"
 
 namespace tartan::plan {

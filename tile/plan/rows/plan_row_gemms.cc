@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/rows/plan_row_gemms.h"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -14,6 +12,7 @@
 #include "tile/plan/rows/row_cycles.h"
 #include "tile/plan/rows/row_group_blocks.h"
 #include "tile/plan/rows/row_group_memory.h"
+#include "tile/plan/rows/row_group_planners.h"
 #include "tile/plan/rows/row_registers.h"
 
 namespace tartan::plan {

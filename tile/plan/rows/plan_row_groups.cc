@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/rows/plan_row_groups.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -8,6 +6,7 @@
 
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/row_group_blocks.h"
+#include "tile/plan/rows/row_group_planners.h"
 #include "tile/plan/rows/row_registers.h"
 
 namespace tartan::plan {
