@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/cpu/tile_results.h"
+#include "tile/lower/emit/begin_kernel.h"
 #include "tile/lower/emit/index_emitter.h"
 #include "tile/plan/select/ready_plan.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -27,11 +28,12 @@ std::vector<std::string> IndexNames(const poly::FlatContraction& flat) {
   return names;
 }
 
-class DynamicShapeLowerer {
+class DynamicShapeLowerer : IndexBuilder {
  public:
   DynamicShapeLowerer(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                       DataType index_type)
-      : flat_(flat),
+      : IndexBuilder(index_type),
+        flat_(flat),
         plan_(plan),
         sizes_(index_type),
         indices_(flat, index_type, &sizes_),
@@ -45,15 +47,7 @@ class DynamicShapeLowerer {
   }
 
   loop::Kernel Lower(const std::string& name) {
-    loop::Kernel kernel;
-    kernel.name = name;
-    kernel.index_type = indices_.index_type();
-    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
-      kernel.parameters.push_back({absl::StrCat("out", o), flat_.outputs[o].shape.type, true});
-    }
-    for (size_t t = 0; t < flat_.tensors.size(); ++t) {
-      kernel.parameters.push_back({absl::StrCat("in", t), flat_.tensors[t].shape.type, false});
-    }
+    loop::Kernel kernel = BeginKernel(flat_, name, indices_.index_type());
     kernel.body = Item(&kernel);
     kernel.sizes = sizes_.sizes();
     return kernel;
@@ -62,7 +56,6 @@ class DynamicShapeLowerer {
  private:
   int64_t Range(int i) const { return flat_.indices[i].range; }
   ExprPtr RangeOf(int i) const { return indices_.Size(RangeRole(i), Range(i)); }
-  loop::Type IndexType() const { return indices_.IndexType(); }
   // Returns whether the tile covers the whole range of the index, at every size of the program.
   bool IsWhole(int i) const {
     return (flat_.indices[i].is_lane || chosen_.count(i) > 0) && plan_.unroll[i] >= Range(i);
@@ -137,11 +130,10 @@ class DynamicShapeLowerer {
   // Declares the index at the beginning of a tile. The last tile overlaps the one before it, so
   // that it is complete.
   StmtPtr DeclareAt(int i, const ExprPtr& begin) {
-    indices_.Set(i, loop::Var(names_[i], IndexType()));
-    if (plan_.unroll[i] == 1) return loop::MakeDeclare(IndexType(), names_[i], begin);
+    indices_.Set(i, Var(names_[i]));
+    if (plan_.unroll[i] == 1) return Declare(names_[i], begin);
     const int64_t last = std::max<int64_t>(Range(i) - Advance(i), 0);
-    return loop::MakeDeclare(IndexType(), names_[i],
-                             loop::Min(begin, indices_.Size(absl::StrCat("last ", i), last)));
+    return Declare(names_[i], loop::Min(begin, indices_.Size(absl::StrCat("last ", i), last)));
   }
   StmtPtr DeclareStep(int i, const ExprPtr& step) {
     return DeclareAt(i, loop::Mul(step, AdvanceOf(i)));
@@ -158,10 +150,10 @@ class DynamicShapeLowerer {
     const ExprPtr task = indices_.Size(absl::StrCat("task ", i), plan_.task[i]);
     const std::string counter = absl::StrCat(names_[i], "step");
     const std::string name = absl::StrCat(names_[i], "task");
-    const ExprPtr begin = loop::Var(name, IndexType());
-    std::vector<StmtPtr> statements = {DeclareAt(i, loop::Var(counter, IndexType())), Tile()};
+    const ExprPtr begin = Var(name);
+    std::vector<StmtPtr> statements = {DeclareAt(i, Var(counter)), Tile()};
     return loop::MakeBlock(
-        {loop::MakeDeclare(IndexType(), name, loop::Mul(number, task)),
+        {Declare(name, loop::Mul(number, task)),
          loop::MakeFor(counter, begin, loop::Min(loop::Add(begin, task), RangeOf(i)),
                        loop::MakeBlock(std::move(statements)), plan_.unroll[i])});
   }

@@ -19,11 +19,15 @@ using loop::StmtPtr;
 // Bytes of an operand that stay in the L2 cache without prefetching (empirical).
 constexpr int64_t kCachedBytes = int64_t{1} << 20;
 
-class PanelPrefetch {
+class PanelPrefetch : IndexBuilder {
  public:
   PanelPrefetch(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                 const IndexEmitter& indices, const ExprPtr& chunk_begin)
-      : flat_(flat), plan_(plan), indices_(indices), chunk_begin_(chunk_begin) {}
+      : IndexBuilder(indices.index_type()),
+        flat_(flat),
+        plan_(plan),
+        indices_(indices),
+        chunk_begin_(chunk_begin) {}
 
   std::vector<StmtPtr> Emit() const {
     const int v = plan_.vector_index;
@@ -151,8 +155,6 @@ class PanelPrefetch {
     return loop::MakePrefetch(absl::StrCat("in", read.tensor), tensor.shape.type, index,
                               /*into_second_cache_only=*/true);
   }
-
-  ExprPtr Number(int64_t value) const { return indices_.Number(value); }
 
   const poly::FlatContraction& flat_;
   const plan::CpuPlan& plan_;

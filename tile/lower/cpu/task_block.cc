@@ -19,11 +19,15 @@ bool IsCopiedStep(const math::Rational& step) {
 }  // namespace
 
 // Emits the loops that copy an access's elements for a cache block and K chunk.
-class StagedCopy {
+class StagedCopy : IndexBuilder {
  public:
   StagedCopy(const TaskBlock& block, const TaskBlock::Staged& staged,
              const std::vector<TaskBlock::Task>& tasks)
-      : block_(block), staged_(staged), tasks_(tasks), indices_(block.indices_) {
+      : IndexBuilder(block.index_type_),
+        block_(block),
+        staged_(staged),
+        tasks_(tasks),
+        indices_(block.indices_) {
     const plan::CpuPlan& plan = block.plan_;
     const int v = plan.vector_index;
     in_vectors_ = v >= 0 && IsCopiedStep(staged.from.coefficient(v));
@@ -58,7 +62,6 @@ class StagedCopy {
   };
 
   const plan::CpuPlan& plan() const { return block_.plan_; }
-  ExprPtr Number(int64_t value) const { return indices_.Number(value); }
   int64_t Range(int i) const { return block_.flat_.indices[i].range; }
 
   void Place(int index, ExprPtr value) {
@@ -83,7 +86,7 @@ class StagedCopy {
     const int64_t step = plan().unroll[i];
     const bool is_loop = plan().task[i] > step;
     const std::string name = absl::StrCat(block_.names_[i], "copied");
-    const ExprPtr at = is_loop ? loop::Var(name, block_.IndexType()) : tasks_[i].begin;
+    const ExprPtr at = is_loop ? Var(name) : tasks_[i].begin;
     indices_.Set(i, Range(i) % step == 0 ? at : loop::Min(at, Number(Range(i) - step)));
     if (is_loop) offsets_[i] = loop::Sub(at, tasks_[i].begin);
     StmtPtr body = Loops(depth + 1);
@@ -94,7 +97,7 @@ class StagedCopy {
   StmtPtr Rows(int i, size_t depth) {
     if (plan().unroll[i] == 1) return Loops(depth + 1);
     const std::string name = absl::StrCat(block_.names_[i], "row");
-    const ExprPtr row = loop::Var(name, block_.IndexType());
+    const ExprPtr row = Var(name);
     indices_.Set(i, loop::Add(indices_.value(i), row));
     places_.push_back(loop::Mul(row, Number(staged_.layout.strides[i])));
     return loop::MakeFor(name, Number(0), Number(plan().unroll[i]), Loops(depth + 1));
@@ -102,7 +105,7 @@ class StagedCopy {
 
   StmtPtr Reduced(int i, size_t depth) {
     const std::string name = absl::StrCat(block_.names_[i], "copied");
-    const ExprPtr at = loop::Var(name, block_.IndexType());
+    const ExprPtr at = Var(name);
     indices_.Set(i, at);
     places_.push_back(loop::Mul(loop::Sub(at, block_.Begin(i)), Number(staged_.layout.strides[i])));
     return loop::MakeFor(name, block_.Begin(i), block_.End(i), Loops(depth + 1));
@@ -156,7 +159,8 @@ class StagedCopy {
 
 TaskBlock::TaskBlock(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                      const IndexEmitter& indices, const std::vector<std::string>& names)
-    : flat_(flat),
+    : IndexBuilder(indices.index_type()),
+      flat_(flat),
       plan_(plan),
       block_(*plan.block),
       indices_(indices),
@@ -194,12 +198,12 @@ bool TaskBlock::IsRagged() const {
 
 ExprPtr TaskBlock::Begin(int index) const {
   if (index != block_.chunk_index) return Number(0);
-  return loop::Var(absl::StrCat(names_[index], "chunk"), IndexType());
+  return Var(absl::StrCat(names_[index], "chunk"));
 }
 
 ExprPtr TaskBlock::End(int index) const {
   if (index != block_.chunk_index) return Number(flat_.indices[index].range);
-  if (IsRagged()) return loop::Var(absl::StrCat(names_[index], "stop"), IndexType());
+  if (IsRagged()) return Var(absl::StrCat(names_[index], "stop"));
   return loop::Add(Begin(index), Number(block_.chunk_length));
 }
 
@@ -216,10 +220,9 @@ StmtPtr TaskBlock::Emit(const std::vector<Task>& tasks, const std::function<Stmt
   std::vector<StmtPtr> statements;
   if (IsRagged()) {
     const int i = block_.chunk_index;
-    statements.push_back(
-        loop::MakeDeclare(IndexType(), absl::StrCat(names_[i], "stop"),
-                          loop::Min(loop::Add(Begin(i), Number(block_.chunk_length)),
-                                    Number(flat_.indices[i].range))));
+    statements.push_back(Declare(absl::StrCat(names_[i], "stop"),
+                                 loop::Min(loop::Add(Begin(i), Number(block_.chunk_length)),
+                                           Number(flat_.indices[i].range))));
   }
   for (const Staged& staged : staged_) statements.push_back(Fill(staged, tasks));
   statements.push_back(tiles());
@@ -247,7 +250,7 @@ ExprPtr TaskBlock::PlaceOf(const plan::BlockArray& array,
 std::vector<StmtPtr> TaskBlock::Places() const {
   std::vector<StmtPtr> places;
   if (has_chunks()) {
-    places.push_back(loop::MakeDeclare(IndexType(), "partial_at", PlaceOf(partials_, offsets_)));
+    places.push_back(Declare("partial_at", PlaceOf(partials_, offsets_)));
   }
   for (const Staged& staged : staged_) {
     ExprPtr place = PlaceOf(staged.layout, offsets_);
@@ -255,8 +258,7 @@ std::vector<StmtPtr> TaskBlock::Places() const {
       const int64_t stride = staged.layout.strides[block_.chunk_index];
       place = loop::Sub(place, loop::Mul(Begin(block_.chunk_index), Number(stride)));
     }
-    places.push_back(
-        loop::MakeDeclare(IndexType(), absl::StrCat(staged.array, "_at"), std::move(place)));
+    places.push_back(Declare(absl::StrCat(staged.array, "_at"), std::move(place)));
   }
   return places;
 }
@@ -264,11 +266,7 @@ std::vector<StmtPtr> TaskBlock::Places() const {
 std::map<int, StagedRead> TaskBlock::Reads() const {
   std::map<int, StagedRead> reads;
   for (const Staged& staged : staged_) {
-    StagedRead read{staged.array,
-                    staged.type,
-                    loop::Var(absl::StrCat(staged.array, "_at"), IndexType()),
-                    {},
-                    {}};
+    StagedRead read{staged.array, staged.type, Var(absl::StrCat(staged.array, "_at")), {}, {}};
     for (size_t i = 0; i < staged.layout.strides.size(); ++i) {
       if (staged.layout.strides[i] == 0) continue;
       const int index = static_cast<int>(i);
@@ -282,7 +280,7 @@ std::map<int, StagedRead> TaskBlock::Reads() const {
 
 StmtPtr TaskBlock::Resume(const std::vector<Position>& positions,
                           const std::vector<std::string>& accumulators) const {
-  const ExprPtr at = loop::Var("partial_at", IndexType());
+  const ExprPtr at = Var("partial_at");
   std::vector<StmtPtr> loads;
   for (size_t p = 0; p < positions.size(); ++p) {
     int64_t shift = 0;
@@ -297,7 +295,7 @@ StmtPtr TaskBlock::Resume(const std::vector<Position>& positions,
 
 std::vector<StmtPtr> TaskBlock::Suspend(const std::vector<Position>& positions,
                                         const std::vector<std::string>& accumulators) const {
-  const ExprPtr at = loop::Var("partial_at", IndexType());
+  const ExprPtr at = Var("partial_at");
   const loop::Type type = {flat_.accumulator_type, plan_.lanes};
   std::vector<StmtPtr> stores;
   for (size_t p = 0; p < positions.size(); ++p) {

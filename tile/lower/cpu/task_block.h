@@ -16,7 +16,7 @@
 
 namespace tartan::lower {
 
-class TaskBlock {
+class TaskBlock : IndexBuilder {
  public:
   // Requires plan.block. `names` are the names of the loop variables.
   TaskBlock(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
@@ -64,8 +64,6 @@ class TaskBlock {
     int neighbours = -1;  // plan::ContiguousRows: the index of rows stored side by side, or -1
   };
 
-  loop::ExprPtr Number(int64_t value) const { return indices_.Number(value); }
-  loop::Type IndexType() const { return indices_.IndexType(); }
   bool IsRagged() const;
   // The offset in an array of the tile with the given offsets.
   loop::ExprPtr PlaceOf(const plan::BlockArray& array,

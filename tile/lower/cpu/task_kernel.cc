@@ -10,6 +10,7 @@
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/cpu/task_block.h"
 #include "tile/lower/cpu/tile_results.h"
+#include "tile/lower/emit/begin_kernel.h"
 #include "tile/lower/emit/index_emitter.h"
 #include "tile/plan/cpu/sliding_window.h"
 
@@ -31,10 +32,14 @@ std::vector<std::string> UniqueNames(const poly::FlatContraction& flat) {
   return names;
 }
 
-class TaskLowerer {
+class TaskLowerer : IndexBuilder {
  public:
   TaskLowerer(const poly::FlatContraction& flat, const plan::CpuPlan& plan, DataType index_type)
-      : flat_(flat), plan_(plan), indices_(flat, index_type), names_(UniqueNames(flat)) {
+      : IndexBuilder(index_type),
+        flat_(flat),
+        plan_(plan),
+        indices_(flat, index_type),
+        names_(UniqueNames(flat)) {
     if (plan.block) block_.emplace(flat, plan, indices_, names_);
     if (flat.is_reduction()) {
       reduction_.emplace(flat, plan, indices_, names_, block_ ? &*block_ : nullptr);
@@ -43,17 +48,9 @@ class TaskLowerer {
   }
 
   loop::Kernel Lower(const std::string& name) {
-    loop::Kernel kernel;
-    kernel.name = name;
+    loop::Kernel kernel = BeginKernel(flat_, name, indices_.index_type());
     kernel.comments = flat_.comments;
     kernel.comments.push_back(plan_.ToString(flat_));
-    kernel.index_type = indices_.index_type();
-    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
-      kernel.parameters.push_back({absl::StrCat("out", o), flat_.outputs[o].shape.type, true});
-    }
-    for (size_t t = 0; t < flat_.tensors.size(); ++t) {
-      kernel.parameters.push_back({absl::StrCat("in", t), flat_.tensors[t].shape.type, false});
-    }
     const int64_t items = plan_.ItemCount(flat_);
     kernel.local_size[0] = plan_.threads;
     kernel.global_size[0] = (items + plan_.threads - 1) / plan_.threads * plan_.threads;
@@ -91,13 +88,10 @@ class TaskLowerer {
   }
 
  private:
-  ExprPtr Number(int64_t value) const { return indices_.Number(value); }
-  loop::Type IndexType() const { return indices_.IndexType(); }
-
   StmtPtr Body(int64_t items) {
-    const ExprPtr item = loop::Var("item", IndexType());
-    std::vector<StmtPtr> statements = {loop::MakeDeclare(
-        IndexType(), "item", loop::Work(loop::WorkId::kGlobal, 0, indices_.index_type()))};
+    const ExprPtr item = Var("item");
+    std::vector<StmtPtr> statements = {
+        Declare("item", loop::Work(loop::WorkId::kGlobal, 0, indices_.index_type()))};
     std::vector<StmtPtr> work = DecodeItem(item, items);
     if (block_) {
       for (StmtPtr& array : block_->Arrays()) work.push_back(std::move(array));
@@ -124,9 +118,8 @@ class TaskLowerer {
       ExprPtr position = loop::Div(item, Number(below));
       if (below * tasks < items) position = loop::Mod(position, Number(tasks));
       const std::string name = plan_.task[i] == 1 ? names_[i] : absl::StrCat(names_[i], "task");
-      statements.push_back(
-          loop::MakeDeclare(IndexType(), name, loop::Mul(position, Number(plan_.task[i]))));
-      begin_[i] = loop::Var(name, IndexType());
+      statements.push_back(Declare(name, loop::Mul(position, Number(plan_.task[i]))));
+      begin_[i] = Var(name);
       below *= tasks;
     }
     return statements;
@@ -165,13 +158,13 @@ class TaskLowerer {
       return DividedLoop(level, *inner);
     }
     const std::string counter = range % step == 0 ? names_[i] : absl::StrCat(names_[i], "step");
-    if (block_) block_->SetOffset(i, loop::Sub(loop::Var(counter, IndexType()), begin_[i]));
+    if (block_) block_->SetOffset(i, loop::Sub(Var(counter), begin_[i]));
     if (range % step == 0) {
-      indices_.Set(i, loop::Var(names_[i], IndexType()));
+      indices_.Set(i, Var(names_[i]));
       return loop::MakeFor(names_[i], begin_[i], End(i), PrologueAndInner(i, level), step);
     }
-    return loop::MakeFor(counter, begin_[i], End(i),
-                         WithTileAt(i, loop::Var(counter, IndexType()), names_[i], level), step);
+    return loop::MakeFor(counter, begin_[i], End(i), WithTileAt(i, Var(counter), names_[i], level),
+                         step);
   }
 
   // The body of a loop step over index i, with the statements of `beside_` if they are still
@@ -200,7 +193,7 @@ class TaskLowerer {
     };
     for (int64_t tile = 0; tile < inner.begin; ++tile) edge(tile * step);
     if (inner.begin < inner.end) {
-      const ExprPtr at = loop::Var(names_[i], IndexType());
+      const ExprPtr at = Var(names_[i]);
       if (block_) block_->SetOffset(i, at);
       indices_.Set(i, at);
       const size_t before = assumed_.size();
@@ -225,10 +218,9 @@ class TaskLowerer {
       return OutputLoops(level + 1);
     }
     const ExprPtr last = Number(range - step);
-    indices_.Set(i, loop::Var(name, IndexType()));
-    return loop::MakeBlock(
-        {loop::MakeDeclare(IndexType(), name, loop::Select(loop::Less(begin, last), begin, last)),
-         OutputLoops(level + 1)});
+    indices_.Set(i, Var(name));
+    return loop::MakeBlock({Declare(name, loop::Select(loop::Less(begin, last), begin, last)),
+                            OutputLoops(level + 1)});
   }
 
   // Emits everything for one register tile.

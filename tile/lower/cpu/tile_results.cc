@@ -23,7 +23,8 @@ StmtPtr Guarded(const ExprPtr& condition, std::vector<StmtPtr> statements) {
 
 TileResults::TileResults(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                          IndexEmitter& indices, Reduction* reduction)
-    : flat_(flat),
+    : IndexBuilder(indices.index_type()),
+      flat_(flat),
       plan_(plan),
       indices_(indices),
       reduction_(reduction),
@@ -149,7 +150,7 @@ StmtPtr TileResults::StoreLanes() {
   std::vector<StmtPtr> statements;
   for (size_t p = 0; p < positions_.size(); ++p) {
     const std::string held = absl::StrCat("held", p);
-    const ExprPtr lane = loop::Var("lane", IndexType());
+    const ExprPtr lane = Var("lane");
     ExprPtr total;
     if (reduction_) {
       statements.push_back(loop::MakeArray({flat_.accumulator_type, 1}, held, vector.lanes));
@@ -176,7 +177,7 @@ StmtPtr TileResults::StoreElements(const std::vector<int>& may_be_short) {
   std::vector<ExprPtr> begins;
   for (int i : may_be_short) {
     const ExprPtr& begin = begins.emplace_back(indices_.value(i));
-    indices_.Set(i, loop::Add(begin, loop::Var(absl::StrCat("element", i), IndexType())));
+    indices_.Set(i, loop::Add(begin, Var(absl::StrCat("element", i))));
   }
   std::vector<StmtPtr> statements;
   for (size_t p = 0; p < positions_.size(); ++p) {

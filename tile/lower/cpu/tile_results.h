@@ -16,7 +16,7 @@
 
 namespace tartan::lower {
 
-class TileResults {
+class TileResults : IndexBuilder {
  public:
   // `indices` has the first values of the tile. `reduction` is the kernel's, or null. All outlive
   // the object.
@@ -28,8 +28,6 @@ class TileResults {
   loop::StmtPtr Emit();
 
  private:
-  loop::ExprPtr Number(int64_t value) const { return indices_.Number(value); }
-  loop::Type IndexType() const { return indices_.IndexType(); }
   // The vector shape in which outputs are computed.
   VectorShape VectorOutput() const;
   std::vector<math::RangeConstraint> ConstraintsThatVaryByLane() const;

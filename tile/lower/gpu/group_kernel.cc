@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/lower/gpu/begin_kernel.h"
+#include "tile/lower/emit/begin_kernel.h"
 #include "tile/lower/gpu/group_context.h"
 #include "tile/lower/gpu/group_reduction.h"
 #include "tile/lower/gpu/group_stage.h"

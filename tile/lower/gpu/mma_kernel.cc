@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/lower/emit/begin_kernel.h"
 #include "tile/lower/emit/index_emitter.h"
-#include "tile/lower/gpu/begin_kernel.h"
 #include "tile/lower/gpu/mma_operand.h"
 #include "tile/lower/gpu/mma_results.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/loop/build.h"
-#include "tile/lower/gpu/begin_kernel.h"
+#include "tile/lower/emit/begin_kernel.h"
 #include "tile/lower/gpu/few_rows_kernel.h"
 #include "tile/plan/matrix_plan.h"
 

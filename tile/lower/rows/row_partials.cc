@@ -19,7 +19,7 @@ using loop::StmtPtr;
 
 PartialResults::PartialResults(const RowStages& stages, const plan::RowGroupPlan& plan,
                                DataType type)
-    : stages_(stages), plan_(plan), type_(type) {
+    : IndexBuilder(stages.index_type()), plan_(plan), type_(type) {
   while (row_threads() / combined_ > kReadAtOnce && combined_ < 2 * kReadAtOnce) combined_ *= 2;
   if (row_threads() <= kReadAtOnce) combined_ = 1;
 }
@@ -45,7 +45,7 @@ std::vector<StmtPtr> PartialResults::Join(Aggregation aggregation, bool is_odd) 
     const ExprPtr from = loop::Add(item, Number(part * combined_ * distance()));
     parts.push_back(loop::LoadFrom(all, type_, from));
   }
-  const ExprPtr row = plan_.BlockRows() > 1 ? stages_.Var("row") : Number(0);
+  const ExprPtr row = plan_.BlockRows() > 1 ? Var("row") : Number(0);
   const ExprPtr begin = loop::Mul(row, Number(combined_));
   statements.push_back(
       loop::MakeIf(loop::Less(Lane(), Number(combined_)),
@@ -57,8 +57,8 @@ std::vector<StmtPtr> PartialResults::Join(Aggregation aggregation, bool is_odd) 
 }
 
 ExprPtr PartialResults::Own() const {
-  if (plan_.item_rows == 1) return stages_.Var("item");
-  return loop::Add(loop::Mul(stages_.Var("row"), Number(row_threads())), Lane());
+  if (plan_.item_rows == 1) return Var("item");
+  return loop::Add(loop::Mul(Var("row"), Number(row_threads())), Lane());
 }
 
 ExprPtr PartialResults::Tree(Aggregation aggregation, std::vector<ExprPtr> parts) {

@@ -12,7 +12,7 @@ namespace tartan::lower {
 
 // The partial results of a row's work-items in local memory. At most two rounds combine them; then
 // every work-item has the total.
-class PartialResults {
+class PartialResults : IndexBuilder {
  public:
   // Both references outlive the object.
   PartialResults(const RowStages& stages, const plan::RowGroupPlan& plan, DataType type);
@@ -34,14 +34,12 @@ class PartialResults {
   // The stride between the partial results of a row.
   int64_t distance() const { return plan_.rows_first ? plan_.BlockRows() : 1; }
   bool IsOneRound() const { return combined_ == 1; }
-  loop::ExprPtr Lane() const { return stages_.Var("lane"); }
-  loop::ExprPtr Number(int64_t value) const { return stages_.Number(value); }
+  loop::ExprPtr Lane() const { return Var("lane"); }
   std::string ArrayName(const char* array) const;
   loop::StmtPtr Array(const char* name, int64_t size) const;
   loop::StmtPtr DeclareResult(Aggregation aggregation, const std::string& array,
                               const loop::ExprPtr& begin, int64_t count, int64_t distance) const;
 
-  const RowStages& stages_;
   const plan::RowGroupPlan& plan_;
   const DataType type_;
   int64_t combined_ = 8;  // partial results left after the first round; 1: there is only one round

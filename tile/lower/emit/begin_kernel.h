@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common beginning of all GPU kernels: index type, parameters and work-group size.
+// The common beginning of all kernels: index type, parameters and work-group size.
 #pragma once
 
 #include <string>
@@ -17,14 +17,11 @@ inline DataType IndexTypeOf(const poly::FlatContraction& flat, const LowerOption
                                                                : DataType::kInt32;
 }
 
-// A kernel without a body: comments, parameters and launch sizes.
-template <class Plan>
-loop::Kernel BeginGroupKernel(const poly::FlatContraction& flat, const Plan& plan,
-                              const std::string& name, DataType index_type) {
+// A kernel with its name and parameters.
+inline loop::Kernel BeginKernel(const poly::FlatContraction& flat, const std::string& name,
+                                DataType index_type) {
   loop::Kernel kernel;
   kernel.name = name;
-  kernel.comments = flat.comments;
-  kernel.comments.push_back(plan.ToString(flat));
   kernel.index_type = index_type;
   for (size_t o = 0; o < flat.outputs.size(); ++o) {
     kernel.parameters.push_back({absl::StrCat("out", o), flat.outputs[o].shape.type, true});
@@ -32,6 +29,16 @@ loop::Kernel BeginGroupKernel(const poly::FlatContraction& flat, const Plan& pla
   for (size_t t = 0; t < flat.tensors.size(); ++t) {
     kernel.parameters.push_back({absl::StrCat("in", t), flat.tensors[t].shape.type, false});
   }
+  return kernel;
+}
+
+// A GPU kernel without a body: comments, parameters and launch sizes.
+template <class Plan>
+loop::Kernel BeginGroupKernel(const poly::FlatContraction& flat, const Plan& plan,
+                              const std::string& name, DataType index_type) {
+  loop::Kernel kernel = BeginKernel(flat, name, index_type);
+  kernel.comments = flat.comments;
+  kernel.comments.push_back(plan.ToString(flat));
   kernel.local_size[0] = plan.threads();
   kernel.global_size[0] = plan.threads() * plan.GroupCount(flat);
   return kernel;
