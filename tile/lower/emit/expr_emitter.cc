@@ -377,4 +377,17 @@ loop::ExprPtr ExprEmitter::EmitMask(const math::RangeConstraint& constraint) {
   return indices_.Condition(constraint, values);
 }
 
+loop::StmtPtr ExprEmitter::Store(size_t output, const loop::ExprPtr& value) const {
+  const int count = static_cast<int>(flat_.indices.size());
+  const poly::FlatAccess place = poly::Flatten(flat_.output_coords, flat_.output_dims, count);
+  const int lanes = vector_.lanes;
+  bool aligned = place.offset % lanes == 0;
+  for (int i = 0; i < count; ++i) {
+    if (i != vector_.index) aligned &= place.strides[i] % lanes == 0;
+  }
+  return loop::MakeStore(absl::StrCat("out", output), flat_.outputs[output].shape.type,
+                         indices_.Emit(poly::AsAffine(place)),
+                         lanes > 1 ? loop::Splat(value, lanes) : value, lanes > 1 && aligned);
+}
+
 }  // namespace tartan::lower

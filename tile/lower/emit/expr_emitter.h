@@ -74,6 +74,8 @@ class ExprEmitter {
   // Declares "in<a>_ahead", the value of each unguarded access a that an output reads directly. The
   // result is for Provide, at another place.
   std::map<int, loop::ExprPtr> DeclareReads();
+  // Stores a value of output number `output` at the indices; along the vector index as a vector.
+  loop::StmtPtr Store(size_t output, const loop::ExprPtr& value) const;
   // The conjunction of the constraints at the current position, per lane if they differ; null:
   // true.
   loop::ExprPtr EmitConditions(const std::vector<math::RangeConstraint>& constraints);

@@ -69,19 +69,15 @@ void FewRowsLowerer::StoreOutputs(const IndexEmitter& indices, std::vector<ExprP
   for (const auto& [access, value] : ahead) emitter.Provide(access, value);
   for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
   emitter.MoveTo(here, std::move(sums));
-  const math::Affine place = poly::AsAffine(poly::Flatten(flat_.output_coords, flat_.output_dims,
-                                                          static_cast<int>(flat_.indices.size())));
   std::vector<StmtPtr> stores;
   for (int o = 0; o < static_cast<int>(flat_.outputs.size()); ++o) {
-    const poly::Output& output = flat_.outputs[o];
-    ExprPtr value = emitter.Emit(output.expr);
+    ExprPtr value = emitter.Emit(flat_.outputs[o].expr);
     if (o == carried) {
       stores.push_back(loop::MakeDeclare({kFloat, 1}, "next", value));
       value = Float("next");
       stores.push_back(loop::MakeStore("rows", kFloat, carried_place, value));
     }
-    stores.push_back(loop::MakeStore(absl::StrCat("out", o), output.shape.type, indices.Emit(place),
-                                     std::move(value)));
+    stores.push_back(emitter.Store(o, value));
   }
   for (StmtPtr& store : stores) statements->push_back(std::move(store));
 }

@@ -265,7 +265,7 @@ class GroupLowerer {
     emitter.MoveTo(here, reduction_ ? reduction_->Accumulated() : std::vector<ExprPtr>());
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
-      stores.push_back(Store(o, indices, emitter.Emit(flat_.outputs[o].expr)));
+      stores.push_back(emitter.Store(o, emitter.Emit(flat_.outputs[o].expr)));
     }
     Append(std::move(stores), &body);
     StmtPtr element = loop::MakeBlock(std::move(body));
@@ -279,19 +279,6 @@ class GroupLowerer {
     return context_.lanes_are_output() && stage.plan().vector_index == plan_.lane_index
                ? context_.lanes()
                : 1;
-  }
-
-  StmtPtr Store(size_t output, const IndexEmitter& indices, const ExprPtr& value) const {
-    const poly::FlatAccess flat =
-        poly::Flatten(flat_.output_coords, flat_.output_dims, context_.index_count());
-    bool aligned = flat.offset % context_.lanes() == 0;
-    for (int i = 0; i < context_.index_count(); ++i) {
-      if (i != plan_.lane_index) aligned &= flat.strides[i] % context_.lanes() == 0;
-    }
-    const int lanes = context_.lanes_are_output() ? context_.lanes() : 1;
-    return loop::MakeStore(absl::StrCat("out", output), flat_.outputs[output].shape.type,
-                           indices.Emit(poly::AsAffine(flat)),
-                           lanes > 1 ? loop::Splat(value, lanes) : value, lanes > 1 && aligned);
   }
 
   const poly::FlatContraction& flat_;

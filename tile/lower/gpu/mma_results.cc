@@ -164,7 +164,8 @@ class ResultWriter : IndexBuilder {
     emitter.MoveTo(here, std::move(sums));
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
-      stores.push_back(Store(o, indices, lanes, emitter.Emit(flat_.outputs[o].expr)));
+      const ExprPtr value = emitter.Emit(flat_.outputs[o].expr);
+      stores.push_back(plan_.holds_results ? Hold(lanes, value) : emitter.Store(o, value));
     }
     for (StmtPtr& store : stores) body.push_back(std::move(store));
     StmtPtr element = loop::MakeBlock(std::move(body));
@@ -193,23 +194,11 @@ class ResultWriter : IndexBuilder {
     return loop::MakeDeclare({DataType::kFloat32, lanes}, name, std::move(sum));
   }
 
-  StmtPtr Store(size_t output, const IndexEmitter& indices, int lanes, const ExprPtr& value) const {
-    if (plan_.holds_results) {
-      const ExprPtr pair =
-          loop::Add(loop::Mul(Var("own_row"), Number(plan_.column_tile / 8)), Var("pair"));
-      return loop::MakeStore(held_, DataType::kFloat32, pair, loop::Splat(value, lanes));
-    }
-    const int count = static_cast<int>(flat_.indices.size());
-    const poly::FlatAccess place = poly::Flatten(flat_.output_coords, flat_.output_dims, count);
-    bool aligned = place.offset % lanes == 0;
-    for (int i = 0; i < count; ++i) {
-      if (plan_.columns.empty() || i != plan_.columns.back()) {
-        aligned &= place.strides[i] % lanes == 0;
-      }
-    }
-    return loop::MakeStore(absl::StrCat("out", output), flat_.outputs[output].shape.type,
-                           indices.Emit(poly::AsAffine(place)),
-                           lanes > 1 ? loop::Splat(value, lanes) : value, lanes > 1 && aligned);
+  // Stores results in the registers that hold them for a later stage.
+  StmtPtr Hold(int lanes, const ExprPtr& value) const {
+    const ExprPtr pair =
+        loop::Add(loop::Mul(Var("own_row"), Number(plan_.column_tile / 8)), Var("pair"));
+    return loop::MakeStore(held_, DataType::kFloat32, pair, loop::Splat(value, lanes));
   }
 
   const poly::FlatContraction& flat_;
