@@ -22,7 +22,7 @@ struct FewRowsCost {
   bool operator==(const FewRowsCost&) const = default;
 };
 
-// What all such plans have.
+// The common part of both kinds of plan.
 struct FewRowsPlan {
   int rows_access = 0, weights_access = 0;  // positions in flat.accesses
   std::vector<int> rows;                    // output indices that only the rows have

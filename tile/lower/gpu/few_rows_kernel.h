@@ -20,7 +20,7 @@ loop::Kernel LowerFewRows(const poly::FlatContraction& flat, const plan::RowStre
 loop::Kernel LowerFewRows(const poly::FlatContraction& flat, const plan::PersistentPlan& plan,
                           const std::string& name, const LowerOptions& options);
 
-// What both kinds of kernel have in common. All work-items of a group know their number as "item".
+// The base of both lowerers. Kernels declare "item", the number of the work-item in its group.
 class FewRowsLowerer : protected IndexBuilder {
  protected:
   static constexpr DataType kFloat = DataType::kFloat32;

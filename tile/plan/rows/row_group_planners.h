@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planners of row fusion on GPUs. Each has a source of its own. Those of fused attention return
-// the fastest plan by the cost model, with its time, and their blocks need not divide the last row
-// axis.
+// The planners of row fusion on GPUs. Each has a source of its own. The planners of fused attention
+// return the fastest plan by the cost model, with its time. Blocks of such a plan need not divide
+// the last row axis.
 #pragma once
 
 #include <cstdint>
