@@ -109,7 +109,7 @@ absl::StatusOr<DeviceRunner::Loaded> DeviceRunner::Compile(const RepeatBody& giv
   Append(body.states, &outputs);
   Append(body.invariants, &outputs);
   TARTAN_ASSIGN_OR_RETURN(loaded.program,
-                          api::Load(device_, inputs, outputs, "body", statistics, shared_,
+                          api::Load(programs_, inputs, outputs, "body", statistics,
                                     std::clamp<int64_t>(body.iterations, 1, kMaxIterations)));
   return loaded;
 }

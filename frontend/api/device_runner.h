@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "frontend/api/checks/checked_tensor.h"
-#include "frontend/api/device.h"
 #include "frontend/api/load.h"
 #include "frontend/api/repeat.h"
 #include "frontend/api/run_statistics.h"
@@ -17,9 +16,9 @@ namespace tartan::api {
 // Runs one call, whose body it compiles once. Thread-safe.
 class DeviceRunner {
  public:
-  // `is_checked` false: skips the body's checks. `shared` may be null.
-  DeviceRunner(const Device& device, bool is_checked, LoadedPrograms* shared = nullptr)
-      : device_(device), is_checked_(is_checked), shared_(shared) {}
+  // `is_checked` false: skips the body's checks.
+  DeviceRunner(LoadedPrograms& programs, bool is_checked)
+      : programs_(programs), is_checked_(is_checked) {}
 
   // Adds to `statistics` the compile time of the body if this run compiled it. Returns OutOfRange
   // if a check of the body fails in any iteration; the loop condition ends early in that case.
@@ -50,9 +49,8 @@ class DeviceRunner {
   static absl::Status AddState(const std::vector<CheckedTensor>& checks, RepeatBody* body);
   absl::StatusOr<Loaded> Compile(const RepeatBody& body, RunStatistics* statistics) const;
 
-  const Device& device_;
+  LoadedPrograms& programs_;
   const bool is_checked_;
-  LoadedPrograms* const shared_;
   std::mutex mutex_;
   std::unique_ptr<const Loaded> loaded_;  // guarded by mutex_ until set, then constant
 };

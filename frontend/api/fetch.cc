@@ -10,12 +10,11 @@
 
 namespace tartan::api {
 
-absl::StatusOr<Fetch> Fetch::Make(const Device& device, absl::Span<const Tensor> placeholders,
+absl::StatusOr<Fetch> Fetch::Make(LoadedPrograms& programs, absl::Span<const Tensor> placeholders,
                                   absl::Span<const Tensor> wanted, absl::string_view name,
-                                  bool is_checked, RunStatistics* statistics,
-                                  LoadedPrograms* shared) {
+                                  bool is_checked, RunStatistics* statistics) {
   Fetch fetch;
-  fetch.in_float64_ = device.in_float64();
+  fetch.in_float64_ = programs.device()->in_float64();
   std::vector<Tensor> computed;
   std::vector<Tensor> read;
   for (const Tensor& tensor : wanted) {
@@ -40,8 +39,8 @@ absl::StatusOr<Fetch> Fetch::Make(const Device& device, absl::Span<const Tensor>
     inputs.push_back(placeholders[i]);
     fetch.inputs_.push_back(static_cast<int>(i));
   }
-  TARTAN_ASSIGN_OR_RETURN(fetch.program_, CheckedProgram::Make(device, inputs, computed, name,
-                                                               is_checked, statistics, shared));
+  TARTAN_ASSIGN_OR_RETURN(fetch.program_, CheckedProgram::Make(programs, inputs, computed, name,
+                                                               is_checked, statistics));
   return fetch;
 }
 

@@ -15,10 +15,9 @@ namespace tartan::api {
 class Fetch {
  public:
   // `placeholders` may contain undefined ones, for which Run gets no value.
-  static absl::StatusOr<Fetch> Make(const Device& device, absl::Span<const Tensor> placeholders,
+  static absl::StatusOr<Fetch> Make(LoadedPrograms& programs, absl::Span<const Tensor> placeholders,
                                     absl::Span<const Tensor> wanted, absl::string_view name,
-                                    bool is_checked, RunStatistics* statistics,
-                                    LoadedPrograms* shared);
+                                    bool is_checked, RunStatistics* statistics);
 
   // Returns the wanted tensors in order; `values` has one value per placeholder. Adds kernels to
   // `statistics`. If the device computes in float64, all float results are float64 and float inputs

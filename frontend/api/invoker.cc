@@ -130,10 +130,11 @@ absl::StatusOr<Invoker> Invoker::Create(std::shared_ptr<const Device> device,
     TARTAN_RETURN_IF_ERROR(CheckNames(outputs, "output"));
     TARTAN_RETURN_IF_ERROR(CheckInputs(inputs, outputs));
     RunStatistics ignored;
+    LoadedPrograms programs(device);
     auto impl = std::make_shared<Impl>();
     TARTAN_ASSIGN_OR_RETURN(
         impl->loaded,
-        CheckedProgram::Make(*device, TensorsOf(inputs), TensorsOf(outputs), name,
+        CheckedProgram::Make(programs, TensorsOf(inputs), TensorsOf(outputs), name,
                              /*is_checked=*/true, statistics == nullptr ? &ignored : statistics));
     impl->device = std::move(device);
     impl->inputs = std::move(inputs);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads lazy tensors as a program onto a device. Internal to frontend/api.
+// Compiles lazy tensors and loads them as programs onto a device.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "frontend/api/composer.h"
 #include "frontend/api/device.h"
 #include "frontend/api/explain/program_report.h"
 #include "frontend/api/run_statistics.h"
@@ -15,27 +16,37 @@
 
 namespace tartan::api {
 
-// The programs loaded now. The same program with the same constants is loaded once (iterations of a
-// loop that is imported iteration by iteration). Different programs share the values they compute
-// from equal constants. Thread-safe.
+struct SessionOptions;  // frontend/api/session.h
+
+// The programs loaded now on a device. The same program with the same constants is loaded once
+// (iterations of a loop that is imported iteration by iteration). Different programs share the
+// values they compute from equal constants. Thread-safe.
 class LoadedPrograms {
  public:
-  LoadedPrograms() : LoadedPrograms(nullptr) {}
-  // Programs become exact as `exact` says; its pool is set here. `pool` has the constants that
-  // other programs have on the device; null: none.
-  explicit LoadedPrograms(std::shared_ptr<ExactPrograms> exact,
+  // Programs have kernels of the device's tier and become exact as `exact` says; its pool is set
+  // here. `exact` is null if programs keep their kernels. `pool` has the constants that other
+  // programs have on the device; null: none.
+  explicit LoadedPrograms(std::shared_ptr<const Device> device,
+                          std::shared_ptr<ExactPrograms> exact = nullptr,
                           std::shared_ptr<evaluator::ResidentPool> pool = nullptr);
+  // The programs of a session. `completes_compilations` as in ExactPrograms.
+  LoadedPrograms(const Device& device, const SessionOptions& options,
+                 bool completes_compilations = false);
 
-  // Loads `program`, whose kernels are ready (dynamic-shape) or exact (shape-specialised), onto its
-  // device.
-  absl::StatusOr<std::shared_ptr<TieredProgram>> Get(
-      std::shared_ptr<const evaluator::CompiledProgram> program, bool is_ready,
-      const proto::Program& source, const std::vector<HostTensor>& constants);
-  // Null if programs keep their kernels.
-  const ExactPrograms* exact() const { return exact_.get(); }
+  // The device with the tier of kernels that a run may wait for.
+  const std::shared_ptr<const Device>& device() const { return device_; }
 
-  // Reports of the loaded programs in the order of loading. `device` is the device that runs them.
-  absl::StatusOr<std::vector<ProgramReport>> Explain(const Device& device);
+  // Compiles a program and sends its constants to the device. Uses an exact (shape-specialised)
+  // program that is already compiled if programs become exact; otherwise compiles with the device's
+  // options. Adds the times to `statistics`.
+  //
+  // `times` is the maximum number of times that a run computes the program. If it is not 0 and the
+  // work is small, the host computes the program until exact kernels exist.
+  absl::StatusOr<std::shared_ptr<TieredProgram>> Load(const ComposedProgram& composed,
+                                                      RunStatistics* statistics, int64_t times);
+
+  // Reports of the loaded programs in the order of loading.
+  absl::StatusOr<std::vector<ProgramReport>> Explain();
   // Frees the memory kept for later runs.
   void ReleaseFreeFrames();
   // Makes every program exact that is due to become exact. Returns the first failure after trying
@@ -48,32 +59,40 @@ class LoadedPrograms {
     std::vector<HostTensor> constants;
     std::weak_ptr<TieredProgram> program;
   };
+  struct Compiled {
+    std::shared_ptr<const evaluator::CompiledProgram> program;
+    bool is_ready = false;
+  };
+  absl::StatusOr<Compiled> Compile(const ComposedProgram& composed, int64_t times) const;
+  absl::StatusOr<std::shared_ptr<TieredProgram>> Get(const Compiled& compiled,
+                                                     const proto::Program& source,
+                                                     const std::vector<HostTensor>& constants);
   std::vector<std::shared_ptr<TieredProgram>> All();
-  void ForgetReleased();
 
+  const std::shared_ptr<const Device> device_;
   const std::shared_ptr<ExactPrograms> exact_;
   const std::shared_ptr<evaluator::ResidentPool> pool_;
   std::mutex mutex_;  // held during a load, so that each program is loaded once
   std::vector<Entry> entries_;
 };
 
-// Returns `result` and counts a failure for lack of memory in `statistics`.
-template <class Result>
-Result CountShortage(Result result, RunStatistics* statistics) {
-  if (!result.ok() && absl::IsResourceExhausted(result.status())) ++statistics->memory_shortages;
+// Counts a failure for lack of memory in `statistics`.
+inline const absl::Status& CountShortage(const absl::Status& status, RunStatistics* statistics) {
+  if (absl::IsResourceExhausted(status)) ++statistics->memory_shortages;
+  return status;
+}
+// Returns `result` and counts its failure.
+template <class T>
+absl::StatusOr<T> CountShortage(absl::StatusOr<T> result, RunStatistics* statistics) {
+  CountShortage(result.status(), statistics);
   return result;
 }
 
-// Composes and compiles a program and sends its constants to the device. Uses an exact program that
-// is already compiled if `shared` has exact programs; otherwise compiles with the device's options.
-// The program's inputs are `placeholders`, in that order. Adds the times to `statistics`. `shared`
-// may be null.
-//
-// `times` is the maximum number of times that a run computes the program. If it is not 0 and the
-// work is small, the host computes the program until exact kernels exist.
-absl::StatusOr<std::shared_ptr<TieredProgram>> Load(
-    const Device& device, absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,
-    absl::string_view name, RunStatistics* statistics, LoadedPrograms* shared = nullptr,
-    int64_t times = 0);
+// Composes and loads a program whose inputs are `placeholders`, in that order.
+absl::StatusOr<std::shared_ptr<TieredProgram>> Load(LoadedPrograms& programs,
+                                                    absl::Span<const Tensor> placeholders,
+                                                    absl::Span<const Tensor> outputs,
+                                                    absl::string_view name,
+                                                    RunStatistics* statistics, int64_t times);
 
 }  // namespace tartan::api

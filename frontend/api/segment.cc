@@ -98,7 +98,7 @@ BreakResult SegmentRecorder::MakeResult(const SegmentResult& given, const GraphB
 // The type of a call's result in the model. If the device computes in float64, it is the type of
 // the first float operand.
 DataType SegmentRecorder::ResultType(DataType actual, const GraphBreak& graph_break) const {
-  if (!device_.in_float64() || actual != DataType::kFloat64) return actual;
+  if (!programs_.device()->in_float64() || actual != DataType::kFloat64) return actual;
   for (const Tensor& operand : graph_break.operands) {
     if (IsFloat(operand.type())) return operand.type();
   }
@@ -121,11 +121,11 @@ absl::StatusOr<BreakResult> SegmentRecorder::Resolve(const GraphBreak& graph_bre
   auto segment = std::make_shared<Segment>();
   segment->operand_count = graph_break.operands.size();
   segment->call = graph_break.call;
-  segment->runner = std::make_unique<DeviceRunner>(device_, is_checked_, &programs_);
+  segment->runner = std::make_unique<DeviceRunner>(programs_, is_checked_);
   std::vector<Tensor> wanted = graph_break.operands;
   wanted.insert(wanted.end(), graph_break.kept.begin(), graph_break.kept.end());
-  TARTAN_ASSIGN_OR_RETURN(segment->fetch, Fetch::Make(device_, state_.placeholders, wanted, name_,
-                                                      is_checked_, statistics_, &programs_));
+  TARTAN_ASSIGN_OR_RETURN(segment->fetch, Fetch::Make(programs_, state_.placeholders, wanted, name_,
+                                                      is_checked_, statistics_));
   Append(segment);
   TARTAN_RETURN_IF_ERROR(RunSegment(*segment, &state_, statistics_, nullptr));
   return MakeResult(state_.results.back(), graph_break, name);
@@ -137,8 +137,8 @@ absl::StatusOr<std::shared_ptr<Segment>> SegmentRecorder::Finish(std::vector<Val
   std::vector<Tensor> wanted;
   for (const Value& output : outputs) AppendTensors(output, &wanted);
   segment->outputs = std::move(outputs);
-  TARTAN_ASSIGN_OR_RETURN(segment->fetch, Fetch::Make(device_, state_.placeholders, wanted, name_,
-                                                      is_checked_, statistics_, &programs_));
+  TARTAN_ASSIGN_OR_RETURN(segment->fetch, Fetch::Make(programs_, state_.placeholders, wanted, name_,
+                                                      is_checked_, statistics_));
   Append(std::move(segment));
   return first_made_;
 }

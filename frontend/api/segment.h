@@ -69,10 +69,9 @@ class SegmentRecorder final : public Resolver {
  public:
   // `last` is the segment that produced the last of the state's results; null at the beginning of a
   // run.
-  SegmentRecorder(const Device& device, LoadedPrograms& programs, std::string name, RunState state,
+  SegmentRecorder(LoadedPrograms& programs, std::string name, RunState state,
                   std::shared_ptr<Segment> last, bool is_checked, RunStatistics* statistics)
-      : device_(device),
-        programs_(programs),
+      : programs_(programs),
         name_(std::move(name)),
         state_(std::move(state)),
         known_(state_.results.size()),
@@ -97,7 +96,6 @@ class SegmentRecorder final : public Resolver {
                          const std::string& name);
   DataType ResultType(DataType actual, const GraphBreak& graph_break) const;
 
-  const Device& device_;
   LoadedPrograms& programs_;
   const std::string name_;
   RunState state_;

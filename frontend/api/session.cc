@@ -17,7 +17,6 @@
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
-#include "tile/compiler/compile_options.h"
 
 namespace tartan::api {
 namespace {
@@ -50,30 +49,11 @@ SegmentPtr FindSegment(SegmentList& segments, const std::string& key) {
   return nullptr;
 }
 
-// Hooks must not be called from another thread, so a device with hooks compiles exact
-// (shape-specialised) kernels at once.
-bool IsExactAtOnce(const Device& device, const SessionOptions& options) {
-  return options.tier == Tier::kExact || (options.tier == Tier::kAuto && device.has_hooks());
-}
-
-// Null if programs keep their kernels.
-std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const SessionOptions& options) {
-  if (options.tier != Tier::kAuto || IsExactAtOnce(device, options)) return nullptr;
-  auto exact = std::make_shared<ExactPrograms>();
-  exact->device = device.WithTier(compiler::Tier::kExact);
-  exact->rule = {options.exact_after_runs, options.exact_lost_share};
-  exact->host_ms = options.host_ms;
-  exact->before_compile = options.before_exact;
-  return exact;
-}
-
 }  // namespace
 
 struct Session::Impl {
   std::shared_ptr<const Model> model;
   std::shared_ptr<Device> device;
-  // The same device, with the tier that a run may wait for.
-  std::shared_ptr<const Device> compiling;
   SessionOptions options;
   LoadedPrograms programs;
 
@@ -120,10 +100,8 @@ Session::Impl::Impl(std::shared_ptr<const Model> the_model, std::shared_ptr<Devi
                     SessionOptions the_options)
     : model(std::move(the_model)),
       device(std::move(the_device)),
-      compiling(device->WithTier(IsExactAtOnce(*device, the_options) ? compiler::Tier::kExact
-                                                                     : compiler::Tier::kReady)),
       options(std::move(the_options)),
-      programs(ExactOf(*device, options), options.pool) {
+      programs(*device, options) {
   for (const TensorSpec& spec : model->inputs()) {
     by_value.push_back(!spec.is_tensor() || spec.element != Element::kPlain);
   }
@@ -212,8 +190,7 @@ absl::StatusOr<SegmentPtr> Session::Impl::Bind(const Values& values, const Segme
     bindings[i].shape = values[i]->tensor().shape();
     if (known_by_value[i]) bindings[i].value = values[i];
   }
-  SegmentRecorder recorder(*compiling, programs, model->name(), *state, last, !options.unchecked,
-                           statistics);
+  SegmentRecorder recorder(programs, model->name(), *state, last, !options.unchecked, statistics);
   TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model->Bind(bindings, &recorder));
   statistics->bind_ms +=
       MillisecondsSince(start) - (statistics->compile_ms + statistics->setup_ms - others_ms);
@@ -340,7 +317,7 @@ absl::Status Session::WaitForExact() {
 }
 
 absl::StatusOr<std::vector<ProgramReport>> Session::Explain() {
-  return CatchOutOfMemory([&] { return impl_->programs.Explain(*impl_->device); });
+  return CatchOutOfMemory([&] { return impl_->programs.Explain(); });
 }
 
 absl::StatusOr<std::vector<HostValue>> Session::RunValues(

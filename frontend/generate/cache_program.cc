@@ -131,11 +131,7 @@ absl::StatusOr<CacheProgram> BindToCache(const CacheModel& model, int64_t capaci
   made.source.inputs.push_back(step.mode.length);
   TARTAN_ASSIGN_OR_RETURN(made.source.states, NextStates(model, step));
   if (has_scores) made.source.outputs = {step.graph.outputs[model.scores_output].tensor()};
-  made.source.device = model.device;
   made.source.name = model.model->name();
-  made.source.tier = model.session.tier;
-  made.source.rule = {model.session.exact_after_runs, model.session.exact_lost_share};
-  made.source.pool = model.session.pool;
   return made;
 }
 

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "frontend/api/resident/step_program.h"
+#include "frontend/api/resident/program_graph.h"
 #include "frontend/api/session.h"
 #include "frontend/generate/decoder_inputs.h"
 #include "frontend/generate/growing_state.h"
@@ -29,7 +29,7 @@ struct CacheModel {
 };
 
 struct CacheProgram {
-  api::StepSource source;
+  api::ProgramGraph source;
   std::vector<std::string> fed;  // names of its inputs; the length is the last
 
   // Input values for `tokens` after `before` earlier tokens.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "frontend/api/load.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::generate {
@@ -17,9 +18,9 @@ absl::StatusOr<std::unique_ptr<CacheStep>> CacheStep::Create(
   TARTAN_ASSIGN_OR_RETURN(
       made->memory_, CacheMemory::Create(*of.device, of.states, values, made->length(), capacity));
   TARTAN_ASSIGN_OR_RETURN(made->bound_, BindToCache(of, capacity, 1, /*has_scores=*/true));
-  api::RunStatistics ignored;
-  absl::StatusOr<std::unique_ptr<api::StepProgram>> program =
-      api::StepProgram::Create(made->bound_.source, &ignored);
+  api::LoadedPrograms loaded(*of.device, of.session, /*completes_compilations=*/true);
+  absl::StatusOr<std::unique_ptr<api::DeviceProgram>> program =
+      api::DeviceProgram::Create(loaded, made->bound_.source);
   if (absl::IsInvalidArgument(program.status())) {
     return absl::UnimplementedError(program.status().message());
   }

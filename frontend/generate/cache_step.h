@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "frontend/api/resident/step_program.h"
+#include "frontend/api/resident/device_program.h"
 #include "frontend/generate/cache_memory.h"
 #include "frontend/generate/cache_program.h"
 #include "frontend/generate/chunk_program.h"
@@ -59,7 +59,7 @@ class CacheStep {
 
   const std::shared_ptr<const CacheModel> model_;
   CacheProgram bound_;
-  std::unique_ptr<api::StepProgram> program_;
+  std::unique_ptr<api::DeviceProgram> program_;
   std::unique_ptr<ChunkProgram> chunks_;
   CacheMemory memory_;
   std::vector<int64_t> tokens_;

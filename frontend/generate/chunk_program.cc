@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/load.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::generate {
@@ -16,14 +17,12 @@ absl::StatusOr<std::unique_ptr<ChunkProgram>> ChunkProgram::Create(const CacheMo
                                                                    ChunkKernels kernels) {
   std::unique_ptr<ChunkProgram> made(new ChunkProgram(model, memory.capacity(), size));
   TARTAN_ASSIGN_OR_RETURN(made->bound_, BindToCache(model, memory.capacity(), size, false));
-  const api::StepSource& source = made->bound_.source;
-  const bool is_exact = kernels == ChunkKernels::kOnDisk || source.tier == api::Tier::kExact;
+  const bool is_exact = kernels == ChunkKernels::kOnDisk || model.session.tier == api::Tier::kExact;
   const auto tier = is_exact ? compiler::Tier::kExact : compiler::Tier::kReady;
   const auto where = kernels == ChunkKernels::kOnDisk ? api::CompileWhere::kCachedOnly
                                                       : api::CompileWhere::kInProcess;
-  auto program =
-      api::DeviceProgram::Create(source.device->WithTier(tier), source.inputs, source.states, {},
-                                 source.name, nullptr, where, source.pool.get());
+  api::LoadedPrograms loaded(model.device->WithTier(tier), nullptr, model.session.pool);
+  auto program = api::DeviceProgram::Create(loaded, made->bound_.source, nullptr, where);
   if (absl::IsInvalidArgument(program.status())) {
     return absl::UnimplementedError(program.status().message());
   }
@@ -35,8 +34,10 @@ absl::StatusOr<std::unique_ptr<ChunkProgram>> ChunkProgram::Create(const CacheMo
 
 void ChunkProgram::CompileLater(std::shared_ptr<const CacheModel> model, int64_t capacity,
                                 int64_t size, std::function<void()> then) {
+  const std::shared_ptr<const api::Device> device = model->device;
   api::CompileExactLater(
-      [model = std::move(model), capacity, size]() -> absl::StatusOr<api::StepSource> {
+      device,
+      [model = std::move(model), capacity, size]() -> absl::StatusOr<api::ProgramGraph> {
         TARTAN_ASSIGN_OR_RETURN(CacheProgram bound, BindToCache(*model, capacity, size, false));
         return std::move(bound.source);
       },

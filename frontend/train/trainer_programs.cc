@@ -143,8 +143,9 @@ absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, P
     api::RunStatistics statistics;
     TARTAN_ASSIGN_OR_RETURN(
         made->program,
-        api::DeviceProgram::Create(share > 0 ? used->WithMemoryBudget(share) : used, graph.inputs,
-                                   graph.states, graph.outputs, name, &statistics));
+        api::DeviceProgram::Create(share > 0 ? used->WithMemoryBudget(share) : used,
+                                   {graph.inputs, graph.states, graph.outputs, std::string(name)},
+                                   &statistics));
     compile_ms += statistics.compile_ms + statistics.setup_ms;
     const TrainingMemory memory = Memory(made);
     if (share == 0 || memory.total() <= options.memory_budget) return absl::OkStatus();

@@ -69,8 +69,9 @@ std::unique_ptr<DeviceProgram> MakeProgram(
   const auto of_tier =
       device->WithTier(tier == "ready" ? compiler::Tier::kReady : compiler::Tier::kExact);
   const auto where = apart ? api::CompileWhere::kSeparateProcess : api::CompileWhere::kInProcess;
-  return Unlocked(
-      [&] { return DeviceProgram::Create(of_tier, inputs, bound, outputs, name, nullptr, where); });
+  return Unlocked([&] {
+    return DeviceProgram::Create(of_tier, {inputs, bound, outputs, name}, nullptr, where);
+  });
 }
 
 std::vector<nb::tuple> ProfileOf(DeviceProgram& program, const std::vector<HostTensor>& inputs) {

@@ -143,7 +143,7 @@ ProgramReport Plan(const std::shared_ptr<api::Device>& device, const std::vector
   absl::StatusOr<ProgramReport> report;
   {
     const nb::gil_scoped_release unlocked;
-    report = api::Explain(*of_tier, inputs, std::move(bound), outputs, name);
+    report = api::Explain(*of_tier, {inputs, std::move(bound), outputs, name});
   }
   return ValueOrRaise(std::move(report));
 }

@@ -17,9 +17,11 @@ constexpr int64_t kMaxReadNumbers = int64_t{1} << 14;
 
 }  // namespace
 
-absl::StatusOr<CheckedProgram> CheckedProgram::Make(
-    const Device& device, absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,
-    absl::string_view name, bool is_checked, RunStatistics* statistics, LoadedPrograms* shared) {
+absl::StatusOr<CheckedProgram> CheckedProgram::Make(LoadedPrograms& programs,
+                                                    absl::Span<const Tensor> placeholders,
+                                                    absl::Span<const Tensor> outputs,
+                                                    absl::string_view name, bool is_checked,
+                                                    RunStatistics* statistics) {
   CheckedProgram made;
   made.wanted_ = outputs.size();
   std::vector<Tensor> computed(outputs.begin(), outputs.end());
@@ -42,9 +44,9 @@ absl::StatusOr<CheckedProgram> CheckedProgram::Make(
     check.output = static_cast<size_t>(same - computed.begin());
     if (same == computed.end()) computed.push_back(std::move(output));
   }
-  made.tolerance_ = SwapTolerance(device);
-  TARTAN_ASSIGN_OR_RETURN(
-      made.loaded_, Load(device, placeholders, computed, name, statistics, shared, /*times=*/1));
+  made.tolerance_ = SwapTolerance(*programs.device());
+  TARTAN_ASSIGN_OR_RETURN(made.loaded_,
+                          Load(programs, placeholders, computed, name, statistics, /*times=*/1));
   return made;
 }
 

@@ -21,12 +21,11 @@ class CheckedProgram {
  public:
   CheckedProgram() = default;
   // Like Load; `is_checked` false: without checks.
-  static absl::StatusOr<CheckedProgram> Make(const Device& device,
+  static absl::StatusOr<CheckedProgram> Make(LoadedPrograms& programs,
                                              absl::Span<const Tensor> placeholders,
                                              absl::Span<const Tensor> outputs,
                                              absl::string_view name, bool is_checked,
-                                             RunStatistics* statistics,
-                                             LoadedPrograms* shared = nullptr);
+                                             RunStatistics* statistics);
 
   bool is_loaded() const { return loaded_ != nullptr; }
 

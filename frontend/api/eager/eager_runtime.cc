@@ -46,10 +46,6 @@ absl::StatusOr<std::vector<HostTensor>> ValuesOf(absl::Span<const Tensor> leaves
   return values;
 }
 
-}  // namespace
-
-namespace {
-
 // TARTAN_TIER=exact in the environment requests shape-specialised kernels from the first run, also
 // for captured Python functions.
 compiler::Tier FirstTier() {
@@ -61,9 +57,9 @@ compiler::Tier FirstTier() {
 
 EagerRuntime::EagerRuntime(std::shared_ptr<const Device> device, EagerOptions options)
     : device_(std::move(device)),
-      compiling_(device_->WithTier(FirstTier())),
       options_(options),
-      loaded_(std::make_unique<LoadedPrograms>(ExactOf(*device_, options))) {}
+      loaded_(std::make_unique<LoadedPrograms>(device_->WithTier(FirstTier()),
+                                               ExactOf(*device_, options))) {}
 
 EagerRuntime::~EagerRuntime() = default;
 
@@ -80,8 +76,8 @@ absl::StatusOr<EagerRuntime::ProgramPtr> EagerRuntime::Find(absl::Span<const Ten
     }
   }
   // Two threads may compile the same graph at once; one of the programs is kept.
-  TARTAN_ASSIGN_OR_RETURN(Fetch fetch, Fetch::Make(*compiling_, *leaves, tensors, "eager", true,
-                                                   statistics, loaded_.get()));
+  TARTAN_ASSIGN_OR_RETURN(Fetch fetch, Fetch::Make(*loaded_, *leaves, tensors, "eager",
+                                                   /*is_checked=*/true, statistics));
   auto made = std::make_shared<const Program>(Program{std::move(key), std::move(fetch)});
   ProgramPtr dropped;  // released after unlocking
   std::lock_guard<std::mutex> lock(mutex_);
@@ -114,7 +110,7 @@ absl::StatusOr<std::vector<Tensor>> EagerRuntime::Run(const Call& call,
                                                       absl::Span<const Tensor> operands) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, Evaluate(operands));
   RunStatistics statistics;
-  DeviceRunner runner(*compiling_, true, loaded_.get());
+  DeviceRunner runner(*loaded_, /*is_checked=*/true);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> results,
                           runner.Run(call, values, &statistics));
   std::vector<Tensor> leaves;

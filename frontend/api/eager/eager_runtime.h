@@ -62,10 +62,8 @@ class EagerRuntime final {
                                   RunStatistics* statistics);
 
   const std::shared_ptr<const Device> device_;
-  // The same device, with ready (dynamic-shape) kernels.
-  const std::shared_ptr<const Device> compiling_;
   const EagerOptions options_;
-  const std::unique_ptr<LoadedPrograms> loaded_;
+  const std::unique_ptr<LoadedPrograms> loaded_;  // starts with ready (dynamic-shape) kernels
   std::mutex mutex_;
   std::list<ProgramPtr> programs_;  // guarded by mutex_; the most recently used first
   std::unordered_map<std::string, std::list<ProgramPtr>::iterator> by_key_;  // guarded by mutex_

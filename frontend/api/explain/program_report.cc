@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/compile_options.h"
 #include "tile/compiler/memory/recompute.h"
@@ -167,15 +168,11 @@ absl::StatusOr<ProgramReport> Explain(const Device& device, const proto::Program
   return report;
 }
 
-absl::StatusOr<ProgramReport> Explain(const Device& device, std::vector<Tensor> inputs,
-                                      std::vector<ProgramState> states, std::vector<Tensor> outputs,
-                                      absl::string_view name) {
-  TARTAN_ASSIGN_OR_RETURN(
-      const evaluator::PlannedProgram planned,
-      DeviceProgram::Plan(device, std::move(inputs), std::move(states), std::move(outputs), name));
-  ProgramReport report = ReportOf(*planned.program, device.info(), planned.sources);
-  report.tier = TierOf(device);
-  return report;
+absl::StatusOr<ProgramReport> Explain(const Device& device, const ProgramGraph& graph) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<ProgramReport> {
+    TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed, Compose(graph));
+    return Explain(device, composed.program);
+  });
 }
 
 absl::Status SetTimes(absl::Span<const KernelProfile> times, ProgramReport* report) {

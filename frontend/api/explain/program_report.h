@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/api/device.h"
-#include "frontend/api/resident/device_program.h"
+#include "frontend/api/resident/program_graph.h"
 #include "frontend/api/run_statistics.h"
 #include "hal/device_info.h"
 #include "tile/compiler/describe/describe_fusion.h"
@@ -81,9 +81,7 @@ ProgramReport ReportOf(const evaluator::CompiledProgram& program, const hal::Dev
 absl::StatusOr<ProgramReport> Explain(const Device& device, const proto::Program& program,
                                       bool is_on_host = false);
 // Reports the program that DeviceProgram::Create makes of the same arguments.
-absl::StatusOr<ProgramReport> Explain(const Device& device, std::vector<Tensor> inputs,
-                                      std::vector<ProgramState> states, std::vector<Tensor> outputs,
-                                      absl::string_view name);
+absl::StatusOr<ProgramReport> Explain(const Device& device, const ProgramGraph& graph);
 
 // Stores the times of a run's launches, in order. FailedPrecondition if they belong to another
 // program.

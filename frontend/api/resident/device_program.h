@@ -4,12 +4,13 @@
 //
 //   // p, v, x: placeholders; next_p, next_v, loss: lazy tensors computed from them
 //   TARTAN_ASSIGN_OR_RETURN(const auto step,
-//       DeviceProgram::Create(device, {x}, {{p, next_p}, {v, next_v}}, {loss}, "step"));
+//       DeviceProgram::Create(device, {{x}, {{p, next_p}, {v, next_v}}, {loss}, "step"}));
 //   TARTAN_RETURN_IF_ERROR(step->Bind({p_on_device, v_on_device}));
 //   for (…) TARTAN_RETURN_IF_ERROR(step->Start({batch}));
 //   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> last, step->Outputs());
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,21 +20,13 @@
 #include "absl/types/span.h"
 #include "frontend/api/device.h"
 #include "frontend/api/resident/device_tensor.h"
+#include "frontend/api/resident/program_graph.h"
 #include "frontend/api/run_statistics.h"
-#include "frontend/api/tensor.h"
 #include "tile/compiler/kernel_list.h"
-
-namespace tartan::evaluator {
-class CompiledProgram;
-class ResidentPool;
-}  // namespace tartan::evaluator
 
 namespace tartan::api {
 
-struct ProgramState {
-  Tensor input;  // a placeholder
-  Tensor next;   // same type and sizes as `input`; undefined: the state is read-only
-};
+class LoadedPrograms;  // frontend/api/load.h
 
 struct ProgramMemory {
   int64_t states = 0;     // bytes of the bound states
@@ -81,35 +74,24 @@ enum class CompileWhere {
 // arithmetic computes from inputs.
 class DeviceProgram {
  public:
-  // `inputs` are placeholders that get a value in each run. Together with the states they are all
-  // that `outputs` and the next states depend on. Kernels have the device's tier. Programs with the
-  // same `pool`, which may be null, share constants. InvalidArgument if an input is no placeholder,
-  // or a next state has another type or shape.
+  // Kernels have the device's tier. InvalidArgument if an input is no placeholder, or a next state
+  // has another type or shape.
   static absl::StatusOr<std::unique_ptr<DeviceProgram>> Create(
-      std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
-      std::vector<ProgramState> states, std::vector<Tensor> outputs, absl::string_view name,
-      RunStatistics* statistics = nullptr, CompileWhere where = CompileWhere::kInProcess,
-      evaluator::ResidentPool* pool = nullptr);
+      std::shared_ptr<const Device> device, ProgramGraph graph, RunStatistics* statistics = nullptr,
+      CompileWhere where = CompileWhere::kInProcess);
+  // Programs share constants with `loaded`, and become exact as it says: a run begins with the
+  // exact (shape-specialised) kernels that the background has compiled since the last one.
+  static absl::StatusOr<std::unique_ptr<DeviceProgram>> Create(
+      LoadedPrograms& loaded, ProgramGraph graph, RunStatistics* statistics = nullptr,
+      CompileWhere where = CompileWhere::kInProcess);
   ~DeviceProgram();
-
-  // Compiles the program that Create would make, as `where` says.
-  static absl::Status Compile(std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
-                              std::vector<ProgramState> states, std::vector<Tensor> outputs,
-                              absl::string_view name, CompileWhere where);
-
-  // Returns the program that Create would make, for people to read. No kernel is built and nothing
-  // can be run.
-  static absl::StatusOr<evaluator::PlannedProgram> Plan(const Device& device,
-                                                        std::vector<Tensor> inputs,
-                                                        std::vector<ProgramState> states,
-                                                        std::vector<Tensor> outputs,
-                                                        absl::string_view name);
 
   // Binds the states, in order. InvalidArgument for a tensor of another type or shape. Several
   // programs may share tensors: their runs change them in the order of Start.
   //
   // With `scratch`, read the outputs before starting another program with the same scratch. If
   // `scratch` is too small, it grows for programs bound later.
+  // `scratch` must outlive the program.
   absl::Status Bind(std::vector<DeviceTensor> states, SharedScratch* scratch = nullptr);
 
   // Waits for all runs and frees the memory used only during a run. Bind must follow.
@@ -127,21 +109,34 @@ class DeviceProgram {
   absl::StatusOr<std::vector<HostTensor>> Outputs();
   // Waits for all runs.
   absl::Status Finish();
+  // Start and Outputs. Adds kernels to `statistics`; with `profile`, kernels are timed one by one.
+  // Exact kernels are requested after the run at which they repay their compilation.
+  absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> inputs,
+                                              RunStatistics* statistics,
+                                              std::vector<KernelProfile>* profile);
+  // Compiles exact kernels in this thread, or waits for the thread that does, and uses them. Read
+  // the outputs of earlier runs before. Does nothing if the program keeps its kernels.
+  absl::Status MakeExact();
 
   // Debugging aid: does nothing unless ComparesKernels() (tiers/compare_kernels.h). Runs this
   // program and `ready`, which it replaces, from the current states, then restores the states.
-  // Internal if outputs or next states differ.
+  // Internal if outputs or next states differ. Run does the same at its own change of kernels.
   absl::Status CompareWithReady(DeviceProgram& ready, absl::Span<const HostTensor> inputs);
 
   // `turn`: index of the state that ProgramMemory::kept refers to; nullopt: `kept` is 0.
   ProgramMemory memory(std::optional<size_t> turn = std::nullopt) const;
   int64_t kernels() const;  // launches per run
-  const evaluator::CompiledProgram& compiled() const;
 
  private:
   struct Impl;
   explicit DeviceProgram(std::unique_ptr<Impl> impl);
   const std::unique_ptr<Impl> impl_;
 };
+
+// Compiles exact kernels of the graph that `make` returns, in the background, into the disk cache.
+// Then calls `then`. Failures are not reported.
+void CompileExactLater(std::shared_ptr<const Device> device,
+                       std::function<absl::StatusOr<ProgramGraph>()> make,
+                       std::function<void()> then);
 
 }  // namespace tartan::api

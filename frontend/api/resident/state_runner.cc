@@ -135,9 +135,9 @@ std::string StateRunner::KeyOf(const Values& values) const {
   return key;
 }
 
-absl::StatusOr<std::unique_ptr<StepProgram>> StateRunner::Make(const Values& values,
-                                                               std::vector<size_t>* fed,
-                                                               RunStatistics* statistics) {
+absl::StatusOr<std::unique_ptr<DeviceProgram>> StateRunner::Make(const Values& values,
+                                                                 std::vector<size_t>* fed,
+                                                                 RunStatistics* statistics) {
   const auto start = Clock::now();
   std::vector<InputBinding> bindings(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
@@ -152,10 +152,10 @@ absl::StatusOr<std::unique_ptr<StepProgram>> StateRunner::Make(const Values& val
   TARTAN_ASSIGN_OR_RETURN(const std::optional<BoundGraph> bound_graph,
                           BindPlain(*model, std::move(bindings), values, &by_value));
   statistics->bind_ms += MillisecondsSince(start);
-  if (!bound_graph) return std::unique_ptr<StepProgram>();
+  if (!bound_graph) return std::unique_ptr<DeviceProgram>();
   const BoundGraph& graph = *bound_graph;
 
-  StepSource source;
+  ProgramGraph source;
   for (const State& state : states) {
     const Tensor past = state.input == kNone ? Tensor::Placeholder("memory", ShapeOf(state))
                                              : graph.placeholders[state.input];
@@ -176,12 +176,8 @@ absl::StatusOr<std::unique_ptr<StepProgram>> StateRunner::Make(const Values& val
   for (size_t o = 0; o < graph.outputs.size(); ++o) {
     if (!is_state_output[o]) source.outputs.push_back(graph.outputs[o].tensor());
   }
-  source.device = device;
   source.name = model->name();
-  source.tier = options.tier;
-  source.rule = {options.exact_after_runs, options.exact_lost_share};
-  source.pool = options.pool;
-  return StepProgram::Create(std::move(source), statistics);
+  return DeviceProgram::Create(*programs, std::move(source), statistics);
 }
 
 absl::StatusOr<StateRunner::Bound*> StateRunner::Get(const Values& values,
@@ -194,7 +190,7 @@ absl::StatusOr<StateRunner::Bound*> StateRunner::Get(const Values& values,
     return &bound.front();
   }
   Bound made;
-  absl::StatusOr<std::unique_ptr<StepProgram>> program = Make(values, &made.fed, statistics);
+  absl::StatusOr<std::unique_ptr<DeviceProgram>> program = Make(values, &made.fed, statistics);
   if (program.ok()) {
     made.program = *std::move(program);
   } else if (!absl::IsUnimplemented(program.status())) {

@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "frontend/api/load.h"
+#include "frontend/api/resident/device_program.h"
 #include "frontend/api/resident/state_pairs.h"
-#include "frontend/api/resident/step_program.h"
 #include "frontend/api/session.h"
 
 namespace tartan::api {
@@ -31,7 +32,7 @@ struct StateRunner {
   // A model bound to sizes; `program` is null if it cannot run with states on the device.
   struct Bound {
     std::string key;
-    std::unique_ptr<StepProgram> program;
+    std::unique_ptr<DeviceProgram> program;
     std::vector<size_t> fed;  // indices of the inputs that the program is given
     bool is_bound = false;    // bound to the current memory of the states
   };
@@ -39,6 +40,7 @@ struct StateRunner {
   std::shared_ptr<const Model> model;
   std::shared_ptr<Device> device;
   SessionOptions options;
+  std::unique_ptr<LoadedPrograms> programs;
   std::unique_ptr<Session> session;  // runs the model if states cannot stay on the device
   std::vector<State> states;
   std::vector<bool> is_state_input, is_state_output;
@@ -66,8 +68,9 @@ struct StateRunner {
   }
   std::string KeyOf(const Values& values) const;
   absl::StatusOr<Bound*> Get(const Values& values, RunStatistics* statistics);
-  absl::StatusOr<std::unique_ptr<StepProgram>> Make(const Values& values, std::vector<size_t>* fed,
-                                                    RunStatistics* statistics);
+  absl::StatusOr<std::unique_ptr<DeviceProgram>> Make(const Values& values,
+                                                      std::vector<size_t>* fed,
+                                                      RunStatistics* statistics);
   absl::StatusOr<std::vector<HostTensor>> RunOnDevice(Bound& program, const Values& values,
                                                       RunStatistics* statistics,
                                                       std::vector<KernelProfile>* profile);

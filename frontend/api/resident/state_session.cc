@@ -35,6 +35,8 @@ absl::StatusOr<std::unique_ptr<StateSession>> StateSession::Create(
     if (impl->options.pool == nullptr) {
       impl->options.pool = std::make_shared<evaluator::ResidentPool>();
     }
+    impl->programs = std::make_unique<LoadedPrograms>(*impl->device, impl->options,
+                                                      /*completes_compilations=*/true);
     TARTAN_RETURN_IF_ERROR(impl->Pair(states));
     return std::unique_ptr<StateSession>(new StateSession(std::move(impl)));
   });

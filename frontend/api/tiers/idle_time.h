@@ -33,7 +33,7 @@ class IdleTime {
   IdleTime(int processors, Now now) : processors_(processors), now_(std::move(now)) {}
   IdleTime(const IdleTime&) = delete;
 
-  // Marks a run as active for its lifetime. Programs with states (StepProgram) make none: many
+  // Marks a run as active for its lifetime. Programs with states (DeviceProgram) make none: many
   // short decoder processes would otherwise never get exact kernels.
   class Run {
    public:

@@ -43,15 +43,11 @@ absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,
 
 void TellFailure(const absl::Status& status, ExactPrograms* common) {
   if (common->has_reported_failure.exchange(true) || common->device->quiet()) return;
-  ReportNoExactKernels(status);
-}
-
-}  // namespace
-
-void ReportNoExactKernels(const absl::Status& status) {
   std::fprintf(stderr, "tartan: runs continue with slower kernels, because exact ones failed: %s\n",
                std::string(status.message()).c_str());
 }
+
+}  // namespace
 
 TieredProgram::TieredProgram(LoadedPtr loaded, bool is_ready, proto::Program source,
                              std::shared_ptr<const ExactSource> exact)
@@ -72,16 +68,12 @@ bool TieredProgram::is_ready() const {
   return is_ready_;
 }
 
-TieredProgram::Running TieredProgram::Use(RunStatistics* statistics) {
-  LoadedPtr used;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    used = loaded_;
-    ++(used->program().host() != nullptr ? statistics->host_programs
-       : is_ready_                       ? statistics->ready_programs
-                                         : statistics->exact_programs);
-  }
-  return Running(*this, std::move(used));
+LoadedPtr TieredProgram::BeginRun(RunStatistics* statistics) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ++(loaded_->program().host() != nullptr ? statistics->host_programs
+     : is_ready_                          ? statistics->ready_programs
+                                          : statistics->exact_programs);
+  return loaded_;
 }
 
 void TieredProgram::EndRun(double ms) {
@@ -147,8 +139,11 @@ void TieredProgram::MakeInBackground(const std::weak_ptr<TieredProgram>& weak,
   std::shared_ptr<const ExactSource> source;
   if (const auto program = weak.lock()) source = program->BeginMaking();
   if (source == nullptr) return;
-  Making made =
-      MakeProgram(*source, /*apart=*/true, [&] { return !weak.expired() && should_continue(); });
+  Making made = MakeProgram(*source, /*apart=*/true, [&] {
+    if (!source->common->completes_compilations) return !weak.expired() && should_continue();
+    IdleTime::OfProcess().MayWork();  // stops and continues the compiler
+    return true;
+  });
   if (const auto program = weak.lock()) program->EndMaking(std::move(made));
 }
 

@@ -33,6 +33,9 @@ struct ExactPrograms {
   // Called before each compilation, by the compiling thread; its failure counts as the
   // compilation's.
   std::function<absl::Status()> before_compile;
+  // A background compilation that has started completes, even if the program or the process ends
+  // meanwhile: otherwise many short processes would never get exact kernels.
+  bool completes_compilations = false;
   std::atomic<bool> has_reported_failure{false};
   bool compares_kernels = ComparesKernels();
 };
@@ -43,9 +46,6 @@ struct ExactSource {
   proto::Program program;
   std::vector<HostTensor> constants;
 };
-
-// Reports to the user, on stderr, why a program keeps its ready kernels.
-void ReportNoExactKernels(const absl::Status& status);
 
 // A program with its current kernels, and the way to exact ones. Thread-safe.
 class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
@@ -74,7 +74,10 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   };
   // Records in `statistics` the kind of kernels the run uses. Exact kernels are requested at the
   // end of the run at which they repay their compilation.
-  Running Use(RunStatistics* statistics);
+  Running Use(RunStatistics* statistics) { return Running(*this, BeginRun(statistics)); }
+  // The same for runs that do not stop background compilations (IdleTime::Run).
+  std::shared_ptr<evaluator::LoadedProgram> BeginRun(RunStatistics* statistics);
+  void EndRun(double ms);
   // Debugging aid (ComparesKernels): the first run that used exact kernels gets the program with
   // the ready kernels they replaced; every other run gets null.
   std::shared_ptr<evaluator::LoadedProgram> TakeReplaced(const evaluator::LoadedProgram& used);
@@ -90,7 +93,6 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   enum class State : uint8_t { kReady, kMaking, kSettled };
   using Making = absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>>;
 
-  void EndRun(double ms);
   // Null if there is nothing to compile or another thread is compiling it.
   std::shared_ptr<const ExactSource> BeginMaking();
   void EndMaking(Making made);

@@ -86,7 +86,7 @@ absl::StatusOr<std::vector<HostTensor>> CheckedLoss::ComputeOn(
   }
   TARTAN_ASSIGN_OR_RETURN(
       const auto program,
-      DeviceProgram::Create(device, inputs_, Unchanging(parameters_), results, "gradients"));
+      DeviceProgram::Create(device, {inputs_, Unchanging(parameters_), results, "gradients"}));
   TARTAN_RETURN_IF_ERROR(program->Bind(std::move(tensors)));
   TARTAN_RETURN_IF_ERROR(program->Start(input_values_));
   return program->Outputs();
@@ -140,8 +140,9 @@ absl::Status CheckedLoss::LoadDifference(const std::shared_ptr<api::Device>& dev
                             DeviceTensor::FromHost(*device, start_values_[o]));
   }
   for (const HostTensor& value : input_values_) wide_inputs_.push_back(ir::InFloat64(value));
-  TARTAN_ASSIGN_OR_RETURN(difference_, DeviceProgram::Create(device, inputs_, Unchanging(states),
-                                                             std::move(sums), "difference"));
+  TARTAN_ASSIGN_OR_RETURN(
+      difference_,
+      DeviceProgram::Create(device, {inputs_, Unchanging(states), std::move(sums), "difference"}));
   TARTAN_RETURN_IF_ERROR(difference_->Bind(states_));
   TARTAN_ASSIGN_OR_RETURN(start_, Evaluate());
   return absl::OkStatus();

@@ -76,7 +76,7 @@ TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
     const bool is_exact = tier == compiler::Tier::kExact;
     const std::shared_ptr<const Device> device = is_exact ? *opened : (*opened)->WithTier(tier);
     const auto create = [&](const std::shared_ptr<const Device>& on, CompileWhere where) {
-      return DeviceProgram::Create(on, {}, {{x, next}}, {}, "step", nullptr, where).status();
+      return DeviceProgram::Create(on, {{}, {{x, next}}, {}, "step"}, nullptr, where).status();
     };
     ASSERT_EQ(create(device, CompileWhere::kInProcess), absl::OkStatus());
     const auto find = [&](compiler::Tier wanted) {
@@ -97,7 +97,7 @@ TEST_F(DeviceProgramTest, ASwapIsCheckedFromTheSameStates) {
   ASSERT_TRUE(memory.ok()) << memory.status();
   const auto program = [&](const std::string& text) {
     const std::vector<Tensor> next = Call(text, {x, b});
-    auto made = DeviceProgram::Create(device_, {b}, {{x, next[0]}}, {next[1]}, "step");
+    auto made = DeviceProgram::Create(device_, {{b}, {{x, next[0]}}, {next[1]}, "step"});
     EXPECT_TRUE(made.ok() && (*made)->Bind({*memory}).ok()) << made.status();
     return *std::move(made);
   };
@@ -125,7 +125,7 @@ TEST_F(DeviceProgramTest, StatesChangeFromRunToRun) {
       Call("function (X, Y, B) -> (NX, NY, S) { NX = 2 * X + B; NY = Y + X; S[] = +(NX[i]); }",
            {x, y, b});
   auto program =
-      DeviceProgram::Create(device_, {b}, {{x, next[0]}, {y, next[1]}}, {next[2]}, "step");
+      DeviceProgram::Create(device_, {{b}, {{x, next[0]}, {y, next[1]}}, {next[2]}, "step"});
   ASSERT_TRUE(program.ok()) << program.status();
   const auto start = [&](float value) {
     return (*program)->Start({Floats({3}, {value, value, value})});
@@ -154,7 +154,7 @@ TEST_F(DeviceProgramTest, OnADeviceInFloat64StatesInputsConstantsAndOutputsAreFl
   const Tensor c = Tensor::Constant(Floats({2}, {3, 5}));
   const std::vector<Tensor> next =
       Call("function (X, B, C) -> (NX, Y) { NX = X + B; Y = X * C; }", {x, b, c});
-  auto program = DeviceProgram::Create(*wide, {b}, {{x, next[0]}}, {next[1]}, "step");
+  auto program = DeviceProgram::Create(*wide, {{b}, {{x, next[0]}}, {next[1]}, "step"});
   ASSERT_TRUE(program.ok()) << program.status();
   const double first = 1 + 1e-12;
   const auto narrow = DeviceTensor::FromHost(**wide, Floats({2}, {1, 1}));
@@ -181,7 +181,8 @@ TEST_F(DeviceProgramTest, RowsAreScatteredIntoAState) {
       "function (C, X, N) -> (Y, S) { AT = index(X, 0) + reshape(N, 1, 1); "
       "Y = scatter_elements(C, AT, X, 0); S[j : 16] = +(Y[i, j]); }",
       {cache, row, at});
-  auto program = DeviceProgram::Create(device_, {row, at}, {{cache, next[0]}}, {next[1]}, "append");
+  auto program =
+      DeviceProgram::Create(device_, {{row, at}, {{cache, next[0]}}, {next[1]}, "append"});
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_LT((*program)->memory().scratch, kRows * 16 * 4);  // no second copy of the cache
   auto memory = DeviceTensor::Zeros(*device_, {kFloat, {kRows, 16}});
@@ -202,8 +203,8 @@ TEST_F(DeviceProgramTest, SeveralProgramsShareTheirStates) {
   const Tensor x = Tensor::Placeholder("x", {kFloat, {4}});
   const Tensor grown = Call("function (X) -> (Y) { Y = X * 3; }", {x})[0];
   const Tensor sum = Call("function (X) -> (S) { S[] = +(X[i]); }", {x})[0];
-  auto grow = DeviceProgram::Create(device_, {}, {{x, grown}}, {}, "grow");
-  auto look = DeviceProgram::Create(device_, {}, {{x, Tensor()}}, {sum}, "look");
+  auto grow = DeviceProgram::Create(device_, {{}, {{x, grown}}, {}, "grow"});
+  auto look = DeviceProgram::Create(device_, {{}, {{x, Tensor()}}, {sum}, "look"});
   ASSERT_TRUE(grow.ok() && look.ok()) << grow.status() << look.status();
   auto memory = DeviceTensor::FromHost(*device_, Floats({4}, {1, 1, 1, 1}));
   ASSERT_TRUE((*grow)->Bind({*memory}).ok());
@@ -228,7 +229,7 @@ TEST_F(DeviceProgramTest, GradientDescentFindsTheWeights) {
   const auto gradient = Gradient(loss, {w});
   ASSERT_TRUE(gradient.ok()) << gradient.status();
   const Tensor next = Call("function (W, G) -> (N) { N = W - 0.2 * G; }", {w, (*gradient)[0]})[0];
-  auto step = DeviceProgram::Create(device_, {x, t}, {{w, next}}, {loss}, "descent");
+  auto step = DeviceProgram::Create(device_, {{x, t}, {{w, next}}, {loss}, "descent"});
   ASSERT_TRUE(step.ok()) << step.status();
   auto memory = DeviceTensor::Zeros(*device_, {kFloat, {3}});
   ASSERT_TRUE((*step)->Bind({*memory}).ok());
@@ -257,14 +258,14 @@ TEST_F(DeviceProgramTest, SaysWhatDoesNotFit) {
   const Tensor both = Call("function (X, Y) -> (Z) { Z = X + Y; }", {x, y})[0];
   const auto message = [&](std::vector<Tensor> inputs, ProgramState state) {
     return std::string(
-        DeviceProgram::Create(device_, std::move(inputs), {std::move(state)}, {}, "p")
+        DeviceProgram::Create(device_, {std::move(inputs), {std::move(state)}, {}, "p"})
             .status()
             .message());
   };
   EXPECT_THAT(message({}, {x, sum}), HasSubstr("its next value is float32[]"));
   EXPECT_THAT(message({}, {x, both}), HasSubstr("depends on 'y'"));
   EXPECT_THAT(message({both}, {x, x}), HasSubstr("is not a placeholder"));
-  auto program = DeviceProgram::Create(device_, {y}, {{x, both}}, {}, "p");
+  auto program = DeviceProgram::Create(device_, {{y}, {{x, both}}, {}, "p"});
   ASSERT_TRUE(program.ok()) << program.status();
   auto small = DeviceTensor::Zeros(*device_, {kFloat, {2}});
   EXPECT_THAT((*program)->Bind({*small}).message(), HasSubstr("float32[3], not float32[2]"));

@@ -30,7 +30,8 @@ class Repeating : public ::testing::Test {
 
   // Runs the body on the device and expects the results of the naive evaluator.
   std::vector<HostTensor> Run(const RepeatBody& body, const std::vector<HostTensor>& operands) {
-    DeviceRunner runner(*device_, /*is_checked=*/true);
+    LoadedPrograms programs(device_);
+    DeviceRunner runner(programs, /*is_checked=*/true);
     RunStatistics statistics;
     NaiveRunner naive;
     const auto expected = naive.Repeat(body, operands);

@@ -46,9 +46,9 @@ class ProgramReportTest : public testing::TestWithParam<compiler::Tier> {
 
 TEST_P(ProgramReportTest, TellsOfWhatRuns) {
   MakeStep();
-  const auto report = Explain(*device_, {x_}, {{w_, next_}}, {y_}, "step");
+  const auto report = Explain(*device_, {{x_}, {{w_, next_}}, {y_}, "step"});
   ASSERT_TRUE(report.ok()) << report.status();
-  const auto program = DeviceProgram::Create(device_, {x_}, {{w_, next_}}, {y_}, "step");
+  const auto program = DeviceProgram::Create(device_, {{x_}, {{w_, next_}}, {y_}, "step"});
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ(report->name, "step");
   EXPECT_EQ(report->tier, GetParam() == compiler::Tier::kReady ? "ready" : "exact");
@@ -71,10 +71,10 @@ TEST_P(ProgramReportTest, TellsOfWhatRuns) {
 
 TEST_P(ProgramReportTest, TimesAreThoseOfItsLaunches) {
   MakeStep();
-  auto report = Explain(*device_, {x_}, {}, {y_}, "step");
+  auto report = Explain(*device_, {{x_}, {}, {y_}, "step"});
   // The weight is declared neither as an input nor as a state.
   EXPECT_FALSE(report.ok());
-  report = Explain(*device_, {x_, w_}, {}, {y_}, "step");
+  report = Explain(*device_, {{x_, w_}, {}, {y_}, "step"});
   ASSERT_TRUE(report.ok()) << report.status();
   ASSERT_THAT(report->kernels, SizeIs(1));
   const std::string name = report->kernels[0].name;
@@ -92,7 +92,7 @@ TEST_P(ProgramReportTest, NamesOnThePageAreText) {
   const auto function = Function::FromTile("function (X) -> (Y) { Y = exp(X); }");
   const auto results = function->Apply({odd});
   ASSERT_TRUE(results.ok()) << results.status();
-  const auto report = Explain(*device_, {odd}, {}, *results, "<i>step");
+  const auto report = Explain(*device_, {{odd}, {}, *results, "<i>step"});
   ASSERT_TRUE(report.ok()) << report.status();
   const std::string html = ReportsHtml({*report});
   EXPECT_THAT(html, HasSubstr("<h2>&lt;i&gt;step</h2>"));
