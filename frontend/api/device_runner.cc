@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/api/checks/checked_program.h"
 #include "frontend/api/function.h"
 #include "frontend/api/load.h"
 #include "tile/base/status_macros.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/api/checks/checked_program.h"
+#include "frontend/api/compiled_function.h"
 #include "frontend/api/composer.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
@@ -69,7 +69,7 @@ struct Invoker::Impl {
   std::shared_ptr<const Device> device;  // outlives the programs loaded on it
   std::vector<NamedTensor> inputs;
   std::vector<NamedTensor> outputs;
-  CheckedProgram loaded;
+  CompiledFunction function;
 
   // Returns the values in the order of `inputs`.
   absl::StatusOr<std::vector<HostTensor>> Arrange(const NamedTensors& values) const;
@@ -133,9 +133,9 @@ absl::StatusOr<Invoker> Invoker::Create(std::shared_ptr<const Device> device,
     LoadedPrograms programs(device);
     auto impl = std::make_shared<Impl>();
     TARTAN_ASSIGN_OR_RETURN(
-        impl->loaded,
-        CheckedProgram::Make(programs, TensorsOf(inputs), TensorsOf(outputs), name,
-                             /*is_checked=*/true, statistics == nullptr ? &ignored : statistics));
+        impl->function,
+        CompiledFunction::Make(programs, TensorsOf(inputs), TensorsOf(outputs), name,
+                               /*is_checked=*/true, statistics == nullptr ? &ignored : statistics));
     impl->device = std::move(device);
     impl->inputs = std::move(inputs);
     impl->outputs = std::move(outputs);
@@ -152,7 +152,8 @@ absl::StatusOr<NamedTensors> Invoker::Run(const NamedTensors& inputs,
     TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, impl_->Arrange(inputs));
     const auto start = Clock::now();
     RunStatistics run;
-    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, impl_->loaded.Run(values, &run));
+    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
+                            impl_->function.Run(values, &run, nullptr));
     if (statistics != nullptr) {
       statistics->latency_ms = MillisecondsSince(start);
       statistics->kernels = run.kernels;

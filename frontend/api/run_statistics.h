@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+
+#include "tile/evaluator/kernel_time.h"
 
 namespace tartan::api {
 
@@ -26,12 +27,6 @@ struct RunStatistics {
   int64_t memory_shortages = 0;
 };
 
-struct KernelProfile {
-  std::string kernel;
-  std::string description;
-  double ms = 0;
-  double flops = 0;
-  double bytes = 0;
-};
+using KernelProfile = evaluator::KernelTime;
 
 }  // namespace tartan::api

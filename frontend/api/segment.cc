@@ -48,7 +48,7 @@ std::string SegmentResult::Guard() const {
 absl::Status RunSegment(const Segment& segment, RunState* state, RunStatistics* statistics,
                         std::vector<KernelProfile>* profile) {
   TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> fetched,
-                          segment.fetch.Run(state->values, statistics, profile));
+                          segment.function.Run(state->values, statistics, profile));
   SegmentResult result;
   result.kept.assign(fetched.begin() + static_cast<int64_t>(segment.operand_count), fetched.end());
   fetched.resize(segment.operand_count);
@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<HostValue>> RunLastSegment(const Segment& segment, co
                                                       RunStatistics* statistics,
                                                       std::vector<KernelProfile>* profile) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> fetched,
-                          segment.fetch.Run(state.values, statistics, profile));
+                          segment.function.Run(state.values, statistics, profile));
   absl::Span<const HostTensor> rest = fetched;
   std::vector<HostValue> outputs;
   for (const Value& output : segment.outputs) outputs.push_back(Replace(output, &rest));
@@ -124,8 +124,9 @@ absl::StatusOr<BreakResult> SegmentRecorder::Resolve(const GraphBreak& graph_bre
   segment->runner = std::make_unique<DeviceRunner>(programs_, is_checked_);
   std::vector<Tensor> wanted = graph_break.operands;
   wanted.insert(wanted.end(), graph_break.kept.begin(), graph_break.kept.end());
-  TARTAN_ASSIGN_OR_RETURN(segment->fetch, Fetch::Make(programs_, state_.placeholders, wanted, name_,
-                                                      is_checked_, statistics_));
+  TARTAN_ASSIGN_OR_RETURN(segment->function,
+                          CompiledFunction::Make(programs_, state_.placeholders, wanted, name_,
+                                                 is_checked_, statistics_));
   Append(segment);
   TARTAN_RETURN_IF_ERROR(RunSegment(*segment, &state_, statistics_, nullptr));
   return MakeResult(state_.results.back(), graph_break, name);
@@ -137,8 +138,9 @@ absl::StatusOr<std::shared_ptr<Segment>> SegmentRecorder::Finish(std::vector<Val
   std::vector<Tensor> wanted;
   for (const Value& output : outputs) AppendTensors(output, &wanted);
   segment->outputs = std::move(outputs);
-  TARTAN_ASSIGN_OR_RETURN(segment->fetch, Fetch::Make(programs_, state_.placeholders, wanted, name_,
-                                                      is_checked_, statistics_));
+  TARTAN_ASSIGN_OR_RETURN(segment->function,
+                          CompiledFunction::Make(programs_, state_.placeholders, wanted, name_,
+                                                 is_checked_, statistics_));
   Append(std::move(segment));
   return first_made_;
 }

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/api/compiled_function.h"
 #include "frontend/api/device_runner.h"
-#include "frontend/api/fetch.h"
 #include "frontend/api/model.h"
 
 namespace tartan::api {
@@ -26,7 +26,7 @@ struct Segment {
   // Destroys the chain of successors iteratively, without recursion.
   ~Segment();
 
-  Fetch fetch;
+  CompiledFunction function;
   // Set for the last segment of a run: the outputs that receive the fetched tensors.
   bool is_last = false;
   std::vector<Value> outputs;

@@ -14,17 +14,10 @@
 #include "tile/base/host_tensor.h"
 #include "tile/evaluator/compiled_program.h"
 #include "tile/evaluator/frame.h"
+#include "tile/evaluator/kernel_time.h"
 #include "tile/evaluator/resident_buffers.h"
 
 namespace tartan::evaluator {
-
-struct KernelTime {
-  std::string kernel;
-  std::string description;
-  double ms = 0;
-  double flops = 0;
-  double bytes = 0;
-};
 
 // Thread-safe: each concurrent call has its own frame (memory, queue and recorded launches). Free
 // frames are kept, as many as recent calls needed at once.

@@ -168,6 +168,12 @@ std::vector<CheckedTensor> ChecksOf(absl::Span<const Tensor> tensors) {
   return found;
 }
 
+std::vector<uint64_t> StatusNumbers(const HostTensor& status) {
+  std::vector<uint64_t> numbers(static_cast<size_t>(status.element_count()));
+  std::memcpy(numbers.data(), status.bytes().data(), status.bytes().size());
+  return numbers;
+}
+
 absl::Status ReadStatus(const Check& check, absl::Span<const uint64_t> status) {
   for (size_t i = 0; i < status.size(); ++i) {
     if (status[i] != 0) return OutOfRange(check, check.bounds[i], Decode(status[i]));

@@ -39,6 +39,8 @@ std::vector<CheckedTensor> ChecksOf(absl::Span<const Tensor> tensors);
 // Returns one uint64 per bound of the check: 0 if all values are in range. The elementwise maximum
 // of two statuses is their combined status.
 absl::StatusOr<Tensor> StatusOf(const CheckedTensor& checked);
+// The elements of a status tensor.
+std::vector<uint64_t> StatusNumbers(const HostTensor& status);
 // Returns OutOfRange reporting one value out of range, if there is one.
 absl::Status ReadStatus(const Check& check, absl::Span<const uint64_t> status);
 

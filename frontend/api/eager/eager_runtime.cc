@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/compiled_function.h"
 #include "frontend/api/device_runner.h"
 #include "frontend/api/eager/graph_key.h"
-#include "frontend/api/fetch.h"
 #include "frontend/api/load.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/base/environment.h"
@@ -19,7 +19,7 @@ namespace tartan::api {
 
 struct EagerRuntime::Program {
   GraphKey key;  // without placeholders
-  Fetch fetch;
+  CompiledFunction function;
 };
 
 namespace {
@@ -76,9 +76,10 @@ absl::StatusOr<EagerRuntime::ProgramPtr> EagerRuntime::Find(absl::Span<const Ten
     }
   }
   // Two threads may compile the same graph at once; one of the programs is kept.
-  TARTAN_ASSIGN_OR_RETURN(Fetch fetch, Fetch::Make(*loaded_, *leaves, tensors, "eager",
-                                                   /*is_checked=*/true, statistics));
-  auto made = std::make_shared<const Program>(Program{std::move(key), std::move(fetch)});
+  TARTAN_ASSIGN_OR_RETURN(CompiledFunction function,
+                          CompiledFunction::Make(*loaded_, *leaves, tensors, "eager",
+                                                 /*is_checked=*/true, statistics));
+  auto made = std::make_shared<const Program>(Program{std::move(key), std::move(function)});
   ProgramPtr dropped;  // released after unlocking
   std::lock_guard<std::mutex> lock(mutex_);
   programs_.push_front(made);
@@ -102,7 +103,7 @@ absl::StatusOr<std::vector<HostTensor>> EagerRuntime::Evaluate(absl::Span<const 
     std::vector<Tensor> leaves;
     TARTAN_ASSIGN_OR_RETURN(const ProgramPtr program, Find(tensors, &leaves, counted));
     TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, ValuesOf(leaves));
-    return program->fetch.Run(values, counted, nullptr);
+    return program->function.Run(values, counted, nullptr);
   });
 }
 

@@ -233,11 +233,7 @@ absl::Status DeviceProgram::Start(absl::Span<const HostTensor> inputs) {
 absl::StatusOr<std::vector<KernelProfile>> DeviceProgram::Impl::Profile(
     absl::Span<const HostTensor> stored) const {
   TARTAN_RETURN_IF_ERROR(queue->Finish());
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<evaluator::KernelTime> times, run->Profile(stored));
-  std::vector<KernelProfile> profile;
-  for (const evaluator::KernelTime& time : times)
-    profile.push_back({time.kernel, time.description, time.ms, time.flops, time.bytes});
-  return profile;
+  return run->Profile(stored);
 }
 
 absl::StatusOr<std::vector<KernelProfile>> DeviceProgram::Profile(
