@@ -12,7 +12,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "frontend/api/resident/model_inputs.h"
 #include "frontend/api/segment.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
@@ -57,7 +57,12 @@ struct Session::Impl {
   SessionOptions options;
   LoadedPrograms programs;
 
-  Impl(std::shared_ptr<const Model> model, std::shared_ptr<Device> device, SessionOptions options);
+  Impl(std::shared_ptr<const Model> of, std::shared_ptr<Device> on, SessionOptions with)
+      : model(std::move(of)),
+        device(std::move(on)),
+        options(std::move(with)),
+        programs(*device, options),
+        by_value(BoundByValue(*model)) {}
 
   // Held for lookups and updates, never during compilations or runs.
   std::mutex mutex;
@@ -70,94 +75,36 @@ struct Session::Impl {
   std::set<Place> binding;
   std::condition_variable bound;
 
-  using Values = std::vector<const HostValue*>;  // one per input; null if left out
-
-  absl::StatusOr<Values> Arrange(const std::map<std::string, HostValue>& inputs) const;
-  std::string Signature(const Values& values) const;
-  std::string KeyAfter(const SegmentPtr& last, const Values& values, const RunState& state) const;
+  std::string KeyAfter(const SegmentPtr& last, const InputValues& values,
+                       const RunState& state) const;
   SegmentList& ListAfter(const SegmentPtr& last) { return last == nullptr ? roots : last->next; }
   // Returns the successor of `last` (the first segment if null) and binds it if it is new. After
   // binding, `state` is the state of a run at its last segment, which is returned. Returns null if
   // the run must restart because more values decide shapes than known before.
-  absl::StatusOr<SegmentPtr> Next(const Values& values, const SegmentPtr& last, RunState* state,
-                                  RunStatistics* statistics);
-  absl::StatusOr<SegmentPtr> Bind(const Values& values, const SegmentPtr& last,
+  absl::StatusOr<SegmentPtr> Next(const InputValues& values, const SegmentPtr& last,
+                                  RunState* state, RunStatistics* statistics);
+  absl::StatusOr<SegmentPtr> Bind(const InputValues& values, const SegmentPtr& last,
                                   const std::vector<bool>& known_by_value, RunState* state,
                                   RunStatistics* statistics);
-  void Keep(const Values& values, const SegmentPtr& last, const RunState& state,
+  void Keep(const InputValues& values, const SegmentPtr& last, const RunState& state,
             SegmentPtr segment);
-  absl::StatusOr<std::vector<HostValue>> Run(const Values& values, RunStatistics* statistics,
+  absl::StatusOr<std::vector<HostValue>> Run(const InputValues& values, RunStatistics* statistics,
                                              std::vector<KernelProfile>* profile);
   // Runs once with the memory available now.
-  absl::StatusOr<std::vector<HostValue>> TryRun(const Values& values, RunStatistics* statistics,
+  absl::StatusOr<std::vector<HostValue>> TryRun(const InputValues& values,
+                                                RunStatistics* statistics,
                                                 std::vector<KernelProfile>* profile);
   // Drops the signature used longest ago, but never the one for `values`. Returns false if there is
   // no other.
-  bool DropSignature(const Values& values);
+  bool DropSignature(const InputValues& values);
 };
 
-Session::Impl::Impl(std::shared_ptr<const Model> the_model, std::shared_ptr<Device> the_device,
-                    SessionOptions the_options)
-    : model(std::move(the_model)),
-      device(std::move(the_device)),
-      options(std::move(the_options)),
-      programs(*device, options) {
-  for (const TensorSpec& spec : model->inputs()) {
-    by_value.push_back(!spec.is_tensor() || spec.element != Element::kPlain);
-  }
-}
-
-absl::StatusOr<Session::Impl::Values> Session::Impl::Arrange(
-    const std::map<std::string, HostValue>& inputs) const {
-  const std::vector<TensorSpec>& specs = model->inputs();
-  Values values(specs.size(), nullptr);
-  size_t used = 0;
-  for (size_t i = 0; i < specs.size(); ++i) {
-    const auto it = inputs.find(specs[i].name);
-    if (it == inputs.end()) {
-      if (specs[i].is_optional) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("input '", specs[i].name, "' is missing: ", specs[i].ToString()));
-    }
-    ++used;
-    TARTAN_RETURN_IF_ERROR(CheckAgainstSpec(specs[i], it->second));
-    values[i] = &it->second;
-  }
-  if (used == inputs.size()) return values;
-  for (const auto& [name, value] : inputs) {
-    bool known = false;
-    for (const TensorSpec& spec : specs) known |= spec.name == name;
-    if (known) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the model has no input '", name, "'; it has ",
-                     absl::StrJoin(specs, ", ", [](std::string* out, const TensorSpec& spec) {
-                       absl::StrAppend(out, spec.name);
-                     })));
-  }
-  return values;
-}
-
-// Shapes of all inputs, and the values of those that decide shapes.
-std::string Session::Impl::Signature(const Values& values) const {
-  std::string signature;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] == nullptr) {
-      absl::StrAppend(&signature, "-;");
-    } else if (by_value[i]) {
-      AppendKey(*values[i], &signature);
-    } else {
-      absl::StrAppend(&signature, values[i]->tensor().shape().ToString(), ";");
-    }
-  }
-  return signature;
-}
-
-std::string Session::Impl::KeyAfter(const SegmentPtr& last, const Values& values,
+std::string Session::Impl::KeyAfter(const SegmentPtr& last, const InputValues& values,
                                     const RunState& state) const {
-  return last == nullptr ? Signature(values) : state.results.back().Guard();
+  return last == nullptr ? SignatureOf(values, by_value) : state.results.back().Guard();
 }
 
-absl::StatusOr<SegmentPtr> Session::Impl::Next(const Values& values, const SegmentPtr& last,
+absl::StatusOr<SegmentPtr> Session::Impl::Next(const InputValues& values, const SegmentPtr& last,
                                                RunState* state, RunStatistics* statistics) {
   std::unique_lock<std::mutex> lock(mutex);
   Place place;
@@ -178,20 +125,14 @@ absl::StatusOr<SegmentPtr> Session::Impl::Next(const Values& values, const Segme
   return Bind(values, last, known_by_value, state, statistics);
 }
 
-absl::StatusOr<SegmentPtr> Session::Impl::Bind(const Values& values, const SegmentPtr& last,
+absl::StatusOr<SegmentPtr> Session::Impl::Bind(const InputValues& values, const SegmentPtr& last,
                                                const std::vector<bool>& known_by_value,
                                                RunState* state, RunStatistics* statistics) {
   const auto start = Clock::now();
   const double others_ms = statistics->compile_ms + statistics->setup_ms;
-  std::vector<InputBinding> bindings(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    bindings[i].given = values[i] != nullptr;
-    if (values[i] == nullptr) continue;
-    bindings[i].shape = values[i]->tensor().shape();
-    if (known_by_value[i]) bindings[i].value = values[i];
-  }
   SegmentRecorder recorder(programs, model->name(), *state, last, !options.unchecked, statistics);
-  TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model->Bind(bindings, &recorder));
+  TARTAN_ASSIGN_OR_RETURN(BoundGraph graph,
+                          model->Bind(BindingsOf(values, known_by_value), &recorder));
   statistics->bind_ms +=
       MillisecondsSince(start) - (statistics->compile_ms + statistics->setup_ms - others_ms);
   bool more = false;
@@ -212,7 +153,7 @@ absl::StatusOr<SegmentPtr> Session::Impl::Bind(const Values& values, const Segme
 }
 
 // `state` belongs to a run that has reached `last`.
-void Session::Impl::Keep(const Values& values, const SegmentPtr& last, const RunState& state,
+void Session::Impl::Keep(const InputValues& values, const SegmentPtr& last, const RunState& state,
                          SegmentPtr segment) {
   SegmentList dropped;  // released after unlocking
   std::lock_guard<std::mutex> lock(mutex);
@@ -226,10 +167,10 @@ void Session::Impl::Keep(const Values& values, const SegmentPtr& last, const Run
   if (count > kMaxStages) dropped.splice(dropped.end(), roots);
 }
 
-bool Session::Impl::DropSignature(const Values& values) {
+bool Session::Impl::DropSignature(const InputValues& values) {
   SegmentList dropped;  // released after unlocking
   std::lock_guard<std::mutex> lock(mutex);
-  const std::string own = Signature(values);
+  const std::string own = SignatureOf(values, by_value);
   for (auto root = roots.end(); root != roots.begin();) {
     --root;
     if (root->first == own) continue;
@@ -239,7 +180,7 @@ bool Session::Impl::DropSignature(const Values& values) {
   return false;
 }
 
-absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const Values& values,
+absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const InputValues& values,
                                                           RunStatistics* statistics,
                                                           std::vector<KernelProfile>* profile) {
   const RunStatistics before = *statistics;
@@ -262,7 +203,7 @@ absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const Values& values,
   }
 }
 
-absl::StatusOr<std::vector<HostValue>> Session::Impl::TryRun(const Values& values,
+absl::StatusOr<std::vector<HostValue>> Session::Impl::TryRun(const InputValues& values,
                                                              RunStatistics* statistics,
                                                              std::vector<KernelProfile>* profile) {
   RunState state;
@@ -326,7 +267,7 @@ absl::StatusOr<std::vector<HostValue>> Session::RunValues(
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<HostValue>> {
     RunStatistics ignored;
     if (statistics == nullptr) statistics = &ignored;
-    TARTAN_ASSIGN_OR_RETURN(const Impl::Values values, impl_->Arrange(inputs));
+    TARTAN_ASSIGN_OR_RETURN(const InputValues values, ArrangeInputs(*impl_->model, inputs));
     return impl_->Run(values, statistics, profile);
   });
 }

@@ -32,14 +32,14 @@ absl::Status CheckOpenLengths(const api::Model& model,
 absl::StatusOr<std::vector<GrowingState>> FindGrowing(
     const api::Model& model, const std::vector<api::StatePlaces>& places,
     const std::map<std::string, HostTensor>& fed) {
-  std::vector<const HostTensor*> values;
+  std::vector<const TensorShape*> shapes;
   for (const api::TensorSpec& input : model.inputs()) {
     const auto value = fed.find(input.name);
-    values.push_back(value == fed.end() ? nullptr : &value->second);
+    shapes.push_back(value == fed.end() ? nullptr : &value->second.shape());
   }
   std::vector<GrowingState> states;
   for (const api::StatePlaces& place : places) {
-    const absl::StatusOr<TensorShape> empty = api::FirstShape(model, place.input, values);
+    const absl::StatusOr<TensorShape> empty = api::FirstShape(model, place.input, shapes);
     if (!empty.ok()) return absl::UnimplementedError(empty.status().message());
     const std::vector<int64_t>& dims = empty->dims;
     if (std::count(dims.begin(), dims.end(), 0) != 1) {

@@ -16,21 +16,18 @@ constexpr int64_t kMaxDecidingElements = 64;
 
 absl::StatusOr<std::optional<BoundGraph>> BindPlain(const Model& model,
                                                     std::vector<InputBinding> bindings,
-                                                    absl::Span<const HostTensor* const> values,
+                                                    const InputValues& values,
                                                     std::vector<bool>* by_value) {
-  std::vector<HostValue> known(values.size());
   while (true) {
     for (size_t i = 0; i < values.size(); ++i) {
-      if (values[i] == nullptr || !(*by_value)[i]) continue;
-      known[i] = *values[i];
-      bindings[i].value = &known[i];
+      if (values[i] != nullptr && (*by_value)[i]) bindings[i].value = values[i];
     }
     TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model.Bind(bindings));
     for (const int input : graph.needed_values) {
       if (input < 0) return std::optional<BoundGraph>();  // the value is computed from an input
       const auto i = static_cast<size_t>(input);
       const bool decides = values[i] != nullptr && !(*by_value)[i] &&
-                           values[i]->shape().element_count() <= kMaxDecidingElements;
+                           values[i]->tensor().shape().element_count() <= kMaxDecidingElements;
       if (!decides) return std::optional<BoundGraph>();
       (*by_value)[i] = true;
     }

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
-#include "frontend/api/model.h"
+#include "frontend/api/resident/model_inputs.h"
 
 namespace tartan::api {
 
@@ -16,7 +15,7 @@ namespace tartan::api {
 // decide the graph, or an output is not a plain tensor.
 absl::StatusOr<std::optional<BoundGraph>> BindPlain(const Model& model,
                                                     std::vector<InputBinding> bindings,
-                                                    absl::Span<const HostTensor* const> values,
+                                                    const InputValues& values,
                                                     std::vector<bool>* by_value);
 
 // InvalidArgument if memory of that type and shape does not match `spec`.

@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<StatePlaces>> FindStates(const Model& model,
 }
 
 absl::StatusOr<TensorShape> FirstShape(const Model& model, size_t input,
-                                       absl::Span<const HostTensor* const> values) {
+                                       absl::Span<const TensorShape* const> shapes) {
   const TensorSpec& spec = model.inputs()[input];
   if (!spec.has_rank || spec.type == DataType::kInvalid) {
     return absl::InvalidArgumentError(
@@ -99,12 +99,12 @@ absl::StatusOr<TensorShape> FirstShape(const Model& model, size_t input,
     if (shape.dims[d] >= 0) continue;
     shape.dims[d] = d == 0 ? 1 : 0;
     const std::string name = d < spec.dim_names.size() ? spec.dim_names[d] : "";
-    for (size_t i = 0; i < values.size() && !name.empty(); ++i) {
-      if (values[i] == nullptr) continue;
+    for (size_t i = 0; i < shapes.size() && !name.empty(); ++i) {
+      if (shapes[i] == nullptr) continue;
       const std::vector<std::string>& names = model.inputs()[i].dim_names;
       const auto same = std::find(names.begin(), names.end(), name);
       if (same == names.end()) continue;
-      shape.dims[d] = values[i]->shape().dims[static_cast<size_t>(same - names.begin())];
+      shape.dims[d] = shapes[i]->dims[static_cast<size_t>(same - names.begin())];
     }
   }
   return shape;

@@ -41,10 +41,10 @@ struct FreeValues {
 FreeValues FreeOf(const Model& model, const std::vector<StatePlaces>& states);
 
 // The shape of a state that was never set. A dimension that the model leaves open has the size that
-// an input in `values` has under the same name. Otherwise it is 1 if it is the first dimension,
-// else 0. `values` covers all inputs, null for those left out. InvalidArgument if the model does
-// not declare rank or type.
+// another input has under the same name. Otherwise it is 1 if it is the first dimension, else 0.
+// `shapes` covers all inputs, null for those left out. InvalidArgument if the model does not
+// declare rank or type.
 absl::StatusOr<TensorShape> FirstShape(const Model& model, size_t input,
-                                       absl::Span<const HostTensor* const> values);
+                                       absl::Span<const TensorShape* const> shapes);
 
 }  // namespace tartan::api
