@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/api/checks/checked_tensor.h"
+#include "frontend/api/checked_tensor.h"
 #include "frontend/api/tensor.h"
 #include "proto/tile.pb.h"
 #include "tile/ir/program.h"
@@ -38,7 +38,7 @@ class ReferenceProgram {
                                                absl::Span<const Tensor> outputs);
   // Evaluates the outputs; `values` has one value per placeholder. The evaluation visits at most
   // `*points` index points and subtracts them from it. Returns ResourceExhausted, with `*points` =
-  // 0, if the budget is too small. Returns OutOfRange if a check (checks/check.h) that the outputs
+  // 0, if the budget is too small. Returns OutOfRange if a check (check.h) that the outputs
   // need fails.
   absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const HostTensor> values,
                                                    int64_t* points) const;

@@ -15,10 +15,9 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/api/device.h"
-#include "frontend/api/explain/program_report.h"
 #include "frontend/api/model.h"
 #include "frontend/api/run_statistics.h"
-#include "frontend/api/tiers/tier.h"
+#include "frontend/api/tier.h"
 
 namespace tartan::evaluator {
 class ResidentPool;  // tile/evaluator/resident_buffers.h
@@ -29,11 +28,13 @@ enum class Winograd : uint8_t;  // tile/plan/select/select_winograd.h
 
 namespace tartan::api {
 
+struct ProgramReport;  // frontend/api/explain/program_report.h
+
 struct SessionOptions {
   // Maximum number of compiled signatures, and of successors of a point where values decide; LRU
   // eviction.
   int max_signatures = 16;
-  // If set, indices, lengths and labels out of range at run time (checks/check.h) are clamped or
+  // If set, indices, lengths and labels out of range at run time (check.h) are clamped or
   // skipped instead of failing the run. No other element is written either way.
   bool unchecked = false;
   // Use of Winograd's algorithm for this model's convolutions. kNever is for inputs that may have
@@ -47,8 +48,8 @@ struct SessionOptions {
   // compiles exact kernels at once.
   Tier tier = Tier::kAuto;
   // Minimum number of runs of a program before kAuto compiles its exact kernels; 0: never. A
-  // background thread compiles them in idle time (tiers/idle_time.h), first where runs have lost
-  // the most time. The kernels are exchanged between two runs.
+  // background thread compiles them in idle time (background/idle_time.h), first where runs have
+  // lost the most time. The kernels are exchanged between two runs.
   int exact_after_runs = 2;
   // Share of the predicted delay by compilation that runs must have lost before
   // (tiers/repayment.h); 0: only the number of runs counts.

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "frontend/api/checks/check.h"
+#include "frontend/api/check.h"
 #include "tile/base/host_tensor.h"
 #include "tile/base/shape.h"
 #include "tile/lang/ast.h"

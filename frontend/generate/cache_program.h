@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "frontend/api/resident/program_graph.h"
+#include "frontend/api/program_graph.h"
 #include "frontend/api/session.h"
 #include "frontend/generate/decoder_inputs.h"
 #include "frontend/generate/growing_state.h"

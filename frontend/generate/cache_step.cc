@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "frontend/api/load.h"
+#include "frontend/api/programs/loaded_programs.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::generate {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/api/load.h"
+#include "frontend/api/programs/loaded_programs.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::generate {

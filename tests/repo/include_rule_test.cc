@@ -136,17 +136,6 @@ TEST(IncludeRule, NothingIncludesUpward) {
   EXPECT_THAT(offences, IsEmpty());
 }
 
-// Pairs of folders that include each other. The list only shrinks.
-const std::set<std::string>& MutualIncludes() {
-  static const auto& pairs = *new std::set<std::string>{
-      "frontend/api and frontend/api/checks",
-      "frontend/api and frontend/api/explain",
-      "frontend/api and frontend/api/resident",
-      "frontend/api and frontend/api/tiers",
-  };
-  return pairs;
-}
-
 TEST(IncludeRule, FoldersDoNotIncludeEachOther) {
   std::set<std::pair<std::string, std::string>> folders;
   for (const Include& include : AllIncludes()) {
@@ -154,11 +143,11 @@ TEST(IncludeRule, FoldersDoNotIncludeEachOther) {
     const std::string to = fs::path(include.header).parent_path().generic_string();
     if (include.quoted && from != to) folders.emplace(from, to);
   }
-  std::set<std::string> mutual;
+  std::vector<std::string> mutual;
   for (const auto& [from, to] : folders) {
-    if (from < to && folders.count({to, from}) > 0) mutual.insert(from + " and " + to);
+    if (from < to && folders.count({to, from}) > 0) mutual.push_back(from + " and " + to);
   }
-  EXPECT_EQ(mutual, MutualIncludes());
+  EXPECT_THAT(mutual, IsEmpty());
 }
 
 // Decisions about launches then compare plans of one kind (tile/fuse/README.md). Tuning and

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/api/checks/checked_tensor.h"
+#include "frontend/api/checked_tensor.h"
 #include "frontend/api/checks/integer_range.h"
 #include "frontend/api/function.h"
 #include "frontend/api/tensor_node.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "frontend/api/checks/checked_tensor.h"
+#include "frontend/api/checked_tensor.h"
 #include "tile/ir/program.h"
 
 namespace tartan::api {

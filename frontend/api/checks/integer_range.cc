@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/api/checks/check.h"
+#include "frontend/api/check.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/ir/program.h"
 #include "tile/lang/binder.h"

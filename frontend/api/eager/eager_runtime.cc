@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/api/compiled_function.h"
-#include "frontend/api/device_runner.h"
 #include "frontend/api/eager/graph_key.h"
-#include "frontend/api/load.h"
+#include "frontend/api/programs/compiled_function.h"
+#include "frontend/api/programs/device_runner.h"
+#include "frontend/api/programs/loaded_programs.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/base/environment.h"
 #include "tile/base/out_of_memory.h"

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/api/device.h"
-#include "frontend/api/resident/program_graph.h"
+#include "frontend/api/program_graph.h"
 #include "frontend/api/run_statistics.h"
 #include "hal/device_info.h"
 #include "tile/compiler/describe/describe_fusion.h"

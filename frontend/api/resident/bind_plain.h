@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/api/resident/model_inputs.h"
+#include "frontend/api/programs/model_inputs.h"
 
 namespace tartan::api {
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/checks/input_check.h"
-#include "frontend/api/load.h"
-#include "frontend/api/resident/device_queue.h"
+#include "frontend/api/device_queue.h"
+#include "frontend/api/programs/loaded_programs.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/api/tiers/compare_kernels.h"
 #include "frontend/api/tiers/compile_in_processes.h"

@@ -19,14 +19,14 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/api/device.h"
+#include "frontend/api/program_graph.h"
 #include "frontend/api/resident/device_tensor.h"
-#include "frontend/api/resident/program_graph.h"
 #include "frontend/api/run_statistics.h"
 #include "tile/compiler/kernel_list.h"
 
 namespace tartan::api {
 
-class LoadedPrograms;  // frontend/api/load.h
+class LoadedPrograms;  // frontend/api/programs/loaded_programs.h
 
 struct ProgramMemory {
   int64_t states = 0;     // bytes of the bound states

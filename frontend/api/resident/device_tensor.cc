@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/api/resident/device_queue.h"
+#include "frontend/api/device_queue.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 

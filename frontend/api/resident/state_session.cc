@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/api/load.h"
+#include "frontend/api/programs/loaded_programs.h"
+#include "frontend/api/programs/model_inputs.h"
 #include "frontend/api/resident/bind_plain.h"
 #include "frontend/api/resident/device_program.h"
-#include "frontend/api/resident/model_inputs.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "frontend/api/tiers/compiler_process.h"
+#include "frontend/api/background/compiler_process.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a program's kernels in separate processes in idle time (idle_time.h); one after the
-// other on machines with few processors.
+// Compiles a program's kernels in separate processes in idle time (background/idle_time.h); one
+// after the other on machines with few processors.
 #pragma once
 
 #include "absl/status/status.h"
+#include "frontend/api/background/background.h"
 #include "frontend/api/device.h"
-#include "frontend/api/tiers/background.h"
 #include "proto/program.pb.h"
 
 namespace tartan::api {

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "frontend/api/tiers/idle_time.h"
+#include "frontend/api/background/idle_time.h"
 #include "tile/evaluator/compiled_program.h"
 
 namespace tartan::api {

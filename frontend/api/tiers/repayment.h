@@ -20,9 +20,9 @@ struct ExactForecast {
 };
 
 // Delay of runs per millisecond of background compilation. With few processors, a compilation gets
-// 1/6 of one processor during a loop of runs (idle_time.h) and slows those runs by up to 1/12: half
-// of its own time. With more processors, it occupies one of those that a CPU device uses; runs on
-// other devices are not delayed.
+// 1/6 of one processor during a loop of runs (background/idle_time.h) and slows those runs by up to
+// 1/12: half of its own time. With more processors, it occupies one of those that a CPU device
+// uses; runs on other devices are not delayed.
 double DelayOfRuns(int processors, bool runs_on_processors);
 
 // `program` has ready (dynamic-shape) kernels or is computed by the host.

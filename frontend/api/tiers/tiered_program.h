@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/api/background/background.h"
+#include "frontend/api/background/idle_time.h"
 #include "frontend/api/device.h"
 #include "frontend/api/run_statistics.h"
-#include "frontend/api/tiers/background.h"
 #include "frontend/api/tiers/compare_kernels.h"
-#include "frontend/api/tiers/idle_time.h"
 #include "frontend/api/tiers/repayment.h"
 #include "proto/tile.pb.h"
 #include "tile/base/clock.h"

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "frontend/api/background/compiler_process.h"
 #include "frontend/api/tiers/answer_request.h"
-#include "frontend/api/tiers/compiler_process.h"
 #include "frontend/cli/commands/commands.h"
 
 namespace tartan::cli {

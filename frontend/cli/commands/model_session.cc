@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/explain/program_report.h"
 #include "frontend/cli/process/exit_code.h"
 #include "tile/base/status_macros.h"
 

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "frontend/api/checks/checked_tensor.h"
+#include "frontend/api/checked_tensor.h"
 #include "frontend/api/resolver.h"
 #include "frontend/api/value.h"
 #include "frontend/onnx/values/tensor_proto.h"

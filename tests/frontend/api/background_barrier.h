@@ -5,7 +5,7 @@
 #include <future>
 #include <memory>
 
-#include "frontend/api/tiers/background.h"
+#include "frontend/api/background/background.h"
 
 namespace tartan::api {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/tiers/background.h"
+#include "frontend/api/background/background.h"
 
 #include <cstdlib>
 #include <future>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/tiers/idle_time.h"
+#include "frontend/api/background/idle_time.h"
 
 #include <chrono>
 #include <memory>

@@ -2,8 +2,8 @@
 // Tests of loop bodies repeated on a device, against the naive evaluator.
 #include "frontend/api/repeat.h"
 
-#include "frontend/api/device_runner.h"
 #include "frontend/api/function.h"
+#include "frontend/api/programs/device_runner.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/segment.h"
+#include "frontend/api/programs/segment.h"
 
 #include <thread>
 

@@ -15,11 +15,11 @@
 #include <iterator>
 #include <string>
 
+#include "frontend/api/background/compiler_process.h"
+#include "frontend/api/background/idle_time.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/device.h"
 #include "frontend/api/function.h"
-#include "frontend/api/tiers/compiler_process.h"
-#include "frontend/api/tiers/idle_time.h"
 #include "tests/backend_opencl/temporary_directory.h"
 #include "tests/frontend/cli/run_program.h"
 #include "tile/compiler/compile_options.h"

@@ -17,9 +17,9 @@
 #include <thread>
 #include <vector>
 
+#include "frontend/api/background/idle_time.h"
 #include "frontend/api/function.h"
 #include "frontend/api/session.h"
-#include "frontend/api/tiers/idle_time.h"
 #include "tests/frontend/api/test_model.h"
 #include "tile/base/status_macros.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/checks/checked_tensor.h"
+#include "frontend/api/checked_tensor.h"
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/load.h"
+#include "frontend/api/programs/loaded_programs.h"
 
 #include <algorithm>
 #include <utility>

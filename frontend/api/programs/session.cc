@@ -12,8 +12,10 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "frontend/api/resident/model_inputs.h"
-#include "frontend/api/segment.h"
+#include "frontend/api/explain/program_report.h"
+#include "frontend/api/programs/loaded_programs.h"
+#include "frontend/api/programs/model_inputs.h"
+#include "frontend/api/programs/segment.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"

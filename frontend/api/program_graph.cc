@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/resident/program_graph.h"
+#include "frontend/api/program_graph.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/device_runner.h"
+#include "frontend/api/programs/device_runner.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/function.h"
-#include "frontend/api/load.h"
+#include "frontend/api/programs/loaded_programs.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/repetition.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/resident/model_inputs.h"
+#include "frontend/api/programs/model_inputs.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

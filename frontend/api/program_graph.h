@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lazy tensors of a program whose states stay on a device (device_program.h).
+// Lazy tensors of a program whose states stay on a device (resident/device_program.h).
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "frontend/api/checks/input_check.h"
-#include "frontend/api/load.h"
+#include "frontend/api/programs/loaded_programs.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tensor.h"
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/api/compiled_function.h"
-#include "frontend/api/device_runner.h"
 #include "frontend/api/model.h"
+#include "frontend/api/programs/compiled_function.h"
+#include "frontend/api/programs/device_runner.h"
 
 namespace tartan::api {
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/api/compiled_function.h"
 #include "frontend/api/composer.h"
+#include "frontend/api/programs/compiled_function.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"

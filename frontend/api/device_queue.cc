@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/resident/device_queue.h"
+#include "frontend/api/device_queue.h"
 
 #include <iterator>
 #include <utility>

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "frontend/api/tiers/idle_time.h"
+#include "frontend/api/background/idle_time.h"
 
 namespace tartan::api {
 

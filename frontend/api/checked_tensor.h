@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "frontend/api/checks/check.h"
+#include "frontend/api/check.h"
 #include "frontend/api/tensor.h"
 
 namespace tartan::api {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 
-#include "frontend/api/checks/checked_tensor.h"
-#include "frontend/api/load.h"
+#include "frontend/api/checked_tensor.h"
+#include "frontend/api/programs/loaded_programs.h"
 #include "frontend/api/repeat.h"
 #include "frontend/api/run_statistics.h"
 #include "tile/evaluator/loaded_program.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/compiled_function.h"
+#include "frontend/api/programs/compiled_function.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/tiers/compiler_process.h"
+#include "frontend/api/background/compiler_process.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "frontend/api/tiers/background.h"
-#include "frontend/api/tiers/idle_time.h"
+#include "frontend/api/background/background.h"
+#include "frontend/api/background/idle_time.h"
 
 namespace tartan::api {
 
