@@ -51,11 +51,8 @@ struct StateSpec {
 inline constexpr char kSums[] = "train/sums";        // float32[kSumCount], step_sums.h
 inline constexpr char kSkipped[] = "train/skipped";  // int32: steps since a loss was not finite
 
-struct StepGraph {
-  std::vector<api::Tensor> inputs;
+struct StepGraph : api::ProgramGraph {
   std::vector<StateSpec> specs;  // specs of `states`, in order
-  std::vector<api::ProgramState> states;
-  std::vector<api::Tensor> outputs;
   int seeds = 0;
   Precision precision = Precision::kFloat32;  // storage type of its values
   std::optional<int64_t> classes;  // number of classes of the loss

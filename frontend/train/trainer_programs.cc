@@ -138,14 +138,13 @@ absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, P
     for (const api::ProgramState& state : graph.states) share += state.input.shape().byte_size();
     share = std::max<int64_t>(share, 1);
   }
+  graph.name = std::string(name);
   const std::shared_ptr<const api::Device> used = ForStored(graph.precision, device);
   for (int attempt = 0;; ++attempt) {
     api::RunStatistics statistics;
     TARTAN_ASSIGN_OR_RETURN(
-        made->program,
-        api::DeviceProgram::Create(share > 0 ? used->WithMemoryBudget(share) : used,
-                                   {graph.inputs, graph.states, graph.outputs, std::string(name)},
-                                   &statistics));
+        made->program, api::DeviceProgram::Create(share > 0 ? used->WithMemoryBudget(share) : used,
+                                                  graph, &statistics));
     compile_ms += statistics.compile_ms + statistics.setup_ms;
     const TrainingMemory memory = Memory(made);
     if (share == 0 || memory.total() <= options.memory_budget) return absl::OkStatus();
