@@ -154,7 +154,8 @@ TEST(IncludeRule, FoldersDoNotIncludeEachOther) {
 // benchmarks are above the compiler.
 TEST(IncludeRule, OnlyTheJudgeOfTheCompilerIncludesPlanners) {
   static const std::regex planners(
-      "tile/plan/(select/(select_plan|select_packing|ready_plan)|gpu/(gpu_candidates|few_rows_search)|"
+      "tile/plan/(select/(select_plan|select_packing|ready_plan)|gpu/"
+      "(gpu_candidates|few_rows_search)|"
       "matrix/(dual_gemm|split_k|matrix_search)|rows/(plan_\\w+|row_group_planners))"
       "\\.h");
   std::vector<std::string> offences;

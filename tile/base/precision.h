@@ -15,7 +15,7 @@ namespace tartan {
 enum class MatrixFormat : uint8_t { kTf32, kBFloat16, kFloat16 };
 
 // The precision that a user allows for float32 matmuls: all bits of the factors, or a lower format.
-// Factors that are already in a lower precision lose nothing in a format that contains it. kInt8
+// Two factors that are stored in the same 16-bit type use tensor cores with every precision. kInt8
 // quantizes matmuls with constant weights to 8-bit integers, with a scale per row of activations
 // and per column of weights (tile/graph/matmul/quantize_matmuls.h); other matmuls are as with
 // kFloat32.

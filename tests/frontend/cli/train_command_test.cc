@@ -126,7 +126,7 @@ TEST_F(TrainCommand, WritesABetterModel) {
   EXPECT_NE((*after)->Initializer("w")->ToDoubles(), (*before)->Initializer("w")->ToDoubles());
 }
 
-// The warnings are those of every command (tile_command_test); CPUs have no tf32.
+// The device warns as in every command (tile_command_test); CPUs have no tf32.
 TEST_F(TrainCommand, PassesPrecisionsOfMatmulsToTheDevice) {
   for (const std::string precision : {"tf32", "bfloat16", "float16", "float32"}) {
     const ProgramResult result = RunTartan(Arguments(

@@ -11,6 +11,7 @@
 #include "tile/plan/cpu/gather_plan.h"
 #include "tile/plan/cpu/stream_plan.h"
 #include "tile/plan/cpu/window_plan.h"
+#include "tile/plan/gpu/factors.h"
 #include "tile/plan/gpu/few_rows_search.h"
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/matrix/matrix_search.h"
@@ -42,12 +43,28 @@ bool WastesTensorCores(const PlannedKernel& planned) {
              kFewRows;
 }
 
+// Returns the format in which tensor cores may multiply: the one that the precision allows, or the
+// 16-bit type in which both factors are stored, where nothing is lost.
+std::optional<MatrixFormat> FormatFor(const poly::FlatContraction& flat, Precision precision) {
+  const std::optional<MatrixFormat> allowed = FormatOf(precision);
+  const auto factors = FactorsOf(flat);
+  if (allowed.has_value() || !factors.has_value()) return allowed;
+  const auto type_of = [&](int access) {
+    return flat.tensors[flat.accesses[access].tensor].shape.type;
+  };
+  for (const MatrixFormat format : {MatrixFormat::kBFloat16, MatrixFormat::kFloat16}) {
+    const DataType type = ElementType(format);
+    if (type_of(factors->first) == type && type_of(factors->second) == type) return format;
+  }
+  return std::nullopt;
+}
+
 // Adds the best tensor-core plan.
 std::vector<PlannedKernel> WithTensorCores(const poly::FlatContraction& merged,
                                            const HardwareSettings& settings,
                                            const LaunchContext& launch, Precision precision,
                                            std::vector<PlannedKernel> plans) {
-  const std::optional<MatrixFormat> format = FormatOf(precision);
+  const std::optional<MatrixFormat> format = FormatFor(merged, precision);
   if (!format.has_value()) return plans;
   std::optional<PlannedKernel> plan =
       MatrixCandidate(merged, settings, *format, launch.is_constant);

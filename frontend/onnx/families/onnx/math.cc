@@ -154,7 +154,7 @@ constexpr OperatorRow kOperators[] = {
     TileRow("Acos", 7, 1, "function (X) -> (Y) { Y = acos(X); }"),
     TileRow("Acosh", 9, 1, "function (X) -> (Y) { Y = acosh(X); }"),
     TileRow("Add", 1, 2, kAdd, AxisBroadcast),
-    TileRow("Add", 7, 2, kAdd),
+    {"Add", 7, {2, 2}, Add},
     TileRow("Asin", 7, 1, "function (X) -> (Y) { Y = asin(X); }"),
     TileRow("Asinh", 9, 1, "function (X) -> (Y) { Y = asinh(X); }"),
     TileRow("Atan", 7, 1, "function (X) -> (Y) { Y = atan(X); }"),
