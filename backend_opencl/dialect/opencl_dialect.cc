@@ -100,6 +100,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
     dialect.function_qualifier = "TT_GROUP_FUNCTION ";
   }
   dialect.unroll = "#pragma unroll";
+  dialect.unroll_partly = "#pragma unroll 16";
   // Only for CPUs. GPU compilers unroll loops to have several loads in flight.
   if (options.is_cpu) dialect.keep_loop = "#pragma clang loop unroll(disable) vectorize(disable)";
   dialect.aligned_array = " __attribute__((aligned(64)))";

@@ -82,6 +82,7 @@ struct Dialect {
   // compiled to functions of single work-items.
   std::function<std::string(int64_t items)> team_barrier;
   std::string unroll;         // before a loop to unroll
+  std::string unroll_partly;  // the same if it has too many turns to be unrolled wholly
   std::string keep_loop;      // before a loop not to unroll
   std::string aligned_array;  // after the name of an array from which vectors are loaded
   std::function<std::string(int64_t bytes)> aligned_to;  // the same for a given alignment

@@ -25,7 +25,11 @@ absl::Status SetPrecision(PrecisionFlags* flags, train::TrainerOptions* trainer)
   if (flags->precision == Name(MatrixFormat::kTf32)) {
     flags->matmuls = Precision::kTf32;
   } else {
-    TARTAN_ASSIGN_OR_RETURN(trainer->precision, train::PrecisionNamed(flags->precision));
+    const auto stored = train::PrecisionNamed(flags->precision);
+    if (!stored.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(stored.status().message(), ", or tf32"));
+    }
+    trainer->precision = *stored;
   }
   if (flags->loss_scale.empty()) return absl::OkStatus();
   if (trainer->precision != train::Precision::kFloat16) {

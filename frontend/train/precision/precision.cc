@@ -44,7 +44,7 @@ absl::StatusOr<Precision> PrecisionNamed(absl::string_view name) {
     if (Name(precision) == name) return precision;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "there is no precision '", name, "'; the precisions are float32, tf32, bfloat16 and float16"));
+      "there is no precision '", name, "'; the precisions are float32, bfloat16 and float16"));
 }
 
 DataType TypeOf(Precision precision) {

@@ -137,7 +137,7 @@ TEST_F(TrainCommand, PassesPrecisionsOfMatmulsToTheDevice) {
         << result.err;
   }
   EXPECT_THAT(RunTartan(Arguments({"--precision", "int8"})).err,
-              HasSubstr("the precisions are float32, tf32, bfloat16 and float16"));
+              HasSubstr("the precisions are float32, bfloat16 and float16, or tf32"));
 }
 
 // The model x[N, 4] times a small w, plus b. Its logits of `labels` labels predict 0 for every x.

@@ -215,6 +215,22 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul(__global flo
 )");
 }
 
+TEST(WriteProgram, UnrollsLoopsOfManyTurnsInParts) {
+  for (const int64_t turns : {256, 257}) {
+    Kernel kernel;
+    kernel.name = "sum";
+    kernel.parameters = {{"y", kF32, true}, {"x", kF32}};
+    const ExprPtr sum = Var("sum", kFloat1);
+    kernel.body =
+        MakeBlock({MakeDeclare(kFloat1, "sum", Float(0), true),
+                   MakeFor("i", Int(0), Int(turns),
+                           MakeAssign("sum", Add(sum, LoadFrom("x", kF32, I("i")))), 1, true),
+                   MakeStore("y", kF32, Int(0), sum)});
+    const std::string text = WriteProgram({&kernel, 1}, opencl::OpenClDialect());
+    EXPECT_THAT(text, HasSubstr(turns == 256 ? "  #pragma unroll\n" : "  #pragma unroll 16\n"));
+  }
+}
+
 TEST(WriteProgram, MovesVectorsByBuiltinFunctionsWhereWorkItemsAreLanes) {
   const Kernel kernel = MatMulKernel();
   const std::string text = WriteProgram({&kernel, 1}, opencl::OpenClDialect({.is_cpu = false}));
