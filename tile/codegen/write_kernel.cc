@@ -17,6 +17,7 @@
 #include "tile/codegen/item_functions.h"
 #include "tile/codegen/known_forms.h"
 #include "tile/codegen/mask_widths.h"
+#include "tile/loop/build.h"
 
 namespace tartan::codegen {
 namespace {

@@ -112,15 +112,16 @@ class Emitter {
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("simplified", [&] { return loop::Verify(kernel); }));
     for (const loop::Size& size : kernel.sizes) step.sizes.push_back(size.value);
     if (!kernel.sizes.empty()) std::copy_n(kernel.global_size, 3, step.global_size.begin());
-    const auto [it, is_new] =
-        numbers_.emplace(simplified->text, static_cast<int>(list_.kernels.size()));
+    const auto place = numbers_.emplace(simplified->text, static_cast<int>(list_.kernels.size()));
+    const int number = place.first->second;
+    const bool is_new = place.second;
     // A dynamic-shape kernel serves many programs, so its name is a digest of its text.
     if (options_.tier == Tier::kReady) kernel.name = simplified->name;
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("write-kernels", [&] {
-      return is_new ? absl::OkStatus() : CheckEqual(list_.kernels[it->second], kernel);
+      return is_new ? absl::OkStatus() : CheckEqual(list_.kernels[number], kernel);
     }));
     if (is_new) list_.kernels.push_back(std::move(kernel));
-    step.kernel = it->second;
+    step.kernel = number;
     AddStep(is_setup, std::move(step));
     return absl::OkStatus();
   }

@@ -29,8 +29,8 @@ Precision FormatFor(DataType left, DataType right, Precision precision) {
     if (matrix != nullptr) formats.push_back(matrix->format);
     return planned;
   };
-  const TensorShape a{left, {512, 1024}};
-  const TensorShape b{right, {1024, 768}};
+  const TensorShape a{left, {4096, 4096}};
+  const TensorShape b{right, {4096, 4096}};
   const auto list = compiler::Compile(BindTestProgram({"Matmul", kMatMul, {a, b}}), options, hooks);
   EXPECT_TRUE(list.ok()) << list.status();
   EXPECT_LE(formats.size(), 1u);
