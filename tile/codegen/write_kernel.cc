@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -17,7 +16,6 @@
 #include "tile/codegen/item_functions.h"
 #include "tile/codegen/known_forms.h"
 #include "tile/codegen/mask_widths.h"
-#include "tile/loop/build.h"
 
 namespace tartan::codegen {
 namespace {
@@ -211,17 +209,8 @@ class Writer {
     Line(absl::StrCat(assign.name, " = ", Print(assign.value).text, ";"));
   }
 
-  // Unrolling a loop of 784 turns takes a compiler two seconds.
-  static bool HasManyTurns(const loop::For& loop) {
-    constexpr int64_t kMaxUnrolledTurns = 256;
-    const std::optional<int64_t> begin = loop::LiteralValue(loop.begin);
-    const std::optional<int64_t> end = loop::LiteralValue(loop.end);
-    return begin.has_value() && end.has_value() && *end - *begin > kMaxUnrolledTurns * loop.step;
-  }
-
   void WriteFor(const loop::For& loop) {
-    const std::string& unroll = HasManyTurns(loop) ? dialect_.unroll_partly : dialect_.unroll;
-    if (loop.unroll && !unroll.empty()) Line(unroll);
+    if (loop.unroll && !dialect_.unroll.empty()) Line(UnrollOf(loop, dialect_));
     if (!loop.unroll && is_sized_ && !dialect_.keep_loop.empty()) Line(dialect_.keep_loop);
     const std::string step =
         loop.step == 1 ? absl::StrCat("++", loop.name) : absl::StrCat(loop.name, " += ", loop.step);
