@@ -245,12 +245,12 @@ absl::StatusOr<TensorShape> CustomGradientShape(const Applied& op) {
     }
     if (i + 2 < inputs.size() && IsFloat(shape.type)) wanted.push_back(shape);
   }
-  if (rule.outputs.size() != wanted.size()) {
-    return op.Error(absl::StrCat("the rule must have ", wanted.size(),
-                                 wanted.size() == 1 ? " output" : " outputs",
+  if (rule.outputs.empty() || rule.outputs.size() > wanted.size()) {
+    return op.Error(absl::StrCat("the rule must have ", wanted.size() > 1 ? "at most " : "",
+                                 wanted.size(), wanted.size() == 1 ? " output" : " outputs",
                                  ", one for each float tensor, not ", rule.outputs.size()));
   }
-  for (size_t i = 0; i < wanted.size(); ++i) {
+  for (size_t i = 0; i < rule.outputs.size(); ++i) {
     const TensorShape& shape = rule.values[rule.outputs[i]].shape;
     if (shape.dims == wanted[i].dims && IsFloat(shape.type)) continue;
     return op.Error(absl::StrCat("output ", i, " of the rule is ", shape.ToString(),

@@ -94,6 +94,39 @@ TEST(CustomGradient, OfSoftmaxAgreesWithItsFormulaInEveryOrder) {
   }
 }
 
+TEST(CustomGradient, OfTheLastTensorsMayBeLeftOut) {
+  // B is only an input of the rule.
+  const std::string code =
+      "function (A, B) -> (O) { O = custom_gradient(A * B, rule, A, B); }"
+      "function rule (X, Y, Z, DZ) -> (DX) { DX = 10 * Y * DZ; }";
+  EXPECT_EQ(GradientAt(code, {{2}, {3}}), Values{30});
+  const ir::Program program = BindCode(code, {F64({1}), F64({1})});
+  const auto gradients = GradientsOf(program, {0, 1}, {Doubles({1}, {2}), Doubles({1}, {3})});
+  EXPECT_EQ(gradients.at(1).ToDoubles(), Values{0});
+}
+
+// The same for the importer's rule of values that are standardized by their own statistics. The
+// statistics are inputs of the rule without a derivative there, but depend on X in the next order.
+TEST(CustomGradient, OfStandardizedValuesAgreesWithTheFormulaInEveryOrder) {
+  const std::string begin =
+      "function (X, W) -> (O) { SUM[0 : 1] = +(X[i]); MEAN = SUM / 4; C = X - MEAN; Q = C * C; "
+      "V[0 : 1] = +(Q[i]); INV = 1 / sqrt(V / 4 + 0.01); Y = ";
+  const std::string end = "; O = W * Y * Y * Y; }";
+  const std::string rule =
+      " function rule (X, MEAN, INV, Y, DY) -> (DX) { P = DY * ((X - MEAN) * INV); "
+      "PSUM[0 : 1] = +(P[i]); DYSUM[0 : 1] = +(DY[i]); SLOPE = PSUM * INV / 4; SHIFT = DYSUM / 4; "
+      "DX = (DY - SHIFT - (X - MEAN) * SLOPE) * INV; }";
+  const std::vector<Values> at = {{0.3, -1.1, 2.0, 1.9}, {1, -2, 0.5, 3}};
+  for (int order : {1, 2, 3}) {
+    const Values expected = GradientAt(begin + "C * INV" + end, at, order);
+    const Values actual =
+        GradientAt(begin + "custom_gradient(C * INV, rule, X, MEAN, INV)" + end + rule, at, order);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(actual[i], expected[i], 1e-11) << "order " << order;
+    }
+  }
+}
+
 TEST(CustomGradient, HasGradientsOfItsOwn) {
   // The custom rule gives the derivative 3 X², so the second derivative is 6 X for any value of the
   // function.

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/families/shared/spatial_text.h"
 #include "frontend/onnx/import/training_mode.h"
@@ -31,8 +32,46 @@ absl::Status CheckVectors(const NodeContext& context, int first, int last, int64
 
 size_t SpatialRank(const Tensor& x) { return static_cast<size_t>(x.rank() - 2); }
 
+// The rule of a custom gradient with the inputs `inputs`, Y and DY.
+std::string Rule(absl::string_view inputs, absl::string_view outputs,
+                 const std::vector<std::string>& statements) {
+  return absl::StrCat("function rule (", inputs, ", Y, DY) -> (", outputs, ") {\n  ",
+                      absl::StrJoin(statements, ";\n  "), ";\n}\n");
+}
+
+// Sums over the axes for the gradient of values that are standardized by their own statistics.
+// Kernels compute the deviations anew instead of storing them.
+std::vector<std::string> GradientSums(const Tensor& x, const Axes& axes,
+                                      absl::string_view centered) {
+  const std::string count = Literal(static_cast<double>(ReducedCount(x.dims(), axes)));
+  return {absl::StrCat("P = DY * (", centered, " * INV)"),
+          ReduceStatement("PSUM", '+', "P", x.dims(), axes),
+          ReduceStatement("DYSUM", '+', "DY", x.dims(), axes),
+          absl::StrCat("SLOPE = PSUM * INV / ", count), absl::StrCat("SHIFT = DYSUM / ", count)};
+}
+
+// The gradient of Y = NORM * A + B. Its sums are the gradients of A and B, too.
+std::string BatchNormalizationRule(const Tensor& x, const Axes& axes) {
+  const int64_t channels = x.dims()[1];
+  std::vector<std::string> statements = GradientSums(x, axes, "(X - MEAN)");
+  statements.push_back(
+      absl::StrCat("FACTOR = ", PerChannel("A", channels, SpatialRank(x)), " * INV"));
+  statements.push_back("DX = (DY - SHIFT - (X - MEAN) * SLOPE) * FACTOR");
+  statements.push_back(absl::StrCat("DA = ", ReshapeCall("PSUM", {channels})));
+  statements.push_back(absl::StrCat("DB = ", ReshapeCall("DYSUM", {channels})));
+  return Rule("X, A, B, MEAN, INV", "DX, DA, DB", statements);
+}
+
+// The gradient of NORM.
+std::string StandardizeRule(const Tensor& x, const Axes& axes, bool is_centered) {
+  std::vector<std::string> statements = GradientSums(x, axes, is_centered ? "(X - MEAN)" : "X");
+  statements.push_back(is_centered ? "DX = (DY - SHIFT - (X - MEAN) * SLOPE) * INV"
+                                   : "DX = (DY - X * SLOPE) * INV");
+  return Rule(is_centered ? "X, MEAN, INV" : "X, INV", "DX", statements);
+}
+
 // Uses the operand's statistics over all dimensions but the channels, and updates the running
-// statistics.
+// statistics. Results: Y, both running statistics, and two statistics that the gradient reads.
 Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const float momentum, context.Float("momentum", 0.9f));
@@ -40,8 +79,9 @@ Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
   axes[0] = 0;
   const int64_t channels = x.dims()[1];
   std::vector<std::string> statements = StandardizeStatements("X", x.dims(), axes, epsilon);
-  statements.push_back(absl::StrCat("Y = NORM * ", PerChannel("A", channels, SpatialRank(x)), " + ",
+  statements.push_back(absl::StrCat("Z = NORM * ", PerChannel("A", channels, SpatialRank(x)), " + ",
                                     PerChannel("B", channels, SpatialRank(x))));
+  statements.push_back("Y = custom_gradient(Z, rule, X, A, B, MEAN, INV)");
   const auto running = [&](int operand, const char* name, const char* current) {
     return Cast(absl::StrCat(name, " * ", Literal(momentum), " + ",
                              ReshapeCall(current, {channels}), " * ", Literal(1.0 - momentum)),
@@ -49,7 +89,9 @@ Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
   };
   statements.push_back(absl::StrCat("NEWMEAN = ", running(3, "M", "MEAN")));
   statements.push_back(absl::StrCat("NEWVAR = ", running(4, "V", "VAR")));
-  return context.Apply(TileFunction("X, A, B, M, V", "Y, NEWMEAN, NEWVAR", statements));
+  return context.Apply(
+      absl::StrCat(TileFunction("X, A, B, M, V", "Y, NEWMEAN, NEWVAR, MEAN, INV", statements),
+                   BatchNormalizationRule(x, axes)));
 }
 
 // Combines the statistics into one factor and one summand per channel, which depend on weights
@@ -70,7 +112,9 @@ Outputs BatchNormalization(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckVectors(context, 1, 4, channels));
   if (training != 0) {
     TARTAN_RETURN_IF_ERROR(CheckRank(x, 2));
-    return BatchNormalizationTraining(context, epsilon);
+    TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> made, BatchNormalizationTraining(context, epsilon));
+    made.resize(3);
+    return made;
   }
   const TrainingMode* mode = context.services().training();
   if (mode != nullptr && mode->batch_norm && x.rank() >= 2) {
@@ -133,28 +177,35 @@ Outputs GroupNormalization(NodeContext& context) {
   return context.Apply(TileFunction("X, A, B", "Y", statements));
 }
 
-// Normalizes operand 0 from `axis` on; operand 1 is the scale, the optional operand 2 the bias.
+// Normalizes operand 0 from `axis` on; operand 1 is the scale, the optional operand 2 the bias. In
+// training the statistics are results, because the gradient reads them.
 Outputs NormalizeLayer(NodeContext& context, bool is_centered) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
   TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Axis("axis", -1, x.rank()));
+  const Axes axes = AxesFrom(axis, x.rank());
   std::vector<std::string> statements =
-      StandardizeStatements("X", x.dims(), AxesFrom(axis, x.rank()), epsilon, is_centered);
+      StandardizeStatements("X", x.dims(), axes, epsilon, is_centered);
   const bool has_bias = context.HasInput(2);
   const DataType scale_type = context.input(1).type();
-  const std::string value = absl::StrCat("NORM * A", has_bias ? " + B" : "");
-  statements.push_back(absl::StrCat("Y = ", Cast(value, scale_type)));
+  statements.push_back(is_centered ? "N = custom_gradient(NORM, rule, X, MEAN, INV)"
+                                   : "N = custom_gradient(NORM, rule, X, INV)");
+  statements.push_back(
+      absl::StrCat("Y = ", Cast(absl::StrCat("N * A", has_bias ? " + B" : ""), scale_type)));
   // The statistics are float32 for every operand type.
+  const bool trains = context.services().training() != nullptr;
   std::string outputs = "Y";
-  if (is_centered && (context.WantsOutput(1) || context.WantsOutput(2))) {
+  if (is_centered && (trains || context.WantsOutput(1) || context.WantsOutput(2))) {
     statements.push_back(absl::StrCat("MEANOUT = ", Cast("MEAN", DataType::kFloat32)));
     outputs += ", MEANOUT";
   }
-  if (context.WantsOutput(is_centered ? 2 : 1)) {
+  if (trains || context.WantsOutput(is_centered ? 2 : 1)) {
     statements.push_back(absl::StrCat("INVOUT = ", Cast("INV", DataType::kFloat32)));
     outputs += ", INVOUT";
   }
-  return context.Apply(TileFunction(has_bias ? "X, A, B" : "X, A", outputs, statements));
+  return context.Apply(
+      absl::StrCat(TileFunction(has_bias ? "X, A, B" : "X, A", outputs, statements),
+                   StandardizeRule(x, axes, is_centered)));
 }
 
 Outputs LayerNormalization(NodeContext& context) { return NormalizeLayer(context, true); }
