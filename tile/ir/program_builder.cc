@@ -84,12 +84,30 @@ absl::StatusOr<ValueId> ProgramBuilder::AddElementwise(ScalarOp op,
                             : AddConstant(std::get<double>(folded.constant.value));
 }
 
+// If `operand` is a float that was cast to `type` and back to a wider type, returns the narrow one.
+ValueId ProgramBuilder::RoundedBefore(ValueId operand, DataType type) const {
+  const auto source = [this](ValueId id) {
+    const auto* cast = std::get_if<Elementwise>(&program_.values[id].op);
+    return cast != nullptr && cast->op == ScalarOp::kCast ? cast->operands[0] : kNoValue;
+  };
+  const auto is_wider = [&](ValueId id) {
+    const DataType wide = program_.values[id].shape.type;
+    return IsFloat(wide) && ByteWidth(wide) > ByteWidth(type);
+  };
+  const ValueId narrow = source(operand);
+  if (!IsFloat(type) || !is_wider(operand) || narrow == kNoValue) return kNoValue;
+  if (program_.values[narrow].shape.type != type) return kNoValue;
+  const ValueId before = source(narrow);
+  return before != kNoValue && is_wider(before) ? narrow : kNoValue;
+}
+
 absl::StatusOr<ValueId> ProgramBuilder::AddCast(ValueId operand, DataType type, std::string name) {
   if (type == DataType::kInvalid) return absl::InvalidArgumentError("a cast to no type");
   const Value& value = program_.values[operand];
   if (const auto* constant = std::get_if<Constant>(&value.op)) {
     return Literal(type, ConvertLiteral({value.shape.type, *constant}, type).constant);
   }
+  if (const ValueId same = RoundedBefore(operand, type); same != kNoValue) return same;
   const TensorShape shape{type, value.shape.dims};
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
   return Append(std::move(name), shape, Elementwise{ScalarOp::kCast, {operand}});

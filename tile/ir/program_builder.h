@@ -68,6 +68,7 @@ class ProgramBuilder {
 
  private:
   ValueId Append(std::string name, TensorShape shape, Op op);
+  ValueId RoundedBefore(ValueId operand, DataType type) const;
   // The value of this constant; equal constants share one value.
   ValueId Literal(DataType type, Constant constant);
 
