@@ -11,6 +11,7 @@
 #include "tile/graph/grouping/constant_readers.h"
 #include "tile/graph/grouping/group_reasons.h"
 #include "tile/graph/grouping/joined_states.h"
+#include "tile/graph/grouping/leave_to_reductions.h"
 #include "tile/graph/grouping/small_weights.h"
 #include "tile/graph/grouping/updates.h"
 #include "tile/graph/moves/fuse_permutations.h"
@@ -123,6 +124,10 @@ class Grouper {
       members.push_back(candidate);
       ++operations;
       candidates.insert(users_[candidate].begin(), users_[candidate].end());
+    }
+    for (const ValueId left :
+         LeaveToReductions(program_, spaces_, kind_, users_, is_output_, &members, &region_)) {
+      if (options_.log) reasons_.misfit[{root, left}] = "reductions alone read the consumer";
     }
     // A reshape at the region's end is a view of the stored value.
     for (size_t m = members.size(); m-- > 1;) {
