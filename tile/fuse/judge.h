@@ -92,9 +92,11 @@ class Judge {
   // Predicted microseconds of a launch on a GPU, with its overhead.
   double LaunchUs(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
   double LaunchUs(const plan::PlannedKernel& kernel) const;
-  // Predicted microseconds of one CPU core for the separate kernels of a row chain. In these two
+  // Predicted microseconds of one CPU core for the separate kernels of a row chain. In these three
   // functions, `is_constant` is per value of the program.
   double SeparateCoreUs(const graph::RowChain& chain, const std::vector<bool>& is_constant);
+  // Predicted microseconds of a GPU for the separate launches of a row chain.
+  double SeparateUs(const graph::RowChain& chain, const std::vector<bool>& is_constant);
   // Predicted microseconds of a row chain on a GPU, with launches: fused if it has a plan, which a
   // chain with matmuls must have, else as separate kernels.
   double RowGroupsUs(const graph::RowChain& chain, const std::vector<bool>& is_constant);

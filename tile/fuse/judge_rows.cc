@@ -66,6 +66,28 @@ double MemoryUs(const graph::RowChain& chain, const plan::Machine& machine) {
   return all / machine.memory_bytes_per_us;
 }
 
+// Microseconds to move what a chain of interleaved rows reads from memory, in whole sectors. Unless
+// adjacent work-items have adjacent rows, each element takes a sector. All stages read a row that
+// the work-items do not hold again: meanwhile, other work-groups have displaced it.
+double SectorsUs(const graph::RowChain& chain, const plan::RowGroupPlan& plan,
+                 const plan::Machine& machine) {
+  double all = 0;
+  for (size_t s = 0; s < chain.kernels.size(); ++s) {
+    const poly::RowKernel& kernel = chain.kernels[s];
+    const poly::FlatContraction& flat = kernel.flat;
+    for (size_t a = 0; a < flat.accesses.size(); ++a) {
+      const int tensor = flat.accesses[a].tensor;
+      const std::vector<int>& held = plan.stages[s].register_reads;
+      if (kernel.tensors[tensor] >= 0 || (!held.empty() && held[a] >= 0)) continue;
+      const TensorShape& shape = flat.tensors[tensor].shape;
+      const auto width = static_cast<double>(ByteWidth(shape.type));
+      const double used = plan.rows_first ? width * static_cast<double>(plan.BlockRows()) : width;
+      all += static_cast<double>(shape.byte_size()) * std::max(plan::gpu::kSectorBytes / used, 1.0);
+    }
+  }
+  return all / machine.memory_bytes_per_us;
+}
+
 }  // namespace
 
 plan::RowPlan Judge::PlanRows(const graph::RowChain& chain) const {
@@ -116,8 +138,14 @@ double Judge::RowGroupsUs(const graph::RowChain& chain, const std::vector<bool>&
   if (plan.has_value()) {
     const plan::Machine machine(settings());
     const double us = plan::RowStagesUs(*plan, chain.kernels, settings());
-    return machine.megakernel_launch_us + std::max(us, MemoryUs(chain, machine));
+    const double moving = chain.layout == graph::Layout::kAcross ? SectorsUs(chain, *plan, machine)
+                                                                 : MemoryUs(chain, machine);
+    return machine.megakernel_launch_us + std::max(us, moving);
   }
+  return SeparateUs(chain, is_constant);
+}
+
+double Judge::SeparateUs(const graph::RowChain& chain, const std::vector<bool>& is_constant) {
   double us = 0;
   for (const poly::RowKernel& kernel : chain.kernels) {
     us += LaunchUs(kernel.flat, ConstantTensors(kernel.flat, is_constant));

@@ -75,11 +75,18 @@ std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
     }
     return decision->is_accepted ? std::optional<RowChainPlan>(planned) : std::nullopt;
   }
-  auto planned = judge->PlanRowGroups(chain);
-  if (planned.has_value()) return *std::move(planned);
-  decision->is_accepted = false;
-  decision->reason = "no work-group can compute the rows within its registers and local memory";
-  return std::nullopt;
+  std::optional<plan::RowGroupPlan> planned = judge->PlanRowGroups(chain);
+  decision->is_accepted = planned.has_value();
+  if (!planned.has_value()) {
+    decision->reason = "no work-group can compute the rows within its registers and local memory";
+  } else if (chain.layout == graph::Layout::kAcross) {
+    // Separate kernels divide the rows, too, and read whole lines.
+    decision->separate_us = judge->SeparateUs(chain, is_constant);
+    decision->fused_us = judge->RowGroupsUs(chain, is_constant);
+    decision->is_accepted = decision->separate_us >= decision->fused_us;
+    decision->reason = "rows are interleaved in memory";
+  }
+  return decision->is_accepted ? std::optional<RowChainPlan>(*std::move(planned)) : std::nullopt;
 }
 
 graph::FusionDecision DecideAttention(const graph::RowChain& chain, const graph::RowChain* without,
