@@ -82,16 +82,22 @@ std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const 
   if (!poly::CanSplitReduction(flat) || groups * 2 > wanted || reduced < kLongReduction) {
     return std::nullopt;
   }
-  const int64_t chunks = std::min((wanted + groups - 1) / groups, reduced / kMinPartial);
-  if (chunks < 2) return std::nullopt;
-  std::optional<GpuPlan> partial;
-  std::optional<poly::SplitKernel> split = CutReduction(flat, chunks, settings, &partial);
-  if (!split.has_value()) return std::nullopt;
-  auto planned = PlanTotal(*std::move(split), partial->cost.microseconds, settings);
-  if (!planned.has_value() || !(planned->predicted_us < whole.cost.microseconds)) {
-    return std::nullopt;
+  std::optional<PlannedKernel> best;
+  int64_t last = 1;
+  // The first kernel may have larger tiles than the whole kernel, so that it needs more chunks.
+  for (const int64_t factor : {1, 4, 16}) {
+    const int64_t chunks =
+        std::min(factor * ((wanted + groups - 1) / groups), reduced / kMinPartial);
+    if (chunks <= last) break;
+    last = chunks;
+    std::optional<GpuPlan> partial;
+    std::optional<poly::SplitKernel> split = CutReduction(flat, chunks, settings, &partial);
+    if (!split.has_value()) continue;
+    auto planned = PlanTotal(*std::move(split), partial->cost.microseconds, settings);
+    if (!planned.has_value() || !(planned->predicted_us < whole.cost.microseconds)) continue;
+    if (!best.has_value() || planned->predicted_us < best->predicted_us) best = std::move(planned);
   }
-  return planned;
+  return best;
 }
 
 }  // namespace
