@@ -11,6 +11,9 @@
 namespace tartan::plan {
 namespace {
 
+// Minimum K of a GEMM whose loads matter more than contiguous stores; empirical.
+constexpr int64_t kLongSum = 1024;
+
 // Maps a GEMM to the operands of tensor cores: which indices are rows, columns, batch and K, which
 // factors a kernel packs beforehand, and how tiles of both factors are loaded.
 class OperandChooser {
@@ -90,6 +93,9 @@ class OperandChooser {
     SortByStride(output, &plan_.rows);
     SortByStride(output, &plan_.columns);
     SortByStride(output, &plan_.batch);
+    if (CountOf(flat(), plan_.reduced) >= kLongSum && !IsPackedAhead(plan_.right)) {
+      MoveLast(right, &plan_.columns);
+    }
     // A packed factor can be stored in any order.
     const bool left_decides = IsPackedAhead(plan_.right);
     SortByStride(left_decides ? left : right, &plan_.reduced);
@@ -122,6 +128,13 @@ class OperandChooser {
     std::stable_sort(indices->begin(), indices->end(), [&](int a, int b) {
       return std::abs(access.strides[a]) > std::abs(access.strides[b]);
     });
+  }
+
+  // Moves the index along which the factor is contiguous to the end, so that tiles load vectors.
+  static void MoveLast(const poly::FlatAccess& access, std::vector<int>* indices) {
+    const auto found = std::find_if(indices->begin(), indices->end(),
+                                    [&](int i) { return access.strides[i] == 1; });
+    if (found != indices->end()) std::rotate(found, found + 1, indices->end());
   }
 
   // Moves an index along which a factor is contiguous to the end of the K indices.

@@ -11,8 +11,8 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kChunkCounts[] = {2, 3, 4, 6, 8, 12};  // numbers of K chunks to try
-constexpr int64_t kMinChunk = 256;                       // minimum length of a K chunk
+constexpr int64_t kChunkCounts[] = {2, 3, 4, 6, 8, 12, 16, 32};  // numbers of K chunks to try
+constexpr int64_t kMinChunk = 256;                               // minimum length of a K chunk
 constexpr int64_t kChunkUnit = 64;  // whole tiles of each format, in two slices
 // Factor on the traffic of partial sums that a consumer adds up: they are written once, and the few
 // work-groups that read them reach about half of the bandwidth. Empirical.
@@ -33,12 +33,15 @@ std::optional<SplitKReduction> BestSplitK(const poly::FlatContraction& flat,
     if (flat.indices[i].range > flat.indices[longest].range) longest = i;
   }
   const int64_t range = flat.indices[longest].range;
-  if (range < 2 * kMinChunk) return std::nullopt;
+  // Terms of the sum for each value of the index that is divided.
+  const int64_t terms = flat.point_count() / flat.output_point_count() / range;
+  if (range * terms < 2 * kMinChunk) return std::nullopt;
+  const int64_t unit = terms == 1 ? kChunkUnit : 1;
   const Machine machine(settings);
   std::optional<SplitKReduction> best;
   for (const int64_t chunks : kChunkCounts) {
-    const int64_t length = (range + chunks * kChunkUnit - 1) / (chunks * kChunkUnit) * kChunkUnit;
-    if (length < kMinChunk || length >= range) continue;
+    const int64_t length = (range + chunks * unit - 1) / (chunks * unit) * unit;
+    if (length * terms < kMinChunk || length >= range) continue;
     if (only_equal && chunks * length != range) continue;
     poly::SplitKernel split = poly::SplitReduction(flat, longest, length);
     const std::optional<PlannedKernel> partial =
