@@ -50,14 +50,15 @@ class StageLowerer : IndexBuilder {
 
   // Loads what an access reads into registers.
   StmtPtr Fetch(int access, int number) {
-    return ForOwnRows([&] { return FetchRow(access, number); });
+    return ForOwnRows([&] { return FetchRow(access, number); }, absl::StrCat("_in", access));
   }
 
  private:
   // The work-item's rows one after the other, without a loop. Values stay in registers only if
   // their array indices are constants, and compilers do not unroll a loop that contains barriers.
+  // `suffix` is added to names.
   template <class Body>
-  StmtPtr ForOwnRows(Body body) {
+  StmtPtr ForOwnRows(Body body, const std::string& suffix = "") {
     if (plan_.item_rows == 1) return body();
     std::vector<StmtPtr> rows;
     for (own_row_ = 0; own_row_ < plan_.item_rows; ++own_row_) {
@@ -67,7 +68,7 @@ class StageLowerer : IndexBuilder {
       const StmtPtr all = loop::MakeBlock(std::move(statements));
       loop::Renaming names;
       for (const std::string& name : loop::DeclaredNames(all)) {
-        names[name] = absl::StrCat(name, "_of", own_row_);
+        names[name] = absl::StrCat(name, suffix, "_of", own_row_);
       }
       rows.push_back(loop::Rename(all, names));
     }
