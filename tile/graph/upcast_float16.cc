@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/graph/matmul/is_matmul.h"
 #include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
 
@@ -29,10 +30,17 @@ bool PutsUpdates(const ir::Special& special) {
 
 class Upcaster {
  public:
-  explicit Upcaster(const ir::Program& program)
-      : program_(program), rewriter_(program), is_read_(program.values.size()) {
-    for (const ir::Value& value : program.values) {
-      for (const ValueId operand : ir::Operands(value.op)) is_read_[operand] = true;
+  Upcaster(const ir::Program& program, bool rounds_factors)
+      : program_(program),
+        rewriter_(program),
+        is_read_(program.values.size()),
+        is_rounded_(program.values.size()) {
+    for (size_t v = 0; v < program.values.size(); ++v) {
+      const std::vector<ValueId> operands = ir::Operands(program.values[v].op);
+      for (const ValueId operand : operands) is_read_[operand] = true;
+      if (!rounds_factors || !MultipliesFactors(program.values[v])) continue;
+      is_rounded_[v] = true;
+      for (const ValueId operand : operands) is_rounded_[operand] = true;
     }
   }
 
@@ -44,6 +52,9 @@ class Upcaster {
         auto* special = std::get_if<ir::Special>(&value.op);
         if (special != nullptr && PutsUpdates(*special)) RoundUpdates(value, special);
         value.shape.type = TypeOf(value, is_read_[v]);
+        if (is_rounded_[v] && value.shape.type != program_.values[v].shape.type) {
+          value = Rounded(rewriter_.Append(std::move(value)), program_.values[v]);
+        }
       }
       rewriter_.Replace(std::move(value));
     }
@@ -59,6 +70,17 @@ class Upcaster {
   }
 
  private:
+  // Returns whether the value is a matmul of one 16-bit type, which a matrix unit multiplies.
+  bool MultipliesFactors(const ir::Value& value) const {
+    const auto* contraction = std::get_if<ir::Contraction>(&value.op);
+    if (contraction == nullptr || !IsMatmul(*contraction)) return false;
+    return IsFloat16Bits(value.shape.type) &&
+           std::all_of(contraction->inputs.begin(), contraction->inputs.end(),
+                       [&](const ir::Access& input) {
+                         return program_.values[input.tensor].shape.type == value.shape.type;
+                       });
+  }
+
   static ir::Value Rounded(ValueId wide, const ir::Value& original) {
     return {absl::StrCat(original.name, "_rounded"), original.shape,
             ir::Elementwise{ScalarOp::kCast, {wide}}};
@@ -94,16 +116,17 @@ class Upcaster {
 
   const ir::Program& program_;
   Rewriter rewriter_;
-  std::vector<bool> is_read_;  // by an operation of the program
+  std::vector<bool> is_read_;     // by an operation of the program
+  std::vector<bool> is_rounded_;  // a factor or the result of a 16-bit matmul
 };
 
 }  // namespace
 
-ir::Program UpcastFloat16(const ir::Program& program) {
+ir::Program UpcastFloat16(const ir::Program& program, bool rounds_factors) {
   const bool has_halves =
       std::any_of(program.values.begin(), program.values.end(),
                   [](const ir::Value& value) { return IsFloat16Bits(value.shape.type); });
-  return has_halves ? Upcaster(program).Widen() : program;
+  return has_halves ? Upcaster(program, rounds_factors).Widen() : program;
 }
 
 }  // namespace tartan::graph

@@ -11,11 +11,14 @@ namespace tartan::graph {
 // - inputs, outputs, and explicit conversions to 16 bits;
 // - views, sorted tensors and replacing scatters, which keep their operand's type (updates are
 //   rounded first);
-// - running sums that are only outputs.
+// - running sums that are only outputs;
+// - with `rounds_factors`, factors and results of matmuls of one 16-bit type: a matrix unit
+// multiplies
+//   the 16-bit factors.
 //
 // Arithmetic is in float32 in any case, so this only removes roundings between kernels. Afterwards
 // operands of one operation may differ in type (float16 and float32); ir::VerifyStored defines the
 // remaining rules.
-ir::Program UpcastFloat16(const ir::Program& program);
+ir::Program UpcastFloat16(const ir::Program& program, bool rounds_factors = false);
 
 }  // namespace tartan::graph

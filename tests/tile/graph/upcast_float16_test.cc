@@ -17,8 +17,10 @@ using ::testing::ElementsAre;
 constexpr DataType kHalf = DataType::kFloat16;
 
 // Returns "name: type" for each value after the pass.
-std::vector<std::string> Widened(const std::string& code, std::vector<TensorShape> inputs) {
-  const ir::Program program = UpcastFloat16(BindTestProgram({"test", code, std::move(inputs)}));
+std::vector<std::string> Widened(const std::string& code, std::vector<TensorShape> inputs,
+                                 bool rounds_factors = false) {
+  const ir::Program program =
+      UpcastFloat16(BindTestProgram({"test", code, std::move(inputs)}), rounds_factors);
   EXPECT_TRUE(ir::VerifyStored(program).ok()) << ir::VerifyStored(program);
   std::vector<std::string> values;
   for (const ir::Value& value : program.values) {
@@ -45,6 +47,18 @@ TEST(UpcastFloat16, KeepsConversionsToHalves) {
   EXPECT_THAT(Widened("function (A) -> (R) { H = as_float(A, 16); R = as_float(H + H, 32); }",
                       {{DataType::kFloat32, {4}}}),
               testing::Contains("H: float16"));
+}
+
+TEST(UpcastFloat16, RoundsFactorsAndResultsOfMatmulsForAMatrixUnit) {
+  const std::string code =
+      "function (A[M, K], B[K, N]) -> (R) { S = A + A; P[i, j : M, N] = +(S[i, k] * B[k, j]); "
+      "R = P + P; }";
+  EXPECT_THAT(Widened(code, {{kHalf, {4, 4}}, {kHalf, {4, 4}}}, /*rounds_factors=*/true),
+              ElementsAre("A: float16", "B: float16", "S: float32", "S_rounded: float16",
+                          "P: float32", "P_rounded: float16", "R: float32", "R_rounded: float16"));
+  // A float32 factor is not rounded.
+  EXPECT_THAT(Widened(code, {{kHalf, {4, 4}}, {DataType::kFloat32, {4, 4}}}, true),
+              testing::Not(testing::Contains("S_rounded: float16")));
 }
 
 TEST(UpcastFloat16, GivesViewsTheTypeOfWhatTheyShow) {
