@@ -19,12 +19,11 @@ namespace {
 constexpr int64_t kMaxSteps = int64_t{1} << 62;
 
 // Uninitialised memory.
-struct Memory {
-  explicit Memory(int64_t count) : size(static_cast<size_t>(count)), data(new uint8_t[size]) {}
-  absl::Span<uint8_t> bytes() { return {data.get(), size}; }
-  size_t size;
-  std::unique_ptr<uint8_t[]> data;
-};
+BatchMemory OrdinaryMemory(int64_t bytes) {
+  const auto size = static_cast<size_t>(bytes);
+  std::shared_ptr<uint8_t[]> data(new uint8_t[size]);
+  return {absl::MakeSpan(data.get(), size), data};
+}
 
 int64_t Steps(const BatchOptions& options) {
   const int64_t rows = static_cast<int64_t>(options.rows->size());
@@ -199,15 +198,21 @@ absl::StatusOr<HostTensor> BatchLoader::MakeColumn(size_t i, absl::Span<const in
   const TensorShape from = dataset_->columns()[indices_[i]].Batch(rows.size());
   const TensorShape to{wanted.type, from.dims};
   TARTAN_RETURN_IF_ERROR(CheckShape(to));
-  auto read = std::make_shared<Memory>(from.byte_size());
-  TARTAN_RETURN_IF_ERROR(dataset_->Read(indices_[i], rows, read->bytes()));
-  if (from.type == to.type && wanted.scale == 1) return HostTensor(to, read->bytes(), read);
-  auto converted = std::make_shared<Memory>(to.byte_size());
+  const auto allocate = [this](const TensorShape& shape) {
+    const BatchMemory own =
+        options_.allocate ? options_.allocate(shape.byte_size()) : BatchMemory();
+    return own.owner != nullptr ? own : OrdinaryMemory(shape.byte_size());
+  };
+  const bool is_converted = from.type != to.type || wanted.scale != 1;
+  const BatchMemory read = is_converted ? OrdinaryMemory(from.byte_size()) : allocate(from);
+  TARTAN_RETURN_IF_ERROR(dataset_->Read(indices_[i], rows, read.bytes));
+  if (!is_converted) return HostTensor(to, read.bytes, read.owner);
+  const BatchMemory converted = allocate(to);
   const std::optional<int64_t> lost =
-      Convert(from.type, read->bytes(), wanted.scale, to.type, converted->bytes());
-  if (!lost.has_value()) return HostTensor(to, converted->bytes(), converted);
+      Convert(from.type, read.bytes, wanted.scale, to.type, converted.bytes);
+  if (!lost.has_value()) return HostTensor(to, converted.bytes, converted.owner);
   const int64_t width = dataset_->columns()[indices_[i]].example.element_count();
-  const double value = HostTensor(from, read->bytes(), read).GetDouble(*lost) * wanted.scale;
+  const double value = HostTensor(from, read.bytes, read.owner).GetDouble(*lost) * wanted.scale;
   return absl::OutOfRangeError(
       absl::StrCat(dataset_->Place(indices_[i], rows[*lost / width], *lost % width), ": ", value,
                    " is not a value of ", Name(to.type)));

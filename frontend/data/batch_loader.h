@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "frontend/data/dataset.h"
 
 namespace tartan::data {
@@ -22,6 +24,12 @@ struct BatchColumn {
   std::string name;
   DataType type = DataType::kInvalid;  // kInvalid: the dataset's type
   double scale = 1;                    // multiplied with each value: 1.0 / 255 for bytes
+};
+
+// Memory of a column; `owner` keeps the bytes valid.
+struct BatchMemory {
+  absl::Span<uint8_t> bytes;
+  std::shared_ptr<const void> owner;
 };
 
 struct BatchOptions {
@@ -35,6 +43,9 @@ struct BatchOptions {
   int64_t epochs = 0;  // maximum; 0: endless
   int ahead = 3;       // batches prepared in advance
   int threads = 1;
+  // Allocates the memory of columns, from several threads, such as pinned memory of a GPU. Null, or
+  // no owner returned: ordinary memory.
+  std::function<BatchMemory(int64_t bytes)> allocate = nullptr;
 };
 
 // The position of a training run in its batches; used to resume it.

@@ -106,6 +106,7 @@ class Run {
     batches.batch_size = batch_;
     batches.shuffle = shuffle;
     batches.seed = options_.seed;
+    batches.allocate = [this](int64_t bytes) { return trainer_.AllocateBatch(bytes); };
     return batches;
   }
 

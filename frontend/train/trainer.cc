@@ -84,6 +84,11 @@ absl::StatusOr<std::optional<int64_t>> Trainer::CountClasses(const api::NamedTen
   return step->classes;
 }
 
+data::BatchMemory Trainer::AllocateBatch(int64_t bytes) const {
+  const auto memory = programs_->device->hal()->AllocateHost(bytes);
+  return {memory.bytes, memory.owner};
+}
+
 absl::StatusOr<double> Trainer::Prepare(const api::NamedTensors& inputs, const HostTensor& target) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<double> {
     TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, programs_->ShapesOf(inputs, target));

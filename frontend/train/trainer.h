@@ -22,6 +22,7 @@
 #include "frontend/api/device.h"
 #include "frontend/api/function.h"
 #include "frontend/api/resident/device_program.h"
+#include "frontend/data/batch_loader.h"
 #include "frontend/onnx/model/onnx_model.h"
 #include "frontend/train/graph/loss.h"
 #include "frontend/train/graph/optimizer.h"
@@ -73,6 +74,9 @@ class Trainer {
   // Step.
   absl::StatusOr<std::optional<int64_t>> CountClasses(const api::NamedTensors& inputs,
                                                       const HostTensor& target);
+
+  // Memory for batches, which the device copies from fastest (hal::Device::AllocateHost).
+  data::BatchMemory AllocateBatch(int64_t bytes) const;
 
   // Compiles the step for these batch shapes if necessary, after the started steps have ended.
   // Returns the compile time in ms, without the wait; 0 if it was compiled already.
