@@ -2,6 +2,8 @@
 // Dropout with different random numbers in each run.
 #pragma once
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "frontend/api/tensor.h"
 
@@ -12,5 +14,9 @@ namespace tartan::onnx {
 // device. InvalidArgument for another ratio or type.
 absl::StatusOr<api::Tensor> Dropped(const api::Tensor& x, double ratio, const api::Tensor& seed,
                                     uint32_t stream, absl::string_view name);
+// The same, and a bool mask of the elements that are kept. Requires ratio > 0 and elements.
+absl::StatusOr<std::vector<api::Tensor>> DroppedWithMask(const api::Tensor& x, double ratio,
+                                                         const api::Tensor& seed, uint32_t stream,
+                                                         absl::string_view name);
 
 }  // namespace tartan::onnx

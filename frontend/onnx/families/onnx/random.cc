@@ -11,6 +11,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/function.h"
 #include "frontend/onnx/families/onnx/families.h"
 #include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/import/constant_tensors.h"
@@ -260,11 +261,18 @@ Outputs DropoutInTraining(NodeContext& context, const TrainingMode& training) {
   if (!training.dropout_ratio.has_value()) {
     TARTAN_ASSIGN_OR_RETURN(ratio, RatioOf(context));
   }
-  if (ratio == 0) return KeepAll(context);
-  if (context.WantsOutput(1)) return Unsupported("the mask of a Dropout in training");
+  const Tensor& x = context.input(0);
+  if (ratio == 0 || x.shape().element_count() == 0) return KeepAll(context);
   TARTAN_ASSIGN_OR_RETURN(const uint32_t stream, context.services().NextStream());
-  return OneTensor(Dropped(context.input(0), ratio, context.services().RandomSeed(), stream,
-                           LabelOf(context.node())));
+  const Tensor& seed = context.services().RandomSeed();
+  const std::string label = LabelOf(context.node());
+  if (!context.WantsOutput(1)) return OneTensor(Dropped(x, ratio, seed, stream, label));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> made, DroppedWithMask(x, ratio, seed, stream, label));
+  if (context.opset() < 10) {
+    TARTAN_ASSIGN_OR_RETURN(
+        made[1], api::Apply(TileFunction("M", "N", {"N = " + Cast("M", x.type())}), {made[1]}));
+  }
+  return made;
 }
 
 // Drops each element with probability `ratio` and scales the others up, in training mode.
