@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Kills training runs with SIGKILL at random moments and resumes them. Each must resume from a
 # complete checkpoint, and the final model must be bit for bit the model of an undisturbed run. Then
-# tests a full disk, and two processes with one folder.
+# stops runs with SIGTERM at random moments, as schedulers do; each one is resumed once. Then tests a
+# full disk, and two processes with one folder.
 #
-#   scripts/torture_training.sh [SEED [KILLS]]      by default 1 50
+#   scripts/torture_training.sh [SEED [KILLS [STOPS]]]      by default 1 50 25
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-seed=${1:-1} kills=${2:-50}
+seed=${1:-1} kills=${2:-50} stops=${3:-25}
 tartan=${TARTAN_PROGRAM:-build/tartan}
 RANDOM=$seed
 work=$(mktemp -d "${TARTAN_TORTURE_DIR:-${TMPDIR:-/tmp}}/tartan-training-XXXXXX")
@@ -56,6 +57,40 @@ train "$work/killed" $epochs --resume --export "$work/killed.onnx" > "$work/log"
 cmp -s "$work/straight.onnx" "$work/killed.onnx" || fail "the model differs after $killed kills"
 [[ -z $(find "$work/killed" -name '*.partial') ]] || fail "half a file is left"
 echo "$killed kills: resumed each time, the same model"
+
+# With accumulated gradients, validation, dropout and a rate that changes.
+careful=(--accumulate 3 --val 16 --patience 1000 --dropout 0.2 --schedule linear)
+epochs=100
+# The second run finds its kernels on disk, as the stopped ones do.
+for folder in "$work/careful" "$work/again"; do
+  begin=$(date +%s%3N)
+  train "$folder" $epochs "${careful[@]}" --export "$folder.onnx" > "$work/log" 2>&1 ||
+    { cat "$work/log"; fail "a run that nobody stops"; }
+  wall=$(($(date +%s%3N) - begin))
+done
+cmp -s "$work/careful.onnx" "$work/again.onnx" || fail "two runs give two models"
+saved=0
+for ((i = 0; i < stops; ++i)); do
+  folder=$work/stopped$i
+  become "$folder" $epochs "${careful[@]}" > "$work/log" 2>&1 &
+  pid=$!
+  moment=$((RANDOM * wall / 32768))
+  sleep "$(printf '%d.%03d' $((moment / 1000)) $((moment % 1000)))"
+  kill -TERM $pid 2>/dev/null || true
+  code=0
+  wait $pid || code=$?
+  # 143: the signal came before the program was ready to save.
+  [[ $code == 0 || $code == 130 || $code == 143 ]] ||
+    { cat "$work/log"; fail "code $code after SIGTERM at $moment ms"; }
+  if [[ $code == 130 ]]; then
+    [[ -e $folder/last.ckpt ]] || fail "nothing is saved after SIGTERM at $moment ms"
+    saved=$((saved + 1))
+  fi
+  train "$folder" $epochs "${careful[@]}" --resume --export "$folder.onnx" > "$work/log" 2>&1 ||
+    { cat "$work/log"; fail "resuming after SIGTERM at $moment ms"; }
+  cmp -s "$work/careful.onnx" "$folder.onnx" || fail "the model differs after SIGTERM at $moment ms"
+done
+echo "$stops times SIGTERM: $saved saved, resumed each time, the same model"
 
 become "$work/shared" 2000 > /dev/null 2>&1 &
 pid=$!

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/checkpoint.pb.h"
 #include "tile/base/digest.h"
@@ -17,7 +18,8 @@
 namespace tartan::train {
 namespace {
 
-constexpr absl::string_view kMagic = "tartan checkpoint 1\n";
+constexpr absl::string_view kMagic = "tartan checkpoint 2\n";
+constexpr absl::string_view kFirstMagic = "tartan checkpoint 1\n";
 constexpr size_t kLengthBytes = 8;
 constexpr size_t kDigestBytes = 32;
 constexpr size_t kPreamble = kMagic.size() + kLengthBytes + kDigestBytes;
@@ -69,13 +71,20 @@ absl::Status ReadTensors(const std::string& path, const proto::CheckpointHeader&
 absl::Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
   return CatchOutOfMemory([&]() -> absl::Status {
     proto::CheckpointHeader header;
-    header.set_identity(checkpoint.identity);
+    for (const RunFact& fact : checkpoint.facts) {
+      proto::CheckpointHeader::Fact* stored = header.add_facts();
+      stored->set_name(fact.name);
+      stored->set_value(fact.value);
+    }
     header.set_step(checkpoint.state.step);
-    header.set_epoch(checkpoint.position.epoch);
-    header.set_step_in_epoch(checkpoint.position.step);
-    header.set_has_best(checkpoint.best.has_value());
-    header.set_best(checkpoint.best.value_or(0));
-    header.set_epochs_since_best(checkpoint.epochs_since_best);
+    header.set_batches(checkpoint.state.batches);
+    header.set_batch_size(checkpoint.run.batch_size);
+    header.set_steps_ahead(checkpoint.run.steps_ahead);
+    header.set_epoch(checkpoint.run.next.epoch);
+    header.set_step_in_epoch(checkpoint.run.next.step);
+    header.set_has_best(checkpoint.run.best.has_value());
+    header.set_best(checkpoint.run.best.value_or(0));
+    header.set_epochs_since_best(checkpoint.run.epochs_since_best);
     std::vector<absl::string_view> tensors;
     int64_t offset = 0;
     for (const auto& [name, value] : checkpoint.state.tensors) {
@@ -101,6 +110,9 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<Checkpoint> {
     TARTAN_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
     absl::string_view rest = AsText(file->bytes());
+    if (absl::StartsWith(rest, kFirstMagic))
+      return Damaged(path,
+                     "this checkpoint has format 1, and this version of Tartan reads format 2");
     if (rest.size() < kPreamble || rest.substr(0, kMagic.size()) != kMagic)
       return Damaged(path, "this is not a checkpoint of Tartan");
     const size_t length = LengthIn(rest.substr(kMagic.size()));
@@ -113,11 +125,15 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path) {
         !header.ParseFromArray(text.data(), static_cast<int>(text.size())))
       return Damaged(path, "the checkpoint is damaged");
     Checkpoint checkpoint;
-    checkpoint.identity = header.identity();
+    for (const proto::CheckpointHeader::Fact& fact : header.facts())
+      checkpoint.facts.push_back({fact.name(), fact.value()});
     checkpoint.state.step = header.step();
-    checkpoint.position = {header.epoch(), header.step_in_epoch()};
-    if (header.has_best()) checkpoint.best = header.best();
-    checkpoint.epochs_since_best = header.epochs_since_best();
+    checkpoint.state.batches = header.batches();
+    checkpoint.run.batch_size = header.batch_size();
+    checkpoint.run.steps_ahead = header.steps_ahead();
+    checkpoint.run.next = {header.epoch(), header.step_in_epoch()};
+    if (header.has_best()) checkpoint.run.best = header.best();
+    checkpoint.run.epochs_since_best = header.epochs_since_best();
     TARTAN_RETURN_IF_ERROR(
         ReadTensors(path, header, rest.substr(length), &checkpoint.state.tensors));
     return checkpoint;

@@ -2,8 +2,10 @@
 // Saves a training run to a file, from which it can be resumed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "frontend/data/batch_loader.h"
@@ -11,13 +13,28 @@
 
 namespace tartan::train {
 
-struct Checkpoint {
-  // The decisions at the start of the run; a run with another identity cannot resume from it.
-  std::string identity;
-  TrainerState state;
-  data::Position position;     // position of the next batch
+// A property of a run that the run that resumes it must have, too.
+struct RunFact {
+  std::string name;  // "the optimizer"
+  std::string value;
+  // True if a resumed run may have another value, which a note reports. Files do not keep it.
+  bool may_change = false;
+};
+using RunFacts = std::vector<RunFact>;
+
+// The progress of a run, without the trainer's state.
+struct RunPosition {
+  data::Position next;         // position of the next batch
+  int64_t batch_size = 0;      // the unit of `next`
+  int64_t steps_ahead = 0;     // difference between the step of the schedule and the trainer's
   std::optional<double> best;  // best validation loss
   int64_t epochs_since_best = 0;
+};
+
+struct Checkpoint {
+  RunFacts facts;
+  TrainerState state;
+  RunPosition run;
 };
 
 // Writes the file atomically; an existing file is replaced only by a complete one. Unavailable,

@@ -9,19 +9,17 @@
 #include "frontend/data/batch_loader.h"
 #include "frontend/data/check_data.h"
 #include "frontend/data/order.h"
-#include "frontend/train/checkpoint_folder.h"
 #include "frontend/train/feeds.h"
 #include "frontend/train/metrics/metrics.h"
+#include "frontend/train/run_checkpoints.h"
 #include "tile/base/clock.h"
-#include "tile/base/digest.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
 namespace {
 
 constexpr int64_t kDefaultBatch = 32;
-constexpr char kLast[] = "last.ckpt";
-constexpr char kBest[] = "best.ckpt";
+
 class Run {
  public:
   Run(Trainer& trainer, const onnx::OnnxModel& model, std::shared_ptr<const data::Dataset> dataset,
@@ -31,24 +29,29 @@ class Run {
         dataset_(std::move(dataset)),
         trainer_options_(trainer_options),
         options_(options),
-        hooks_(hooks) {}
+        hooks_(hooks),
+        checkpoints_(options, hooks.file_error) {}
 
   absl::StatusOr<FitResult> Go() {
     TARTAN_RETURN_IF_ERROR(Prepare());
     TARTAN_RETURN_IF_ERROR(Resume());
     data::BatchOptions batches = BatchesOf(split_.training, options_.shuffle);
-    batches.drop_last = DropsLast(options_.drop_last);
+    batches.drop_last = drops_last_;
     TARTAN_ASSIGN_OR_RETURN(const auto loader,
-                            data::BatchLoader::Start(dataset_, batches, position_));
+                            data::BatchLoader::Start(dataset_, batches, run_.next));
     per_epoch_ = loader->steps_per_epoch();
-    const int64_t updates_per_epoch =
-        std::max<int64_t>(1, per_epoch_ / trainer_options_.accumulate);
-    all_updates_ = options_.steps > 0 ? options_.steps : options_.epochs * updates_per_epoch;
+    const int64_t accumulate = trainer_options_.accumulate;
+    all_updates_ = options_.steps > 0
+                       ? options_.steps
+                       : std::max<int64_t>(1, options_.epochs * per_epoch_ / accumulate);
+    const int64_t all_batches = all_updates_ * accumulate;
+    epochs_ = (all_batches + per_epoch_ - 1) / per_epoch_;
+    if (options_.steps == 0) epochs_ = std::max(epochs_, options_.epochs);
+    const int64_t first = trainer_.step();
     const absl::Status status = Loop(*loader);
-    if (!status.ok() && !absl::IsOutOfRange(status)) {
+    if (!status.ok() && !absl::IsOutOfRange(status) && trainer_.step() > first) {
       // Keeps the training state so far.
-      (void)Save(kLast);
-      return status;
+      (void)Save(kLastCheckpoint);
     }
     TARTAN_RETURN_IF_ERROR(status);
     std::sort(step_times_.begin(), step_times_.end());
@@ -60,6 +63,7 @@ class Run {
  private:
   // Selects the columns to read and their types, the batch size, and the validation rows.
   absl::Status Prepare() {
+    TARTAN_RETURN_IF_ERROR(options_.Check());
     // Unknown metric names fail before the first step.
     TARTAN_RETURN_IF_ERROR(Metrics().status());
     TARTAN_ASSIGN_OR_RETURN(feeds_, MatchColumns(model_, *dataset_, trainer_options_.loss,
@@ -76,6 +80,7 @@ class Run {
     } else {
       TARTAN_ASSIGN_OR_RETURN(split_, data::SplitRows(dataset_->size(), 0, options_.seed));
     }
+    drops_last_ = DropsLast(options_.drop_last);
     return CheckData();
   }
 
@@ -119,38 +124,62 @@ class Run {
     return fills_one && (wanted || trainer_options_.accumulate > 1);
   }
 
+  // The number of batches of an epoch, if `batch` is their size.
+  int64_t PerEpoch(int64_t batch) const {
+    const auto rows = static_cast<int64_t>(split_.training.size());
+    return std::max<int64_t>(1, drops_last_ ? rows / batch : (rows + batch - 1) / batch);
+  }
+
+  // The schedule's number of finished updates.
+  int64_t Done() const { return trainer_.step() + run_.steps_ahead; }
+
   absl::Status Loop(data::BatchLoader& loader) {
     interval_start_ = Clock::now();
-    while (trainer_.step() < all_updates_) {
+    while (Done() < all_updates_ && !EndsEarly(/*is_epoch_end=*/run_.next.step == 0)) {
       TARTAN_ASSIGN_OR_RETURN(const std::optional<data::Batch> batch, loader.Next());
       if (!batch.has_value()) break;
-      position_ = batch->position;
+      run_.next = batch->position;
       HostTensor target;
       const api::NamedTensors inputs = feeds_.InputsOf(*batch, &target);
       TARTAN_ASSIGN_OR_RETURN(const double compile_ms, trainer_.Prepare(inputs, target));
       interval_compile_ms_ += compile_ms;
       TARTAN_RETURN_IF_ERROR(CheckOutput(inputs, target));
-      const double share = options_.schedule.At(trainer_.step(), all_updates_);
-      rate_ = options_.rate * share;
+      rate_ = options_.rate * options_.schedule.At(Done(), all_updates_);
+      const int64_t before = trainer_.step();
       TARTAN_RETURN_IF_ERROR(trainer_.Step(inputs, target, rate_));
-      if (is_first_ && hooks_.compiled) hooks_.compiled();
+      if (!has_compiled_ && hooks_.compiled) hooks_.compiled();
+      has_compiled_ = true;
       unread_batches_.emplace_back(inputs, target);
       batches_started_ = trainer_.batches();
-      ++unread_;
-      position_ = loader.position();
+      const bool updated = trainer_.step() > before;
+      if (updated) ++updates_since_line_;
+      run_.next = loader.position();
       const bool is_epoch_end = batch->position.step + 1 == per_epoch_;
       const bool stops = hooks_.should_stop && hooks_.should_stop();
-      const bool is_last = trainer_.step() >= all_updates_;
-      if (is_epoch_end || stops || is_last || unread_ >= options_.log_every || is_first_) {
+      const bool is_last = Done() >= all_updates_;
+      if (is_epoch_end || stops || is_last ||
+          (updated && (updates_since_line_ >= options_.log_every || is_first_))) {
         TARTAN_RETURN_IF_ERROR(Log(batch->position.epoch + 1, is_epoch_end || is_last));
+      } else if (std::ssize(unread_batches_) >= options_.log_every) {
+        TARTAN_RETURN_IF_ERROR(Read());
       }
-      const bool saves =
-          options_.checkpoint_every > 0 && trainer_.step() % options_.checkpoint_every == 0;
-      if (saves || is_epoch_end || stops || is_last) TARTAN_RETURN_IF_ERROR(Save(kLast));
+      const bool saves = updated && options_.checkpoint_every > 0 &&
+                         trainer_.step() % options_.checkpoint_every == 0;
+      if (saves || is_epoch_end || stops || is_last) TARTAN_RETURN_IF_ERROR(Save(kLastCheckpoint));
       result_.was_stopped = stops;
-      if (stops || EndsEarly(is_epoch_end)) break;
+      if (stops) break;
     }
     return RestoreBest();
+  }
+
+  // Reads the progress of the started steps, and forgets their batches.
+  absl::Status Read() {
+    const absl::StatusOr<Progress> read = trainer_.Read();
+    if (absl::IsOutOfRange(read.status())) return Explain(read.status());
+    TARTAN_RETURN_IF_ERROR(read.status());
+    progress_.Add(*read);
+    unread_batches_.clear();
+    return absl::OkStatus();
   }
 
   // Checks labels before the first step, as soon as the number of classes is known.
@@ -162,20 +191,19 @@ class Run {
   }
 
   absl::Status Log(int64_t epoch, bool validates) {
-    const absl::StatusOr<Progress> read = trainer_.Read();
-    if (absl::IsOutOfRange(read.status())) return Explain(read.status());
-    TARTAN_RETURN_IF_ERROR(read.status());
-    const Progress& progress = *read;
+    TARTAN_RETURN_IF_ERROR(Read());
+    const Progress progress = std::exchange(progress_, {});
+    const int64_t updates = std::exchange(updates_since_line_, 0);
     const double ms =
         (MillisecondsSince(interval_start_) - std::exchange(interval_compile_ms_, 0)) /
-        static_cast<double>(unread_);
+        static_cast<double>(std::max<int64_t>(updates, 1));
     // The first step includes page faults.
-    if (!is_first_) step_times_.insert(step_times_.end(), static_cast<size_t>(unread_), ms);
+    if (!is_first_) step_times_.insert(step_times_.end(), static_cast<size_t>(updates), ms);
     LogLine line;
     line.step = trainer_.step();
-    line.steps = all_updates_;
+    line.steps = all_updates_ - run_.steps_ahead;
     line.epoch = epoch;
-    line.epochs = options_.epochs;
+    line.epochs = epochs_;
     line.rate = rate_;
     line.loss = progress.loss;
     line.step_ms = ms;
@@ -187,8 +215,6 @@ class Run {
     result_.metrics = line.metrics;
     result_.metrics["loss"] = line.loss;
     if (hooks_.log) hooks_.log(line);
-    unread_ = 0;
-    unread_batches_.clear();
     is_first_ = false;
     interval_start_ = Clock::now();
     return absl::OkStatus();
@@ -263,25 +289,25 @@ class Run {
   }
 
   absl::Status NoteValidation(double loss) {
-    const bool is_better = !best_.has_value() || loss < *best_;
-    epochs_since_best_ = is_better ? 0 : epochs_since_best_ + 1;
+    const bool is_better = !run_.best.has_value() || loss < *run_.best;
+    run_.epochs_since_best = is_better ? 0 : run_.epochs_since_best + 1;
     if (!is_better) return absl::OkStatus();
-    best_ = loss;
+    run_.best = loss;
     if (options_.patience > 0) {
       TARTAN_ASSIGN_OR_RETURN(best_state_, trainer_.Save());
     }
-    return Save(kBest);
+    return Save(kBestCheckpoint);
   }
 
   bool EndsEarly(bool is_epoch_end) {
-    if (!is_epoch_end || options_.patience == 0 || epochs_since_best_ < options_.patience)
+    if (!is_epoch_end || options_.patience == 0 || run_.epochs_since_best < options_.patience)
       return false;
     result_.ended_early = true;
     return true;
   }
 
   absl::Status RestoreBest() {
-    if (options_.patience == 0 || !best_state_.has_value() || epochs_since_best_ == 0 ||
+    if (options_.patience == 0 || !best_state_.has_value() || run_.epochs_since_best == 0 ||
         result_.was_stopped) {
       return absl::OkStatus();
     }
@@ -289,75 +315,30 @@ class Run {
     return trainer_.Restore(*best_state_);
   }
 
-  std::string Identity(bool drops_last) const {
-    std::string text = absl::StrCat("batch ", batch_, " accumulate ", trainer_options_.accumulate,
-                                    " seed ", options_.seed, " shuffle ", options_.shuffle,
-                                    " rows ", dataset_->size(), " validation ", options_.validation,
-                                    " optimizer ", Name(trainer_options_.optimizer.kind), " loss ",
-                                    Name(trainer_options_.loss.kind), "\n");
-    if (trainer_options_.precision != Precision::kFloat32)
-      absl::StrAppend(&text, "precision ", Name(trainer_options_.precision), "\n");
-    for (const Parameter& parameter : trainer_.parameters()) {
-      absl::StrAppend(&text, parameter.name, " ", parameter.shape.ToString(), " ",
-                      parameter.is_trained, "\n");
-    }
-    if (const std::string augment = trainer_options_.augment.ToString(); !augment.empty())
-      absl::StrAppend(&text, "augment ", augment, "\n");
-    // Without a partial batch, the rule has no effect.
-    const auto rows = static_cast<int64_t>(split_.training.size());
-    if (!drops_last && rows > batch_ && rows % batch_ != 0) absl::StrAppend(&text, "partial\n");
-    return Digest(text);
-  }
-
-  absl::Status Save(const std::string& file) {
-    if (folder_ == nullptr) return absl::OkStatus();
-    Checkpoint checkpoint;
-    checkpoint.identity = identity_;
-    TARTAN_ASSIGN_OR_RETURN(checkpoint.state, trainer_.Save());
-    checkpoint.position = position_;
-    checkpoint.best = best_;
-    checkpoint.epochs_since_best = epochs_since_best_;
-    return folder_->Write(file, checkpoint);
-  }
+  absl::Status Save(const std::string& file) { return checkpoints_.Save(file, trainer_, run_); }
 
   absl::Status Resume() {
-    identity_ = Identity(DropsLast(options_.drop_last));
-    if (options_.checkpoint.empty()) {
-      return options_.resume
-                 ? absl::InvalidArgumentError("no checkpoint folder is given to resume from")
-                 : absl::OkStatus();
-    }
-    TARTAN_ASSIGN_OR_RETURN(folder_, CheckpointFolder::Open(options_.checkpoint));
-    const std::string path = folder_->PathOf(kLast);
-    absl::StatusOr<Checkpoint> checkpoint = folder_->Read(kLast);
-    if (!options_.resume) {
-      if (absl::IsNotFound(checkpoint.status())) return absl::OkStatus();
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, " already exists: resume from it, or name another folder"));
-    }
-    if (absl::IsNotFound(checkpoint.status())) {
-      if (hooks_.note) hooks_.note(absl::StrCat("there is no ", path, ": training begins anew"));
-      return absl::OkStatus();
-    }
-    TARTAN_RETURN_IF_ERROR(checkpoint.status());
-    if (checkpoint->identity != identity_) {
-      if (!options_.drop_last && checkpoint->identity == Identity(/*drops_last=*/true)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            path, " belongs to a run that left out the last ",
-            static_cast<int64_t>(split_.training.size()) % batch_,
-            " examples of each epoch, which do not fill a batch: resume with --drop-last"));
-      }
-      return absl::InvalidArgumentError(absl::StrCat(path,
-                                                     " belongs to another run: model, data, batch, "
-                                                     "optimizer, loss and seed must be the same"));
-    }
-    TARTAN_RETURN_IF_ERROR(trainer_.Restore(checkpoint->state));
-    position_ = checkpoint->position;
-    best_ = checkpoint->best;
-    epochs_since_best_ = checkpoint->epochs_since_best;
-    if (hooks_.note)
-      hooks_.note(absl::StrCat("training continues after step ", checkpoint->state.step));
+    run_.batch_size = batch_;
+    const auto rows = static_cast<int64_t>(split_.training.size());
+    const RunParts parts = {
+        model_,     trainer_.parameters(), trainer_options_, options_,
+        *dataset_,  feeds_.Columns(),      batch_,           rows > batch_ ? rows % batch_ : 0,
+        drops_last_};
+    TARTAN_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
+                            checkpoints_.Resume(parts, trainer_, hooks_.note, &best_state_));
+    if (checkpoint.has_value()) GoTo(*checkpoint);
     return absl::OkStatus();
+  }
+
+  void GoTo(const Checkpoint& checkpoint) {
+    run_ = checkpoint.run;
+    const int64_t old_batch = std::exchange(run_.batch_size, batch_);
+    if (old_batch == batch_) return;
+    run_.next = InOtherBatches(run_.next, old_batch, PerEpoch(old_batch), batch_);
+    // If epochs are counted, the same share of steps and epochs is finished.
+    if (options_.steps > 0) return;
+    const int64_t batches = run_.next.epoch * PerEpoch(batch_) + run_.next.step;
+    run_.steps_ahead = batches / trainer_options_.accumulate - checkpoint.state.step;
   }
 
   Trainer& trainer_;
@@ -370,22 +351,23 @@ class Run {
   Feeds feeds_;
   int64_t batch_ = 0;
   data::Split split_;
-  std::string identity_;
-  std::unique_ptr<CheckpointFolder> folder_;  // null: none
-  int64_t per_epoch_ = 0;                     // batches per epoch
-  int64_t all_updates_ = 0;
+  bool drops_last_ = false;
+  RunCheckpoints checkpoints_;
+  int64_t per_epoch_ = 0;    // batches per epoch
+  int64_t all_updates_ = 0;  // of the schedule
+  int64_t epochs_ = 0;
 
-  data::Position position_;  // position of the next batch
+  RunPosition run_;
   double rate_ = 0;
-  int64_t unread_ = 0;  // batches since the last line
+  int64_t updates_since_line_ = 0;
+  Progress progress_;  // since the last line
   int64_t batches_started_ = 0;
   std::vector<std::pair<api::NamedTensors, HostTensor>> unread_batches_;
-  bool is_first_ = true;
+  bool has_compiled_ = false;
+  bool is_first_ = true;  // no line yet
   Clock::time_point interval_start_;
   double interval_compile_ms_ = 0;
   std::vector<double> step_times_;
-  std::optional<double> best_;
-  int64_t epochs_since_best_ = 0;
   std::optional<TrainerState> best_state_;
   FitResult result_;
 };

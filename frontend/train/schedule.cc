@@ -16,6 +16,13 @@ namespace {
 
 constexpr double kFirstOfCycle = 1.0 / 25;
 
+constexpr std::pair<absl::string_view, ScheduleKind> kNames[] = {
+    {"constant", ScheduleKind::kConstant},
+    {"step", ScheduleKind::kStep},
+    {"linear", ScheduleKind::kLinear},
+    {"cosine", ScheduleKind::kCosine},
+    {"one_cycle", ScheduleKind::kOneCycle}};
+
 // Cosine interpolation from `a` to `b`; `share` is in [0, 1].
 double Ease(double a, double b, double share) {
   return b + (a - b) * (1 + std::cos(std::numbers::pi * share)) / 2;
@@ -66,13 +73,24 @@ double Schedule::At(int64_t step, int64_t steps) const {
   return 1;
 }
 
+bool DependsOnLength(const Schedule& schedule) {
+  return schedule.kind != ScheduleKind::kConstant && schedule.kind != ScheduleKind::kStep;
+}
+
+std::string ToString(const Schedule& schedule) {
+  const auto& [kind, warm_up, every, factor, end, rise] = schedule;
+  std::string text;
+  for (const auto& [name, of_name] : kNames) {
+    if (of_name == kind) text = std::string(name);
+  }
+  absl::StrAppend(&text, ":warmup=", warm_up);
+  if (kind == ScheduleKind::kStep) absl::StrAppend(&text, ",every=", every, ",factor=", factor);
+  if (DependsOnLength(schedule)) absl::StrAppend(&text, ",end=", end);
+  if (kind == ScheduleKind::kOneCycle) absl::StrAppend(&text, ",rise=", rise);
+  return text;
+}
+
 absl::StatusOr<Schedule> ParseSchedule(absl::string_view text) {
-  constexpr std::pair<absl::string_view, ScheduleKind> kNames[] = {
-      {"constant", ScheduleKind::kConstant},
-      {"step", ScheduleKind::kStep},
-      {"linear", ScheduleKind::kLinear},
-      {"cosine", ScheduleKind::kCosine},
-      {"one_cycle", ScheduleKind::kOneCycle}};
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits(':', 1));
   const auto* const found = std::find_if(std::begin(kNames), std::end(kNames),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -32,5 +33,10 @@ struct Schedule {
 // Parses "cosine", "cosine:warmup=100,end=0.1" or "step:every=500,factor=0.5". InvalidArgument
 // names the unknown part.
 absl::StatusOr<Schedule> ParseSchedule(absl::string_view text);
+
+// A canonical text: equal for equal schedules.
+std::string ToString(const Schedule& schedule);
+// True if the share at a step depends on the total number of steps.
+bool DependsOnLength(const Schedule& schedule);
 
 }  // namespace tartan::train

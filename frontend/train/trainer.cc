@@ -35,7 +35,25 @@ absl::Status CheckOptions(const TrainerOptions& options) {
   return absl::OkStatus();
 }
 
+// The mean of two groups of these weights.
+double MeanOf(double first, double first_weight, double second, double second_weight) {
+  if (first_weight == 0) return second;
+  if (second_weight == 0) return first;
+  return (first * first_weight + second * second_weight) / (first_weight + second_weight);
+}
+
 }  // namespace
+
+void Progress::Add(const Progress& later) {
+  steps += later.steps;
+  loss = MeanOf(loss, weight, later.loss, later.weight);
+  weight += later.weight;
+  if (later.accuracy.has_value())
+    accuracy = MeanOf(accuracy.value_or(0), rows, *later.accuracy, later.rows);
+  rows += later.rows;
+  loss_scale = later.loss_scale;
+  left_out = later.left_out;
+}
 
 Trainer::Trainer(std::unique_ptr<TrainerPrograms> programs) : programs_(std::move(programs)) {}
 Trainer::~Trainer() = default;
@@ -151,10 +169,10 @@ absl::StatusOr<Progress> Trainer::Read() {
       progress.loss_scale = state[kScale];
       progress.left_out = static_cast<int64_t>(state[kSkippedUpdates]);
     }
-    if (values.GetDouble(kDenominator) > 0)
-      progress.loss = values.GetDouble(kNumerator) / values.GetDouble(kDenominator);
-    if (values.GetDouble(kCounted) > 0)
-      progress.accuracy = values.GetDouble(kCorrect) / values.GetDouble(kCounted);
+    progress.weight = values.GetDouble(kDenominator);
+    progress.rows = values.GetDouble(kCounted);
+    if (progress.weight > 0) progress.loss = values.GetDouble(kNumerator) / progress.weight;
+    if (progress.rows > 0) progress.accuracy = values.GetDouble(kCorrect) / progress.rows;
     return progress;
   });
 }
@@ -223,6 +241,7 @@ absl::StatusOr<TrainerState> Trainer::Save() {
   return CatchOutOfMemory([&]() -> absl::StatusOr<TrainerState> {
     TrainerState state;
     state.step = programs_->updates;
+    state.batches = programs_->batches;
     for (const auto& [name, tensor] : programs_->tensors) {
       if (name == kSums || name == kSkipped) continue;
       TARTAN_ASSIGN_OR_RETURN(state.tensors[name], tensor.ToHost());
@@ -255,7 +274,7 @@ absl::Status Trainer::Restore(const TrainerState& state) {
                               api::DeviceTensor::FromHost(*programs_->device, value));
     }
     programs_->updates = state.step;
-    programs_->batches = state.step * programs_->options.accumulate;
+    programs_->batches = state.batches;
     programs_->unread = 0;
     return absl::OkStatus();
   });

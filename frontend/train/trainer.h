@@ -38,11 +38,16 @@ struct TrainerPrograms;  // trainer_programs.h
 struct Progress {
   int64_t steps = 0;
   double loss = 0;                 // weighted mean over the examples
+  double weight = 0;               // sum of their weights
   std::optional<double> accuracy;  // share of rows whose class has the maximum score
+  double rows = 0;                 // number of these rows
   // Set if the loss is scaled: the current scale, and the total number of updates skipped because
   // of non-finite gradients.
   std::optional<double> loss_scale;
   int64_t left_out = 0;
+
+  // Adds the progress of later steps.
+  void Add(const Progress& later);
 };
 
 struct Evaluation {
@@ -54,6 +59,7 @@ struct Evaluation {
 // The complete training state, except the data.
 struct TrainerState {
   int64_t step = 0;                           // number of updates made
+  int64_t batches = 0;                        // number of batches taken
   std::map<std::string, HostTensor> tensors;  // "parameter/w", "square/w" …
 };
 

@@ -29,10 +29,18 @@ namespace {
 
 volatile sig_atomic_t interrupted = 0;
 
-// The first interrupt ends training properly; the second ends the process immediately.
-void OnInterrupt(int) {
-  if (interrupted != 0) _exit(static_cast<int>(ExitCode::kInterrupted));
+// The first signal ends training properly. A later Ctrl-C ends the process immediately; schedulers
+// that send SIGTERM repeatedly do not.
+void OnInterrupt(int number) {
+  if (interrupted != 0 && number == SIGINT) _exit(static_cast<int>(ExitCode::kInterrupted));
   interrupted = 1;
+}
+
+// SIGHUP stays ignored under nohup.
+void HandleInterrupts() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    if (signal(number, OnInterrupt) == SIG_IGN && number == SIGHUP) signal(number, SIG_IGN);
+  }
 }
 
 int64_t PeakHostBytes() {
@@ -101,6 +109,7 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   if (!flags.validation_data.empty()) {
     TARTAN_ASSIGN_OR_RETURN(flags.fit.validation_data, OpenData(flags, flags.validation_data));
   }
+  TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, flags.fit.Check()));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice(flags.precision.matmuls));
   TARTAN_ASSIGN_OR_RETURN(const auto trainer,
                           At(Stage::kUsage, train::Trainer::Create(model, device, flags.trainer)));
@@ -114,7 +123,7 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
                             " parameters on ", dataset->size(), " examples; the loss sees '",
                             trainer->loss_output(), "'"));
 
-  signal(SIGINT, OnInterrupt);
+  HandleInterrupts();
   train::FitHooks hooks;
   absl::Status logged;
   hooks.log = [&](const train::LogLine& line) { logged.Update(log->Add(line)); };
@@ -124,6 +133,7 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
     log->SetMemory(trainer->memory());
   };
   hooks.note = [&](const std::string& message) { context.Note(message); };
+  hooks.file_error = [](absl::Status status) { return At(Stage::kFile, std::move(status)); };
   TARTAN_ASSIGN_OR_RETURN(
       const train::FitResult result,
       At(Stage::kRun, train::Fit(*trainer, *model, dataset, flags.trainer, flags.fit, hooks)));

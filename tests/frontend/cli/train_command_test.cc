@@ -198,33 +198,48 @@ TEST_F(TrainCommand, GoesOnBitForBitWhereItWasInterrupted) {
   const ProgramResult straight =
       run({"--checkpoint", Path("straight"), "--export", Path("straight.onnx")});
   ASSERT_EQ(straight.exit_code, 0) << straight.err;
-  ProgramOptions options;
-  options.interrupt_signal = SIGINT;
-  options.interrupt_at = "training";
-  const ProgramResult stopped = run({"--checkpoint", Path("broken")}, options);
-  EXPECT_THAT(stopped.exit_code, testing::AnyOf(130, 0)) << stopped.err;
-  const ProgramResult resumed =
-      run({"--checkpoint", Path("broken"), "--resume", "--export", Path("broken.onnx")});
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_EQ(ReadAll(Path("broken.onnx")), ReadAll(Path("straight.onnx")));
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    SCOPED_TRACE(absl::StrCat("signal ", number));
+    const std::string folder = Path(absl::StrCat("broken", number));
+    ProgramOptions options;
+    options.interrupt_signal = number;
+    options.interrupt_at = "training";
+    const ProgramResult stopped = run({"--checkpoint", folder}, options);
+    EXPECT_THAT(stopped.exit_code, testing::AnyOf(130, 0)) << stopped.err;
+    EXPECT_TRUE(std::filesystem::exists(folder + "/last.ckpt"));
+    const ProgramResult resumed =
+        run({"--checkpoint", folder, "--resume", "--export", folder + ".onnx"});
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_EQ(ReadAll(folder + ".onnx"), ReadAll(Path("straight.onnx")));
+  }
 }
 
 TEST_F(TrainCommand, ACheckpointIsNeitherOverwrittenNorMixed) {
   ASSERT_EQ(RunTartan(Arguments({"--steps", "3", "--checkpoint", Path("c")})).exit_code, 0);
   const ProgramResult again = RunTartan(Arguments({"--steps", "3", "--checkpoint", Path("c")}));
-  EXPECT_NE(again.exit_code, 0);
+  EXPECT_EQ(again.exit_code, 6);
   EXPECT_THAT(again.err, HasSubstr("already exists"));
   const ProgramResult other = RunTartan(
       Arguments({"--steps", "3", "--checkpoint", Path("c"), "--resume", "--optimizer", "sgd"}));
-  EXPECT_NE(other.exit_code, 0);
-  EXPECT_THAT(other.err, HasSubstr("belongs to another run"));
+  EXPECT_EQ(other.exit_code, 6);
+  EXPECT_THAT(other.err, HasSubstr("belongs to another run: the optimizer is 'sgd', in the "
+                                   "checkpoint it is 'adamw'"));
   std::string bytes = ReadAll(Path("c/last.ckpt"));
   bytes[bytes.size() - 3] ^= 1;
   Write("c/last.ckpt", bytes);
   const ProgramResult damaged =
       RunTartan(Arguments({"--steps", "3", "--checkpoint", Path("c"), "--resume"}));
-  EXPECT_NE(damaged.exit_code, 0);
+  EXPECT_EQ(damaged.exit_code, 6);
   EXPECT_THAT(damaged.err, AllOf(HasSubstr("last.ckpt"), HasSubstr("damaged")));
+  const ProgramResult nowhere = RunTartan(Arguments({"--checkpoint", "/proc/nothing"}));
+  EXPECT_EQ(nowhere.exit_code, 6);
+  EXPECT_THAT(nowhere.err, HasSubstr("/proc/nothing"));
+}
+
+TEST_F(TrainCommand, EarlyStoppingWithoutValidationIsAnErrorOfUse) {
+  const ProgramResult result = RunTartan(Arguments({"--patience", "2"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("needs validation data"));
 }
 
 TEST_F(TrainCommand, KeepsToAMemoryBudgetOrSaysWhatItTakes) {
