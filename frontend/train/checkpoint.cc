@@ -85,6 +85,10 @@ absl::Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoi
     header.set_has_best(checkpoint.run.best.has_value());
     header.set_best(checkpoint.run.best.value_or(0));
     header.set_epochs_since_best(checkpoint.run.epochs_since_best);
+    const Plateau& plateau = checkpoint.run.plateau;
+    header.mutable_plateau()->set_share(plateau.share);
+    header.mutable_plateau()->set_best(plateau.best);
+    header.mutable_plateau()->set_bad_epochs(plateau.bad_epochs);
     std::vector<absl::string_view> tensors;
     int64_t offset = 0;
     for (const auto& [name, value] : checkpoint.state.tensors) {
@@ -134,6 +138,9 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path) {
     checkpoint.run.next = {header.epoch(), header.step_in_epoch()};
     if (header.has_best()) checkpoint.run.best = header.best();
     checkpoint.run.epochs_since_best = header.epochs_since_best();
+    checkpoint.run.plateau.share = header.plateau().share();
+    checkpoint.run.plateau.best = header.plateau().best();
+    checkpoint.run.plateau.bad_epochs = header.plateau().bad_epochs();
     TARTAN_RETURN_IF_ERROR(
         ReadTensors(path, header, rest.substr(length), &checkpoint.state.tensors));
     return checkpoint;

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/data/batch_loader.h"
+#include "frontend/train/schedule.h"
 #include "frontend/train/trainer.h"
 
 namespace tartan::train {
@@ -29,6 +30,7 @@ struct RunPosition {
   int64_t steps_ahead = 0;     // difference between the step of the schedule and the trainer's
   std::optional<double> best;  // best validation loss
   int64_t epochs_since_best = 0;
+  Plateau plateau;
 };
 
 struct Checkpoint {

@@ -144,7 +144,7 @@ class Run {
       TARTAN_ASSIGN_OR_RETURN(const double compile_ms, trainer_.Prepare(inputs, target));
       interval_compile_ms_ += compile_ms;
       TARTAN_RETURN_IF_ERROR(CheckOutput(inputs, target));
-      rate_ = options_.rate * options_.schedule.At(Done(), all_updates_);
+      rate_ = options_.rate * options_.schedule.At(Done(), all_updates_) * run_.plateau.share;
       const int64_t before = trainer_.step();
       TARTAN_RETURN_IF_ERROR(trainer_.Step(inputs, target, rate_));
       if (!has_compiled_ && hooks_.compiled) hooks_.compiled();
@@ -289,6 +289,8 @@ class Run {
   }
 
   absl::Status NoteValidation(double loss) {
+    if (options_.schedule.kind == ScheduleKind::kPlateau)
+      run_.plateau.Add(options_.schedule, options_.rate, loss);
     const bool is_better = !run_.best.has_value() || loss < *run_.best;
     run_.epochs_since_best = is_better ? 0 : run_.epochs_since_best + 1;
     if (!is_better) return absl::OkStatus();

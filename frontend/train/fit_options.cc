@@ -11,6 +11,10 @@ absl::Status FitOptions::Check() const {
         absl::StrCat("early stopping after ", patience,
                      " epochs without a better validation loss needs validation data"));
   }
+  if (schedule.kind == ScheduleKind::kPlateau && validation == 0 && validation_data == nullptr) {
+    return absl::InvalidArgumentError(
+        "a plateau schedule follows the validation loss and needs validation data");
+  }
   return absl::OkStatus();
 }
 

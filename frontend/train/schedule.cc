@@ -15,13 +15,12 @@ namespace tartan::train {
 namespace {
 
 constexpr double kFirstOfCycle = 1.0 / 25;
+constexpr double kSmallestReduction = 1e-8;  // of a plateau's rate, as in PyTorch
 
 constexpr std::pair<absl::string_view, ScheduleKind> kNames[] = {
-    {"constant", ScheduleKind::kConstant},
-    {"step", ScheduleKind::kStep},
-    {"linear", ScheduleKind::kLinear},
-    {"cosine", ScheduleKind::kCosine},
-    {"one_cycle", ScheduleKind::kOneCycle}};
+    {"constant", ScheduleKind::kConstant}, {"step", ScheduleKind::kStep},
+    {"linear", ScheduleKind::kLinear},     {"cosine", ScheduleKind::kCosine},
+    {"plateau", ScheduleKind::kPlateau},   {"one_cycle", ScheduleKind::kOneCycle}};
 
 // Cosine interpolation from `a` to `b`; `share` is in [0, 1].
 double Ease(double a, double b, double share) {
@@ -41,11 +40,18 @@ absl::Status SetOption(absl::string_view key, absl::string_view value, Schedule*
     schedule->end = number;
   } else if (is_count && key == "rise" && number > 0 && number < 1) {
     schedule->rise = number;
+  } else if (is_count && key == "patience") {
+    schedule->patience = static_cast<int64_t>(number);
+  } else if (is_count && key == "threshold") {
+    schedule->threshold = number;
+  } else if (is_count && key == "minimum") {
+    schedule->minimum = number;
   } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", key, "=", value,
-                     "' is not an option of a schedule; the options are warmup=STEPS, end=SHARE, ",
-                     "every=STEPS and factor=F of step, rise=SHARE of one_cycle"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", key, "=", value,
+        "' is not an option of a schedule; the options are warmup=STEPS, end=SHARE, ",
+        "every=STEPS and factor=F of step, factor=F, patience=EPOCHS, threshold=SHARE and ",
+        "minimum=RATE of plateau, rise=SHARE of one_cycle"));
   }
   return absl::OkStatus();
 }
@@ -59,6 +65,7 @@ double Schedule::At(int64_t step, int64_t steps) const {
       std::clamp(done / static_cast<double>(std::max<int64_t>(1, steps - warm_up)), 0.0, 1.0);
   switch (kind) {
     case ScheduleKind::kConstant:
+    case ScheduleKind::kPlateau:
       return 1;
     case ScheduleKind::kStep:
       return std::pow(factor, std::floor(done / static_cast<double>(every)));
@@ -74,11 +81,12 @@ double Schedule::At(int64_t step, int64_t steps) const {
 }
 
 bool DependsOnLength(const Schedule& schedule) {
-  return schedule.kind != ScheduleKind::kConstant && schedule.kind != ScheduleKind::kStep;
+  return schedule.kind == ScheduleKind::kLinear || schedule.kind == ScheduleKind::kCosine ||
+         schedule.kind == ScheduleKind::kOneCycle;
 }
 
 std::string ToString(const Schedule& schedule) {
-  const auto& [kind, warm_up, every, factor, end, rise] = schedule;
+  const auto& [kind, warm_up, every, factor, end, rise, patience, threshold, minimum] = schedule;
   std::string text;
   for (const auto& [name, of_name] : kNames) {
     if (of_name == kind) text = std::string(name);
@@ -87,7 +95,22 @@ std::string ToString(const Schedule& schedule) {
   if (kind == ScheduleKind::kStep) absl::StrAppend(&text, ",every=", every, ",factor=", factor);
   if (DependsOnLength(schedule)) absl::StrAppend(&text, ",end=", end);
   if (kind == ScheduleKind::kOneCycle) absl::StrAppend(&text, ",rise=", rise);
+  if (kind == ScheduleKind::kPlateau) {
+    absl::StrAppend(&text, ",factor=", factor, ",patience=", patience, ",threshold=", threshold,
+                    ",minimum=", minimum);
+  }
   return text;
+}
+
+void Plateau::Add(const Schedule& schedule, double rate, double loss) {
+  const bool is_better = loss < best * (1 - schedule.threshold);
+  if (is_better) best = loss;
+  bad_epochs = is_better ? 0 : bad_epochs + 1;
+  if (bad_epochs <= schedule.patience) return;
+  bad_epochs = 0;
+  const double old = rate * share;
+  const double reduced = std::max(old * schedule.factor, schedule.minimum);
+  if (old - reduced > kSmallestReduction) share = reduced / rate;
 }
 
 absl::StatusOr<Schedule> ParseSchedule(absl::string_view text) {
@@ -98,7 +121,7 @@ absl::StatusOr<Schedule> ParseSchedule(absl::string_view text) {
   if (found == std::end(kNames)) {
     return absl::InvalidArgumentError(
         absl::StrCat("there is no schedule '", parts.first,
-                     "'; the schedules are constant, step, linear, cosine, one_cycle"));
+                     "'; the schedules are constant, step, linear, cosine, plateau, one_cycle"));
   }
   Schedule schedule;
   schedule.kind = found->second;
@@ -106,6 +129,10 @@ absl::StatusOr<Schedule> ParseSchedule(absl::string_view text) {
     const std::pair<absl::string_view, absl::string_view> pair =
         absl::StrSplit(option, absl::MaxSplits('=', 1));
     TARTAN_RETURN_IF_ERROR(SetOption(pair.first, pair.second, &schedule));
+  }
+  if (schedule.kind == ScheduleKind::kPlateau && !(schedule.factor < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the factor of a plateau schedule, ", schedule.factor, ", is not below 1"));
   }
   return schedule;
 }

@@ -134,7 +134,7 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
             "Maximum magnitude of a gradient's elements; 0: no limit");
   command
       ->add_option("--schedule", flags->schedule,
-                   "constant, step, linear, cosine or one_cycle; NAME:warmup=100,end=0.1")
+                   "constant, step, linear, cosine, plateau or one_cycle; NAME:warmup=100,end=0.1")
       ->type_name("NAME")
       ->capture_default_str();
   command

@@ -257,6 +257,33 @@ TEST_F(ResumeTest, EarlyStoppingNeedsValidationAndSurvivesAStop) {
   }
 }
 
+// The rate of this run is reduced at several epochs.
+TEST_F(ResumeTest, APlateauScheduleSurvivesAStop) {
+  options_.schedule = *ParseSchedule("plateau:factor=0.5,patience=0");
+  EXPECT_THAT(Run().status().message(), HasSubstr("needs validation data"));
+  options_.validation = 3;
+  options_.rate = 2;
+  options_.epochs = 6;
+  trainer_.optimizer.kind = OptimizerKind::kSgd;
+  options_.checkpoint = "";
+  const auto straight = Run();
+  ASSERT_TRUE(straight.ok()) << straight.status();
+  EXPECT_EQ(straight->lines.front().rate, 2);
+  EXPECT_LE(straight->lines.back().rate, 1);
+  for (int64_t stop = 1; stop < straight->result.steps; stop += 2) {
+    SCOPED_TRACE(absl::StrCat("stopped after batch ", stop));
+    const TemporaryDirectory folder;
+    options_.checkpoint = folder.path();
+    options_.resume = false;
+    ASSERT_TRUE(Run(stop).ok());
+    options_.resume = true;
+    const auto resumed = Run();
+    ASSERT_TRUE(resumed.ok()) << resumed.status();
+    ExpectSame(resumed->state, straight->state);
+    EXPECT_EQ(resumed->lines.back().rate, straight->lines.back().rate);
+  }
+}
+
 TEST_F(ResumeTest, AFolderThatCannotBeMadeIsAnErrorOfFiles) {
   options_.checkpoint = folder_.path() + "/missing/folder";
   EXPECT_THAT(Run().status().message(), HasSubstr("of a file: "));
