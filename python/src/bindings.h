@@ -11,5 +11,6 @@ void BindValues(nanobind::module_& module);
 void BindDevices(nanobind::module_& module);
 void BindSessions(nanobind::module_& module);
 void BindReports(nanobind::module_& module);
+void BindTraining(nanobind::module_& module);
 
 }  // namespace tartan::python

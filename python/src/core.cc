@@ -50,6 +50,7 @@ NB_MODULE(_core, module) {
   tartan::python::BindDevices(module);
   tartan::python::BindSessions(module);
   tartan::python::BindReports(module);
+  tartan::python::BindTraining(module);
   module.def(
       "reserve_variable",
       [](const nanobind::bytes& name) {

@@ -188,6 +188,15 @@ from typing import Any
 from tartan.inference import InferenceSession
 
 ''',
+    "tartan.train": '''
+# Written by python/stubs/write_stubs.py.
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+''',
 }
 GENERIC = {"Function": "Generic[_R]", "ConcretizationError": "RuntimeError", "MappedError": "ConcretizationError"}
 CONSTANTS = {"bool": "_ElementType", "newaxis": "None"}

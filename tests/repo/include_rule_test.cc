@@ -54,7 +54,9 @@ const std::map<std::string, std::set<std::string>>& Layers() {
         "frontend/train", "frontend/bench", "frontend/generate"}},
       {"bench",
        {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/onnx", "frontend/bench"}},
-      {"python", {"tile/lang", "tile/compiler", "frontend/api", "frontend/onnx"}},
+      {"python",
+       {"tile/lang", "tile/compiler", "frontend/data", "frontend/api", "frontend/onnx",
+        "frontend/train"}},
   };
   return layers;
 }
