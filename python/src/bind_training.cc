@@ -20,6 +20,7 @@
 #include "frontend/data/open_dataset.h"
 #include "frontend/onnx/model/model_writer.h"
 #include "frontend/train/fit.h"
+#include "frontend/train/log/event_file.h"
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
 #include "python/src/status.h"
@@ -220,8 +221,13 @@ nb::dict Fit(Training& self, const nb::object& source, const nb::object& validat
       has_raised = true;
     }
   };
+  std::unique_ptr<train::EventFile> events;
+  if (const auto folder = nb::cast<std::string>(options["tensorboard"]); !folder.empty())
+    events = ValueOrRaise(train::EventFile::Open(folder));
+  absl::Status logged;
   train::FitHooks hooks;
   hooks.log = [&](const train::LogLine& line) {
+    if (events != nullptr) logged.Update(events->Add(line));
     const nb::gil_scoped_acquire locked;
     call(log, LineOf(line));
   };
@@ -232,7 +238,7 @@ nb::dict Fit(Training& self, const nb::object& source, const nb::object& validat
   hooks.should_stop = [&] {
     const nb::gil_scoped_acquire locked;
     has_raised = has_raised || PyErr_CheckSignals() != 0;
-    return has_raised;
+    return has_raised || !logged.ok();
   };
   absl::StatusOr<train::FitResult> result;
   {
@@ -240,6 +246,7 @@ nb::dict Fit(Training& self, const nb::object& source, const nb::object& validat
     result = train::Fit(*self.trainer, *self.model, dataset, self.options, fit, hooks);
   }
   if (has_raised) throw nb::python_error();
+  RaiseIfError(logged);
   return ResultOf(ValueOrRaise(std::move(result)));
 }
 

@@ -164,13 +164,13 @@ class Trainer:
             batch: int = 0, epochs: int = 1, steps: int = 0, schedule: str = "constant", shuffle: bool = True,
             drop_last: bool = False, check_data: bool = True, metrics: str | Sequence[str] = (),
             threshold: float | None = None, log_every: int = 10, checkpoint: str | os.PathLike[str] = "",
-            checkpoint_every: int = 0, resume: bool = False, patience: int = 0,
+            checkpoint_every: int = 0, resume: bool = False, patience: int = 0, tensorboard: str | os.PathLike[str] = "",
             log: Callable[[dict[str, Any]], Any] | None = None) -> dict[str, Any]:
         """Trains for epochs, or for a number of updates if `steps` is given.
 
         `data` is (inputs, target) as for `step`, a dictionary of arrays by column, or the text of the command's
         option --data, such as a path. `validation` is a share of the examples, from 1 on their number, or other data.
-        Other arguments are those of the command. `log` is called with a dictionary for each line of the log: "step",
+        Other arguments are those of the command; `tensorboard` is a folder for an event file. `log` is called with a dictionary for each line of the log: "step",
         "epoch", "rate", "loss", "metrics", "step_ms" and others. An exception in it, and Ctrl-C, end the run after
         its checkpoint is saved.
 
@@ -189,7 +189,8 @@ class Trainer:
             "shuffle": bool(shuffle), "drop_last": bool(drop_last), "check_data": bool(check_data), "seed": self._seed,
             "rate": self.rate, "metrics": [name for name in _text(metrics).split(",") if name],
             "threshold": threshold, "log_every": int(log_every), "checkpoint": os.fspath(checkpoint),
-            "checkpoint_every": int(checkpoint_every), "resume": bool(resume), "patience": int(patience)}
+            "checkpoint_every": int(checkpoint_every), "resume": bool(resume), "patience": int(patience),
+            "tensorboard": os.fspath(tensorboard)}
         result = self._training.fit(self._columns(data), None if is_number else self._columns(validation), options,
                                     take, lambda message: warnings.warn(message, stacklevel=3))
         return {**result, "history": history}

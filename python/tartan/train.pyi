@@ -26,7 +26,7 @@ class Trainer:
         batch: int = 0, epochs: int = 1, steps: int = 0, schedule: str = 'constant', shuffle: bool = True,
         drop_last: bool = False, check_data: bool = True, metrics: str | Sequence[str] = (),
         threshold: float | None = None, log_every: int = 10, checkpoint: str | os.PathLike[str] = '',
-        checkpoint_every: int = 0, resume: bool = False, patience: int = 0,
+        checkpoint_every: int = 0, resume: bool = False, patience: int = 0, tensorboard: str | os.PathLike[str] = '',
         log: Callable[[dict[str, Any]], Any] | None = None) -> dict[str, Any]: ...
     @property
     def parameters(self) -> dict[str, np.ndarray]: ...

@@ -160,6 +160,25 @@ def test_exceptions_of_the_log_end_a_run_with_its_checkpoint(tmp_path):
         np.testing.assert_array_equal(again.parameters[name], value)
 
 
+def test_tensorboard_reads_the_event_file(tmp_path):
+    module = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    trainer = tartan.train.Trainer(_model(), "mse", rate=0.01)
+    result = trainer.fit((_X, _T), batch=4, validation=3, epochs=3, log_every=1, schedule="linear",
+                         tensorboard=tmp_path / "logs")
+    events = module.EventAccumulator(str(tmp_path / "logs"))
+    events.Reload()
+
+    def scalars(tag):
+        return [(event.step, event.value) for event in events.Scalars(tag)]
+
+    lines = result["history"]
+    assert scalars("train/loss") == [(line["step"], np.float32(line["loss"])) for line in lines]
+    assert scalars("train/rate") == [(line["step"], np.float32(line["rate"])) for line in lines]
+    assert scalars("validation/loss") == [(line["step"], np.float32(line["metrics"]["val_loss"])) for line in lines
+                                          if line["is_epoch_end"]]
+    assert len(scalars("validation/mae")) == 3
+
+
 @pytest.mark.parametrize("arguments, message", [
     ({"loss": "nothing"}, "there is no loss 'nothing'"),
     ({"optimizer": "nothing"}, "nothing"),

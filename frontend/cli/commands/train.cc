@@ -21,6 +21,7 @@
 #include "frontend/data/open_dataset.h"
 #include "frontend/onnx/model/model_writer.h"
 #include "frontend/train/fit.h"
+#include "frontend/train/log/event_file.h"
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
 
@@ -97,6 +98,12 @@ absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData(const TrainFlags& 
   return At(Stage::kFile, data::OpenDataset(name, options));
 }
 
+// Null for an empty path.
+absl::StatusOr<std::unique_ptr<train::EventFile>> OpenEvents(const std::string& folder) {
+  if (folder.empty()) return std::unique_ptr<train::EventFile>();
+  return At(Stage::kFile, train::EventFile::Open(folder));
+}
+
 absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, Interpret(&flags)));
   TARTAN_RETURN_IF_ERROR(CheckFiles(flags));
@@ -115,6 +122,7 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
                           At(Stage::kUsage, train::Trainer::Create(model, device, flags.trainer)));
   TARTAN_ASSIGN_OR_RETURN(
       const auto log, At(Stage::kFile, TrainingLog::Open(flags.log, context, flags.fit.resume)));
+  TARTAN_ASSIGN_OR_RETURN(const auto events, OpenEvents(flags.tensorboard));
   int64_t trained = 0;
   for (const train::Parameter& parameter : trainer->parameters()) {
     if (parameter.is_trained) trained += parameter.shape.element_count();
@@ -126,7 +134,10 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   HandleInterrupts();
   train::FitHooks hooks;
   absl::Status logged;
-  hooks.log = [&](const train::LogLine& line) { logged.Update(log->Add(line)); };
+  hooks.log = [&](const train::LogLine& line) {
+    logged.Update(log->Add(line));
+    if (events != nullptr) logged.Update(At(Stage::kFile, events->Add(line)));
+  };
   hooks.should_stop = [&] { return interrupted != 0 || !logged.ok(); };
   hooks.compiled = [&] {
     context.Note(absl::StrCat("memory ", MemoryText(trainer->memory())));

@@ -231,6 +231,9 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
   AddInteger(command, "--checkpoint-every", &flags->fit.checkpoint_every, 1, int64_t{1} << 40,
              "Steps between checkpoints; by default one at the end of each epoch");
   command->add_flag("--resume", flags->fit.resume, "Continue from last.ckpt");
+}
+
+void AddOutputFlags(CLI::App* command, TrainFlags* flags) {
   AddInteger(command, "--log-every", &flags->fit.log_every, 1, 1 << 30,
              "Steps between lines of the log");
   command->add_option("--log", flags->log, "JSON lines")->type_name("FILE");
@@ -238,6 +241,10 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
       ->type_name("FILE");
   command->add_option("--plot", flags->plot, "Write the loss curves as a PNG picture")
       ->type_name("FILE");
+  command
+      ->add_option("--tensorboard", flags->tensorboard,
+                   "Write loss, rate and metrics to an event file in this folder")
+      ->type_name("DIR");
   command->add_flag("--profile", flags->trainer.profile,
                     "Report the time of each kernel of a step; steps are slower");
   command->add_option("--export", flags->export_path, "Write the trained ONNX model")
@@ -255,6 +262,7 @@ void AddTrainFlags(CLI::App* command, TrainFlags* flags) {
       ->type_name("DATA");
   AddModelFlags(command, flags);
   AddRunFlags(command, flags);
+  AddOutputFlags(command, flags);
   AddMetricFlags(command, flags);
 }
 

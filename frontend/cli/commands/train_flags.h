@@ -33,6 +33,7 @@ struct TrainFlags {
   std::string log;
   std::string page;
   std::string plot;
+  std::string tensorboard;
   std::string export_path;
   train::TrainerOptions trainer;
   train::FitOptions fit;

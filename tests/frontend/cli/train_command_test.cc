@@ -236,6 +236,15 @@ TEST_F(TrainCommand, ACheckpointIsNeitherOverwrittenNorMixed) {
   EXPECT_THAT(nowhere.err, HasSubstr("/proc/nothing"));
 }
 
+TEST_F(TrainCommand, WritesAnEventFile) {
+  const ProgramResult result = RunTartan(Arguments({"--steps", "2", "--tensorboard", Path("tb")}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_FALSE(std::filesystem::is_empty(Path("tb")));
+  const ProgramResult nowhere = RunTartan(Arguments({"--tensorboard", "/proc/nothing"}));
+  EXPECT_EQ(nowhere.exit_code, 6);
+  EXPECT_THAT(nowhere.err, HasSubstr("/proc/nothing"));
+}
+
 TEST_F(TrainCommand, EarlyStoppingWithoutValidationIsAnErrorOfUse) {
   const ProgramResult result = RunTartan(Arguments({"--patience", "2"}));
   EXPECT_EQ(result.exit_code, 2);
