@@ -270,8 +270,7 @@ class Run {
   }
 
   absl::StatusOr<NamedMetrics> Metrics() const {
-    const Loss& loss = trainer_options_.loss;
-    return MakeMetrics(MetricNames(), {loss.kind, loss.ignore_index, options_.threshold});
+    return MakeMetrics(MetricNames(), DecisionRuleOf(trainer_options_.loss, options_.threshold));
   }
 
   std::vector<std::string> MetricNames() const {

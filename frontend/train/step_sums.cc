@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/train/step_sums.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
-#include "frontend/train/graph/tile_text.h"
+#include "frontend/train/graph/class_losses.h"
 
 namespace tartan::train {
 namespace {
@@ -16,21 +17,23 @@ namespace {
 // maximum score, and N, the number of rows. Ties count for the first class, so that constant scores
 // are not always correct. A row with NaN is wrong. Empty for other losses and targets.
 std::string CountCorrect(const Loss& loss, const api::Tensor& output, const api::Tensor& target) {
-  if (!target.defined() || !ClassCount(loss, output.shape(), target.shape()).has_value()) return "";
-  const int64_t rank = output.rank();
-  const std::string all = Indices(rank);
-  const std::string rows = Indices(rank - 1);
-  const std::string sizes = absl::StrJoin(output.dims().begin(), output.dims().end() - 1, ", ");
-  const int64_t classes = output.dims().back();
+  if (!target.defined()) return "";
+  const std::optional<int64_t> axis = ClassIndexAxis(loss, output.shape(), target.shape());
+  if (!axis.has_value()) return "";
+  const ScoreForm form(output.dims(), *axis);
+  const std::string sizes = absl::StrJoin(form.rows, ", ");
+  std::vector<int64_t> kept = form.dims;
+  kept[static_cast<size_t>(*axis)] = 1;
   const std::string counts =
       loss.ignore_index.has_value()
           ? absl::StrCat("T != ", *loss.ignore_index, " ? as_float(1, 32) : as_float(0, 32)")
           : std::string("as_float(1, 32)");
-  return absl::StrCat("M[", rows, " : ", sizes, "] = >(Y[", all, "]); ", "FIRST = Y == reshape(M, ",
-                      sizes, ", 1) ? index(Y, ", rank - 1, ") : ", classes, "; F[", rows, " : ",
-                      sizes, "] = <(FIRST[", all, "]); ", "U = as_int(T, 64) == as_int(F, 64) ? ",
-                      counts, " : as_float(0, 32); C[] = +(U[", rows, "]); V = F == F ? ", counts,
-                      " : as_float(0, 32); N[] = +(V[", rows, "])");
+  return absl::StrCat("M[", form.outer, " : ", sizes, "] = >(Y[", form.all, "]); ",
+                      "FIRST = Y == reshape(M, ", absl::StrJoin(kept, ", "), ") ? index(Y, ", *axis,
+                      ") : ", form.classes, "; F[", form.outer, " : ", sizes, "] = <(FIRST[",
+                      form.all, "]); ", "U = as_int(T, 64) == as_int(F, 64) ? ", counts,
+                      " : as_float(0, 32); C[] = +(U[", form.outer, "]); V = F == F ? ", counts,
+                      " : as_float(0, 32); N[] = +(V[", form.outer, "])");
 }
 
 }  // namespace

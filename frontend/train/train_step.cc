@@ -11,6 +11,7 @@
 #include "frontend/api/gradient.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/train/clipping.h"
+#include "frontend/train/graph/apply_loss.h"
 #include "frontend/train/graph/tile_text.h"
 #include "frontend/train/precision/round_graph.h"
 #include "frontend/train/step_sums.h"
@@ -102,7 +103,7 @@ class StepBuilder {
       masters_[parameter.name] = Tensor::Placeholder(parameter.name, Master(parameter.shape));
       const StateSpec spec = {StateName("gradient", parameter.name), Master(parameter.shape)};
       const Tensor sum = Tensor::Placeholder(spec.name, spec.shape);
-      TARTAN_ASSIGN_OR_RETURN(const Tensor zero, Zero(sum));
+      TARTAN_ASSIGN_OR_RETURN(const Tensor zero, api::Filled(sum.shape(), 0));
       AddState(spec, sum, zero);
       gradients.push_back(sum);
     }
@@ -240,8 +241,6 @@ class StepBuilder {
     graph_.specs.push_back(std::move(spec));
     graph_.states.push_back({input, std::move(next)});
   }
-
-  static absl::StatusOr<Tensor> Zero(const Tensor& like) { return api::Filled(like.shape(), 0); }
 
   // Adds the sums, and the number of steps skipped since a loss was not finite. Returns whether
   // this step takes effect.

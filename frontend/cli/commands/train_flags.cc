@@ -112,7 +112,7 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
   command
       ->add_option("--loss", flags->loss,
                    "softmax_cross_entropy, binary_cross_entropy, mse, mae, huber, kl, cosine,\n"
-                   "triplet, output or @FILE.tile; NAME:smoothing=0.1,ignore=-100")
+                   "triplet, output or @FILE.tile; options as NAME:smoothing=0.1,ignore=-100")
       ->type_name("NAME")
       ->capture_default_str();
   command->add_option("--output", flags->trainer.output,

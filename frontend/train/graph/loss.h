@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loss functions: compare a model's output with the target for each example.
+// Loss functions: kinds, options, and the shapes of outputs and targets.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,14 @@
 namespace tartan::train {
 
 enum class LossKind : uint8_t {
-  kSoftmaxCrossEntropy,  // scores [N, …, C]; integer classes [N, …], or probabilities [N, …, C]
-  kBinaryCrossEntropy,  // logits and labels in [0, 1] of equal shapes
-  kMse,                 // squared differences; this and the next two need equal shapes
+  // Scores [N, …, C] or [N, C, …]; integer classes [N, …], or probabilities of the scores' shape.
+  kSoftmaxCrossEntropy,
+  kBinaryCrossEntropy,  // logits and labels in [0, 1]; shapes as of FitsElements
+  kMse,                 // squared differences; this and the next two: shapes as of FitsElements
   kMae,                 // absolute differences
   kHuber,               // quadratic up to `delta`, then linear
   kKl,                  // log-probabilities and probabilities, both [N, …, C]
-  kCosine,              // 1 - cosine similarity of rows along the last dimension
+  kCosine,              // 1 - cosine similarity of rows [N, …, C]
   kTriplet,             // rows [3 N, D]: anchors, positives, negatives; no target
   kOutput,              // the output is the loss, one number or one per example
   kFunction,            // a Tile function
@@ -30,6 +31,7 @@ absl::string_view Name(LossKind kind);
 
 struct Loss {
   LossKind kind = LossKind::kSoftmaxCrossEntropy;
+  std::optional<int64_t> axis;          // axis of the classes; negative: from the end (ClassAxis)
   double smoothing = 0;                 // label smoothing: each class gets smoothing / C
   std::optional<int64_t> ignore_index;  // examples of this class are ignored
   std::vector<double> class_weights;    // weight per class; empty: 1
@@ -44,6 +46,18 @@ struct Loss {
 absl::StatusOr<Loss> ParseLoss(absl::string_view text);
 
 bool NeedsTarget(const Loss& loss);
+
+// The axis of the classes for these sizes of scores and target; nullopt if they do not fit. It is
+// `axis` if given. Otherwise it is the last one if the target is [N, …] or [N, …, C] for scores
+// [N, …, C], or the second one if the target is [N, …] for scores [N, C, …].
+std::optional<int64_t> ClassAxis(std::optional<int64_t> axis, const std::vector<int64_t>& output,
+                                 const std::vector<int64_t>& target);
+// Whether a target fits an output element by element: they have equal sizes, or the target lacks a
+// dimension of size 1, the output's second or last.
+bool FitsElements(const std::vector<int64_t>& output, const std::vector<int64_t>& target);
+// The class axis if the loss takes class indices and `target` has them; otherwise nullopt.
+std::optional<int64_t> ClassIndexAxis(const Loss& loss, const TensorShape& output,
+                                      const TensorShape& target);
 // The number of classes for a target of class indices; nullopt for other losses and targets.
 std::optional<int64_t> ClassCount(const Loss& loss, const TensorShape& output,
                                   const TensorShape& target);
@@ -54,12 +68,5 @@ struct LossTerms {
   api::Tensor numerator;
   api::Tensor denominator;
 };
-
-// InvalidArgument, naming both shapes, if output and target do not fit. `target` is undefined if
-// the loss needs none.
-absl::StatusOr<LossTerms> ApplyLoss(const Loss& loss, const api::Tensor& output,
-                                    const api::Tensor& target);
-// The loss of the batch, a float32 scalar.
-absl::StatusOr<api::Tensor> BatchLoss(const LossTerms& terms);
 
 }  // namespace tartan::train

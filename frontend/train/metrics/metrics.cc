@@ -218,7 +218,7 @@ class Auc final : public Metric {
     // shapes.
     DecisionRule rule = rule_;
     rule.threshold.reset();
-    if (output.shape().dims == target.shape().dims) rule.threshold = 0.5;
+    if (FitsElements(output.shape().dims, target.shape().dims)) rule.threshold = 0.5;
     TARTAN_ASSIGN_OR_RETURN(const Predictions batch,
                             Predictions::Make("auc", rule, output, target, count));
     if (!batch.has_labels() && batch.columns() != 2)

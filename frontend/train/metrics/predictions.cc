@@ -17,7 +17,7 @@ bool ComparesClasses(LossKind loss) {
 bool ReadsLabels(const DecisionRule& rule, const HostTensor& output, const HostTensor& target) {
   if (ComparesClasses(rule.loss)) return false;
   if (rule.loss == LossKind::kBinaryCrossEntropy || rule.threshold.has_value()) return true;
-  return target.shape().dims == output.shape().dims && ElementsPerExample(output) == 1;
+  return FitsElements(output.shape().dims, target.shape().dims) && ElementsPerExample(output) == 1;
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ absl::Status Predictions::ReadLabels(absl::string_view metric, const DecisionRul
   const auto fail = [&](absl::string_view why) {
     return HasNoMeaning(metric, output_, target_, why);
   };
-  if (output_.shape().dims != target_.shape().dims) return fail("");
+  if (!FitsElements(output_.shape().dims, target_.shape().dims)) return fail("");
   if (rule.loss == LossKind::kBinaryCrossEntropy) {
     const double probability = rule.threshold.value_or(0.5);
     limit_ = std::log(probability / (1 - probability));
@@ -83,15 +83,17 @@ absl::Status Predictions::ReadClasses(absl::string_view metric, const DecisionRu
   const auto fail = [&](absl::string_view why) {
     return HasNoMeaning(metric, output_, target_, why);
   };
-  if (output_.shape().rank() < 2) return fail("classes have scores [N, …, C]");
-  columns_ = output_.shape().dims.back();
+  const std::vector<int64_t>& dims = output_.shape().dims;
+  if (dims.size() < 2) return fail("classes have scores [N, …, C] or [N, C, …]");
+  const std::optional<int64_t> axis = ClassAxis(rule.axis, dims, target_.shape().dims);
+  if (!axis.has_value()) return fail("");
+  columns_ = dims[static_cast<size_t>(*axis)];
   if (columns_ == 1) {
     return fail("a single class has probability 1; use binary_cross_entropy for one logit");
   }
+  if (columns_ == 0) return fail("");
   has_class_numbers_ = target_.shape().rank() + 1 == output_.shape().rank();
-  std::vector<int64_t> wanted = output_.shape().dims;
-  if (has_class_numbers_) wanted.pop_back();
-  if (target_.shape().dims != wanted || columns_ == 0) return fail("");
+  for (size_t d = static_cast<size_t>(*axis) + 1; d < dims.size(); ++d) inner_ *= dims[d];
   rows_ = count * (ElementsPerExample(output_) / columns_);
   ignore_index_ = rule.ignore_index;
   for (int64_t row = 0; has_class_numbers_ && row < rows_; ++row) {
@@ -121,7 +123,7 @@ std::optional<int64_t> Predictions::Class(int64_t row) const {
 int64_t Predictions::Maximum(const HostTensor& tensor, int64_t row) const {
   int64_t best = 0;
   for (int64_t c = 1; c < columns_; ++c) {
-    if (tensor.GetDouble(row * columns_ + c) > tensor.GetDouble(row * columns_ + best)) best = c;
+    if (tensor.GetDouble(ElementOf(row, c)) > tensor.GetDouble(ElementOf(row, best))) best = c;
   }
   return best;
 }

@@ -21,18 +21,23 @@ struct DecisionRule {
   // A label is set if its score exceeds the threshold. The threshold is a probability with
   // binary_cross_entropy (default 0.5), and an output value with other losses.
   std::optional<double> threshold;
+  std::optional<int64_t> axis;  // axis of the classes (ClassAxis)
 };
+
+inline DecisionRule DecisionRuleOf(const Loss& loss, std::optional<double> threshold) {
+  return {loss.kind, loss.ignore_index, threshold, loss.axis};
+}
 
 class Predictions {
  public:
   // Reads the first `count` examples of a batch.
   //
   // Labels: used with binary_cross_entropy, with a threshold, and if an example has one score and
-  // the target has the output's shape. [N, L] is N rows of L labels. In any other shape, such as
-  // [N], [N, 1] and masks [N, 1, H, W], each element is a row with one label.
+  // the target fits the output (FitsElements). [N, L] is N rows of L labels. In any other shape,
+  // such as [N], [N, 1] and masks [N, 1, H, W], each element is a row with one label.
   //
-  // Classes: used otherwise; the last dimension has the scores of classes. A target with one
-  // dimension less has a class per row, a target of the same shape a probability per class.
+  // Classes: used otherwise; the scores of classes are along one axis (ClassAxis). A target with
+  // one dimension less has a class per row, a target of the same shape a probability per class.
   //
   // InvalidArgument names `metric` and both shapes in these cases:
   // - the shapes do not fit, or there is only one score for classes;
@@ -45,7 +50,7 @@ class Predictions {
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }  // classes, or labels per row
   double Score(int64_t row, int64_t column) const {
-    return output_.GetDouble(row * columns_ + column);
+    return output_.GetDouble(ElementOf(row, column));
   }
   bool HasNan(int64_t row) const;  // True if a score of the row is NaN.
 
@@ -67,6 +72,9 @@ class Predictions {
   absl::Status ReadLabels(absl::string_view metric, const DecisionRule& rule, int64_t count);
   absl::Status ReadClasses(absl::string_view metric, const DecisionRule& rule, int64_t count);
   int64_t Maximum(const HostTensor& tensor, int64_t row) const;
+  int64_t ElementOf(int64_t row, int64_t column) const {
+    return (row / inner_ * columns_ + column) * inner_ + row % inner_;
+  }
 
   HostTensor output_;
   HostTensor target_;
@@ -76,6 +84,7 @@ class Predictions {
   double limit_ = 0;  // threshold of label scores
   int64_t rows_ = 0;
   int64_t columns_ = 0;
+  int64_t inner_ = 1;  // rows of an example that are adjacent, before the next class
 };
 
 // "auc has no meaning for an output float32[3] and a target float32[4]: `why`".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares losses with their formulas in float64.
-#include "frontend/train/graph/loss.h"
+#include "frontend/train/graph/apply_loss.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/gradient.h"
 #include "tests/frontend/train/training_models.h"
@@ -114,6 +115,73 @@ TEST(Loss, CrossEntropyOfSequences) {
                 });
 }
 
+// Scores [N, C, …] with classes [N, …], as in PyTorch and ONNX: the shapes select the class axis.
+TEST(Loss, CrossEntropyOfClassesAlongTheSecondAxis) {
+  const std::vector<int64_t> classes = {1, 0, 2, 2, 1, 1, 0, 2, 1, 2, 0, 0};
+  const std::vector<double> weights = {1, 2, 0.5};
+  for (const std::vector<int64_t>& sizes :
+       {std::vector<int64_t>{2, 3, 6}, {2, 3, 2, 3}, {2, 3, 3, 2, 1}}) {
+    std::vector<int64_t> target = sizes;
+    target.erase(target.begin() + 1);
+    for (const char* options : {"weights=1/2/0.5,ignore=2,smoothing=0.1",
+                                "axis=1,weights=1/2/0.5,ignore=2,smoothing=0.1"}) {
+      ExpectFormula(
+          absl::StrCat("softmax_cross_entropy:", options), Floats(sizes, Numbers(36, 3)),
+          Classes(target, classes), [&](const std::vector<double>& y) {
+            double sum = 0;
+            double count = 0;
+            for (size_t row = 0; row < 12; ++row) {
+              if (classes[row] == 2) continue;
+              const auto at = [&](size_t c) { return y[(row / 6 * 3 + c) * 6 + row % 6]; };
+              const double log_sum = std::log(std::exp(at(0)) + std::exp(at(1)) + std::exp(at(2)));
+              const auto t = static_cast<size_t>(classes[row]);
+              sum += 0.9 * weights[t] * (log_sum - at(t));
+              for (size_t c = 0; c < 3; ++c) sum += 0.1 / 3 * weights[c] * (log_sum - at(c));
+              count += weights[t];
+            }
+            return sum / count;
+          });
+    }
+  }
+}
+
+// Probabilities have the sizes of the scores, so only the option can name another axis.
+TEST(Loss, CrossEntropyOfProbabilitiesAlongAnAxis) {
+  std::vector<float> t = Numbers(12, 8);
+  for (float& value : t) value = (value + 1) / 6;
+  ExpectFormula("softmax_cross_entropy:axis=-2", Floats({2, 3, 2}, Numbers(12, 4)),
+                Floats({2, 3, 2}, t), [&](const std::vector<double>& y) {
+                  double sum = 0;
+                  for (size_t i = 0; i < 12; ++i) {
+                    const size_t first = i / 6 * 6 + i % 2;
+                    sum += t[i] * (std::log(std::exp(y[first]) + std::exp(y[first + 2]) +
+                                            std::exp(y[first + 4])) -
+                                   y[i]);
+                  }
+                  return sum / 4;
+                });
+}
+
+// If both axes fit, the last one has priority, as for sequences [N, S, C].
+TEST(Loss, SquareScoresHaveTheirClassesAlongTheLastAxisUnlessAnOptionSaysOtherwise) {
+  const HostTensor scores = Floats({1, 3, 3}, Numbers(9, 5));
+  const std::vector<int64_t> classes = {2, 0, 1};
+  for (const bool second : {false, true}) {
+    ExpectFormula(second ? "softmax_cross_entropy:axis=1" : "softmax_cross_entropy", scores,
+                  Classes({1, 3}, classes), [&](const std::vector<double>& y) {
+                    double sum = 0;
+                    for (size_t row = 0; row < 3; ++row) {
+                      const auto at = [&](size_t c) {
+                        return second ? y[c * 3 + row] : y[row * 3 + c];
+                      };
+                      sum += std::log(std::exp(at(0)) + std::exp(at(1)) + std::exp(at(2))) -
+                             at(static_cast<size_t>(classes[row]));
+                    }
+                    return sum / 3;
+                  });
+  }
+}
+
 TEST(Loss, CrossEntropyOfProbabilities) {
   const std::vector<float> t = {0.2f, 0.3f, 0.5f, 1, 0, 0, 0, 0.5f, 0.5f, 0.1f, 0.1f, 0.8f};
   for (const double smoothing : {0.0, 0.2}) {
@@ -148,6 +216,27 @@ TEST(Loss, ElementByElement) {
                 }));
   ExpectFormula("binary_cross_entropy", Scores(), target,
                 mean([](double y, double t) { return std::log1p(std::exp(y)) - y * t; }));
+}
+
+// A CSV file has targets [N], and models have outputs [N, 1]; masks lack the channel.
+TEST(Loss, ATargetMayLackADimensionOfSizeOne) {
+  const std::vector<float> t = {0.2f, 0.3f, 0.5f, 1};
+  const std::vector<float> y = {1, 2, -1, 0.25f};
+  using Sizes = std::vector<int64_t>;
+  for (const auto& [output, target] : {std::pair<Sizes, Sizes>{{4, 1}, {4}},
+                                       {{2, 2, 1}, {2, 2}},
+                                       {{2, 1, 2}, {2, 2}},
+                                       {{1, 1, 4, 1}, {1, 4, 1}}}) {
+    for (const char* text : {"mse", "mae", "huber:delta=0.7", "binary_cross_entropy"}) {
+      const auto same = Evaluate(text, Floats(output, y), Floats(output, t));
+      const auto shorter = Evaluate(text, Floats(output, y), Floats(target, t));
+      ASSERT_TRUE(same.ok() && shorter.ok()) << shorter.status();
+      EXPECT_EQ(*shorter, *same) << text;
+    }
+  }
+  EXPECT_THAT(Evaluate("mse", Floats({4}, y), Floats({2, 2}, t)).status().message(),
+              HasSubstr("float32[2, 2]: their shapes do not match"));
+  EXPECT_FALSE(Evaluate("mse", Floats({2, 2, 1}, y), Floats({4, 1}, t)).ok());
 }
 
 TEST(Loss, RowByRow) {
@@ -218,8 +307,21 @@ TEST(Loss, OneScoreHasNoSoftmax) {
 
 TEST(Loss, SaysWhatDoesNotFit) {
   EXPECT_THAT(ParseLoss("mean").status().message(), HasSubstr("softmax_cross_entropy"));
-  EXPECT_THAT(ParseLoss("huber:delta=x").status().message(), HasSubstr("not a number: 'x'"));
-  EXPECT_THAT(ParseLoss("mse:gamma=1").status().message(), HasSubstr("'gamma=1'"));
+  EXPECT_THAT(ParseLoss("huber:delta=x").status().message(),
+              HasSubstr("'delta=x' is not of the form delta=D"));
+  EXPECT_THAT(ParseLoss("mse:gamma=1").status().message(),
+              HasSubstr("'gamma=1' is not an option of mse"));
+  EXPECT_THAT(ParseLoss("huber:axis=1").status().message(),
+              HasSubstr("huber, which has the options delta"));
+  for (const char* text : {"softmax_cross_entropy:smoothing=1", "softmax_cross_entropy:ignore=a",
+                           "softmax_cross_entropy:weights=1//2", "triplet:margin=-1",
+                           "huber:delta=0", "huber:delta=nan"}) {
+    EXPECT_THAT(ParseLoss(text).status().message(), HasSubstr("is not of the form")) << text;
+  }
+  EXPECT_THAT(Evaluate("softmax_cross_entropy:axis=0", Scores(), Classes({3}, {0, 0, 0}))
+                  .status()
+                  .message(),
+              HasSubstr("do not match for the class axis 0"));
   EXPECT_THAT(Evaluate("mse", Scores(), Floats({4, 2}, std::vector<float>(8))).status().message(),
               testing::AllOf(HasSubstr("float32[4, 3]"), HasSubstr("float32[4, 2]")));
   EXPECT_THAT(Evaluate("softmax_cross_entropy:weights=1/2", Scores(), Classes({4}, {0, 0, 0, 0}))

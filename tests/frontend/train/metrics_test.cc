@@ -193,6 +193,38 @@ TEST(Metrics, OfInfiniteScoresAreNumbers) {
   EXPECT_EQ(ValueOf(OneLogit({2}, {-inf, inf}, {0, 1}), "accuracy", 2, false), 1);
 }
 
+// Scores [N, C, H] and [N, H, C] of the same examples have the same metrics.
+TEST(Metrics, FindTheClassesAlongTheSecondAxis) {
+  const std::vector<double> last = {1, 2, 3, 9, 0, 1, 5, 6, 4, 0, 1, 7};
+  const std::vector<double> second = {1, 9, 2, 0, 3, 1, 5, 0, 6, 1, 4, 7};
+  Case by_last = {"", {}, {2, 2, 3}, {2, 2}, last, {2, 0, 0, 1}, {}};
+  Case by_second = {"", {}, {2, 3, 2}, {2, 2}, second, {2, 0, 0, 1}, {}};
+  for (const char* name : {"accuracy", "top2", "f1", "f1_micro"}) {
+    EXPECT_EQ(ValueOf(by_second, name, 2, true), ValueOf(by_last, name, 2, true)) << name;
+  }
+  EXPECT_EQ(ValueOf(by_second, "accuracy", 2, true), 0.5);
+  // Probabilities have the sizes of the scores, so only the rule can name the axis.
+  by_second.rule.axis = 1;
+  by_last.target = last;
+  by_second.target = second;
+  by_last.target_dims = by_last.output_dims;
+  by_second.target_dims = by_second.output_dims;
+  EXPECT_EQ(ValueOf(by_second, "accuracy", 2, true), 1);
+  EXPECT_EQ(ValueOf(by_last, "accuracy", 2, true), 1);
+}
+
+TEST(Metrics, TakeATargetThatLacksADimensionOfSizeOne) {
+  Case given = OneLogit({4, 1}, {-1, 2, 3, -2}, {0, 1, 0, 1});
+  const std::vector<std::vector<int64_t>> outputs = {{4, 1}, {2, 1, 2}, {2, 2, 1}};
+  const std::vector<std::vector<int64_t>> targets = {{4}, {2, 2}, {2, 2}};
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    given.output_dims = outputs[i];
+    given.target_dims = targets[i];
+    for (const char* name : {"accuracy", "label_accuracy", "f1", "auc"})
+      EXPECT_EQ(ValueOf(given, name, 4, true), name == std::string("auc") ? 0.25 : 0.5) << name;
+  }
+}
+
 std::string ErrorOf(const std::string& name, const DecisionRule& rule, const HostTensor& output,
                     const HostTensor& target, int64_t count) {
   const auto metric = MakeMetric(name, rule);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/graph/class_losses.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/train/graph/loss_terms.h"
+#include "frontend/train/graph/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+namespace {
+
+// A vector along the class axis, as a tensor that broadcasts to the scores.
+std::vector<int64_t> AlongClasses(const ScoreForm& form) {
+  std::vector<int64_t> dims(form.dims.size() - static_cast<size_t>(form.axis), 1);
+  dims[0] = form.classes;
+  return dims;
+}
+
+// Inputs and statements of a loss of class indices: the scores Y, the target T, the class indices
+// CLASSES, and the class weights W if there are any. The last two broadcast to Y.
+struct ClassTerms {
+  std::vector<std::string> names = {"Y", "T", "CLASSES"};
+  std::vector<api::Tensor> inputs;
+  std::vector<std::string> statements;
+  bool has_weights = false;
+};
+
+absl::StatusOr<ClassTerms> BeginClasses(const Loss& loss, const api::Tensor& output,
+                                        const api::Tensor& target, const ScoreForm& form) {
+  ClassTerms terms;
+  const std::vector<int64_t> along = AlongClasses(form);
+  std::vector<uint8_t> bytes(static_cast<size_t>(form.classes * ByteWidth(target.type())));
+  for (int64_t c = 0; c < form.classes; ++c) StoreElement(target.type(), c, c, bytes.data());
+  terms.inputs = {output, target, api::Tensor::Constant(HostTensor({target.type(), along}, bytes))};
+  terms.statements = form.LogSoftmax();
+  terms.has_weights = !loss.class_weights.empty();
+  if (!terms.has_weights) return terms;
+  if (static_cast<int64_t>(loss.class_weights.size()) != form.classes) {
+    return DoNotFit(loss, output, target,
+                    absl::StrCat("the loss has ", loss.class_weights.size(), " class weights"));
+  }
+  const std::vector<float> weights(loss.class_weights.begin(), loss.class_weights.end());
+  terms.names.push_back("W");
+  terms.inputs.push_back(
+      api::Tensor::Constant(HostTensor::FromVector({DataType::kFloat32, along}, weights)));
+  return terms;
+}
+
+// The index of a tensor along the classes (AlongClasses).
+std::string ClassIndex(const ScoreForm& form) {
+  std::string index = absl::StrCat("i", form.axis);
+  for (size_t d = static_cast<size_t>(form.axis) + 1; d < form.dims.size(); ++d)
+    absl::StrAppend(&index, ", 0");
+  return index;
+}
+
+// `name`[rows] = `value`, which reads all indices or those of the class, for the row's class.
+std::string Pick(const ScoreForm& form, absl::string_view name, absl::string_view value) {
+  return absl::StrCat(name, "[", form.outer, " : ", absl::StrJoin(form.rows, ", "), "] = +(T[",
+                      form.outer, "] == CLASSES[", ClassIndex(form), "] ? ", value, ")");
+}
+
+// Completes a loss of rows: `element` is the loss of a row, and COUNT its weight.
+absl::StatusOr<LossTerms> FinishRows(const Loss& loss, const ScoreForm& form, ClassTerms terms,
+                                     absl::string_view element) {
+  if (loss.ignore_index.has_value()) {
+    terms.statements.push_back(absl::StrCat("USED = T != ", *loss.ignore_index));
+    terms.statements.push_back(absl::StrCat("ELEMENT = USED ? ", element, " : 0"));
+    terms.statements.push_back("WEIGHT = USED ? COUNT : 0");
+  } else {
+    terms.statements.push_back(absl::StrCat("ELEMENT = ", element));
+    terms.statements.push_back("WEIGHT = COUNT");
+  }
+  terms.statements.push_back(SumByExample("NUM", form.rows, "ELEMENT"));
+  terms.statements.push_back(SumByExample("DEN", form.rows, "WEIGHT"));
+  return ApplyTerms(terms.names, terms.statements, terms.inputs, Name(loss.kind));
+}
+
+// Appends COUNT, the weight of each row's class.
+void AppendCount(const ScoreForm& form, ClassTerms* terms) {
+  terms->statements.push_back(terms->has_weights
+                                  ? Pick(form, "COUNT", absl::StrCat("W[", ClassIndex(form), "]"))
+                                  : "COUNT = T == T ? as_float(1, 32) : as_float(0, 32)");
+}
+
+}  // namespace
+
+ScoreForm::ScoreForm(std::vector<int64_t> sizes, int64_t class_axis)
+    : dims(std::move(sizes)),
+      axis(class_axis),
+      classes(dims[static_cast<size_t>(axis)]),
+      rows(dims),
+      all(Indices(static_cast<int64_t>(dims.size()))) {
+  rows.erase(rows.begin() + axis);
+  std::vector<std::string> names;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (static_cast<int64_t>(d) != axis) names.push_back(absl::StrCat("i", d));
+  }
+  outer = absl::StrJoin(names, ", ");
+}
+
+std::string ScoreForm::RowSum(absl::string_view name, absl::string_view value) const {
+  return absl::StrCat(name, "[", outer, " : ", absl::StrJoin(rows, ", "), "] = +(", value, "[", all,
+                      "])");
+}
+
+std::vector<std::string> ScoreForm::LogSoftmax() const {
+  std::vector<std::string> names;
+  for (size_t d = 0; d < dims.size(); ++d)
+    names.push_back(static_cast<int64_t>(d) == axis ? "j" : absl::StrCat("i", d));
+  std::vector<int64_t> sizes = dims;
+  sizes[static_cast<size_t>(axis)] = 1;
+  const std::string written =
+      absl::StrCat("[", absl::StrJoin(names, ", "), " : ", absl::StrJoin(sizes, ", "), "]");
+  return {absl::StrCat("MAX", written, " = >(Y[", all, "])"), "SHIFTED = Y - stop_gradient(MAX)",
+          "E = exp(SHIFTED)", absl::StrCat("SUM", written, " = +(E[", all, "])"),
+          "LOGP = SHIFTED - log(SUM)"};
+}
+
+absl::StatusOr<LossTerms> CrossEntropyOfClasses(const Loss& loss, const api::Tensor& output,
+                                                const api::Tensor& target, int64_t axis) {
+  const ScoreForm form(output.dims(), axis);
+  TARTAN_ASSIGN_OR_RETURN(ClassTerms terms, BeginClasses(loss, output, target, form));
+  if (terms.has_weights) terms.statements.push_back("WEIGHTED = LOGP * W");
+  const std::string term = terms.has_weights ? "WEIGHTED" : "LOGP";
+  terms.statements.push_back(Pick(form, "PICKED", absl::StrCat(term, "[", form.all, "]")));
+  std::string element = "-PICKED";
+  if (loss.smoothing > 0) {
+    terms.statements.push_back(form.RowSum("ALL", term));
+    element = absl::StrCat("-(", Number(1 - loss.smoothing), " * PICKED + ",
+                           Number(loss.smoothing / static_cast<double>(form.classes)), " * ALL)");
+  }
+  AppendCount(form, &terms);
+  return FinishRows(loss, form, std::move(terms), element);
+}
+
+}  // namespace tartan::train
