@@ -34,10 +34,28 @@ class Matcher {
     if (feed.column.empty()) return Which("the target");
     TARTAN_ASSIGN_OR_RETURN(const data::Column column, Find(feed.column));
     // Classes are integers, everything else is floats.
-    const bool is_class =
-        loss.kind == LossKind::kSoftmaxCrossEntropy && IsInteger(column.example.type);
+    const bool is_class = TakesClassIndices(loss.kind) && IsInteger(column.example.type);
     feed.type = is_class ? DataType::kInt64 : DataType::kFloat32;
     feed.dims = column.example.dims;
+    made_.feeds.push_back(std::move(feed));
+    return loss.lengths.empty() ? absl::OkStatus() : AddLengths(loss.lengths);
+  }
+
+  // The numbers of frames become the first column of the target.
+  absl::Status AddLengths(const std::string& name) {
+    TARTAN_ASSIGN_OR_RETURN(const data::Column column, Find(name));
+    const Feed& target = made_.feeds[0];
+    if (!IsInteger(column.example.type) || Count(column.example.dims) != 1 ||
+        target.dims.size() != 1 || target.type != DataType::kInt64) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          dataset_.name(), ": the lengths '", name, "' are ", column.example.ToString(),
+          " per example, and the labels '", target.column, "' have ", target.dims.size(),
+          " dimensions; expected one integer, and a row of integers"));
+    }
+    Feed feed;
+    feed.column = name;
+    feed.type = DataType::kInt64;
+    feed.dims = {1};
     made_.feeds.push_back(std::move(feed));
     return absl::OkStatus();
   }
@@ -84,7 +102,9 @@ class Matcher {
     if (dataset_.Find(spec.name).ok()) return spec.name;
     std::vector<std::string> others;
     for (const data::Column& column : dataset_.columns()) {
-      const bool is_target = !made_.feeds.empty() && made_.feeds[0].column == column.name;
+      const bool is_target = std::any_of(
+          made_.feeds.begin(), made_.feeds.end(),
+          [&](const Feed& feed) { return feed.input.empty() && feed.column == column.name; });
       if (!is_target) others.push_back(column.name);
     }
     return model_.own_input_count() == 1 && others.size() == 1 ? others[0] : "";
@@ -125,6 +145,22 @@ class Matcher {
 
 }  // namespace
 
+namespace {
+
+// [N, 1] and [N, S] as [N, 1 + S], all int64.
+HostTensor Joined(const HostTensor& lengths, const HostTensor& labels) {
+  const int64_t rows = labels.shape().dims[0];
+  const int64_t width = labels.shape().dims[1];
+  std::vector<int64_t> joined;
+  for (int64_t row = 0; row < rows; ++row) {
+    joined.push_back(lengths.GetInt(row));
+    for (int64_t i = 0; i < width; ++i) joined.push_back(labels.GetInt(row * width + i));
+  }
+  return HostTensor::FromVector({DataType::kInt64, {rows, 1 + width}}, joined);
+}
+
+}  // namespace
+
 std::vector<std::string> Feeds::Columns() const {
   std::vector<std::string> columns;
   for (const Feed& feed : feeds) columns.push_back(feed.column);
@@ -144,7 +180,7 @@ api::NamedTensors Feeds::InputsOf(const data::Batch& batch, HostTensor* target) 
     dims.insert(dims.begin(), batch.size);
     HostTensor value = batch.columns[f].Reshaped(std::move(dims));
     if (feeds[f].input.empty()) {
-      *target = std::move(value);
+      *target = f == 0 ? std::move(value) : Joined(value, *target);
     } else {
       inputs[feeds[f].input] = std::move(value);
     }

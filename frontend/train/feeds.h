@@ -24,7 +24,7 @@ struct Feed {
 };
 
 struct Feeds {
-  std::vector<Feed> feeds;  // the target first, if there is one
+  std::vector<Feed> feeds;  // the target first, if there is one, and its lengths second
   int64_t batch = 0;        // batch size that the model fixes; 0: any
 
   std::vector<std::string> Columns() const;

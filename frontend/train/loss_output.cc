@@ -7,16 +7,14 @@ namespace tartan::train {
 
 std::string LossOutput(const onnx::OnnxModel& model, const Loss& loss, const std::string& wanted) {
   const std::string name = wanted.empty() ? model.outputs().front().name : wanted;
-  const char* activation = loss.kind == LossKind::kSoftmaxCrossEntropy  ? "Softmax"
-                           : loss.kind == LossKind::kBinaryCrossEntropy ? "Sigmoid"
-                                                                        : nullptr;
-  if (activation == nullptr || !wanted.empty()) return name;
+  if (!wanted.empty()) return name;
+  const bool takes_classes = TakesClassIndices(loss.kind);
   for (const onnx::NodeSummary& node : model.Nodes()) {
     const bool makes =
         std::find(node.outputs.begin(), node.outputs.end(), name) != node.outputs.end();
     const bool is_activation =
-        node.op == activation ||
-        (node.op == "LogSoftmax" && loss.kind == LossKind::kSoftmaxCrossEntropy);
+        (takes_classes && (node.op == "Softmax" || node.op == "LogSoftmax")) ||
+        (TakesLogits(loss.kind) && node.op == "Sigmoid");
     if (makes && is_activation) return node.inputs[0];
   }
   return name;

@@ -110,14 +110,6 @@ namespace {
 
 void AddModelFlags(CLI::App* command, TrainFlags* flags) {
   command
-      ->add_option("--loss", flags->loss,
-                   "softmax_cross_entropy, binary_cross_entropy, mse, mae, huber, kl, cosine,\n"
-                   "triplet, output or @FILE.tile; options as NAME:smoothing=0.1,ignore=-100")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command->add_option("--output", flags->trainer.output,
-                      "The output that the loss reads; by default the first, before a softmax");
-  command
       ->add_option("--optimizer", flags->optimizer,
                    "sgd, momentum, nesterov, rmsprop, adagrad, adam, adamw, lion or lamb")
       ->type_name("NAME")
@@ -169,7 +161,16 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
                     "Train from scratch: parameters get new initial values");
 }
 
-void AddMetricFlags(CLI::App* command, TrainFlags* flags) {
+void AddLossFlags(CLI::App* command, TrainFlags* flags) {
+  command
+      ->add_option(
+          "--loss", flags->loss,
+          "softmax_cross_entropy, binary_cross_entropy, mse, mae, huber, focal, dice, ctc,\n"
+          "kl, cosine, triplet, output or @FILE.tile; options as NAME:smoothing=0.1,ignore=-100")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--output", flags->trainer.output,
+                      "The output that the loss reads; by default the first, before a softmax");
   command
       ->add_option(
           "--metrics", flags->metrics,
@@ -179,7 +180,8 @@ void AddMetricFlags(CLI::App* command, TrainFlags* flags) {
   command
       ->add_option("--threshold", flags->fit.threshold,
                    "The score above which metrics take a label as 1: a probability with\n"
-                   "binary_cross_entropy (0.5), a value of the output with other losses")
+                   "binary_cross_entropy, focal and dice (0.5), a value of the output with other\n"
+                   "losses")
       ->type_name("X");
 }
 
@@ -260,10 +262,10 @@ void AddTrainFlags(CLI::App* command, TrainFlags* flags) {
                    ".npz, .npy, .csv, NAME=FILE,… or a folder of pictures by class")
       ->required()
       ->type_name("DATA");
+  AddLossFlags(command, flags);
   AddModelFlags(command, flags);
   AddRunFlags(command, flags);
   AddOutputFlags(command, flags);
-  AddMetricFlags(command, flags);
 }
 
 }  // namespace tartan::cli

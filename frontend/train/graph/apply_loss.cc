@@ -10,6 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
 #include "frontend/train/graph/class_losses.h"
+#include "frontend/train/graph/ctc_loss.h"
+#include "frontend/train/graph/dice_loss.h"
 #include "frontend/train/graph/loss_terms.h"
 #include "frontend/train/graph/tile_text.h"
 #include "tile/base/status_macros.h"
@@ -17,32 +19,75 @@
 namespace tartan::train {
 namespace {
 
-// The loss of two elements, for elementwise losses; empty for other losses.
-std::string ElementFormula(const Loss& loss) {
+constexpr char kCrossEntropyOfLogits[] = "max(Y, 0) - Y * T + log1p(exp(-abs(Y)))";
+
+// Statements that compute ELEMENT, the loss of two elements; empty for losses of other kinds.
+std::vector<std::string> ElementStatements(const Loss& loss) {
   switch (loss.kind) {
     case LossKind::kBinaryCrossEntropy:
-      return "max(Y, 0) - Y * T + log1p(exp(-abs(Y)))";
+      if (loss.positive_weights.empty()) return {absl::StrCat("ELEMENT = ", kCrossEntropyOfLogits)};
+      return {"ELEMENT = (1 - T) * Y + (1 + (PW - 1) * T) * (max(-Y, 0) + log1p(exp(-abs(Y))))"};
+    case LossKind::kFocal: {
+      // OTHERS is the probability of the other label.
+      std::string element = absl::StrCat("CE * ", FocalFactor("OTHERS", loss.gamma));
+      if (loss.alpha.has_value()) {
+        absl::StrAppend(&element, " * (", Number(*loss.alpha), " * T + ", Number(1 - *loss.alpha),
+                        " * (1 - T))");
+      }
+      return {absl::StrCat("CE = ", kCrossEntropyOfLogits),
+              "OTHERS = sigmoid(Y) * (1 - T) + sigmoid(-Y) * T",
+              absl::StrCat("ELEMENT = ", element)};
+    }
     case LossKind::kMse:
-      return "(Y - T) * (Y - T)";
+      return {"ELEMENT = (Y - T) * (Y - T)"};
     case LossKind::kMae:
-      return "abs(Y - T)";
+      return {"ELEMENT = abs(Y - T)"};
     case LossKind::kHuber: {
       const std::string delta = Number(loss.delta);
-      return absl::StrCat("abs(Y - T) <= ", delta, " ? 0.5 * (Y - T) * (Y - T) : ", delta,
-                          " * (abs(Y - T) - 0.5 * ", delta, ")");
+      return {absl::StrCat("ELEMENT = abs(Y - T) <= ", delta, " ? 0.5 * (Y - T) * (Y - T) : ",
+                           delta, " * (abs(Y - T) - 0.5 * ", delta, ")")};
     }
     default:
-      return "";
+      return {};
   }
 }
 
-// Elementwise losses: one term per element, and the mean is over all elements.
-absl::StatusOr<LossTerms> ByElement(const api::Tensor& output, const api::Tensor& target,
+// The weights of positive labels: one for all, or one per label along the class axis.
+absl::StatusOr<api::Tensor> PositiveWeights(const Loss& loss, const api::Tensor& output,
+                                            const api::Tensor& target) {
+  const std::vector<double>& weights = loss.positive_weights;
+  if (weights.size() == 1)
+    return ClassWeights(loss, weights, output, target, std::vector<int64_t>{1});
+  const std::optional<int64_t> axis = ClassAxis(loss.axis, output.dims(), target.dims());
+  if (!axis.has_value()) return DoNotFit(loss, output, target, "pos_weight finds no class axis");
+  return ClassWeights(loss, weights, output, target,
+                      ScoreForm(output.dims(), *axis).AlongClasses());
+}
+
+// Elementwise losses: one term per element, and the mean is over all elements that count.
+absl::StatusOr<LossTerms> ByElement(const Loss& loss, const api::Tensor& output,
+                                    const api::Tensor& target,
                                     std::vector<std::string> statements) {
   const std::vector<int64_t>& dims = output.dims();
-  statements.push_back(SumByExample("NUM", dims, "ELEMENT"));
-  AppendRepeated("DEN", dims[0], static_cast<double>(ElementsPerExample(dims)), &statements);
-  return ApplyTerms({"Y", "T"}, statements, {output, target}, "loss");
+  std::vector<std::string> names = {"Y", "T"};
+  std::vector<api::Tensor> inputs = {output, target};
+  if (!loss.positive_weights.empty()) {
+    names.push_back("PW");
+    TARTAN_ASSIGN_OR_RETURN(inputs.emplace_back(), PositiveWeights(loss, output, target));
+  }
+  if (!loss.class_weights.empty())
+    return DoNotFit(loss, output, target, "weights are for classes; labels have alpha=");
+  if (loss.ignore_index.has_value()) {
+    statements.push_back(absl::StrCat("USED = T != ", *loss.ignore_index));
+    statements.push_back("TERM = USED ? ELEMENT : 0");
+    statements.push_back("COUNT = USED ? as_float(1, 32) : as_float(0, 32)");
+    statements.push_back(SumByExample("NUM", dims, "TERM"));
+    statements.push_back(SumByExample("DEN", dims, "COUNT"));
+  } else {
+    statements.push_back(SumByExample("NUM", dims, "ELEMENT"));
+    AppendRepeated("DEN", dims[0], static_cast<double>(ElementsPerExample(dims)), &statements);
+  }
+  return ApplyTerms(names, statements, inputs, Name(loss.kind));
 }
 
 // One term per row of scores.
@@ -147,15 +192,17 @@ absl::StatusOr<LossTerms> ApplyLoss(const Loss& loss, const api::Tensor& output,
   if (loss.kind == LossKind::kTriplet) return Triplet(loss, output);
   if (!IsFloat(output.type()))
     return DoNotFit(loss, output, target, "the output is not a float tensor");
-  const std::string element = ElementFormula(loss);
-  if (!element.empty()) {
+  if (loss.kind == LossKind::kCtc) return CtcLoss(loss, output, target);
+  const std::optional<int64_t> class_axis = ClassIndexAxis(loss, output.shape(), target.shape());
+  std::vector<std::string> by_element = ElementStatements(loss);
+  if (!class_axis.has_value() && (!by_element.empty() || loss.kind == LossKind::kDice)) {
     if (output.rank() < 1 || !FitsElements(output.dims(), target.dims()))
       return DoNotFit(loss, output, target, "their shapes do not match");
     TARTAN_ASSIGN_OR_RETURN(const api::Tensor fitting, WithSizesOf(output, target));
-    return ByElement(output, fitting, {absl::StrCat("ELEMENT = ", element)});
+    return loss.kind == LossKind::kDice ? DiceLoss(loss, output, fitting, std::nullopt)
+                                        : ByElement(loss, output, fitting, std::move(by_element));
   }
   if (output.rank() < 2) return DoNotFit(loss, output, target, "expected rows, [N, …, C]");
-  const std::optional<int64_t> class_axis = ClassIndexAxis(loss, output.shape(), target.shape());
   const std::optional<int64_t> axis = class_axis.has_value() || target.dims() == output.dims()
                                           ? ClassAxis(loss.axis, output.dims(), target.dims())
                                           : std::nullopt;
@@ -170,8 +217,10 @@ absl::StatusOr<LossTerms> ApplyLoss(const Loss& loss, const api::Tensor& output,
                     "a single class has probability 1, so there is nothing to learn; use "
                     "binary_cross_entropy for one logit");
   }
-  return class_axis.has_value() ? CrossEntropyOfClasses(loss, output, target, *axis)
-                                : OfRows(loss, output, target, *axis);
+  if (!class_axis.has_value()) return OfRows(loss, output, target, *axis);
+  if (loss.kind == LossKind::kFocal) return FocalLossOfClasses(loss, output, target, *axis);
+  if (loss.kind == LossKind::kDice) return DiceLoss(loss, output, target, axis);
+  return CrossEntropyOfClasses(loss, output, target, *axis);
 }
 
 absl::StatusOr<api::Tensor> BatchLoss(const LossTerms& terms) {

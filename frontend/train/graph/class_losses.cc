@@ -12,44 +12,7 @@
 namespace tartan::train {
 namespace {
 
-// A vector along the class axis, as a tensor that broadcasts to the scores.
-std::vector<int64_t> AlongClasses(const ScoreForm& form) {
-  std::vector<int64_t> dims(form.dims.size() - static_cast<size_t>(form.axis), 1);
-  dims[0] = form.classes;
-  return dims;
-}
-
-// Inputs and statements of a loss of class indices: the scores Y, the target T, the class indices
-// CLASSES, and the class weights W if there are any. The last two broadcast to Y.
-struct ClassTerms {
-  std::vector<std::string> names = {"Y", "T", "CLASSES"};
-  std::vector<api::Tensor> inputs;
-  std::vector<std::string> statements;
-  bool has_weights = false;
-};
-
-absl::StatusOr<ClassTerms> BeginClasses(const Loss& loss, const api::Tensor& output,
-                                        const api::Tensor& target, const ScoreForm& form) {
-  ClassTerms terms;
-  const std::vector<int64_t> along = AlongClasses(form);
-  std::vector<uint8_t> bytes(static_cast<size_t>(form.classes * ByteWidth(target.type())));
-  for (int64_t c = 0; c < form.classes; ++c) StoreElement(target.type(), c, c, bytes.data());
-  terms.inputs = {output, target, api::Tensor::Constant(HostTensor({target.type(), along}, bytes))};
-  terms.statements = form.LogSoftmax();
-  terms.has_weights = !loss.class_weights.empty();
-  if (!terms.has_weights) return terms;
-  if (static_cast<int64_t>(loss.class_weights.size()) != form.classes) {
-    return DoNotFit(loss, output, target,
-                    absl::StrCat("the loss has ", loss.class_weights.size(), " class weights"));
-  }
-  const std::vector<float> weights(loss.class_weights.begin(), loss.class_weights.end());
-  terms.names.push_back("W");
-  terms.inputs.push_back(
-      api::Tensor::Constant(HostTensor::FromVector({DataType::kFloat32, along}, weights)));
-  return terms;
-}
-
-// The index of a tensor along the classes (AlongClasses).
+// The index of a tensor along the classes (ScoreForm::AlongClasses).
 std::string ClassIndex(const ScoreForm& form) {
   std::string index = absl::StrCat("i", form.axis);
   for (size_t d = static_cast<size_t>(form.axis) + 1; d < form.dims.size(); ++d)
@@ -57,7 +20,8 @@ std::string ClassIndex(const ScoreForm& form) {
   return index;
 }
 
-// `name`[rows] = `value`, which reads all indices or those of the class, for the row's class.
+// `name`[rows] = the element of `value` of the row's class. `value` reads a tensor by all indices,
+// or by ClassIndex.
 std::string Pick(const ScoreForm& form, absl::string_view name, absl::string_view value) {
   return absl::StrCat(name, "[", form.outer, " : ", absl::StrJoin(form.rows, ", "), "] = +(T[",
                       form.outer, "] == CLASSES[", ClassIndex(form), "] ? ", value, ")");
@@ -118,6 +82,54 @@ std::vector<std::string> ScoreForm::LogSoftmax() const {
   return {absl::StrCat("MAX", written, " = >(Y[", all, "])"), "SHIFTED = Y - stop_gradient(MAX)",
           "E = exp(SHIFTED)", absl::StrCat("SUM", written, " = +(E[", all, "])"),
           "LOGP = SHIFTED - log(SUM)"};
+}
+
+std::vector<int64_t> ScoreForm::AlongClasses() const {
+  std::vector<int64_t> along(dims.size() - static_cast<size_t>(axis), 1);
+  along[0] = classes;
+  return along;
+}
+
+absl::StatusOr<api::Tensor> ClassWeights(const Loss& loss, const std::vector<double>& weights,
+                                         const api::Tensor& output, const api::Tensor& target,
+                                         const std::vector<int64_t>& along) {
+  if (static_cast<int64_t>(weights.size()) != along[0]) {
+    return DoNotFit(loss, output, target,
+                    absl::StrCat("the loss has ", weights.size(), " class weights"));
+  }
+  return api::Tensor::Constant(HostTensor::FromVector(
+      {DataType::kFloat32, along}, std::vector<float>(weights.begin(), weights.end())));
+}
+
+absl::StatusOr<ClassTerms> BeginClasses(const Loss& loss, const api::Tensor& output,
+                                        const api::Tensor& target, const ScoreForm& form) {
+  ClassTerms terms;
+  const std::vector<int64_t> along = form.AlongClasses();
+  std::vector<uint8_t> bytes(static_cast<size_t>(form.classes * ByteWidth(target.type())));
+  for (int64_t c = 0; c < form.classes; ++c) StoreElement(target.type(), c, c, bytes.data());
+  terms.inputs = {output, target, api::Tensor::Constant(HostTensor({target.type(), along}, bytes))};
+  terms.statements = form.LogSoftmax();
+  terms.has_weights = !loss.class_weights.empty();
+  if (!terms.has_weights) return terms;
+  TARTAN_ASSIGN_OR_RETURN(const api::Tensor weights,
+                          ClassWeights(loss, loss.class_weights, output, target, along));
+  terms.names.push_back("W");
+  terms.inputs.push_back(weights);
+  return terms;
+}
+
+absl::StatusOr<LossTerms> FocalLossOfClasses(const Loss& loss, const api::Tensor& output,
+                                             const api::Tensor& target, int64_t axis) {
+  if (loss.alpha.has_value())
+    return DoNotFit(loss, output, target, "alpha is for labels; classes have weights=");
+  const ScoreForm form(output.dims(), axis);
+  TARTAN_ASSIGN_OR_RETURN(ClassTerms terms, BeginClasses(loss, output, target, form));
+  terms.statements.push_back(Pick(form, "PICKED", absl::StrCat("LOGP[", form.all, "]")));
+  // 1 - p without cancellation.
+  terms.statements.push_back("OTHERS = -expm1(PICKED)");
+  AppendCount(form, &terms);
+  return FinishRows(loss, form, std::move(terms),
+                    absl::StrCat("-COUNT * ", FocalFactor("OTHERS", loss.gamma), " * PICKED"));
 }
 
 absl::StatusOr<LossTerms> CrossEntropyOfClasses(const Loss& loss, const api::Tensor& output,

@@ -19,6 +19,8 @@ struct ScoreForm {
   std::string RowSum(absl::string_view name, absl::string_view value) const;
   // Statements that compute LOGP, the log-softmax over the classes of Y, and E / SUM, the softmax.
   std::vector<std::string> LogSoftmax() const;
+  // The sizes of a vector of classes that broadcasts to the scores.
+  std::vector<int64_t> AlongClasses() const;
 
   std::vector<int64_t> dims;
   int64_t axis;
@@ -28,8 +30,30 @@ struct ScoreForm {
   std::string outer;          // the same without the axis
 };
 
+// A float32 constant of `weights`, of the sizes `along`. InvalidArgument unless there is one weight
+// per class.
+absl::StatusOr<api::Tensor> ClassWeights(const Loss& loss, const std::vector<double>& weights,
+                                         const api::Tensor& output, const api::Tensor& target,
+                                         const std::vector<int64_t>& along);
+
+// Inputs and first statements of a loss of class indices: the scores Y, the target T, the class
+// indices CLASSES, and the class weights W if there are any. The last two broadcast to Y. The
+// statements compute ScoreForm::LogSoftmax.
+struct ClassTerms {
+  std::vector<std::string> names = {"Y", "T", "CLASSES"};
+  std::vector<api::Tensor> inputs;
+  std::vector<std::string> statements;
+  bool has_weights = false;
+};
+absl::StatusOr<ClassTerms> BeginClasses(const Loss& loss, const api::Tensor& output,
+                                        const api::Tensor& target, const ScoreForm& form);
+
 // Requires: `target` has class indices, and `axis` is the class axis of the output (ClassAxis).
 absl::StatusOr<LossTerms> CrossEntropyOfClasses(const Loss& loss, const api::Tensor& output,
                                                 const api::Tensor& target, int64_t axis);
+// The focal loss of a softmax (Lin et al., 2017): cross entropy times (1 - p)^gamma, where p is the
+// probability of the class. Requires the same.
+absl::StatusOr<LossTerms> FocalLossOfClasses(const Loss& loss, const api::Tensor& output,
+                                             const api::Tensor& target, int64_t axis);
 
 }  // namespace tartan::train

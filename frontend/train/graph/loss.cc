@@ -24,10 +24,13 @@ struct LossRow {
 };
 constexpr LossRow kLossRows[] = {
     {LossKind::kSoftmaxCrossEntropy, "softmax_cross_entropy", "axis ignore smoothing weights"},
-    {LossKind::kBinaryCrossEntropy, "binary_cross_entropy", ""},
+    {LossKind::kBinaryCrossEntropy, "binary_cross_entropy", "axis pos_weight"},
     {LossKind::kMse, "mse", ""},
     {LossKind::kMae, "mae", ""},
     {LossKind::kHuber, "huber", "delta"},
+    {LossKind::kFocal, "focal", "alpha axis gamma ignore weights"},
+    {LossKind::kDice, "dice", "axis epsilon ignore weights"},
+    {LossKind::kCtc, "ctc", "blank ignore lengths time zero_infinity"},
     {LossKind::kKl, "kl", "axis"},
     {LossKind::kCosine, "cosine", "axis"},
     {LossKind::kTriplet, "triplet", "margin"},
@@ -61,22 +64,51 @@ bool SetList(absl::string_view text, std::vector<double>* values) {
 }
 
 constexpr LossOption kLossOptions[] = {
+    {"alpha", "alpha=A, a number from 0 to 1",
+     [](absl::string_view value, Loss* loss) {
+       return SetReal(value, 0, &loss->alpha.emplace()) && *loss->alpha <= 1;
+     }},
     {"axis", "axis=AXIS",
      [](absl::string_view value, Loss* loss) { return SetInteger(value, &loss->axis); }},
+    {"blank", "blank=CLASS",
+     [](absl::string_view value, Loss* loss) {
+       return absl::SimpleAtoi(value, &loss->blank) && loss->blank >= 0;
+     }},
     {"delta", "delta=D, a number above 0",
      [](absl::string_view value, Loss* loss) {
        return SetReal(value, 0, &loss->delta) && loss->delta > 0;
      }},
+    {"epsilon", "epsilon=E, a number above 0",
+     [](absl::string_view value, Loss* loss) {
+       return SetReal(value, 0, &loss->epsilon) && loss->epsilon > 0;
+     }},
+    {"gamma", "gamma=G, a number from 0",
+     [](absl::string_view value, Loss* loss) { return SetReal(value, 0, &loss->gamma); }},
     {"ignore", "ignore=CLASS",
      [](absl::string_view value, Loss* loss) { return SetInteger(value, &loss->ignore_index); }},
+    {"lengths", "lengths=COLUMN",
+     [](absl::string_view value, Loss* loss) {
+       loss->lengths = std::string(value);
+       return !value.empty();
+     }},
     {"margin", "margin=M, a number from 0",
      [](absl::string_view value, Loss* loss) { return SetReal(value, 0, &loss->margin); }},
+    {"pos_weight", "pos_weight=W or W0/W1/…, numbers from 0",
+     [](absl::string_view value, Loss* loss) { return SetList(value, &loss->positive_weights); }},
     {"smoothing", "smoothing=S, a number from 0 and below 1",
      [](absl::string_view value, Loss* loss) {
        return SetReal(value, 0, &loss->smoothing) && loss->smoothing < 1;
      }},
+    {"time", "time=0 or time=1",
+     [](absl::string_view value, Loss* loss) {
+       return absl::SimpleAtoi(value, &loss->time_axis) && (loss->time_axis | 1) == 1;
+     }},
     {"weights", "weights=W0/W1/…, numbers from 0",
      [](absl::string_view value, Loss* loss) { return SetList(value, &loss->class_weights); }},
+    {"zero_infinity", "zero_infinity=0 or zero_infinity=1",
+     [](absl::string_view value, Loss* loss) {
+       return absl::SimpleAtob(value, &loss->zero_infinity);
+     }},
 };
 
 absl::Status SetLossOption(const LossRow& row, absl::string_view name, absl::string_view value,
@@ -129,6 +161,7 @@ absl::StatusOr<Loss> ParseLoss(absl::string_view text) {
                                                    ", and @FILE.tile"));
   }
   loss.kind = row->kind;
+  if (loss.kind == LossKind::kCtc) loss.ignore_index = -1;
   for (absl::string_view option : absl::StrSplit(parts.second, ',', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> pair =
         absl::StrSplit(option, absl::MaxSplits('=', 1));
@@ -140,6 +173,16 @@ absl::StatusOr<Loss> ParseLoss(absl::string_view text) {
 bool NeedsTarget(const Loss& loss) {
   if (loss.kind == LossKind::kFunction) return loss.function->input_names().size() > 1;
   return loss.kind != LossKind::kTriplet && loss.kind != LossKind::kOutput;
+}
+
+bool TakesClassIndices(LossKind kind) {
+  return kind == LossKind::kSoftmaxCrossEntropy || kind == LossKind::kFocal ||
+         kind == LossKind::kDice || kind == LossKind::kCtc;
+}
+
+bool TakesLogits(LossKind kind) {
+  return kind == LossKind::kBinaryCrossEntropy || kind == LossKind::kFocal ||
+         kind == LossKind::kDice;
 }
 
 std::optional<int64_t> ClassAxis(std::optional<int64_t> axis, const std::vector<int64_t>& output,
@@ -166,15 +209,21 @@ bool FitsElements(const std::vector<int64_t>& output, const std::vector<int64_t>
 
 std::optional<int64_t> ClassIndexAxis(const Loss& loss, const TensorShape& output,
                                       const TensorShape& target) {
-  if (loss.kind != LossKind::kSoftmaxCrossEntropy || !IsInteger(target.type) ||
+  if (!TakesClassIndices(loss.kind) || loss.kind == LossKind::kCtc || !IsInteger(target.type) ||
       target.rank() + 1 != output.rank()) {
     return std::nullopt;
   }
+  // One score is a logit: a mask [N, H, W] has labels for an output [N, 1, H, W].
+  if (TakesLogits(loss.kind) && FitsElements(output.dims, target.dims)) return std::nullopt;
   return ClassAxis(loss.axis, output.dims, target.dims);
 }
 
 std::optional<int64_t> ClassCount(const Loss& loss, const TensorShape& output,
                                   const TensorShape& target) {
+  if (loss.kind == LossKind::kCtc) {
+    return output.rank() == 3 && IsInteger(target.type) ? std::make_optional(output.dims.back())
+                                                        : std::nullopt;
+  }
   const std::optional<int64_t> axis = ClassIndexAxis(loss, output, target);
   return axis.has_value() ? std::make_optional(output.dims[static_cast<size_t>(*axis)])
                           : std::nullopt;

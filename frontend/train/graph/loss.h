@@ -21,6 +21,9 @@ enum class LossKind : uint8_t {
   kMse,                 // squared differences; this and the next two: shapes as of FitsElements
   kMae,                 // absolute differences
   kHuber,               // quadratic up to `delta`, then linear
+  kFocal,               // cross entropy that counts easy examples less; classes or labels
+  kDice,                // overlap of masks; classes or labels
+  kCtc,                 // scores [N, T, C] and class indices [N, S] without an alignment
   kKl,                  // log-probabilities and probabilities, both [N, …, C]
   kCosine,              // 1 - cosine similarity of rows [N, …, C]
   kTriplet,             // rows [3 N, D]: anchors, positives, negatives; no target
@@ -31,12 +34,20 @@ absl::string_view Name(LossKind kind);
 
 struct Loss {
   LossKind kind = LossKind::kSoftmaxCrossEntropy;
-  std::optional<int64_t> axis;          // axis of the classes; negative: from the end (ClassAxis)
-  double smoothing = 0;                 // label smoothing: each class gets smoothing / C
-  std::optional<int64_t> ignore_index;  // examples of this class are ignored
-  std::vector<double> class_weights;    // weight per class; empty: 1
-  double delta = 1;                     // Huber: limit of the quadratic part
-  double margin = 1;                    // triplet margin
+  std::optional<int64_t> axis;           // axis of the classes; negative: from the end (ClassAxis)
+  double smoothing = 0;                  // label smoothing: each class gets smoothing / C
+  std::optional<int64_t> ignore_index;   // examples of this class are ignored
+  std::vector<double> class_weights;     // weight per class; empty: 1
+  std::vector<double> positive_weights;  // of binary cross entropy: one, or one per label; empty: 1
+  double gamma = 2;                      // focal: exponent of the probability of other classes
+  std::optional<double> alpha;           // focal: weight of label 1; 1 - alpha is that of label 0
+  double epsilon = 1e-5;                 // Dice: added to both sums
+  int64_t blank = 0;                     // CTC: the class that separates labels
+  int64_t time_axis = 1;                 // CTC: 1 for scores [N, T, C], 0 for [T, N, C]
+  bool zero_infinity = false;            // CTC: rows without an alignment count 0
+  std::string lengths;  // CTC: the column of the numbers of frames, the first column of the target
+  double delta = 1;     // Huber: limit of the quadratic part
+  double margin = 1;    // triplet margin
   // For kFunction, (Y, T) -> (L): L is a number, or one per example.
   std::optional<api::Function> function;
 };
@@ -46,16 +57,21 @@ struct Loss {
 absl::StatusOr<Loss> ParseLoss(absl::string_view text);
 
 bool NeedsTarget(const Loss& loss);
+// Whether integer targets of such a loss may be class indices.
+bool TakesClassIndices(LossKind kind);
+// Whether outputs are logits of labels if they are not scores of classes.
+bool TakesLogits(LossKind kind);
 
-// The axis of the classes for these sizes of scores and target; nullopt if they do not fit. It is
-// `axis` if given. Otherwise it is the last one if the target is [N, …] or [N, …, C] for scores
-// [N, …, C], or the second one if the target is [N, …] for scores [N, C, …].
+// The axis of the classes for these sizes of scores and target; nullopt if they do not fit:
+// - `axis` if given,
+// - the last one if the target is [N, …] or [N, …, C] for scores [N, …, C],
+// - the second one if the target is [N, …] for scores [N, C, …].
 std::optional<int64_t> ClassAxis(std::optional<int64_t> axis, const std::vector<int64_t>& output,
                                  const std::vector<int64_t>& target);
-// Whether a target fits an output element by element: they have equal sizes, or the target lacks a
-// dimension of size 1, the output's second or last.
+// Returns true if a target fits an output element by element: they have equal sizes, or the target
+// lacks a dimension of size 1, the output's second or last.
 bool FitsElements(const std::vector<int64_t>& output, const std::vector<int64_t>& target);
-// The class axis if the loss takes class indices and `target` has them; otherwise nullopt.
+// The class axis if the loss takes class indices and `target` has one per row; otherwise nullopt.
 std::optional<int64_t> ClassIndexAxis(const Loss& loss, const TensorShape& output,
                                       const TensorShape& target);
 // The number of classes for a target of class indices; nullopt for other losses and targets.

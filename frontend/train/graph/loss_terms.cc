@@ -43,6 +43,10 @@ void AppendRepeated(absl::string_view name, int64_t count, double value,
   statements->push_back(absl::StrCat(name, "[i0 : ", count, "] = +(", name, "1[])"));
 }
 
+std::string FocalFactor(absl::string_view share, double gamma) {
+  return absl::StrCat("exp(", Number(gamma), " * log(max(", share, ", ", Number(1e-37), ")))");
+}
+
 int64_t ElementsPerExample(const std::vector<int64_t>& dims) {
   int64_t count = 1;
   for (size_t d = 1; d < dims.size(); ++d) count *= dims[d];

@@ -30,6 +30,9 @@ std::string SumByExample(absl::string_view target, const std::vector<int64_t>& d
 void AppendRepeated(absl::string_view name, int64_t count, double value,
                     std::vector<std::string>* statements);
 
+// `share`^gamma. Its gradient is finite for a share of 0, too.
+std::string FocalFactor(absl::string_view share, double gamma);
+
 int64_t ElementsPerExample(const std::vector<int64_t>& dims);
 
 }  // namespace tartan::train

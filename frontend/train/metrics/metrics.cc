@@ -306,12 +306,12 @@ class R2 final : public Metric {
 absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(absl::string_view name,
                                                    const DecisionRule& rule) {
   if (rule.threshold.has_value()) {
-    const bool is_probability = rule.loss == LossKind::kBinaryCrossEntropy;
+    const bool is_probability = TakesLogits(rule.loss);
     if (std::isnan(*rule.threshold) ||
         (is_probability && (*rule.threshold < 0 || *rule.threshold > 1))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the threshold ", *rule.threshold, " is not a ",
-                       is_probability ? "probability (of binary_cross_entropy)" : "number"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the threshold ", *rule.threshold, " is not a ",
+          is_probability ? absl::StrCat("probability (of ", Name(rule.loss), ")") : "number"));
     }
   }
   const std::string text(name);

@@ -10,13 +10,15 @@
 namespace tartan::train {
 namespace {
 
-bool ComparesClasses(LossKind loss) {
-  return loss == LossKind::kSoftmaxCrossEntropy || loss == LossKind::kKl;
+// Focal and Dice losses compare classes if an example has several scores for one class index.
+bool ComparesClasses(LossKind loss, const HostTensor& output, const HostTensor& target) {
+  if (loss == LossKind::kSoftmaxCrossEntropy || loss == LossKind::kKl) return true;
+  return TakesClassIndices(loss) && !FitsElements(output.shape().dims, target.shape().dims);
 }
 
 bool ReadsLabels(const DecisionRule& rule, const HostTensor& output, const HostTensor& target) {
-  if (ComparesClasses(rule.loss)) return false;
-  if (rule.loss == LossKind::kBinaryCrossEntropy || rule.threshold.has_value()) return true;
+  if (ComparesClasses(rule.loss, output, target)) return false;
+  if (TakesLogits(rule.loss) || rule.threshold.has_value()) return true;
   return FitsElements(output.shape().dims, target.shape().dims) && ElementsPerExample(output) == 1;
 }
 
@@ -61,7 +63,7 @@ absl::Status Predictions::ReadLabels(absl::string_view metric, const DecisionRul
     return HasNoMeaning(metric, output_, target_, why);
   };
   if (!FitsElements(output_.shape().dims, target_.shape().dims)) return fail("");
-  if (rule.loss == LossKind::kBinaryCrossEntropy) {
+  if (TakesLogits(rule.loss)) {
     const double probability = rule.threshold.value_or(0.5);
     limit_ = std::log(probability / (1 - probability));
   } else if (rule.threshold.has_value()) {

@@ -18,8 +18,8 @@ namespace tartan::train {
 struct DecisionRule {
   LossKind loss = LossKind::kSoftmaxCrossEntropy;
   std::optional<int64_t> ignore_index;  // rows of this class are ignored
-  // A label is set if its score exceeds the threshold. The threshold is a probability with
-  // binary_cross_entropy (default 0.5), and an output value with other losses.
+  // A label is set if its score exceeds the threshold. The threshold is a probability for losses of
+  // logits (TakesLogits; default 0.5), and an output value with other losses.
   std::optional<double> threshold;
   std::optional<int64_t> axis;  // axis of the classes (ClassAxis)
 };
@@ -32,9 +32,9 @@ class Predictions {
  public:
   // Reads the first `count` examples of a batch.
   //
-  // Labels: used with binary_cross_entropy, with a threshold, and if an example has one score and
-  // the target fits the output (FitsElements). [N, L] is N rows of L labels. In any other shape,
-  // such as [N], [N, 1] and masks [N, 1, H, W], each element is a row with one label.
+  // Labels: used with losses of logits (TakesLogits), with a threshold, and if an example has one
+  // score and the target fits the output (FitsElements). [N, L] is N rows of L labels. In any other
+  // shape, such as [N], [N, 1] and masks [N, 1, H, W], each element is a row with one label.
   //
   // Classes: used otherwise; the scores of classes are along one axis (ClassAxis). A target with
   // one dimension less has a class per row, a target of the same shape a probability per class.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares losses with their formulas in float64.
-#include "frontend/train/graph/apply_loss.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/gradient.h"
+#include "frontend/train/graph/apply_loss.h"
 #include "tests/frontend/train/training_models.h"
 
 namespace tartan::train::loss_test {
@@ -285,6 +284,51 @@ TEST(Loss, TheOutputItself) {
   ExpectFormula("output", Floats({}, {5}), {}, [](const std::vector<double>& y) { return y[0]; });
 }
 
+// Ignored elements count in neither the loss nor its divisor.
+TEST(Loss, MasksLeaveOutTheIgnoredElements) {
+  const std::vector<float> y = {0.5f, -1, 2, 0.25f, -3, 1};
+  const std::vector<float> t = {1, 0, 255, 0, 255, 1};
+  const auto p = [](double score) { return 1 / (1 + std::exp(-score)); };
+  ExpectFormula("dice:ignore=255,epsilon=1", Floats({1, 1, 2, 3}, y), Floats({1, 2, 3}, t),
+                [&](const std::vector<double>& y) {
+                  double both = 0;
+                  double sum = 0;
+                  for (const size_t i : {0, 1, 3, 5}) {
+                    both += p(y[i]) * t[i];
+                    sum += p(y[i]) + t[i];
+                  }
+                  return 1 - (2 * both + 1) / (sum + 1);
+                });
+  ExpectFormula("focal:ignore=255,gamma=1", Floats({1, 1, 2, 3}, y), Floats({1, 2, 3}, t),
+                [&](const std::vector<double>& y) {
+                  double sum = 0;
+                  for (const size_t i : {0, 1, 3, 5}) {
+                    const double right = t[i] > 0 ? p(y[i]) : 1 - p(y[i]);
+                    sum -= (1 - right) * std::log(right);
+                  }
+                  return sum / 4;
+                });
+  // Integer masks of an output with one score per pixel are labels, not classes.
+  const auto ints = Evaluate("dice", Floats({1, 1, 2}, {1, 2}), Classes({1, 2}, {1, 0}));
+  const auto floats = Evaluate("dice", Floats({1, 1, 2}, {1, 2}), Floats({1, 2}, {1, 0}));
+  ASSERT_TRUE(ints.ok() && floats.ok()) << ints.status();
+  EXPECT_EQ(*ints, *floats);
+}
+
+TEST(Loss, FocalLossIsFiniteForCertainAnswers) {
+  for (const char* text : {"focal", "focal:gamma=0.5", "focal:gamma=0"}) {
+    for (const float score : {200.0f, -200.0f}) {
+      const auto labels = Evaluate(text, Floats({1, 1}, {score}), Floats({1}, {1}));
+      const auto classes = Evaluate(text, Floats({1, 2}, {score, 0}), Classes({1}, {0}));
+      for (const auto& loss : {labels, classes}) {
+        ASSERT_TRUE(loss.ok()) << loss.status();
+        EXPECT_NEAR(loss->first, score > 0 ? 0 : 200, 1e-3) << text;
+        EXPECT_NEAR(loss->second[0], score > 0 ? 0 : -1, 1e-6) << text;
+      }
+    }
+  }
+}
+
 TEST(Loss, GreatScoresStayFinite) {
   const auto loss =
       Evaluate("softmax_cross_entropy", Floats({1, 2}, {1e4f, -1e4f}), Classes({1}, {1}));
@@ -313,9 +357,11 @@ TEST(Loss, SaysWhatDoesNotFit) {
               HasSubstr("'gamma=1' is not an option of mse"));
   EXPECT_THAT(ParseLoss("huber:axis=1").status().message(),
               HasSubstr("huber, which has the options delta"));
-  for (const char* text : {"softmax_cross_entropy:smoothing=1", "softmax_cross_entropy:ignore=a",
-                           "softmax_cross_entropy:weights=1//2", "triplet:margin=-1",
-                           "huber:delta=0", "huber:delta=nan"}) {
+  for (const char* text :
+       {"softmax_cross_entropy:smoothing=1", "softmax_cross_entropy:ignore=a",
+        "softmax_cross_entropy:weights=1//2", "triplet:margin=-1", "huber:delta=0",
+        "huber:delta=nan", "focal:alpha=2", "ctc:time=2", "ctc:blank=-1",
+        "ctc:lengths=", "dice:epsilon=0", "binary_cross_entropy:pos_weight=-1"}) {
     EXPECT_THAT(ParseLoss(text).status().message(), HasSubstr("is not of the form")) << text;
   }
   EXPECT_THAT(Evaluate("softmax_cross_entropy:axis=0", Scores(), Classes({3}, {0, 0, 0}))
@@ -328,6 +374,17 @@ TEST(Loss, SaysWhatDoesNotFit) {
                   .status()
                   .message(),
               HasSubstr("2 class weights"));
+  const HostTensor labels = Floats({4, 3}, std::vector<float>(12));
+  EXPECT_THAT(Evaluate("binary_cross_entropy:pos_weight=1/2", Scores(), labels).status().message(),
+              HasSubstr("2 class weights"));
+  EXPECT_THAT(Evaluate("focal:weights=1/2/3", Scores(), labels).status().message(),
+              HasSubstr("weights are for classes"));
+  EXPECT_THAT(Evaluate("focal:alpha=0.5", Scores(), Classes({4}, {0, 1, 2, 0})).status().message(),
+              HasSubstr("alpha is for labels"));
+  EXPECT_THAT(Evaluate("dice:weights=1/2/3", Scores(), labels).status().message(),
+              HasSubstr("weights need classes"));
+  EXPECT_THAT(Evaluate("ctc", Scores(), Classes({4, 1}, {0, 1, 2, 0})).status().message(),
+              HasSubstr("expected scores [N, T, C]"));
   EXPECT_FALSE(Evaluate("triplet", Floats({4, 2}, std::vector<float>(8)), {}).ok());
 }
 
