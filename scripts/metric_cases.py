@@ -35,6 +35,20 @@ def mean_area(labels, scores):
     return metrics.roc_auc_score(labels, scores, average="macro")
 
 
+def overlaps(truth, found, default, classes, labels=None):
+    """F1, which is also called Dice, and the Jaccard index, with their averages."""
+    values = {}
+    for name, score in [("f1", metrics.f1_score), ("dice", metrics.f1_score),
+                        ("iou", metrics.jaccard_score)]:
+        values[name] = score(truth, found, average=default, zero_division=0)
+        values[f"{name}_macro"] = score(truth, found, average="macro", zero_division=0)
+        values[f"{name}_micro"] = score(truth, found, average="micro", labels=labels,
+                                        zero_division=0)
+        each = score(truth, found, average=None, labels=classes, zero_division=0)
+        values.update({f"{name}_{c}": value for c, value in enumerate(each)})
+    return values
+
+
 def of_labels(scores, labels, limit):
     """Metrics of labels. Shapes [N], and shapes of more than two dimensions, have one label per
     element."""
@@ -44,14 +58,12 @@ def of_labels(scores, labels, limit):
     truth = (labels > 0.5).astype(int)
     values = {"accuracy": metrics.accuracy_score(truth, found)}
     values["label_accuracy"] = 1 - metrics.hamming_loss(truth, found)
-    values["f1"] = metrics.f1_score(truth, found, average="binary" if truth.ndim == 1 else "macro")
-    values["f1_macro"] = metrics.f1_score(truth, found, average="macro")
     if truth.ndim == 1:
         # Both classes count; scikit-learn's default counts only those that occur.
-        values["f1_micro"] = metrics.f1_score(truth, found, average="micro", labels=[0, 1])
+        values.update(overlaps(truth, found, "binary", [0, 1], labels=[0, 1]))
         values["auc"] = mean_area(truth[:, None], scores[:, None])
     else:
-        values["f1_micro"] = metrics.f1_score(truth, found, average="micro")
+        values.update(overlaps(truth, found, "macro", None))
         values["auc"] = mean_area(truth, scores)
     return values
 
@@ -70,10 +82,16 @@ def of_classes(scores, target):
     ranked = scores - 1e-6 * np.arange(classes)
     if classes > 2:
         values["top2"] = metrics.top_k_accuracy_score(target, ranked, k=2, labels=range(classes))
-    values["f1"] = values["f1_macro"] = metrics.f1_score(target, found, average="macro")
-    values["f1_micro"] = metrics.f1_score(target, found, average="micro")
+    values.update(overlaps(target, found, "macro", range(classes)))
     if classes == 2:
         values["auc"] = mean_area(target[:, None], (scores[:, 1] - scores[:, 0])[:, None])
+    elif len(np.unique(target)) < classes:
+        values["auc"] = float("nan")
+    else:
+        shares = np.exp(scores - scores.max(1, keepdims=True))
+        shares /= shares.sum(1, keepdims=True)
+        values["auc"] = metrics.roc_auc_score(target, shares, multi_class="ovr", average="macro",
+                                              labels=range(classes))
     return values
 
 
@@ -81,6 +99,7 @@ def of_values(output, target):
     output, target = output.reshape(-1), target.reshape(-1)
     spread = len(np.unique(target)) > 1
     return {"mae": metrics.mean_absolute_error(target, output),
+            "rmse": metrics.root_mean_squared_error(target, output),
             "r2": metrics.r2_score(target, output) if spread else float("nan")}
 
 

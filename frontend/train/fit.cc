@@ -264,7 +264,7 @@ class Run {
     const double loss = denominator > 0 ? numerator / denominator : 0;
     (*values)["val_loss"] = loss;
     for (const auto& [name, metric] : metrics) {
-      (*values)[absl::StrCat("val_", name)] = metric->Value();
+      metric->Report(absl::StrCat("val_", name), values);
     }
     return NoteValidation(loss);
   }

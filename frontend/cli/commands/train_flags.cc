@@ -174,8 +174,8 @@ void AddLossFlags(CLI::App* command, TrainFlags* flags) {
   command
       ->add_option(
           "--metrics", flags->metrics,
-          "Metrics of the validation: accuracy, label_accuracy, topK, f1, f1_macro, f1_micro,\n"
-          "auc, mae, r2")
+          "Metrics of the validation: accuracy, label_accuracy, topK, auc, mae, rmse, r2;\n"
+          "f1, dice, iou, also with _macro, _micro or _per_class")
       ->type_name("NAME[,NAME]");
   command
       ->add_option("--threshold", flags->fit.threshold,

@@ -9,6 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "frontend/train/metrics/area_under_curve.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
@@ -117,26 +119,38 @@ class LabelAccuracy final : public Decided {
   int64_t all_ = 0;
 };
 
-enum class Average : uint8_t { kDefault, kMacro, kMicro };
+enum class Average : uint8_t { kDefault, kMacro, kMicro, kPerClass };
 
-// 2 correct / (actual + predicted), for each class or label, or for all together. It is 0 for a
-// class or label that neither occurs nor is predicted. The macro average excludes such classes but
-// includes such labels, because the output's shape defines their number.
-class F1 final : public Decided {
+// How actual and predicted rows of a class or label overlap.
+struct Overlap {
+  int64_t actual = 0;
+  int64_t predicted = 0;
+  int64_t right = 0;
+
+  double F1() const { return actual + predicted == 0 ? 0 : 2 * Share(right, actual + predicted); }
+  double Jaccard() const {
+    return actual + predicted == 0 ? 0 : Share(right, actual + predicted - right);
+  }
+};
+
+// An overlap of each class or label, or of all together. It is 0 for a class or label that neither
+// occurs nor is predicted. The macro average excludes such classes but includes such labels,
+// because the output's shape defines their number.
+class OverlapMetric final : public Decided {
  public:
-  F1(std::string name, DecisionRule rule, Average average)
-      : Decided(std::move(name), rule), average_(average) {}
+  using Formula = double (Overlap::*)() const;
+  OverlapMetric(std::string name, DecisionRule rule, Formula formula, Average average)
+      : Decided(std::move(name), rule), formula_(formula), average_(average) {}
+
+  void Report(const std::string& name, std::map<std::string, double>* values) const override {
+    if (average_ != Average::kPerClass) return Decided::Report(name, values);
+    const bool is_defined = !std::isnan(Value());
+    const absl::string_view prefix = absl::StripSuffix(name, "per_class");
+    for (size_t c = 0; c < counts_.size(); ++c)
+      (*values)[absl::StrCat(prefix, c)] = is_defined ? (counts_[c].*formula_)() : kNothing;
+  }
 
  private:
-  struct Count {
-    int64_t actual = 0;
-    int64_t predicted = 0;
-    int64_t right = 0;
-    double Value() const {
-      return actual + predicted == 0 ? 0 : 2 * Share(right, actual + predicted);
-    }
-  };
-
   absl::Status Begin(const Predictions& batch, const HostTensor& /*output*/,
                      const HostTensor& /*target*/) override {
     // One label is a choice between two classes, 0 and 1.
@@ -153,7 +167,7 @@ class F1 final : public Decided {
       return;
     }
     for (int64_t c = 0; c < batch.columns(); ++c) {
-      Count& count = counts_[static_cast<size_t>(c)];
+      Overlap& count = counts_[static_cast<size_t>(c)];
       count.actual += batch.Label(row, c);
       count.predicted += batch.PredictedLabel(row, c);
       count.right += batch.Label(row, c) && batch.PredictedLabel(row, c);
@@ -166,109 +180,53 @@ class F1 final : public Decided {
   }
   double Result() const override {
     if (rows_ == 0) return kNothing;
-    if (is_one_label_ && average_ == Average::kDefault) return counts_[1].Value();
-    Count all;
+    if (is_one_label_ && average_ == Average::kDefault) return (counts_[1].*formula_)();
+    Overlap all;
     double sum = 0;
     int64_t averaged = 0;
-    for (const Count& count : counts_) {
+    for (const Overlap& count : counts_) {
       all.actual += count.actual;
       all.predicted += count.predicted;
       all.right += count.right;
-      sum += count.Value();
+      sum += (count.*formula_)();
       averaged += has_many_labels_ || count.actual + count.predicted > 0;
     }
-    return average_ == Average::kMicro ? all.Value() : sum / static_cast<double>(averaged);
+    return average_ == Average::kMicro ? (all.*formula_)() : sum / static_cast<double>(averaged);
   }
 
+  const Formula formula_;
   const Average average_;
   bool is_one_label_ = false;
   bool has_many_labels_ = false;
   int64_t rows_ = 0;
-  std::vector<Count> counts_;
+  std::vector<Overlap> counts_;
 };
 
-// `examples` are scores, and whether the example is of class 1. Returns the probability that an
-// example of class 1 has a higher score than one of class 0; equal scores count one half.
-double AreaUnderCurve(std::vector<std::pair<double, bool>> examples) {
-  std::sort(examples.begin(), examples.end());
-  double below = 0;
-  double won = 0;
-  double positives = 0;
-  for (size_t begin = 0; begin < examples.size();) {
-    size_t end = begin;
-    double ones = 0;
-    while (end < examples.size() && examples[end].first == examples[begin].first)
-      ones += examples[end++].second;
-    const double zeros = static_cast<double>(end - begin) - ones;
-    won += ones * (below + zeros / 2);
-    below += zeros;
-    positives += ones;
-    begin = end;
-  }
-  return positives * below == 0 ? kNothing : won / (positives * below);
-}
-
-// The mean over the labels; for two classes, the area of class 1.
-class Auc final : public Metric {
+// The mean of the absolute errors, or the root of the mean of their squares.
+class MeanError final : public Metric {
  public:
-  explicit Auc(DecisionRule rule) : rule_(rule) {}
+  MeanError(std::string name, bool is_square) : name_(std::move(name)), is_square_(is_square) {}
 
   absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
-    // The area needs no threshold, but a threshold selects labels if output and target have equal
-    // shapes.
-    DecisionRule rule = rule_;
-    rule.threshold.reset();
-    if (FitsElements(output.shape().dims, target.shape().dims)) rule.threshold = 0.5;
-    TARTAN_ASSIGN_OR_RETURN(const Predictions batch,
-                            Predictions::Make("auc", rule, output, target, count));
-    if (!batch.has_labels() && batch.columns() != 2)
-      return HasNoMeaning("auc", output, target, "it needs two classes");
-    labels_.resize(batch.has_labels() ? static_cast<size_t>(batch.columns()) : 1);
-    for (int64_t row = 0; row < batch.rows(); ++row) {
-      if (!batch.has_labels() && !batch.Class(row).has_value()) continue;
-      has_nan_ = has_nan_ || batch.HasNan(row);
-      if (!batch.has_labels()) {
-        const double zero = batch.Score(row, 0);
-        const double one = batch.Score(row, 1);
-        // Avoids NaN as the difference of two infinite scores.
-        labels_[0].emplace_back(one == zero ? 0 : one - zero, *batch.Class(row) == 1);
-        continue;
-      }
-      for (size_t c = 0; c < labels_.size(); ++c) {
-        const auto column = static_cast<int64_t>(c);
-        labels_[c].emplace_back(batch.Score(row, column), batch.Label(row, column));
-      }
-    }
-    return absl::OkStatus();
-  }
-  double Value() const override {
-    if (has_nan_ || labels_.empty()) return kNothing;
-    double sum = 0;
-    for (const auto& examples : labels_) sum += AreaUnderCurve(examples);
-    return sum / static_cast<double>(labels_.size());
-  }
-
- private:
-  const DecisionRule rule_;
-  bool has_nan_ = false;
-  std::vector<std::vector<std::pair<double, bool>>> labels_;  // one list per label
-};
-
-class Mae final : public Metric {
- public:
-  absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) override {
-    TARTAN_RETURN_IF_ERROR(HaveExamples("mae", output, target, count));
+    TARTAN_RETURN_IF_ERROR(HaveExamples(name_, output, target, count));
     if (output.element_count() != target.element_count())
-      return HasNoMeaning("mae", output, target, "");
+      return HasNoMeaning(name_, output, target, "");
     for (int64_t i = 0; i < count * ElementsPerExample(output); ++i) {
-      sum_ += std::abs(output.GetDouble(i) - target.GetDouble(i));
+      const double error = std::abs(output.GetDouble(i) - target.GetDouble(i));
+      sum_ += is_square_ ? error * error : error;
       ++all_;
     }
     return absl::OkStatus();
   }
-  double Value() const override { return all_ == 0 ? kNothing : sum_ / static_cast<double>(all_); }
+  double Value() const override {
+    if (all_ == 0) return kNothing;
+    const double mean = sum_ / static_cast<double>(all_);
+    return is_square_ ? std::sqrt(mean) : mean;
+  }
 
  private:
+  const std::string name_;
+  const bool is_square_;
   double sum_ = 0;
   int64_t all_ = 0;
 };
@@ -301,6 +259,13 @@ class R2 final : public Metric {
   int64_t all_ = 0;
 };
 
+constexpr std::pair<absl::string_view, OverlapMetric::Formula> kOverlaps[] = {
+    {"f1", &Overlap::F1}, {"dice", &Overlap::F1}, {"iou", &Overlap::Jaccard}};
+constexpr std::pair<absl::string_view, Average> kAverages[] = {{"", Average::kDefault},
+                                                               {"_macro", Average::kMacro},
+                                                               {"_micro", Average::kMicro},
+                                                               {"_per_class", Average::kPerClass}};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(absl::string_view name,
@@ -317,18 +282,23 @@ absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(absl::string_view name,
   const std::string text(name);
   if (name == "accuracy") return std::make_unique<Accuracy>(text, rule, 1);
   if (name == "label_accuracy") return std::make_unique<LabelAccuracy>(rule);
-  if (name == "f1") return std::make_unique<F1>(text, rule, Average::kDefault);
-  if (name == "f1_macro") return std::make_unique<F1>(text, rule, Average::kMacro);
-  if (name == "f1_micro") return std::make_unique<F1>(text, rule, Average::kMicro);
-  if (name == "auc") return std::make_unique<Auc>(rule);
-  if (name == "mae") return std::make_unique<Mae>();
+  for (const auto& [base, formula] : kOverlaps) {
+    for (const auto& [suffix, average] : kAverages) {
+      if (name == absl::StrCat(base, suffix))
+        return std::make_unique<OverlapMetric>(text, rule, formula, average);
+    }
+  }
+  if (name == "auc") return MakeAuc(rule);
+  if (name == "mae" || name == "rmse")
+    return std::make_unique<MeanError>(text, /*is_square=*/name == "rmse");
   if (name == "r2") return std::make_unique<R2>();
   int64_t most = 0;
   if (absl::StartsWith(name, "top") && absl::SimpleAtoi(name.substr(3), &most) && most > 0)
     return std::make_unique<Accuracy>(text, rule, most);
   return absl::InvalidArgumentError(absl::StrCat(
       "there is no metric '", name,
-      "'; the metrics are accuracy, label_accuracy, topK, f1, f1_macro, f1_micro, auc, mae, r2"));
+      "'; the metrics are accuracy, label_accuracy, topK, f1, dice, iou, these three with _macro, "
+      "_micro or _per_class, auc, mae, rmse, r2"));
 }
 
 absl::StatusOr<NamedMetrics> MakeMetrics(const std::vector<std::string>& names,

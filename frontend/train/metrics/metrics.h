@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "frontend/train/metrics/metric.h"
 #include "frontend/train/metrics/predictions.h"
-#include "tile/base/host_tensor.h"
 
 namespace tartan::train {
 
@@ -19,23 +19,17 @@ namespace tartan::train {
 // - accuracy: share of rows whose class has the maximum score, or whose labels are all correct.
 // - label_accuracy: share of correct labels.
 // - top5: share of rows whose class is among the five maximum scores; any number works.
-// - f1: F1 of the label if there is only one; otherwise f1_macro.
+// - f1, dice: 2 right / (actual + predicted). iou: right / (actual + predicted - right), the
+// Jaccard
+//   index. They are of the label if there is only one; otherwise means as f1_macro.
 // - f1_macro: mean over the labels, or over the classes that occur or are predicted. A single label
 //   counts as the classes 0 and 1. A label that neither occurs nor is predicted counts as 0.
 // - f1_micro: F1 over all classes or labels together.
-// - auc: area under the ROC curve of two classes or one label; mean over several labels.
-// - mae, r2: computed over all elements.
-class Metric {
- public:
-  virtual ~Metric() = default;
-  // Adds the first `count` rows of a batch: float32 outputs, and targets in the form of the loss.
-  // InvalidArgument if the metric is undefined for such tensors.
-  virtual absl::Status Add(const HostTensor& output, const HostTensor& target, int64_t count) = 0;
-  // Returns NaN if no row was added, an output is NaN, or the metric is undefined: an AUC with
-  // examples of only one class, an R2 of equal targets.
-  virtual double Value() const = 0;
-};
-
+// - f1_per_class: the values "f1_0", "f1_1" … of the classes or labels; 0 as for f1_macro. dice and
+//   iou have these three forms, too.
+// - auc: area under the ROC curve (area_under_curve.h).
+// - mae, rmse, r2: computed over all elements.
+//
 // InvalidArgument for an unknown name, listing the names, or an invalid threshold.
 absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(absl::string_view name,
                                                    const DecisionRule& rule);

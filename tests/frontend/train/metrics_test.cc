@@ -107,9 +107,13 @@ HostTensor Part(const std::vector<int64_t>& dims, const std::vector<double>& val
   return as_ints ? Ints(sizes, part) : Floats(sizes, part);
 }
 
-// Evaluates the metric over the whole case in batches of `batch` examples.
+// Evaluates the metric over the whole case in batches of `batch` examples. "f1_2" is the F1 of
+// class 2.
 double ValueOf(const Case& given, const std::string& name, int64_t batch, bool as_ints) {
-  auto metric = MakeMetric(name, given.rule);
+  const size_t end = name.find_last_not_of("0123456789");
+  const bool is_of_class = name[end] == '_' && end + 1 < name.size();
+  const std::string asked = is_of_class ? name.substr(0, end + 1) + "per_class" : name;
+  auto metric = MakeMetric(asked, given.rule);
   if (!metric.ok()) {
     ADD_FAILURE() << metric.status();
     return kNan;
@@ -120,7 +124,9 @@ double ValueOf(const Case& given, const std::string& name, int64_t batch, bool a
                              Part(given.target_dims, given.target, begin, count, as_ints), count),
               absl::OkStatus());
   }
-  return (*metric)->Value();
+  std::map<std::string, double> values;
+  (*metric)->Report(asked, &values);
+  return values.count(name) > 0 ? values[name] : -1;
 }
 
 TEST(Metrics, AreThoseOfScikitLearn) {
@@ -147,7 +153,10 @@ TEST(Metrics, AreThoseOfScikitLearn) {
     }
   }
   const std::set<std::string> names = {
-      "accuracy", "label_accuracy", "top2", "f1", "f1_macro", "f1_micro", "auc", "mae", "r2"};
+      "accuracy", "label_accuracy", "top2",      "f1",         "f1_macro",   "f1_micro",
+      "f1_1",     "f1_2",           "dice",      "dice_macro", "dice_micro", "dice_1",
+      "iou",      "iou_macro",      "iou_micro", "iou_0",      "iou_3",      "auc",
+      "mae",      "rmse",           "r2"};
   for (const std::string& name : names) EXPECT_GT(seen[name], 20) << name;
 }
 
@@ -168,10 +177,11 @@ TEST(Metrics, OfAModelThatAlwaysSays0AreNotPerfect) {
 
 TEST(Metrics, AreNanWhereAScoreIs) {
   const Case labels = OneLogit({4, 1}, {-1, kNan, 2, 1}, {0, 1, 0, 1});
-  for (const char* name : {"accuracy", "label_accuracy", "f1", "f1_micro", "auc", "mae", "r2"})
+  for (const char* name :
+       {"accuracy", "label_accuracy", "f1", "f1_micro", "f1_0", "iou", "auc", "mae", "rmse", "r2"})
     EXPECT_TRUE(std::isnan(ValueOf(labels, name, 4, false))) << name;
   const Case classes = {"", {}, {2, 3}, {2}, {1, 2, 3, 3, 2, kNan}, {2, 0}, {}};
-  for (const char* name : {"accuracy", "top2", "f1", "f1_micro"})
+  for (const char* name : {"accuracy", "top2", "f1", "f1_micro", "iou_2", "auc"})
     EXPECT_TRUE(std::isnan(ValueOf(classes, name, 4, true))) << name;
 }
 
@@ -183,6 +193,18 @@ TEST(Metrics, LeaveOutTheClassThatTheLossIgnores) {
   given.target = {1, 1, 1, 1};
   EXPECT_TRUE(std::isnan(ValueOf(given, "accuracy", 4, true)));
   EXPECT_TRUE(std::isnan(ValueOf(given, "f1", 4, true)));
+}
+
+// The softmax of the scores ranks the rows, and not the scores themselves.
+TEST(Metrics, TheAreaOfClassesComparesProbabilities) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Case given = {"", {}, {3, 3}, {3}, {9, 8, 0, 1, 2, 0, -inf, -inf, 5}, {0, 1, 2}, {}};
+  EXPECT_EQ(ValueOf(given, "auc", 3, true), 1);
+  // A loss without a softmax ranks by the outputs: 8 of class 1 is above the 2 of the row of
+  // class 1.
+  Case plain = given;
+  plain.rule.loss = LossKind::kOutput;
+  EXPECT_NEAR(ValueOf(plain, "auc", 3, true), (1 + 0.5 + 1) / 3, 1e-12);
 }
 
 TEST(Metrics, OfInfiniteScoresAreNumbers) {
@@ -199,7 +221,7 @@ TEST(Metrics, FindTheClassesAlongTheSecondAxis) {
   const std::vector<double> second = {1, 9, 2, 0, 3, 1, 5, 0, 6, 1, 4, 7};
   Case by_last = {"", {}, {2, 2, 3}, {2, 2}, last, {2, 0, 0, 1}, {}};
   Case by_second = {"", {}, {2, 3, 2}, {2, 2}, second, {2, 0, 0, 1}, {}};
-  for (const char* name : {"accuracy", "top2", "f1", "f1_micro"}) {
+  for (const char* name : {"accuracy", "top2", "f1", "f1_micro", "iou", "iou_1"}) {
     EXPECT_EQ(ValueOf(by_second, name, 2, true), ValueOf(by_last, name, 2, true)) << name;
   }
   EXPECT_EQ(ValueOf(by_second, "accuracy", 2, true), 0.5);
@@ -247,9 +269,7 @@ TEST(Metrics, RefuseWhatHasNoMeaning) {
   EXPECT_THAT(ErrorOf("f1", logits, column, Floats({2, 1}, {kNan, 1}), 2), HasSubstr("is NaN"));
   EXPECT_THAT(ErrorOf("f1", logits, column, pair, 2), HasSubstr("float32[2, 1] and a target"));
   EXPECT_THAT(ErrorOf("accuracy", {}, pair, Floats({2}, {0.5, 1}), 2), HasSubstr("whole number"));
-  EXPECT_THAT(ErrorOf("auc", {}, Floats({1, 3}, {1, 2, 3}), Ints({1}, {0}), 1),
-              HasSubstr("two classes"));
-  EXPECT_THAT(ErrorOf("f2", {}, pair, pair, 2), HasSubstr("f1_micro"));
+  EXPECT_THAT(ErrorOf("f2", {}, pair, pair, 2), HasSubstr("_macro, _micro or _per_class"));
   EXPECT_THAT(ErrorOf("f1", RuleOf(LossKind::kBinaryCrossEntropy, 2), pair, pair, 2),
               HasSubstr("the threshold 2 is not a probability"));
   // The output has no batch dimension, as when the model computes its loss itself.
