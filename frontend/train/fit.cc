@@ -10,7 +10,7 @@
 #include "frontend/data/check_data.h"
 #include "frontend/data/order.h"
 #include "frontend/train/feeds.h"
-#include "frontend/train/metrics/metrics.h"
+#include "frontend/train/validation.h"
 #include "frontend/train/run_checkpoints.h"
 #include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
@@ -31,6 +31,25 @@ class Run {
         options_(options),
         hooks_(hooks),
         checkpoints_(options, hooks.file_error) {}
+
+  // Evaluates without training, and logs one line.
+  absl::StatusOr<FitResult> Evaluate() {
+    TARTAN_RETURN_IF_ERROR(Prepare());
+    const bool has_share = options_.validation > 0;
+    TARTAN_ASSIGN_OR_RETURN(const std::optional<Validation> validation,
+                            ValidateAll(has_share ? split_.validation : split_.training));
+    if (!validation.has_value() || validation->examples == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no batch of ", batch_, " examples to evaluate"));
+    }
+    if (validation->classes.has_value()) TARTAN_RETURN_IF_ERROR(CheckLabels(*validation->classes));
+    LogLine line;
+    line.loss = validation->loss;
+    line.metrics = result_.metrics = validation->values;
+    line.is_epoch_end = true;
+    if (hooks_.log) hooks_.log(line);
+    return result_;
+  }
 
   absl::StatusOr<FitResult> Go() {
     TARTAN_RETURN_IF_ERROR(Prepare());
@@ -211,7 +230,14 @@ class Run {
     line.loss_scale = result_.loss_scale = progress.loss_scale;
     line.left_out = result_.left_out = progress.left_out;
     if (progress.accuracy.has_value()) line.metrics["accuracy"] = *progress.accuracy;
-    if (validates) TARTAN_RETURN_IF_ERROR(Validate(&line.metrics));
+    if (validates) {
+      TARTAN_ASSIGN_OR_RETURN(const std::optional<Validation> validation,
+                              ValidateAll(split_.validation));
+      if (validation.has_value()) {
+        line.metrics.insert(validation->values.begin(), validation->values.end());
+        TARTAN_RETURN_IF_ERROR(NoteValidation(validation->loss));
+      }
+    }
     result_.metrics = line.metrics;
     result_.metrics["loss"] = line.loss;
     if (hooks_.log) hooks_.log(line);
@@ -233,58 +259,19 @@ class Run {
     return absl::Status(status.code(), absl::StrCat(status.message(), "; ", where));
   }
 
-  absl::Status Validate(std::map<std::string, double>* values) {
-    std::shared_ptr<const data::Dataset> dataset = options_.validation_data;
-    std::optional<std::vector<int64_t>> rows;
-    if (dataset == nullptr) {
-      if (split_.validation.empty()) return absl::OkStatus();
-      dataset = dataset_;
-      rows = split_.validation;
-    }
+  // The metrics of the validation data; empty without any.
+  absl::StatusOr<std::optional<Validation>> ValidateAll(std::vector<int64_t> rows) {
+    const bool is_separate = options_.validation_data != nullptr;
+    if (!is_separate && rows.empty()) return std::nullopt;
     TARTAN_ASSIGN_OR_RETURN(const auto metrics, Metrics());
-    data::BatchOptions batches = BatchesOf({}, /*shuffle=*/false);
-    batches.rows = std::move(rows);
-    batches.drop_last = feeds_.batch != 0;
-    batches.epochs = 1;
-    TARTAN_ASSIGN_OR_RETURN(const auto loader, data::BatchLoader::Start(dataset, batches));
-    double numerator = 0;
-    double denominator = 0;
-    while (true) {
-      TARTAN_ASSIGN_OR_RETURN(const std::optional<data::Batch> batch, loader->Next());
-      if (!batch.has_value()) break;
-      HostTensor target;
-      const api::NamedTensors inputs = feeds_.InputsOf(*batch, &target);
-      TARTAN_ASSIGN_OR_RETURN(const Evaluation evaluation, trainer_.Evaluate(inputs, target));
-      numerator += evaluation.numerator;
-      denominator += evaluation.denominator;
-      for (const auto& [name, metric] : metrics) {
-        TARTAN_RETURN_IF_ERROR(metric->Add(evaluation.output, target, batch->size));
-      }
-    }
-    const double loss = denominator > 0 ? numerator / denominator : 0;
-    (*values)["val_loss"] = loss;
-    for (const auto& [name, metric] : metrics) {
-      metric->Report(absl::StrCat("val_", name), values);
-    }
-    return NoteValidation(loss);
+    data::BatchOptions batches = BatchesOf(std::move(rows), /*shuffle=*/false);
+    if (is_separate) batches.rows.reset();
+    return Validate(trainer_, feeds_, is_separate ? options_.validation_data : dataset_,
+                    std::move(batches), metrics);
   }
 
   absl::StatusOr<NamedMetrics> Metrics() const {
-    return MakeMetrics(MetricNames(), DecisionRuleOf(trainer_options_.loss, options_.threshold));
-  }
-
-  std::vector<std::string> MetricNames() const {
-    if (!options_.metrics.empty()) return options_.metrics;
-    switch (trainer_options_.loss.kind) {
-      case LossKind::kSoftmaxCrossEntropy:
-        return {"accuracy"};
-      case LossKind::kMse:
-      case LossKind::kMae:
-      case LossKind::kHuber:
-        return {"mae"};
-      default:
-        return {};
-    }
+    return ValidationMetrics(trainer_options_.loss, options_.metrics, options_.threshold);
   }
 
   absl::Status NoteValidation(double loss) {
@@ -379,7 +366,8 @@ absl::StatusOr<FitResult> Fit(Trainer& trainer, const onnx::OnnxModel& model,
                               std::shared_ptr<const data::Dataset> dataset,
                               const TrainerOptions& trainer_options, const FitOptions& options,
                               const FitHooks& hooks) {
-  return Run(trainer, model, std::move(dataset), trainer_options, options, hooks).Go();
+  Run run(trainer, model, std::move(dataset), trainer_options, options, hooks);
+  return options.evaluates ? run.Evaluate() : run.Go();
 }
 
 }  // namespace tartan::train

@@ -36,6 +36,9 @@ struct FitOptions {
   uint64_t seed = 0;
   double rate = 1e-3;
   Schedule schedule;
+  // Evaluates the model on the validation data without training: logs one line of step 0. Without
+  // validation data it evaluates all examples.
+  bool evaluates = false;
   // Metrics of the validation (metrics/metrics.h); empty: the loss decides.
   std::vector<std::string> metrics;
   std::optional<double> threshold;  // threshold of labels (metrics/predictions.h)

@@ -209,7 +209,9 @@ absl::StatusOr<Evaluation> Trainer::Evaluate(const api::NamedTensors& inputs,
       TARTAN_ASSIGN_OR_RETURN(
           StepGraph graph,
           BuildEvaluation(*programs_->model, &programs_->parameters, programs_->plan, shapes));
+      const std::optional<int64_t> classes = graph.classes;
       TARTAN_ASSIGN_OR_RETURN(evaluation, programs_->Make(std::move(graph), "evaluation"));
+      evaluation.classes = classes;
     }
     TARTAN_RETURN_IF_ERROR(
         evaluation.program->Start(TrainerPrograms::ValuesOf(shapes, inputs, target)));
@@ -218,6 +220,7 @@ absl::StatusOr<Evaluation> Trainer::Evaluate(const api::NamedTensors& inputs,
     for (const double value : outputs[0].ToDoubles()) result.numerator += value;
     for (const double value : outputs[1].ToDoubles()) result.denominator += value;
     result.output = std::move(outputs[2]);
+    result.classes = evaluation.classes;
     return result;
   });
 }

@@ -53,7 +53,8 @@ struct Progress {
 struct Evaluation {
   double numerator = 0;  // sum of the loss terms: batches can be added
   double denominator = 0;
-  HostTensor output;  // the value that the loss was applied to, float32
+  HostTensor output;               // the value that the loss was applied to, float32
+  std::optional<int64_t> classes;  // as of CountClasses
 };
 
 // The complete training state, except the data.

@@ -127,9 +127,11 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   for (const train::Parameter& parameter : trainer->parameters()) {
     if (parameter.is_trained) trained += parameter.shape.element_count();
   }
-  context.Note(absl::StrCat("training ", FormatCount(static_cast<double>(trained)),
-                            " parameters on ", dataset->size(), " examples; the loss sees '",
-                            trainer->loss_output(), "'"));
+  context.Note(absl::StrCat(
+      flags.fit.evaluates ? std::string("evaluating")
+                          : absl::StrCat("training ", FormatCount(static_cast<double>(trained)),
+                                         " parameters on ", dataset->size(), " examples"),
+      "; the loss sees '", trainer->loss_output(), "'"));
 
   HandleInterrupts();
   train::FitHooks hooks;
@@ -162,7 +164,8 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
     report.set_export_(flags.export_path);
   }
   TARTAN_RETURN_IF_ERROR(At(Stage::kFile, log->Finish(report, flags.page, flags.plot)));
-  if (!context.wants_json()) TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report)));
+  if (!context.wants_json() && !flags.fit.evaluates)
+    TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report)));
   return result.was_stopped ? ExitCode::kInterrupted : ExitCode::kDone;
 }
 

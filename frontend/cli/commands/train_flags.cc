@@ -103,6 +103,7 @@ absl::Status Interpret(TrainFlags* flags) {
   flags->fit.shuffle = !flags->no_shuffle;
   flags->fit.check_data = !flags->no_check;
   flags->trainer.seed = flags->fit.seed;
+  flags->trainer.rules.may_train_nothing = flags->fit.evaluates;
   return absl::OkStatus();
 }
 
@@ -177,6 +178,8 @@ void AddLossFlags(CLI::App* command, TrainFlags* flags) {
           "Metrics of the validation: accuracy, label_accuracy, topK, auc, mae, rmse, r2;\n"
           "f1, dice, iou, also with _macro, _micro or _per_class")
       ->type_name("NAME[,NAME]");
+  command->add_flag("--eval", flags->fit.evaluates,
+                    "Evaluate the model on the validation data, by default all data, and end");
   command
       ->add_option("--threshold", flags->fit.threshold,
                    "The score above which metrics take a label as 1: a probability with\n"
@@ -266,6 +269,9 @@ void AddTrainFlags(CLI::App* command, TrainFlags* flags) {
   AddModelFlags(command, flags);
   AddRunFlags(command, flags);
   AddOutputFlags(command, flags);
+  // An evaluation changes nothing and has no curve.
+  for (const char* name : {"--export", "--checkpoint", "--resume", "--page", "--plot", "--profile", "--tensorboard"})
+    command->get_option("--eval")->excludes(command->get_option(name));
 }
 
 }  // namespace tartan::cli

@@ -41,14 +41,19 @@ proto::TrainStepReport ReportOf(const train::LogLine& line) {
   return report;
 }
 
+// "val_loss 0.1234  val_accuracy 0.9120", for a line without steps, or
 // "Epoch 2/5  step 340/900  loss 0.1234  accuracy 0.912  lr 0.001  8.2 ms/step".
 std::string TextOf(const train::LogLine& line) {
-  std::vector<std::string> parts = {absl::StrCat("Epoch ", line.epoch, "/", line.epochs),
-                                    absl::StrCat("step ", line.step, "/", line.steps),
-                                    absl::StrFormat("loss %.4f", line.loss)};
+  std::vector<std::string> parts;
+  if (line.steps > 0) {
+    parts = {absl::StrCat("Epoch ", line.epoch, "/", line.epochs),
+             absl::StrCat("step ", line.step, "/", line.steps),
+             absl::StrFormat("loss %.4f", line.loss)};
+  }
   for (const auto& [name, value] : line.metrics) {
     parts.push_back(absl::StrFormat("%s %.4f", name, value));
   }
+  if (line.steps == 0) return absl::StrJoin(parts, "  ");
   parts.push_back(absl::StrFormat("lr %.3g", line.rate));
   if (line.loss_scale.has_value()) parts.push_back(absl::StrFormat("scale %g", *line.loss_scale));
   parts.push_back(absl::StrCat(FormatMs(line.step_ms), "/step"));

@@ -58,7 +58,7 @@ _tartan() {
       options="--data --val --val-data --target --loss --output --optimizer --lr --weight-decay --momentum"
       options+=" --beta1 --beta2 --clip-norm --clip-value --precision --loss-scale --schedule --trainable --frozen --group"
       options+=" --train-batch-norm --straight-through --dropout --dropout-at --init --augment --channels-last --batch --shape --memory-budget --accumulate --epochs"
-      options+=" --steps --seed --no-shuffle --drop-last --no-check --metrics --threshold --patience --checkpoint --checkpoint-every"
+      options+=" --steps --seed --no-shuffle --drop-last --no-check --metrics --threshold --eval --patience --checkpoint --checkpoint-every"
       options+=" --resume --log-every --log --page --plot --tensorboard --export --profile"
       ;;
     quantize) options="--weights --output --block --calibrate --no-compare --input --shape" ;;

@@ -40,7 +40,7 @@ struct Loss {
   std::vector<double> class_weights;     // weight per class; empty: 1
   std::vector<double> positive_weights;  // of binary cross entropy: one, or one per label; empty: 1
   double gamma = 2;                      // focal: exponent of the probability of other classes
-  std::optional<double> alpha;           // focal: weight of label 1; 1 - alpha is that of label 0
+  std::optional<double> alpha;           // focal: weight of label 1; label 0 has 1 - alpha
   double epsilon = 1e-5;                 // Dice: added to both sums
   int64_t blank = 0;                     // CTC: the class that separates labels
   int64_t time_axis = 1;                 // CTC: 1 for scores [N, T, C], 0 for [T, N, C]
@@ -57,9 +57,9 @@ struct Loss {
 absl::StatusOr<Loss> ParseLoss(absl::string_view text);
 
 bool NeedsTarget(const Loss& loss);
-// Whether integer targets of such a loss may be class indices.
+// Returns true if integer targets of such a loss may be class indices.
 bool TakesClassIndices(LossKind kind);
-// Whether outputs are logits of labels if they are not scores of classes.
+// Returns true if outputs are logits of labels, unless they are scores of classes.
 bool TakesLogits(LossKind kind);
 
 // The axis of the classes for these sizes of scores and target; nullopt if they do not fit:

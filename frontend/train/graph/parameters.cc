@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<Parameter>> FindParameters(const onnx::OnnxModel& mod
     any = any || parameter.is_trained;
     parameters.push_back(std::move(parameter));
   }
-  if (any) return parameters;
+  if (any || rules.may_train_nothing) return parameters;
   const auto name = [](std::string* out, const Parameter& p) { absl::StrAppend(out, p.name); };
   return absl::InvalidArgumentError(
       parameters.empty() ? std::string("the model has no float initialisers: nothing to train")

@@ -26,6 +26,7 @@ struct ParameterRules {
   // True: weight decay also applies to parameters with fewer than two dimensions, which are biases
   // and scales of normalisations.
   bool decay_vectors = true;
+  bool may_train_nothing = false;  // for models that are only evaluated
 };
 
 enum class Role : uint8_t {
@@ -49,7 +50,8 @@ struct Parameter {
 };
 
 // Finds all float initialisers of a model loaded with parameters_as_inputs, in the order of its
-// inputs. InvalidArgument for an invalid expression, and if nothing would be trained.
+// inputs. InvalidArgument for an invalid expression, and if nothing would be trained (except
+// with may_train_nothing).
 absl::StatusOr<std::vector<Parameter>> FindParameters(const onnx::OnnxModel& model,
                                                       const ParameterRules& rules);
 

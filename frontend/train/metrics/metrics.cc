@@ -121,7 +121,7 @@ class LabelAccuracy final : public Decided {
 
 enum class Average : uint8_t { kDefault, kMacro, kMicro, kPerClass };
 
-// How actual and predicted rows of a class or label overlap.
+// Counts of the actual and the predicted rows of a class or label, and of the rows in both.
 struct Overlap {
   int64_t actual = 0;
   int64_t predicted = 0;

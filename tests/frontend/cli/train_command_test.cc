@@ -189,6 +189,35 @@ TEST_F(TrainCommand, NamesTheMetricsBeforeTheFirstStep) {
   EXPECT_THAT(result.out, Not(HasSubstr("Epoch")));
 }
 
+TEST_F(TrainCommand, EvaluatesAModelAsTheRunThatTrainedItDid) {
+  const ProgramResult trained =
+      RunTartan(Arguments({"--val-data", Data(), "--metrics", "accuracy,auc,f1_per_class",
+                           "--epochs", "2", "--export", Path("tuned.onnx")}));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto evaluate = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {
+        "train",     Path("tuned.onnx"),         "--data", Data(), "--eval",
+        "--metrics", "accuracy,auc,f1_per_class"};
+    all.insert(all.end(), more.begin(), more.end());
+    return RunTartan(all);
+  };
+  const std::string before = ReadAll(Path("tuned.onnx"));
+  const ProgramResult evaluated = evaluate({"--batch", "7"});
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  EXPECT_THAT(evaluated.out,
+              ContainsRegex("^val_accuracy [01]\\.[0-9]+  val_auc [0-9.]+  val_f1_0 [0-9.]+  "
+                            "val_f1_1 [0-9.]+  val_f1_2 [0-9.]+  val_loss [0-9.]+\n$"));
+  // The values are those of the last line of training.
+  const std::string values = evaluated.out.substr(0, evaluated.out.size() - 1);
+  EXPECT_THAT(trained.out, HasSubstr(values));
+  EXPECT_THAT(evaluated.err, Not(HasSubstr("compiled in")));
+  EXPECT_EQ(ReadAll(Path("tuned.onnx")), before);
+  const ProgramResult json = evaluate({"--format", "json"});
+  EXPECT_THAT(json.out, AllOf(HasSubstr("\"val_auc\":"), HasSubstr("\"steps\":0"),
+                              HasSubstr("\"done\":true")));
+  EXPECT_EQ(evaluate({"--export", Path("again.onnx")}).exit_code, 2);
+}
+
 TEST_F(TrainCommand, GoesOnBitForBitWhereItWasInterrupted) {
   const std::vector<std::string> common = {"--epochs", "30", "--seed", "3", "--log-every", "1"};
   const auto run = [&](std::vector<std::string> more, const ProgramOptions& options = {}) {

@@ -32,7 +32,7 @@ std::string SpeechText() {
 
 HostTensor Sounds() { return Floats({kRows, kFrames, 2}, Numbers(kRows * kFrames * 2, 1)); }
 
-// Of the paths of classes over the frames, those that collapse to `labels` have this probability.
+// The probability of all paths of classes over the frames that collapse to `labels`.
 double Probability(const std::vector<double>& x, int64_t row, int64_t frames,
                    const std::vector<int64_t>& labels) {
   const std::vector<float> w = Numbers(2 * kClasses, 7);

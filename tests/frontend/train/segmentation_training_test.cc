@@ -102,6 +102,47 @@ TEST_F(SegmentationTest, LossAndAccuracyOfAStepAndOfAValidationAreThoseOfPixels)
   EXPECT_NEAR(*progress->accuracy, accuracy, 1e-6);
 }
 
+// A fit that only evaluates makes no step, and takes the share of the validation or all examples.
+TEST_F(SegmentationTest, AnEvaluationComputesTheMetricsWithoutAStep) {
+  const auto model = LoadToTrain(PixelsText());
+  ASSERT_TRUE(model.ok()) << model.status();
+  TrainerOptions options;
+  options.loss = *ParseLoss(absl::StrCat("softmax_cross_entropy:ignore=", kIgnored));
+  options.rules.frozen = ".*";
+  options.rules.may_train_nothing = true;
+  std::vector<int64_t> masks = Masks();
+  const auto evaluate = [&](FitOptions fit) -> absl::StatusOr<LogLine> {
+    const auto trainer = Trainer::Create(*model, device_, options);
+    if (!trainer.ok()) return trainer.status();
+    const auto dataset = data::DatasetOf(
+        "data", {{"x", Pictures()},
+                 {"y", HostTensor::FromVector({DataType::kInt64, {kExamples, 3, 5}}, masks)}});
+    if (!dataset.ok()) return dataset.status();
+    LogLine found;
+    FitHooks hooks;
+    hooks.log = [&](const LogLine& line) { found = line; };
+    fit.evaluates = true;
+    const auto result = Fit(**trainer, **model, *dataset, options, fit, hooks);
+    if (!result.ok()) return result.status();
+    EXPECT_EQ((*trainer)->step(), 0);
+    EXPECT_EQ(result->steps, 0);
+    EXPECT_EQ(result->metrics, found.metrics);
+    return found;
+  };
+  const auto [loss, accuracy] = ByHand();
+  const auto all = evaluate({});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_NEAR(all->metrics.at("val_loss"), loss, 1e-5);
+  EXPECT_NEAR(all->metrics.at("val_accuracy"), accuracy, 1e-9);
+  FitOptions share;
+  share.validation = 1;
+  const auto one = evaluate(share);
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_NE(one->metrics.at("val_loss"), all->metrics.at("val_loss"));
+  masks[17] = kClasses;
+  EXPECT_THAT(std::string(evaluate({}).status().message()), testing::HasSubstr("example 1"));
+}
+
 // The check of the data counts the classes of the second axis.
 TEST_F(SegmentationTest, NamesAPixelWhoseClassIsOutOfRange) {
   const auto model = LoadToTrain(PixelsText());
