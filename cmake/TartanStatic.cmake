@@ -13,6 +13,7 @@ function(tartan_prefer_archive variable name)
 endfunction()
 tartan_prefer_archive(ZLIB_LIBRARY z)
 tartan_prefer_archive(PNG_LIBRARY_RELEASE png)
+tartan_prefer_archive(JPEG_LIBRARY_RELEASE jpeg)
 tartan_prefer_archive(RE2_LIBRARY re2)
 
 # Turns a package's imported targets from shared libraries to the archives beside them, where a

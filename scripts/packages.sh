@@ -5,7 +5,7 @@
 build_packages=(
   cmake ninja-build g++ pkg-config flex libfl-dev bison
   protobuf-compiler libprotobuf-dev libabsl-dev libonnx-dev
-  libcli11-dev libpng-dev zlib1g-dev libxxhash-dev libre2-dev
+  libcli11-dev libpng-dev libjpeg-dev zlib1g-dev libxxhash-dev libre2-dev
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
   liblept5
 )

@@ -16,6 +16,7 @@
 #include "frontend/cli/numbers.h"
 #include "frontend/cli/process/exit_code.h"
 #include "frontend/data/picture.h"
+#include "frontend/data/picture_file.h"
 #include "frontend/onnx/values/value_proto.h"
 #include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"
@@ -195,7 +196,7 @@ absl::StatusOr<HostTensor> ReadRaw(const std::string& path, api::TensorSpec inpu
 absl::StatusOr<HostTensor> ReadPicture(const std::string& path, const api::TensorSpec& input) {
   const auto mapped = MappedFile::Open(path);
   if (!mapped.ok()) return At(Stage::kFile, mapped.status());
-  const absl::StatusOr<data::Picture> picture = data::DecodePng((*mapped)->bytes());
+  const absl::StatusOr<data::Picture> picture = data::DecodePicture((*mapped)->bytes());
   if (!picture.ok()) {
     return At(Stage::kFile, absl::Status(picture.status().code(),
                                          absl::StrCat(path, ": ", picture.status().message())));
@@ -219,11 +220,11 @@ absl::Status CheckFits(const api::TensorSpec& input, const TensorShape& shape) {
 
 absl::StatusOr<HostTensor> ReadInput(const FileInput& file, const api::TensorSpec& input) {
   const std::string extension = Extension(file.path);
-  if (extension == ".png") return ReadPicture(file.path, input);
+  if (data::IsPictureName(extension)) return ReadPicture(file.path, input);
   if (extension == ".bin") return ReadRaw(file.path, input);
   if (!IsTensorExtension(extension)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(file.path, ": an input file must be .npy, .pb, .png or .bin"));
+        absl::StrCat(file.path, ": an input file must be .npy, .pb, .png, .jpg or .bin"));
   }
   TARTAN_ASSIGN_OR_RETURN(HostTensor tensor, At(Stage::kFile, ReadTensor(file.path)));
   const absl::Status fits = CheckFits(input, tensor.shape());
@@ -307,10 +308,10 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text) {
     }
     spec.value = NumberInput{number};
   } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text,
-                     "' is not a value: write @FILE (.npy, .pb, .png, .bin), rand, rand:SEED, "
-                     "zeros, ones or a number"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", text,
+        "' is not a value: write @FILE (.npy, .pb, .png, .jpg, .bin), rand, rand:SEED, "
+        "zeros, ones or a number"));
   }
   return spec;
 }

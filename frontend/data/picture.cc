@@ -15,8 +15,6 @@
 namespace tartan::data {
 namespace {
 
-constexpr int64_t kMaxPixels = int64_t{1} << 26;
-
 struct Source {
   absl::Span<const uint8_t> bytes;
   std::string error;
@@ -125,18 +123,18 @@ absl::Status Damaged(absl::string_view why) {
 
 }  // namespace
 
-absl::StatusOr<PngHeader> ReadPngHeader(absl::Span<const uint8_t> bytes) {
+absl::StatusOr<PictureHeader> ReadPngHeader(absl::Span<const uint8_t> bytes) {
   Decoder decoder(bytes);
   if (!decoder.ok()) return absl::ResourceExhaustedError("out of memory in libpng");
   if (!decoder.ReadHeader()) return Damaged(decoder.error());
-  return PngHeader{decoder.height(), decoder.width(), decoder.channels(), decoder.bit_depth()};
+  return PictureHeader{decoder.height(), decoder.width(), decoder.channels(), decoder.bit_depth()};
 }
 
 absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes) {
   Decoder decoder(bytes);
   if (!decoder.ok()) return absl::ResourceExhaustedError("out of memory in libpng");
   if (!decoder.ReadHeader()) return Damaged(decoder.error());
-  if (decoder.height() > kMaxPixels / decoder.width()) {
+  if (decoder.height() > kMaxPicturePixels / decoder.width()) {
     return absl::ResourceExhaustedError(absl::StrCat("a picture of ", decoder.width(), " × ",
                                                      decoder.height(), " pixels is too large"));
   }

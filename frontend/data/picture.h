@@ -10,16 +10,19 @@
 
 namespace tartan::data {
 
-// The size and format of a PNG file, from its first bytes.
-struct PngHeader {
+// Maximum number of pixels of a picture.
+inline constexpr int64_t kMaxPicturePixels = int64_t{1} << 26;
+
+// The size and format of a picture file, from its first bytes.
+struct PictureHeader {
   int64_t height = 0;
   int64_t width = 0;
-  int64_t channels = 1;  // channels returned by DecodePng
+  int64_t channels = 1;  // channels of the decoded picture
   int bit_depth = 8;
 };
 
 // InvalidArgument if the bytes do not begin as a PNG file.
-absl::StatusOr<PngHeader> ReadPngHeader(absl::Span<const uint8_t> bytes);
+absl::StatusOr<PictureHeader> ReadPngHeader(absl::Span<const uint8_t> bytes);
 
 struct Picture {
   int64_t height = 0;

@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/data/convert.h"
 #include "frontend/data/picture.h"
+#include "frontend/data/picture_file.h"
 #include "tile/base/mapped_file.h"
 #include "tile/base/printable.h"
 #include "tile/base/status_macros.h"
@@ -35,10 +35,6 @@ absl::Status At(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(Printable(path), ": ", status.message()));
 }
 
-bool IsPng(const fs::path& path) {
-  return absl::AsciiStrToLower(path.extension().string()) == ".png";
-}
-
 // The sorted entries of the folder, without names that begin with a dot.
 absl::StatusOr<std::vector<fs::directory_entry>> Entries(const fs::path& folder) {
   std::vector<fs::directory_entry> entries;
@@ -58,15 +54,16 @@ absl::StatusOr<Listing> ListPictures(const std::string& path) {
   TARTAN_ASSIGN_OR_RETURN(const auto folders, Entries(path));
   std::error_code ignored;
   for (const fs::directory_entry& folder : folders) {
-    if (IsPng(folder.path())) {
+    if (IsPictureName(folder.path().string())) {
       return At(folder.path().string(),
                 absl::InvalidArgumentError("is not in a subfolder that names its class"));
     }
     if (!folder.is_directory(ignored)) continue;
     TARTAN_ASSIGN_OR_RETURN(const auto files, Entries(folder.path()));
     for (const fs::directory_entry& file : files) {
-      if (!IsPng(file.path())) {
-        return At(file.path().string(), absl::InvalidArgumentError("is not a .png picture"));
+      if (!IsPictureName(file.path().string())) {
+        return At(file.path().string(),
+                  absl::InvalidArgumentError("is not a .png or .jpg picture"));
       }
       listing.files.push_back({file.path().string(), static_cast<int64_t>(listing.classes.size())});
     }
@@ -79,17 +76,17 @@ absl::StatusOr<Listing> ListPictures(const std::string& path) {
   return listing;
 }
 
-absl::StatusOr<PngHeader> ReadHeader(const std::string& path) {
+absl::StatusOr<PictureHeader> ReadHeader(const std::string& path) {
   TARTAN_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
-  const absl::StatusOr<PngHeader> header = ReadPngHeader(file->bytes());
+  const absl::StatusOr<PictureHeader> header = ReadPictureHeader(file->bytes());
   return header.ok() ? header : At(path, header.status());
 }
 
 // A header that all pictures can be converted to.
-absl::StatusOr<PngHeader> CommonHeader(const std::vector<File>& files) {
-  PngHeader common;
+absl::StatusOr<PictureHeader> CommonHeader(const std::vector<File>& files) {
+  PictureHeader common;
   for (const File& file : files) {
-    TARTAN_ASSIGN_OR_RETURN(const PngHeader header, ReadHeader(file.path));
+    TARTAN_ASSIGN_OR_RETURN(const PictureHeader header, ReadHeader(file.path));
     if (&file == &files[0]) common = header;
     if (header.width != common.width || header.height != common.height) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -147,7 +144,7 @@ class PictureFolder : public Dataset {
                                                              const PictureOptions& options) {
     TARTAN_ASSIGN_OR_RETURN(Listing listing, ListPictures(path));
     if (listing.files.empty()) return At(path, absl::InvalidArgumentError("has no pictures"));
-    TARTAN_ASSIGN_OR_RETURN(const PngHeader header, CommonHeader(listing.files));
+    TARTAN_ASSIGN_OR_RETURN(const PictureHeader header, CommonHeader(listing.files));
     std::vector<int64_t> dims = {header.channels, header.height, header.width};
     if (options.channels_last) dims = {header.height, header.width, header.channels};
     return std::shared_ptr<const Dataset>(
@@ -155,7 +152,7 @@ class PictureFolder : public Dataset {
   }
 
  private:
-  PictureFolder(std::string path, Listing listing, const PngHeader& header,
+  PictureFolder(std::string path, Listing listing, const PictureHeader& header,
                 std::vector<int64_t> dims, const PictureOptions& options)
       : Dataset(std::move(path),
                 {{"x", {DataType::kFloat32, dims}},
@@ -201,7 +198,7 @@ class PictureFolder : public Dataset {
 
   absl::StatusOr<std::vector<uint8_t>> Decode(const std::string& path) const {
     TARTAN_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
-    const absl::StatusOr<Picture> picture = DecodePng(file->bytes());
+    const absl::StatusOr<Picture> picture = DecodePicture(file->bytes());
     if (!picture.ok()) return At(path, picture.status());
     if (picture->width != header_.width || picture->height != header_.height) {
       return At(path, absl::FailedPreconditionError("has changed since it was opened"));
@@ -210,7 +207,7 @@ class PictureFolder : public Dataset {
   }
 
   const std::vector<File> files_;
-  const PngHeader header_;  // common to all pictures
+  const PictureHeader header_;  // common to all pictures
   const bool channels_last_;
   const TensorShape decoded_;
   mutable Cache cache_;

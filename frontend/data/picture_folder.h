@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a folder of PNG pictures with one subfolder per class as a dataset.
+// Opens a folder of PNG and JPEG pictures with one subfolder per class as a dataset.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ struct PictureOptions {
 // skipped.
 //
 // Reads only headers. InvalidArgument names two pictures of different sizes with their sizes, and
-// files that are not PNG.
+// files that are not pictures.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenPictureFolder(
     const std::string& path, const PictureOptions& options = {});
 

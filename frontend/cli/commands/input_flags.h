@@ -25,7 +25,7 @@ inline void AddShapeFlag(CLI::App* command, std::vector<std::string>* shapes) {
 inline void AddInputFlags(CLI::App* command, InputOptions* options) {
   command
       ->add_option("--input", options->inputs,
-                   "NAME=SPEC: @FILE (.npy, .pb, .png, .bin), rand, rand:SEED, zeros, ones or a "
+                   "NAME=SPEC: @FILE (.npy, .pb, .png, .jpg, .bin), rand, rand:SEED, zeros, ones or a "
                    "number; once per input")
       ->type_name("NAME=SPEC")
       ->allow_extra_args(false);

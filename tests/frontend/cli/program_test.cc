@@ -297,7 +297,7 @@ TEST(Program, FilesThatCannotBeReadOrWrittenEndWith6) {
   ExpectFailure(RunTartan({"run", SourcePath("examples")}), 6, "is a folder");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@/no/such.png"}), 6, "/no/such.png");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + SourcePath("README.md")}), 2,
-                "an input file must be .npy, .pb, .png or .bin");
+                "an input file must be .npy, .pb, .png, .jpg or .bin");
   ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--labels", "/no/such.txt"}), 6,
                 "/no/such.txt");
   ExpectFailure(

@@ -129,8 +129,8 @@ TEST(PictureFolder, NamesWhatIsNoPicture) {
   none.Write("a/.hidden", "");
   EXPECT_THAT(MessageOf(none), HasSubstr("has no pictures"));
   const TestFolder other;
-  other.Write("a/1.jpg", "");
-  EXPECT_THAT(MessageOf(other), HasSubstr("a/1.jpg: is not a .png picture"));
+  other.Write("a/1.gif", "");
+  EXPECT_THAT(MessageOf(other), HasSubstr("a/1.gif: is not a .png or .jpg picture"));
   const TestFolder damaged;
   damaged.Write("a/1.png", "GIF89a");
   EXPECT_THAT(MessageOf(damaged), HasSubstr("a/1.png: not a PNG picture, or a damaged one"));
