@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
@@ -54,12 +55,13 @@ class Decoder {
   int bit_depth() const { return png_get_bit_depth(png_, info_); }
   int64_t row_bytes() const { return static_cast<int64_t>(png_get_rowbytes(png_, info_)); }
 
-  // Reads the header and requests gray or colour samples of 8 or 16 bits.
-  bool ReadHeader() {
+  // Reads the header and requests gray or colour samples of 8 or 16 bits. With `is_mask`, samples
+  // of less bits are not scaled, and indices of a palette stay.
+  bool ReadHeader(bool is_mask = false) {
     if (setjmp(png_jmpbuf(png_))) return false;
     png_set_read_fn(png_, &source_, ReadBytes);
     png_read_info(png_, info_);
-    png_set_expand(png_);
+    is_mask ? png_set_packing(png_) : png_set_expand(png_);
     png_set_strip_alpha(png_);
     png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
@@ -121,6 +123,19 @@ absl::Status Damaged(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("not a PNG picture, or a damaged one: ", why));
 }
 
+// Reads the samples after the header.
+absl::StatusOr<std::vector<uint8_t>> ReadSamples(Decoder& decoder) {
+  if (decoder.height() > kMaxPicturePixels / decoder.width()) {
+    return absl::ResourceExhaustedError(absl::StrCat("a picture of ", decoder.width(), " × ",
+                                                     decoder.height(), " pixels is too large"));
+  }
+  std::vector<uint8_t> samples(decoder.row_bytes() * decoder.height());
+  std::vector<uint8_t*> rows(decoder.height());
+  for (size_t y = 0; y < rows.size(); ++y) rows[y] = &samples[y * decoder.row_bytes()];
+  if (!decoder.ReadRows(rows.data())) return Damaged(decoder.error());
+  return samples;
+}
+
 }  // namespace
 
 absl::StatusOr<PictureHeader> ReadPngHeader(absl::Span<const uint8_t> bytes) {
@@ -134,18 +149,10 @@ absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes) {
   Decoder decoder(bytes);
   if (!decoder.ok()) return absl::ResourceExhaustedError("out of memory in libpng");
   if (!decoder.ReadHeader()) return Damaged(decoder.error());
-  if (decoder.height() > kMaxPicturePixels / decoder.width()) {
-    return absl::ResourceExhaustedError(absl::StrCat("a picture of ", decoder.width(), " × ",
-                                                     decoder.height(), " pixels is too large"));
-  }
   if (decoder.channels() != 1 && decoder.channels() != 3) {
     return Damaged(absl::StrCat(decoder.channels(), " channels"));
   }
-  std::vector<uint8_t> samples(decoder.row_bytes() * decoder.height());
-  std::vector<uint8_t*> rows(decoder.height());
-  for (size_t y = 0; y < rows.size(); ++y) rows[y] = &samples[y * decoder.row_bytes()];
-  if (!decoder.ReadRows(rows.data())) return Damaged(decoder.error());
-
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<uint8_t> samples, ReadSamples(decoder));
   Picture picture{decoder.height(), decoder.width(), decoder.channels(), {}};
   picture.values.resize(picture.height * picture.width * picture.channels);
   for (size_t i = 0; i < picture.values.size(); ++i) {
@@ -154,6 +161,19 @@ absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes) {
                             : samples[i] / 255.0f;
   }
   return picture;
+}
+
+absl::StatusOr<Mask> DecodeMask(absl::Span<const uint8_t> bytes) {
+  Decoder decoder(bytes);
+  if (!decoder.ok()) return absl::ResourceExhaustedError("out of memory in libpng");
+  if (!decoder.ReadHeader(/*is_mask=*/true)) return Damaged(decoder.error());
+  if (decoder.channels() != 1 || decoder.bit_depth() > 8) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a mask is gray or has a palette, with at most 8 bits; this one has ",
+                     decoder.channels(), " channels of ", decoder.bit_depth(), " bits"));
+  }
+  TARTAN_ASSIGN_OR_RETURN(std::vector<uint8_t> samples, ReadSamples(decoder));
+  return Mask{decoder.height(), decoder.width(), std::move(samples)};
 }
 
 std::vector<uint8_t> PictureBytes(const Picture& picture, DataType type, int64_t channels,

@@ -36,6 +36,17 @@ struct Picture {
 // million pixels.
 absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes);
 
+// The class of each pixel, height × width.
+struct Mask {
+  int64_t height = 0;
+  int64_t width = 0;
+  std::vector<uint8_t> classes;
+};
+
+// Decodes a PNG mask: the samples of a gray picture as they are, or the indices of a palette.
+// InvalidArgument if the file is damaged, has colours or more than 8 bits per sample.
+absl::StatusOr<Mask> DecodeMask(absl::Span<const uint8_t> bytes);
+
 // Converts the picture to `type` (float types: 0..1; uint8: 0..255), as [channels, height, width]
 // or [height, width, channels]. For 1 channel, colour is converted to gray (ITU-R BT.601 weights);
 // for 3 channels, gray is repeated.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,14 +22,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kImages[] = "images";
+constexpr char kMasks[] = "masks";
+
 struct File {
   std::string path;
-  int64_t label;
+  int64_t label = 0;
+  std::string mask = "";  // path
 };
 
 struct Listing {
   std::vector<std::string> classes;
   std::vector<File> files;
+  bool has_masks = false;
 };
 
 absl::Status At(const std::string& path, const absl::Status& status) {
@@ -49,6 +55,40 @@ absl::StatusOr<std::vector<fs::directory_entry>> Entries(const fs::path& folder)
   return entries;
 }
 
+// The files of a subfolder, all of which are pictures.
+absl::StatusOr<std::vector<std::string>> Pictures(const fs::path& folder) {
+  TARTAN_ASSIGN_OR_RETURN(const auto files, Entries(folder));
+  std::vector<std::string> paths;
+  for (const fs::directory_entry& file : files) {
+    paths.push_back(file.path().string());
+    if (!IsPictureName(paths.back()))
+      return At(paths.back(), absl::InvalidArgumentError("is not a .png or .jpg picture"));
+  }
+  return paths;
+}
+
+// Pictures and masks by the same names without extensions.
+absl::StatusOr<Listing> ListMasks(const fs::path& folder) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> masks, Pictures(folder / kMasks));
+  std::map<std::string, std::string> by_name;
+  for (const std::string& mask : masks) {
+    const auto [at, is_new] = by_name.try_emplace(fs::path(mask).stem().string(), mask);
+    if (!is_new)
+      return At(mask, absl::InvalidArgumentError(absl::StrCat("has the name of ", at->second)));
+  }
+  Listing listing;
+  listing.has_masks = true;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> pictures, Pictures(folder / kImages));
+  for (const std::string& picture : pictures) {
+    auto mask = by_name.extract(fs::path(picture).stem().string());
+    if (mask.empty())
+      return At(picture, absl::InvalidArgumentError("has no mask of its own with the same name"));
+    listing.files.push_back({picture, 0, std::move(mask.mapped())});
+  }
+  if (by_name.empty()) return listing;
+  return At(by_name.begin()->second, absl::InvalidArgumentError("is a mask without a picture"));
+}
+
 absl::StatusOr<Listing> ListPictures(const std::string& path) {
   Listing listing;
   TARTAN_ASSIGN_OR_RETURN(const auto folders, Entries(path));
@@ -58,20 +98,19 @@ absl::StatusOr<Listing> ListPictures(const std::string& path) {
       return At(folder.path().string(),
                 absl::InvalidArgumentError("is not in a subfolder that names its class"));
     }
-    if (!folder.is_directory(ignored)) continue;
-    TARTAN_ASSIGN_OR_RETURN(const auto files, Entries(folder.path()));
-    for (const fs::directory_entry& file : files) {
-      if (!IsPictureName(file.path().string())) {
-        return At(file.path().string(),
-                  absl::InvalidArgumentError("is not a .png or .jpg picture"));
-      }
-      listing.files.push_back({file.path().string(), static_cast<int64_t>(listing.classes.size())});
-    }
-    listing.classes.push_back(folder.path().filename().string());
+    if (folder.is_directory(ignored)) listing.classes.push_back(folder.path().filename().string());
+  }
+  if (listing.classes == std::vector<std::string>{kImages, kMasks}) return ListMasks(path);
+  for (size_t label = 0; label < listing.classes.size(); ++label) {
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> pictures,
+                            Pictures(fs::path(path) / listing.classes[label]));
+    for (const std::string& picture : pictures)
+      listing.files.push_back({picture, static_cast<int64_t>(label)});
   }
   if (listing.classes.empty()) {
-    return At(path,
-              absl::InvalidArgumentError("has no subfolders; expected one per class of pictures"));
+    return At(path, absl::InvalidArgumentError(
+                        "has no subfolders; expected one per class of pictures, or the two "
+                        "subfolders images and masks"));
   }
   return listing;
 }
@@ -85,13 +124,19 @@ absl::StatusOr<PictureHeader> ReadHeader(const std::string& path) {
 // A header that all pictures can be converted to.
 absl::StatusOr<PictureHeader> CommonHeader(const std::vector<File>& files) {
   PictureHeader common;
+  const auto fits = [&](const std::string& path, const PictureHeader& header) {
+    if (header.width == common.width && header.height == common.height) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(Printable(path), ": has ", header.width, " × ", header.height, " pixels, but ",
+                     Printable(files[0].path), " has ", common.width, " × ", common.height));
+  };
   for (const File& file : files) {
     TARTAN_ASSIGN_OR_RETURN(const PictureHeader header, ReadHeader(file.path));
     if (&file == &files[0]) common = header;
-    if (header.width != common.width || header.height != common.height) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          Printable(file.path), ": has ", header.width, " × ", header.height, " pixels, but ",
-          Printable(files[0].path), " has ", common.width, " × ", common.height));
+    TARTAN_RETURN_IF_ERROR(fits(file.path, header));
+    if (!file.mask.empty()) {
+      TARTAN_ASSIGN_OR_RETURN(const PictureHeader mask, ReadHeader(file.mask));
+      TARTAN_RETURN_IF_ERROR(fits(file.mask, mask));
     }
     common.channels = std::max(common.channels, header.channels);
     common.bit_depth = std::max(common.bit_depth, header.bit_depth);
@@ -111,6 +156,8 @@ class Cache {
   ~Cache() { std::free(bytes_); }
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
+
+  int64_t rows() const { return static_cast<int64_t>(states_.size()); }
 
   // Null if the row is not cached.
   const uint8_t* Find(int64_t row) const {
@@ -156,22 +203,29 @@ class PictureFolder : public Dataset {
                 std::vector<int64_t> dims, const PictureOptions& options)
       : Dataset(std::move(path),
                 {{"x", {DataType::kFloat32, dims}},
-                 {"y", {DataType::kInt64, {}}, std::move(listing.classes)}},
+                 {"y",
+                  {DataType::kInt64, listing.has_masks
+                                         ? std::vector<int64_t>{header.height, header.width}
+                                         : std::vector<int64_t>{}},
+                  std::move(listing.classes)}},
                 static_cast<int64_t>(listing.files.size())),
         files_(std::move(listing.files)),
         header_(header),
         channels_last_(options.channels_last),
         // Stores bytes unless a picture has 16-bit samples; they take a quarter of the memory.
         decoded_{header.bit_depth > 8 ? DataType::kFloat32 : DataType::kUInt8, std::move(dims)},
-        cache_(std::min(size(), options.cache_bytes / decoded_.byte_size()), decoded_.byte_size()) {
-  }
+        cache_(std::min(size(), options.cache_bytes / decoded_.byte_size()), decoded_.byte_size()),
+        masks_(listing.has_masks ? cache_.rows() : 0, header.height * header.width),
+        mask_values_(options.mask_values) {}
 
   absl::Status DoRead(int column, absl::Span<const int64_t> rows,
                       absl::Span<uint8_t> out) const override {
     const size_t width = out.size() / rows.size();
     for (size_t i = 0; i < rows.size(); ++i) {
       const absl::Span<uint8_t> to = out.subspan(i * width, width);
-      if (column == 1) {
+      if (column == 1 && !files_[rows[i]].mask.empty()) {
+        TARTAN_RETURN_IF_ERROR(ReadMask(rows[i], to));
+      } else if (column == 1) {
         std::memcpy(to.data(), &files_[rows[i]].label, width);
       } else {
         TARTAN_RETURN_IF_ERROR(ReadPicture(rows[i], to));
@@ -188,6 +242,32 @@ class PictureFolder : public Dataset {
     TARTAN_ASSIGN_OR_RETURN(const std::vector<uint8_t> decoded, Decode(files_[row].path));
     cache_.Put(row, decoded.data());
     Give(decoded, out);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadMask(int64_t row, absl::Span<uint8_t> out) const {
+    const size_t pixels = static_cast<size_t>(header_.height * header_.width);
+    if (const uint8_t* cached = masks_.Find(row)) {
+      Convert(DataType::kUInt8, {cached, pixels}, 1, DataType::kInt64, out);
+      return absl::OkStatus();
+    }
+    const std::string& path = files_[row].mask;
+    TARTAN_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
+    absl::StatusOr<Mask> mask = DecodeMask(file->bytes());
+    if (!mask.ok()) return At(path, mask.status());
+    if (mask->width != header_.width || mask->height != header_.height)
+      return At(path, absl::FailedPreconditionError("has changed since it was opened"));
+    for (uint8_t& value : mask->classes) {
+      if (mask_values_.empty()) break;
+      const auto found = std::find(mask_values_.begin(), mask_values_.end(), value);
+      if (found == mask_values_.end()) {
+        return At(path, absl::InvalidArgumentError(
+                            absl::StrCat("has the sample ", value, ", which is no mask value")));
+      }
+      value = static_cast<uint8_t>(found - mask_values_.begin());
+    }
+    masks_.Put(row, mask->classes.data());
+    Convert(DataType::kUInt8, mask->classes, 1, DataType::kInt64, out);
     return absl::OkStatus();
   }
 
@@ -211,6 +291,8 @@ class PictureFolder : public Dataset {
   const bool channels_last_;
   const TensorShape decoded_;
   mutable Cache cache_;
+  mutable Cache masks_;
+  const std::vector<uint8_t> mask_values_;
 };
 
 }  // namespace

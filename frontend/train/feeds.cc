@@ -200,4 +200,16 @@ absl::StatusOr<Feeds> MatchColumns(const onnx::OnnxModel& model, const data::Dat
   return std::move(matcher).Finish();
 }
 
+absl::Status CheckAugmentations(const Feeds& feeds, const Augmentations& augment) {
+  if (feeds.feeds.empty() || !feeds.feeds[0].input.empty() || feeds.feeds[0].dims.size() < 2)
+    return absl::OkStatus();
+  for (const Augmentation& augmentation : augment.list) {
+    if (augmentation.kind == AugmentationKind::kNoise) continue;
+    return absl::UnimplementedError(absl::StrCat(
+        "augmentations that move pixels do not change the target '", feeds.feeds[0].column,
+        "', which has a value per pixel; only noise is possible"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace tartan::train

@@ -10,6 +10,7 @@
 #include "frontend/api/function.h"
 #include "frontend/data/batch_loader.h"
 #include "frontend/onnx/model/onnx_model.h"
+#include "frontend/train/augment.h"
 #include "frontend/train/graph/loss.h"
 
 namespace tartan::train {
@@ -40,5 +41,9 @@ absl::StatusOr<Feeds> MatchColumns(const onnx::OnnxModel& model, const data::Dat
                                    const Loss& loss,
                                    const std::map<std::string, std::string>& columns,
                                    const std::string& target);
+
+// Augmentations change inputs only. Unimplemented if they move pixels and the target has a value
+// per pixel.
+absl::Status CheckAugmentations(const Feeds& feeds, const Augmentations& augment);
 
 }  // namespace tartan::train

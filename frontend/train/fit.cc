@@ -87,6 +87,7 @@ class Run {
     TARTAN_RETURN_IF_ERROR(Metrics().status());
     TARTAN_ASSIGN_OR_RETURN(feeds_, MatchColumns(model_, *dataset_, trainer_options_.loss,
                                                  options_.columns, options_.target));
+    TARTAN_RETURN_IF_ERROR(CheckAugmentations(feeds_, trainer_options_.augment));
     batch_ = feeds_.batch;
     if (batch_ == 0) batch_ = options_.batch > 0 ? options_.batch : kDefaultBatch;
     if (options_.batch > 0 && batch_ != options_.batch) {

@@ -95,6 +95,7 @@ absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData(const TrainFlags& 
                                                               const std::string& name) {
   data::OpenOptions options;
   options.pictures.channels_last = flags.channels_last;
+  options.pictures.mask_values = flags.mask_values;
   return At(Stage::kFile, data::OpenDataset(name, options));
 }
 

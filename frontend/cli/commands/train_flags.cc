@@ -100,6 +100,14 @@ absl::Status Interpret(TrainFlags* flags) {
     all.insert(all.end(), parsed.begin(), parsed.end());
   }
   flags->trainer.augment.channels_last = flags->channels_last;
+  for (absl::string_view part : absl::StrSplit(flags->mask_text, '/', absl::SkipEmpty())) {
+    int value = 0;
+    if (!absl::SimpleAtoi(part, &value) || value < 0 || value > 255) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--mask-values: '", part, "' is not a number from 0 to 255"));
+    }
+    flags->mask_values.push_back(static_cast<uint8_t>(value));
+  }
   flags->fit.shuffle = !flags->no_shuffle;
   flags->fit.check_data = !flags->no_check;
   flags->trainer.seed = flags->fit.seed;
@@ -262,9 +270,15 @@ void AddTrainFlags(CLI::App* command, TrainFlags* flags) {
   command->add_option("model", flags->model, "ONNX model")->required()->type_name("MODEL");
   command
       ->add_option("--data", flags->data,
-                   ".npz, .npy, .csv, NAME=FILE,… or a folder of pictures by class")
+                   ".npz, .npy, .csv, NAME=FILE,… or a folder of pictures by class, or of images\n"
+                   "and masks")
       ->required()
       ->type_name("DATA");
+  command
+      ->add_option("--mask-values", flags->mask_text,
+                   "The samples of masks for the classes 0, 1, …, such as 0/255; by default the\n"
+                   "samples are the classes")
+      ->type_name("V0/V1/…");
   AddLossFlags(command, flags);
   AddModelFlags(command, flags);
   AddRunFlags(command, flags);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct TrainFlags {
   std::vector<std::string> dropout_of;  // VALUE=RATIO
   std::vector<std::string> metrics;
   std::vector<std::string> augment;
+  std::string mask_text;             // V0/V1/…
+  std::vector<uint8_t> mask_values;  // the same as numbers
   bool no_shuffle = false;
   bool no_check = false;
   bool channels_last = false;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/data/picture.h"
 #include "tests/frontend/data/data_files.h"
 
 namespace tartan::data {
@@ -153,6 +154,91 @@ TEST(PictureFolder, NamesThePictureThatIsDamagedOrChanged) {
   folder.Write("a/2.png", EncodePng(4, 3, PNG_FORMAT_GRAY, samples));
   EXPECT_THAT(std::string((*dataset)->Read(0, {1}, absl::MakeSpan(out)).message()),
               HasSubstr("a/2.png: has changed since it was opened"));
+}
+
+// A mask 2 pixels wide and 1 high, by libpng's other interface: `bits` per sample, or a palette.
+std::string MaskFile(int bits, bool has_palette, std::vector<uint8_t> rows) {
+  std::string file;
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
+  png_infop info = png_create_info_struct(png);
+  png_set_write_fn(
+      png, &file,
+      [](png_structp p, png_bytep bytes, size_t count) {
+        static_cast<std::string*>(png_get_io_ptr(p))->append(reinterpret_cast<char*>(bytes), count);
+      },
+      nullptr);
+  png_set_IHDR(png, info, 2, 1, bits, has_palette ? PNG_COLOR_TYPE_PALETTE : PNG_COLOR_TYPE_GRAY,
+               PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  const png_color palette[] = {{0, 0, 0}, {128, 0, 0}, {0, 128, 0}, {7, 7, 7}};
+  if (has_palette) png_set_PLTE(png, info, palette, 4);
+  png_write_info(png, info);
+  png_write_row(png, rows.data());
+  png_write_end(png, nullptr);
+  png_destroy_write_struct(&png, &info);
+  return file;
+}
+
+// Samples are classes as they are: not divided by 255, not scaled to 8 bits, and not the colours of
+// a palette.
+TEST(PictureFolder, ReadsMasksOfTheSameNames) {
+  const TestFolder folder;
+  folder.Write("images/b.png", Gray(0, 51));
+  folder.Write("images/a.png", Color({255, 0, 0, 0, 255, 0}));
+  folder.Write("images/c.png", Gray(1, 2));
+  folder.Write("masks/a.png", Gray(3, 255));
+  folder.Write("masks/b.PNG", MaskFile(2, true, {0b10110000}));
+  folder.Write("masks/c.png", MaskFile(1, false, {0b01000000}));
+  const auto dataset = OpenPictureFolder(folder.Path(""));
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ((*dataset)->columns()[0].example, (TensorShape{DataType::kFloat32, {3, 1, 2}}));
+  EXPECT_EQ((*dataset)->columns()[1].example, (TensorShape{DataType::kInt64, {1, 2}}));
+  // The second read uses the cache.
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT(Rows(**dataset, "y", {0, 1, 2}), ElementsAre(3, 255, 2, 3, 0, 1));
+  EXPECT_THAT(Rows(**dataset, "x", {1}), ElementsAre(0, 0.2f, 0, 0.2f, 0, 0.2f));
+}
+
+TEST(PictureFolder, MapsTheSamplesOfMasksToClasses) {
+  const TestFolder folder;
+  folder.Write("images/a.png", Gray(0, 51));
+  folder.Write("masks/a.png", Gray(255, 0));
+  const auto dataset = OpenPictureFolder(folder.Path(""), {.mask_values = {0, 255}});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(Rows(**dataset, "y", {0}), ElementsAre(1, 0));
+  const auto other = OpenPictureFolder(folder.Path(""), {.mask_values = {0, 1}});
+  ASSERT_TRUE(other.ok()) << other.status();
+  std::vector<int64_t> row(2);
+  const std::vector<int64_t> rows = {0};
+  EXPECT_THAT(
+      std::string((*other)
+                      ->Read(1, rows, absl::MakeSpan(reinterpret_cast<uint8_t*>(row.data()), 16))
+                      .message()),
+      HasSubstr("masks/a.png: has the sample 255, which is no mask value"));
+}
+
+TEST(PictureFolder, NamesPicturesAndMasksThatDoNotFit) {
+  const uint8_t samples[12] = {};
+  const TestFolder missing;
+  missing.Write("images/a.png", Gray(0, 0));
+  missing.Write("images/b.png", Gray(0, 0));
+  missing.Write("masks/a.png", Gray(0, 0));
+  EXPECT_THAT(MessageOf(missing), HasSubstr("images/b.png: has no mask"));
+  missing.Write("masks/b.png", Gray(0, 0));
+  missing.Write("masks/c.png", Gray(0, 0));
+  EXPECT_THAT(MessageOf(missing), HasSubstr("masks/c.png: is a mask without a picture"));
+  const TestFolder sizes;
+  sizes.Write("images/a.png", Gray(0, 0));
+  sizes.Write("masks/a.png", EncodePng(4, 3, PNG_FORMAT_GRAY, samples));
+  EXPECT_THAT(MessageOf(sizes), HasSubstr("masks/a.png: has 4 × 3 pixels, but"));
+  EXPECT_THAT(
+      std::string(DecodeMask(BytesOf(EncodePng(2, 1, PNG_FORMAT_RGB, samples))).status().message()),
+      HasSubstr("3 channels of 8 bits"));
+  // A third subfolder makes all of them classes.
+  sizes.Write("masks/a.png", Gray(0, 0));
+  sizes.Write("others/a.png", Gray(0, 0));
+  const auto classes = OpenPictureFolder(sizes.Path(""));
+  ASSERT_TRUE(classes.ok()) << classes.status();
+  EXPECT_THAT((*classes)->columns()[1].classes, ElementsAre("images", "masks", "others"));
 }
 
 }  // namespace
