@@ -52,8 +52,8 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text);
 absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text);
 
 // Makes the value for `input`.
-// - Open sizes come from the file (.npy, .pb, .png, .jpg; .bin if only one is open); otherwise they are
-//   an error.
+// - Open sizes come from the file (.npy, .pb, .png, .jpg; .bin if only one is open); otherwise they
+//   are an error.
 // - An input that is not a plain tensor is read from a .pb file; without a file it is empty.
 // - An open type is the type of a .npy or .pb file, otherwise float32.
 // - InvalidArgument for a type or size that differs from the input's, and for a number that the

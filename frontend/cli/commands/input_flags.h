@@ -24,9 +24,10 @@ inline void AddShapeFlag(CLI::App* command, std::vector<std::string>* shapes) {
 // `allow_extra_args(false)`: each --input takes one value, so a model path may follow it.
 inline void AddInputFlags(CLI::App* command, InputOptions* options) {
   command
-      ->add_option("--input", options->inputs,
-                   "NAME=SPEC: @FILE (.npy, .pb, .png, .jpg, .bin), rand, rand:SEED, zeros, ones or a "
-                   "number; once per input")
+      ->add_option(
+          "--input", options->inputs,
+          "NAME=SPEC: @FILE (.npy, .pb, .png, .jpg, .bin), rand, rand:SEED, zeros, ones or a "
+          "number; once per input")
       ->type_name("NAME=SPEC")
       ->allow_extra_args(false);
   AddShapeFlag(command, &options->shapes);
