@@ -284,7 +284,8 @@ void AddTrainFlags(CLI::App* command, TrainFlags* flags) {
   AddRunFlags(command, flags);
   AddOutputFlags(command, flags);
   // An evaluation changes nothing and has no curve.
-  for (const char* name : {"--export", "--checkpoint", "--resume", "--page", "--plot", "--profile", "--tensorboard"})
+  for (const char* name :
+       {"--export", "--checkpoint", "--resume", "--page", "--plot", "--profile", "--tensorboard"})
     command->get_option("--eval")->excludes(command->get_option(name));
 }
 
