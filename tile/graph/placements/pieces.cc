@@ -71,6 +71,29 @@ class SumEnds {
   const std::vector<int>& uses_;
 };
 
+// Returns true for an elementwise function with an exponential or the like. One kernel of several
+// such pieces would compute all of them for each element.
+bool IsCostly(const ir::Program& program, ValueId v) {
+  constexpr int kMostValues = 32;
+  std::vector<ValueId> stack = {v};
+  for (int n = 0; n < kMostValues && !stack.empty(); ++n) {
+    const ir::Value& value = program.values[stack.back()];
+    stack.pop_back();
+    const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+    if (elementwise == nullptr) continue;
+    switch (elementwise->op) {
+      case ScalarOp::kExp:
+      case ScalarOp::kTanh:
+      case ScalarOp::kSigmoid:
+        return true;
+      default:
+        break;
+    }
+    stack.insert(stack.end(), elementwise->operands.begin(), elementwise->operands.end());
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Box> BoxOf(const ir::Program& program, const ir::Value& value) {
@@ -163,7 +186,15 @@ std::vector<Pieces> FindPieces(const ir::Program& program, const poly::ProgramSp
     if (pieces.values.size() < kManyPieces) {
       const auto written = std::count_if(pieces.values.begin(), pieces.values.end(),
                                          [&](ValueId piece) { return ends.IsWritten(piece); });
-      if (!pieces.cover_all || 2 * written < static_cast<int64_t>(pieces.values.size())) continue;
+      const auto costly =
+          std::count_if(pieces.values.begin(), pieces.values.end(), [&](ValueId piece) {
+            const auto& copy = std::get<ir::Contraction>(program.values[piece].op);
+            return IsCostly(program, copy.inputs[0].tensor);
+          });
+      if (!pieces.cover_all ||
+          2 * std::max(written, costly) < static_cast<int64_t>(pieces.values.size())) {
+        continue;
+      }
     }
     found.push_back(std::move(pieces));
   }
