@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/api/inline.h"
+#include "frontend/api/composition.h"
+#include "frontend/api/loop.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/naive_evaluator.h"
@@ -16,34 +17,6 @@
 
 namespace tartan::api {
 namespace {
-
-lang::ExprPtr MakeExpr(decltype(lang::Expr::node) node) {
-  return std::make_shared<const lang::Expr>(lang::Expr{{}, std::move(node)});
-}
-
-lang::ExprPtr MakeCall(std::string function, std::vector<lang::ExprPtr> arguments) {
-  return MakeExpr(lang::Call{std::move(function), std::move(arguments)});
-}
-
-lang::ExprPtr FloatExpr(double value) {
-  if (value < 0 || (value == 0 && 1 / value < 0)) return MakeCall("neg", {FloatExpr(-value)});
-  return MakeExpr(lang::FloatLiteral{value});
-}
-
-// The value of a scalar as an expression of its type; null if no Tile constant can express it.
-lang::ExprPtr ScalarExpr(const HostTensor& scalar) {
-  const DataType type = scalar.type();
-  auto bits = [type] { return MakeExpr(lang::IntLiteral{8 * ByteWidth(type)}); };
-  if (type == DataType::kBFloat16) return MakeCall("as_bfloat", {FloatExpr(scalar.GetDouble(0))});
-  if (IsFloat(type)) return MakeCall("as_float", {FloatExpr(scalar.GetDouble(0)), bits()});
-  const int64_t value = scalar.GetInt(0);
-  if (type == DataType::kUInt64 && value < 0) return nullptr;
-  if (value == INT64_MIN) return nullptr;
-  lang::ExprPtr literal = MakeExpr(lang::IntLiteral{value < 0 ? -value : value});
-  if (value < 0) literal = MakeCall("neg", {literal});
-  if (type == DataType::kBool) return MakeCall("as_bool", {literal});
-  return MakeCall(IsSignedInteger(type) ? "as_int" : "as_uint", {literal, bits()});
-}
 
 // Returns `value` converted to another float type. Sets `*is_exact` to whether that represents all
 // of its elements exactly, except NaN.
@@ -65,116 +38,6 @@ HostTensor Rounded(const HostTensor& value, DataType type, bool* is_exact) {
 // Index points allowed for size arithmetic on the host.
 constexpr int64_t kMaxHostPoints = int64_t{1} << 22;
 
-struct ComposedFunction {
-  lang::Function function;
-  std::vector<Tensor> inputs;
-};
-
-class Composition {
- public:
-  void AddPlaceholders(absl::Span<const Tensor> placeholders) {
-    for (const Tensor& placeholder : placeholders) AddInput(placeholder);
-  }
-
-  void AddOutputs(absl::Span<const Tensor> outputs) {
-    for (const Tensor& output : outputs) Visit(output);
-    for (const Tensor& output : outputs) {
-      // Each output gets its own statement, because it may also be an input or another output.
-      const std::string name = scope_.Unique(absl::StrCat("Out_", output.node()->name));
-      result_.function.statements.push_back(
-          {{}, {}, lang::Assignment{name, MakeExpr(lang::Name{NameOf(output)})}});
-      result_.function.outputs.push_back(name);
-    }
-  }
-
-  ComposedFunction Finish() && { return std::move(result_); }
-
- private:
-  const std::string& NameOf(const Tensor& tensor) const {
-    return names_.at(tensor.node().get())[tensor.result()];
-  }
-
-  void AddInput(const Tensor& tensor) {
-    auto& names = names_[tensor.node().get()];
-    if (!names.empty()) return;
-    const std::string& wanted = tensor.node()->name;
-    names = {scope_.Unique(wanted.empty() ? "Constant" : wanted)};
-    lang::Parameter parameter;
-    parameter.name = names[0];
-    result_.function.inputs.push_back(std::move(parameter));
-    result_.inputs.push_back(tensor);
-  }
-
-  // Inlines everything that `root` depends on, operands first, without recursion.
-  void Visit(const Tensor& root) {
-    std::vector<std::pair<Tensor, bool>> stack = {{root, false}};
-    while (!stack.empty()) {
-      const auto [tensor, operands_done] = std::move(stack.back());
-      stack.pop_back();
-      if (IsNamed(tensor)) continue;
-      if (AddKnown(tensor)) continue;
-      if (tensor.is_placeholder()) {
-        AddInput(tensor);
-      } else if (operands_done) {
-        AddApplication(tensor);
-      } else {
-        stack.push_back({tensor, true});
-        for (const NodeResult& input : InputsOf(*tensor.node())) stack.push_back({input, false});
-      }
-    }
-  }
-
-  bool IsNamed(const Tensor& tensor) const {
-    const auto it = names_.find(tensor.node().get());
-    return it != names_.end() && !it->second[tensor.result()].empty();
-  }
-
-  // Adds a known value as a constant in the text, or as an input.
-  bool AddKnown(const Tensor& tensor) {
-    const std::optional<HostTensor> value = KnownValue(tensor);
-    if (!value.has_value()) return false;
-    const lang::ExprPtr literal = value->shape().rank() == 0 ? ScalarExpr(*value) : nullptr;
-    if (literal != nullptr) {
-      const std::string name = scope_.Unique("Scalar");
-      result_.function.statements.push_back({{}, {}, lang::Assignment{name, literal}});
-      SetName(tensor, name);
-      return true;
-    }
-    if (tensor.constant() != nullptr) {
-      AddInput(tensor);
-      return true;
-    }
-    const Tensor constant = Tensor::Constant(*value, tensor.node()->name);
-    AddInput(constant);
-    SetName(tensor, NameOf(constant));
-    return true;
-  }
-
-  void SetName(const Tensor& tensor, const std::string& name) {
-    auto& names = names_[tensor.node().get()];
-    names.resize(tensor.node()->shapes.size());
-    names[tensor.result()] = name;
-  }
-
-  void AddApplication(const Tensor& tensor) {
-    const TensorNode& node = *tensor.node();
-    const auto& application = std::get<ApplicationNode>(node.kind);
-    std::vector<std::string> arguments;
-    std::vector<TensorShape> shapes;
-    for (const Tensor input : application.inputs) {
-      arguments.push_back(NameOf(input));
-      shapes.push_back(input.shape());
-    }
-    names_[&node] = InlineFunction(*application.function, arguments, shapes, node.name, &scope_,
-                                   &result_.function.statements);
-  }
-
-  ComposedFunction result_;
-  NameScope scope_;
-  // Names of a node's results; an empty name is not defined yet.
-  std::unordered_map<const TensorNode*, std::vector<std::string>> names_;
-};
-
 ComposedFunction ComposeFunction(absl::Span<const Tensor> placeholders,
                                  absl::Span<const Tensor> outputs) {
   Composition composition;
@@ -187,6 +50,8 @@ ComposedFunction ComposeFunction(absl::Span<const Tensor> placeholders,
 
 absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
                                         absl::Span<const Tensor> outputs, absl::string_view name) {
+  const auto loops = LoopsOf(outputs);
+  if (!loops.empty()) return ComposeParts(loops, placeholders, outputs, name);
   ComposedFunction composed = ComposeFunction(placeholders, outputs);
   ComposedProgram result;
   result.program.set_name(std::string(name));
@@ -211,6 +76,7 @@ absl::StatusOr<ReferenceProgram> ReferenceProgram::Make(absl::Span<const Tensor>
   definition.checks_ = ChecksOf(outputs);
   std::vector<Tensor> computed(outputs.begin(), outputs.end());
   for (const CheckedTensor& checked : definition.checks_) computed.push_back(checked.values);
+  TARTAN_ASSIGN_OR_RETURN(computed, Unrolled(computed));
   const ComposedFunction composed = ComposeFunction(placeholders, computed);
   definition.placeholders_ = placeholders.size();
   std::vector<TensorShape> shapes;

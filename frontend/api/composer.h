@@ -7,21 +7,13 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/api/checked_tensor.h"
+#include "frontend/api/composition.h"
 #include "frontend/api/tensor.h"
 #include "proto/tile.pb.h"
 #include "tile/ir/program.h"
 #include "tile/lang/ast.h"
 
 namespace tartan::api {
-
-struct ComposedProgram {
-  proto::Program program;
-  // The tree that the program's code was printed from. Its positions refer to no text.
-  std::shared_ptr<const lang::Function> tree;
-  // The program's inputs in order: placeholders and constants.
-  std::vector<Tensor> inputs;
-  std::vector<Tensor> outputs;
-};
 
 // Inlines every application that the outputs need, each once, into one Tile function. Size names
 // become numbers; tensor names are made unique. `placeholders` become the first inputs, in that

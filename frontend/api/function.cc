@@ -214,4 +214,22 @@ absl::StatusOr<Tensor> Apply(absl::string_view text, absl::Span<const Tensor> in
   });
 }
 
+absl::StatusOr<Tensor> Filled(const TensorShape& shape, double value) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Tensor> {
+    if (!IsFloat(shape.type)) {
+      return absl::InvalidArgumentError(absl::StrCat(shape.ToString(), " is not a float"));
+    }
+    TARTAN_RETURN_IF_ERROR(CheckShape(shape));
+    std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(shape.type)));
+    StoreElement(shape.type, value, 0, bytes.data());
+    const Tensor scalar = Tensor::Constant(HostTensor({shape.type, {}}, bytes), "filled");
+    if (shape.rank() == 0) return scalar;
+    std::vector<std::string> indices;
+    for (int64_t d = 0; d < shape.rank(); ++d) indices.push_back(absl::StrCat("i", d));
+    return Apply(absl::StrCat("function (S) -> (O) { O[", absl::StrJoin(indices, ", "), " : ",
+                              absl::StrJoin(shape.dims, ", "), "] = +(S[]); }"),
+                 {scalar}, "filled");
+  });
+}
+
 }  // namespace tartan::api

@@ -64,4 +64,7 @@ class Function {
 absl::StatusOr<Tensor> Apply(absl::string_view text, absl::Span<const Tensor> inputs,
                              absl::string_view name = "");
 
+// `value` broadcast to a float shape. With 1 as the seed, the loss is the sum of all elements.
+absl::StatusOr<Tensor> Filled(const TensorShape& shape, double value);
+
 }  // namespace tartan::api

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/pull_back.h"
+#include "frontend/api/pull_back_loop.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/autodiff/dependence.h"
 #include "tile/base/out_of_memory.h"
@@ -39,6 +40,17 @@ absl::Status CheckSeed(const SeededTensor& loss) {
   return absl::InvalidArgumentError(
       absl::StrCat("the loss is ", shape.ToString(),
                    ", not a single element: reduce it, or give a seed of its shape"));
+}
+
+// Differentiates the body of a loop.
+Differentiate OfBody(const autodiff::GradientOptions& options) {
+  return [options = GradientOptions{options.ties, options.straight_through}](
+             absl::Span<const Tensor> tensors, absl::Span<const Tensor> seeds,
+             absl::Span<const Tensor> wrt) {
+    std::vector<SeededTensor> losses;
+    for (size_t i = 0; i < tensors.size(); ++i) losses.push_back({tensors[i], seeds[i]});
+    return Gradient(losses, wrt, options);
+  };
 }
 
 // Visits the applications between `wrt` and the losses, from the last to the first.
@@ -119,11 +131,11 @@ class Backward {
                                  [this](const NodeResult& input) { return Depends(input); });
     if (!any) return;
     State& state = StateOf(*node);
-    const auto& application = std::get<ApplicationNode>(node->kind);
+    const auto* application = std::get_if<ApplicationNode>(&node->kind);
     // No zero gradients flow past a stop: times an infinite derivative before it, they would become
     // NaN.
-    if (StopsGradients(*application.function)) {
-      absl::StatusOr<NodeDerivatives> found = DerivativesOf(application, options_);
+    if (application != nullptr && StopsGradients(*application->function)) {
+      absl::StatusOr<NodeDerivatives> found = DerivativesOf(*application, options_);
       if (found.ok()) state.derivatives = *std::move(found);
     }
     for (size_t result = 0; result < node->shapes.size(); ++result) {
@@ -162,8 +174,10 @@ class Backward {
       }
       wanted.push_back(has_derivative && Depends(inputs[i]));
     }
+    const bool is_loop = std::holds_alternative<LoopNode>(node->kind);
     TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> parts,
-                            PullBack(node, gradients, wanted, options_));
+                            is_loop ? PullBackLoop(node, gradients, wanted, OfBody(options_))
+                                    : PullBack(node, gradients, wanted, options_));
     size_t next = 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (wanted[i]) TARTAN_RETURN_IF_ERROR(Accumulate(inputs[i], parts[next++]));
@@ -254,6 +268,10 @@ class PathFinder {
   }
 
   absl::Status Add(const TensorNode& node) {
+    if (std::holds_alternative<LoopNode>(node.kind)) {
+      order_.push_back({&node, DerivativesOfLoop(node)});
+      return absl::OkStatus();
+    }
     const auto* application = std::get_if<ApplicationNode>(&node.kind);
     if (application == nullptr) return absl::OkStatus();
     TARTAN_ASSIGN_OR_RETURN(NodeDerivatives derivatives, DerivativesOf(*application, options_));
@@ -326,24 +344,6 @@ absl::StatusOr<std::vector<Tensor>> Gradient(absl::Span<const SeededTensor> loss
       TARTAN_RETURN_IF_ERROR(CheckSeed(loss));
     }
     return Backward(options).Run(losses, wrt);
-  });
-}
-
-absl::StatusOr<Tensor> Filled(const TensorShape& shape, double value) {
-  return CatchOutOfMemory([&]() -> absl::StatusOr<Tensor> {
-    if (!IsFloat(shape.type)) {
-      return absl::InvalidArgumentError(absl::StrCat(shape.ToString(), " is not a float"));
-    }
-    TARTAN_RETURN_IF_ERROR(CheckShape(shape));
-    std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(shape.type)));
-    StoreElement(shape.type, value, 0, bytes.data());
-    const Tensor scalar = Tensor::Constant(HostTensor({shape.type, {}}, bytes), "filled");
-    if (shape.rank() == 0) return scalar;
-    std::vector<std::string> indices;
-    for (int64_t d = 0; d < shape.rank(); ++d) indices.push_back(absl::StrCat("i", d));
-    return Apply(absl::StrCat("function (S) -> (O) { O[", absl::StrJoin(indices, ", "), " : ",
-                              absl::StrJoin(shape.dims, ", "), "] = +(S[]); }"),
-                 {scalar}, "filled");
   });
 }
 

@@ -63,9 +63,6 @@ absl::StatusOr<std::vector<GradientPath>> FindGradientPaths(absl::Span<const Ten
                                                             absl::Span<const Tensor> wrt,
                                                             const GradientOptions& options = {});
 
-// `value` broadcast to a float shape. With 1 as the seed, the loss is the sum of all elements.
-absl::StatusOr<Tensor> Filled(const TensorShape& shape, double value);
-
 struct FunctionGradientOptions {
   Ties ties = Ties::kShare;
   std::vector<std::string> of;  // names of the outputs in the loss; empty: all float outputs

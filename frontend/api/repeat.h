@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "frontend/api/repeat_body.h"
 #include "frontend/api/resolver.h"
 #include "frontend/api/tensor.h"
 
@@ -14,22 +15,6 @@ namespace tartan::api {
 inline constexpr int64_t kMaxIterations = 10'000'000;
 absl::Status TooManyIterations(int64_t iterations);  // ResourceExhausted
 
-// The first group has the placeholders, which are all that the body depends on.
-struct RepeatBody {
-  Tensor iteration;  // int64 scalar, counts from 0; undefined if unused
-  std::vector<Tensor> states;
-  std::vector<Tensor> slices;  // row `iteration` of an operand, along its first dimension
-  std::vector<Tensor> invariants;
-
-  Tensor condition;                 // bool scalar; undefined: true in all iterations
-  std::vector<Tensor> next_states;  // same shapes as `states`
-  std::vector<Tensor> rows;         // stacked along a new first dimension
-
-  // Maximum number of iterations. Running kMaxIterations iterations without the condition ending
-  // the loop is an error.
-  int64_t iterations = 0;
-};
-
 // Operands: the initial states, the tensors whose rows are slices, the invariants. Results: the
 // final states, the stacked rows.
 class RepeatCall final : public Call {
@@ -37,6 +22,7 @@ class RepeatCall final : public Call {
   explicit RepeatCall(RepeatBody body) : body_(std::move(body)) {}
   absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> operands,
                                               CallRunner& runner) const override;
+  const RepeatBody* repeated() const override { return &body_; }
 
  private:
   const RepeatBody body_;

@@ -32,6 +32,8 @@ class Call {
   // Thread-safe.
   virtual absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> operands,
                                                       CallRunner& runner) const = 0;
+  // The body, if the call only repeats one.
+  virtual const RepeatBody* repeated() const { return nullptr; }
 };
 
 // A point where values decide how the graph continues.

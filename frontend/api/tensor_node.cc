@@ -8,9 +8,11 @@ namespace {
 
 // Moves the inputs of an application out of the node.
 std::vector<NodeResult> TakeInputs(TensorNode& node) {
-  auto* application = std::get_if<ApplicationNode>(&node.kind);
-  return application == nullptr ? std::vector<NodeResult>()
-                                : std::exchange(application->inputs, {});
+  if (auto* application = std::get_if<ApplicationNode>(&node.kind)) {
+    return std::exchange(application->inputs, {});
+  }
+  auto* loop = std::get_if<LoopNode>(&node.kind);
+  return loop == nullptr ? std::vector<NodeResult>() : std::exchange(loop->inputs, {});
 }
 
 }  // namespace
@@ -29,9 +31,11 @@ TensorNode::~TensorNode() {
 }
 
 absl::Span<const NodeResult> InputsOf(const TensorNode& node) {
-  const auto* application = std::get_if<ApplicationNode>(&node.kind);
-  if (application == nullptr) return {};
-  return application->inputs;
+  if (const auto* application = std::get_if<ApplicationNode>(&node.kind)) {
+    return application->inputs;
+  }
+  if (const auto* loop = std::get_if<LoopNode>(&node.kind)) return loop->inputs;
+  return {};
 }
 
 }  // namespace tartan::api

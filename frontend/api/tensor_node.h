@@ -17,6 +17,7 @@
 
 namespace tartan::api {
 
+struct RepeatBody;  // repeat.h
 struct TensorNode;
 
 // One result of a node: the target of a Tensor handle.
@@ -39,13 +40,24 @@ struct ApplicationNode {
   std::vector<NodeResult> inputs;
 };
 
+// A body that runs several times (loop.h). Results: the final states, then the stacked rows
+// [iterations, RowElements].
+struct LoopNode {
+  std::shared_ptr<const RepeatBody> body;  // without iteration and condition
+  bool reversed = false;                   // from the last row to the first
+  std::vector<NodeResult> inputs;          // states, [iterations, RowElements] tensors, invariants
+  // A loop of the same inputs, whose results are the first ones of this loop. A program with both
+  // computes only this one.
+  std::shared_ptr<const TensorNode> shorter;
+};
+
 struct TensorNode {
   // Releases the nodes that only this node owns iteratively, because chains of nodes may be long.
   ~TensorNode();
 
   std::string name;  // name of a placeholder or constant; the caller's node name for an application
   std::vector<TensorShape> shapes;  // one per result
-  std::variant<PlaceholderNode, ConstantNode, ApplicationNode> kind;
+  std::variant<PlaceholderNode, ConstantNode, ApplicationNode, LoopNode> kind;
   // One placeholder that this node depends on; itself for a placeholder; null if there is none. The
   // inputs keep it alive.
   const TensorNode* placeholder = nullptr;
@@ -58,7 +70,7 @@ struct TensorNode {
   mutable std::vector<std::optional<HostTensor>> host_values;
 };
 
-// The inputs of an application; empty for other nodes.
+// The inputs of an application or a loop; empty for other nodes.
 absl::Span<const NodeResult> InputsOf(const TensorNode& node);
 
 }  // namespace tartan::api

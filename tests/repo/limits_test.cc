@@ -50,6 +50,7 @@ const Sizes& LongFunctions() {
 
 const Sizes& LargeFolders() {
   static const auto& folders = *new Sizes{
+      {"frontend/api", 48},
       {"tests/frontend/onnx", 64},
   };
   return folders;

@@ -25,43 +25,6 @@ namespace {
 
 using compiler::BufferKind;
 
-// `tree`, if it is not null, is the tree of the code.
-absl::StatusOr<ir::Program> Bind(const proto::Program& program, const lang::Function* tree) {
-  std::vector<TensorShape> shapes;
-  lang::BindOptions options;
-  options.file = program.name();
-  options.text = program.code();
-  for (const proto::Program::Input& input : program.inputs()) {
-    TensorShape shape;
-    shape.type = static_cast<DataType>(input.shape().type());
-    shape.dims.assign(input.shape().dims().begin(), input.shape().dims().end());
-    TARTAN_RETURN_IF_ERROR(CheckShape(shape));
-    shapes.push_back(std::move(shape));
-    options.inputs.push_back({input.is_constant(), input.is_state(), input.next() - 1});
-  }
-  if (tree != nullptr) {
-    absl::StatusOr<ir::Program> bound = lang::Bind(*tree, shapes, options);
-    if (bound.ok()) {
-      bound->name = program.name();
-      return bound;
-    }
-    // The message of the second binding names positions in the code.
-  }
-  TARTAN_ASSIGN_OR_RETURN(const lang::Function function,
-                          lang::Parse(program.code(), program.name()));
-  TARTAN_ASSIGN_OR_RETURN(ir::Program bound, lang::Bind(function, shapes, options));
-  bound.name = program.name();
-  return bound;
-}
-
-absl::StatusOr<compiler::KernelList> MakeList(const proto::Program& program,
-                                              const compiler::CompileOptions& options,
-                                              const compiler::CompileHooks& hooks,
-                                              const lang::Function* tree = nullptr) {
-  TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program, tree));
-  return compiler::Compile(bound, options, hooks);
-}
-
 hal::ExecutableSource WriteSource(const compiler::KernelList& list, const codegen::Dialect& dialect,
                                   const BuildServices& means) {
   hal::ExecutableSource source;
@@ -221,6 +184,7 @@ constexpr int64_t kMaxConstantElements = int64_t{1} << 21;
 constexpr int64_t kMaxElements = int64_t{1} << 22;
 
 bool MayBeOnHost(const proto::Program& program) {
+  if (program.parts_size() > 0) return false;
   int64_t elements = 0;
   for (const proto::Program::Input& input : program.inputs()) {
     int64_t count = 1;
@@ -330,7 +294,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::OnHost(
   const auto start = Clock::now();
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
   if (!MayBeOnHost(program)) return nullptr;
-  TARTAN_ASSIGN_OR_RETURN(ir::Program bound, Bind(program, tree));
+  TARTAN_ASSIGN_OR_RETURN(ir::Program bound, BindProgram(program, tree));
   if (options.in_float64) {
     TARTAN_ASSIGN_OR_RETURN(bound, ir::InFloat64(bound));
   }

@@ -18,6 +18,7 @@
 #include "tile/evaluator/kernel_library.h"
 #include "tile/evaluator/memory_plan.h"
 #include "tile/evaluator/stored_program.h"
+#include "tile/ir/program.h"
 #include "tile/lang/ast.h"
 
 namespace tartan::evaluator {
@@ -135,5 +136,16 @@ class CompiledProgram {
   std::vector<std::string> kernel_digests_;
   mutable std::atomic<bool> has_all_kernels_{false};
 };
+
+// --- For this folder (make_list.cc).
+
+// `tree`, if it is not null, is the tree of the code. The program has no parts.
+absl::StatusOr<ir::Program> BindProgram(const proto::Program& program, const lang::Function* tree);
+
+// Compiles a program, or each of its parts.
+absl::StatusOr<compiler::KernelList> MakeList(const proto::Program& program,
+                                              const compiler::CompileOptions& options,
+                                              const compiler::CompileHooks& hooks,
+                                              const lang::Function* tree = nullptr);
 
 }  // namespace tartan::evaluator

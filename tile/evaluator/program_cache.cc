@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
 #include "tile/evaluator/build_identity.h"
@@ -20,6 +21,15 @@ std::string KeyOf(const proto::Program& program) {
     absl::StrAppend(&key, "|", input.shape().type(), input.is_constant() ? "c" : "",
                     input.is_state() ? "s" : "", input.next());
     for (int64_t dim : input.shape().dims()) absl::StrAppend(&key, ",", dim);
+  }
+  for (const proto::Program::Part& part : program.parts()) {
+    absl::StrAppend(&key, "|part ", KeyOf(part.program()), "|", part.iterations(), ",",
+                    part.states(), ",", part.slices(), part.reversed() ? "r" : "", part.results(),
+                    "|", absl::StrJoin(part.arguments(), ","), "|",
+                    absl::StrJoin(part.row_elements(), ","));
+  }
+  if (!program.outputs().empty()) {
+    absl::StrAppend(&key, "|outputs ", absl::StrJoin(program.outputs(), ","));
   }
   return key;
 }

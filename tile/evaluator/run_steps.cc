@@ -47,6 +47,24 @@ hal::Launch MakeLaunch(const CompiledProgram& program, const compiler::LaunchSte
   return launch;
 }
 
+// Creates the views of a region's buffers.
+absl::Status AddViews(const CompiledProgram& program, const CompiledProgram::Region& region,
+                      const Buffers& arenas, Buffers* buffers) {
+  const std::vector<compiler::BufferInfo>& infos = program.list().buffers;
+  for (size_t b = 0; b < infos.size(); ++b) {
+    if (infos[b].base < 0 || region.slot[infos[b].base] < 0 || infos[b].bytes == 0) continue;
+    if (!program.device()->info().sub_buffers_may_overlap) {
+      return absl::UnimplementedError(
+          "loops need sub-buffers that overlap, which crash this driver");
+    }
+    const Placement& placement = region.plan.placements[region.slot[infos[b].base]];
+    TARTAN_ASSIGN_OR_RETURN((*buffers)[b], program.device()->SubBuffer(
+                                               arenas[placement.arena],
+                                               placement.offset + infos[b].offset, infos[b].bytes));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
@@ -84,7 +102,7 @@ absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgra
     }
     (*buffers)[b] = piece;
   }
-  return absl::OkStatus();
+  return AddViews(program, region, arenas, buffers);
 }
 
 absl::Status PoisonRun(const CompiledProgram& program, const Buffers& buffers, hal::Queue& queue) {

@@ -94,9 +94,16 @@ bool IsWhole(const KernelList& list) {
         [&](const FillStep& fill) { return is_buffer(fill.buffer); },
         [&](const CopyStep& copy) { return is_buffer(copy.from) && is_buffer(copy.to); });
   };
+  const auto is_info = [&](const BufferInfo& info) {
+    if (info.base == -1) return true;
+    if (!is_buffer(info.base) || list.buffers[info.base].base != -1) return false;
+    return info.offset >= 0 && info.bytes >= 0 &&
+           info.offset <= list.buffers[info.base].bytes - info.bytes;
+  };
   const auto is_report = [&](int buffer) { return buffer == -1 || is_buffer(buffer); };
   return list.outputs.size() == list.output_shapes.size() && is_report(list.bounds_reports.setup) &&
          is_report(list.bounds_reports.run) &&
+         std::all_of(list.buffers.begin(), list.buffers.end(), is_info) &&
          std::all_of(list.setup.begin(), list.setup.end(), is_step) &&
          std::all_of(list.steps.begin(), list.steps.end(), is_step) &&
          std::all_of(list.inputs.begin(), list.inputs.end(), is_buffer) &&
@@ -136,6 +143,8 @@ std::string SerializeProgram(const ProgramSource& program) {
     buffer->set_kind(static_cast<int>(info.kind));
     SetShape(info.shape, buffer->mutable_shape());
     buffer->set_bytes(info.bytes);
+    buffer->set_base(info.base + 1);
+    buffer->set_offset(info.offset);
   }
   for (const Step& step : list.setup) SetStep(step, stored.add_setup());
   for (const Step& step : list.steps) SetStep(step, stored.add_steps());
@@ -181,7 +190,8 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
   }
   for (const proto::StoredProgram::Buffer& buffer : stored.buffers()) {
     list.buffers.push_back({buffer.name(), static_cast<BufferKind>(buffer.kind()),
-                            ShapeOf(buffer.shape()), buffer.bytes()});
+                            ShapeOf(buffer.shape()), buffer.bytes(), buffer.base() - 1,
+                            buffer.offset()});
   }
   for (const proto::StoredProgram::Step& step : stored.setup()) list.setup.push_back(StepOf(step));
   for (const proto::StoredProgram::Step& step : stored.steps()) list.steps.push_back(StepOf(step));

@@ -27,6 +27,7 @@ bool IsLittle(const Tensor& values) {
     const Tensor tensor = std::move(stack.back());
     stack.pop_back();
     const bool is_whole = IsInteger(tensor.type()) || tensor.type() == DataType::kBool;
+    if (std::holds_alternative<LoopNode>(tensor.node()->kind)) return false;
     if (!is_whole || tensor.shape().element_count() > kMaxElements) return false;
     if (!seen.insert(tensor.node().get()).second) continue;
     if (seen.size() > kMaxNodes) return false;

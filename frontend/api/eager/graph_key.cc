@@ -48,6 +48,13 @@ class KeyMaker {
       result_.placeholders.emplace_back(owners_.at(&node), 0);
     } else if (const auto* constant = std::get_if<ConstantNode>(&node.kind); constant != nullptr) {
       AddConstant(constant->value);
+    } else if (const auto* loop = std::get_if<LoopNode>(&node.kind); loop != nullptr) {
+      absl::StrAppend(&key, "l", reinterpret_cast<uintptr_t>(loop->body.get()),
+                      loop->reversed ? "r" : "");
+      result_.bodies.push_back(loop->body);
+      for (const NodeResult& input : loop->inputs) {
+        absl::StrAppend(&key, ",", numbers_.at(input.node.get()), ".", input.result);
+      }
     } else {
       const auto& application = std::get<ApplicationNode>(node.kind);
       absl::StrAppend(&key, "f", reinterpret_cast<uintptr_t>(application.function.get()));

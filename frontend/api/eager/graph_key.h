@@ -12,6 +12,8 @@
 
 namespace tartan::api {
 
+struct RepeatBody;  // frontend/api/repeat.h
+
 struct GraphKey {
   // Equal for graphs with the same functions applied in the same way to placeholders of the same
   // shapes and to the same constants.
@@ -20,6 +22,7 @@ struct GraphKey {
   std::vector<Tensor> placeholders;
   // Objects that the key identifies by address. The owner of the key must keep them alive.
   std::vector<std::shared_ptr<const lang::Function>> functions;
+  std::vector<std::shared_ptr<const RepeatBody>> bodies;
   std::vector<HostTensor> constants;
 };
 

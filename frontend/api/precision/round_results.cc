@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/function.h"
 #include "frontend/api/inline.h"
+#include "frontend/api/loop.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -174,6 +175,7 @@ class Rounder {
 
   absl::Status Make(const NodePtr& node) {
     Made& made = Keep(node);
+    if (std::holds_alternative<LoopNode>(node->kind)) return MakeLoop(node, &made);
     const auto* application = std::get_if<ApplicationNode>(&node->kind);
     if (application == nullptr || node->placeholder == nullptr) return absl::OkStatus();
     ApplicationNode changed = *application;
@@ -216,6 +218,22 @@ class Rounder {
     copy->placeholder = node->placeholder;
     copy->check = node->check;
     made.node = std::move(copy);
+    return absl::OkStatus();
+  }
+
+  // The results of a loop's body are rounded.
+  absl::Status MakeLoop(const NodePtr& node, Made* made) {
+    LoopNode changed = std::get<LoopNode>(node->kind);
+    for (NodeResult& input : changed.inputs) input.node = made_.at(input.node.get()).node;
+    RepeatBody body = *changed.body;
+    std::vector<Tensor> given = body.states;
+    given.insert(given.end(), body.slices.begin(), body.slices.end());
+    given.insert(given.end(), body.invariants.begin(), body.invariants.end());
+    TARTAN_RETURN_IF_ERROR(ChangeResults(&body, [&](const std::vector<Tensor>& results) {
+      return RoundResults(results, type_, given);
+    }));
+    made->node =
+        api::MakeLoop(std::move(body), std::move(changed.inputs), node->name, changed.reversed);
     return absl::OkStatus();
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "frontend/api/composer.h"
+#include "frontend/api/loop.h"
 #include "frontend/api/repeat.h"
 #include "frontend/onnx/import/importer.h"
 #include "proto/onnx.pb.h"
@@ -133,6 +134,10 @@ Outputs Importer::Run(const std::string& name, std::vector<Tensor> operands,
   if (body_depth_ > 0) {
     body_is_open_ = true;
     return absl::FailedPreconditionError("a value decides the body of a loop");
+  }
+  const api::RepeatBody* const body = call->repeated();
+  if (training_ != nullptr && body != nullptr && !body->condition.defined()) {
+    return api::Loop(*body, std::move(operands), name);
   }
   if (resolver_ == nullptr) return Wait(placeholders);
   return Break(name, std::move(operands), std::move(call));

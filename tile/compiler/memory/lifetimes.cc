@@ -19,7 +19,13 @@ std::vector<Lifetime> LifetimesOf(const KernelList& list) {
     if (buffer.kind == BufferKind::kOutput) lifetime.last = kAfterLastStep;
     lifetimes.push_back(lifetime);
   }
-  const auto use = [&](int buffer, int step) {
+  // A view has no lifetime. Its uses are uses of its base.
+  const auto owner = [&](int buffer) {
+    const int base = list.buffers[buffer].base;
+    return base < 0 ? buffer : base;
+  };
+  const auto use = [&](int used, int step) {
+    const int buffer = owner(used);
     Lifetime& lifetime = lifetimes[buffer];
     if (!IsOfRun(list.buffers[buffer].kind)) return;
     lifetime.first = std::min(lifetime.first, step);
@@ -32,7 +38,8 @@ std::vector<Lifetime> LifetimesOf(const KernelList& list) {
   }
   // An input that is returned as an output must survive the run.
   for (const int output : list.outputs) {
-    if (IsOfRun(list.buffers[output].kind)) lifetimes[output].last = kAfterLastStep;
+    const int buffer = owner(output);
+    if (IsOfRun(list.buffers[buffer].kind)) lifetimes[buffer].last = kAfterLastStep;
   }
   return lifetimes;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "frontend/api/loop.h"
 #include "frontend/api/repeat.h"
 #include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/families/shared/quantization_text.h"
@@ -321,7 +322,11 @@ std::vector<std::string> DefaultActivations(Cell cell) {
 
 Outputs RunSteps(NodeContext& context, const RecurrentStep& step, const StepOperands& operands) {
   const std::vector<int64_t>& dims = operands.projected.dims();
-  if (dims[0] <= kMaxJoinedSteps || !context.services().CanBreakGraph()) {
+  const bool is_trained = context.services().training() != nullptr;
+  const bool is_joined = is_trained
+                             ? dims[0] < api::kMinLoopIterations
+                             : dims[0] <= kMaxJoinedSteps || !context.services().CanBreakGraph();
+  if (is_joined) {
     return JoinSteps(context, step, operands);
   }
   const bool given_state_matmuls = !step.quantizes_state;

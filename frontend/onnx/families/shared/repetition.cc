@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/loop.h"
 #include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/values/value_proto.h"
 #include "proto/onnx.pb.h"
@@ -286,6 +287,11 @@ absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& 
   if (!trial.has_value()) return RunIterations(context, repetition, rows_per_iteration);
   trial->body.iterations = repetition.iterations;
   DropKnownCondition(&trial->body);
+  const bool is_trained = context.services().training() != nullptr;
+  if (is_trained &&
+      (trial->body.condition.defined() || trial->body.iterations < api::kMinLoopIterations)) {
+    return RunIterations(context, repetition, rows_per_iteration);
+  }
   const bool is_endless = !trial->body.condition.defined() &&
                           trial->body.iterations == std::numeric_limits<int64_t>::max();
   if (is_endless) return Invalid("the loop never ends");
