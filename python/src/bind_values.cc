@@ -19,6 +19,7 @@
 #include "frontend/api/eager/eager_runtime.h"
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
+#include "frontend/api/loop.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/onnx/model/single_node.h"
 #include "python/src/arrays.h"
@@ -97,6 +98,19 @@ std::vector<nb::tuple> GradientPaths(const std::vector<Tensor>& outputs,
   return result;
 }
 
+// A loop whose body is known by its placeholders and results.
+std::vector<Tensor> LoopOf(std::vector<Tensor> states, std::vector<Tensor> slices,
+                           std::vector<Tensor> next_states, std::vector<Tensor> rows,
+                           std::vector<Tensor> operands, int64_t iterations, bool reversed) {
+  api::RepeatBody body;
+  body.states = std::move(states);
+  body.slices = std::move(slices);
+  body.next_states = std::move(next_states);
+  body.rows = std::move(rows);
+  body.iterations = iterations;
+  return ValueOrRaise(api::Loop(std::move(body), std::move(operands), "loop", reversed));
+}
+
 }  // namespace
 
 void BindValues(nb::module_& module) {
@@ -129,6 +143,9 @@ void BindValues(nb::module_& module) {
   module.def("apply_operator", &ApplyOperator, nb::arg("name"), nb::arg("inputs"),
              nb::arg("attributes"), nb::arg("outputs") = 1, nb::arg("domain") = "",
              nb::arg("opset") = 0, nb::arg("runtime").none() = nb::none());
+  module.def("loop", &LoopOf, nb::arg("states"), nb::arg("slices"), nb::arg("next_states"),
+             nb::arg("rows"), nb::arg("operands"), nb::arg("iterations"), nb::arg("reversed"));
+  module.attr("min_loop_iterations") = api::kMinLoopIterations;
   module.def("gradient", &GradientOf, nb::arg("losses"), nb::arg("wrt"));
   module.def("placeholders", [](const std::vector<Tensor>& tensors) {
     std::vector<Tensor> found;

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from tartan import _tree
+from tartan import _core, _tree
 from tartan import _elementwise as _e
 from tartan import _manipulation as _m
 from tartan._call import tensor
@@ -125,13 +125,42 @@ def _masked(condition, body, value, going, limit, done):
     return value
 
 
+def looped(step: Callable[[list, list], tuple[list, list]], carry: list, xs: list, steps: int, reverse: bool):
+    """Runs `carry, ys = step(carry, rows)` over the first axis of the tensors xs as a loop of the captured program.
+    Returns the last carry and the stacked ys, or None if the steps must be captured one by one: few steps, known or
+    mapped tensors, or a step that assigns to variables, has derivative rules, or changes what it carries."""
+    tensors = [*carry, *xs]
+    if steps < _core.min_loop_iterations or state.levels or state.notes is not None:
+        return None
+    if state.recording and state.trace is None or not any(x.is_traced for x in tensors):
+        return None
+    trace, rules = state.trace, len(state.rules or ())
+    writes = dict(trace.writes) if trace is not None else {}
+    inner = [x._kind(_core.Value.placeholder("carry", str(x.dtype), list(x.shape))) for x in carry]
+    rows = [x._kind(_core.Value.placeholder("row", str(x.dtype), list(x.shape[1:]))) for x in xs]
+    after, ys = step(list(inner), list(rows))
+    if trace is not None and trace.writes != writes:
+        trace.writes.clear()
+        trace.writes.update(writes)
+        return None
+    if len(state.rules or ()) != rules:
+        del state.rules[rules:]
+        return None
+    if any((a.shape, a.dtype) != (b.shape, b.dtype) for a, b in zip(carry, after)):
+        return None
+    values = _core.loop(*([x._value for x in group] for group in (inner, rows, after, ys, tensors)), steps, reverse)
+    made = [x._kind(value) for x, value in zip([*after, *ys], values)]
+    return made[:len(carry)], made[len(carry):]
+
+
 def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1) -> tuple[Any, Any]:
     """Runs `carry, y = f(carry, x)` over the first axis of `xs`, a tensor or a tree of tensors with equal first
     sizes. With xs None, f runs `length` times with x None. `reverse` starts at the last element. Returns the last
     carry and the outputs y stacked along a new first axis in the order of xs; None stays None.
 
-    In a captured function, every step becomes part of the program. `unroll` has no effect. TypeError if the carry
+    In a captured function, 16 steps or more become a loop of the program: the step is captured and compiled once, and
+    has derivatives. Fewer steps, and steps that assign to variables, are captured one by one. `unroll` has no effect. TypeError if the carry
     differs from `init` in structure, shape or dtype; ValueError if sizes differ, or if neither xs nor length is
     given."""
     del unroll
@@ -144,6 +173,9 @@ def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | 
     steps = sizes.pop() if sizes else int(length)
     carry_form, carry = _tensors(init)
     carry = _tree.unflatten(carry_form, iter(carry))
+    made = _scanned_in_loop(f, carry_form, carry, form, leaves, steps, reverse)
+    if made is not None:
+        return made
     results = [None] * steps
     for k in reversed(range(steps)) if reverse else range(steps):
         carry, results[k] = _scanned(f, carry, form, leaves, k)
@@ -157,6 +189,27 @@ def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | 
     out_form = listed[0][0]
     stacked = [None if parts[0] is None else _m.stack(parts) for parts in zip(*(outputs for _, outputs in listed))]
     return carry, _tree.unflatten(out_form, iter(stacked))
+
+
+def _scanned_in_loop(f, carry_form, carry, form, leaves, steps, reverse):
+    """Returns what scan does, or None if its steps must be captured one by one."""
+    carried, found = _tensors(carry)[1], []
+
+    def whole(parts, of):
+        parts = iter(parts)
+        return iter([None if x is None else next(parts) for x in of])
+
+    def step(inner, rows):
+        x = _tree.unflatten(form, whole(rows, leaves))
+        after, result = f(_tree.unflatten(carry_form, whole(inner, carried)), x)
+        _, _, after = _fitting(carry, after, "scan: a step must return a carry of the same shapes and types, not")
+        found[:] = _tensors(result)
+        return ([y for y in after if y is not None], [y for y in found[1] if y is not None])
+
+    made = looped(step, [x for x in carried if x is not None], [x for x in leaves if x is not None], steps, reverse)
+    if made is None:
+        return None
+    return (_tree.unflatten(carry_form, whole(made[0], carried)), _tree.unflatten(found[0], whole(made[1], found[1])))
 
 
 def _scanned(f, carry, form, leaves, k):
