@@ -15,7 +15,7 @@
 
 namespace tartan::api {
 
-// Shorter loops run faster when their iterations are joined (measured: docs/notes/frontends.md).
+// Iterations of shorter loops are joined into the graph. The limit is a choice, not measured.
 inline constexpr int64_t kMinLoopIterations = 16;
 
 // Applies a body to operands: the initial states, the tensors whose rows are slices, the
