@@ -72,15 +72,27 @@ absl::StatusOr<std::string> DataText(const data::Dataset& dataset,
 
 // The bindings name all members, so that a new option does not compile until it has its place here.
 std::string LossText(const Loss& loss) {
-  const auto& [kind, smoothing, ignore_index, class_weights, delta, margin, function] = loss;
+  const auto& [kind, axis, smoothing, ignore_index, class_weights, positive_weights, gamma, alpha,
+               epsilon, blank, time_axis, zero_infinity, lengths, delta, margin, function] = loss;
   const Loss usual;
   std::string text(Name(kind));
-  if (smoothing != usual.smoothing) absl::StrAppend(&text, " smoothing=", smoothing);
+  const auto add = [&text](absl::string_view option, const auto& value, const auto& otherwise) {
+    if (value != otherwise) absl::StrAppend(&text, " ", option, "=", value);
+  };
+  if (axis.has_value()) absl::StrAppend(&text, " axis=", *axis);
+  add("smoothing", smoothing, usual.smoothing);
   if (ignore_index.has_value()) absl::StrAppend(&text, " ignore=", *ignore_index);
-  if (!class_weights.empty())
-    absl::StrAppend(&text, " weights=", absl::StrJoin(class_weights, "/"));
-  if (delta != usual.delta) absl::StrAppend(&text, " delta=", delta);
-  if (margin != usual.margin) absl::StrAppend(&text, " margin=", margin);
+  add("weights", absl::StrJoin(class_weights, "/"), "");
+  add("pos_weight", absl::StrJoin(positive_weights, "/"), "");
+  add("gamma", gamma, usual.gamma);
+  if (alpha.has_value()) absl::StrAppend(&text, " alpha=", *alpha);
+  add("epsilon", epsilon, usual.epsilon);
+  add("blank", blank, usual.blank);
+  add("time", time_axis, usual.time_axis);
+  add("zero_infinity", zero_infinity, usual.zero_infinity);
+  add("lengths", lengths, usual.lengths);
+  add("delta", delta, usual.delta);
+  add("margin", margin, usual.margin);
   if (function.has_value()) absl::StrAppend(&text, ", digest ", ShortDigest(function->text()));
   return text;
 }
