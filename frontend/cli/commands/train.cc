@@ -99,6 +99,14 @@ absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData(const TrainFlags& 
   return At(Stage::kFile, data::OpenDataset(name, options));
 }
 
+double TrainedCount(const train::Trainer& trainer) {
+  int64_t count = 0;
+  for (const train::Parameter& parameter : trainer.parameters()) {
+    if (parameter.is_trained) count += parameter.shape.element_count();
+  }
+  return static_cast<double>(count);
+}
+
 // Null for an empty path.
 absl::StatusOr<std::unique_ptr<train::EventFile>> OpenEvents(const std::string& folder) {
   if (folder.empty()) return std::unique_ptr<train::EventFile>();
@@ -124,13 +132,9 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   TARTAN_ASSIGN_OR_RETURN(
       const auto log, At(Stage::kFile, TrainingLog::Open(flags.log, context, flags.fit.resume)));
   TARTAN_ASSIGN_OR_RETURN(const auto events, OpenEvents(flags.tensorboard));
-  int64_t trained = 0;
-  for (const train::Parameter& parameter : trainer->parameters()) {
-    if (parameter.is_trained) trained += parameter.shape.element_count();
-  }
   context.Note(absl::StrCat(
       flags.fit.evaluates ? std::string("evaluating")
-                          : absl::StrCat("training ", FormatCount(static_cast<double>(trained)),
+                          : absl::StrCat("training ", FormatCount(TrainedCount(*trainer)),
                                          " parameters on ", dataset->size(), " examples"),
       "; the loss sees '", trainer->loss_output(), "'"));
 
