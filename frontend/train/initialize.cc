@@ -39,12 +39,16 @@ HostTensor InitialValue(const Parameter& parameter, uint64_t seed) {
       case Role::kEmbedding:
         value = 0.02 * Normal(words);
         break;
+      case Role::kFactorA:
+        value = Normal(words) / std::sqrt(static_cast<double>(parameter.fan_in));
+        break;
       case Role::kScale:
       case Role::kVariance:
         value = 1;
         break;
       case Role::kBias:
       case Role::kStatistics:
+      case Role::kFactorB:
         break;
     }
     StoreElement(parameter.shape.type, value, i, bytes.data());

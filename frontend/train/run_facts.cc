@@ -121,6 +121,8 @@ std::string ScheduleText(const FitOptions& fit) {
 RunFact ParameterFact(const onnx::OnnxModel& model, const Parameter& parameter) {
   std::string value =
       absl::StrCat(parameter.shape.ToString(), parameter.is_trained ? " trained" : " frozen");
+  if (parameter.lora_rank > 0)
+    absl::StrAppend(&value, ", low-rank factors of scale ", parameter.lora_scale);
   const HostTensor* frozen = parameter.is_trained ? nullptr : model.Initializer(parameter.name);
   if (frozen != nullptr) absl::StrAppend(&value, ", digest ", ShortDigest(TextOf(frozen->bytes())));
   return {absl::StrCat(kParameter, parameter.name), std::move(value)};

@@ -12,6 +12,7 @@
 #include "frontend/api/tensor_node.h"
 #include "frontend/train/clipping.h"
 #include "frontend/train/graph/apply_loss.h"
+#include "frontend/train/graph/lora.h"
 #include "frontend/train/graph/tile_text.h"
 #include "frontend/train/precision/round_graph.h"
 #include "frontend/train/step_sums.h"
@@ -168,12 +169,8 @@ class StepBuilder {
     return absl::OkStatus();
   }
 
-  // Returns true for parameters that are states on the device: trained ones, and running statistics
-  // that are updated.
   bool IsState(const Parameter& parameter) const {
-    const bool is_running =
-        parameter.role == Role::kStatistics || parameter.role == Role::kVariance;
-    return parameter.is_trained || (is_running && plan_.mode.batch_norm);
+    return parameter.is_state(plan_.mode.batch_norm);
   }
 
   absl::StatusOr<std::vector<api::InputBinding>> Bindings(const BatchShapes& shapes,
@@ -197,11 +194,15 @@ class StepBuilder {
       TARTAN_ASSIGN_OR_RETURN(augment_seed_, AugmentInputs(*model_, augment, &bindings));
     }
     for (const Parameter& parameter : parameters_) {
+      if (!IsState(parameter)) continue;
+      masters_[parameter.name] = Tensor::Placeholder(parameter.name, Master(parameter.shape));
+    }
+    for (const Parameter& parameter : parameters_) {
+      if (parameter.is_factor()) continue;
       api::InputBinding& binding = bindings[parameter.input];
-      binding.given = IsState(parameter);
+      binding.given = IsState(parameter) || parameter.lora_rank > 0;
       if (!binding.given) continue;
-      const Tensor master = Tensor::Placeholder(parameter.name, Master(parameter.shape));
-      masters_[parameter.name] = master;
+      TARTAN_ASSIGN_OR_RETURN(const Tensor master, ValueOf(*model_, parameter, masters_));
       binding.shape = parameter.shape;
       TARTAN_ASSIGN_OR_RETURN(binding.tensor, CopyOf(master, parameter, precision_));
     }

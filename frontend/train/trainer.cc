@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/train/graph/lora.h"
 #include "frontend/train/initialize.h"
 #include "frontend/train/loss_output.h"
 #include "frontend/train/trainer_programs.h"
@@ -66,6 +67,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     if (model->outputs().empty()) return absl::InvalidArgumentError("the model has no outputs");
     auto programs = std::make_unique<TrainerPrograms>();
     TARTAN_ASSIGN_OR_RETURN(programs->parameters, FindParameters(*model, options.rules));
+    TARTAN_RETURN_IF_ERROR(AddFactors(*model, options.rules, &programs->parameters));
     programs->plan.mode = options.mode;
     programs->plan.augment = options.augment;
     programs->plan.loss = options.loss;
@@ -226,16 +228,27 @@ absl::StatusOr<Evaluation> Trainer::Evaluate(const api::NamedTensors& inputs,
 }
 
 absl::StatusOr<std::map<std::string, HostTensor>> Trainer::Values() {
+  const auto read = [&](const std::string& name) {
+    return programs_->tensors.at(absl::StrCat(kParameterState, name)).ToHost();
+  };
+  const auto is_on_device = [&](const std::string& name) {
+    return programs_->tensors.count(absl::StrCat(kParameterState, name)) > 0;
+  };
   std::map<std::string, HostTensor> values;
   for (const Parameter& parameter : programs_->parameters) {
-    const auto found = programs_->tensors.find(absl::StrCat(kParameterState, parameter.name));
-    if (found == programs_->tensors.end()) {
-      if (programs_->options.initialize && parameter.is_trained)
-        values[parameter.name] = InitialValue(parameter, programs_->options.seed);
-      continue;
+    if (parameter.is_factor()) continue;
+    if (parameter.lora_rank > 0) {
+      if (!is_on_device(FactorA(parameter))) continue;
+      TARTAN_ASSIGN_OR_RETURN(const HostTensor a, read(FactorA(parameter)));
+      TARTAN_ASSIGN_OR_RETURN(const HostTensor b, read(FactorB(parameter)));
+      values[parameter.name] =
+          Merged(*programs_->model->Initializer(parameter.name), parameter, a, b);
+    } else if (is_on_device(parameter.name)) {
+      TARTAN_ASSIGN_OR_RETURN(const HostTensor value, read(parameter.name));
+      values[parameter.name] = Converted(value, parameter.shape);
+    } else if (programs_->options.initialize && parameter.is_trained) {
+      values[parameter.name] = InitialValue(parameter, programs_->options.seed);
     }
-    TARTAN_ASSIGN_OR_RETURN(const HostTensor value, found->second.ToHost());
-    values[parameter.name] = Converted(value, parameter.shape);
   }
   return values;
 }

@@ -112,7 +112,8 @@ class Trainer {
   // Evaluates one batch, with dropout off and running statistics.
   absl::StatusOr<Evaluation> Evaluate(const api::NamedTensors& inputs, const HostTensor& target);
 
-  // The current values of trained parameters and running statistics, by initialiser.
+  // The current values of trained parameters and running statistics, by initialiser. Low-rank
+  // factors are merged with their weights.
   absl::StatusOr<std::map<std::string, HostTensor>> Values();
   absl::StatusOr<TrainerState> Save();
   // InvalidArgument, naming the tensor, for a state of another model or other options.

@@ -104,8 +104,9 @@ absl::StatusOr<api::DeviceTensor> TrainerPrograms::MakeState(const StateSpec& sp
   const std::string name = spec.name.substr(sizeof(kParameterState) - 1);
   for (const Parameter& parameter : parameters) {
     if (parameter.name != name) continue;
-    const HostTensor first =
-        options.initialize ? InitialValue(parameter, options.seed) : *model->Initializer(name);
+    const HostTensor first = options.initialize || parameter.is_factor()
+                                 ? InitialValue(parameter, options.seed)
+                                 : *model->Initializer(name);
     return api::DeviceTensor::FromHost(*device, Converted(first, spec.shape));
   }
   return absl::InternalError(absl::StrCat("there is no parameter '", name, "'"));

@@ -20,6 +20,7 @@
 #include "frontend/data/open_dataset.h"
 #include "frontend/onnx/model/model_writer.h"
 #include "frontend/train/fit.h"
+#include "frontend/train/graph/lora.h"
 #include "frontend/train/log/event_file.h"
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
@@ -68,6 +69,8 @@ train::TrainerOptions TrainerOptionsOf(const nb::dict& from) {
   using Groups = std::vector<std::pair<std::string, std::pair<double, double>>>;
   for (const auto& [names, factors] : nb::cast<Groups>(from["groups"]))
     options.rules.groups.push_back({names, {factors.first, factors.second}});
+  for (const auto& rule : nb::cast<std::vector<std::string>>(from["lora"]))
+    options.rules.lora.push_back(ValueOrRaise(train::ParseLora(rule)));
   Take(from, "batch_norm", &options.mode.batch_norm);
   Take(from, "dropout", &options.mode.dropout);
   Take(from, "dropout_ratio", &options.mode.dropout_ratio);

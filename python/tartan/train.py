@@ -56,6 +56,8 @@ class Trainer:
       multiplied. `loss_scale` is "dynamic" or a number, for float16.
     - `trainable` and `frozen` are expressions (RE2) that match whole names of initializers. `groups` has factors for
       rate and weight decay by such expressions: {"encoder.*": (0.1, 1.0)}.
+    - `lora` has rules "RE:rank=8,alpha=16": low-rank factors are trained instead of the weights of matmuls whose
+      names match. `parameters` and `save` give the merged weights. Nothing else is trained, except `trainable`.
     - `batch_norm` normalises by the statistics of the batch, which the running ones follow.
     - `dropout` is True for the ratios of the model's Dropout nodes, or a ratio in [0, 1) for all of them.
       `dropout_at` adds dropout to values, {name: ratio}.
@@ -75,7 +77,7 @@ class Trainer:
                  beta2: float = 0.999, epsilon: float = 1e-8, clip_norm: float = 0.0, clip_value: float = 0.0,
                  accumulate: int = 1, precision: str = "float32", loss_scale: str | float = "dynamic",
                  trainable: str = "", frozen: str = "", groups: Mapping[str, tuple[float, float]] | None = None,
-                 batch_norm: bool = False, dropout: bool | float = False,
+                 lora: str | Sequence[str] = (), batch_norm: bool = False, dropout: bool | float = False,
                  dropout_at: Mapping[str, float] | None = None, augment: str | Sequence[str] = "",
                  channels_last: bool = False, straight_through: bool = False, initialize: bool = False, seed: int = 0,
                  memory_budget: int = 0, device: int | str | None = None) -> None:
@@ -93,7 +95,7 @@ class Trainer:
             "clip_norm": float(clip_norm), "clip_value": float(clip_value), "accumulate": int(accumulate),
             "precision": precision, "loss_scale": str(loss_scale), "trainable": trainable, "frozen": frozen,
             "groups": [(names, (float(rate), float(decay))) for names, (rate, decay) in (groups or {}).items()],
-            "batch_norm": bool(batch_norm), "dropout": bool(dropout) or has_ratio,
+            "lora": [lora] if isinstance(lora, str) else list(lora), "batch_norm": bool(batch_norm), "dropout": bool(dropout) or has_ratio,
             "dropout_ratio": float(dropout) if has_ratio else None,
             "dropout_at": {name: float(ratio) for name, ratio in (dropout_at or {}).items()},
             "augment": _text(augment), "channels_last": bool(channels_last), "straight_through": bool(straight_through),

@@ -160,6 +160,27 @@ def test_exceptions_of_the_log_end_a_run_with_its_checkpoint(tmp_path):
         np.testing.assert_array_equal(again.parameters[name], value)
 
 
+def test_merged_factors_are_the_trained_model(tmp_path):
+    trainer = tartan.train.Trainer(_model(), "mse", rate=0.05, lora="w.:rank=1,alpha=2")
+    frozen = tartan.train.Trainer(_model(), "mse", rate=0.0)
+    assert trainer.step((_X, _T)) == pytest.approx(frozen.step((_X, _T)), rel=1e-6)
+    assert trainer.trained == {"w1.lora_a": (3, 1), "w1.lora_b": (1, 5), "w2.lora_a": (5, 1), "w2.lora_b": (1, 2)}
+    for _ in range(20):
+        trainer.step((_X, _T))
+    loss = trainer.evaluate((_X, _T))
+    assert loss < frozen.evaluate((_X, _T)) / 1.2
+    trainer.save(tmp_path / "merged.onnx")
+    merged, original = onnx.load(tmp_path / "merged.onnx"), _model()
+    assert merged.graph.node == original.graph.node
+    weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in merged.graph.initializer}
+    np.testing.assert_array_equal(weights["b1"], _B1)
+    tensors = trainer.state()["tensors"]
+    factors = tensors["parameter/w1.lora_a"] @ tensors["parameter/w1.lora_b"]
+    np.testing.assert_allclose(weights["w1"], _W1 + 2 * factors, rtol=1e-6, atol=1e-7)
+    (y,) = tartan.InferenceSession(tmp_path / "merged.onnx").run(None, {"x": _X})
+    assert np.mean((y - _T) ** 2) == pytest.approx(loss, rel=1e-5)
+
+
 def test_tensorboard_reads_the_event_file(tmp_path):
     module = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     trainer = tartan.train.Trainer(_model(), "mse", rate=0.01)

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/number_options.h"
+#include "frontend/train/graph/lora.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {
@@ -82,6 +83,9 @@ absl::Status Interpret(TrainFlags* flags) {
   for (const std::string& text : flags->groups) {
     TARTAN_ASSIGN_OR_RETURN(flags->trainer.rules.groups.emplace_back(), ParseGroup(text));
   }
+  for (const std::string& text : flags->lora) {
+    TARTAN_ASSIGN_OR_RETURN(flags->trainer.rules.lora.emplace_back(), train::ParseLora(text));
+  }
   for (const std::string& text : flags->targets) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) {
@@ -138,6 +142,9 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
                    "constant, step, linear, cosine, plateau or one_cycle; NAME:warmup=100,end=0.1")
       ->type_name("NAME")
       ->capture_default_str();
+}
+
+void AddParameterFlags(CLI::App* command, TrainFlags* flags) {
   command
       ->add_option("--trainable", flags->trainer.rules.trainable,
                    "Train only initialisers whose names match")
@@ -149,6 +156,12 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
   command
       ->add_option("--group", flags->groups,
                    "RE:rate=X,decay=X: factors for initialisers whose names match")
+      ->type_name("RE:…")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--lora", flags->lora,
+                   "RE:rank=8,alpha=8: low-rank factors are trained instead of weights of matmuls\n"
+                   "whose names match; the exported model has both in one")
       ->type_name("RE:…")
       ->allow_extra_args(false);
   command->add_flag("--train-batch-norm", flags->trainer.mode.batch_norm,
@@ -281,6 +294,7 @@ void AddTrainFlags(CLI::App* command, TrainFlags* flags) {
       ->type_name("V0/V1/…");
   AddLossFlags(command, flags);
   AddModelFlags(command, flags);
+  AddParameterFlags(command, flags);
   AddRunFlags(command, flags);
   AddOutputFlags(command, flags);
   // An evaluation changes nothing and has no curve.

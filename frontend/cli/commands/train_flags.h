@@ -25,6 +25,7 @@ struct TrainFlags {
   PrecisionFlags precision;
   std::vector<std::string> targets;     // COLUMN or INPUT=COLUMN
   std::vector<std::string> groups;      // RE:rate=X,decay=X
+  std::vector<std::string> lora;        // RE:rank=N,alpha=X
   std::vector<std::string> dropout_of;  // VALUE=RATIO
   std::vector<std::string> metrics;
   std::vector<std::string> augment;

@@ -74,7 +74,6 @@ absl::StatusOr<std::vector<Parameter>> FindParameters(const onnx::OnnxModel& mod
       uses.try_emplace(node.inputs[i], Use{node.op, i});
   }
   std::vector<Parameter> parameters;
-  bool any = false;
   for (size_t i = 0; i < model.inputs().size(); ++i) {
     const api::TensorSpec& spec = model.inputs()[i];
     const HostTensor* value = spec.is_optional ? model.Initializer(spec.name) : nullptr;
@@ -100,10 +99,12 @@ absl::StatusOr<std::vector<Parameter>> FindParameters(const onnx::OnnxModel& mod
       break;
     }
     if (!rules.decay_vectors && parameter.shape.rank() < 2) parameter.group.decay_factor = 0;
-    any = any || parameter.is_trained;
     parameters.push_back(std::move(parameter));
   }
-  if (any || rules.may_train_nothing) return parameters;
+  const bool any = std::any_of(parameters.begin(), parameters.end(),
+                               [](const Parameter& p) { return p.is_trained; });
+  const bool has_factors = !rules.lora.empty() && !parameters.empty();
+  if (any || has_factors || rules.may_train_nothing) return parameters;
   const auto name = [](std::string* out, const Parameter& p) { absl::StrAppend(out, p.name); };
   return absl::InvalidArgumentError(
       parameters.empty() ? std::string("the model has no float initialisers: nothing to train")

@@ -25,8 +25,8 @@ absl::StatusOr<api::Tensor> CastTo(const api::Tensor& x, DataType type) {
 absl::StatusOr<api::Tensor> CopyOf(const api::Tensor& master, const Parameter& parameter,
                                    Precision precision) {
   const bool rounds = precision != Precision::kFloat32 && master.type() == DataType::kFloat32 &&
-                      parameter.is_trained && parameter.role != Role::kScale &&
-                      parameter.role != Role::kEmbedding;
+                      (parameter.is_trained || parameter.lora_rank > 0) &&
+                      parameter.role != Role::kScale && parameter.role != Role::kEmbedding;
   if (!rounds) return CastTo(master, parameter.shape.type);
   TARTAN_ASSIGN_OR_RETURN(const api::Tensor rounded, api::Rounded(master, TypeOf(precision)));
   return CastTo(rounded, parameter.shape.type);
