@@ -10,8 +10,8 @@
 #include "frontend/data/check_data.h"
 #include "frontend/data/order.h"
 #include "frontend/train/feeds.h"
-#include "frontend/train/validation.h"
 #include "frontend/train/run_checkpoints.h"
+#include "frontend/train/validation.h"
 #include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
 
