@@ -44,6 +44,7 @@ class StepBuilder {
                               Bindings(shapes, augment));
       given_ = GivenTensors(bindings);
       onnx::TrainingMode with_output = mode;
+      with_output.unrolls = plan_.mode.unrolls;
       with_output.outputs.push_back(plan_.output);
       TARTAN_ASSIGN_OR_RETURN(bound_, model_->BindToTrain(bindings, with_output));
       if (bound_.needed_values.empty()) break;
@@ -373,10 +374,8 @@ absl::StatusOr<StepGraph> BuildStep(const onnx::OnnxModel& model,
   return builder.Step();
 }
 
-absl::StatusOr<StepGraph> BuildApply(const std::vector<Parameter>& parameters,
-                                     const StepPlan& plan) {
-  std::vector<Parameter> copy = parameters;
-  return StepBuilder(nullptr, &copy, plan).Apply();
+absl::StatusOr<StepGraph> BuildApply(std::vector<Parameter> parameters, const StepPlan& plan) {
+  return StepBuilder(nullptr, &parameters, plan).Apply();
 }
 
 absl::StatusOr<StepGraph> BuildEvaluation(const onnx::OnnxModel& model,

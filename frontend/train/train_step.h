@@ -64,8 +64,7 @@ absl::StatusOr<StepGraph> BuildStep(const onnx::OnnxModel& model,
                                     std::vector<Parameter>* parameters, const StepPlan& plan,
                                     const BatchShapes& shapes);
 // Applies accumulated gradients and resets the sums to 0. Its input is the step numbers.
-absl::StatusOr<StepGraph> BuildApply(const std::vector<Parameter>& parameters,
-                                     const StepPlan& plan);
+absl::StatusOr<StepGraph> BuildApply(std::vector<Parameter> parameters, const StepPlan& plan);
 // Computes the loss of a batch without training. Outputs: numerator and denominator per example,
 // the value that the loss is applied to.
 absl::StatusOr<StepGraph> BuildEvaluation(const onnx::OnnxModel& model,

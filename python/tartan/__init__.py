@@ -23,7 +23,7 @@ from tartan._manipulation import *
 from tartan._namespace import *
 from tartan._matmul import einsum, kron, matmul, outer, tensordot, vecdot
 from tartan._reductions import *
-from tartan._runtime import device, list_devices, set_device
+from tartan._runtime import device, list_devices, matmul_precision, set_device, set_matmul_precision
 from tartan._selection import *
 from tartan._tensor import ConcretizationError, MappedError, Tensor, evaluate, operator
 from tartan.inference import (

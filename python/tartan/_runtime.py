@@ -18,6 +18,7 @@ _lock = threading.Lock()
 _device = None
 _eager = None
 _process = None  # id of the process that opened the device
+_precision = os.environ.get("TARTAN_MATMUL_PRECISION") or "float32"
 
 
 def _check_process():
@@ -70,7 +71,7 @@ def device() -> _Device:
         if _device is None:
             bind_drivers()
             _process = os.getpid()
-            _device = _core.Device.open("")
+            _device = _core.Device.open("").with_precision(_precision)
             _eager = _core.EagerRuntime(_device)
         _check_process()
         return _device
@@ -144,9 +145,30 @@ def set_device(selector: int | str) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise ValueError(str(error)) from None
     with _lock:
-        _device = opened
-        _eager = _core.EagerRuntime(opened)
+        _device = opened.with_precision(_precision)
+        _eager = _core.EagerRuntime(_device)
     return opened.info
+
+
+def set_matmul_precision(precision: str) -> None:
+    """Sets the format in which matmuls and convolutions multiply float32 values from now on, also in Keras: "float32"
+    (the default), "tf32", "bfloat16" or "float16" on the matrix units of NVIDIA's GPUs since Ampere, "bfloat16" on
+    CPUs, too. Sums, results and all other functions stay float32. The environment variable TARTAN_MATMUL_PRECISION
+    sets it for a process. Captured functions compile again. ValueError for another name."""
+    global _precision, _device, _eager
+    known = ("float32", "tf32", "bfloat16", "float16")
+    if precision not in known:
+        raise ValueError(f"the precision is {precision!r}, not {', '.join(known[:-1])} or {known[-1]}")
+    device()
+    with _lock:
+        _precision = precision
+        _device = _device.with_precision(precision)
+        _eager = _core.EagerRuntime(_device)
+
+
+def matmul_precision() -> str:
+    """Returns the format that set_matmul_precision chose."""
+    return _precision
 
 
 def list_devices() -> list[dict[str, Any]]:

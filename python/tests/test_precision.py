@@ -2,6 +2,7 @@
 """Accuracy of matmuls in sessions with reduced precision."""
 
 import pathlib
+import time
 
 import numpy as np
 import pytest
@@ -22,3 +23,29 @@ def test_a_session_computes_with_every_precision(precision):
 def test_another_name_is_an_error():
     with pytest.raises(ValueError, match="precision is 'int4', not float32, tf32, bfloat16, float16 or int8"):
         tartan.InferenceSession(_DIGITS, precision="int4")
+
+
+def test_matmuls_of_the_process_multiply_in_the_chosen_format():
+    a, b = (np.random.default_rng(seed).normal(size=(64, 256)).astype(np.float32) for seed in (0, 1))
+    multiply = tartan.function(lambda x, y: tartan.matmul(x, y.T))
+    strict = np.asarray(multiply(tartan.asarray(a), tartan.asarray(b)))
+    weight = tartan.Variable(b)
+    assert tartan.matmul_precision() == "float32"
+    try:
+        tartan.set_matmul_precision("bfloat16")
+        assert tartan.matmul_precision() == "bfloat16"
+        for _ in range(100):  # exact kernels, which are compiled meanwhile, round
+            rounded = np.asarray(multiply(tartan.asarray(a), weight.value))
+            if np.abs(rounded - strict).max() > 1e-3:
+                break
+            time.sleep(0.1)
+    finally:
+        tartan.set_matmul_precision("float32")
+    np.testing.assert_allclose(strict, a.astype(np.float64) @ b.T, atol=1e-4)
+    assert 1e-3 < np.abs(rounded - strict).max() < 1e-1 * np.abs(strict).max()
+    np.testing.assert_allclose(np.asarray(multiply(tartan.asarray(a), weight.value)), strict, atol=1e-4)
+
+
+def test_another_format_of_the_process_is_an_error():
+    with pytest.raises(ValueError, match="the precision is 'int8', not float32, tf32, bfloat16 or float16"):
+        tartan.set_matmul_precision("int8")

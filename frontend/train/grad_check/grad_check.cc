@@ -129,14 +129,15 @@ using api::Tensor;
 // A model's graph for given inputs and parameters. Those whose values decide shapes are constants.
 class ModelGraph {
  public:
-  ModelGraph(const onnx::OnnxModel& model, const std::map<std::string, api::HostValue>& values)
-      : model_(model), values_(values) {}
+  ModelGraph(const onnx::OnnxModel& model, onnx::TrainingMode mode,
+             const std::map<std::string, api::HostValue>& values)
+      : model_(model), mode_(std::move(mode)), values_(values) {}
 
   absl::Status Import(const std::vector<Parameter>& parameters) {
     std::set<size_t> fixed;
     while (true) {
       TARTAN_RETURN_IF_ERROR(Bind(parameters, fixed));
-      TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph bound, model_.BindToTrain(bindings_, {}));
+      TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph bound, model_.BindToTrain(bindings_, mode_));
       for (const api::Value& value : bound.outputs) {
         if (value.is_tensor() && value.element() == api::Element::kPlain)
           outputs.push_back(value.tensor());
@@ -197,6 +198,7 @@ class ModelGraph {
   }
 
   const onnx::OnnxModel& model_;
+  const onnx::TrainingMode mode_;
   const std::map<std::string, api::HostValue>& values_;
   std::vector<api::InputBinding> bindings_;
 };
@@ -260,7 +262,9 @@ absl::StatusOr<GradCheckResult> CheckModelGradients(
     const std::map<std::string, api::HostValue>& inputs, const ParameterRules& rules,
     const GradCheckOptions& options) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Parameter> parameters, FindParameters(model, rules));
-  ModelGraph graph(model, inputs);
+  onnx::TrainingMode mode;
+  mode.unrolls = !device->hal()->info().sub_buffers_may_overlap;
+  ModelGraph graph(model, mode, inputs);
   TARTAN_RETURN_IF_ERROR(graph.Import(parameters));
   if (graph.parameters.empty()) {
     return absl::UnimplementedError(
@@ -279,7 +283,7 @@ absl::StatusOr<GradCheckResult> CheckModelGradients(
 
 absl::StatusOr<std::vector<GradientEnd>> FindInputEnds(
     const onnx::OnnxModel& model, const std::map<std::string, api::HostValue>& inputs) {
-  ModelGraph graph(model, inputs);
+  ModelGraph graph(model, {}, inputs);
   TARTAN_RETURN_IF_ERROR(graph.Import({}));
   std::vector<Tensor> floats;
   for (const GivenTensor& input : graph.inputs) {

@@ -10,6 +10,7 @@
 #include "frontend/api/repeat.h"
 #include "frontend/onnx/families/shared/movement.h"
 #include "frontend/onnx/families/shared/quantization_text.h"
+#include "frontend/onnx/import/training_mode.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 
@@ -322,9 +323,9 @@ std::vector<std::string> DefaultActivations(Cell cell) {
 
 Outputs RunSteps(NodeContext& context, const RecurrentStep& step, const StepOperands& operands) {
   const std::vector<int64_t>& dims = operands.projected.dims();
-  const bool is_trained = context.services().training() != nullptr;
-  const bool is_joined = is_trained
-                             ? dims[0] < api::kMinLoopIterations
+  const TrainingMode* const training = context.services().training();
+  const bool is_joined = training != nullptr
+                             ? training->unrolls || dims[0] < api::kMinLoopIterations
                              : dims[0] <= kMaxJoinedSteps || !context.services().CanBreakGraph();
   if (is_joined) {
     return JoinSteps(context, step, operands);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/loop.h"
 #include "frontend/onnx/families/shared/movement.h"
+#include "frontend/onnx/import/training_mode.h"
 #include "frontend/onnx/values/value_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
@@ -287,9 +288,9 @@ absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& 
   if (!trial.has_value()) return RunIterations(context, repetition, rows_per_iteration);
   trial->body.iterations = repetition.iterations;
   DropKnownCondition(&trial->body);
-  const bool is_trained = context.services().training() != nullptr;
-  if (is_trained &&
-      (trial->body.condition.defined() || trial->body.iterations < api::kMinLoopIterations)) {
+  const TrainingMode* const training = context.services().training();
+  if (training != nullptr && (training->unrolls || trial->body.condition.defined() ||
+                              trial->body.iterations < api::kMinLoopIterations)) {
     return RunIterations(context, repetition, rows_per_iteration);
   }
   const bool is_endless = !trial->body.condition.defined() &&
