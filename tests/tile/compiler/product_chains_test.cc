@@ -144,7 +144,7 @@ TEST(AttentionFusion, AreNotMadeWhereLaunchesOfTheirOwnAreQuicker) {
                        AttentionOf(),
                        {F32({heads, queries, 64}), F32({heads, keys, 64}), F32({heads, keys, 64})}};
   };
-  EXPECT_EQ(LaunchCount(attention(1, 16384, 16384), ForLargeGpu()), 3);
+  EXPECT_GT(LaunchCount(attention(1, 16384, 16384), ForLargeGpu()), 2);
   EXPECT_GT(LaunchCount(attention(12, 1, 16384), ForLargeGpu()), 1);
 }
 

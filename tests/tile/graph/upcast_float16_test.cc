@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests which 16-bit values are upcast to float32.
-#include "tile/graph/upcast_float16.h"
+#include "tile/graph/matmul/upcast_float16.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -29,6 +29,7 @@
 #include "tile/graph/constants.h"
 #include "tile/graph/layouts/channels_last.h"
 #include "tile/graph/layouts/weights_last.h"
+#include "tile/graph/matmul/upcast_float16.h"
 #include "tile/graph/moves/read_broadcasts.h"
 #include "tile/graph/moves/read_pieces.h"
 #include "tile/graph/moves/split_permutations.h"
@@ -36,7 +37,6 @@
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/placements/sums_to_concatenations.h"
-#include "tile/graph/upcast_float16.h"
 #include "tile/ir/in_float64.h"
 
 namespace tartan::compiler {

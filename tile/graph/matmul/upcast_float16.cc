@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/upcast_float16.h"
+#include "tile/graph/matmul/upcast_float16.h"
 
 #include <algorithm>
 #include <utility>
