@@ -7,7 +7,8 @@
 
 namespace tartan::ir {
 
-// Verify for a program in which some 16-bit floats are stored as float32 (graph/upcast_float16.h).
+// Verify for a program in which some 16-bit floats are stored as float32
+// (graph/matmul/upcast_float16.h).
 // Types must agree up to ComputeType, and a view (kReshape) has its operand's type.
 absl::Status VerifyStored(const Program& program);
 

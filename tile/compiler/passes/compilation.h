@@ -23,7 +23,7 @@ struct Compilation {
   ir::Program program;
   // Compares plans for all passes.
   fuse::Judge judge = fuse::Judge(JudgeOptionsOf(options, hooks));
-  // Some 16-bit float values of the program are stored as float32 (graph/upcast_float16.h).
+  // Some 16-bit float values of the program are stored as float32 (matmul/upcast_float16.h).
   bool has_upcast_float16 = false;
   // Index spaces and load-time constants of `program` as it is now.
   poly::ProgramSpaces spaces = {};
