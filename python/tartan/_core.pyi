@@ -171,6 +171,9 @@ class Device:
     def info(self) -> dict[str, Any]: ...
 
     @property
+    def precision(self) -> str: ...
+
+    @property
     def runs_loops(self) -> bool: ...
 
     @property

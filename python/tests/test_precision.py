@@ -2,12 +2,14 @@
 """Accuracy of matmuls in sessions with reduced precision."""
 
 import pathlib
+import time
 
 import numpy as np
 import pytest
 
 import tartan
 
+_MULTIPLIES_BFLOAT16 = "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
 _DIGITS = pathlib.Path(__file__).parents[2] / "examples/digits/digits.onnx"
 
 
@@ -32,12 +34,18 @@ def test_matmuls_of_the_process_multiply_in_the_chosen_format():
     assert tartan.matmul_precision() == "float32"
     try:
         tartan.set_matmul_precision("bfloat16")
-        assert tartan.matmul_precision() == "bfloat16"
-        rounded = np.asarray(multiply(tartan.asarray(a), weight.value))
+        assert tartan.matmul_precision() == tartan.device().precision == "bfloat16"
+        for _ in range(100):  # exact kernels, which are compiled meanwhile, round
+            rounded = np.asarray(multiply(tartan.asarray(a), weight.value))
+            if not _MULTIPLIES_BFLOAT16 or np.abs(rounded - strict).max() > 1e-3:
+                break
+            time.sleep(0.1)
     finally:
         tartan.set_matmul_precision("float32")
     np.testing.assert_allclose(strict, a.astype(np.float64) @ b.T, atol=1e-4)
-    assert np.abs(rounded - strict).max() < 1e-1 * np.abs(strict).max()
+    least = 1e-3 if _MULTIPLIES_BFLOAT16 else 0  # other processors multiply in float32
+    assert least <= np.abs(rounded - strict).max() < 1e-1 * np.abs(strict).max()
+    assert tartan.device().precision == "float32"
     np.testing.assert_allclose(np.asarray(multiply(tartan.asarray(a), weight.value)), strict, atol=1e-4)
 
 

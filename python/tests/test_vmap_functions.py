@@ -15,8 +15,8 @@ N = 3  # number of mapped elements
 _OTHERS = set("""ConcretizationError Explanation Function IOBinding InferenceSession MappedError NodeArg Tensor UniqueAll
     UniqueCounts UniqueInverse Variable arange bfloat16 bool bool_ broadcast_shapes can_cast device e empty evaluate
     explain eye finfo float16 float32 float64 from_onnx function grad gradients iinfo inf inference int16 int32 int64 int8
-    isdtype linalg list_devices nan newaxis ones operator pi random recording result_type matmul_precision set_device set_matmul_precision uint16 uint32 uint64
-    uint8 value_and_grad vmap zeros keras onnx_backend nonzero unique_all unique_counts unique_inverse unique_values
+    isdtype linalg list_devices nan newaxis ones operator pi random recording result_type set_device
+    matmul_precision set_matmul_precision train uint16 uint32 uint64 uint8 value_and_grad vmap zeros keras onnx_backend nonzero unique_all unique_counts unique_inverse unique_values
     ComplexTensor complex64 complex128 fft custom_gradient jacobian jvp vjp ExecutionMode ExecutionOrder
     GraphOptimizationLevel ModelMetadata OrtValue RunOptions SessionOptions get_all_providers get_available_providers
     get_device set_default_logger_severity set_default_logger_verbosity set_seed""".split())

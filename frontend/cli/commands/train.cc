@@ -132,13 +132,13 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   TARTAN_ASSIGN_OR_RETURN(
       const auto log, At(Stage::kFile, TrainingLog::Open(flags.log, context, flags.fit.resume)));
   TARTAN_ASSIGN_OR_RETURN(const auto events, OpenEvents(flags.tensorboard));
+  HandleInterrupts();
   context.Note(absl::StrCat(flags.fit.evaluates
                                 ? std::string("evaluating")
                                 : absl::StrCat("training ", FormatCount(TrainedCount(*trainer)),
                                                " parameters on ", dataset->size(), " examples"),
                             "; the loss sees '", trainer->loss_output(), "'"));
 
-  HandleInterrupts();
   train::FitHooks hooks;
   absl::Status logged;
   hooks.log = [&](const train::LogLine& line) {

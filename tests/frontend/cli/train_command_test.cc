@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
-#include <png.h>
 #include <signal.h>
 
 #include <filesystem>
@@ -229,7 +228,7 @@ TEST_F(TrainCommand, GoesOnBitForBitWhereItWasInterrupted) {
   const ProgramResult straight =
       run({"--checkpoint", Path("straight"), "--export", Path("straight.onnx")});
   ASSERT_EQ(straight.exit_code, 0) << straight.err;
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     SCOPED_TRACE(absl::StrCat("signal ", number));
     const std::string folder = Path(absl::StrCat("broken", number));
     ProgramOptions options;
@@ -347,56 +346,6 @@ TEST_F(TrainCommand, TakesSizesByNameOrByInputAsIfTheModelFixedThem) {
   EXPECT_THAT(error_of("N=8", 3), HasSubstr("the model takes batches of 8, not of 4"));
   EXPECT_THAT(error_of("x=8x5", 2), HasSubstr("--shape x: [8, 5] contradicts"));
   EXPECT_THAT(error_of("M=8", 2), HasSubstr("there is no input or open size 'M'"));
-}
-
-// A folder of images and masks trains a class per pixel, or a label per pixel of one score.
-TEST_F(TrainCommand, LearnsMasksFromAFolder) {
-  for (const char* folder : {"set", "set/images", "set/masks"})
-    std::filesystem::create_directory(Path(folder));
-  for (int i = 0; i < 6; ++i) {
-    std::vector<uint8_t> image;
-    std::vector<uint8_t> mask;
-    for (int pixel = 0; pixel < 12; ++pixel) {
-      const int level = (pixel * 5 + i * 7) % 3;
-      image.push_back(static_cast<uint8_t>(level * 127));
-      mask.push_back(level == 2 ? 255 : 0);
-    }
-    Write(absl::StrCat("set/images/", i, ".png"),
-          data::EncodePng(4, 3, PNG_FORMAT_GRAY, image.data()));
-    Write(absl::StrCat("set/masks/", i, ".png"),
-          data::EncodePng(4, 3, PNG_FORMAT_GRAY, mask.data()));
-  }
-  for (const int scores : {1, 2}) {
-    Write("pixels.onnx",
-          onnx::ModelBytes(absl::StrCat(
-              "graph { name: 'pixels' ", ValueText("input", "x", 1, "N 1 3 4"),
-              ValueText("output", "y", 1, absl::StrCat("N ", scores, " 3 4")),
-              Initializer("w", absl::StrCat("dims: ", scores, " dims: 1 dims: 1 dims: 1"), scores),
-              Initializer("b", absl::StrCat("dims: ", scores), scores),
-              NodeText("Conv", {"x", "w", "b"}, {"y"}), "}")));
-    std::vector<std::string> arguments = {
-        "train",         Path("pixels.onnx"),
-        "--data",        Path("set"),
-        "--mask-values", "0/255",
-        "--batch",       "3",
-        "--epochs",      "60",
-        "--lr",          "0.1",
-        "--val-data",    Path("set"),
-        "--metrics",     "iou,dice",
-        "--loss",        scores == 1 ? "dice" : "softmax_cross_entropy"};
-    const ProgramResult result = RunTartan(arguments);
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_THAT(result.out, HasSubstr("val_dice 1.0000  val_iou 1.0000"));
-    arguments.insert(arguments.end(), {"--augment", "noise,flip"});
-    EXPECT_THAT(RunTartan(arguments).err, HasSubstr("do not change the target 'y'"));
-  }
-  EXPECT_THAT(
-      RunTartan({"train", Path("pixels.onnx"), "--data", Path("set"), "--mask-values", "0/256"})
-          .err,
-      HasSubstr("'256' is not a number from 0 to 255"));
-  // Without the option, the label 255 is out of range.
-  EXPECT_THAT(RunTartan({"train", Path("pixels.onnx"), "--data", Path("set")}).err,
-              HasSubstr("label 255 is not in [0, 2)"));
 }
 
 TEST_F(TrainCommand, WritesJsonLinesForPrograms) {
