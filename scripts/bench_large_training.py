@@ -110,7 +110,7 @@ def try_torch(make, arguments, precision, compiled, state):
 
 
 def median(run):
-    return statistics.median(run["times"][4:]) if run else math.nan
+    return statistics.median(run["times"][4:] or run["times"]) if run else math.nan
 
 
 def main():

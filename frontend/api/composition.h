@@ -63,8 +63,8 @@ struct ComposedProgram {
 };
 
 // Composes tensors that depend on loops into a program of several parts (proto/tile.proto). Each
-// loop is a part, and so is what one loop and the next need. `loops` are those of LoopsOf(outputs);
-// there is at least one.
+// loop is a part, and so are the values that one loop and the next need. `loops` is the result of
+// LoopsOf(outputs), and is not empty.
 absl::StatusOr<ComposedProgram> ComposeParts(
     absl::Span<const std::shared_ptr<const TensorNode>> loops,
     absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,

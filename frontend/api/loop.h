@@ -20,7 +20,7 @@ inline constexpr int64_t kMinLoopIterations = 16;
 
 // Applies a body to operands: the initial states, the tensors whose rows are slices, the
 // invariants. Returns the final states and the stacked rows.
-// - The body has no condition and at least one iteration. Tensors from around the body are found
+// - The body has no condition and one iteration or more. Tensors from around the body are found
 //   and become invariants.
 // - `reversed`: the first iteration reads and writes the last rows. The body's iteration is the
 //   number of its row.

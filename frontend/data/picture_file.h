@@ -14,7 +14,7 @@ namespace tartan::data {
 // Returns true if a path has the extension of a picture, in any case: .png, .jpg, .jpeg.
 bool IsPictureName(absl::string_view path);
 
-// The first bytes decide about the format. Errors are those of PNG (picture.h) or JPEG (jpeg.h).
+// The first bytes decide about the format: PNG (picture.h) or JPEG (jpeg.h), with their errors.
 absl::StatusOr<PictureHeader> ReadPictureHeader(absl::Span<const uint8_t> bytes);
 absl::StatusOr<Picture> DecodePicture(absl::Span<const uint8_t> bytes);
 

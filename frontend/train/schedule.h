@@ -27,8 +27,8 @@ struct Schedule {
   double factor = 0.1;
   double end = 0;  // final share of the rate
   double rise = 0.3;
-  // Of kPlateau: epochs without a better loss before a reduction, the relative improvement that
-  // counts as better, and the minimum rate.
+  // kPlateau has three options: epochs without a better loss before a reduction, the relative
+  // improvement that counts as better, and the minimum rate.
   int64_t patience = 10;
   double threshold = 1e-4;
   double minimum = 0;

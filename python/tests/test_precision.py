@@ -43,8 +43,8 @@ def test_matmuls_of_the_process_multiply_in_the_chosen_format():
     finally:
         tartan.set_matmul_precision("float32")
     np.testing.assert_allclose(strict, a.astype(np.float64) @ b.T, atol=1e-4)
-    least = 1e-3 if _MULTIPLIES_BFLOAT16 else 0  # other processors multiply in float32
-    assert least <= np.abs(rounded - strict).max() < 1e-1 * np.abs(strict).max()
+    minimum = 1e-3 if _MULTIPLIES_BFLOAT16 else 0  # other processors multiply in float32
+    assert minimum <= np.abs(rounded - strict).max() < 1e-1 * np.abs(strict).max()
     assert tartan.device().precision == "float32"
     np.testing.assert_allclose(np.asarray(multiply(tartan.asarray(a), weight.value)), strict, atol=1e-4)
 

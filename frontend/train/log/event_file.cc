@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format is that of TensorFlow's tfrecord and event files.
+// Writes the format of TensorFlow's tfrecord and event files.
 #include "frontend/train/log/event_file.h"
 
 #include <unistd.h>

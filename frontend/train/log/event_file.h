@@ -29,8 +29,8 @@ class EventFile {
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  // Adds "train/loss", "train/rate", "train/step_ms" and metrics; those of the validation are
-  // "validation/loss" and so on. The file is complete after each call.
+  // Adds "train/loss", "train/rate", "train/step_ms" and metrics. Metrics of the validation
+  // have names such as "validation/loss". The file is complete after each call.
   absl::Status Add(const LogLine& line);
 
  private:
