@@ -14,12 +14,18 @@ from keras import layers  # noqa: E402
 import tartan  # noqa: E402
 from tartan import _core  # noqa: E402
 
-_RANDOM = np.random.default_rng(3)
 _STEPS = 19
+_random = None  # the numbers of a test, whichever tests run before it
+
+
+@pytest.fixture(autouse=True)
+def random_numbers():
+    global _random
+    _random = np.random.default_rng(3)
 
 
 def _values(*shape):
-    return _RANDOM.standard_normal(shape).astype("float32") * 0.5
+    return _random.standard_normal(shape).astype("float32") * 0.5
 
 
 @pytest.fixture
@@ -46,7 +52,8 @@ def _loss(w, b, x, reverse):
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_scan_in_a_captured_function_is_a_loop_with_gradients(reverse):
-    arguments = _values(5, 5), _values(5), _values(_STEPS, 3, 5)
+    # Small weights, so that rounding errors do not grow from step to step.
+    arguments = _values(5, 5) * 0.4, _values(5), _values(_STEPS, 3, 5)
     work = tartan.value_and_grad(lambda *args: _loss(*args, reverse), argnums=(0, 1, 2))
     value, gradients = work(*map(tartan.asarray, arguments))
     captured = tartan.function(work)
