@@ -92,7 +92,7 @@ std::string NoteKey(const hal::DeviceInfo& info, absl::string_view name) {
 
 // Maximum number of compiler processes: no more than the kernels of a model keep busy. Also limited
 // by the number of processors.
-constexpr unsigned kMaxProcesses = 8;
+constexpr unsigned kMaxProcesses = 16;
 // Maximum number of prepared processes: loading a compiler occupies a processor, and small programs
 // need few.
 constexpr int kMaxPrepared = 4;

@@ -10,7 +10,7 @@ namespace tartan::compiler {
 
 // Marks the kernels of adjacent short launches (loop::Kernel::in_sequence). In a program that is
 // run repeatedly, the last and the first launch count as adjacent. Does nothing on devices that do
-// not run sequences.
+// not run sequences, and for a GPU's program whose launches take much longer than their enqueueing.
 void MarkLaunchBatches(const HardwareSettings& settings, KernelList* list);
 
 // Marks all suitable CPU kernels that many programs share, whatever steps are adjacent. The

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/parallel_map.h"
 #include "tile/plan/gpu/group_search.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -50,25 +51,46 @@ int64_t ChunkLength(int64_t range, int64_t chunks, int64_t line) {
   return most;
 }
 
-// Returns the split whose first kernel is the fastest, over all reduced indices, with `chunks`
-// times as many work-groups as the undivided kernel.
-std::optional<poly::SplitKernel> CutReduction(const poly::FlatContraction& flat, int64_t chunks,
-                                              const HardwareSettings& settings,
-                                              std::optional<GpuPlan>* plan) {
-  std::optional<poly::SplitKernel> best;
+// The first kernel of a split with its plan.
+struct Cut {
+  int64_t chunks = 0;
+  poly::SplitKernel split;
+  std::optional<GpuPlan> plan;
+};
+
+// Returns the splits into about `chunks` chunks, one per reduced index, without plans.
+std::vector<Cut> CutsInto(const poly::FlatContraction& flat, int64_t chunks,
+                          const HardwareSettings& settings) {
+  std::vector<Cut> cuts;
   const int64_t line = std::max<int64_t>(settings.cache_line_bytes / 4, 1);
   for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
     const int64_t range = flat.indices[i].range;
     const int64_t length = ChunkLength(range, chunks, IsContiguous(flat, i) ? line : 1);
-    if (length >= range) continue;
-    poly::SplitKernel split = poly::SplitReduction(flat, i, length);
-    std::vector<GpuPlan> partial = SearchGpuPlans(poly::MergeIndices(split.partial), settings, 1);
-    if (partial.empty()) continue;
-    if (plan->has_value() && partial[0].cost.microseconds >= (*plan)->cost.microseconds) continue;
-    best = std::move(split);
-    *plan = std::move(partial[0]);
+    if (length < range) cuts.push_back({chunks, poly::SplitReduction(flat, i, length), {}});
   }
-  return best;
+  return cuts;
+}
+
+// Plans the first kernels of the splits, which takes most of the time of planning a reduction.
+void PlanCuts(const HardwareSettings& settings, std::vector<Cut>* cuts) {
+  auto plans = ParallelMap(static_cast<int>(cuts->size()), [&](int c) {
+    return SearchGpuPlans(poly::MergeIndices((*cuts)[c].split.partial), settings, 1);
+  });
+  for (size_t c = 0; c < plans.size(); ++c) {
+    if (!plans[c].empty()) (*cuts)[c].plan = std::move(plans[c][0]);
+  }
+}
+
+// Returns the split into `chunks` chunks whose first kernel is the fastest; null if there is none.
+Cut* FastestInto(int64_t chunks, std::vector<Cut>* cuts) {
+  Cut* fastest = nullptr;
+  for (Cut& cut : *cuts) {
+    if (cut.chunks != chunks || !cut.plan.has_value()) continue;
+    const bool is_faster =
+        fastest == nullptr || cut.plan->cost.microseconds < fastest->plan->cost.microseconds;
+    if (is_faster) fastest = &cut;
+  }
+  return fastest;
 }
 
 // Splits the kernel if it leaves most of the device idle and two kernels are predicted faster.
@@ -82,18 +104,22 @@ std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const 
   if (!poly::CanSplitReduction(flat) || groups * 2 > wanted || reduced < kLongReduction) {
     return std::nullopt;
   }
-  std::optional<PlannedKernel> best;
-  int64_t last = 1;
+  std::vector<int64_t> counts;
+  std::vector<Cut> cuts;
   // The first kernel may have larger tiles than the whole kernel, so that it needs more chunks.
   for (const int64_t factor : {1, 4, 16}) {
     const int64_t chunks =
         std::min(factor * ((wanted + groups - 1) / groups), reduced / kMinPartial);
-    if (chunks <= last) break;
-    last = chunks;
-    std::optional<GpuPlan> partial;
-    std::optional<poly::SplitKernel> split = CutReduction(flat, chunks, settings, &partial);
-    if (!split.has_value()) continue;
-    auto planned = PlanTotal(*std::move(split), partial->cost.microseconds, settings);
+    if (chunks <= (counts.empty() ? 1 : counts.back())) break;
+    counts.push_back(chunks);
+    for (Cut& cut : CutsInto(flat, chunks, settings)) cuts.push_back(std::move(cut));
+  }
+  PlanCuts(settings, &cuts);
+  std::optional<PlannedKernel> best;
+  for (const int64_t chunks : counts) {
+    Cut* cut = FastestInto(chunks, &cuts);
+    if (cut == nullptr) continue;
+    auto planned = PlanTotal(std::move(cut->split), cut->plan->cost.microseconds, settings);
     if (!planned.has_value() || !(planned->predicted_us < whole.cost.microseconds)) continue;
     if (!best.has_value() || planned->predicted_us < best->predicted_us) best = std::move(planned);
   }

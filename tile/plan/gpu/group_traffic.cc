@@ -27,19 +27,21 @@ double BankCycles(const std::vector<int64_t>& addresses, int64_t lanes) {
   return most;
 }
 
-// Number of memory segments of `bytes` each that a warp touches at `addresses`, `lanes` elements
+// Number of memory segments of kBytes each that a warp touches at `addresses`, `lanes` elements
 // each.
-double Pieces(const std::vector<int64_t>& addresses, double element_bytes, int64_t lanes,
-              double bytes) {
-  std::vector<int64_t> sectors;
+template <int64_t kBytes>
+double Pieces(const std::vector<int64_t>& addresses, int64_t element_bytes, int64_t lanes) {
+  std::array<int64_t, 2 * gpu::kWarp> pieces;
+  auto end = pieces.begin();
   for (int64_t address : addresses) {
     for (int64_t lane : {int64_t{0}, lanes - 1}) {
-      sectors.push_back(static_cast<int64_t>(
-          std::floor(static_cast<double>(address + lane) * element_bytes / bytes)));
+      const int64_t byte = (address + lane) * element_bytes;
+      const int64_t piece = (byte >= 0 ? byte : byte - (kBytes - 1)) / kBytes;
+      if (end == pieces.begin() || *(end - 1) != piece) *end++ = piece;
     }
   }
-  std::sort(sectors.begin(), sectors.end());
-  return static_cast<double>(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
+  if (!std::is_sorted(pieces.begin(), end)) std::sort(pieces.begin(), end);
+  return static_cast<double>(std::unique(pieces.begin(), end) - pieces.begin());
 }
 
 // Minimum nonzero stride between elements of a tile.
@@ -215,12 +217,14 @@ double GroupTraffic::AddDirect(const GroupProblem::Access& access, bool in_step,
   return loads;
 }
 
-double GroupTraffic::AddMemory(const poly::FlatAccess& access, double element_bytes,
+double GroupTraffic::AddMemory(const poly::FlatAccess& access, int64_t element_bytes,
                                double elements, int64_t lanes, GroupWork* work) const {
   const double accesses = std::max(elements / static_cast<double>(lanes), 1.0);
   const std::vector<int64_t> addresses = Addresses(access.strides);
-  const double sectors = Pieces(addresses, element_bytes, lanes, gpu::kSectorBytes);
-  const double lines = Pieces(addresses, element_bytes, lanes, gpu::kLineBytes);
+  const double sectors =
+      Pieces<static_cast<int64_t>(gpu::kSectorBytes)>(addresses, element_bytes, lanes);
+  const double lines =
+      Pieces<static_cast<int64_t>(gpu::kLineBytes)>(addresses, element_bytes, lanes);
   work->instructions += accesses * 3;
   work->local_cycles += accesses * warps_ * lines;
   work->bytes += accesses * warps_ * sectors * gpu::kSectorBytes;

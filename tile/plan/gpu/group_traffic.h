@@ -38,7 +38,7 @@ class GroupTraffic {
   double AddDirect(const GroupProblem::Access& access, bool in_step, double resident,
                    GroupWork* work) const;
   // Returns the instructions that move `elements`, `lanes` elements each.
-  double AddMemory(const poly::FlatAccess& access, double element_bytes, double elements,
+  double AddMemory(const poly::FlatAccess& access, int64_t element_bytes, double elements,
                    int64_t lanes, GroupWork* work) const;
   // Registers for elements that a work-item reads once and uses several times.
   double WindowRegisters() const;

@@ -2,6 +2,7 @@
 #include "tile/plan/select/select_plan.h"
 
 #include <algorithm>
+#include <future>
 #include <optional>
 #include <utility>
 
@@ -59,19 +60,29 @@ std::optional<MatrixFormat> FormatFor(const poly::FlatContraction& flat, Precisi
   return std::nullopt;
 }
 
-// Adds the best tensor-core plan.
-std::vector<PlannedKernel> WithTensorCores(const poly::FlatContraction& merged,
+// Returns the best tensor-core plan.
+std::optional<PlannedKernel> TensorCoreCandidate(const poly::FlatContraction& merged,
+                                                 const HardwareSettings& settings,
+                                                 const LaunchContext& launch, MatrixFormat format) {
+  std::optional<PlannedKernel> plan = MatrixCandidate(merged, settings, format, launch.is_constant);
+  if (!plan.has_value() || WastesTensorCores(*plan)) return std::nullopt;
+  auto split = SplitKCandidate(merged, settings, format, launch.is_constant);
+  return split.has_value() && split->predicted_us < plan->predicted_us ? split : plan;
+}
+
+// The searches with and without tensor cores run at once, because they take equally long.
+std::vector<PlannedKernel> CandidatesOfGpu(const poly::FlatContraction& merged,
                                            const HardwareSettings& settings,
-                                           const LaunchContext& launch, Precision precision,
-                                           std::vector<PlannedKernel> plans) {
-  const std::optional<MatrixFormat> format = FormatFor(merged, precision);
-  if (!format.has_value()) return plans;
-  std::optional<PlannedKernel> plan =
-      MatrixCandidate(merged, settings, *format, launch.is_constant);
-  if (!plan.has_value() || WastesTensorCores(*plan)) return plans;
-  auto split = SplitKCandidate(merged, settings, *format, launch.is_constant);
-  if (split.has_value() && split->predicted_us < plan->predicted_us) plan = std::move(split);
-  Insert(std::move(plan), &plans);
+                                           const LaunchContext& launch, int count,
+                                           Precision precision) {
+  std::future<std::optional<PlannedKernel>> matrix;
+  if (const std::optional<MatrixFormat> format = FormatFor(merged, precision)) {
+    matrix = std::async(
+        [&, format = *format] { return TensorCoreCandidate(merged, settings, launch, format); });
+  }
+  std::vector<PlannedKernel> plans = GpuCandidates(merged, settings, count);
+  Insert(RowStreamCandidate(merged, settings, launch.is_constant), &plans);
+  if (matrix.valid()) Insert(matrix.get(), &plans);
   return plans;
 }
 
@@ -87,11 +98,7 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           const LaunchContext& launch, int count,
                                           Precision precision) {
   const poly::FlatContraction merged = poly::MergeIndices(flat);
-  if (settings.threads > 1) {
-    std::vector<PlannedKernel> plans = GpuCandidates(merged, settings, count);
-    Insert(RowStreamCandidate(merged, settings, launch.is_constant), &plans);
-    return WithTensorCores(merged, settings, launch, precision, std::move(plans));
-  }
+  if (settings.threads > 1) return CandidatesOfGpu(merged, settings, launch, count, precision);
   std::vector<PlannedKernel> plans;
   for (const auto& propose : {TransposePlan, ColumnPlan, GatherPlan, WindowPlan}) {
     if (std::optional<PlannedKernel> plan = propose(merged, settings)) {

@@ -103,6 +103,30 @@ TEST(MarkLaunchBatches, TakesTheLastLaunchOfARepeatedProgramForTheFirstOnesNeigh
   EXPECT_EQ(marked({4, 100, 5}, BufferKind::kOutput), (std::vector<bool>{false, false, false}));
 }
 
+// The driver enqueues launches while the device runs longer ones.
+TEST(MarkLaunchBatches, LeavesGpuProgramsWhoseLaunchesTakeLongerThanTheirEnqueueing) {
+  HardwareSettings settings = Gpu();
+  settings.launch_us = 4;
+  const auto marked = [&](int launches, double us) {
+    return Marked(ListOf(std::vector<double>(launches, us)), settings);
+  };
+  EXPECT_EQ(marked(16, 5), std::vector<bool>(16, true));
+  EXPECT_EQ(marked(16, 6.5), std::vector<bool>(16, false));
+  EXPECT_EQ(marked(15, 6.5), std::vector<bool>(15, true));
+  settings.threads = 1;
+  EXPECT_EQ(marked(16, 6.5), std::vector<bool>(16, true)) << "a CPU";
+}
+
+TEST(MarkLaunchBatches, MarksGpuProgramsWithPersistentValues) {
+  HardwareSettings settings = Gpu();
+  settings.launch_us = 4;
+  KernelList list = ListOf(std::vector<double>(16, 6.5));
+  list.kernels[3].parameters = {{"weights", DataType::kFloat32}};
+  list.kernels[3].body = loop::MakeOnce(
+      loop::MakeAssign("kept", loop::LoadFrom("weights", DataType::kFloat32, loop::Int(0))));
+  EXPECT_EQ(Marked(list, settings), std::vector<bool>(16, true));
+}
+
 // Without a predicted time, the bytes that a launch moves decide.
 TEST(MarkLaunchBatches, LeavesLaunchesOfGpusThatMoveMuch) {
   KernelList list = ListOf({0, 0, 0});
