@@ -45,7 +45,9 @@ bool IsShort(const LaunchStep& launch, const WorkGroups& groups, const plan::Mac
 // work-groups hide less latency than full compute units. Empirical: on an H200, programs with a
 // mean launch of 5.7 us and less gained 4 to 17 % from a megakernel, those with 6.5 us and more
 // lost 6 to 40 %. A launch takes 4.0 to 4.4 us there. Only a megakernel keeps persistent values.
-constexpr double kDeviceBoundLaunches = 1.45;
+constexpr double kDeviceBoundLaunches = 1.35;
+// Maximum number of kernels in a megakernel: one process compiles them all, in 0.3 to 0.5 s each.
+constexpr int kMaxMegakernelKernels = 96;
 // Shorter programs end before the driver is ahead of the device.
 constexpr int kMinDeviceBoundLaunches = 16;
 
@@ -108,6 +110,11 @@ void MarkLaunchBatches(const HardwareSettings& settings, KernelList* list) {
   if (first >= 0 && before >= 0 && MayBeRepeated(*list)) {
     list->kernels[before].in_launch_batch = true;
     list->kernels[first].in_launch_batch = true;
+  }
+  const auto is_marked = [](const loop::Kernel& kernel) { return kernel.in_launch_batch; };
+  const auto marked = std::count_if(list->kernels.begin(), list->kernels.end(), is_marked);
+  if (!machine.is_cpu && marked > kMaxMegakernelKernels) {
+    for (loop::Kernel& kernel : list->kernels) kernel.in_launch_batch = false;
   }
   // The waiting thread starts the only launch of a program sooner than the driver's
   // threads wake up.

@@ -111,16 +111,24 @@ TEST(MarkLaunchBatches, LeavesGpuProgramsWhoseLaunchesTakeLongerThanTheirEnqueue
     return Marked(ListOf(std::vector<double>(launches, us)), settings);
   };
   EXPECT_EQ(marked(16, 5), std::vector<bool>(16, true));
-  EXPECT_EQ(marked(16, 6.5), std::vector<bool>(16, false));
-  EXPECT_EQ(marked(15, 6.5), std::vector<bool>(15, true));
+  EXPECT_EQ(marked(16, 6), std::vector<bool>(16, false));
+  EXPECT_EQ(marked(15, 6), std::vector<bool>(15, true));
   settings.threads = 1;
-  EXPECT_EQ(marked(16, 6.5), std::vector<bool>(16, true)) << "a CPU";
+  EXPECT_EQ(marked(16, 6), std::vector<bool>(16, true)) << "a CPU";
+}
+
+// One process compiles all kernels of a megakernel.
+TEST(MarkLaunchBatches, LeavesGpuProgramsOfManyKernels) {
+  HardwareSettings settings = Gpu();
+  settings.launch_us = 4;
+  EXPECT_EQ(Marked(ListOf(std::vector<double>(96, 1)), settings), std::vector<bool>(96, true));
+  EXPECT_EQ(Marked(ListOf(std::vector<double>(97, 1)), settings), std::vector<bool>(97, false));
 }
 
 TEST(MarkLaunchBatches, MarksGpuProgramsWithPersistentValues) {
   HardwareSettings settings = Gpu();
   settings.launch_us = 4;
-  KernelList list = ListOf(std::vector<double>(16, 6.5));
+  KernelList list = ListOf(std::vector<double>(16, 6));
   list.kernels[3].parameters = {{"weights", DataType::kFloat32}};
   list.kernels[3].body = loop::MakeOnce(
       loop::MakeAssign("kept", loop::LoadFrom("weights", DataType::kFloat32, loop::Int(0))));
