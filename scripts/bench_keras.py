@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times Keras on several backends in one run: the first step of a model without cached kernels,
-steps of `fit` with AdamW, and `predict`. Float32, stock Keras, its defaults.
+steps of `fit` with AdamW, and `predict`. Stock Keras, its defaults.
 
     scripts/bench_keras.py --backend tartan=PYTHON --backend torch=PYTHON --backend jax=PYTHON … [--network NAME …]
+        [--policy mixed_bfloat16] [--rounds N]
 
+A backend `torch_compiled` is torch with jit_compile=True. The networks resnet50, vit and gpt (124 M
+parameters) are for GPUs and must be named.
 PYTHON is the interpreter of an environment with the backend. Each pair of backend and network
 has its own process, and the backends alternate in each round. Prints
 median milliseconds per backend, and the time of the fastest other backend divided by them."""
@@ -18,11 +21,15 @@ import sys
 import tempfile
 import time
 
-STEPS = {"mlp": 64, "cnn": 24, "resnet": 8, "transformer": 8, "lstm": 24}  # timed steps of an epoch
+STEPS = {"mlp": 64, "cnn": 24, "resnet": 8, "transformer": 8, "lstm": 24,
+         "resnet50": 6, "vit": 6, "gpt": 6}  # timed steps of an epoch
+WORDS = 50304  # vocabulary of the GPT
+SMALL = ["mlp", "cnn", "resnet", "transformer", "lstm"]
 
 
 def networks():
-    """Builders of the networks. Each returns a model with 10 classes and the shape of a batch."""
+    """Builders of the networks. Each returns a model and the shape of a batch. A batch of integers
+    has as many targets; other models have 10 classes."""
     import keras
     from keras import layers
 
@@ -53,19 +60,40 @@ def networks():
                 x = layers.ReLU()(layers.Add()([x, short]))
         return keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling2D()(x))), (16, 64, 64, 3)
 
-    def transformer():
-        x = inputs = keras.Input((64, 256))
-        for _ in range(4):
+    def blocks(x, count, heads, width, **attention):
+        for _ in range(count):
             y = layers.LayerNormalization()(x)
-            x = layers.Add()([x, layers.MultiHeadAttention(4, 64)(y, y)])
-            y = layers.Dense(1024, activation="gelu")(layers.LayerNormalization()(x))
-            x = layers.Add()([x, layers.Dense(256)(y)])
+            x = layers.Add()([x, layers.MultiHeadAttention(heads, 64)(y, y, **attention)])
+            y = layers.Dense(4 * width, activation="gelu")(layers.LayerNormalization()(x))
+            x = layers.Add()([x, layers.Dense(width)(y)])
+        return x
+
+    def transformer():
+        inputs = keras.Input((64, 256))
+        x = blocks(inputs, 4, 4, 256)
         return keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling1D()(x))), (8, 64, 256)
 
     def lstm():
         return keras.Sequential([keras.Input((50, 128)), layers.LSTM(128), layers.Dense(10)]), (32, 50, 128)
 
-    return {"mlp": mlp, "cnn": cnn, "resnet": resnet, "transformer": transformer, "lstm": lstm}
+    def resnet50():
+        return keras.applications.ResNet50(weights=None, classes=10, classifier_activation=None), (64, 224, 224, 3)
+
+    def vit():
+        inputs = keras.Input((224, 224, 3))
+        x = layers.Reshape((196, 768))(layers.Conv2D(768, 16, strides=16)(inputs))
+        x = layers.LayerNormalization()(blocks(x, 12, 12, 768))
+        return keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling1D()(x))), (32, 224, 224, 3)
+
+    def gpt():
+        inputs = keras.Input((256,), dtype="int32")
+        positions = keras.ops.arange(256)
+        x = layers.Embedding(WORDS, 768)(inputs) + layers.Embedding(256, 768)(positions)
+        x = layers.LayerNormalization()(blocks(x, 12, 12, 768, use_causal_mask=True))
+        return keras.Model(inputs, layers.Dense(WORDS, use_bias=False)(x)), (8, 256)
+
+    return {"mlp": mlp, "cnn": cnn, "resnet": resnet, "transformer": transformer, "lstm": lstm,
+            "resnet50": resnet50, "vit": vit, "gpt": gpt}
 
 
 def settle():
@@ -77,7 +105,7 @@ def settle():
             thread.join()
 
 
-def serve(name):
+def serve(name, policy):
     """The process of a backend: builds the network, times the first step, then executes requests
     line by line."""
     if os.environ["KERAS_BACKEND"] == "tartan":
@@ -88,14 +116,21 @@ def serve(name):
     import numpy as np
 
     keras.utils.set_random_seed(1)
+    keras.config.set_dtype_policy(policy)
     random = np.random.default_rng(1)
     begin = time.perf_counter()
     model, shape = networks()[name]()
     model.compile(optimizer=keras.optimizers.AdamW(1e-3),
-                  loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+                  loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"],
+                  **({"jit_compile": True} if os.environ.get("BENCH_COMPILED") else {}))
     built = time.perf_counter()
-    x = random.standard_normal((shape[0] * STEPS[name], *shape[1:])).astype("float32")
-    y = random.integers(0, 10, len(x)).astype("int32")
+    count = shape[0] * STEPS[name]
+    if "int" in model.inputs[0].dtype:
+        x = random.integers(0, WORDS, (count, *shape[1:])).astype("int32")
+        y = random.integers(0, WORDS, x.shape).astype("int32")
+    else:
+        x = random.standard_normal((count, *shape[1:])).astype("float32")
+        y = random.integers(0, 10, count).astype("int32")
     began = time.perf_counter()
     model.train_on_batch(x[:shape[0]], y[:shape[0]])
     first = time.perf_counter() - began
@@ -114,10 +149,11 @@ def serve(name):
 class Server:
     """A process that serves a network on a backend, with empty caches."""
 
-    def __init__(self, backend, python, network, scratch):
-        environment = dict(os.environ, KERAS_BACKEND=backend, TARTAN_CACHE_DIR=scratch, POCL_CACHE_DIR=scratch,
+    def __init__(self, backend, python, network, policy, scratch):
+        compiled = {"BENCH_COMPILED": "1"} if backend.endswith("_compiled") else {}
+        environment = dict(os.environ, **compiled, KERAS_BACKEND=backend.removesuffix("_compiled"), TARTAN_CACHE_DIR=scratch, POCL_CACHE_DIR=scratch,
                            CACHEDB=os.path.join(scratch, "tinygrad.db"), TF_CPP_MIN_LOG_LEVEL="3")
-        self.process = subprocess.Popen([python, __file__, "--serve", network], env=environment, text=True,
+        self.process = subprocess.Popen([python, __file__, "--serve", network, "--policy", policy], env=environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.start = json.loads(self._line())
         self.times = {"fit": [], "predict": []}
@@ -141,13 +177,13 @@ class Server:
         self.process.wait()
 
 
-def compare(network, backends, rounds):
+def compare(network, backends, rounds, policy):
     """Rows of medians for a network, by backend. A backend that fails or takes too long for its
     first step is left out."""
     servers = {}
     for backend, python in backends.items():
         try:
-            servers[backend] = Server(backend, python, network, tempfile.mkdtemp(prefix="bench-keras-"))
+            servers[backend] = Server(backend, python, network, policy, tempfile.mkdtemp(prefix="bench-keras-"))
         except RuntimeError as error:
             print(f"{network}: {backend}: {error}", file=sys.stderr)
     for what in ("fit", "predict"):
@@ -174,14 +210,15 @@ def main():
     parser.add_argument("--backend", action="append", default=[], metavar="NAME=PYTHON")
     parser.add_argument("--network", action="append", default=[])
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--policy", default="float32")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(options.serve)
+        serve(options.serve, options.policy)
         return
     backends = dict(backend.split("=", 1) for backend in options.backend)
-    for network in options.network or ["mlp", "cnn", "resnet", "transformer", "lstm"]:
-        rows = compare(network, backends, options.rounds)
+    for network in options.network or SMALL:
+        rows = compare(network, backends, options.rounds, options.policy)
         for backend, row in rows.items():
             others = [other for name, other in rows.items() if name != backend]
             ratios = {what: min(o[what] for o in others) / row[what] for what in ("fit_ms", "predict_ms")} if others else {}
