@@ -3,6 +3,7 @@
 
 import ctypes
 import glob
+import importlib
 import importlib.util
 import os
 import pathlib
@@ -89,10 +90,22 @@ def name_compiler():
         os.environ.setdefault("TARTAN_COMPILER", str(program))
 
 
+def load_module():
+    """Imports the compiled module with local symbol binding (RTLD_DEEPBIND): other frameworks publish their own copies
+    of protobuf, Abseil and LLVM to the whole process, which would replace the module's."""
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(flags | getattr(os, "RTLD_DEEPBIND", 0))
+    try:
+        importlib.import_module("tartan._core")
+    finally:
+        sys.setdlopenflags(flags)
+
+
 def prepare():
     find_drivers()
     load_opencl()
     name_compiler()
+    load_module()
 
 
 try:

@@ -8,7 +8,6 @@ import glob
 import os
 import sys
 import threading
-import warnings
 from typing import Any
 
 from tartan import _core
@@ -33,23 +32,39 @@ _bound = False
 
 
 def bind_drivers():
-    """Loads OpenCL drivers that contain LLVM with local symbol binding. Otherwise TensorFlow, which contains another
-    LLVM, would replace their symbols if it were loaded in between. Opens no device."""
+    """Loads OpenCL drivers that contain LLVM with local symbol binding. Otherwise other frameworks, which publish
+    another LLVM to the whole process, would replace the drivers' symbols. Opens no device."""
     global _bound
     if _bound or not hasattr(os, "RTLD_DEEPBIND"):
         return
     _bound = True
-    for path in sorted(glob.glob(os.path.join(os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors"), "*.icd"))):
+    for library in _listed_drivers():
+        if any(name in os.path.basename(library) for name in _CPU_DRIVERS):
+            try:
+                ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_DEEPBIND)
+            except OSError:
+                pass  # the OpenCL loader reports the error
+
+
+_CPU_DRIVERS = ("pocl", "intelocl")  # substrings of library names
+
+
+def _listed_drivers():
+    """Returns the libraries in the OpenCL loader's list of drivers: a folder of .icd files, one such file, or a
+    library. Does not load a driver."""
+    listed = os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors"
+    files = sorted(glob.glob(os.path.join(listed, "*.icd"))) if os.path.isdir(listed) else [listed]
+    libraries = []
+    for path in files:
+        if not path.endswith(".icd"):
+            libraries.append(path)
+            continue
         try:
             with open(path) as file:
-                library = file.read().strip()
-            if "pocl" not in library:
-                continue
-            if "tensorflow" in sys.modules:
-                warnings.warn("TensorFlow was imported before tartan, and PoCL may crash then: import tartan first")
-            ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_DEEPBIND)
+                libraries.append(file.read().strip())
         except OSError:
             pass  # the OpenCL loader reports the error
+    return libraries
 
 
 def _keep_environment_readable(event, arguments):
@@ -94,19 +109,9 @@ def opened(index):
         return _opened[index]
 
 
-_CPU_DRIVERS = ("pocl", "intelocl")  # substrings of library names
-
-
 def has_only_cpu_drivers():
     """Returns True if the system's list of drivers has none for GPUs. Does not load a driver."""
-    listed = os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors")
-    libraries = [listed]
-    if os.path.isdir(listed):
-        libraries = []
-        for path in glob.glob(os.path.join(listed, "*.icd")):
-            with open(path) as file:
-                libraries.append(file.read())
-    return all(any(name in os.path.basename(library) for name in _CPU_DRIVERS) for library in libraries)
+    return all(any(name in os.path.basename(library) for name in _CPU_DRIVERS) for library in _listed_drivers())
 
 
 _threads = None  # number of threads of a CPU driver, if it was set
