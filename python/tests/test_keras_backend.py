@@ -36,7 +36,7 @@ def _data(rows):
 
 
 def test_a_version_of_keras_that_looks_otherwise_is_refused():
-    with pytest.raises(ImportError, match="0 places in keras.src.layers.layer"):
+    with pytest.raises(ImportError, match="<3.16\" .there are 0 places in keras.src.layers.layer"):
         _hook.patched("keras.src.layers.layer", "elif something_else:\n")
 
 
@@ -263,3 +263,27 @@ def test_functions_have_keras_signatures():
             if hasattr(theirs, f"_{name}") or name in ("view_as_complex", "view_as_real", "get_item", "multi_hot"):
                 continue  # independent of the backend
             assert inspect.signature(getattr(getattr(backend, module), name)) == inspect.signature(function), name
+
+
+def test_the_packages_have_the_layout_of_keras_plug_ins():
+    """Keras 3.16 finds a backend's parts by these names."""
+    from keras_tartan import src
+    from keras_tartan.src import export, layer, trainer
+
+    assert issubclass(keras.Model, trainer.Trainer) and issubclass(keras.Layer, layer.BackendLayer)
+    assert inspect.isclass(export.SavedModelExportArchive)
+    for name in ("Variable", "name_scope", "device_scope", "compute_output_spec", "random", "IS_THREAD_SAFE",
+                 "SUPPORTS_GRADIENT", "SUPPORTS_COMPLEX_DTYPES", "SUPPORTS_RAGGED_TENSORS", "SUPPORTS_SPARSE_TENSORS"):
+        assert hasattr(src, name), name
+    assert src.ops.nn.relu is src.nn.relu and src.ops.cast is src.core.cast
+    assert not hasattr(src, "config") and not hasattr(src, "sys")  # would hide names of keras.src.backend
+
+
+def test_the_name_is_added_to_keras_list_of_plug_ins(monkeypatch):
+    module = "keras.src.backend.config"
+    monkeypatch.setitem(_hook._layout, module, _hook._PLUGGABLE[module])
+    text = ('PLUGGABLE_BACKENDS = frozenset(["mlx", "openvino", "paddle"])\n\n'
+            "# Whether NNX is enabled.\n_NNX_ENABLED = False\n")
+    names = {}
+    exec(_hook.patched(module, text), names)
+    assert names["PLUGGABLE_BACKENDS"] == {"mlx", "openvino", "paddle", "tartan"}

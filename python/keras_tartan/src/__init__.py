@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules that Keras requires of a backend."""
+"""The modules that Keras requires of a backend: as names of `keras.src.backend` in Keras 3.15, in the namespace `ops`
+in Keras 3.16."""
 
+from keras.src.backend import config as _config
 from keras.src.backend.common.name_scope import name_scope
 from keras_tartan.src import core
 from keras_tartan.src import numpy
@@ -8,6 +10,7 @@ from keras_tartan.src import math
 from keras_tartan.src import nn
 from keras_tartan.src import linalg
 from keras_tartan.src import image
+from keras_tartan.src import ops
 from keras_tartan.src import random
 from keras_tartan.src.core import (IS_THREAD_SAFE, SUPPORTS_COMPLEX_DTYPES, SUPPORTS_RAGGED_TENSORS,
                                    SUPPORTS_SPARSE_TENSORS, Variable, cast, compute_output_spec, cond,
@@ -21,4 +24,10 @@ _runtime.bind_drivers()  # before Keras imports TensorFlow for preprocessing
 
 from keras_tartan.src import _methods  # noqa: F401, E402
 
+SUPPORTS_GRADIENT = True
 distribution_lib = None
+
+if hasattr(_config, "PLUGGABLE_BACKENDS"):  # Keras 3.16: `backend.rnn` is the module
+    import sys as _sys
+
+    rnn = _sys.modules["keras_tartan.src.rnn"]

@@ -5,10 +5,11 @@ import itertools
 
 import numpy as np
 from keras.src import backend
+from keras.src.backend.common import is_float_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, broadcast, like, op, reshaped, transposed
-from keras_tartan.src._values import cast, from_array
+from keras_tartan.src._values import cast, convert_to_numpy, from_array
 
 ORDERS = {"nearest": 0, "bilinear": 1}
 MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
@@ -85,7 +86,7 @@ def map_coordinates(inputs, coordinates, order, fill_mode="constant", fill_value
     result = sampled(cast(knp.expand_dims(knp.expand_dims(x, 0), -1), work), knp.expand_dims(coordinates, 0), order,
                      fill_mode, fill_value)
     result = reshaped(result, coordinates.shape[1:])
-    if not backend.is_float_dtype(x.dtype):
+    if not is_float_dtype(x.dtype):
         result = knp.round(result)
     return cast(result, x.dtype)
 
@@ -206,7 +207,7 @@ def gaussian_blur(images, kernel_size=(3, 3), sigma=(1.0, 1.0), data_format=None
     pictures = _ImageBatch(images, data_format)
     x = pictures.x
     sigma = reshaped(T(sigma, x.dtype), (2,))
-    sizes = [int(v) for v in np.asarray(backend.convert_to_numpy(kernel_size)).reshape(-1)]
+    sizes = [int(v) for v in np.asarray(convert_to_numpy(kernel_size)).reshape(-1)]
 
     def kernel(size, deviation, shape):
         place = from_array(np.arange(size) - (size - 1) / 2, x.dtype)

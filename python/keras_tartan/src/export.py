@@ -5,7 +5,7 @@ _REFUSED = ("is not implemented in the tartan backend: a SavedModel needs the gr
             "`export_saved_model` only currently supports the tensorflow, jax and torch backends.")
 
 
-class TartanExportArchive:
+class SavedModelExportArchive:
     """Placeholder: SavedModels need TensorFlow."""
 
     def track(self, resource):

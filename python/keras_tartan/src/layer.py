@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
 
-class TartanLayer:
+class BackendLayer:
     """Backend-specific base class of layers; adds nothing."""

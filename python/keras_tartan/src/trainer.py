@@ -8,13 +8,17 @@ import tartan
 from keras.src import backend, optimizers as optimizers_module, tree
 from keras.src import callbacks as callbacks_module
 from keras.src.backend import config
+from keras.src.backend.common import standardize_dtype
 from keras.src.trainers import trainer as base_trainer
 from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
+from keras_tartan.src import core, numpy as knp
 from keras_tartan.src._type import BackendTensor
 from tartan._tensor import Tensor
+
+_BaseTrainer = getattr(base_trainer, "BaseTrainer", None) or base_trainer.Trainer  # Keras 3.16, 3.15
 
 
 def _as_array(x):
@@ -22,9 +26,9 @@ def _as_array(x):
     if x is None or isinstance(x, (Tensor, np.ndarray)):
         return x
     if hasattr(x, "value") and not isinstance(x, np.generic):
-        return backend.convert_to_tensor(x)
+        return core.convert_to_tensor(x)
     if isinstance(x, (list, bool, int, float)):
-        return backend.convert_to_tensor(x)
+        return core.convert_to_tensor(x)
     return np.asarray(x)
 
 
@@ -32,7 +36,7 @@ def _batch(data):
     return tree.map_structure(_as_array, data)
 
 
-class TartanTrainer(base_trainer.Trainer):
+class Trainer(_BaseTrainer):
     def __init__(self):
         super().__init__()
         self.train_function = None
@@ -83,7 +87,7 @@ class TartanTrainer(base_trainer.Trainer):
             return step(tree.map_structure(lambda x: BackendTensor._of(x) if isinstance(x, Tensor) else x, data))
 
         def eager_step(data):
-            return step(tree.map_structure(lambda x: None if x is None else backend.convert_to_tensor(x), data))
+            return step(tree.map_structure(lambda x: None if x is None else core.convert_to_tensor(x), data))
 
         run = eager_step if self.run_eagerly else tartan.function(one_step, name=name)
 
@@ -91,7 +95,7 @@ class TartanTrainer(base_trainer.Trainer):
             results = [run(_batch(data)) for data in batches]
             if not joins or len(results) == 1:
                 return results[-1]
-            return tree.map_structure(lambda *parts: backend.numpy.concatenate(parts), *results)
+            return tree.map_structure(lambda *parts: knp.concatenate(parts), *results)
 
         several.captured = None if self.run_eagerly else run
         return several
@@ -244,13 +248,13 @@ class TartanTrainer(base_trainer.Trainer):
                 break
         callbacks.on_predict_end()
         return tree.map_structure(
-            lambda *batches: np.concatenate([backend.convert_to_numpy(x) for x in batches]), *parts)
+            lambda *batches: np.concatenate([core.convert_to_numpy(x) for x in batches]), *parts)
 
     def _build_on(self, x):
         """Creates the variables of a model from the shapes of a batch."""
         spec = tree.map_structure(
-            lambda v: None if v is None else backend.KerasTensor(v.shape, backend.standardize_dtype(v.dtype)), x)
-        backend.compute_output_spec(self, spec)
+            lambda v: None if v is None else backend.KerasTensor(v.shape, standardize_dtype(v.dtype)), x)
+        core.compute_output_spec(self, spec)
 
     # --- Single batches.
 
@@ -280,4 +284,4 @@ class TartanTrainer(base_trainer.Trainer):
         if not all(layer.built for layer in self._flatten_layers()):
             self._build_on(x)
         outputs = self.make_predict_function()([(x,)])
-        return tree.map_structure(backend.convert_to_numpy, outputs)
+        return tree.map_structure(core.convert_to_numpy, outputs)

@@ -32,7 +32,7 @@ if os.environ["KERAS_BACKEND"] == "tartan":
     _hook.add("keras.src.trainers.trainer_test",
               'else:\n    raise ImportError(f"Invalid backend: {backend.backend()}")',
               'elif backend.backend() == "tartan":\n'
-              "    from keras_tartan.src.trainer import TartanTrainer as Trainer\n")
+              "    from keras_tartan.src.trainer import Trainer\n")
     _hook.add("keras.src.trainers.trainer_test", '            "torch": "cpu",\n        }',
               '            "tartan": "cpu",\n')
     _hook.add("keras.src.quantizers.quantizers_test",
