@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers the backend 'tartan' with Keras if KERAS_BACKEND or keras.json selects it. keras_tartan.pth imports this
-file at every start of Python, so it imports nothing unless needed."""
+"""Registers the backend 'tartan' with Keras if KERAS_BACKEND or keras.json selects it when `keras` is imported.
+keras_tartan.pth imports this file at every start of Python, so it imports nothing unless needed."""
 
 import os
 import sys
@@ -8,8 +8,11 @@ import sys
 
 def _configured():
     """Returns the backend named in keras.json and the path of that file; None for each that is missing."""
-    home = os.path.expanduser("~")
-    folder = os.environ.get("KERAS_HOME") or os.path.join(home if os.access(home, os.W_OK) else "/tmp", ".keras")
+    if "KERAS_HOME" in os.environ:
+        folder = os.environ["KERAS_HOME"]
+    else:
+        home = os.path.expanduser("~")
+        folder = os.path.join(home if os.access(home, os.W_OK) else "/tmp", ".keras")
     path = os.path.expanduser(os.path.join(folder, "keras.json"))
     if not os.path.exists(path):
         return None, None
@@ -23,14 +26,29 @@ def _configured():
 
 
 def _look():
-    """Installs the backend if it is selected. ImportError for a misspelled name."""
+    """Installs the backend if it is selected, in any case of letters. ImportError for another misspelling."""
     chosen, place = os.environ.get("KERAS_BACKEND"), "KERAS_BACKEND"
     if not chosen:
         chosen, place = _configured()
-    if chosen == "tartan":
-        import keras_tartan  # noqa: F401
-    elif isinstance(chosen, str) and "tartan" in chosen.lower():
+    if not isinstance(chosen, str) or "tartan" not in chosen.lower():
+        return
+    if chosen.strip().lower() != "tartan":
         raise ImportError(f"{place} has the backend {chosen!r}: write 'tartan'")
+    if chosen != "tartan":
+        os.environ["KERAS_BACKEND"] = "tartan"  # Keras compares the name letter by letter
+    import keras_tartan  # noqa: F401
+
+
+def warn_if_late():
+    """Warns if KERAS_BACKEND selects this backend, but Keras was imported before this module."""
+    config = sys.modules.get("keras.src.backend.config")
+    if "keras.src.backend" not in sys.modules or config is None or config.backend() == "tartan":
+        return
+    if os.environ.get("KERAS_BACKEND", "").strip().lower() == "tartan":
+        import warnings
+
+        warnings.warn(f"Keras was imported before tartan and uses the backend {config.backend()!r}: set KERAS_BACKEND "
+                      "and import tartan before the first import of keras", stacklevel=2)
 
 
 class Finder:

@@ -8,9 +8,11 @@ import sys
 from tartan._late import functions
 
 try:
-    import keras_tartan_finder  # noqa: F401
+    import keras_tartan_finder
 except ImportError:  # without the Keras backend
     pass
+else:
+    keras_tartan_finder.warn_if_late()
 
 _MODULE = "einops._backends"
 

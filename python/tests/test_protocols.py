@@ -170,10 +170,84 @@ def test_keras_backend_is_chosen_when_keras_is_imported(keras_home):
     assert done.stdout.split() == ["False"], done.stderr
 
 
-@pytest.mark.parametrize("name", ["Tartan", "keras_tartan", "tartan "])
-def test_another_spelling_says_what_to_write(keras_home, name):
+@pytest.mark.parametrize("name", ["Tartan", "TARTAN", "tartan "])
+def test_letters_of_the_name_may_be_large(keras_home, name):
+    done = _with_site(_BACKEND, KERAS_HOME=str(keras_home), KERAS_BACKEND=name)
+    assert done.stdout.split()[:1] == ["tartan"], done.stderr
+    (keras_home / "keras.json").write_text(json.dumps({"backend": name}))
+    done = _with_site(_BACKEND, KERAS_HOME=str(keras_home))
+    assert done.stdout.split()[:1] == ["tartan"], done.stderr
+
+
+@pytest.mark.parametrize("name", ["keras_tartan", "tartan.keras"])
+def test_another_name_says_what_to_write(keras_home, name):
     done = _with_site("import keras", KERAS_HOME=str(keras_home), KERAS_BACKEND=name)
     assert done.stderr.strip().splitlines()[-1] == f"ImportError: KERAS_BACKEND has the backend {name!r}: write 'tartan'"
+
+
+_IN_A_SCRIPT = "import os\nos.environ['KERAS_BACKEND'] = 'tartan'\n" + _BACKEND
+
+
+@pytest.mark.parametrize("home", ["no folder", "broken keras.json", "another backend in keras.json"])
+def test_a_script_chooses_the_backend_whatever_the_home_has(keras_home, home):
+    place = {"HOME": "/nonexistent"} if home == "no folder" else {"KERAS_HOME": str(keras_home)}
+    text = {"broken keras.json": "{", "another backend in keras.json": '{"backend": "torch"}'}.get(home)
+    if text:
+        (keras_home / "keras.json").write_text(text)
+    done = _with_site(_IN_A_SCRIPT, **place)
+    assert done.stdout.split()[:1] == ["tartan"], done.stderr
+
+
+def test_another_library_may_import_keras_first(keras_home):
+    (keras_home / "library.py").write_text("import keras\n")
+    done = _with_site(_IN_A_SCRIPT.replace("import keras;", f"import sys; sys.path.append({str(keras_home)!r}); import library, keras;"),
+                      KERAS_HOME=str(keras_home))
+    assert done.stdout.split()[:1] == ["tartan"], done.stderr
+
+
+def _without_site(code, **environment):
+    """Runs a process with the package in a folder of PYTHONPATH, where Python does not read its .pth."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("KERAS_BACKEND", "KERAS_HOME")}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**kept, **environment})
+
+
+def test_importing_tartan_installs_the_hook(keras_home):
+    done = _without_site(_IN_A_SCRIPT.replace("import keras", "import tartan; import keras"), KERAS_HOME=str(keras_home))
+    assert done.stdout.split()[:1] == ["tartan"], done.stderr
+    # Also after an import of Keras that failed without the hook.
+    done = _without_site("try:\n    import keras\nexcept ValueError as error:\n    print(error)\nimport tartan\n" + _BACKEND,
+                         KERAS_HOME=str(keras_home), KERAS_BACKEND="tartan")
+    assert done.stdout.splitlines()[0] == "Unable to import backend : tartan"
+    assert done.stdout.splitlines()[1].split()[:1] == ["tartan"], done.stderr
+
+
+def _write_keras(folder, version=None, backend=""):
+    """Writes a package in the form of another Keras."""
+    place = folder / "keras" / "src" / "backend"
+    place.mkdir(parents=True)
+    for path in (folder / "keras" / "__init__.py", place.parent / "__init__.py", place / "__init__.py"):
+        path.write_text("")
+    (folder / "keras" / "__init__.py").write_text("import keras.src.backend.config")
+    (place / "config.py").write_text(f"def backend(): return {backend!r}")
+    if version:
+        (place.parent / "version.py").write_text(f'__version__ = "{version}"\n')
+    return f"import sys; sys.path.insert(0, {str(folder)!r}); import keras"
+
+
+def test_keras_that_was_imported_with_another_backend_says_so(keras_home):
+    code = _write_keras(keras_home, backend="jax") + "; import os; os.environ['KERAS_BACKEND'] = 'tartan'; import tartan"
+    done = _without_site(code, KERAS_BACKEND="jax")
+    assert "uses the backend 'jax': set KERAS_BACKEND and import tartan before the first import of keras" in done.stderr
+    done = _without_site(code.replace("'tartan'", "'jax'"), KERAS_BACKEND="jax")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("version", ["3.12.1", None])
+def test_another_version_of_keras_is_answered_with_the_pip_line(keras_home, version):
+    done = _with_site(_write_keras(keras_home, version), KERAS_BACKEND="tartan")
+    name = version or "older than 3"
+    assert done.stderr.strip().splitlines()[-1] == (
+        f"ImportError: keras_tartan does not know Keras {name}, but 3.15 and 3.16: pip install \"keras>=3.15,<3.16\"")
 
 
 def test_the_hook_costs_nothing_when_python_starts(keras_home):
