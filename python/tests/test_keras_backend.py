@@ -287,3 +287,30 @@ def test_the_name_is_added_to_keras_list_of_plug_ins(monkeypatch):
     names = {}
     exec(_hook.patched(module, text), names)
     assert names["PLUGGABLE_BACKENDS"] == {"mlx", "openvino", "paddle", "tartan"}
+
+
+def test_functions_that_keras_3_16_adds():
+    """Their operations exist only in Keras 3.16, so they are called directly."""
+    import math
+
+    backend = keras.src.backend
+    values = np.array([-2.5, -0.75, 0.1, 0.5, 1.0, 1.5, 2.0, 7.25, 100.0, -3.0, np.inf], "float32")
+    wanted = [math.lgamma(v) if v != -3 else np.inf for v in values.astype("float64")]
+    np.testing.assert_allclose(backend.math.lgamma(values).numpy(), wanted, rtol=3e-6, atol=3e-6)
+    np.testing.assert_allclose(backend.math.lgamma(values.astype("float64")).numpy(), wanted, rtol=1e-12, atol=1e-13)
+    a, b = np.array([[1, -2, 0.5], [2, 2, -7]], "float32"), np.array([-0.0, 3, -1], "float32")
+    np.testing.assert_array_equal(backend.numpy.copysign(a, b).numpy(), np.copysign(a, b))
+    np.testing.assert_allclose(backend.numpy.float_power(np.array([2, 3]), np.array([-1, 2])).numpy(), [0.5, 9])
+    np.testing.assert_allclose(backend.numpy.cov(a).numpy(), np.cov(a), rtol=1e-5)
+    np.testing.assert_allclose(backend.numpy.cov(b).numpy(), np.cov(b), rtol=1e-5)
+    np.testing.assert_array_equal(backend.numpy.column_stack((b, a.T)).numpy(), np.column_stack((b, a.T)))
+    square = np.array([[1, 2], [3, 5]], "float32")
+    for n in (-2, 0, 3):
+        np.testing.assert_allclose(backend.linalg.matrix_power(square, n).numpy(), np.linalg.matrix_power(square, n), rtol=1e-4)
+    for axis in (-1, (0, 2)):
+        x = np.random.default_rng(0).standard_normal((3, 4, 5)).astype("float32")
+        gamma = np.random.default_rng(1).standard_normal(5 if axis == -1 else (3, 5)).astype("float32")
+        spread = gamma if axis == -1 else gamma[:, None, :]
+        expected = (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + 1e-3) * spread + 2 * spread
+        found = backend.nn.layer_normalization(ops.convert_to_tensor(x), gamma, 2 * gamma, axis, 1e-3).numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

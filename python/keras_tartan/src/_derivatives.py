@@ -52,3 +52,21 @@ class custom_gradient:
 
 def remat(f):
     return f
+
+
+def grad(f, argnums=0):
+    """Returns a function of the derivatives of `sum(f(...))` by the arguments at these positions, each a structure of
+    tensors."""
+    def derivative(*args, **kwargs):
+        from keras.src.backend.common.backend_utils import standardize_argnums  # Keras 3.16
+
+        args, places = list(args), standardize_argnums(argnums, len(args))
+        with tartan.recording():
+            for i in places:
+                args[i] = tree.map_structure(lambda x: convert_to_tensor(x) + 0, args[i])  # a separate node
+            inputs = [args[i] for i in places]
+            found = tartan.gradients(knp.sum(f(*args, **kwargs)), tree.flatten(inputs))
+        found = tree.pack_sequence_as(inputs, found)
+        return found[0] if isinstance(argnums, int) else tuple(found)
+
+    return derivative

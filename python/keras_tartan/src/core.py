@@ -2,7 +2,7 @@
 """keras.ops.core: tensors, variables, and control flow."""
 
 from keras_tartan.src._control import cond, fori_loop, switch, while_loop
-from keras_tartan.src._derivatives import custom_gradient, remat, stop_gradient
+from keras_tartan.src._derivatives import custom_gradient, grad, remat, stop_gradient
 from keras_tartan.src._pieces import scatter, scatter_update, slice, slice_update, unstack
 from keras_tartan.src._scans import associative_scan, map, scan, vectorized_map
 from keras_tartan.src._specs import compute_output_spec

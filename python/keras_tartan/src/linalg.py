@@ -137,3 +137,7 @@ def jvp(fun, primals, tangents, has_aux=False):
     outputs, results = tartan.jvp(function, [floated(x) for x in primals], tangents)
     results = tree.map_structure(ours, results)
     return (outputs, results, aux) if has_aux else (outputs, results)
+
+
+def matrix_power(a, n):
+    return ours(_linalg.matrix_power(floated(a), n))

@@ -2,6 +2,7 @@
 """keras.ops.math."""
 
 import numpy as np
+from keras.src.backend import config
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, axes_of, common, floated, formula, like, op, ours, reshaped, values_of
 from keras_tartan.src._values import cast, from_array
@@ -43,6 +44,13 @@ segment_min = _segment("min", lambda dtype: _limits(dtype)[1])
 def top_k(x, k, sorted=True):
     values, positions = ours(_selection.top_k(T(x), int(k)))
     return values, cast(positions, "int32")
+
+
+if hasattr(config, "PLUGGABLE_BACKENDS"):  # Keras 3.16 compares signatures, as 3.15 does
+    _top_k = top_k
+
+    def top_k(x, k, sorted=True, is_stable=True):
+        return _top_k(x, k, sorted)
 
 
 def in_top_k(targets, predictions, k):
@@ -209,6 +217,24 @@ def erfinv(x):
         "Q * (-0.00367342844 + Q * (0.00134934322 + Q * (0.000100950558 + Q * -0.000200214257)))))))); "
         "R = W < 5.0 ? A : B; S = R - (erf(R) - C) * 0.886226925452758 * exp(R * R); "
         "O = abs(X) < 1.0 ? S : (X == 1.0 ? inf() : (X == -1.0 ? -inf() : nan()));", cast(x, wide))
+    return cast(y, x.dtype)
+
+
+# Lanczos' approximation with g = 7 (Numerical Recipes, 6.1): the coefficients of 1 / (x + k).
+_LANCZOS = (676.5203681218851, -1259.1392167224028, 771.3234287776531, -176.6150291621406, 12.507343278686905,
+            -0.13857109526572012, 9.984369578019572e-06, 1.5056327351493116e-07)
+
+
+def lgamma(x):
+    """The logarithm of |gamma(x)|; by the reflection formula below 0.5."""
+    x = floated(x)
+    wide = "float64" if x.dtype == "float64" else "float32"
+    terms = " + ".join(f"{c:.16f} / (Z + {k}.0)" for k, c in enumerate(_LANCZOS))
+    y = formula(
+        f"Z = X < 0.5 ? 1.0 - X : X; S = 0.99999999999980993 + {terms}; T = Z + 6.5; "
+        "L = 0.9189385332046727 + (Z - 0.5) * log(T) - T + log(S); F = X - floor(X); "
+        "R = 1.1447298858494002 - log(abs(sin(3.141592653589793 * F))) - L; "
+        "O = X <= 0.0 && F == 0.0 ? inf() : (X < 0.5 ? R : (X == inf() ? X : L));", cast(x, wide))
     return cast(y, x.dtype)
 
 

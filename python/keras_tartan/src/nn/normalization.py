@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moments and normalizations."""
 
+from keras.src.backend.config import epsilon as backend_epsilon
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, axes_of, formula, is_exported, is_float, op, reshaped, transposed
 from keras_tartan.src._values import cast
+from keras_tartan.src.math import rsqrt
 
 
 def moments(x, axes, keepdims=False, synchronized=False):
@@ -69,3 +71,19 @@ def exported_layer_normalization(x, gamma, beta, axes, epsilon):
     gamma = knp.ones(shape, x.dtype) if gamma is None else reshaped(gamma, shape)
     rest = [] if beta is None else [reshaped(beta, shape)]
     return op("LayerNormalization", x, gamma, *rest, axis=axes[0] - n, epsilon=float(epsilon))
+
+
+def layer_normalization(x, gamma=None, beta=None, axis=-1, epsilon=None):
+    """For Keras 3.16, which computes the dtypes and the axes before."""
+    axes = axes_of(axis, len(x.shape))
+    epsilon = backend_epsilon() if epsilon is None else epsilon
+    outputs = exported_layer_normalization(x, gamma, beta, axes, epsilon)
+    if outputs is not None:
+        return outputs
+    mean, variance = moments(x, axes, keepdims=True)
+    shape = [size if a in axes else 1 for a, size in enumerate(x.shape)]
+    factor = rsqrt(knp.add(variance, epsilon))
+    if gamma is not None:
+        factor = knp.multiply(factor, reshaped(T(gamma), shape))
+    outputs = knp.multiply(knp.subtract(x, mean), factor)
+    return outputs if beta is None else knp.add(outputs, reshaped(T(beta), shape))

@@ -19,6 +19,7 @@ from keras_tartan.src.numpy.elementwise import (abs, absolute, add, angle, arcco
                                                 sinh, sqrt, square, subtract, tan, tanh, true_divide, trunc, where)
 from keras_tartan.src.numpy.filled import (array, copy, empty, empty_like, full, full_like, ones, ones_like, zeros,
                                            zeros_like)
+from keras_tartan.src.numpy.later import column_stack, copysign, cov, float_power
 from keras_tartan.src.numpy.missing import (nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin,
                                             nanprod, nanstd, nansum, nanvar)
 from keras_tartan.src.numpy.order import (argpartition, argsort, bincount, digitize, histogram, isin, median,
