@@ -8,6 +8,8 @@ import pathlib
 import re
 import sys
 
+from keras_tartan._names import chosen
+
 # The lines added to each module before an anchor, for Keras 3.15.
 _LISTED = {
     "keras.src.backend": [(
@@ -75,6 +77,11 @@ _COMMON = {
         "        from keras_tartan.layers import OnnxLayer\n\n"
         "        return OnnxLayer\n\n")],
 }
+# The lines with which TARTAN_BACKEND_NAME answers other names.
+_NAMES = ("    return _BACKEND\n",
+          '    if _BACKEND == "tartan":\n'
+          "        from keras_tartan._names import answer\n\n"
+          "        return answer()\n")
 _SUPPORTED = 'pip install "keras>=3.15,<3.16"'
 _layout = {}  # filled by install()
 
@@ -138,4 +145,6 @@ def install():
         raise ImportError(f"keras_tartan does not know Keras {version}, but 3.15 and 3.16: {_SUPPORTED}")
     for table in (_COMMON, _PLUGGABLE if is_pluggable else _LISTED):
         _layout.update({module: list(added) for module, added in table.items()})
+    if chosen():
+        add("keras.src.backend.config", *_NAMES)
     sys.meta_path.insert(0, _Finder())

@@ -211,6 +211,20 @@ def _without_site(code, **environment):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**kept, **environment})
 
 
+def test_libraries_that_list_backends_by_name_get_the_name_of_the_option(keras_home):
+    (keras_home / "picky.py").write_text("import keras\nname, config = keras.backend.backend(), keras.config.backend()\n")
+    (keras_home / "other.py").write_text("from keras.config import backend\nname = backend()\n")
+    code = (f"import sys; sys.path.append({str(keras_home)!r}); import keras, picky, other\n"
+            "print(keras.backend.backend(), picky.name, picky.config, other.name, keras.src.backend.Variable.__mro__[2].__module__,\n"
+            "      keras.Sequential([keras.layers.Dense(2)]).predict(keras.ops.ones((1, 2)), verbose=0).shape)")
+    for option, wanted in (("", "tartan tartan tartan tartan"), ("picky=torch", "tartan torch torch tartan"),
+                           ("jax", "jax jax jax jax"), ("picky=torch, other=numpy", "tartan torch torch numpy")):
+        done = _with_site(code, KERAS_HOME=str(keras_home), KERAS_BACKEND="tartan", TARTAN_BACKEND_NAME=option)
+        assert done.stdout.strip() == wanted + " keras.src.backend.common.variables (1, 2)", done.stderr
+    done = _with_site(code, KERAS_HOME=str(keras_home), KERAS_BACKEND="tartan", TARTAN_BACKEND_NAME="picky=pytorch")
+    assert done.stderr.strip().splitlines()[-1].startswith("ImportError: TARTAN_BACKEND_NAME has the backend 'pytorch'")
+
+
 def test_importing_tartan_installs_the_hook(keras_home):
     done = _without_site(_IN_A_SCRIPT.replace("import keras", "import tartan; import keras"), KERAS_HOME=str(keras_home))
     assert done.stdout.split()[:1] == ["tartan"], done.stderr
