@@ -304,6 +304,15 @@ def test_functions_that_keras_3_16_adds():
     np.testing.assert_allclose(backend.numpy.cov(a).numpy(), np.cov(a), rtol=1e-5)
     np.testing.assert_allclose(backend.numpy.cov(b).numpy(), np.cov(b), rtol=1e-5)
     np.testing.assert_array_equal(backend.numpy.column_stack((b, a.T)).numpy(), np.column_stack((b, a.T)))
+    np.testing.assert_array_equal(backend.numpy.argsort(np.array(3)).numpy(), np.argsort(np.array(3)))
+    # P(1, x) = 1 - exp(-x), P(1/2, x) = erf(sqrt(x)), and P(a + 1, x) = P(a, x) - x^a exp(-x) / gamma(a + 1).
+    x = np.array([0, 0.01, 0.5, 1.5, 2, 7, 30, np.inf])
+    p = [backend.math.gammainc(np.full_like(x, a), x).numpy().astype("float64") for a in (1, 0.5, 1.5)]
+    np.testing.assert_allclose(p[0], 1 - np.exp(-x), rtol=1e-6)
+    np.testing.assert_allclose(p[1], [math.erf(math.sqrt(v)) for v in x], rtol=1e-6)
+    np.testing.assert_allclose(p[2][:-1], p[1][:-1] - np.sqrt(x[:-1]) * np.exp(-x[:-1]) / math.gamma(1.5), rtol=1e-5, atol=1e-7)
+    odd = backend.math.gammainc(np.array([-1.0, 0, 0, 5, np.nan, 200.0]), np.array([1.0, 0, 2, -1, 1, 200.0])).numpy()
+    np.testing.assert_allclose(odd, [np.nan, np.nan, 1, np.nan, np.nan, 0.509403418], rtol=1e-6)
     square = np.array([[1, 2], [3, 5]], "float32")
     for n in (-2, 0, 3):
         np.testing.assert_allclose(backend.linalg.matrix_power(square, n).numpy(), np.linalg.matrix_power(square, n), rtol=1e-4)

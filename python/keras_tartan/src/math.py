@@ -4,6 +4,7 @@
 import numpy as np
 from keras.src.backend import config
 from keras_tartan.src import numpy as knp
+from keras_tartan.src._incomplete_gamma import lower_gamma
 from keras_tartan.src._kit import T, axes_of, common, floated, formula, like, op, ours, reshaped, values_of
 from keras_tartan.src._values import cast, from_array
 from tartan import _dtypes, _reductions, _selection
@@ -236,6 +237,12 @@ def lgamma(x):
         "R = 1.1447298858494002 - log(abs(sin(3.141592653589793 * F))) - L; "
         "O = X <= 0.0 && F == 0.0 ? inf() : (X < 0.5 ? R : (X == inf() ? X : L));", cast(x, wide))
     return cast(y, x.dtype)
+
+
+def gammainc(x1, x2):
+    """The regularized lower incomplete gamma function, computed by NumPy on the host."""
+    a, x = common(x1, x2, extra=(float,))
+    return from_array(lower_gamma(values_of(a, "gammainc"), values_of(x, "gammainc")), a.dtype)
 
 
 def logdet(x):

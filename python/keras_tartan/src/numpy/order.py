@@ -28,7 +28,7 @@ def argsort(x, axis=-1):
     x = T(x)
     if axis is None:
         x, axis = ravel(x), 0
-    return cast(ours(_selection.argsort(x, axis=axis)), "int32") if x.shape else zeros((), "int32")
+    return cast(ours(_selection.argsort(x, axis=axis)), "int32") if x.shape else zeros((1,), "int32")
 
 
 def argpartition(x, kth, axis=-1):
