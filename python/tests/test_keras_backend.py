@@ -323,3 +323,48 @@ def test_functions_that_keras_3_16_adds():
         expected = (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + 1e-3) * spread + 2 * spread
         found = backend.nn.layer_normalization(ops.convert_to_tensor(x), gamma, 2 * gamma, axis, 1e-3).numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_a_step_in_pytorchs_style_computes_the_same(eagerly):
+    class TorchStyle(keras.Model):
+        halves = 1
+
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.dense = layers.Dense(8, activation="tanh")
+            self.out = layers.Dense(2)
+
+        def call(self, x):
+            return self.out(self.dense(x))
+
+        def train_step(self, data):
+            x, y = data
+            self.zero_grad()
+            loss = self.compute_loss(x=x, y=y, y_pred=self(x, training=True))
+            for _ in range(self.halves):
+                (loss / self.halves).backward()
+            weights = self.trainable_weights
+            self.optimizer.apply([w.value.grad for w in weights], weights)
+            return {"loss": loss.detach()}
+
+    class Halves(TorchStyle):
+        halves = 2  # gradients are added up
+
+    class Plain(TorchStyle):
+        train_step = keras.Model.train_step
+
+    x, y = _data(24)
+    curves = []
+    for kind in (Plain, TorchStyle, Halves):
+        keras.utils.set_random_seed(1)
+        model = kind()
+        model.compile("sgd", "mse", run_eagerly=eagerly)
+        curves.append(model.fit(x, y, batch_size=8, epochs=3, verbose=0, shuffle=False).history["loss"])
+        curves.append([keras.ops.convert_to_numpy(w).sum() for w in model.weights])
+    np.testing.assert_allclose(curves[3], curves[1], rtol=1e-5)
+    np.testing.assert_allclose(curves[5], curves[1], rtol=1e-5)
+    assert curves[0][2] < curves[0][0]
+    with pytest.raises(RuntimeError, match="call tartan.gradients"):
+        ops.sum(model(x)).backward()
+    assert model.weights[0].value.grad is None or eagerly

@@ -14,7 +14,7 @@ from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
-from keras_tartan.src import core, numpy as knp
+from keras_tartan.src import _torch_style, core, numpy as knp
 from keras_tartan.src._type import BackendTensor
 from tartan._tensor import Tensor
 
@@ -80,6 +80,11 @@ class Trainer(_BaseTrainer):
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
         return self._forward(x, False)
 
+    def _custom_step(self, data):
+        _torch_style.begin_step()
+        with tartan.recording():
+            return self.train_step(data)
+
     # --- Steps as functions of a list of batches.
 
     def _step_function(self, step, name, joins):
@@ -116,7 +121,9 @@ class Trainer(_BaseTrainer):
 
     def make_train_function(self, force=False):
         if self.train_function is None or force:
-            self.train_function = self._step_function(lambda data: self.train_step(data), "train_step", False)
+            is_custom = type(self).train_step is not Trainer.train_step
+            self.train_function = self._step_function(self._custom_step if is_custom else lambda data: self.train_step(data),
+                                                      "train_step", False)
         return self.train_function
 
     def make_test_function(self, force=False):
