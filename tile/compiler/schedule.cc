@@ -94,9 +94,7 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
   Match(
       kernel.form,
       [&](const poly::FlatContraction& flat) {
-        const bool stays_in_cache = stays_in_cache_ && !is_setup && ReadsLargeConstant(flat);
-        AddKernel(flat, what, is_setup,
-                  {.copied_bytes = CopiedBytes(program, flat), .stays_in_cache = stays_in_cache});
+        AddKernel(flat, what, is_setup, ContextOf(program, flat, is_setup));
       },
       [&](poly::WinogradKernels kernels) {
         if (kernels.padded) kernels.data.tensors.back().value = AddPart(*std::move(kernels.padded));
@@ -113,6 +111,24 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
         AddStep(/*is_setup=*/false, what, planned);
       },
       [&](const SpecialKernel& special) { AddStep(is_setup, what, special); });
+}
+
+void Scheduler::PlanAhead(const ir::Program& program, absl::Span<const PartitionedKernel> kernels) {
+  std::vector<fuse::LaunchRequest> launches;
+  for (const PartitionedKernel& kernel : kernels) {
+    const auto* flat = std::get_if<poly::FlatContraction>(&kernel.form);
+    if (flat == nullptr) continue;
+    const bool is_setup = IsConstant(kernel.outputs.front());
+    launches.push_back({flat, ContextOf(program, *flat, is_setup)});
+    launches.back().context.is_constant = ConstantTensors(*flat);
+  }
+  judge_.PlanAhead(launches);
+}
+
+plan::LaunchContext Scheduler::ContextOf(const ir::Program& program,
+                                         const poly::FlatContraction& flat, bool is_setup) const {
+  return {.copied_bytes = CopiedBytes(program, flat),
+          .stays_in_cache = stays_in_cache_ && !is_setup && ReadsLargeConstant(flat)};
 }
 
 void Scheduler::AddPlanned(const plan::PlannedKernel& planned, std::vector<ValueId> outputs) {

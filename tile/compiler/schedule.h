@@ -87,6 +87,8 @@ class Scheduler {
   // Adds all steps of one kernel of a partition. `program` is the partitioned program.
   void Add(const ir::Program& program, const PartitionedKernel& kernel);
   // Adds one kernel with a given plan, for comparing plans.
+  // Plans the kernels at once, so that Add need not plan them.
+  void PlanAhead(const ir::Program& program, absl::Span<const PartitionedKernel> kernels);
   void AddPlanned(const plan::PlannedKernel& planned, std::vector<ir::ValueId> outputs);
   void Fill(ir::ValueId value);
 
@@ -102,6 +104,9 @@ class Scheduler {
   void AddStep(bool is_setup, std::string description, decltype(ScheduledStep::work) work);
   // Fills or copies the result before a kernel writes only a part of it.
   void AddPrefill(const ir::Program& program, const PartitionedKernel& kernel, bool is_setup);
+  // The context in which a kernel of the partition is launched.
+  plan::LaunchContext ContextOf(const ir::Program& program, const poly::FlatContraction& flat,
+                                bool is_setup) const;
   // Adds a kernel planned by the tuning database or the cost model.
   // `context` gets the constant tensors here.
   void AddKernel(const poly::FlatContraction& flat, std::string description, bool is_setup,

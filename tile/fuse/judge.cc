@@ -2,8 +2,10 @@
 #include "tile/fuse/judge.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <variant>
 
+#include "tile/base/parallel_map.h"
 #include "tile/plan/gpu/few_rows_search.h"
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/launch_time.h"
@@ -24,6 +26,23 @@ std::vector<bool> ConstantTensors(const poly::FlatContraction& flat,
   return constants;
 }
 
+void Judge::PlanAhead(absl::Span<const LaunchRequest> launches) {
+  if (options_.planner || options_.plans_ready || settings().threads == 1) return;
+  std::vector<const LaunchRequest*> missing;
+  std::unordered_set<std::string> forms;
+  for (const LaunchRequest& launch : launches) {
+    if (memo_.Has(Planner::kAny, *launch.flat, launch.context)) continue;
+    if (forms.insert(FormOf(*launch.flat, launch.context)).second) missing.push_back(&launch);
+  }
+  const auto made = ParallelMap(static_cast<int>(missing.size()), [&](int m) {
+    return NewPlan(*missing[m]->flat, missing[m]->context);
+  });
+  for (size_t m = 0; m < missing.size(); ++m) {
+    const auto& [flat, context] = *missing[m];
+    memo_.Get(Planner::kAny, *flat, context, /*is_launch=*/true, [&] { return made[m]; });
+  }
+}
+
 Planned Judge::PlanLaunch(const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
   if (options_.planner) return {options_.planner(flat, launch), -1};
   return PlanOperand(flat, launch);
@@ -33,14 +52,17 @@ Planned Judge::PlanOperand(const poly::FlatContraction& flat, const plan::Launch
   return Plan(flat, launch, /*is_launch=*/true);
 }
 
+plan::PlannedKernel Judge::NewPlan(const poly::FlatContraction& flat,
+                                   const plan::LaunchContext& launch) const {
+  if (options_.plans_ready) return plan::PlanReady(flat, settings(), launch.is_constant);
+  return options_.tuned != nullptr
+             ? plan::PlanKernel(flat, settings(), launch, *options_.tuned, precision())
+             : plan::PlanKernel(flat, settings(), launch, precision());
+}
+
 Planned Judge::Plan(const poly::FlatContraction& flat, const plan::LaunchContext& launch,
                     bool is_launch) {
-  return memo_.Get(Planner::kAny, flat, launch, is_launch, [&] {
-    if (options_.plans_ready) return plan::PlanReady(flat, settings(), launch.is_constant);
-    return options_.tuned != nullptr
-               ? plan::PlanKernel(flat, settings(), launch, *options_.tuned, precision())
-               : plan::PlanKernel(flat, settings(), launch, precision());
-  });
+  return memo_.Get(Planner::kAny, flat, launch, is_launch, [&] { return NewPlan(flat, launch); });
 }
 
 plan::PlannedKernel Judge::PlanWorkGroups(const poly::FlatContraction& flat) {

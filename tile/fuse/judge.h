@@ -50,6 +50,12 @@ struct JudgeOptions {
 std::vector<bool> ConstantTensors(const poly::FlatContraction& flat,
                                   const std::vector<bool>& is_constant);
 
+// A launch to be planned.
+struct LaunchRequest {
+  const poly::FlatContraction* flat = nullptr;
+  plan::LaunchContext context;
+};
+
 // One judge serves one compilation, so that comparisons and launches share one memo of plans. In
 // all functions, `is_constant[t]` says whether tensor t of the kernel is a load-time constant.
 class Judge {
@@ -65,6 +71,9 @@ class Judge {
     if (options_.records) log_.Add(std::move(decision));
   }
 
+  // Plans launches at once on several threads, so that PlanLaunch returns their plans without a
+  // search. Does nothing for CPUs, whose plans take less time than their compilation.
+  void PlanAhead(absl::Span<const LaunchRequest> launches);
   // Returns the plan of a launch.
   Planned PlanLaunch(const poly::FlatContraction& flat, const plan::LaunchContext& launch);
   // Returns the plan of a launch that repacks an operand, by the cost model or tuning.
@@ -124,6 +133,9 @@ class Judge {
   double PackedUs(const poly::PackedMatmul& packed, const std::vector<bool>& is_constant);
 
  private:
+  // Plans a kernel by the tuning database or the cost model.
+  plan::PlannedKernel NewPlan(const poly::FlatContraction& flat,
+                              const plan::LaunchContext& launch) const;
   Planned Plan(const poly::FlatContraction& flat, const plan::LaunchContext& launch,
                bool is_launch);
   int64_t NewSplitKChunks(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);

@@ -78,11 +78,22 @@ std::string FormOf(const poly::FlatContraction& flat, const plan::LaunchContext&
   return key;
 }
 
+std::string PlanMemo::KeyOf(Planner planner, const poly::FlatContraction& flat,
+                            const plan::LaunchContext& launch) {
+  std::string key = FormOf(flat, launch);
+  key.push_back(static_cast<char>(planner));
+  return key;
+}
+
+bool PlanMemo::Has(Planner planner, const poly::FlatContraction& flat,
+                   const plan::LaunchContext& launch) const {
+  return entries_.count(KeyOf(planner, flat, launch)) > 0;
+}
+
 Planned PlanMemo::Get(Planner planner, const poly::FlatContraction& flat,
                       const plan::LaunchContext& launch, bool is_launch,
                       const std::function<plan::PlannedKernel()>& make) {
-  std::string key = FormOf(flat, launch);
-  key.push_back(static_cast<char>(planner));
+  std::string key = KeyOf(planner, flat, launch);
   const auto found = entries_.find(key);
   if (found == entries_.end()) {
     const Planned planned = {make(), static_cast<int>(entries_.size())};

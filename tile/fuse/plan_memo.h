@@ -28,6 +28,9 @@ std::string FormOf(const poly::FlatContraction& flat, const plan::LaunchContext&
 
 class PlanMemo {
  public:
+  // Returns whether a kernel of this form was planned before.
+  bool Has(Planner planner, const poly::FlatContraction& flat,
+           const plan::LaunchContext& launch) const;
   // Returns the kernel's plan, and calls `make` if no kernel of this form was planned before.
   // `is_launch`: the kernel is launched, not only compared. All launches of a form have the
   // comments of the first one.
@@ -35,6 +38,9 @@ class PlanMemo {
               bool is_launch, const std::function<plan::PlannedKernel()>& make);
 
  private:
+  static std::string KeyOf(Planner planner, const poly::FlatContraction& flat,
+                           const plan::LaunchContext& launch);
+
   struct Entry {
     poly::FlatContraction flat;
     Planned planned;

@@ -139,6 +139,7 @@ absl::Status PlanKernels(Compilation* c) {
       StaysInCache(c->program, c->is_constant, c->partition, c->options.settings);
   Scheduler scheduler(c->partition.grouping.storage, c->is_constant, c->hooks, &c->judge,
                       stays_in_cache);
+  scheduler.PlanAhead(c->program, c->partition.kernels);
   for (const PartitionedKernel& kernel : c->partition.kernels) scheduler.Add(c->program, kernel);
   c->schedule = std::move(scheduler).Finish();
   return absl::OkStatus();
