@@ -16,6 +16,7 @@ namespace tartan::compiler::join_placements_test {
 namespace {
 
 constexpr DataType kFloat = DataType::kFloat32;
+constexpr DataType kHalf = DataType::kFloat16;
 
 KernelList CompileAndCompare(const TestProgram& program, const CompileOptions& options = {}) {
   const ir::Program bound = BindTestProgram(program);
@@ -71,9 +72,7 @@ int Sums(const ir::Program& program) {
 }
 
 ir::Program Joined(const TestProgram& program) {
-  auto joined = graph::SumsToConcatenations(BindTestProgram(program));
-  EXPECT_TRUE(joined.ok()) << joined.status();
-  return *std::move(joined);
+  return graph::SumsToConcatenations(BindTestProgram(program));
 }
 
 TEST(SumsToConcatenations, MakesAConcatenationOfASumOfParts) {
@@ -127,6 +126,22 @@ TEST(SumsToConcatenations, TransposedAndEmptyPartsKeepTheirMeaning) {
       "R[i + 4 : 4] = +(C[i]); S = P + Q + R; }",
       {{kFloat, {2}}, {kFloat, {2}}, {kFloat, {0}}}};
   CompileAndCompare(empty);
+}
+
+// The pass `upcast-float16` runs earlier, so parts are stored as float32 and read 16-bit inputs.
+TEST(SumsToConcatenations, JoinsPartsBesideConvertedAndMovedSixteenBitTensors) {
+  for (const int bits : {16, 0}) {
+    const std::string type = bits == 0 ? "as_bfloat(X)" : "as_float(X, 16)";
+    const TestProgram program = {
+        "halves",
+        absl::StrCat("function (X, A, B, C) -> (S, T) { H = ", type,
+                     "; M[i, j : 1, 4] = =(H[i + 1, j]); P[i : 6] = +(A[i]); "
+                     "Q[i + 2 : 6] = +(B[i]); R[i + 4 : 6] = +(C[i]); S = P + Q + R; "
+                     "T = as_float(M + M, 32); }"),
+        {{kFloat, {2, 4}}, {kHalf, {2}}, {kHalf, {2}}, {kHalf, {2}}}};
+    EXPECT_EQ(Sums(Joined(program)), 1);  // M + M
+    CompileAndCompare(program);
+  }
 }
 
 TEST(SumsToConcatenations, ManyPartsAreWrittenIntoOneMemory) {

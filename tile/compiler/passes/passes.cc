@@ -70,11 +70,6 @@ absl::Status UpcastFloat16(Compilation* c) {
   return absl::OkStatus();
 }
 
-absl::Status SumsToConcatenations(Compilation* c) {
-  TARTAN_ASSIGN_OR_RETURN(c->program, graph::SumsToConcatenations(c->program));
-  return absl::OkStatus();
-}
-
 absl::Status MoveWeightsLast(Compilation* c) {
   if (!c->is_gpu()) return absl::OkStatus();
   graph::MovedWeights moved = graph::MoveOutputChannelsLast(c->program);
@@ -240,7 +235,7 @@ constexpr Pass kPasses[] = {
     {"fuse-parallel-matmuls", FuseParallelMatmuls, true,
      "fuses matmuls of one tensor with several constant matrices"},
     {"upcast-float16", UpcastFloat16, false, "stores 16-bit intermediates as float32"},
-    {"sums-to-concatenations", SumsToConcatenations, true,
+    {"sums-to-concatenations", Rewrite<graph::SumsToConcatenations>, true,
      "turns sums of disjoint placements into in-place concatenations"},
     {"block-reads", Rewrite<graph::ReadInBlocks>, true,
      "reads block-quantized weights by block, so that kernels can decode them"},

@@ -8,7 +8,6 @@
 
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/rewriter.h"
-#include "tile/ir/program_builder.h"
 #include "tile/ir/renumber.h"
 
 namespace tartan::graph {
@@ -27,7 +26,7 @@ class SumToConcatenation {
     for (const ValueId output : program.outputs) ++uses_[output];
   }
 
-  absl::StatusOr<ir::Program> Run() {
+  ir::Program Run() {
     const size_t size = program_.values.size();
     // Sums that are terms of a larger sum are handled as part of it.
     std::vector<bool> is_part(size, false);
@@ -46,7 +45,7 @@ class SumToConcatenation {
       rewriter_.Replace(std::move(value));
     }
     if (!any) return program_;
-    return ir::ProgramBuilder(std::move(rewriter_).Finish()).Build();
+    return ir::WithoutDeadValues(std::move(rewriter_).Finish());
   }
 
  private:
@@ -121,7 +120,7 @@ class SumToConcatenation {
 
 }  // namespace
 
-absl::StatusOr<ir::Program> SumsToConcatenations(const ir::Program& program) {
+ir::Program SumsToConcatenations(const ir::Program& program) {
   return SumToConcatenation(program).Run();
 }
 

@@ -3,7 +3,6 @@
 // Each placement is then written, not added.
 #pragma once
 
-#include "absl/status/statusor.h"
 #include "tile/ir/program.h"
 
 namespace tartan::graph {
@@ -13,6 +12,6 @@ namespace tartan::graph {
 //   A[i : 8] = +(X[i]);  B[i + 2 : 8] = +(Y[i]);  C[i + 4 : 8] = +(Z[i]);  S = A + B + C
 // becomes
 //   A[i : 8] = =(X[i]);  B[i + 2 : 8] = =(Y[i]) default A;  S[i + 4 : 8] = =(Z[i]) default B
-absl::StatusOr<ir::Program> SumsToConcatenations(const ir::Program& program);
+ir::Program SumsToConcatenations(const ir::Program& program);
 
 }  // namespace tartan::graph
