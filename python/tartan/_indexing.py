@@ -60,7 +60,10 @@ def _entry(part):
 
 
 def _parsed(index, shape):
-    """Returns one entry per dimension; masks become positions, `...` becomes slices."""
+    """Returns one entry per dimension; masks become positions, `...` becomes slices. A list with slices, None or `...` is
+    an index of several entries, as with torch."""
+    if isinstance(index, list) and any(part is None or part is Ellipsis or isinstance(part, slice) for part in index):
+        index = tuple(index)
     entries = []
     for part in index if isinstance(index, tuple) else (index,):
         part = _entry(part)

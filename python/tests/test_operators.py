@@ -92,6 +92,14 @@ def test_changed_elements_are_those_of_numpy(index, how):
     np.testing.assert_allclose(got.numpy(), want, rtol=1e-6)
 
 
+@pytest.mark.parametrize("index", [[slice(None), slice(0, 1)], [Ellipsis, 0], [None, 1], [slice(None), [0, 1]]], ids=str)
+def test_a_list_with_slices_is_an_index_of_several_entries(index):
+    np.testing.assert_array_equal(tartan.asarray(A)[index].numpy(), A[tuple(index)], strict=True)
+    x, want = tartan.asarray(A), A.copy()
+    x[index], want[tuple(index)] = 7, 7
+    np.testing.assert_array_equal(x.numpy(), want)
+
+
 @pytest.mark.parametrize("index", [5, (0, 3), (0, 0, 0, 0), [2], (..., ...), 1.5, "a", np.array([True, False, True])])
 def test_indices_that_do_not_fit_are_errors(index):
     with pytest.raises(IndexError):
