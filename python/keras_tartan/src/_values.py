@@ -10,6 +10,7 @@ from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.common.stateless_scope import get_stateless_scope, in_stateless_scope
 from keras.src.backend.config import floatx
 from tartan import _core, _dtypes, _variable
+from keras_tartan.src import _float8
 from keras_tartan.src._type import BackendTensor, constant, constant_array, from_numpy
 from tartan._primitives import stacked, to
 from tartan._tensor import Tensor, state
@@ -33,6 +34,8 @@ def untraced():
 
 
 def placeholder(shape, dtype, name="x"):
+    if _float8.is_float8(dtype):
+        return _float8.Float8Tensor(placeholder(shape, "float32", name), dtype)
     return BackendTensor(_core.Value.placeholder(name, str(dtype), list(shape)))
 
 
@@ -92,6 +95,8 @@ def _refuse_sparse(sparse, ragged):
 
 def _known_dtype(dtype):
     dtype = standardize_dtype(dtype)
+    if _float8.is_float8(dtype):
+        return dtype
     if dtype not in _dtypes.ALL:
         raise NotImplementedError(f"tensors of {dtype} are not implemented in the tartan backend")
     return _dtypes.ALL[dtype]
@@ -108,6 +113,8 @@ def _of_scalar(x, dtype):
         else:
             dtype = "complex64"
     dtype = _known_dtype(dtype)
+    if _float8.is_float8(dtype):
+        return _float8.from_array(np.asarray(x), dtype)
     if isinstance(x, int) and _dtypes.is_integer(dtype):
         x = int(np.array(x).astype(np.int64).astype(str(dtype))) if abs(x) < 2**63 else x
     return constant(x, dtype)
@@ -139,6 +146,8 @@ def from_array(array, dtype=None):
     if array.dtype.kind in "OSUMm":
         raise ValueError(f"a tensor has no elements of type {array.dtype}: {array!r}")
     dtype = _known_dtype(array.dtype if dtype is None else dtype)
+    if _float8.is_float8(dtype):
+        return _float8.from_array(array, dtype)
     wanted = _dtypes.numpy_dtype(dtype)
     if array.dtype != wanted:
         if array.dtype.kind == "f" and wanted.kind in "iu":
@@ -182,9 +191,11 @@ def cast(x, dtype):
     if not isinstance(x, BackendTensor):
         return convert_to_tensor(x, dtype)
     dtype = _known_dtype(dtype)
-    if x._value.dtype == dtype:
+    if x.dtype == dtype:
         return x
-    return to(x, dtype)
+    if isinstance(x, _float8.Float8Tensor):
+        return cast(x._wide, dtype)
+    return _float8.rounded(x, dtype) if _float8.is_float8(dtype) else to(x, dtype)
 
 
 def _is_traced(x):

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types of elements in Keras that few models use: float8."""
+
+import importlib.util
+import os
+
+import numpy as np
+import pytest
+
+if importlib.util.find_spec("keras") is None:
+    pytest.skip("Keras is not installed", allow_module_level=True)
+if os.environ.get("KERAS_BACKEND", "tartan") != "tartan":
+    pytest.skip("another backend of Keras is chosen", allow_module_level=True)
+os.environ["KERAS_BACKEND"] = "tartan"
+
+import keras_tartan  # noqa: F401
+import tartan
+import keras
+from keras import layers, ops
+
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
+
+
+def _values(dtype):
+    """Returns all values of a type, what is halfway between two of them, and the float32 on both sides of that."""
+    every = np.arange(256, dtype="uint8").view(dtype).astype("float32")
+    finite = np.sort(every[np.isfinite(every)])
+    middle = (finite[1:] + finite[:-1]) / 2
+    rest = [np.inf, -np.inf, np.nan, 0.0, -0.0, 464, 464.1, 480, 61440, 65536, -3e38, 1e-30]
+    sides = [np.nextafter(middle, np.float32(end)) for end in (np.inf, -np.inf)]
+    return np.concatenate([every, middle, *sides, rest]).astype("float32")
+
+
+@pytest.mark.parametrize("wide", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", FLOAT8)
+def test_float8_is_rounded_as_by_ml_dtypes(dtype, wide):
+    import ml_dtypes
+
+    with np.errstate(over="ignore"):
+        x = _values(dtype).astype(getattr(ml_dtypes, wide, wide))
+    want = x.astype(dtype)
+    y = ops.cast(x, dtype)
+    assert y.dtype == dtype and ops.convert_to_numpy(y).dtype == dtype
+    back = tartan.function(lambda x: ops.cast(ops.cast(x, dtype), "float32"))
+    for got in (ops.convert_to_numpy(y), back(ops.convert_to_tensor(x)).numpy(), ops.convert_to_numpy(
+            ops.cast(ops.convert_to_tensor(want), "float32"))):
+        got, wanted = got.astype("float32"), want.astype("float32")
+        np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(wanted))
+
+
+def test_nothing_computes_with_float8():
+    x = ops.cast(ops.ones(2), "float8_e5m2")
+    with pytest.raises(ValueError, match="no implicit conversions from float8"):
+        x + x
+    for function in (ops.abs, ops.sum, lambda x: ops.reshape(x, (1, 2))):
+        with pytest.raises(TypeError, match="no operation computes with float8_e5m2"):
+            function(x)
+
+
+def test_a_layer_in_float8_trains():
+    keras.utils.set_random_seed(1)
+    layer = layers.Dense(3, dtype="float8_from_float32")
+    model = keras.Sequential([keras.Input((4,)), layer])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    random = np.random.default_rng(0)
+    x, y = random.standard_normal((32, 4)).astype("float32"), random.standard_normal((32, 3)).astype("float32")
+    kernel = np.asarray(layer.kernel)
+    np.testing.assert_allclose(model.predict(x, verbose=0), x.astype(FLOAT8[0]).astype("float32") @ kernel.astype(
+        FLOAT8[0]).astype("float32"), rtol=1e-5, atol=1e-5)
+    losses = [model.train_on_batch(x, y) for _ in range(20)]
+    assert losses[-1] < losses[0]
+    assert float(layer.inputs_amax_history.value[-1]) == np.abs(x).max()
