@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of elements in Keras that few models use: float8."""
+"""Types of elements in Keras that few models use: float8 and float64."""
 
 import importlib.util
 import os
@@ -71,3 +71,15 @@ def test_a_layer_in_float8_trains():
     losses = [model.train_on_batch(x, y) for _ in range(20)]
     assert losses[-1] < losses[0]
     assert float(layer.inputs_amax_history.value[-1]) == np.abs(x).max()
+
+
+def test_float64_stays_float64():
+    x = ops.convert_to_tensor(np.array([1.0, 1 / 3]), "float64")
+    for y in (x + 1, 2.5 * x, ops.matmul(x, x), ops.where(x > 0, x, 0.0), ops.einsum("i,i->i", x, x), ops.mean(x),
+              ops.layer_normalization(x), x * ops.ones(2)):
+        assert y.dtype == "float64"
+    assert float(ops.matmul(x, x)) == 1 + (1 / 3) ** 2
+    # NumPy's default type does not change the type of a computation.
+    assert (ops.ones(2) * np.ones(2)).dtype == ops.matmul(ops.ones(2), np.ones(2)).dtype == "float32"
+    assert ops.clip(ops.ones(2), np.float64(0), np.float64(1)).dtype == "float32"
+    assert ops.convert_to_tensor([np.float64(1), 2.0]).dtype == "float32"

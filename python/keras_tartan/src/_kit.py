@@ -12,7 +12,7 @@ from tartan import _dtypes, _manipulation, _primitives
 from tartan._primitives import is_exported, size_of  # noqa: F401
 from keras_tartan.src._type import BackendTensor, constant, constant_array
 from tartan._tensor import Tensor, operator, state, tile
-from keras_tartan.src._values import cast, convert_to_tensor
+from keras_tartan.src._values import cast, convert_to_tensor, operand_dtype
 
 INT64 = _dtypes.int64
 
@@ -29,8 +29,7 @@ def weak(x):
     """Returns an operand as result_type expects it: Python numbers yield in promotion."""
     if type(x) in (int, float, bool):
         return type(x)
-    dtype = getattr(x, "dtype", None)
-    return dtype if dtype is not None else T(x).dtype
+    return operand_dtype(x) or T(x).dtype
 
 
 def common(*operands, extra=()):

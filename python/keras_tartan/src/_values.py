@@ -5,10 +5,10 @@ import contextlib
 
 import numpy as np
 from keras.src import tree
-from keras.src.backend.common import KerasVariable, standardize_dtype
+from keras.src.backend.common import KerasVariable, dtypes as keras_dtypes, standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.common.stateless_scope import get_stateless_scope, in_stateless_scope
-from keras.src.backend.config import floatx
+from keras.src.backend.config import backend as backend_name, floatx
 from tartan import _core, _dtypes, _variable
 from keras_tartan.src import _float8
 from keras_tartan.src._type import BackendTensor, constant, constant_array, from_numpy
@@ -19,6 +19,10 @@ SUPPORTS_SPARSE_TENSORS = False
 SUPPORTS_RAGGED_TENSORS = False
 SUPPORTS_COMPLEX_DTYPES = False
 IS_THREAD_SAFE = True
+
+# Float64 tensors give float64, as with TensorFlow; Keras computes float32 from them with other backends.
+if backend_name() == "tartan":
+    keras_dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"
 # Maximum number of elements of an array that becomes a constant of a captured program.
 _SMALL = 64
 
@@ -102,6 +106,12 @@ def _known_dtype(dtype):
     return _dtypes.ALL[dtype]
 
 
+def operand_dtype(x):
+    """Returns the dtype of an operand for result_type. NumPy's float64, its default, counts as float32."""
+    dtype = getattr(x, "dtype", None)
+    return "float32" if dtype == "float64" and isinstance(x, (np.ndarray, np.generic)) else dtype
+
+
 def _of_scalar(x, dtype):
     if dtype is None:
         if isinstance(x, bool):
@@ -136,7 +146,7 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
         if any(isinstance(part, (Tensor, KerasVariable)) for part in flat):
             return _stacked(x, dtype)
         if dtype is None:
-            dtype = result_type(*[getattr(part, "dtype", type(part)) for part in flat])
+            dtype = result_type(*[operand_dtype(part) or type(part) for part in flat])
             if not flat:
                 dtype = floatx()
     return from_array(np.asarray(x), dtype)

@@ -97,9 +97,8 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
 
 
 def clip(x, x_min, x_max):
-    x = T(x)
-    dtype = result_type(x.dtype, *[weak(bound) for bound in (x_min, x_max) if bound is not None])
-    x = _number(cast(x, dtype))
+    dtype = result_type(weak(x), *[weak(bound) for bound in (x_min, x_max) if bound is not None])
+    x = _number(T(x, dtype))
     if is_exported() and is_scalar(x_min) and is_scalar(x_max) and is_float(x):
         return op("Clip", x, T(x_min, dtype), T(x_max, dtype))
     if x_min is not None:

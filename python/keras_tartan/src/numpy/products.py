@@ -8,7 +8,7 @@ from keras.src import tree
 from keras.src.backend.common.dtypes import result_type
 from keras_tartan.src._host import on_host
 from keras_tartan.src._kit import T, common, floated, is_float, op, ours, reshaped
-from keras_tartan.src._values import cast, from_array
+from keras_tartan.src._values import cast, from_array, operand_dtype
 from keras_tartan.src.numpy.elementwise import divide, multiply, power, sqrt, subtract
 from keras_tartan.src.numpy.choosing import diagonal
 from keras_tartan.src.numpy.filled import ones
@@ -19,9 +19,10 @@ from tartan import _matmul, linalg
 
 def _product_type(*xs):
     """Returns the accumulation dtype; int8 with int8 accumulates in int32."""
-    if builtins.all(x.dtype == "int8" for x in xs):
+    kinds = [operand_dtype(x) or T(x).dtype for x in xs]
+    if builtins.all(kind == "int8" for kind in kinds):
         return "int32"
-    return result_type(*[x.dtype for x in xs])
+    return result_type(*kinds)
 
 
 def matmul(x1, x2):
@@ -30,9 +31,8 @@ def matmul(x1, x2):
 
 def _factors(x1, x2):
     """Converts the operands to the accumulation dtype."""
-    x1, x2 = T(x1), T(x2)
     dtype = _product_type(x1, x2)
-    return cast(x1, dtype), cast(x2, dtype)
+    return T(x1, dtype), T(x2, dtype)
 
 
 def _of_numbers(function):
@@ -94,16 +94,16 @@ def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
 
 
 def einsum(subscripts, *operands, **kwargs):
-    xs = [T(x) for x in operands]
-    dtype = _product_type(*xs)
+    dtype = _product_type(*operands)
     work = "int32" if dtype == "bool" else dtype
-    return cast(ours(_matmul.einsum(subscripts, *[cast(x, work) for x in xs])), dtype)
+    return cast(ours(_matmul.einsum(subscripts, *[T(x, work) for x in operands])), dtype)
 
 
 def correlate(x1, x2, mode="valid"):
     x1, x2 = common(x1, x2)
     dtype = x1.dtype if is_float(x1) else result_type(x1.dtype, float)
-    x1, x2 = cast(x1, "float32"), cast(x2, "float32")
+    wide = "float64" if dtype == "float64" else "float32"
+    x1, x2 = cast(x1, wide), cast(x2, wide)
     if x1.shape[0] < x2.shape[0]:
         return flip(correlate(cast(x2, dtype), cast(x1, dtype), mode))
     n, m = x1.shape[0], x2.shape[0]

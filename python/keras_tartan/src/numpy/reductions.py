@@ -81,9 +81,8 @@ argmax, argmin = _position(_reductions.argmax), _position(_reductions.argmin)
 
 
 def average(x, axis=None, weights=None):
-    x = T(x)
-    dtype = result_type(x.dtype, float, *([] if weights is None else [weak(weights)]))
-    x = cast(x, dtype)
+    dtype = result_type(weak(x), float, *([] if weights is None else [weak(weights)]))
+    x = T(x, dtype)
     if weights is None:
         return mean(x, axis)
     weights = T(weights, dtype)
