@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of elements in Keras that few models use: float8 and float64."""
+"""Types of elements in Keras that few models use: float8 and float64, and values that are out of range."""
 
 import importlib.util
 import os
@@ -83,3 +83,15 @@ def test_float64_stays_float64():
     assert (ops.ones(2) * np.ones(2)).dtype == ops.matmul(ops.ones(2), np.ones(2)).dtype == "float32"
     assert ops.clip(ops.ones(2), np.float64(0), np.float64(1)).dtype == "float32"
     assert ops.convert_to_tensor([np.float64(1), 2.0]).dtype == "float32"
+
+
+def test_a_label_that_is_no_class_makes_the_loss_nan():
+    output = np.array([[0.25, 0.5, 0.25]] * 4, "float32")
+    labels = np.array([1, 3, -1, 2])
+    want = [np.log(2), np.nan, np.nan, np.log(4)]
+    for from_logits, x in ((False, output), (True, np.log(output))):
+        got = keras.ops.sparse_categorical_crossentropy(labels, x, from_logits=from_logits)
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    model = keras.Sequential([keras.Input((8,)), layers.Dense(3, activation="softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy")
+    assert np.isnan(model.fit(np.ones((32, 8)), np.full(32, 7), verbose=0).history["loss"][0])

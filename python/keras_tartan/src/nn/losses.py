@@ -54,6 +54,7 @@ def categorical_crossentropy(target, output, from_logits=False, axis=-1):
 
 
 def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
+    """Returns NaN for targets that are no class: the values of a captured step cannot raise an error."""
     target, output = T(target, "int64"), floated(output)
     if len(target.shape) == len(output.shape) and target.shape[-1] == 1:
         target = knp.squeeze(target, -1)
@@ -68,7 +69,9 @@ def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
     picked = op("Equal", knp.expand_dims(target, axis),
                 reshaped(from_array(np.arange(output.shape[axis], dtype="int64")),
                          [-1 if a == axis else 1 for a in range(len(output.shape))]))
-    return knp.negative(knp.sum(op("Where", picked, logs, like(0, logs)), axis))
+    losses = knp.negative(knp.sum(op("Where", picked, logs, like(0, logs)), axis))
+    is_class = knp.logical_and(knp.greater_equal(target, 0), knp.less(target, output.shape[axis]))
+    return op("Where", is_class, losses, like(np.nan, losses))
 
 
 def binary_crossentropy(target, output, from_logits=False):
