@@ -52,7 +52,8 @@ kernels_for_everything() {
     local python=(env TARTAN_HOST=off "TARTAN_TIER=$tier" "PYTHONPATH=$PWD/$build/python"
       "$build/venv/bin/python")
     "${python[@]}" -m pytest -q -p no:cacheprovider python/tests/test_array_api.py \
-      python/tests/test_operators.py python/tests/test_keras_backend.py || failed=1
+      python/tests/test_operators.py python/tests/test_keras_backend.py \
+      python/tests/test_keras_layers.py || failed=1
     "${python[@]}" python/tests/keras_suite/run.py run --results "$build/keras-$tier.jsonl" &&
       "${python[@]}" python/tests/keras_suite/run.py compare "$build/keras-$tier.jsonl" || failed=1
     "$build/tartan" verify /usr/share/libonnx-testdata/data --quiet --tier "$tier" \
