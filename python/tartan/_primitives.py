@@ -270,4 +270,4 @@ def selected(condition, x, y):
     """Returns x where the condition, a tensor of bools, is true, and y elsewhere; shapes broadcast."""
     if is_exported():
         return operator("Where", [condition, x, y])
-    return tile1("function (P, A, B) -> (C) { C = P ? A : B; }", condition, x, y)
+    return tile1("function (P, A, B) -> (C) { C = P ? A : B; }", condition, x, y, function="where")

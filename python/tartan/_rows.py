@@ -112,7 +112,7 @@ class Row(NamedTuple):
         """Applies the function to operands whose dtypes follow the type rule."""
         if self.onnx and state.notes is not None:
             return operator(self.onnx, operands)
-        return tile1(self.text, *operands)
+        return tile1(self.text, *operands, function=self.name)
 
 
 def function_text(operands, expression):

@@ -2,6 +2,7 @@
 """Lazy tensors, the results of operations. Pending operations are compiled as one program when a value is needed;
 tensors with the same structure share the program."""
 
+import re
 import threading
 import weakref
 
@@ -326,9 +327,25 @@ def tile(text, *inputs, name="", refuses_infeasible=False):
     return results
 
 
-def tile1(text, *inputs):
-    """Applies a Tile function with one output."""
-    return tile(text, *inputs)[0]
+# What names a place in a text or a model that the package made.
+_PLACE = re.compile(r"(?:tile:\d+:\d+: (?P<operation>\w+(?=: shapes))?|y0 \((?P<operator>\w+), opset \d+\))(?P<rest>.*)")
+
+
+def without_place(error, function=""):
+    """Returns an error without its place in a text or a model that the user did not write. It begins with the name of the
+    function, if that is given."""
+    found = _PLACE.match(str(error))
+    if not found:
+        return error
+    return type(error)(f"{function or found['operation'] or found['operator'] or 'tartan'}: {found['rest'].lstrip(': ')}")
+
+
+def tile1(text, *inputs, function=""):
+    """Applies a Tile function with one output. Errors begin with the name of the function."""
+    try:
+        return tile(text, *inputs)[0]
+    except ValueError as error:
+        raise without_place(error, function) from None
 
 
 def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):
@@ -351,8 +368,10 @@ def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):
         elif isinstance(value, (tuple, list)):
             value = [v.item() if isinstance(v, np.generic) else v for v in value]
         listed.append((key, value))
-    values = _core.apply_operator(
-        name, given, listed, outputs, domain, opset, _runtime.eager())
+    try:
+        values = _core.apply_operator(name, given, listed, outputs, domain, opset, _runtime.eager())
+    except (ValueError, IndexError, NotImplementedError) as error:
+        raise without_place(error) from None
     results = _made(values, inputs)
     if state.notes is not None:
         state.notes.add(name, inputs, results, dict(listed), domain)

@@ -203,6 +203,29 @@ def test_what_is_missing_names_itself():
         keras.src.backend.convert_to_tensor([1.0], sparse=True)
 
 
+def _shape_errors():
+    def fit(outputs, targets):
+        model = keras.Sequential([keras.Input((3,)), layers.Dense(outputs)])
+        model.compile("sgd", "mse")
+        model.fit(np.ones((8, 3)), np.ones((8, targets)), verbose=0)
+
+    one = ops.ones
+    return {
+        "subtract: shapes [8, 5] and [8, 4] do not broadcast": lambda: fit(4, 5),
+        "multiply: shapes [2, 3] and [4] do not broadcast": lambda: ops.rms_normalization(one((2, 3)), one(4)),
+        "MatMul: cannot multiply": lambda: ops.dot_product_attention(one((2, 3, 2, 4)), one((2, 5, 2, 3)), one((2, 5, 2, 4))),
+        "MaxPool: a window of 3 does not fit": lambda: ops.max_pool(one((1, 2, 2, 3)), 3),
+        "Conv: group 4 does not divide channels 3": lambda: ops.depthwise_conv(one((1, 8, 8, 3)), one((3, 3, 4, 1))),
+    }
+
+
+@pytest.mark.parametrize("message", _shape_errors())
+def test_errors_of_shapes_show_no_text_of_tile_and_no_node(message):
+    with pytest.raises(ValueError) as found:
+        _shape_errors()[message]()
+    assert str(found.value).startswith(message) and "\n" not in str(found.value)
+
+
 def test_directions_of_functions():
     x, t = np.array([0.1, 0.5], "float32"), np.array([0.2, 1.0], "float32")
     value, along, aux = keras.src.ops.linalg.jvp(lambda v: (ops.sin(v) * v, v), (x,), (t,), has_aux=True)

@@ -106,6 +106,14 @@ def test_indices_that_do_not_fit_are_errors(index):
         tartan.asarray(A)[index]
 
 
+def test_errors_of_shapes_name_the_function_and_both_shapes():
+    x, y = tartan.asarray(A), tartan.asarray(np.ones(5, "float32"))
+    for function, name in ((tartan.subtract, "subtract"), (operator.mul, "multiply"), (tartan.equal, "equal"),
+                           (lambda x, y: tartan.where(x > 0, x, y), "where")):
+        with pytest.raises(ValueError, match=rf"^{name}: shapes \[2, 3, 4\] and \[5\] do not broadcast$"):
+            function(x, y)
+
+
 def test_assigning_elements_changes_one_tensor_alone():
     x = tartan.asarray(A)
     y, z = x + 1, tartan.asarray(x, copy=True)
