@@ -203,6 +203,67 @@ def test_what_is_missing_names_itself():
         keras.src.backend.convert_to_tensor([1.0], sparse=True)
 
 
+class _Stateless(keras.Model):
+    """The custom training step of Keras' guide for JAX."""
+
+    def _loss_of(self, trainable, others, x, y):
+        y_pred, others = self.stateless_call(trainable, others, x, training=True)
+        return self.compute_loss(x, y, y_pred), (y_pred, others)
+
+    def _measured(self, variables, loss, y, y_pred):
+        logs, after = {}, []
+        for metric in self.metrics:
+            own = variables[len(after):len(after) + len(metric.variables)]
+            own = metric.stateless_update_state(own, *((loss,) if metric.name == "loss" else (y, y_pred)))
+            logs[metric.name] = metric.stateless_result(own)
+            after += own
+        return logs, after
+
+    def train_step(self, state, data):
+        trainable, others, optimizing, measuring = state
+        x, y = data
+        derive = tartan.value_and_grad(self._loss_of, has_aux=True)
+        (loss, (y_pred, others)), gradients = derive(trainable, others, x, y)
+        trainable, optimizing = self.optimizer.stateless_apply(optimizing, gradients, trainable)
+        logs, measuring = self._measured(measuring, loss, y, y_pred)
+        return logs, (trainable, others, optimizing, measuring)
+
+    def test_step(self, state, data):
+        trainable, others, measuring = state
+        x, y = data
+        y_pred, others = self.stateless_call(trainable, others, x, training=False)
+        logs, measuring = self._measured(measuring, self.compute_loss(x, y, y_pred), y, y_pred)
+        return logs, (trainable, others, measuring)
+
+
+def test_stateless_steps_learn_as_fit_does():
+    found = []
+    for kind in (keras.Model, _Stateless):
+        keras.utils.set_random_seed(5)
+        x = inputs = keras.Input((6,))
+        x = layers.BatchNormalization()(layers.Dense(8, activation="relu")(x))
+        model = kind(inputs, layers.Dense(2)(x))
+        model.compile(keras.optimizers.Adam(0.01), "mse", metrics=[keras.metrics.MeanSquaredError(name="error")])
+        x, y = _data(24)
+        history = model.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0).history
+        found.append((history["loss"], history["error"], model.evaluate(x, y, verbose=0), *model.get_weights()))
+        assert int(model.optimizer.iterations.value) == 9
+    for ours, theirs in zip(*found):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_errors_for_programs_of_torch_name_what_to_use():
+    weight = _mlp().weights[0]
+    for use in (lambda: ops.ones(()).requires_grad, lambda: weight.value.grad_fn, lambda: weight.handle):
+        with pytest.raises(AttributeError, match="tartan.gradients.*keras_tartan/README.md"):
+            use()
+    with pytest.raises(AttributeError, match="variable.assign"):
+        weight.data
+    with pytest.raises(AttributeError, match="no attribute 'no_such_thing'$"):
+        weight.no_such_thing
+    assert not hasattr(weight, "data") and not hasattr(ops.ones(2), "requires_grad")
+
+
 def _shape_errors():
     def fit(outputs, targets):
         model = keras.Sequential([keras.Input((3,)), layers.Dense(outputs)])

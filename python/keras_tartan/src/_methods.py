@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of Keras tensors, by functions of keras.ops with Keras' dtype rules."""
 
-from keras_tartan.src import numpy as knp
+from keras_tartan.src import _hints, numpy as knp
 from keras_tartan.src._kit import ours
 from keras_tartan.src._type import BackendTensor
 from keras_tartan.src._values import cast, convert_to_tensor
@@ -30,6 +30,7 @@ def _swapped(function):
 
 
 _METHODS = {
+    "__getattr__": _hints.missing,
     "__getitem__": lambda self, index: ours(getitem(self, index)),
     "__setitem__": _assign,
     "__neg__": lambda self: knp.negative(self),

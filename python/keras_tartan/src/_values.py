@@ -10,7 +10,7 @@ from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.common.stateless_scope import get_stateless_scope, in_stateless_scope
 from keras.src.backend.config import backend as backend_name, floatx
 from tartan import _core, _dtypes, _variable
-from keras_tartan.src import _float8
+from keras_tartan.src import _float8, _hints
 from keras_tartan.src._type import BackendTensor, constant, constant_array, from_numpy
 from tartan._primitives import stacked, to
 from tartan._tensor import Tensor, state
@@ -45,6 +45,8 @@ def placeholder(shape, dtype, name="x"):
 
 class Variable(KerasVariable):
     """A Keras variable backed by a tartan.Variable, which captured steps keep on the device."""
+
+    __getattr__ = _hints.missing
 
     def _initialize(self, value):
         if isinstance(value, Variable):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fit, evaluate and predict: a step is captured once per signature of its batch, and replayed."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -80,10 +81,27 @@ class Trainer(_BaseTrainer):
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
         return self._forward(x, False)
 
-    def _custom_step(self, data):
+    def _train_step(self, data):
+        """Runs `train_step`, which users may write in any of three styles: tartan.gradients, JAX's, PyTorch's."""
+        if type(self).train_step is Trainer.train_step:
+            return self.train_step(data)
         _torch_style.begin_step()
         with tartan.recording():
-            return self.train_step(data)
+            return self._stepped(self.train_step, data, self.optimizer.variables if self.optimizer else [])
+
+    def _stepped(self, step, data, *groups):
+        """Runs a step. A step with two arguments is stateless, as for JAX: it takes the values of the variables too, and
+        returns them after its logs."""
+        if len(inspect.signature(step).parameters) < 2:
+            return step(data)
+        groups = [self.trainable_variables, self.non_trainable_variables, *groups, self.metrics_variables]
+        before = tuple([variable.value for variable in group] for group in groups)
+        logs, after = step(before, data)
+        for variables, old, new in zip(groups, before, after):
+            for variable, a, b in zip(variables, old, new):
+                if a is not b:
+                    variable.assign(b)
+        return logs
 
     # --- Steps as functions of a list of batches.
 
@@ -121,14 +139,13 @@ class Trainer(_BaseTrainer):
 
     def make_train_function(self, force=False):
         if self.train_function is None or force:
-            is_custom = type(self).train_step is not Trainer.train_step
-            self.train_function = self._step_function(self._custom_step if is_custom else lambda data: self.train_step(data),
-                                                      "train_step", False)
+            self.train_function = self._step_function(self._train_step, "train_step", False)
         return self.train_function
 
     def make_test_function(self, force=False):
         if self.test_function is None or force:
-            self.test_function = self._step_function(lambda data: self.test_step(data), "test_step", False)
+            self.test_function = self._step_function(
+                lambda data: self._stepped(self.test_step, data), "test_step", False)
         return self.test_function
 
     def make_predict_function(self, force=False):
