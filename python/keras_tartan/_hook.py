@@ -75,7 +75,10 @@ _COMMON = {
         "    if module:\n        # If it's a Keras built-in object,\n",
         '    if registered_name == "tartan>OnnxLayer":\n'
         "        from keras_tartan.layers import OnnxLayer\n\n"
-        "        return OnnxLayer\n\n")],
+        "        return OnnxLayer\n\n"
+        # An optimizer of another backend, such as keras.src.backend.torch.optimizers.torch_adam.Adam.
+        '    if str(module).startswith("keras.src.backend.") and ".optimizers." in module:\n'
+        '        module = "keras.optimizers"\n\n')],
 }
 # The lines with which TARTAN_BACKEND_NAME answers other names.
 _NAMES = ("    return _BACKEND\n",

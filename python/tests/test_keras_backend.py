@@ -4,7 +4,9 @@ because of its backend."""
 
 import importlib.util
 import inspect
+import json
 import os
+import zipfile
 
 import numpy as np
 import pytest
@@ -112,6 +114,25 @@ def test_a_model_is_the_same_after_saving(tmp_path):
     assert int(again.optimizer.iterations.value) == int(model.optimizer.iterations.value) == 1
     for ours, theirs in zip(again.optimizer.variables, model.optimizer.variables):
         np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("name, module", [("Adam", "torch.optimizers.torch_adam"), ("SGD", "torch.optimizers.torch_sgd")])
+def test_an_optimizer_saved_with_another_backend_is_loaded(tmp_path, name, module):
+    model = _mlp()
+    model.compile(getattr(keras.optimizers, name)(0.25), "mse")
+    model.fit(*_data(12), verbose=0)
+    model.save(tmp_path / "ours.keras")
+    with zipfile.ZipFile(tmp_path / "ours.keras") as ours, zipfile.ZipFile(tmp_path / "theirs.keras", "w") as theirs:
+        for item in ours.namelist():
+            content = ours.read(item)
+            if item == "config.json":
+                config = json.loads(content)
+                config["compile_config"]["optimizer"]["module"] = f"keras.src.backend.{module}"
+                content = json.dumps(config).encode()
+            theirs.writestr(item, content)
+    loaded = keras.models.load_model(tmp_path / "theirs.keras").optimizer
+    assert type(loaded) is getattr(keras.optimizers, name) and float(loaded.learning_rate) == 0.25
+    assert int(loaded.iterations.value) == 1
 
 
 def test_line_by_line_gives_the_same_losses():
