@@ -178,6 +178,30 @@ def test_switch_and_loops_in_a_captured_step():
         tartan.function(lambda x: ops.while_loop(lambda v: v > 1.0, lambda v: v / 2.0, x))(np.float32(3))
 
 
+class _Halving(layers.Layer):
+    """Divides by two until all elements are at most 1: a loop whose length depends on values."""
+
+    def build(self, shape):
+        self.scale = self.add_weight(shape=(), initializer="ones")
+
+    def call(self, x):
+        return self.scale * ops.while_loop(lambda x: ops.max(x) > 1.0, lambda x: x / 2.0, (x,))[0]
+
+
+def test_a_step_that_needs_values_runs_operation_by_operation():
+    model = keras.Sequential([keras.Input((2,)), _Halving()])
+    model.compile("sgd", "mse")
+    x = np.array([[5.0, 3.0], [1.0, 20.0]], "float32")
+    with pytest.warns(UserWarning, match="(?s)the predict_step of .* needs values .*maximum_iterations"):
+        found = model.predict(x, verbose=0)
+    np.testing.assert_allclose(found, x / 32)
+    with pytest.warns(UserWarning, match="train_step"):
+        loss = model.train_on_batch(x, np.zeros((2, 2)))
+    np.testing.assert_allclose(loss, np.mean((x / 32) ** 2), rtol=1e-6)
+    np.testing.assert_allclose(model.get_weights()[0], 1 - 0.01 * 2 * np.mean((x / 32) ** 2), rtol=1e-6)
+    np.testing.assert_allclose(model.predict(2 * x, verbose=0), x / 32 * model.get_weights()[0], rtol=1e-6)
+
+
 def test_custom_gradients_of_other_shapes():
     @ops.custom_gradient
     def product(x, w):

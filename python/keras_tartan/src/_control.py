@@ -9,7 +9,7 @@ from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.common.stateless_scope import get_stateless_scope, in_stateless_scope
 from keras.src.backend.common.symbolic_scope import in_symbolic_scope
-from keras_tartan.src._values import _is_traced, cast, convert_to_tensor
+from keras_tartan.src._values import NeedsValues, _is_traced, cast, convert_to_tensor
 from tartan import _dtypes
 from keras_tartan.src._type import constant
 from tartan._tensor import Tensor, operator, state
@@ -120,7 +120,7 @@ def _step(body, values):
 def _masked_loop(cond, body, values, going, limit, done):
     """Runs the maximum number of steps; values stop changing once the condition fails."""
     if limit is None or limit - done > 1000:
-        raise NotImplementedError(
+        raise NeedsValues(
             "while_loop whose condition depends on tensors, in a captured step, needs `maximum_iterations` of "
             "at most 1000 in the tartan backend; or compile with run_eagerly=True")
     for _ in range(done, limit):

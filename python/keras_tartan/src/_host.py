@@ -5,7 +5,7 @@ import numpy as np
 from keras.src import tree
 from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 from keras_tartan.src._kit import floated, ours
-from keras_tartan.src._values import from_array, placeholder, untraced
+from keras_tartan.src._values import NeedsValues, from_array, placeholder, untraced
 
 
 def _identity_like(x):
@@ -21,8 +21,8 @@ def on_host(function, *operands, **options):
     if not any(x.is_traced for x in operands):
         return ours(function(*operands, **options))
     if not in_symbolic_scope():
-        raise NotImplementedError(f"linalg.{function.__name__} in a step that is captured is not implemented in the tartan "
-                                  "backend: compile with run_eagerly=True")
+        raise NeedsValues(f"linalg.{function.__name__} in a step that is captured is not implemented in the tartan backend: "
+                          "compile with run_eagerly=True")
     with untraced():
         shown = function(*[_identity_like(x) for x in operands], **options)
     return tree.map_structure(lambda x: placeholder(x.shape, x.dtype), ours(shown))

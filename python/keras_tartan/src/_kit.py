@@ -12,7 +12,7 @@ from tartan import _dtypes, _manipulation, _primitives
 from tartan._primitives import is_exported, size_of  # noqa: F401
 from keras_tartan.src._type import BackendTensor, constant, constant_array
 from tartan._tensor import Tensor, operator, state, tile
-from keras_tartan.src._values import cast, convert_to_tensor, operand_dtype
+from keras_tartan.src._values import NeedsValues, cast, convert_to_tensor, operand_dtype
 
 INT64 = _dtypes.int64
 
@@ -121,8 +121,7 @@ def values_of(x, what):
     if isinstance(x, (Tensor, KerasVariable)):
         x = T(x)
         if x.is_traced:
-            raise NotImplementedError(f"{what} that depends on values of a captured step is not implemented "
-                                      "in the tartan backend")
+            raise NeedsValues(f"{what} that depends on values of a captured step is not implemented in the tartan backend")
         if state.recording and is_float(x) and x._value.known is None:
             raise NotImplementedError(f"the derivative of {what} is not implemented in the tartan backend")
         return x.numpy()

@@ -27,6 +27,10 @@ if backend_name() == "tartan":
 _SMALL = 64
 
 
+class NeedsValues(NotImplementedError):
+    """A function needs values while a step is captured. `fit`, `evaluate` and `predict` then run the step eagerly."""
+
+
 @contextlib.contextmanager
 def untraced():
     """Context without function capture, for initial values."""

@@ -17,7 +17,8 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 from keras_tartan.src import _torch_style, core, numpy as knp
 from keras_tartan.src._type import BackendTensor
-from tartan._tensor import Tensor
+from keras_tartan.src._values import NeedsValues
+from tartan._tensor import ConcretizationError, Tensor
 
 _BaseTrainer = getattr(base_trainer, "BaseTrainer", None) or base_trainer.Trainer  # Keras 3.16, 3.15
 
@@ -112,7 +113,16 @@ class Trainer(_BaseTrainer):
         def eager_step(data):
             return step(tree.map_structure(lambda x: None if x is None else core.convert_to_tensor(x), data))
 
-        run = eager_step if self.run_eagerly else tartan.function(one_step, name=name)
+        def run(data):
+            if several.captured is None:
+                return eager_step(data)
+            try:
+                return several.captured(data)
+            except (NeedsValues, ConcretizationError) as error:
+                warnings.warn(f"the {name} of '{self.name}' needs values of tensors, so it is not captured and runs operation "
+                              f"by operation (run_eagerly=True does the same without this warning): {error}")
+                several.captured = None
+            return eager_step(data)
 
         def several(batches):
             results = [run(_batch(data)) for data in batches]
@@ -120,7 +130,7 @@ class Trainer(_BaseTrainer):
                 return results[-1]
             return tree.map_structure(lambda *parts: knp.concatenate(parts), *results)
 
-        several.captured = None if self.run_eagerly else run
+        several.captured = None if self.run_eagerly else tartan.function(one_step, name=name)
         return several
 
     def _captured_steps(self, *inputs):

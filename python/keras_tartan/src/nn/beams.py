@@ -7,7 +7,7 @@ import numpy as np
 from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T
-from keras_tartan.src._values import from_array
+from keras_tartan.src._values import NeedsValues, from_array
 from keras_tartan.src.nn.activations import log_softmax
 from tartan._tensor import state
 
@@ -53,8 +53,8 @@ def beam_search(inputs, sequence_lengths, beam_width, top_paths, mask_index):
     if logs.is_traced or lengths.is_traced:
         if in_symbolic_scope():
             return knp.zeros((top_paths, rows, steps), "int32"), knp.sum(logs) + knp.zeros((rows, top_paths), logs.dtype)
-        raise NotImplementedError("ctc_decode with strategy='beam_search' in a captured step is not implemented "
-                                  "in the tartan backend: compile with run_eagerly=True")
+        raise NeedsValues("ctc_decode with strategy='beam_search' in a captured step is not implemented in the tartan "
+                          "backend: compile with run_eagerly=True")
     if state.recording:
         raise NotImplementedError("the derivative of ctc_decode with strategy='beam_search' is not implemented in the "
                                   "tartan backend")
