@@ -36,6 +36,44 @@ def _wait_for_background():
         thread.join()
 
 
+class _Compilation:
+    """A compilation in a thread, so that the main thread, which waits for it, handles signals at once. After Ctrl-C, it
+    goes on in the background, and the next run waits for its result."""
+
+    def __init__(self, key, compile):
+        self.key, self._compile, self._made = key, compile, None
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="tartan compiles", daemon=True)
+
+    def _work(self):
+        if threading.current_thread() is self._thread:
+            _background.add(self._thread)
+        try:
+            program = self._compile()
+            self._made = lambda: program
+        except BaseException as error:
+            self._made = functools.partial(_raise, error)
+        finally:
+            self._compile = None
+            self._done.set()
+            _background.discard(self._thread)
+
+    def result(self):
+        """Waits. Returns a function that returns the program, or raises the error of the compilation."""
+        if self._thread.ident is None and self._made is None:
+            if threading.current_thread() is threading.main_thread():
+                self._thread.start()
+            else:
+                self._work()
+        while not self._done.wait(0.1):  # a signal just before a wait would not end it
+            pass
+        return self._made
+
+
+def _raise(error):
+    raise error
+
+
 class _Trace:
     """The variables that a function reads and writes while it is captured."""
 
@@ -136,13 +174,19 @@ class _Program:
         self.tier = None  # tier of the current kernels
         self.memory = None  # device memory to which the program is bound
         self.place = None
+        self.making = None  # the compilation that a signal interrupted
         self.lock = threading.Lock()
 
     def compile(self, device):
         inputs, states, values, name = self.parts
         self.tier = first_tier()
+        if self.making is None or self.making.key != (device, self.tier):
+            self.making = _Compilation((device, self.tier), lambda: _core.Program.create(
+                device, inputs, states, values, name, self.tier))
         with _progress.compiling(name):
-            self.program = _core.Program.create(device, inputs, states, values, name, self.tier)
+            made = self.making.result()
+        self.making = None
+        self.program = made()
         self.runs = 0 if self.tier == "ready" else _EXACT_AFTER
         self.better = None
         self.place = device

@@ -2,6 +2,7 @@
 """Long runs, failures, threads and processes with captured functions and the Keras backend."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -12,6 +13,40 @@ import pytest
 import tartan
 
 _STEPS = int(os.environ.get("TARTAN_LONG_STEPS", "2000"))
+
+
+def test_ctrl_c_ends_the_wait_for_a_compilation_which_the_next_run_uses(monkeypatch):
+    from tartan import _core
+
+    begun, goes_on, created = threading.Event(), threading.Event(), []
+    create = _core.Program.create
+
+    class Slow:
+        @staticmethod
+        def create(*args, **kwargs):
+            if args[5] == "ready":  # the background creates exact ones
+                created.append(args[4])
+                begun.set()
+                assert goes_on.wait(60)
+            return create(*args, **kwargs)
+
+    class Core:
+        Program = Slow
+
+        def __getattr__(self, name):
+            return getattr(_core, name)
+
+    monkeypatch.setattr("tartan._function._core", Core())
+    monkeypatch.setattr("tartan._function.first_tier", lambda: "ready")
+    interrupt = threading.Thread(target=lambda: begun.wait(60) and os.kill(os.getpid(), signal.SIGINT))
+    interrupt.start()
+    double = tartan.function(lambda x: x * 2)
+    with pytest.raises(KeyboardInterrupt):
+        double(np.arange(3.0))
+    interrupt.join()
+    goes_on.set()
+    np.testing.assert_array_equal(double(np.arange(3.0)), [0, 2, 4])
+    assert len(created) == 1
 
 
 def _run(code, **environment):
