@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of elements in Keras that few models use: float8 and float64, and values that are out of range."""
+"""Types of elements in Keras that few models use: float8, float64 and complex numbers, and values out of range."""
 
 import importlib.util
 import os
@@ -83,6 +83,55 @@ def test_float64_stays_float64():
     assert (ops.ones(2) * np.ones(2)).dtype == ops.matmul(ops.ones(2), np.ones(2)).dtype == "float32"
     assert ops.clip(ops.ones(2), np.float64(0), np.float64(1)).dtype == "float32"
     assert ops.convert_to_tensor([np.float64(1), 2.0]).dtype == "float32"
+
+
+_Z = np.array([[1 + 2j, 3 - 4j], [0.5j, -2]], "complex64")
+_COMPLEX = {name: getattr(np, name) for name in (
+    "real", "imag", "conj", "conjugate", "absolute", "angle", "isreal", "exp", "negative", "square", "transpose", "sum", "mean",
+    "isfinite", "copy")}
+_COMPLEX |= {"multiply": lambda z: np.multiply(z, 2j), "matmul": lambda z: np.matmul(z, z), "add": lambda z: np.add(z, 1)}
+
+
+@pytest.mark.parametrize("name", _COMPLEX)
+def test_functions_of_complex_numbers_are_those_of_numpy(name):
+    ours = {"multiply": lambda z: ops.multiply(z, 2j), "matmul": lambda z: ops.matmul(z, z), "add": lambda z: ops.add(z, 1)}.get(
+        name, getattr(ops, name))
+    want = _COMPLEX[name](_Z)
+    for z in (_Z, ops.convert_to_tensor(_Z)):
+        got = ours(z)
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(ops.convert_to_numpy(got), want, rtol=1e-5, atol=1e-6)
+
+
+def test_every_function_for_complex_numbers_is_that_of_numpy():
+    from keras_tartan.src import _complex_numbers
+
+    z, two = ops.convert_to_tensor(_Z), "add subtract multiply divide true_divide power equal not_equal matmul tensordot".split()
+    others = {"where": (_Z.real > 1, z, 2 * z), "einsum": ("ij,jk->ik", z, z), "reshape": (z, (4,)), "expand_dims": (z, 0),
+              "squeeze": (z[:, :1], 1), "broadcast_to": (z, (3, 2, 2)), "stack": ([z, z],), "concatenate": ([z, z], 1),
+              "roll": (z, 1, 1), "moveaxis": (z, 0, 1), "swapaxes": (z, 0, 1), "take": (z, np.array([1]), 0)}
+
+    def known(x):
+        return [known(part) for part in x] if isinstance(x, list) else ops.convert_to_numpy(x) if ops.is_tensor(x) else x
+
+    for name in {*_complex_numbers.NAMES, *_complex_numbers.OTHERS}:
+        given = others.get(name) or ((z, z + 1) if name in two else (z,))
+        want = getattr(np, name)(*map(known, given))
+        np.testing.assert_allclose(known(getattr(ops, name)(*given)), want, rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+def test_pairs_of_real_numbers_are_complex_numbers():
+    pairs = np.stack([_Z.real, _Z.imag], -1)
+    z = ops.view_as_complex(pairs)
+    assert z.dtype == "complex64" and z.shape == (2, 2) and ops.is_tensor(z)
+    np.testing.assert_array_equal(ops.convert_to_numpy(z), _Z)
+    np.testing.assert_array_equal(ops.view_as_real(z), pairs)
+    np.testing.assert_allclose(ops.convert_to_numpy(1j * z + ops.ones(2)), 1j * _Z + 1, rtol=1e-6)
+    length = tartan.function(lambda x: ops.abs(ops.view_as_complex(x)))
+    np.testing.assert_allclose(length(pairs), np.abs(_Z), rtol=1e-6)
+    slope = tartan.grad(lambda x: ops.sum(ops.square(ops.abs(ops.view_as_complex(x)))))(tartan.asarray(pairs))
+    np.testing.assert_allclose(slope, 2 * pairs, rtol=1e-5, atol=1e-6)
+    assert ops.cast(z, "float32").dtype == "float32" and ops.zeros(3, dtype="complex128").dtype == "complex128"
 
 
 def test_a_label_that_is_no_class_makes_the_loss_nan():

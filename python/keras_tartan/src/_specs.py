@@ -9,6 +9,7 @@ from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras_tartan.src._values import _known_dtype, placeholder
 from tartan import _dtypes
+from tartan._complex import ComplexTensor
 from tartan._function import _Trace
 from keras_tartan.src._type import from_numpy
 from tartan._tensor import ConcretizationError, Tensor, state
@@ -45,7 +46,7 @@ def compute_output_spec(fn, *args, **kwargs):
         second = outputs(89) if is_open else first
 
     def spec(a, b):
-        if not isinstance(a, Tensor):
+        if not isinstance(a, (Tensor, ComplexTensor)):
             return a
         dims = [m if m == n else None for m, n in zip(a.shape, b.shape)]
         return KerasTensor(dims, standardize_dtype(a.dtype))

@@ -10,14 +10,14 @@ from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.common.stateless_scope import get_stateless_scope, in_stateless_scope
 from keras.src.backend.config import backend as backend_name, floatx
 from tartan import _core, _dtypes, _variable
-from keras_tartan.src import _float8, _hints
+from keras_tartan.src import _complex_numbers, _float8, _hints
 from keras_tartan.src._type import BackendTensor, constant, constant_array, from_numpy
 from tartan._primitives import stacked, to
 from tartan._tensor import Tensor, state
 
 SUPPORTS_SPARSE_TENSORS = False
 SUPPORTS_RAGGED_TENSORS = False
-SUPPORTS_COMPLEX_DTYPES = False
+SUPPORTS_COMPLEX_DTYPES = True
 IS_THREAD_SAFE = True
 
 # Float64 tensors give float64, as with TensorFlow; Keras computes float32 from them with other backends.
@@ -42,6 +42,8 @@ def untraced():
 
 
 def placeholder(shape, dtype, name="x"):
+    if _complex_numbers.is_complex_dtype(dtype):
+        return _complex_numbers.complex_tensor(placeholder(shape, "float64" if dtype == "complex128" else "float32", name))
     if _float8.is_float8(dtype):
         return _float8.Float8Tensor(placeholder(shape, "float32", name), dtype)
     return BackendTensor(_core.Value.placeholder(name, str(dtype), list(shape)))
@@ -105,7 +107,7 @@ def _refuse_sparse(sparse, ragged):
 
 def _known_dtype(dtype):
     dtype = standardize_dtype(dtype)
-    if _float8.is_float8(dtype):
+    if _float8.is_float8(dtype) or _complex_numbers.is_complex_dtype(dtype):
         return dtype
     if dtype not in _dtypes.ALL:
         raise NotImplementedError(f"tensors of {dtype} are not implemented in the tartan backend")
@@ -145,6 +147,8 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     if isinstance(x, Tensor):
         x = BackendTensor._of(x)
         return x if dtype is None else cast(x, dtype)
+    if _complex_numbers.is_complex(x) or dtype is not None and _complex_numbers.is_complex_dtype(dtype):
+        return _as_complex(x, dtype)
     if type(x) in (bool, int, float, complex):
         return _of_scalar(x, dtype)
     if isinstance(x, (list, tuple)):
@@ -156,6 +160,13 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
             if not flat:
                 dtype = floatx()
     return from_array(np.asarray(x), dtype)
+
+
+def _as_complex(x, dtype):
+    """Returns a complex tensor, or the real parts if the dtype is real."""
+    if dtype is None or _complex_numbers.is_complex_dtype(dtype):
+        return _complex_numbers.complex_tensor(x, None if dtype is None else _dtypes.DType(standardize_dtype(dtype)))
+    return cast(BackendTensor._of(_complex_numbers.complex_tensor(x).real), dtype)
 
 
 def from_array(array, dtype=None):
@@ -186,7 +197,7 @@ def _stacked(x, dtype):
 def convert_to_numpy(x):
     if isinstance(x, (KerasVariable, _variable.Variable)):
         x = x.value
-    if isinstance(x, Tensor):
+    if isinstance(x, (Tensor, _complex_numbers.ComplexTensor)):
         return np.array(x.numpy())
     if isinstance(x, (list, tuple)):
         return np.array([convert_to_numpy(part) for part in x])
@@ -194,7 +205,7 @@ def convert_to_numpy(x):
 
 
 def is_tensor(x):
-    return isinstance(x, BackendTensor)  # others are converted
+    return isinstance(x, (BackendTensor, _complex_numbers.ComplexTensor))  # others are converted
 
 
 def shape(x):
@@ -209,6 +220,8 @@ def cast(x, dtype):
     dtype = _known_dtype(dtype)
     if x.dtype == dtype:
         return x
+    if _complex_numbers.is_complex_dtype(dtype):
+        return _as_complex(x, dtype)
     if isinstance(x, _float8.Float8Tensor):
         return cast(x._wide, dtype)
     return _float8.rounded(x, dtype) if _float8.is_float8(dtype) else to(x, dtype)

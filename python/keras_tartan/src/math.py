@@ -249,5 +249,4 @@ def logdet(x):
     return knp.slogdet(x)[1]
 
 
-def _get_complex_tensor_from_tuple(x):
-    raise NotImplementedError("complex tensors are not implemented in the tartan backend")
+_get_complex_tensor_from_tuple = _complex

@@ -34,3 +34,7 @@ from keras_tartan.src.numpy.shapes import (append, array_split, broadcast_to, co
                                            flip, fliplr, flipud, hsplit, hstack, moveaxis, ndim, pad, ravel, repeat,
                                            reshape, roll, rot90, size, split, squeeze, stack, swapaxes, tile,
                                            transpose, view, vsplit, vstack)
+from keras_tartan.src import _complex_numbers
+
+for _name in {*_complex_numbers.NAMES, *_complex_numbers.OTHERS}:
+    globals()[_name] = _complex_numbers.accepting(_name, globals()[_name])

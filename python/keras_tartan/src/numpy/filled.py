@@ -5,6 +5,7 @@ from keras.src.backend.common import standardize_dtype
 from keras.src.backend.config import floatx
 from keras_tartan.src._kit import T, adapted, ours, values_of
 from tartan import _creation
+from tartan._complex import ComplexTensor
 
 
 def _shape(shape):
@@ -16,7 +17,10 @@ def _shape(shape):
 def full(shape, fill_value, dtype=None):
     if dtype is None and isinstance(fill_value, (bool, int, float)):
         dtype = floatx()
-    return ours(_creation.full(_shape(shape), T(fill_value, dtype)))
+    value = T(fill_value, dtype)
+    if isinstance(value, ComplexTensor):
+        return ComplexTensor(full(shape, value.real), full(shape, value.imag))
+    return ours(_creation.full(_shape(shape), value))
 
 
 def zeros(shape, dtype=None):

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Complex numbers in keras.ops: a tartan.ComplexTensor, a pair of tensors. The functions in `NAMES` accept it and apply
+the function of tartan with the same name. Other functions reject it."""
+
+import functools
+
+import numpy as np
+from keras_tartan.src._type import BackendTensor
+from tartan._complex import ComplexTensor, complex_tensor, is_complex_dtype  # noqa: F401
+from tartan._late import functions as _tartan
+from tartan._tensor import Tensor
+
+NAMES = ("abs", "add", "subtract", "multiply", "divide", "negative", "square", "exp", "log", "sqrt", "sin", "cos", "tanh",
+         "power", "reciprocal", "equal", "not_equal", "real", "imag", "conj", "isfinite", "isinf", "isnan", "where",
+         "matmul", "tensordot", "einsum", "sum", "mean", "prod", "reshape", "expand_dims", "squeeze",
+         "broadcast_to", "stack", "flip", "roll", "swapaxes", "take")
+# Keras' names of functions of tartan with other names, or without one.
+OTHERS = {
+    "absolute": lambda x: _tartan.abs(x), "true_divide": lambda x, y: _tartan.divide(x, y),
+    "conjugate": lambda x: _tartan.conj(x), "angle": lambda x: _tartan.atan2(_tartan.imag(x), _tartan.real(x)),
+    "isreal": lambda x: _tartan.imag(x) == 0, "copy": lambda x: x,
+    "concatenate": lambda xs, axis=0: _tartan.concat(xs, axis=axis),
+    "moveaxis": lambda x, source, destination: _tartan.moveaxis(x, source, destination),
+    "transpose": lambda x, axes=None: _tartan.permute_dims(x, axes or tuple(range(x.ndim))[::-1]),
+}
+
+
+def is_complex(x):
+    """Returns True for complex tensors, arrays and numbers, and for lists of any of them."""
+    if isinstance(x, (list, tuple)):
+        return any(is_complex(part) for part in x)
+    return isinstance(x, (ComplexTensor, complex)) or isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "c"
+
+
+def _given(x):
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_given, x))
+    return complex_tensor(x) if isinstance(x, (np.ndarray, np.generic)) and is_complex(x) else x
+
+
+def _result(x):
+    return BackendTensor._of(x) if isinstance(x, Tensor) else x
+
+
+def accepting(name, function):
+    """Returns a function of Keras that also accepts complex numbers."""
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        if not any(map(is_complex, args)):
+            return function(*args, **kwargs)
+        theirs = OTHERS.get(name) or getattr(_tartan, name)
+        return _result(theirs(*map(_given, args), **kwargs))
+
+    return called
