@@ -327,7 +327,7 @@ def tile(text, *inputs, name="", refuses_infeasible=False):
     return results
 
 
-# What names a place in a text or a model that the package made.
+# The place in an error about a text or a model that the package made.
 _PLACE = re.compile(r"(?:tile:\d+:\d+: (?P<operation>\w+(?=: shapes))?|y0 \((?P<operator>\w+), opset \d+\))(?P<rest>.*)")
 
 

@@ -22,7 +22,7 @@ FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
 
 
 def _values(dtype):
-    """Returns all values of a type, what is halfway between two of them, and the float32 on both sides of that."""
+    """Returns all values of a type, the midpoints between adjacent values, and the float32 on both sides of midpoints."""
     every = np.arange(256, dtype="uint8").view(dtype).astype("float32")
     finite = np.sort(every[np.isfinite(every)])
     middle = (finite[1:] + finite[:-1]) / 2
