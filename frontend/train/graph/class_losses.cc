@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/train/graph/class_losses.h"
 
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,7 +41,7 @@ absl::StatusOr<LossTerms> FinishRows(const Loss& loss, const ScoreForm& form, Cl
   }
   terms.statements.push_back(SumByExample("NUM", form.rows, "ELEMENT"));
   terms.statements.push_back(SumByExample("DEN", form.rows, "WEIGHT"));
-  return ApplyTerms(terms.names, terms.statements, terms.inputs, Name(loss.kind));
+  return ApplyTerms(terms.names, terms.statements, terms.inputs, Name(loss.kind), terms.rule);
 }
 
 // Appends COUNT, the weight of each row's class.
@@ -48,6 +49,49 @@ void AppendCount(const ScoreForm& form, ClassTerms* terms) {
   terms->statements.push_back(terms->has_weights
                                   ? Pick(form, "COUNT", absl::StrCat("W[", ClassIndex(form), "]"))
                                   : "COUNT = T == T ? as_float(1, 32) : as_float(0, 32)");
+}
+
+// Appends KNOWN, the weight of each row's class, and 0 for a target that is no class.
+void AppendKnown(const ScoreForm& form, const api::Tensor& target, ClassTerms* terms) {
+  if (terms->has_weights) {
+    terms->statements.push_back("KNOWN = COUNT");
+    return;
+  }
+  for (const auto& [name, value] : {std::pair("FIRST", int64_t{0}), {"LAST", form.classes - 1}}) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(target.type())));
+    StoreElement(target.type(), value, 0, bytes.data());
+    terms->names.push_back(name);
+    terms->inputs.push_back(api::Tensor::Constant(HostTensor({target.type(), {}}, bytes)));
+  }
+  terms->statements.push_back(
+      "KNOWN = T >= FIRST ? (T <= LAST ? as_float(1, 32) : as_float(0, 32)) : as_float(0, 32)");
+}
+
+// The share of each class in a smoothed target.
+std::string EvenShare(const Loss& loss, const ScoreForm& form) {
+  return Number(loss.smoothing / static_cast<double>(form.classes));
+}
+
+// The gradient of the cross entropy CROSS of rows, which reads `read`: the softmax minus the
+// target. A derivative of the loss's statements would compute the statistics of the rows again, and
+// store a tensor of all scores. `total`: the sum of the class weights.
+std::string CrossEntropyRule(const Loss& loss, const ScoreForm& form, absl::string_view read,
+                             double total) {
+  const auto classes = static_cast<double>(form.classes);
+  std::vector<std::string> statements = {
+      absl::StrCat("K = D * KNOWN * ", Number(1 - loss.smoothing)),
+      absl::StrCat("HIT[", form.all, " : ", absl::StrJoin(form.dims, ", "), "] = +(T[", form.outer,
+                   "] == CLASSES[", ClassIndex(form), "] ? K[", form.outer, "])"),
+      absl::StrCat("R = K + D * ", Number(loss.smoothing * total / classes)),
+      form.FromRows("ROW", "R"), "DY = ROW * exp(Y - MAX - LOGSUM) - HIT"};
+  if (loss.smoothing > 0) {
+    statements.back() = "SHARP = ROW * exp(Y - MAX - LOGSUM) - HIT";
+    statements.push_back(form.FromRows("EVEN", "D"));
+    statements.push_back(absl::StrCat("DY = SHARP - EVEN * ", EvenShare(loss, form),
+                                      loss.class_weights.empty() ? "" : " * W"));
+  }
+  return absl::StrCat("function rule (", read, ", CROSS, D) -> (DY) {\n",
+                      absl::StrJoin(statements, ";\n"), ";\n}");
 }
 
 }  // namespace
@@ -60,10 +104,23 @@ ScoreForm::ScoreForm(std::vector<int64_t> sizes, int64_t class_axis)
       all(Indices(static_cast<int64_t>(dims.size()))) {
   rows.erase(rows.begin() + axis);
   std::vector<std::string> names;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (static_cast<int64_t>(d) != axis) names.push_back(absl::StrCat("i", d));
-  }
+  for (size_t d = 0; d < dims.size(); ++d) names.push_back(absl::StrCat("i", d));
+  names[static_cast<size_t>(axis)] = "j";
+  single = absl::StrJoin(names, ", ");
+  names.erase(names.begin() + axis);
   outer = absl::StrJoin(names, ", ");
+}
+
+std::string ScoreForm::ToRows(absl::string_view name, absl::string_view value) const {
+  return absl::StrCat(name, "[", outer, " : ", absl::StrJoin(rows, ", "), "] = +(", value, "[",
+                      single, "])");
+}
+
+std::string ScoreForm::FromRows(absl::string_view name, absl::string_view value) const {
+  std::vector<int64_t> sizes = dims;
+  sizes[static_cast<size_t>(axis)] = 1;
+  return absl::StrCat(name, "[", single, " : ", absl::StrJoin(sizes, ", "), "] = +(", value, "[",
+                      outer, "])");
 }
 
 std::string ScoreForm::RowSum(absl::string_view name, absl::string_view value) const {
@@ -72,16 +129,15 @@ std::string ScoreForm::RowSum(absl::string_view name, absl::string_view value) c
 }
 
 std::vector<std::string> ScoreForm::LogSoftmax() const {
-  std::vector<std::string> names;
-  for (size_t d = 0; d < dims.size(); ++d)
-    names.push_back(static_cast<int64_t>(d) == axis ? "j" : absl::StrCat("i", d));
   std::vector<int64_t> sizes = dims;
   sizes[static_cast<size_t>(axis)] = 1;
-  const std::string written =
-      absl::StrCat("[", absl::StrJoin(names, ", "), " : ", absl::StrJoin(sizes, ", "), "]");
-  return {absl::StrCat("MAX", written, " = >(Y[", all, "])"), "SHIFTED = Y - stop_gradient(MAX)",
-          "E = exp(SHIFTED)", absl::StrCat("SUM", written, " = +(E[", all, "])"),
-          "LOGP = SHIFTED - log(SUM)"};
+  const std::string written = absl::StrCat("[", single, " : ", absl::StrJoin(sizes, ", "), "]");
+  return {absl::StrCat("MAX", written, " = >(Y[", all, "])"),
+          "SHIFTED = Y - stop_gradient(MAX)",
+          "E = exp(SHIFTED)",
+          absl::StrCat("SUM", written, " = +(E[", all, "])"),
+          "LOGSUM = log(SUM)",
+          "LOGP = SHIFTED - LOGSUM"};
 }
 
 std::vector<int64_t> ScoreForm::AlongClasses() const {
@@ -136,17 +192,31 @@ absl::StatusOr<LossTerms> CrossEntropyOfClasses(const Loss& loss, const api::Ten
                                                 const api::Tensor& target, int64_t axis) {
   const ScoreForm form(output.dims(), axis);
   TARTAN_ASSIGN_OR_RETURN(ClassTerms terms, BeginClasses(loss, output, target, form));
-  if (terms.has_weights) terms.statements.push_back("WEIGHTED = LOGP * W");
-  const std::string term = terms.has_weights ? "WEIGHTED" : "LOGP";
-  terms.statements.push_back(Pick(form, "PICKED", absl::StrCat(term, "[", form.all, "]")));
-  std::string element = "-PICKED";
-  if (loss.smoothing > 0) {
-    terms.statements.push_back(form.RowSum("ALL", term));
-    element = absl::StrCat("-(", Number(1 - loss.smoothing), " * PICKED + ",
-                           Number(loss.smoothing / static_cast<double>(form.classes)), " * ALL)");
-  }
   AppendCount(form, &terms);
-  return FinishRows(loss, form, std::move(terms), element);
+  AppendKnown(form, target, &terms);
+  const std::vector<double>& weights = loss.class_weights;
+  const double total = terms.has_weights ? std::accumulate(weights.begin(), weights.end(), 0.0)
+                                         : static_cast<double>(form.classes);
+  // The log-softmax of the row's class is P - LOGS, and the sum over all classes ALL - total LOGS.
+  std::vector<std::string>& statements = terms.statements;
+  statements.push_back(Pick(form, "P", absl::StrCat("SHIFTED[", form.all, "]")));
+  statements.push_back(form.ToRows("LOGS", "LOGSUM"));
+  statements.push_back(absl::StrCat("CERTAIN = KNOWN > 0 ? ", Number(1 - loss.smoothing),
+                                    " * KNOWN * (LOGS - P) : 0"));
+  if (loss.smoothing > 0) {
+    statements.push_back(terms.has_weights ? "TERMS = SHIFTED * W" : "TERMS = SHIFTED");
+    statements.push_back(form.RowSum("ALL", "TERMS"));
+    statements.push_back(absl::StrCat("VALUE = CERTAIN + ", EvenShare(loss, form), " * (",
+                                      Number(total), " * LOGS - ALL)"));
+  } else {
+    statements.push_back("VALUE = CERTAIN");
+  }
+  const std::string read =
+      absl::StrCat("Y, T, CLASSES, KNOWN, MAX, LOGSUM", terms.has_weights ? ", W" : "");
+  statements.push_back(absl::StrCat("CROSS = custom_gradient(VALUE, rule, ", read, ")"));
+  terms.rule.text = CrossEntropyRule(loss, form, read, total);
+  terms.rule.read = ", KNOWN, MAX, LOGSUM";
+  return FinishRows(loss, form, std::move(terms), "CROSS");
 }
 
 }  // namespace tartan::train

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/train/graph/loss.h"
+#include "frontend/train/graph/loss_terms.h"
 
 namespace tartan::train {
 
@@ -17,7 +18,11 @@ struct ScoreForm {
 
   // `name`[rows] = sum of `value`, which reads all indices, over the classes.
   std::string RowSum(absl::string_view name, absl::string_view value) const;
+  // `name`[rows] = `value`, which has size 1 along the axis, and the reverse.
+  std::string ToRows(absl::string_view name, absl::string_view value) const;
+  std::string FromRows(absl::string_view name, absl::string_view value) const;
   // Statements that compute LOGP, the log-softmax over the classes of Y, and E / SUM, the softmax.
+  // LOGP is Y - MAX - LOGSUM.
   std::vector<std::string> LogSoftmax() const;
   // The sizes of a vector of classes that broadcasts to the scores.
   std::vector<int64_t> AlongClasses() const;
@@ -28,6 +33,7 @@ struct ScoreForm {
   std::vector<int64_t> rows;  // `dims` without the axis
   std::string all;            // "i0, i1, i2"
   std::string outer;          // the same without the axis
+  std::string single;         // "i0, j, i2": the same for a tensor of size 1 along the axis
 };
 
 // A float32 constant of `weights`, of the sizes `along`. InvalidArgument unless there is one weight
@@ -44,6 +50,7 @@ struct ClassTerms {
   std::vector<api::Tensor> inputs;
   std::vector<std::string> statements;
   bool has_weights = false;
+  GradientRule rule;
 };
 absl::StatusOr<ClassTerms> BeginClasses(const Loss& loss, const api::Tensor& output,
                                         const api::Tensor& target, const ScoreForm& form);

@@ -11,13 +11,13 @@ namespace tartan::train {
 
 absl::StatusOr<LossTerms> ApplyTerms(const std::vector<std::string>& names,
                                      const std::vector<std::string>& statements,
-                                     const std::vector<api::Tensor>& inputs,
-                                     absl::string_view what) {
+                                     const std::vector<api::Tensor>& inputs, absl::string_view what,
+                                     const GradientRule& rule) {
   TARTAN_ASSIGN_OR_RETURN(
       const api::Function function,
       api::Function::FromTile(
-          absl::StrCat("function (", absl::StrJoin(names, ", "), ") -> (NUM, DEN) {\n",
-                       absl::StrJoin(statements, ";\n"), ";\n}"),
+          absl::StrCat("function (", absl::StrJoin(names, ", "), ") -> (NUM, DEN", rule.read,
+                       ") {\n", absl::StrJoin(statements, ";\n"), ";\n}\n", rule.text),
           what));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::Tensor> results, function.Apply(inputs, "loss"));
   return LossTerms{results[0], results[1]};

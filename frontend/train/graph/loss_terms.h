@@ -12,11 +12,18 @@
 
 namespace tartan::train {
 
+// The function `rule` of a custom_gradient in a loss, and the values that it reads, which the loss
+// keeps (", MAX, LOGSUM").
+struct GradientRule {
+  std::string text;
+  std::string read;
+};
+
 // Applies the function (names) -> (NUM, DEN) that the statements define.
 absl::StatusOr<LossTerms> ApplyTerms(const std::vector<std::string>& names,
                                      const std::vector<std::string>& statements,
-                                     const std::vector<api::Tensor>& inputs,
-                                     absl::string_view what);
+                                     const std::vector<api::Tensor>& inputs, absl::string_view what,
+                                     const GradientRule& rule = {});
 
 // InvalidArgument with the loss, both shapes and the reason. `target` may be undefined.
 absl::Status DoNotFit(const Loss& loss, const api::Tensor& output, const api::Tensor& target,
