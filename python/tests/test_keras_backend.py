@@ -495,3 +495,20 @@ def test_a_step_in_pytorchs_style_computes_the_same(eagerly):
     with pytest.raises(RuntimeError, match="call tartan.gradients"):
         ops.sum(model(x)).backward()
     assert model.weights[0].value.grad is None or eagerly
+
+
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_cross_entropy_of_large_logits_and_its_gradient(axis):
+    random = np.random.default_rng(5)
+    x = (random.standard_normal((3, 11, 5)) * 3 + 1000).astype("float32")
+    rows = np.moveaxis(x, axis, -1)
+    classes = random.integers(0, rows.shape[-1], rows.shape[:-1])
+    scores = keras.Variable(x)
+    with tartan.recording():
+        losses = ops.sparse_categorical_crossentropy(classes, scores.value, from_logits=True, axis=axis)
+        gradient = tartan.gradients(ops.sum(losses), [scores.value])[0]
+    shifted = rows.astype("float64") - rows.max(-1, keepdims=True)
+    softmax = np.exp(shifted) / np.exp(shifted).sum(-1, keepdims=True)
+    hit = np.eye(rows.shape[-1])[classes]
+    np.testing.assert_allclose(ops.convert_to_numpy(losses), -np.log((softmax * hit).sum(-1)), rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(np.moveaxis(ops.convert_to_numpy(gradient), axis, -1), softmax - hit, atol=1e-6)

@@ -4,6 +4,7 @@
 import numpy as np
 from keras.src import backend
 from keras_tartan.src import numpy as knp
+from keras_tartan.src._derivatives import stop_gradient
 from keras_tartan.src._kit import T, common, floated, formula, like, one, op, ours, reshaped
 from keras_tartan.src._values import cast, from_array
 from keras_tartan.src.nn.activations import log_softmax
@@ -65,11 +66,16 @@ def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
     if target.shape != rest:
         raise ValueError("Arguments `target` and `output` must have the same shape up until the last dimension: "
                          f"target.shape={target.shape}, output.shape={output.shape}")
-    logs = _log_probabilities(output, from_logits, axis)
+    if from_logits:
+        # log(TOTAL) outside the choice: a derivative of log_softmax would store the choice for all classes.
+        logs = knp.subtract(output, stop_gradient(knp.max(output, axis, True)))
+        total = knp.log(knp.sum(knp.exp(logs), axis))
+    else:
+        logs, total = _log_probabilities(output, False, axis), like(0, output)
     picked = op("Equal", knp.expand_dims(target, axis),
                 reshaped(from_array(np.arange(output.shape[axis], dtype="int64")),
                          [-1 if a == axis else 1 for a in range(len(output.shape))]))
-    losses = knp.negative(knp.sum(op("Where", picked, logs, like(0, logs)), axis))
+    losses = knp.subtract(total, knp.sum(op("Where", picked, logs, like(0, logs)), axis))
     is_class = knp.logical_and(knp.greater_equal(target, 0), knp.less(target, output.shape[axis]))
     return op("Where", is_class, losses, like(np.nan, losses))
 
