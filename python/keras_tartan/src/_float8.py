@@ -43,7 +43,7 @@ def from_array(array, dtype):
 
 def rounded(x, dtype):
     """Converts a tensor to an 8-bit float. Rounds to nearest, ties to even; values beyond the largest become infinity, or
-    NaN in a type without infinity. The derivative is that of the identity."""
+    NaN in a type without infinity. The derivative is 1."""
     x = x if x.dtype == "float64" else to(x, "float32")
     beyond = constant(np.array(np.inf, "float32").astype(dtype).astype("float32"), x.dtype)
     (wide,) = with_rule([tile1(_text(ml_dtypes.finfo(dtype)), x, beyond)], [x], lambda derivative: [derivative])

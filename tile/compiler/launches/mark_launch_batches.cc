@@ -42,9 +42,9 @@ bool IsShort(const LaunchStep& launch, const WorkGroups& groups, const plan::Mac
 
 // A GPU executes such a program no faster in a megakernel: the driver enqueues launches while
 // earlier ones run, a grid barrier takes as long as the pause between two launches, and persistent
-// work-groups hide less latency than full compute units. Empirical: on an H200, programs with a
-// mean launch of 5.7 us and less gained 4 to 17 % from a megakernel, those with 6.5 us and more
-// lost 6 to 40 %. A launch takes 4.0 to 4.4 us there. Only a megakernel keeps persistent values.
+// work-groups hide less latency than full compute units. Empirical, H200: programs with a mean
+// launch of 5.7 us and less gained 4 to 17 % from a megakernel. Those with 6.5 us and more lost 6
+// to 40 %. A launch takes 4.0 to 4.6 us there. Only a megakernel keeps persistent values.
 constexpr double kDeviceBoundLaunches = 1.35;
 // Maximum number of kernels in a megakernel: one process compiles them all, in 0.3 to 0.5 s each.
 constexpr int kMaxMegakernelKernels = 96;
