@@ -129,6 +129,7 @@ absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& ta
     TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, programs_->ShapesOf(inputs, target));
     TARTAN_ASSIGN_OR_RETURN(const TrainerPrograms::Program* step,
                             programs_->StepFor(inputs, target));
+    TARTAN_RETURN_IF_ERROR(programs_->CheckTarget(*step, target));
     std::vector<HostTensor> values = TrainerPrograms::ValuesOf(shapes, inputs, target);
     values.push_back(programs_->Numbers(rate));
     values.insert(values.end(), static_cast<size_t>(step->seeds),
@@ -216,6 +217,7 @@ absl::StatusOr<Evaluation> Trainer::Evaluate(const api::NamedTensors& inputs,
       TARTAN_ASSIGN_OR_RETURN(evaluation, programs_->Make(std::move(graph), "evaluation"));
       evaluation.classes = classes;
     }
+    TARTAN_RETURN_IF_ERROR(programs_->CheckTarget(evaluation, target));
     TARTAN_RETURN_IF_ERROR(
         evaluation.program->Start(TrainerPrograms::ValuesOf(shapes, inputs, target)));
     TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, evaluation.program->Outputs());

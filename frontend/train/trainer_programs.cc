@@ -244,6 +244,11 @@ absl::StatusOr<const TrainerPrograms::Program*> TrainerPrograms::StepFor(
   return &step;
 }
 
+absl::Status TrainerPrograms::CheckTarget(const Program& program, const HostTensor& target) const {
+  return program.classes.has_value() ? CheckClasses(plan.loss, *program.classes, target)
+                                     : absl::OkStatus();
+}
+
 absl::Status TrainerPrograms::Start(api::DeviceProgram& step,
                                     const std::vector<HostTensor>& values) {
   if (!options.profile) return step.Start(values);

@@ -56,6 +56,8 @@ struct TrainerPrograms {
   double compile_ms = 0;
   StepProfile profile;
 
+  // Checks that the target has classes of the program's loss, if it has class indices.
+  absl::Status CheckTarget(const Program& program, const HostTensor& target) const;
   absl::StatusOr<BatchShapes> ShapesOf(const api::NamedTensors& inputs,
                                        const HostTensor& target) const;
   static std::vector<HostTensor> ValuesOf(const BatchShapes& shapes,

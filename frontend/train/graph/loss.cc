@@ -229,4 +229,19 @@ std::optional<int64_t> ClassCount(const Loss& loss, const TensorShape& output,
                           : std::nullopt;
 }
 
+absl::Status CheckClasses(const Loss& loss, int64_t classes, const HostTensor& target) {
+  if (loss.kind == LossKind::kCtc) return absl::OkStatus();
+  const int64_t count = target.shape().element_count();
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t index = target.GetInt(i);
+    if ((index >= 0 && index < classes) || index == loss.ignore_index) continue;
+    const int64_t per_example = std::max<int64_t>(count / target.shape().dims[0], 1);
+    return absl::InvalidArgumentError(
+        absl::StrCat(Name(loss.kind), ": the target ", index, " of example ", i / per_example,
+                     " of its batch is none of the ", classes, " classes, 0 to ", classes - 1,
+                     "; the option ignore=", index, " leaves out such rows"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace tartan::train

@@ -78,6 +78,10 @@ std::optional<int64_t> ClassIndexAxis(const Loss& loss, const TensorShape& outpu
 std::optional<int64_t> ClassCount(const Loss& loss, const TensorShape& output,
                                   const TensorShape& target);
 
+// Returns InvalidArgument with the first example whose target is none of `classes` classes, nor the
+// ignored one. Accepts all targets of CTC, whose sequences are padded.
+absl::Status CheckClasses(const Loss& loss, int64_t classes, const HostTensor& target);
+
 // The loss of a batch is sum(numerator) / sum(denominator). Both are float32[N], with each
 // example's terms and their weight.
 struct LossTerms {
