@@ -27,9 +27,20 @@ WORDS = 50304  # vocabulary of the GPT
 SMALL = ["mlp", "cnn", "resnet", "transformer", "lstm"]
 
 
-def networks():
-    """Builders of the networks. Each returns a model and the shape of a batch. A batch of integers
-    has as many targets; other models have 10 classes."""
+def blocks(x, count, heads, width, **attention):
+    """Blocks of a transformer, with normalisations first."""
+    from keras import layers
+
+    for _ in range(count):
+        y = layers.LayerNormalization()(x)
+        x = layers.Add()([x, layers.MultiHeadAttention(heads, 64)(y, y, **attention)])
+        y = layers.Dense(4 * width, activation="gelu")(layers.LayerNormalization()(x))
+        x = layers.Add()([x, layers.Dense(width)(y)])
+    return x
+
+
+def small_networks():
+    """Builders of networks of 10 classes. Each returns a model and the shape of a batch."""
     import keras
     from keras import layers
 
@@ -60,14 +71,6 @@ def networks():
                 x = layers.ReLU()(layers.Add()([x, short]))
         return keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling2D()(x))), (16, 64, 64, 3)
 
-    def blocks(x, count, heads, width, **attention):
-        for _ in range(count):
-            y = layers.LayerNormalization()(x)
-            x = layers.Add()([x, layers.MultiHeadAttention(heads, 64)(y, y, **attention)])
-            y = layers.Dense(4 * width, activation="gelu")(layers.LayerNormalization()(x))
-            x = layers.Add()([x, layers.Dense(width)(y)])
-        return x
-
     def transformer():
         inputs = keras.Input((64, 256))
         x = blocks(inputs, 4, 4, 256)
@@ -75,6 +78,14 @@ def networks():
 
     def lstm():
         return keras.Sequential([keras.Input((50, 128)), layers.LSTM(128), layers.Dense(10)]), (32, 50, 128)
+
+    return {"mlp": mlp, "cnn": cnn, "resnet": resnet, "transformer": transformer, "lstm": lstm}
+
+
+def large_networks():
+    """The same for large networks. A batch of integers has as many targets."""
+    import keras
+    from keras import layers
 
     def resnet50():
         return keras.applications.ResNet50(weights=None, classes=10, classifier_activation=None), (64, 224, 224, 3)
@@ -92,8 +103,7 @@ def networks():
         x = layers.LayerNormalization()(blocks(x, 12, 12, 768, use_causal_mask=True))
         return keras.Model(inputs, layers.Dense(WORDS, use_bias=False)(x)), (8, 256)
 
-    return {"mlp": mlp, "cnn": cnn, "resnet": resnet, "transformer": transformer, "lstm": lstm,
-            "resnet50": resnet50, "vit": vit, "gpt": gpt}
+    return {"resnet50": resnet50, "vit": vit, "gpt": gpt}
 
 
 def settle():
@@ -119,7 +129,7 @@ def serve(name, policy):
     keras.config.set_dtype_policy(policy)
     random = np.random.default_rng(1)
     begin = time.perf_counter()
-    model, shape = networks()[name]()
+    model, shape = {**small_networks(), **large_networks()}[name]()
     model.compile(optimizer=keras.optimizers.AdamW(1e-3),
                   loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"],
                   **({"jit_compile": True} if os.environ.get("BENCH_COMPILED") else {}))

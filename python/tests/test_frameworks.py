@@ -14,8 +14,7 @@ if importlib.util.find_spec("keras") is None:
     pytest.skip("Keras is not installed", allow_module_level=True)
 
 FRAMEWORKS = [name for name in ("torch", "jax", "tensorflow") if importlib.util.find_spec(name)]
-if not FRAMEWORKS:
-    pytest.skip("torch, jax and tensorflow are not installed", allow_module_level=True)
+pytestmark = pytest.mark.skipif(not FRAMEWORKS, reason="torch, jax and tensorflow are not installed")
 
 _PROGRAM = """
 import os, sys

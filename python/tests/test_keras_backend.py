@@ -19,22 +19,11 @@ os.environ["KERAS_BACKEND"] = "tartan"
 
 import keras_tartan
 import tartan
+from keras_mlp import data as _data, mlp as _mlp
 from keras_tartan import _hook
 
 import keras
 from keras import layers, ops
-
-
-def _mlp(**options):
-    model = keras.Sequential([keras.Input((6,)), layers.Dense(8, activation="relu"), layers.Dropout(0.5, seed=3),
-                              layers.Dense(2)])
-    model.compile(optimizer="adam", loss="mse", **options)
-    return model
-
-
-def _data(rows):
-    random = np.random.default_rng(1)
-    return random.standard_normal((rows, 6)).astype("float32"), random.standard_normal((rows, 2)).astype("float32")
 
 
 def test_a_version_of_keras_that_looks_otherwise_is_refused():
@@ -246,90 +235,6 @@ def test_what_is_missing_names_itself():
         keras.src.backend.convert_to_tensor([1.0], sparse=True)
 
 
-class _Stateless(keras.Model):
-    """The custom training step of Keras' guide for JAX."""
-
-    def _loss_of(self, trainable, others, x, y):
-        y_pred, others = self.stateless_call(trainable, others, x, training=True)
-        return self.compute_loss(x, y, y_pred), (y_pred, others)
-
-    def _measured(self, variables, loss, y, y_pred):
-        logs, after = {}, []
-        for metric in self.metrics:
-            own = variables[len(after):len(after) + len(metric.variables)]
-            own = metric.stateless_update_state(own, *((loss,) if metric.name == "loss" else (y, y_pred)))
-            logs[metric.name] = metric.stateless_result(own)
-            after += own
-        return logs, after
-
-    def train_step(self, state, data):
-        trainable, others, optimizing, measuring = state
-        x, y = data
-        derive = tartan.value_and_grad(self._loss_of, has_aux=True)
-        (loss, (y_pred, others)), gradients = derive(trainable, others, x, y)
-        trainable, optimizing = self.optimizer.stateless_apply(optimizing, gradients, trainable)
-        logs, measuring = self._measured(measuring, loss, y, y_pred)
-        return logs, (trainable, others, optimizing, measuring)
-
-    def test_step(self, state, data):
-        trainable, others, measuring = state
-        x, y = data
-        y_pred, others = self.stateless_call(trainable, others, x, training=False)
-        logs, measuring = self._measured(measuring, self.compute_loss(x, y, y_pred), y, y_pred)
-        return logs, (trainable, others, measuring)
-
-
-def test_stateless_steps_learn_as_fit_does():
-    found = []
-    for kind in (keras.Model, _Stateless):
-        keras.utils.set_random_seed(5)
-        x = inputs = keras.Input((6,))
-        x = layers.BatchNormalization()(layers.Dense(8, activation="relu")(x))
-        model = kind(inputs, layers.Dense(2)(x))
-        model.compile(keras.optimizers.Adam(0.01), "mse", metrics=[keras.metrics.MeanSquaredError(name="error")])
-        x, y = _data(24)
-        history = model.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0).history
-        found.append((history["loss"], history["error"], model.evaluate(x, y, verbose=0), *model.get_weights()))
-        assert int(model.optimizer.iterations.value) == 9
-    for ours, theirs in zip(*found):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-
-
-def test_errors_for_programs_of_torch_name_what_to_use():
-    weight = _mlp().weights[0]
-    for use in (lambda: ops.ones(()).requires_grad, lambda: weight.value.grad_fn, lambda: weight.handle):
-        with pytest.raises(AttributeError, match="tartan.gradients.*keras_tartan/README.md"):
-            use()
-    with pytest.raises(AttributeError, match="variable.assign"):
-        weight.data
-    with pytest.raises(AttributeError, match="no attribute 'no_such_thing'$"):
-        weight.no_such_thing
-    assert not hasattr(weight, "data") and not hasattr(ops.ones(2), "requires_grad")
-
-
-def _shape_errors():
-    def fit(outputs, targets):
-        model = keras.Sequential([keras.Input((3,)), layers.Dense(outputs)])
-        model.compile("sgd", "mse")
-        model.fit(np.ones((8, 3)), np.ones((8, targets)), verbose=0)
-
-    one = ops.ones
-    return {
-        "subtract: shapes [8, 5] and [8, 4] do not broadcast": lambda: fit(4, 5),
-        "multiply: shapes [2, 3] and [4] do not broadcast": lambda: ops.rms_normalization(one((2, 3)), one(4)),
-        "MatMul: cannot multiply": lambda: ops.dot_product_attention(one((2, 3, 2, 4)), one((2, 5, 2, 3)), one((2, 5, 2, 4))),
-        "MaxPool: a window of 3 does not fit": lambda: ops.max_pool(one((1, 2, 2, 3)), 3),
-        "Conv: group 4 does not divide channels 3": lambda: ops.depthwise_conv(one((1, 8, 8, 3)), one((3, 3, 4, 1))),
-    }
-
-
-@pytest.mark.parametrize("message", _shape_errors())
-def test_errors_of_shapes_show_no_text_of_tile_and_no_node(message):
-    with pytest.raises(ValueError) as found:
-        _shape_errors()[message]()
-    assert str(found.value).startswith(message) and "\n" not in str(found.value)
-
-
 def test_directions_of_functions():
     x, t = np.array([0.1, 0.5], "float32"), np.array([0.2, 1.0], "float32")
     value, along, aux = keras.src.ops.linalg.jvp(lambda v: (ops.sin(v) * v, v), (x,), (t,), has_aux=True)
@@ -450,65 +355,3 @@ def test_functions_that_keras_3_16_adds():
         expected = (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + 1e-3) * spread + 2 * spread
         found = backend.nn.layer_normalization(ops.convert_to_tensor(x), gamma, 2 * gamma, axis, 1e-3).numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("eagerly", [False, True])
-def test_a_step_in_pytorchs_style_computes_the_same(eagerly):
-    class TorchStyle(keras.Model):
-        halves = 1
-
-        def __init__(self, **kwargs):
-            super().__init__(**kwargs)
-            self.dense = layers.Dense(8, activation="tanh")
-            self.out = layers.Dense(2)
-
-        def call(self, x):
-            return self.out(self.dense(x))
-
-        def train_step(self, data):
-            x, y = data
-            self.zero_grad()
-            loss = self.compute_loss(x=x, y=y, y_pred=self(x, training=True))
-            for _ in range(self.halves):
-                (loss / self.halves).backward()
-            weights = self.trainable_weights
-            self.optimizer.apply([w.value.grad for w in weights], weights)
-            return {"loss": loss.detach()}
-
-    class Halves(TorchStyle):
-        halves = 2  # gradients are added up
-
-    class Plain(TorchStyle):
-        train_step = keras.Model.train_step
-
-    x, y = _data(24)
-    curves = []
-    for kind in (Plain, TorchStyle, Halves):
-        keras.utils.set_random_seed(1)
-        model = kind()
-        model.compile("sgd", "mse", run_eagerly=eagerly)
-        curves.append(model.fit(x, y, batch_size=8, epochs=3, verbose=0, shuffle=False).history["loss"])
-        curves.append([keras.ops.convert_to_numpy(w).sum() for w in model.weights])
-    np.testing.assert_allclose(curves[3], curves[1], rtol=1e-5)
-    np.testing.assert_allclose(curves[5], curves[1], rtol=1e-5)
-    assert curves[0][2] < curves[0][0]
-    with pytest.raises(RuntimeError, match="call tartan.gradients"):
-        ops.sum(model(x)).backward()
-    assert model.weights[0].value.grad is None or eagerly
-
-
-@pytest.mark.parametrize("axis", [-1, 1])
-def test_cross_entropy_of_large_logits_and_its_gradient(axis):
-    random = np.random.default_rng(5)
-    x = (random.standard_normal((3, 11, 5)) * 3 + 1000).astype("float32")
-    rows = np.moveaxis(x, axis, -1)
-    classes = random.integers(0, rows.shape[-1], rows.shape[:-1])
-    scores = keras.Variable(x)
-    with tartan.recording():
-        losses = ops.sparse_categorical_crossentropy(classes, scores.value, from_logits=True, axis=axis)
-        gradient = tartan.gradients(ops.sum(losses), [scores.value])[0]
-    shifted = rows.astype("float64") - rows.max(-1, keepdims=True)
-    softmax = np.exp(shifted) / np.exp(shifted).sum(-1, keepdims=True)
-    hit = np.eye(rows.shape[-1])[classes]
-    np.testing.assert_allclose(ops.convert_to_numpy(losses), -np.log((softmax * hit).sum(-1)), rtol=2e-6, atol=2e-6)
-    np.testing.assert_allclose(np.moveaxis(ops.convert_to_numpy(gradient), axis, -1), softmax - hit, atol=1e-6)

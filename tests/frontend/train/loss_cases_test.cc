@@ -110,5 +110,19 @@ TEST(LossCases, AreThoseOfPyTorch) {
     EXPECT_GE(seen[loss], 6) << loss;
 }
 
+TEST(CheckClasses, NamesTheFirstTargetThatIsNoClass) {
+  const auto check = [](const char* loss, std::vector<int64_t> sizes, std::vector<int64_t> values) {
+    return CheckClasses(*ParseLoss(loss), 3,
+                        HostTensor::FromVector({DataType::kInt64, sizes}, values));
+  };
+  EXPECT_TRUE(check("softmax_cross_entropy", {2, 2}, {0, 2, 1, 0}).ok());
+  EXPECT_THAT(check("softmax_cross_entropy", {2, 2}, {0, 2, 3, -1}).message(),
+              testing::HasSubstr("target 3 of example 1"));
+  EXPECT_TRUE(check("softmax_cross_entropy:ignore=-100", {3}, {0, -100, 2}).ok());
+  EXPECT_FALSE(check("softmax_cross_entropy:ignore=-100", {3}, {0, -1, 2}).ok());
+  EXPECT_FALSE(check("focal", {1}, {3}).ok());
+  EXPECT_TRUE(check("ctc", {1, 3}, {1, 2, -1}).ok());
+}
+
 }  // namespace
 }  // namespace tartan::train::loss_cases_test
