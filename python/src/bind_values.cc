@@ -17,6 +17,7 @@
 #include "frontend/api/checks/check_constraints.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/eager/eager_runtime.h"
+#include "frontend/api/eager/graph_key.h"
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
 #include "frontend/api/loop.h"
@@ -158,6 +159,12 @@ void BindValues(nb::module_& module) {
     }
     return found;
   });
+  module.def(
+      "operands_among",
+      [](const std::vector<Tensor>& tensors, const std::vector<Tensor>& candidates) {
+        return api::OperandsAmong(tensors, candidates);
+      },
+      nb::arg("tensors"), nb::arg("candidates"));
   module.def("gradient_paths", &GradientPaths, nb::arg("outputs"), nb::arg("wrt"));
 }
 

@@ -8,7 +8,7 @@ import weakref
 
 import numpy as np
 
-from tartan import _core, _dtypes, _numpy_protocol, _runtime
+from tartan import _core, _dtypes, _held, _numpy_protocol, _runtime
 from tartan._operators import Operators
 
 # A chain of pending operations is computed when it reaches this depth.
@@ -43,6 +43,7 @@ class Tensor(Operators):
         self._host = None
         self._depth = depth
         self._home = state.trace  # the capture in which it was made
+        self._note_depth()
 
     @property
     def shape(self):
@@ -98,6 +99,14 @@ class Tensor(Operators):
         copied._host = self._host
         return copied
 
+    def _note_depth(self):
+        if self._depth and state.trace is None and not state.recording:
+            _held.note(self)
+
+    def _take(self, made):
+        self._value, self._host, self._depth = made._value, made._host, made._depth
+        self._note_depth()
+
     def _rebind(self, made):
         """Gives this tensor the value of another one: assignment to elements."""
         if made._is_mapped:
@@ -109,7 +118,7 @@ class Tensor(Operators):
                                "a value that there is only within: return x.at[index].set(value), or use a tartan.Variable")
         if state.recording:
             state.assigned.append(weakref.ref(self))
-        self._value, self._host, self._depth = made._value, made._host, made._depth
+        self._take(made)
 
     def host(self):
         """Returns the values as a HostTensor; computes them if necessary."""
@@ -226,12 +235,16 @@ def evaluate(*tensors):
             raise ConcretizationError(
                 "the value of a tensor was requested while a function is captured (tartan.function, fit, a "
                 "loop's body): use operations of tartan on it, or run the function without capturing it")
-    hosts = _runtime.eager().evaluate([t._value for t in wanted])
-    for tensor, host in zip(wanted, hosts):
-        tensor._host = host
-        if not state.recording and state.trace is None:
-            tensor._value = _core.Value.leaf(host)
-            tensor._depth = 0
+    becomes_leaf = not state.recording and state.trace is None
+    by_value = {}  # equal tensors are computed once
+    for tensor in wanted + (_held.operands_of(wanted) if becomes_leaf else []):
+        by_value.setdefault(tensor._value, []).append(tensor)
+    for equal, host in zip(by_value.values(), _runtime.eager().evaluate(list(by_value))):
+        leaf = _core.Value.leaf(host) if becomes_leaf else None
+        for tensor in equal:
+            tensor._host = host
+            if leaf is not None:
+                tensor._value, tensor._depth = leaf, 0
 
 
 def another(x):

@@ -104,6 +104,57 @@ def test_memory_does_not_grow_over_many_eager_operations():
     assert grown < 4096
 
 
+class _Counted:
+    """An eager evaluator that counts evaluations."""
+
+    def __init__(self, runtime):
+        self.runtime, self.calls = runtime, 0
+
+    def evaluate(self, values):
+        self.calls += 1
+        return self.runtime.evaluate(values)
+
+
+def test_long_chains_with_shortcuts_are_computed_once(monkeypatch):
+    counted = _Counted(tartan._runtime.eager())
+    monkeypatch.setattr(tartan._runtime, "eager", lambda: counted)
+    start = np.linspace(-1, 1, 21, dtype="float32").reshape(3, 7)
+    x, want = tartan.asarray(start), start.astype("float64")
+    for _ in range(60):
+        shortcut, before = x, want
+        for _ in range(10):
+            x, want = tartan.tanh(x * 1.25), np.tanh(want * 1.25)
+        x, want = (x + shortcut) * 0.5, (want + before) * 0.5
+    np.testing.assert_allclose(x.numpy(), want, rtol=1e-5, atol=1e-6)
+    assert counted.calls <= 5  # 1,320 operations, of which at most 400 are pending
+
+
+@pytest.mark.parametrize("assigns", [False, True])
+def test_values_read_in_a_loop_do_not_lengthen_its_chains(assigns):
+    x, want, depths = tartan.asarray([1.0, -2.0, 0.0]), np.array([1.0, -2.0, 0.0]), []
+    for turn in range(40):
+        if assigns:
+            x[turn % 3] = x[(turn + 1) % 3] * 0.5 + 1.0
+            want[turn % 3] = want[(turn + 1) % 3] * 0.5 + 1.0
+        else:
+            x, want = tartan.tanh(x * 1.5) + 0.25, np.tanh(want * 1.5) + 0.25
+        np.testing.assert_allclose(float(tartan.sum(x)), want.sum(), rtol=1e-5, atol=1e-6)
+        depths.append(x._depth)
+    np.testing.assert_allclose(x.numpy(), want, rtol=1e-5, atol=1e-6)
+    assert max(depths) < 32
+
+
+def test_gradients_pass_through_values_read_in_a_long_chain():
+    x = tartan.asarray([0.5, -0.25])
+    with tartan.recording():
+        y = x
+        for _ in range(30):
+            y = y * 1.01
+            assert float(y[0]) > 0
+        slope = tartan.gradients(tartan.sum(y), [x])[0]
+    np.testing.assert_allclose(slope.numpy(), np.full(2, 1.01**30), rtol=1e-5)
+
+
 def test_a_chain_that_nobody_asks_for_stays_within_the_stack():
     x = tartan.asarray(np.zeros(3, "float32"))
     for _ in range(5000):

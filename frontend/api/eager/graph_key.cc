@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/eager/graph_key.h"
 
+#include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -98,6 +100,28 @@ GraphKey KeyOf(absl::Span<const Tensor> outputs) {
   KeyMaker maker;
   for (const Tensor& output : outputs) maker.Add(output);
   return std::move(maker).Finish();
+}
+
+std::vector<Tensor> OperandsAmong(absl::Span<const Tensor> tensors,
+                                  absl::Span<const Tensor> candidates) {
+  std::set<std::pair<const TensorNode*, int>> read;
+  std::unordered_set<const TensorNode*> seen;
+  std::vector<const TensorNode*> stack;
+  for (const Tensor& tensor : tensors) stack.push_back(tensor.node().get());
+  while (!stack.empty()) {
+    const TensorNode* node = stack.back();
+    stack.pop_back();
+    if (!seen.insert(node).second) continue;
+    for (const NodeResult& input : InputsOf(*node)) {
+      read.emplace(input.node.get(), input.result);
+      stack.push_back(input.node.get());
+    }
+  }
+  std::vector<Tensor> operands;
+  for (const Tensor& candidate : candidates) {
+    if (read.count({candidate.node().get(), candidate.result()}) > 0) operands.push_back(candidate);
+  }
+  return operands;
 }
 
 }  // namespace tartan::api

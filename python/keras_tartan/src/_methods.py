@@ -18,7 +18,7 @@ def _set_trainable(tensor, value):
 def _assign(tensor, index, value):
     plain = Tensor._of(tensor)
     plain[index] = value if value is None else Tensor._of(convert_to_tensor(value, tensor.dtype))
-    tensor._value, tensor._host, tensor._depth = plain._value, plain._host, plain._depth
+    tensor._take(plain)
 
 
 def _method(function):
