@@ -129,6 +129,18 @@ def test_long_chains_with_shortcuts_are_computed_once(monkeypatch):
     assert counted.calls <= 5  # 1,320 operations, of which at most 400 are pending
 
 
+def test_results_that_are_constants_compile_nothing(tmp_path):
+    assert _run("""
+        import os, pathlib, tartan
+        from tartan._tensor import constant
+        x = constant(0, "int32")
+        for turn in range(3):
+            x = x + 1
+            assert int(x) == turn + 1 and bool(x < 9) and float(tartan.zeros(()) + turn) == turn
+        print(len(list(pathlib.Path(os.environ["TARTAN_CACHE_DIR"]).rglob("*.kernels"))))
+    """, TARTAN_CACHE_DIR=str(tmp_path), TARTAN_HOST="on") == "0"
+
+
 @pytest.mark.parametrize("assigns", [False, True])
 def test_values_read_in_a_loop_do_not_lengthen_its_chains(assigns):
     x, want, depths = tartan.asarray([1.0, -2.0, 0.0]), np.array([1.0, -2.0, 0.0]), []

@@ -261,5 +261,14 @@ TEST(HostProgram, KnowsWhatWorkIsTooMuchForTheHost) {
   EXPECT_GT(large, 500);
 }
 
+TEST(HostProgram, StoresConstantsFasterThanAKernel) {
+  for (const char* code : {"function () -> (O) { S = as_int(12, 32); O = S - 1; }",
+                           "function () -> (O, P) { O = as_float(1.5, 32); P = O > 1.0; }"}) {
+    const auto host = HostProgram::Create(BindTestProgram({"P", code, {}}));
+    ASSERT_TRUE(host.ok() && *host != nullptr) << code;
+    EXPECT_TRUE((*host)->IsFasterThanKernels(/*most_ms=*/25, /*times=*/1)) << code;
+  }
+}
+
 }  // namespace
 }  // namespace tartan::evaluator

@@ -78,7 +78,7 @@ absl::StatusOr<std::shared_ptr<const HostProgram>> HostProgram::Create(ir::Progr
 
 void HostProgram::Estimate() {
   double ns = 0;
-  bool has_elementwise = false;
+  bool needs_kernel = false;  // for elementwise operations, or to store constants
   for (size_t v = 0; v < program_.values.size(); ++v) {
     const ir::Value& value = program_.values[v];
     const auto elements = static_cast<double>(value.shape.element_count());
@@ -89,7 +89,7 @@ void HostProgram::Estimate() {
     if (std::holds_alternative<ir::Constant>(value.op)) continue;
     const bool is_contraction = contractions_[v].has_value();
     const bool is_elementwise = std::holds_alternative<ir::Elementwise>(value.op);
-    has_elementwise = has_elementwise || is_elementwise;
+    needs_kernel = needs_kernel || is_elementwise;
     if (is_contraction || (!is_elementwise && !IsReshape(value.op))) ++kernels_;
     if (is_constant_[v]) continue;
     ns += kOperationNs;
@@ -103,8 +103,9 @@ void HostProgram::Estimate() {
   }
   for (const ValueId id : program_.outputs) {
     ns += kElementNs * static_cast<double>(program_.values[id].shape.element_count());
+    needs_kernel |= std::holds_alternative<ir::Constant>(program_.values[id].op);
   }
-  if (has_elementwise && kernels_ == 0) kernels_ = 1;
+  if (needs_kernel && kernels_ == 0) kernels_ = 1;
   milliseconds_ = ns * 1e-6;
 }
 
