@@ -120,14 +120,14 @@ void Scheduler::PlanAhead(const ir::Program& program, absl::Span<const Partition
     if (flat == nullptr) continue;
     const bool is_setup = IsConstant(kernel.outputs.front());
     launches.push_back({flat, ContextOf(program, *flat, is_setup)});
-    launches.back().context.is_constant = ConstantTensors(*flat);
   }
   judge_.PlanAhead(launches);
 }
 
 plan::LaunchContext Scheduler::ContextOf(const ir::Program& program,
                                          const poly::FlatContraction& flat, bool is_setup) const {
-  return {.copied_bytes = CopiedBytes(program, flat),
+  return {.is_constant = ConstantTensors(flat),
+          .copied_bytes = CopiedBytes(program, flat),
           .stays_in_cache = stays_in_cache_ && !is_setup && ReadsLargeConstant(flat)};
 }
 

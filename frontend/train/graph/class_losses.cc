@@ -107,6 +107,9 @@ ScoreForm::ScoreForm(std::vector<int64_t> sizes, int64_t class_axis)
   for (size_t d = 0; d < dims.size(); ++d) names.push_back(absl::StrCat("i", d));
   names[static_cast<size_t>(axis)] = "j";
   single = absl::StrJoin(names, ", ");
+  std::vector<int64_t> single_sizes = dims;
+  single_sizes[static_cast<size_t>(axis)] = 1;
+  written = absl::StrCat("[", single, " : ", absl::StrJoin(single_sizes, ", "), "]");
   names.erase(names.begin() + axis);
   outer = absl::StrJoin(names, ", ");
 }
@@ -117,10 +120,7 @@ std::string ScoreForm::ToRows(absl::string_view name, absl::string_view value) c
 }
 
 std::string ScoreForm::FromRows(absl::string_view name, absl::string_view value) const {
-  std::vector<int64_t> sizes = dims;
-  sizes[static_cast<size_t>(axis)] = 1;
-  return absl::StrCat(name, "[", single, " : ", absl::StrJoin(sizes, ", "), "] = +(", value, "[",
-                      outer, "])");
+  return absl::StrCat(name, written, " = +(", value, "[", outer, "])");
 }
 
 std::string ScoreForm::RowSum(absl::string_view name, absl::string_view value) const {
@@ -129,9 +129,6 @@ std::string ScoreForm::RowSum(absl::string_view name, absl::string_view value) c
 }
 
 std::vector<std::string> ScoreForm::LogSoftmax() const {
-  std::vector<int64_t> sizes = dims;
-  sizes[static_cast<size_t>(axis)] = 1;
-  const std::string written = absl::StrCat("[", single, " : ", absl::StrJoin(sizes, ", "), "]");
   return {absl::StrCat("MAX", written, " = >(Y[", all, "])"),
           "SHIFTED = Y - stop_gradient(MAX)",
           "E = exp(SHIFTED)",

@@ -34,6 +34,7 @@ struct ScoreForm {
   std::string all;            // "i0, i1, i2"
   std::string outer;          // the same without the axis
   std::string single;         // "i0, j, i2": the same for a tensor of size 1 along the axis
+  std::string written;        // "[i0, j, i2 : 4, 1, 3]": the left side for such a tensor
 };
 
 // A float32 constant of `weights`, of the sizes `along`. InvalidArgument unless there is one weight

@@ -8,9 +8,10 @@
 
 namespace tartan::compiler {
 
-// Marks the kernels of adjacent short launches (loop::Kernel::in_sequence). In a program that is
-// run repeatedly, the last and the first launch count as adjacent. Does nothing on devices that do
-// not run sequences, and for a GPU's program whose launches take much longer than their enqueueing.
+// Marks the kernels of adjacent short launches (loop::Kernel::in_launch_batch). In a program that
+// is run repeatedly, the last and the first launch count as adjacent. Does nothing on devices that
+// do not run sequences, and for a GPU's program of too many kernels, or of launches that take much
+// longer than to enqueue.
 void MarkLaunchBatches(const HardwareSettings& settings, KernelList* list);
 
 // Marks all suitable CPU kernels that many programs share, whatever steps are adjacent. The
