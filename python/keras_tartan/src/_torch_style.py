@@ -11,8 +11,9 @@ from tartan._tensor import state
 
 
 class _Step(threading.local):
-    weights = {}  # of layers whose zero_grad was called in this step, by identity
-    gradients = {}  # id of the node of a weight's value → the node, and its gradient
+    def __init__(self):
+        self.weights = {}  # of layers whose zero_grad was called in this step, by identity
+        self.gradients = {}  # id of the node of a weight's value → the node, and its gradient
 
 
 _step = _Step()
