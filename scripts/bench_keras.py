@@ -163,8 +163,9 @@ class Server:
         compiled = {"BENCH_COMPILED": "1"} if backend.endswith("_compiled") else {}
         environment = dict(os.environ, **compiled, KERAS_BACKEND=backend.removesuffix("_compiled"), TARTAN_CACHE_DIR=scratch, POCL_CACHE_DIR=scratch,
                            CACHEDB=os.path.join(scratch, "tinygrad.db"), TF_CPP_MIN_LOG_LEVEL="3")
+        self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([python, __file__, "--serve", network, "--policy", policy], env=environment, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
         self.start = json.loads(self._line())
         self.times = {"fit": [], "predict": []}
 
@@ -172,7 +173,8 @@ class Server:
         for line in self.process.stdout:
             if line[0] in "{0123456789":
                 return line
-        raise RuntimeError("it ended")
+        self.errors.seek(0)
+        raise RuntimeError("it ended: " + "".join(self.errors.read().strip().splitlines()[-1:]))
 
     def measure(self, what, keep=True):
         time.sleep(0.3)  # the threads of the previous process must stop spinning
