@@ -196,18 +196,26 @@ def compare(network, backends, rounds, policy):
     for backend, python in backends.items():
         try:
             servers[backend] = Server(backend, python, network, policy, tempfile.mkdtemp(prefix="bench-keras-"))
+            print(f"{network}: {backend}: {servers[backend].start}", file=sys.stderr)
         except RuntimeError as error:
             print(f"{network}: {backend}: {error}", file=sys.stderr)
+
+    def measure(what, keep):
+        for backend, server in list(servers.items()):
+            try:
+                began = time.perf_counter()
+                server.measure(what, keep)
+                if not keep:
+                    print(f"{network}: {backend}: {what}, {time.perf_counter() - began:.1f} s", file=sys.stderr)
+            except (RuntimeError, BrokenPipeError) as error:
+                print(f"{network}: {backend}: {what}: {error}", file=sys.stderr)
+                servers.pop(backend).close()
+
     for what in ("fit", "predict"):
-        for server in servers.values():
-            for _ in range(3):  # starts the compilation of exact kernels
-                server.measure(what, keep=False)
-            server.measure("settle", keep=False)
-        for server in servers.values():
-            server.measure(what, keep=False)
+        for step in [what] * 3 + ["settle", what]:  # starts the compilation of exact kernels
+            measure(step, keep=False)
         for _ in range(rounds):
-            for server in servers.values():
-                server.measure(what)
+            measure(what, keep=True)
     rows = {}
     for backend, server in servers.items():
         rows[backend] = {"build_s": server.start["build"], "first_step_s": server.start["first"],
