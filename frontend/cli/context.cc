@@ -6,12 +6,16 @@
 #include <google/protobuf/util/json_util.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/api/parallel/parallel_session.h"
 #include "frontend/cli/terminal.h"
 #include "tile/base/printable.h"
 #include "tile/base/status_macros.h"
@@ -70,9 +74,27 @@ api::DeviceOptions Context::device_options() const {
 
 absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice(
     std::optional<Precision> chosen) const {
-  const Precision precision = chosen.value_or(options_.precision);
+  if (absl::StrContains(options_.device, ',')) {
+    return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
+                                 "--device ", options_.device,
+                                 " names several devices, but this use of the command needs one")));
+  }
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<api::Device> device,
                           At(Stage::kDevice, api::Device::Open(options_.device, device_options())));
+  return Prepared(std::move(device), chosen.value_or(options_.precision));
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<api::Device>>> Context::OpenDevices() const {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> selectors,
+                          At(Stage::kUsage, api::ParseSelectors(options_.device)));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<std::shared_ptr<api::Device>> devices,
+                          At(Stage::kDevice, api::OpenDevices(selectors, device_options())));
+  for (auto& device : devices) device = Prepared(std::move(device), options_.precision);
+  return devices;
+}
+
+std::shared_ptr<api::Device> Context::Prepared(std::shared_ptr<api::Device> device,
+                                               Precision precision) const {
   Detail(absl::StrCat("device: ", Describe(device->info())));
   if (options_.tier == api::Tier::kReady) device = device->WithTier(compiler::Tier::kReady);
   if (precision != Precision::kFloat32) {
@@ -167,6 +189,16 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message) {
 
 std::string Describe(const hal::DeviceInfo& info) {
   return absl::StrCat(info.name, " (", info.platform, ")");
+}
+
+std::string Describe(absl::Span<const std::shared_ptr<api::Device>> devices) {
+  std::vector<std::string> names;
+  for (const auto& device : devices) names.push_back(Describe(device->info()));
+  if (names.size() == 1) return names[0];
+  if (std::count(names.begin(), names.end(), names[0]) == static_cast<int64_t>(names.size())) {
+    return absl::StrCat(names.size(), " x ", names[0]);
+  }
+  return absl::StrJoin(names, ", ");
 }
 
 }  // namespace tartan::cli

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,7 +25,7 @@ enum class Format { kText, kJson };
 
 struct GlobalOptions {
   Format format = Format::kText;
-  std::string device;  // empty: the default
+  std::string device;  // empty: the default; "0,1": several
   int verbosity = 0;
   bool quiet = false;
   bool use_disk_cache = true;
@@ -43,8 +44,11 @@ class Context {
 
   // Opens the device that --device names; with -vv, its compiler prints every stage to stderr.
   // Outside sessions, its kernels are exact (shape-specialised) unless --tier is ready.
+  // InvalidArgument if it names several.
   absl::StatusOr<std::shared_ptr<api::Device>> OpenDevice(
       std::optional<Precision> precision = std::nullopt) const;
+  // The same for each device of a list such as 0,1.
+  absl::StatusOr<std::vector<std::shared_ptr<api::Device>>> OpenDevices() const;
   absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> LoadModel(const std::string& path) const;
   // Device and session options that follow from the global options. OpenSession opens a session
   // with these; nothing is compiled in its background.
@@ -66,6 +70,10 @@ class Context {
   void Detail(absl::string_view line) const;
 
  private:
+  // Applies the global options to an opened device.
+  std::shared_ptr<api::Device> Prepared(std::shared_ptr<api::Device> device,
+                                        Precision precision) const;
+
   GlobalOptions options_;
   const std::shared_ptr<std::string> assumed_ = std::make_shared<std::string>();
 };
@@ -75,5 +83,7 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
 
 // "cpu-znver3 (Portable Computing Language)".
 std::string Describe(const hal::DeviceInfo& info);
+// The same for several devices, separated by commas; "2 x cpu-znver3 (…)" if their names are equal.
+std::string Describe(absl::Span<const std::shared_ptr<api::Device>> devices);
 
 }  // namespace tartan::cli

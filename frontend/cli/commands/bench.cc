@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -51,6 +52,15 @@ double PeakHostBytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) * 1024;
+}
+
+// The sum of the devices' peaks.
+double PeakDeviceBytes(const ModelSession& session) {
+  double bytes = 0;
+  for (const auto& device : session.devices()) {
+    bytes += static_cast<double>(device->hal()->statistics().peak_allocated_bytes);
+  }
+  return bytes;
 }
 
 using Inputs = std::map<std::string, api::HostValue>;
@@ -160,15 +170,29 @@ absl::Status Explain(ModelSession& session, proto::BenchReport* report) {
   return absl::OkStatus();
 }
 
-// Measures one batch size; 0 keeps the model's sizes. `unchecked`, if not null, is measured
-// alternately.
+// Adds what the other session measured: one without checks, or on one device.
+void AddOther(const std::vector<std::vector<double>>& samples, int64_t rows, bool is_unchecked,
+              proto::BenchReport* report) {
+  const LatencySummary other = Summarize(samples[1]);
+  if (is_unchecked) {
+    report->set_unchecked_median_ms(other.median);
+    report->set_check_cost(CheckCost(samples[0], samples[1]));
+  } else {
+    report->set_one_device_median_ms(other.median);
+    report->set_one_device_throughput(1000 * static_cast<double>(rows) / other.mean);
+  }
+}
+
+// Measures one batch size; 0 keeps the model's sizes. `other`, if not null, is measured
+// alternately: without checks, or on the first of several devices.
 absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& session,
-                   ModelSession* unchecked, const BenchOptions& options, int64_t batch,
+                   ModelSession* other, const BenchOptions& options, int64_t batch,
                    const Stopwatch& since_start, const Context& context,
                    proto::BenchReport* report) {
   InputOptions input_options = options.inputs;
   input_options.batch = batch;
   TARTAN_ASSIGN_OR_RETURN(Inputs inputs, MakeModelInputs(session.inputs(), input_options, context));
+  TARTAN_RETURN_IF_ERROR(NoteIdleDevices(session, inputs, context));
   api::RunStatistics first;
   TARTAN_ASSIGN_OR_RETURN(std::vector<api::HostValue> results, session.RunValues(inputs, &first));
   if (!session.repeats()) {
@@ -188,9 +212,9 @@ absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& se
   }
   results.clear();  // frees memory that the next run can reuse
   std::vector<ModelSession*> sessions = {&session};
-  if (unchecked != nullptr) {
-    sessions.push_back(unchecked);
-    TARTAN_RETURN_IF_ERROR(unchecked->RunValues(inputs).status());
+  if (other != nullptr) {
+    sessions.push_back(other);
+    TARTAN_RETURN_IF_ERROR(other->RunValues(inputs).status());
   }
   TARTAN_ASSIGN_OR_RETURN(const api::RunStatistics measured,
                           WaitForExact(sessions, inputs, before, options, context, report));
@@ -204,16 +228,15 @@ absl::Status Bench(const std::vector<onnx::NodeSummary>& nodes, ModelSession& se
   report->set_min_ms(summary.min);
   report->set_mean_ms(summary.mean);
   report->set_runs(samples[0].size());
-  if (unchecked != nullptr) {
-    report->set_unchecked_median_ms(Summarize(samples[1]).median);
-    report->set_check_cost(CheckCost(samples[0], samples[1]));
-  }
-  report->set_throughput(1000 * std::max<int64_t>(batch, 1) / summary.mean);
+  const int64_t rows = std::max<int64_t>(batch, 1);
+  if (other != nullptr) AddOther(samples, rows, options.check_cost, report);
+  report->set_devices(static_cast<int>(session.devices().size()));
+  report->set_throughput(1000 * static_cast<double>(rows) / summary.mean);
   report->set_compile_ms(first.bind_ms + first.compile_ms + first.setup_ms);
   report->set_kernels(measured.kernels);
   report->mutable_cache()->set_hits(first.cache_hits);
   report->mutable_cache()->set_misses(first.cache_misses);
-  report->set_peak_device_bytes(session.device().hal()->statistics().peak_allocated_bytes);
+  report->set_peak_device_bytes(PeakDeviceBytes(session));
   report->set_peak_host_bytes(PeakHostBytes());
   if (options.explain) TARTAN_RETURN_IF_ERROR(Explain(session, report));
   if (!options.profile) return absl::OkStatus();
@@ -235,6 +258,12 @@ std::string BatchText(const proto::BenchReport& report) {
     table.AddRow({"checks cost", absl::StrFormat("%.1f %%", 100 * report.check_cost())});
   }
   table.AddRow({"throughput", absl::StrFormat("%.1f/s", report.throughput())});
+  if (report.one_device_throughput() > 0) {
+    table.AddRow({"one device", absl::StrFormat("%.1f/s, median %s", report.one_device_throughput(),
+                                                FormatMs(report.one_device_median_ms()))});
+    table.AddRow({"all to one",
+                  absl::StrFormat("%.2f", report.throughput() / report.one_device_throughput())});
+  }
   table.AddRow({"compile", FormatMs(report.compile_ms())});
   table.AddRow({"first answer", FormatMs(report.first_ms())});
   if (report.exact_ms() > 0) {
@@ -278,6 +307,12 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
     return At(Stage::kUsage, absl::InvalidArgumentError(
                                  "--on-device takes neither --check-cost nor several batch sizes"));
   }
+  const bool has_several = absl::StrContains(context.options().device, ',');
+  if (has_several && (options.check_cost || options.profile || options.explain)) {
+    return At(Stage::kUsage,
+              absl::InvalidArgumentError("--check-cost, --profile and --explain take "
+                                         "one device, not several"));
+  }
   if (options.threads > 0) {
     TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, bench::LimitThreads(options.threads)));
   }
@@ -286,19 +321,19 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
   Stopwatch since_start;
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(options.model));
   const double load_ms = since_start.Milliseconds();
-  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
+  TARTAN_ASSIGN_OR_RETURN(const auto devices, context.OpenDevices());
   api::SessionOptions session_options = context.session_options();
   session_options.exact_after_runs = options.background ? 1 : 0;
   session_options.exact_lost_share = 0;
   TARTAN_ASSIGN_OR_RETURN(
       const auto session,
-      ModelSession::Create(model, device, options.states, session_options, options.on_device));
-  std::unique_ptr<ModelSession> unchecked;
-  if (options.check_cost) {
-    api::SessionOptions without = context.session_options();
-    without.unchecked = true;
-    TARTAN_ASSIGN_OR_RETURN(unchecked,
-                            ModelSession::Create(model, device, options.states, without));
+      ModelSession::Create(model, devices, options.states, session_options, options.on_device));
+  std::unique_ptr<ModelSession> other;
+  if (options.check_cost || devices.size() > 1) {
+    api::SessionOptions other_options = context.session_options();
+    other_options.unchecked |= options.check_cost;
+    TARTAN_ASSIGN_OR_RETURN(
+        other, ModelSession::Create(model, {devices[0]}, options.states, other_options));
   }
   if (options.batches.empty()) options.batches = {0};
   std::vector<proto::BenchReport> results;
@@ -307,9 +342,9 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
     if (!results.empty()) since_start = Stopwatch();
     proto::BenchReport& result = results.emplace_back();
     result.set_model(options.model);
-    result.set_device(Describe(device->info()));
+    result.set_device(Describe(devices));
     result.set_load_ms(load_ms);
-    TARTAN_RETURN_IF_ERROR(At(Stage::kRun, Bench(model->Nodes(), *session, unchecked.get(), options,
+    TARTAN_RETURN_IF_ERROR(At(Stage::kRun, Bench(model->Nodes(), *session, other.get(), options,
                                                  batch, since_start, context, &result)));
   }
   proto::BenchReport report = results.front();

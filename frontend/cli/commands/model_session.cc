@@ -35,11 +35,22 @@ absl::StatusOr<api::FreeValues> FreeOf(const api::Model& model,
 }
 
 absl::StatusOr<std::unique_ptr<ModelSession>> ModelSession::Create(
-    std::shared_ptr<const api::Model> model, std::shared_ptr<api::Device> device,
+    std::shared_ptr<const api::Model> model, std::vector<std::shared_ptr<api::Device>> devices,
     const std::vector<std::string>& states, const api::SessionOptions& options, bool stays) {
   std::unique_ptr<ModelSession> session(new ModelSession());
   session->model_ = model;
-  session->device_ = device;
+  session->devices_ = devices;
+  if (devices.size() > 1) {
+    if (!states.empty() || stays) {
+      return At(Stage::kUsage,
+                absl::InvalidArgumentError("--state and --on-device take one device, not several"));
+    }
+    TARTAN_ASSIGN_OR_RETURN(
+        session->parallel_,
+        At(Stage::kUsage, api::ParallelSession::Create(model, std::move(devices), options)));
+    return session;
+  }
+  const std::shared_ptr<api::Device>& device = session->devices_[0];
   if (states.empty() && !stays) {
     TARTAN_ASSIGN_OR_RETURN(session->plain_,
                             At(Stage::kRun, api::Session::Create(model, device, options)));
@@ -64,7 +75,8 @@ const std::vector<api::TensorSpec>& ModelSession::outputs() const {
 absl::StatusOr<std::vector<api::HostValue>> ModelSession::RunValues(
     const std::map<std::string, api::HostValue>& inputs, api::RunStatistics* statistics,
     std::vector<api::KernelProfile>* profile) {
-  if (states_ == nullptr) return plain_->RunValues(inputs, statistics, profile);
+  if (plain_ != nullptr) return plain_->RunValues(inputs, statistics, profile);
+  if (parallel_ != nullptr) return parallel_->RunValues(inputs, statistics, profile);
   std::map<std::string, HostTensor> tensors;
   for (const auto& [name, value] : inputs) {
     TARTAN_ASSIGN_OR_RETURN(tensors[name], NumbersOf(name, value));
@@ -80,13 +92,13 @@ absl::Status ModelSession::KeepOnDevice(const std::map<std::string, api::HostVal
   for (const auto& [name, value] : inputs) {
     TARTAN_ASSIGN_OR_RETURN(const HostTensor numbers, NumbersOf(name, value));
     TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor memory,
-                            api::DeviceTensor::FromHost(*device_, numbers));
+                            api::DeviceTensor::FromHost(device(), numbers));
     TARTAN_RETURN_IF_ERROR(states_->Bind(name, std::move(memory)));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     TARTAN_ASSIGN_OR_RETURN(const HostTensor numbers, NumbersOf(specs[i].name, outputs[i]));
     TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor memory,
-                            api::DeviceTensor::Zeros(*device_, numbers.shape()));
+                            api::DeviceTensor::Zeros(device(), numbers.shape()));
     TARTAN_RETURN_IF_ERROR(states_->Bind(specs[i].name, std::move(memory)));
   }
   return absl::OkStatus();
@@ -95,11 +107,32 @@ absl::Status ModelSession::KeepOnDevice(const std::map<std::string, api::HostVal
 absl::StatusOr<std::vector<api::ProgramReport>> ModelSession::Explain() {
   if (plain_ != nullptr) return plain_->Explain();
   return absl::UnimplementedError(
-      "programs with states or with data that stays on the device are not explained");
+      parallel_ != nullptr
+          ? "programs on several devices are not explained: give one device"
+          : "programs with states or with data that stays on the device are not explained");
 }
 
 absl::Status ModelSession::WaitForExact() {
-  return states_ == nullptr ? plain_->WaitForExact() : states_->WaitForExact();
+  if (plain_ != nullptr) return plain_->WaitForExact();
+  return parallel_ != nullptr ? parallel_->WaitForExact() : states_->WaitForExact();
+}
+
+absl::StatusOr<size_t> ModelSession::CountUsed(
+    const std::map<std::string, api::HostValue>& inputs) const {
+  if (parallel_ == nullptr) return 1;
+  return parallel_->CountUsed(inputs);
+}
+
+absl::Status NoteIdleDevices(const ModelSession& session,
+                             const std::map<std::string, api::HostValue>& inputs,
+                             const Context& context) {
+  const size_t devices = session.devices().size();
+  if (devices == 1) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(const size_t used, At(Stage::kRun, session.CountUsed(inputs)));
+  if (used == devices) return absl::OkStatus();
+  context.Note(absl::StrCat("warning: the batch has fewer rows than there are devices: ", used,
+                            " of ", devices, " devices used"));
+  return absl::OkStatus();
 }
 
 }  // namespace tartan::cli

@@ -172,10 +172,11 @@ absl::StatusOr<ExitCode> Run(RunOptions options, const Context& context) {
   }
   TARTAN_ASSIGN_OR_RETURN(const Given given, MakeGiven(*model, options, context));
 
-  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
-  report.set_device(Describe(device->info()));
-  TARTAN_ASSIGN_OR_RETURN(const auto session, ModelSession::Create(model, device, options.states,
+  TARTAN_ASSIGN_OR_RETURN(const auto devices, context.OpenDevices());
+  report.set_device(Describe(devices));
+  TARTAN_ASSIGN_OR_RETURN(const auto session, ModelSession::Create(model, devices, options.states,
                                                                    context.session_options()));
+  TARTAN_RETURN_IF_ERROR(NoteIdleDevices(*session, given.inputs, context));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> values,
                           At(Stage::kRun, RunTwice(*session, given.inputs, since_start, &report)));
 

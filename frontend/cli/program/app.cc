@@ -86,7 +86,8 @@ std::unique_ptr<App> MakeApp() {
       ->check(CLI::IsMember({"text", "json"}))
       ->default_str("text");
   cli.add_option("--device", options.device,
-                 "Index, or part of the platform or device name [$TARTAN_DEVICE]");
+                 "Index, or part of the platform or device name [$TARTAN_DEVICE]; run and bench\n"
+                 "take several, as in 0,1, and split the batch over them");
   cli.add_flag("-v", options.verbosity, "More output; -vv shows every stage of the compiler");
   cli.add_flag("--quiet", options.quiet, "Nothing on stderr but errors");
   cli.add_flag_callback(
