@@ -18,6 +18,7 @@
 
 #include "frontend/api/device.h"
 #include "frontend/api/eager/eager_runtime.h"
+#include "frontend/api/parallel/parallel_session.h"
 #include "frontend/api/resident/state_session.h"
 #include "frontend/api/session.h"
 #include "frontend/onnx/model/onnx_model.h"
@@ -162,7 +163,8 @@ std::map<std::string, HostValue> ValuesOf(const Feeds& feeds) {
 }
 
 // Runs the session and returns the name and milliseconds of each kernel launch.
-std::vector<std::pair<std::string, double>> Profile(api::Session& session, const Feeds& feeds) {
+template <class Session>
+std::vector<std::pair<std::string, double>> Profile(Session& session, const Feeds& feeds) {
   const std::map<std::string, HostValue> inputs = ValuesOf(feeds);
   std::vector<api::KernelProfile> profile;
   absl::Status status;
@@ -176,7 +178,8 @@ std::vector<std::pair<std::string, double>> Profile(api::Session& session, const
   return times;
 }
 
-std::vector<nb::object> Run(api::Session& session, const Feeds& feeds) {
+template <class Session>
+std::vector<nb::object> Run(Session& session, const Feeds& feeds) {
   const std::map<std::string, HostValue> inputs = ValuesOf(feeds);
   absl::StatusOr<std::vector<HostValue>> outputs;
   {
@@ -288,6 +291,22 @@ void BindStateSessions(nb::module_& module) {
       .def_prop_ro("stays", &api::StateSession::stays);
 }
 
+void BindParallelSessions(nb::module_& module) {
+  nb::class_<api::ParallelSession>(module, "ParallelSession",
+                                   "Runs a model with its batch split over several devices.")
+      .def_static(
+          "create",
+          [](const Model& model, const std::vector<std::shared_ptr<api::Device>>& devices,
+             const std::string& tier) {
+            api::SessionOptions options;
+            options.tier = TierNamed(tier);
+            return ValueOrRaise(api::ParallelSession::Create(model.model, devices, options));
+          },
+          nb::arg("model"), nb::arg("devices"), nb::arg("tier") = "auto")
+      .def("run", &Run<api::ParallelSession>)
+      .def("profile", &Profile<api::ParallelSession>);
+}
+
 }  // namespace
 
 void BindSessions(nb::module_& module) {
@@ -334,8 +353,9 @@ void BindSessions(nb::module_& module) {
             return ValueOrRaise(api::Session::Create(model.model, device, options));
           },
           nb::arg("model"), nb::arg("device"), nb::arg("tier") = "auto")
-      .def("run", &Run)
-      .def("profile", &Profile);
+      .def("run", &Run<api::Session>)
+      .def("profile", &Profile<api::Session>);
+  BindParallelSessions(module);
   BindStateSessions(module);
 }
 

@@ -274,6 +274,16 @@ class Session:
 
     def profile(self, arg: Mapping[str, object], /) -> list[tuple[str, float]]: ...
 
+class ParallelSession:
+    """Runs a model with its batch split over several devices."""
+
+    @staticmethod
+    def create(model: Model, devices: Sequence[Device], tier: str='auto') -> ParallelSession: ...
+
+    def run(self, arg: Mapping[str, object], /) -> list[object]: ...
+
+    def profile(self, arg: Mapping[str, object], /) -> list[tuple[str, float]]: ...
+
 class StateSession:
     """Runs a model whose outputs are inputs of the next run."""
 

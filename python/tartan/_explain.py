@@ -228,6 +228,8 @@ def _median_times(run):
 def _of_session(session, args, profile, tier):
     if isinstance(session._session, _core.StateSession):
         raise NotImplementedError("explain does not take a session with states")
+    if isinstance(session._session, _core.ParallelSession):
+        raise NotImplementedError("explain does not take a session on several devices")
     if tier is not None:
         raise ValueError("a session has the tier that it was created with: give explain no tier")
     feed = None

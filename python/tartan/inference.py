@@ -75,7 +75,9 @@ class InferenceSession:
 
     Keyword arguments:
 
-    - `device` selects a device as `tartan.set_device` does.
+    - `device` selects a device as `tartan.set_device` does. With a list such as [0, 1], the batch of each run is
+      split over the devices (the first dimension of inputs that leave it open), each with its own thread, and outputs
+      are joined. ValueError if the model has no such dimension. A device may occur several times.
     - `tier` is "auto" (starts with ready kernels, later exact ones), "exact" (shape-specialised kernels) or "ready"
       (dynamic-shape kernels).
     - `precision` is the precision of matmul operands on a GPU's tensor cores, or with "bfloat16" also on a CPU:
@@ -91,8 +93,8 @@ class InferenceSession:
 
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
                  sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
-                 provider_options: Sequence[Any] | None = None, *, device: int | str | None = None, tier: str = "auto",
-                 states: Mapping[str, str] | None = None, precision: str = "float32",
+                 provider_options: Sequence[Any] | None = None, *, device: int | str | Sequence[int | str] | None = None,
+                 tier: str = "auto", states: Mapping[str, str] | None = None, precision: str = "float32",
                  disabled_optimizers: Sequence[str] | None = None) -> None:
         _session_options.apply(sess_options)
         if disabled_optimizers:
@@ -113,14 +115,21 @@ class InferenceSession:
 
     def _open(self, providers, provider_options, device=None):
         pairs = _providers.normalized(providers, provider_options)
-        chosen = _providers.device_for(pairs) if device is None else _core.Device.open(str(device))
-        if self._precision != "float32":
-            chosen = chosen.with_precision(self._precision)
-        if self._kept:
-            self._session = _core.StateSession.create(self._model, chosen, self._tier, list(self._kept.items()))
+        if device is None:
+            devices = [_providers.device_for(pairs)]
         else:
-            self._session = _core.Session.create(self._model, chosen, self._tier)
-        self._device, self._asked = chosen, pairs
+            devices = [_core.Device.open(str(selector)) for selector in _selectors(device)]
+        if self._precision != "float32":
+            devices = [opened.with_precision(self._precision) for opened in devices]
+        if len(devices) > 1 and self._kept:
+            raise ValueError(f"a session with states takes one device, not {len(devices)}")
+        if len(devices) > 1:
+            self._session = _core.ParallelSession.create(self._model, devices, self._tier)
+        elif self._kept:
+            self._session = _core.StateSession.create(self._model, devices[0], self._tier, list(self._kept.items()))
+        else:
+            self._session = _core.Session.create(self._model, devices[0], self._tier)
+        self._device, self._asked = devices[0], pairs
 
     def get_inputs(self) -> list[NodeArg]:
         """Returns the inputs of a run as NodeArgs, including inputs with defaults."""
@@ -278,6 +287,16 @@ class InferenceSession:
         tensor = Tensor(_core.Value.leaf(result))
         tensor._host = result
         return tensor
+
+
+def _selectors(device):
+    """Returns the selectors of one device or of a list of devices. ValueError for an empty list."""
+    if isinstance(device, (str, int, np.integer)):
+        return [device]
+    selectors = list(device)
+    if not selectors:
+        raise ValueError("device is an empty list: give at least one device")
+    return selectors
 
 
 def _owned(results, positions):

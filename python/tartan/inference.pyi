@@ -35,8 +35,8 @@ class InferenceSession:
     def __init__(
         self, path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
         sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
-        provider_options: Sequence[Any] | None = None, *, device: int | str | None = None, tier: str = 'auto',
-        states: Mapping[str, str] | None = None, precision: str = 'float32',
+        provider_options: Sequence[Any] | None = None, *, device: int | str | Sequence[int | str] | None = None,
+        tier: str = 'auto', states: Mapping[str, str] | None = None, precision: str = 'float32',
         disabled_optimizers: Sequence[str] | None = None) -> None: ...
     def get_inputs(self) -> list[NodeArg]: ...
     def get_outputs(self) -> list[NodeArg]: ...
