@@ -43,6 +43,7 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       {"hal", {}},
       {"tile/evaluator", {"tile/*", "hal"}},
       {"backend_opencl", {"hal", "tile/codegen"}},
+      {"distributed/plan", {}},
       {"frontend/data", {}},
       {"frontend/api", {"tile/*", "hal"}},
       {"frontend/onnx", {"tile/math", "tile/ir", "frontend/api"}},
@@ -50,8 +51,8 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       {"frontend/bench", {"tile/*", "hal", "frontend/api"}},
       {"frontend/generate", {"frontend/api", "frontend/onnx"}},
       {"frontend/cli",
-       {"tile/*", "hal", "backend_opencl", "frontend/data", "frontend/api", "frontend/onnx",
-        "frontend/train", "frontend/bench", "frontend/generate"}},
+       {"tile/*", "hal", "backend_opencl", "distributed/plan", "frontend/data", "frontend/api",
+        "frontend/onnx", "frontend/train", "frontend/bench", "frontend/generate"}},
       {"bench",
        {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/onnx", "frontend/bench"}},
       {"python",
@@ -110,7 +111,7 @@ std::vector<Include> AllIncludes() {
   const std::set<std::string> extensions = {".h", ".cc", ".l", ".y"};
   std::vector<Include> includes;
   for (const char* folder :
-       {"proto", "tile", "hal", "backend_opencl", "frontend", "bench", "python"}) {
+       {"proto", "tile", "hal", "backend_opencl", "distributed", "frontend", "bench", "python"}) {
     for (const auto& entry : fs::recursive_directory_iterator(SourceRoot() / folder)) {
       if (!entry.is_regular_file() || extensions.count(entry.path().extension()) == 0) continue;
       std::ifstream stream(entry.path());

@@ -19,9 +19,9 @@ fs::path Root() {
 }
 
 // The folders listed in tests/repo/top_level.cmake.
-constexpr const char* kFolders[] = {"backend_opencl", "bench",    "cmake", "docs",
-                                    "examples",       "frontend", "hal",   "proto",
-                                    "python",         "scripts",  "tests", "tile"};
+constexpr const char* kFolders[] = {"backend_opencl", "bench",    "cmake", "distributed", "docs",
+                                    "examples",       "frontend", "hal",   "proto",       "python",
+                                    "scripts",        "tests",    "tile"};
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 cmake_policy(VERSION 3.22)
 set(allowed
   .ci .clang-format .clang-tidy .gitignore CHANGELOG.md CMakeLists.txt CONTRIBUTING.md LICENSE README.md SECURITY.md
-  backend_opencl bench cmake docs examples frontend hal proto pyproject.toml python scripts tests tile)
+  backend_opencl bench cmake distributed docs examples frontend hal proto pyproject.toml python scripts tests tile)
 
 find_program(git git)
 if(git)

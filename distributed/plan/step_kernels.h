@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a training profile from the timed kernels of a step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "distributed/plan/forms.h"
+
+namespace tartan::plan_cluster {
+
+// A launch. `values` describes what it computes, as profiles do: "Fc1 float32[8, 64]; Relu1 …".
+struct StepKernel {
+  std::string values;
+  double seconds = 0;
+  double flops = 0;
+};
+
+struct TrainedTensor {
+  std::string name;
+  std::vector<int64_t> dims;
+  double bytes = 0;
+};
+
+// Fills the times, the gradients and the sizes of activations.
+//
+// - A kernel belongs to the update if it stores a trained tensor ("NAME_K0"), to the backward pass
+//   if its first value is a gradient ("…_grad…"), and otherwise to the forward pass.
+// - A gradient is ready when all kernels of the backward pass before its update have run. The
+//   gradient of a tensor without such a kernel is ready at the end.
+// - `step_s` is the measured time of a whole step. Time beyond the kernels is host time. Kernels
+//   are timed one by one: if they take longer than the step, each is scaled.
+// - Activations of tensor splits: every second matrix of a pass reduces its output. The number of
+//   rows is that of the forward operations per matrix element.
+//
+// Other sizes stay 0.
+TrainingProfile ProfileStep(absl::Span<const StepKernel> kernels,
+                            absl::Span<const TrainedTensor> tensors, double step_s);
+
+}  // namespace tartan::plan_cluster

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distributed/plan/step_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include "distributed/plan/data_schedule.h"
+
+namespace tartan::plan_cluster {
+namespace {
+
+// A step of two layers. The second layer's update runs before the first layer's gradient.
+std::vector<StepKernel> Kernels() {
+  return {{"h float32[8, 4], h_grad_T bool[8, 4]", 1, 8 * 2 * 12},
+          {"y float32[8, 2]", 2, 8 * 2 * 8},
+          {"Loss_grad_1 float32[8, 2]", 3, 0},
+          {"w_2_K0 float32[4, 2], w_2_K1 float32[4, 2]", 10, 0},
+          {"h_grad float32[8, 4]; w1_grad float32[3, 4]", 4, 0},
+          {"Sums float32[4]; w1_K0 float32[3, 4]", 20, 0}};
+}
+
+const std::vector<TrainedTensor> kTensors = {
+    {"w1", {3, 4}, 48}, {"w.2", {4, 2}, 32}, {"b", {2}, 8}};
+
+TEST(StepKernels, BelongToTheirPass) {
+  const TrainingProfile profile = ProfileStep(Kernels(), kTensors, 45);
+  EXPECT_EQ(profile.forward_s, 3);
+  EXPECT_EQ(profile.backward_s, 7);
+  EXPECT_EQ(profile.update_s, 30);
+  EXPECT_EQ(profile.host_s, 5);
+  EXPECT_EQ(profile.step_s(), 45);
+}
+
+TEST(StepKernels, GradientsAreReadyBeforeTheirUpdate) {
+  const TrainingProfile profile = ProfileStep(Kernels(), kTensors, 45);
+  ASSERT_EQ(profile.gradients.size(), 3);
+  EXPECT_EQ(profile.gradients[0].ready_s, 3);
+  EXPECT_EQ(profile.gradients[0].bytes, 32);
+  EXPECT_EQ(profile.gradients[1].ready_s, 7);
+  EXPECT_EQ(profile.gradients[1].bytes, 48);
+  EXPECT_EQ(profile.gradients[2].ready_s, 7) << "no kernel stores it";
+  EXPECT_EQ(profile.gradients[2].bytes, 8);
+}
+
+TEST(StepKernels, AreScaledToTheStepIfTheyTakeLonger) {
+  const TrainingProfile profile = ProfileStep(Kernels(), kTensors, 20);
+  EXPECT_EQ(profile.forward_s, 1.5);
+  EXPECT_EQ(profile.host_s, 0);
+  EXPECT_EQ(profile.gradients[0].ready_s, 1.5);
+  EXPECT_EQ(profile.step_s(), 20);
+}
+
+TEST(StepKernels, GiveTheRowsOfActivations) {
+  const TrainingProfile profile = ProfileStep(Kernels(), kTensors, 45);
+  // 8 rows, matrices of 3 and 2 columns in the narrow direction.
+  EXPECT_DOUBLE_EQ(profile.boundary_bytes, 8 * 2.5 * 4);
+  EXPECT_DOUBLE_EQ(profile.reduced_activation_bytes, 8 * 2.5 * 4);
+}
+
+TEST(DataSchedule, TakesThePredictedStep) {
+  TrainingProfile profile = ProfileStep(Kernels(), kTensors, 45);
+  const Cluster cluster = {16, 8, {0.1, 100}, {0.2, 10}};
+  PlanOptions options;
+  options.bucket_bytes = 40;
+  const Prediction predicted = PredictData(profile, cluster, Shard::kNothing, options);
+  const StepSchedule schedule = ScheduleData(profile, cluster, options);
+  EXPECT_EQ(schedule.reductions.size(), 2);
+  EXPECT_DOUBLE_EQ(schedule.step_s(), predicted.step_s);
+  EXPECT_NEAR(SimulateSteps(schedule, 16, 2, {}, 1)[1], predicted.step_s, 1e-9);
+}
+
+}  // namespace
+}  // namespace tartan::plan_cluster
