@@ -291,20 +291,21 @@ void BindStateSessions(nb::module_& module) {
       .def_prop_ro("stays", &api::StateSession::stays);
 }
 
+std::unique_ptr<api::ParallelSession> MakeParallelSession(
+    const Model& model, const std::vector<std::shared_ptr<api::Device>>& devices,
+    const std::string& tier) {
+  api::SessionOptions options;
+  options.tier = TierNamed(tier);
+  return ValueOrRaise(api::ParallelSession::Create(model.model, devices, options));
+}
+
 void BindParallelSessions(nb::module_& module) {
-  nb::class_<api::ParallelSession>(module, "ParallelSession",
-                                   "Runs a model with its batch split over several devices.")
-      .def_static(
-          "create",
-          [](const Model& model, const std::vector<std::shared_ptr<api::Device>>& devices,
-             const std::string& tier) {
-            api::SessionOptions options;
-            options.tier = TierNamed(tier);
-            return ValueOrRaise(api::ParallelSession::Create(model.model, devices, options));
-          },
-          nb::arg("model"), nb::arg("devices"), nb::arg("tier") = "auto")
-      .def("run", &Run<api::ParallelSession>)
-      .def("profile", &Profile<api::ParallelSession>);
+  nb::class_<api::ParallelSession> session(module, "ParallelSession",
+                                           "Runs a model with its batch split over devices.");
+  session.def_static("create", &MakeParallelSession, nb::arg("model"), nb::arg("devices"),
+                     nb::arg("tier") = "auto");
+  session.def("run", &Run<api::ParallelSession>);
+  session.def("profile", &Profile<api::ParallelSession>);
 }
 
 }  // namespace

@@ -275,7 +275,7 @@ class Session:
     def profile(self, arg: Mapping[str, object], /) -> list[tuple[str, float]]: ...
 
 class ParallelSession:
-    """Runs a model with its batch split over several devices."""
+    """Runs a model with its batch split over devices."""
 
     @staticmethod
     def create(model: Model, devices: Sequence[Device], tier: str='auto') -> ParallelSession: ...

@@ -118,7 +118,8 @@ TEST(BatchSplit, RefusesInputsWithDifferentNumbersOfRows) {
   const auto rows =
       SplitOf(model).CountRows({{"a", Floats({2}, {1, 2})}, {"b", Floats({3}, {1, 2, 3})}});
   EXPECT_EQ(rows.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(rows.status().message(), HasSubstr("input 'b' has 3 rows, but input 'a' has 2: a batch"));
+  EXPECT_THAT(rows.status().message(),
+              HasSubstr("input 'b' has 3 rows, but input 'a' has 2: a batch"));
 }
 
 TEST(BatchSplit, RefusesAnInputWithoutRowsAndAMissingOne) {
