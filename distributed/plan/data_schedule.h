@@ -7,7 +7,7 @@
 
 namespace tartan::plan_cluster {
 
-// Its step time is that of PredictData with Shard::kNothing.
+// Its step time equals the step time of PredictData with Shard::kNothing.
 StepSchedule ScheduleData(const TrainingProfile& profile, const Cluster& cluster,
                           const PlanOptions& options);
 

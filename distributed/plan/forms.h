@@ -36,7 +36,8 @@ struct TrainingProfile {
   double step_s() const { return forward_s + backward_s + update_s + host_s; }
 };
 
-// What is divided over the devices of data parallelism (S. Rajbhandari et al., ZeRO, 2020).
+// The data that data-parallel devices divide instead of replicating it (S. Rajbhandari et al.,
+// ZeRO, 2020).
 enum class Shard : uint8_t { kNothing, kOptimizer, kGradients, kParameters };
 
 // Bytes of parameters, gradients and optimizer states per device: p + g + s, p + g + s/n,

@@ -15,8 +15,8 @@ struct Gradient {
   double bytes = 0;
 };
 
-// Joins gradients in the order of their computation into buckets of at least `bucket_bytes`, except
-// the last one. A bucket is ready with its last gradient.
+// Joins gradients in the order of their computation into buckets that are full at
+// `bucket_bytes`. The last one may have fewer. A bucket is ready with its last gradient.
 std::vector<Gradient> MakeBuckets(absl::Span<const Gradient> gradients, double bucket_bytes);
 
 // Seconds of a collective operation on this number of bytes.

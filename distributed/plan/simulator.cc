@@ -14,7 +14,7 @@ class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
 
-  // In (0, 1].
+  // A number in (0, 1].
   double Uniform() {
     state_ += 0x9e3779b97f4a7c15;
     uint64_t mixed = state_;

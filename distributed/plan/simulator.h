@@ -26,7 +26,7 @@ struct StepSchedule {
   double step_s() const;
 };
 
-// How much longer than planned ranks compute.
+// Delays of ranks compared with the schedule.
 struct StragglerModel {
   // Standard deviation of the logarithm of a factor with median 1, drawn for each rank and step.
   double jitter = 0;

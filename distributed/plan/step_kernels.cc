@@ -14,12 +14,15 @@ namespace {
 
 constexpr double kFloatBytes = 4;
 
-// The name as the compiler writes it.
+// The name as Tile programs have it (frontend/api/inline.cc).
 std::string Identifier(const std::string& name) {
   std::string identifier;
   for (const char c : name) {
     identifier.push_back(absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_');
   }
+  const bool has_letter = !identifier.empty() && absl::ascii_isalpha(identifier[0]);
+  if (!has_letter) return absl::StrCat("T", identifier);
+  identifier[0] = absl::ascii_toupper(static_cast<unsigned char>(identifier[0]));
   return identifier;
 }
 
@@ -81,17 +84,14 @@ TrainingProfile ProfileStep(absl::Span<const StepKernel> kernels,
     const double seconds = scale * kernel.seconds;
     const std::vector<std::string> names = NamesOf(kernel.values);
     const std::vector<size_t> updated = UpdatedBy(names, by_name);
-    if (!updated.empty()) {
-      profile.update_s += seconds;
-      for (const size_t t : updated) {
-        if (!is_ready[t]) profile.gradients.push_back({profile.backward_s, tensors[t].bytes});
-        is_ready[t] = true;
-      }
-    } else if (absl::StrContains(names[0], "_grad")) {
-      profile.backward_s += seconds;
-    } else {
-      profile.forward_s += seconds;
-      forward_flops += kernel.flops;
+    const bool is_gradient = absl::StrContains(updated.empty() ? names[0] : kernel.name, "_grad");
+    (is_gradient       ? profile.backward_s
+     : updated.empty() ? profile.forward_s
+                       : profile.update_s) += seconds;
+    if (!is_gradient && updated.empty()) forward_flops += kernel.flops;
+    for (const size_t t : updated) {
+      if (!is_ready[t]) profile.gradients.push_back({profile.backward_s, tensors[t].bytes});
+      is_ready[t] = true;
     }
   }
   for (size_t t = 0; t < tensors.size(); ++t) {

@@ -12,6 +12,7 @@ namespace tartan::plan_cluster {
 
 // A launch. `values` describes what it computes, as profiles do: "Fc1 float32[8, 64]; Relu1 …".
 struct StepKernel {
+  std::string name;
   std::string values;
   double seconds = 0;
   double flops = 0;
@@ -25,9 +26,11 @@ struct TrainedTensor {
 
 // Fills the times, the gradients and the sizes of activations.
 //
-// - A kernel belongs to the update if it stores a trained tensor ("NAME_K0"), to the backward pass
-//   if its first value is a gradient ("…_grad…"), and otherwise to the forward pass.
-// - A gradient is ready when all kernels of the backward pass before its update have run. The
+// - A kernel that stores a trained tensor ("NAME_K0") belongs to the update. If the name
+//   of this kernel has "_grad", it computes the gradient, too, and belongs to the backward pass.
+// - Other kernels belong to the backward pass if their first value is a gradient, and else to the
+//   forward pass.
+// - A gradient is ready when the kernels of the backward pass up to its update have run. The
 //   gradient of a tensor without such a kernel is ready at the end.
 // - `step_s` is the measured time of a whole step. Time beyond the kernels is host time. Kernels
 //   are timed one by one: if they take longer than the step, each is scaled.

@@ -83,10 +83,12 @@ fs::path SourceRoot() {
 // Returns "tile/lang" for "tile/lang/parser.h", "hal" for "hal/hal.h", and "" for paths outside the
 // project.
 std::string LayerOf(const std::string& path) {
+  std::string longest;
   for (const auto& [layer, ignored] : Layers()) {
-    if (path.compare(0, layer.size() + 1, layer + "/") == 0) return layer;
+    const bool fits = path.compare(0, layer.size() + 1, layer + "/") == 0;
+    if (fits && layer.size() > longest.size()) longest = layer;
   }
-  return "";
+  return longest;
 }
 
 bool MayInclude(const std::string& file, const std::string& from, const std::string& to) {

@@ -10,16 +10,16 @@ namespace {
 
 // A step of two layers. The second layer's update runs before the first layer's gradient.
 std::vector<StepKernel> Kernels() {
-  return {{"h float32[8, 4], h_grad_T bool[8, 4]", 1, 8 * 2 * 12},
-          {"y float32[8, 2]", 2, 8 * 2 * 8},
-          {"Loss_grad_1 float32[8, 2]", 3, 0},
-          {"w_2_K0 float32[4, 2], w_2_K1 float32[4, 2]", 10, 0},
-          {"h_grad float32[8, 4]; w1_grad float32[3, 4]", 4, 0},
-          {"Sums float32[4]; w1_K0 float32[3, 4]", 20, 0}};
+  return {{"k0_H", "H float32[8, 4], H_grad_T bool[8, 4]", 1, 8 * 2 * 12},
+          {"k1_Y", "Y float32[8, 2]", 2, 8 * 2 * 8},
+          {"k2_Loss_grad_1", "Loss_grad_1 float32[8, 2]", 3, 0},
+          {"k3_W_2_K0", "W_2_K0 float32[4, 2], W_2_K1 float32[4, 2]", 10, 0},
+          {"k4_H_grad", "H_grad float32[8, 4]; H_grad_B float32[3, 4]", 4, 0},
+          {"k5_Sums", "Sums float32[4]; T1w_K0 float32[3, 4]", 20, 0}};
 }
 
 const std::vector<TrainedTensor> kTensors = {
-    {"w1", {3, 4}, 48}, {"w.2", {4, 2}, 32}, {"b", {2}, 8}};
+    {"1w", {3, 4}, 48}, {"w.2", {4, 2}, 32}, {"b", {2}, 8}};
 
 TEST(StepKernels, BelongToTheirPass) {
   const TrainingProfile profile = ProfileStep(Kernels(), kTensors, 45);
@@ -39,6 +39,15 @@ TEST(StepKernels, GradientsAreReadyBeforeTheirUpdate) {
   EXPECT_EQ(profile.gradients[1].bytes, 48);
   EXPECT_EQ(profile.gradients[2].ready_s, 7) << "no kernel stores it";
   EXPECT_EQ(profile.gradients[2].bytes, 8);
+}
+
+TEST(StepKernels, ThatComputeAndApplyAGradientBelongToTheBackwardPass) {
+  std::vector<StepKernel> kernels = Kernels();
+  kernels[5].name = "k5_H_grad_B_grad";
+  const TrainingProfile profile = ProfileStep(kernels, kTensors, 45);
+  EXPECT_EQ(profile.backward_s, 27);
+  EXPECT_EQ(profile.update_s, 10);
+  EXPECT_EQ(profile.gradients[1].ready_s, 27);
 }
 
 TEST(StepKernels, AreScaledToTheStepIfTheyTakeLonger) {
