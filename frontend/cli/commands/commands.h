@@ -28,6 +28,7 @@ Command AddTile(CLI::App& app);
 Command AddTune(CLI::App& app);
 Command AddQuantize(CLI::App& app);
 Command AddTrain(CLI::App& app);
+Command AddPlanCluster(CLI::App& app);
 Command AddGradCheck(CLI::App& app);
 Command AddGenerate(CLI::App& app);
 Command AddCache(CLI::App& app);

@@ -2,7 +2,7 @@
 
 _tartan() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local commands="devices inspect run verify bench tune train generate quantize tile grad-check cache"
+  local commands="devices inspect run verify bench tune train generate quantize tile grad-check plan-cluster cache"
   local global="--format --device -v -vv --quiet --no-cache --unchecked --tier --max-memory --max-file-size --max-time --help --version"
   local command="" word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -65,6 +65,11 @@ _tartan() {
     tune) options="--input --shape --batch --top --time --count" ;;
     generate) options="--tokenizer --prompt --tokens --max --temperature --top-k --top-p --seed --stop --state" ;;
     grad-check) options="--input --shape --random --samples --seed --rtol --trainable --frozen" ;;
+    plan-cluster)
+      options="--input --shape --batch --loss --optimizer --precision --loss-scale --time --devices --per-host --link"
+      options+=" --host-link --memory --speed --bucket --microbatches --simulate-steps --jitter --slow-share"
+      options+=" --slow-factor --seed --mtbf --checkpoint-time --storage --restart --interval"
+      ;;
     tile)
       options="--input --shape --type --random --output --grad --of --ties --dump --naive --check"
       options+=" --rtol --atol"

@@ -102,10 +102,10 @@ std::unique_ptr<App> MakeApp() {
       "Example:\n"
       "  tartan run examples/digits/digits.onnx --input x=@examples/digits/seven.png --topk 3\n\n"
       "tartan COMMAND --help describes a command.");
-  app->commands = {AddDevices(cli),       AddInspect(cli),  AddRun(cli),       AddVerify(cli),
-                   AddBench(cli),         AddTune(cli),     AddTile(cli),      AddTrain(cli),
-                   AddGenerate(cli),      AddQuantize(cli), AddGradCheck(cli), AddCache(cli),
-                   AddCompileKernels(cli)};
+  app->commands = {AddDevices(cli),  AddInspect(cli),       AddRun(cli),       AddVerify(cli),
+                   AddBench(cli),    AddTune(cli),          AddTile(cli),      AddTrain(cli),
+                   AddGenerate(cli), AddQuantize(cli),      AddGradCheck(cli), AddPlanCluster(cli),
+                   AddCache(cli),    AddCompileKernels(cli)};
   cli.get_formatter()->column_width(26);
   return app;
 }

@@ -133,7 +133,8 @@ TEST_F(Usage, OpenSizesAreOneForEveryCommandAndToldSo) {
 TEST_F(Usage, AWordThatIsNoCommandListsTheCommands) {
   ExpectUsage({"frobnicate"},
               "there is no command 'frobnicate'; the commands are devices, inspect,");
-  ExpectUsage({"frobnicate", "--random", "3"}, "generate, quantize, grad-check, cache");
+  ExpectUsage({"frobnicate", "--random", "3"},
+              "generate, quantize, grad-check, plan-cluster, cache");
   ExpectUsage({"model.onnx"}, "as in tartan run model.onnx");
   EXPECT_THAT(RunTartan({"frobnicate"}).err, Not(HasSubstr("compile-kernels")));
   ExpectUsage({"--frobnicate", "3"}, "--frobnicate");
