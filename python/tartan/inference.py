@@ -76,7 +76,7 @@ class InferenceSession:
     Keyword arguments:
 
     - `device` selects a device as `tartan.set_device` does. With a list such as [0, 1], the batch of each run is
-      split over the devices (the first dimension of inputs that leave it open), each with its own thread, and outputs
+      split over the devices (the open first dimension of the first input), each with its own thread, and outputs
       are joined. ValueError if the model has no such dimension. A device may occur several times.
     - `tier` is "auto" (starts with ready kernels, later exact ones), "exact" (shape-specialised kernels) or "ready"
       (dynamic-shape kernels).

@@ -137,21 +137,43 @@ TEST(BatchSplit, RefusesAnOutputThatDoesNotHaveTheRowsOfItsPart) {
               HasSubstr("output 'y' is float32[2, 1] for a part of 1 rows"));
 }
 
-TEST(BatchSplit, RepeatsTheFirstRow) {
+// A recurrent state has its batch in the middle.
+TEST(BatchSplit, FindsTheBatchDimensionByItsName) {
+  const Declared model({Spec("x", {-1, 1}, {"N"}), Spec("state", {2, -1, 2}, {"", "N", ""})},
+                       {Spec("y", {-1}, {"other"}), Spec("next", {2, -1, 2}, {"", "N", ""})});
+  const BatchSplit split = SplitOf(model);
+  const HostTensor state = Floats({2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const NamedValues inputs = {{"x", Floats({3, 1}, {1, 2, 3})}, {"state", state}};
+  const std::vector<NamedValues> parts = split.Split(inputs, {2, 1});
+  EXPECT_THAT(parts[0].at("state").tensor().ToDoubles(), ElementsAre(1, 2, 3, 4, 7, 8, 9, 10));
+  EXPECT_THAT(parts[1].at("state").tensor().shape().dims, ElementsAre(2, 1, 2));
+  EXPECT_THAT(parts[1].at("state").tensor().ToDoubles(), ElementsAre(5, 6, 11, 12));
+  EXPECT_THAT(split.RepeatRow(inputs, 0).at("state").tensor().ToDoubles(),
+              ElementsAre(1, 2, 1, 2, 1, 2, 7, 8, 7, 8, 7, 8));
+  const auto joined = split.Join(
+      {{Floats({2}, {1, 2}), parts[0].at("state")}, {Floats({1}, {3}), parts[1].at("state")}},
+      {2, 1});
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_THAT(joined->at(0).tensor().ToDoubles(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(joined->at(1).tensor().ToDoubles(), state.ToDoubles());
+}
+
+TEST(BatchSplit, RepeatsARow) {
   const NamedValues repeated =
       SplitOf(TwoInputs())
-          .RepeatFirstRow({{"x", Floats({2, 2}, {1, 2, 3, 4})}, {"table", Floats({1}, {7})}});
-  EXPECT_THAT(repeated.at("x").tensor().ToDoubles(), ElementsAre(1, 2, 1, 2));
+          .RepeatRow({{"x", Floats({2, 2}, {1, 2, 3, 4})}, {"table", Floats({1}, {7})}}, 1);
+  EXPECT_THAT(repeated.at("x").tensor().ToDoubles(), ElementsAre(3, 4, 3, 4));
   EXPECT_THAT(repeated.at("table").tensor().ToDoubles(), ElementsAre(7));
 }
 
-TEST(BatchSplit, ComparesFirstRowsOnlyAndAllowsRounding) {
+TEST(BatchSplit, ComparesOneRowAndAllowsRounding) {
+  const BatchSplit split = SplitOf(TwoInputs());
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<HostValue> a = {Floats({2, 2}, {1000, nan, 1, 2})};
   const std::vector<HostValue> rounded = {Floats({2, 2}, {1000.001F, nan, 7, 9})};
   const std::vector<HostValue> other = {Floats({2, 2}, {1010, nan, 1, 2})};
-  EXPECT_EQ(FirstRowDifference(TwoInputs(), a, rounded), "");
-  EXPECT_EQ(FirstRowDifference(TwoInputs(), a, other), "y");
+  EXPECT_EQ(split.RowDifference(a, rounded, 0), "");
+  EXPECT_EQ(split.RowDifference(a, other, 0), "y");
 }
 
 }  // namespace

@@ -174,6 +174,20 @@ TEST_F(ParallelSessionTest, RefusesRowsThatDependOnOtherRows) {
   }
 }
 
+// A sum over earlier rows leaves the first row alone.
+TEST_F(ParallelSessionTest, RefusesARecurrenceOverTheBatch) {
+  const auto earlier = [](const Tensor& x, Resolver*) {
+    return Apply("function (X[N, K]) -> (Y) { Y[n, k : N, K] = +(X[m, k]), n - m < N; }", {x});
+  };
+  const auto later = [](const Tensor& x, Resolver*) {
+    return Apply("function (X[N, K]) -> (Y) { Y[n, k : N, K] = +(X[m, k]), m - n < N; }", {x});
+  };
+  for (const TestModel::Body& body : {TestModel::Body(earlier), TestModel::Body(later)}) {
+    const auto y = Make(body, ExactAtOnce())->Run({{"x", Values(6, 1)}});
+    EXPECT_EQ(y.status().code(), absl::StatusCode::kFailedPrecondition);
+  }
+}
+
 TEST_F(ParallelSessionTest, DoesNotCheckRowsIfUnchecked) {
   SessionOptions options = ExactAtOnce();
   options.unchecked = true;
