@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares predictions of `tartan plan-cluster` with steps of `tartan train` under mpirun.
 
-    scripts/check_cluster_plan.py MODEL --data DATA [--batch 32] [--ranks 2,4] [--host-link 4GB:20us]
+Usage: scripts/check_cluster_plan.py MODEL --data DATA [--batch 32] [--ranks 2,4] [--host-link 4GB:20us].
 
 For each number of ranks and each form it prints the predicted and the measured median step, and ends with 1 if one
 differs by more than --tolerance. Every rank uses one thread of the CPU. The step of one device is profiled by as many

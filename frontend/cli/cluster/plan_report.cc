@@ -16,7 +16,7 @@ namespace {
 // Simulated runs have about this many failures, but no more steps.
 constexpr double kSimulatedFailures = 300;
 constexpr double kMaxSimulatedSteps = 2e7;
-// With a fault so rare that nobody waits for 300 of them, a run of a year suffices.
+// The maximum length of a simulated run is one year, for rare failures.
 constexpr double kMaxSimulatedSeconds = 365 * 86400.0;
 
 std::vector<double> AddSimulation(const plan_cluster::TrainingProfile& profile,
