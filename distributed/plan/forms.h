@@ -71,7 +71,7 @@ struct Prediction {
 };
 
 struct PlanOptions {
-  double bucket_bytes = 25e6;
+  double bucket_bytes = 32 << 20;
   int64_t microbatches_per_stage = 4;
 };
 
