@@ -19,7 +19,8 @@ namespace {
 
 constexpr int64_t kDefaultBatch = 32;
 constexpr int kWarmupSteps = 3;
-constexpr int kStepsPerSample = 5;  // Read waits for the device, so it is called once per sample
+// Read waits for the device, so it is called once per sample, as often as train logs by default.
+constexpr int kStepsPerSample = 10;
 constexpr int kProfiledSteps = 5;
 constexpr double kRate = 1e-6;  // small, so that made data cannot make a loss infinite
 
