@@ -44,7 +44,6 @@ class StepBuilder {
                               Bindings(shapes, augment));
       given_ = GivenTensors(bindings);
       onnx::TrainingMode with_output = mode;
-      with_output.unrolls = plan_.mode.unrolls;
       with_output.outputs.push_back(plan_.output);
       TARTAN_ASSIGN_OR_RETURN(bound_, model_->BindToTrain(bindings, with_output));
       if (bound_.needed_values.empty()) break;

@@ -69,7 +69,6 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     TARTAN_ASSIGN_OR_RETURN(programs->parameters, FindParameters(*model, options.rules));
     TARTAN_RETURN_IF_ERROR(AddFactors(*model, options.rules, &programs->parameters));
     programs->plan.mode = options.mode;
-    programs->plan.mode.unrolls = !device->hal()->info().sub_buffers_may_overlap;
     programs->plan.augment = options.augment;
     programs->plan.loss = options.loss;
     programs->plan.output = LossOutput(*model, options.loss, options.output);

@@ -167,9 +167,6 @@ void BindDevices(nb::module_& module) {
       .def_prop_ro("info", [](const Device& device) { return InfoOf(device.info()); })
       .def_prop_ro("precision",
                    [](const Device& device) { return std::string(Name(device.precision())); })
-      .def_prop_ro(
-          "runs_loops",
-          [](const Device& device) { return device.hal()->info().sub_buffers_may_overlap; })
       .def_prop_ro("memory", [](const Device& device) {
         const hal::DeviceStatistics statistics = device.hal()->statistics();
         nb::dict result;

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from tartan import _core, _runtime, _tree
+from tartan import _core, _tree
 from tartan import _elementwise as _e
 from tartan import _manipulation as _m
 from tartan._call import tensor
@@ -131,8 +131,6 @@ def looped(step: Callable[[list, list], tuple[list, list]], carry: list, xs: lis
     mapped tensors, or a step that assigns to variables, has derivative rules, or changes what it carries."""
     tensors = [*carry, *xs]
     if steps < _core.min_loop_iterations or state.levels or state.notes is not None:
-        return None
-    if not _runtime.device().runs_loops:
         return None
     if state.recording and state.trace is None or not any(x.is_traced for x in tensors):
         return None

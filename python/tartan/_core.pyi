@@ -176,9 +176,6 @@ class Device:
     def precision(self) -> str: ...
 
     @property
-    def runs_loops(self) -> bool: ...
-
-    @property
     def memory(self) -> dict[str, Any]: ...
 
 class EagerRuntime:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/verify_list.h"
 
+#include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
@@ -70,6 +72,26 @@ class Verifier {
   const KernelList& list_;
 };
 
+// Checks that the views of each buffer are equal or disjoint.
+absl::Status CheckViews(const KernelList& list) {
+  std::map<int, std::set<std::pair<int64_t, int64_t>>> views;  // begin and end by buffer
+  for (const BufferInfo& info : list.buffers) {
+    if (info.base < 0 || info.bytes == 0) continue;
+    views[info.base].emplace(info.offset, info.offset + info.bytes);
+  }
+  for (const auto& [base, ranges] : views) {
+    int64_t end = 0;
+    for (const auto& [first, last] : ranges) {
+      if (first < end) {
+        return absl::InternalError(
+            absl::StrCat("views of '", list.buffers[base].name, "' overlap at byte ", first));
+      }
+      end = last;
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status VerifyList(const KernelList& list) {
@@ -79,6 +101,7 @@ absl::Status VerifyList(const KernelList& list) {
     if (names.insert(kernel.name).second) continue;
     return absl::InternalError(absl::StrCat("two kernels are named ", kernel.name));
   }
+  TARTAN_RETURN_IF_ERROR(CheckViews(list));
   const Verifier verifier(list);
   for (const auto* steps : {&list.setup, &list.steps}) {
     for (const Step& step : *steps) TARTAN_RETURN_IF_ERROR(verifier.Check(step));

@@ -2,6 +2,7 @@
 #include "tile/evaluator/compiled_program.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -106,6 +107,40 @@ std::vector<int> LentOutputs(const compiler::KernelList& list, const hal::Device
   return lent;
 }
 
+// Adds arenas of the buffers that have views. Each arena has buffers with equal views only, so that
+// all its sub-buffers are equal or disjoint.
+absl::Status PlanBuffersWithViews(const compiler::KernelList& list,
+                                  const std::vector<Lifetime>& lifetimes, int64_t alignment,
+                                  CompiledProgram::Region* region) {
+  std::map<int, int64_t> view_bytes;  // by buffer
+  for (const compiler::BufferInfo& view : list.buffers) {
+    if (view.base >= 0) view_bytes.emplace(view.base, view.bytes);
+  }
+  std::map<std::pair<int64_t, int64_t>, std::vector<int>> groups;  // by sizes of buffer and views
+  for (const auto& [buffer, bytes] : view_bytes) {
+    if (lifetimes[buffer].first > lifetimes[buffer].last) continue;
+    groups[{list.buffers[buffer].bytes, bytes}].push_back(buffer);
+  }
+  MemoryPlan& plan = region->plan;
+  for (const auto& [sizes, buffers] : groups) {
+    std::vector<Lifetime> group;
+    for (const int buffer : buffers) group.push_back(lifetimes[buffer]);
+    const int64_t bytes = (sizes.first + alignment - 1) / alignment * alignment;
+    TARTAN_ASSIGN_OR_RETURN(const MemoryPlan arenas,
+                            PlanCache(group, alignment, bytes, Sharing::kWholePieces));
+    const int first = static_cast<int>(plan.arena_bytes.size());
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      Placement placement = arenas.placements[i];
+      placement.arena += first;
+      region->slot[buffers[i]] = static_cast<int>(plan.placements.size());
+      plan.placements.push_back(placement);
+    }
+    plan.arena_bytes.insert(plan.arena_bytes.end(), arenas.arena_bytes.begin(),
+                            arenas.arena_bytes.end());
+  }
+  return absl::OkStatus();
+}
+
 // Plans the arenas of one execution. `alone`: buffers that have arenas of their own.
 absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& list,
                                                   const std::vector<int>& alone,
@@ -114,12 +149,16 @@ absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& li
   region.slot.assign(list.buffers.size(), -1);
   std::vector<Lifetime> lifetimes;
   const std::vector<Lifetime> all = compiler::LifetimesOf(list);
+  std::vector<bool> has_views(list.buffers.size(), false);
+  for (const compiler::BufferInfo& buffer : list.buffers) {
+    if (buffer.base >= 0) has_views[buffer.base] = !info.sub_buffers_may_overlap;
+  }
   for (size_t b = 0; b < list.buffers.size(); ++b) {
     const bool is_of_run = compiler::IsOfRun(list.buffers[b].kind);
     // Values that only stages of a fused kernel exchange have no buffer.
     if (is_of_run && all[b].first > all[b].last) continue;
     TARTAN_RETURN_IF_ERROR(CheckFits(list.buffers[b], info));
-    if (!is_of_run) continue;
+    if (!is_of_run || has_views[b]) continue;
     if (std::binary_search(alone.begin(), alone.end(), static_cast<int>(b))) continue;
     region.slot[b] = static_cast<int>(lifetimes.size());
     lifetimes.push_back(all[b]);
@@ -127,6 +166,9 @@ absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& li
   const Sharing sharing = info.sub_buffers_may_overlap ? Sharing::kAnywhere : Sharing::kWholePieces;
   TARTAN_ASSIGN_OR_RETURN(
       region.plan, PlanCache(lifetimes, info.buffer_alignment, info.max_allocation_bytes, sharing));
+  if (!info.sub_buffers_may_overlap) {
+    TARTAN_RETURN_IF_ERROR(PlanBuffersWithViews(list, all, info.buffer_alignment, &region));
+  }
   for (const int buffer : alone) {
     const int64_t bytes = list.buffers[buffer].bytes;
     region.slot[buffer] = static_cast<int>(region.plan.placements.size());

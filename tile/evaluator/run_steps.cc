@@ -53,10 +53,6 @@ absl::Status AddViews(const CompiledProgram& program, const CompiledProgram::Reg
   const std::vector<compiler::BufferInfo>& infos = program.list().buffers;
   for (size_t b = 0; b < infos.size(); ++b) {
     if (infos[b].base < 0 || region.slot[infos[b].base] < 0 || infos[b].bytes == 0) continue;
-    if (!program.device()->info().sub_buffers_may_overlap) {
-      return absl::UnimplementedError(
-          "loops need sub-buffers that overlap, which crash this driver");
-    }
     const Placement& placement = region.plan.placements[region.slot[infos[b].base]];
     TARTAN_ASSIGN_OR_RETURN((*buffers)[b], program.device()->SubBuffer(
                                                arenas[placement.arena],
@@ -95,10 +91,11 @@ absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgra
     if (region.slot[b] < 0) continue;
     const Placement& placement = region.plan.placements[region.slot[b]];
     hal::BufferPtr& piece = pieces[{placement.arena, placement.offset, placement.bytes}];
+    const hal::BufferPtr& arena = arenas[placement.arena];
+    if (placement.bytes == arena->size()) piece = arena;  // views of it do not overlap
     if (piece == nullptr) {
       TARTAN_ASSIGN_OR_RETURN(
-          piece,
-          program.device()->SubBuffer(arenas[placement.arena], placement.offset, placement.bytes));
+          piece, program.device()->SubBuffer(arena, placement.offset, placement.bytes));
     }
     (*buffers)[b] = piece;
   }

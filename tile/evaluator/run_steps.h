@@ -18,8 +18,8 @@ using Buffers = std::vector<hal::BufferPtr>;
 // A recording of consecutive launches, or a fill or copy.
 using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::CopyStep>;
 
-// Allocates arenas and creates a sub-buffer for every buffer of a region; other buffers are
-// unchanged. Uses the arenas in `shared` if they are large enough, and adds or replaces arenas
+// Allocates arenas and creates a sub-buffer for every buffer of a region that does not fill its
+// arena; other buffers are unchanged. Uses the arenas in `shared` if they are large enough, and adds or replaces arenas
 // there otherwise. Null: all arenas are new.
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
                             Buffers* buffers, Buffers* shared = nullptr);

@@ -156,7 +156,8 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   found.build_options = BuildOptions(device, features);
   info.poisons_memory = EnvironmentValue("TARTAN_POISON") == "1";
   info.finishes_each_launch = EnvironmentValue("TARTAN_FINISH_EACH") == "1";
-  info.sub_buffers_may_overlap = !found.quirks.overlapping_sub_buffers_crash;
+  info.sub_buffers_may_overlap = !found.quirks.overlapping_sub_buffers_crash &&
+                                 EnvironmentValue("TARTAN_DISJOINT_VIEWS") != "1";
   int64_t& local_memory = info.settings.local_memory_bytes;
   local_memory = std::min(local_memory, found.quirks.max_local_memory_bytes.value_or(local_memory));
   return found;

@@ -262,9 +262,7 @@ absl::StatusOr<GradCheckResult> CheckModelGradients(
     const std::map<std::string, api::HostValue>& inputs, const ParameterRules& rules,
     const GradCheckOptions& options) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Parameter> parameters, FindParameters(model, rules));
-  onnx::TrainingMode mode;
-  mode.unrolls = !device->hal()->info().sub_buffers_may_overlap;
-  ModelGraph graph(model, mode, inputs);
+  ModelGraph graph(model, onnx::TrainingMode(), inputs);
   TARTAN_RETURN_IF_ERROR(graph.Import(parameters));
   if (graph.parameters.empty()) {
     return absl::UnimplementedError(

@@ -3,6 +3,7 @@
 #include "frontend/api/loop.h"
 
 #include <cmath>
+#include <cstdlib>
 
 #include "frontend/api/composer.h"
 #include "frontend/api/device.h"
@@ -84,12 +85,22 @@ Network MakeNetwork(const Given& given) {
   return network;
 }
 
-class Loops : public ::testing::TestWithParam<compiler::Tier> {
+struct Way {
+  compiler::Tier tier = compiler::Tier::kExact;
+  bool has_disjoint_views = false;  // as on drivers whose sub-buffers must not overlap
+};
+
+class Loops : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
+    if (GetParam().has_disjoint_views) setenv("TARTAN_DISJOINT_VIEWS", "1", /*overwrite=*/1);
     auto device = Device::Open();
+    unsetenv("TARTAN_DISJOINT_VIEWS");
     if (!device.ok()) GTEST_SKIP() << device.status();
-    device_ = (*device)->WithTier(GetParam());
+    if (GetParam().has_disjoint_views) {
+      ASSERT_FALSE((*device)->hal()->info().sub_buffers_may_overlap);
+    }
+    device_ = (*device)->WithTier(GetParam().tier);
   }
 
   // The tensors, computed by a program on the device and by the naive evaluator without loops.
@@ -150,8 +161,37 @@ TEST_P(Loops, HaveTheGradientsOfTheirIterations) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, Loops,
-                         ::testing::Values(compiler::Tier::kReady, compiler::Tier::kExact));
+// A body that adds its row to a state and returns the sum as a row.
+RepeatBody RunningSum(int64_t steps, const TensorShape& row) {
+  RepeatBody body;
+  body.iterations = steps;
+  body.states = {Tensor::Placeholder("s", row)};
+  body.slices = {Tensor::Placeholder("x", row)};
+  const auto sum = Apply("function (S, X) -> (N) { N = S + X; }", {body.states[0], body.slices[0]});
+  EXPECT_TRUE(sum.ok()) << sum.status();
+  body.next_states = {*sum};
+  body.rows = {*sum};
+  return body;
+}
+
+// The rows of the second loop are pairs of rows of the first one.
+TEST_P(Loops, MayDivideATensorIntoOtherRows) {
+  const TensorShape row = Floats({128});
+  const TensorShape pair = Floats({256});
+  const Tensor first = Tensor::Placeholder("first", row);
+  const Tensor second = Tensor::Placeholder("second", pair);
+  const Tensor x = Tensor::Placeholder("x", Floats({8, 128}));
+  const std::vector<Tensor> sums = Must(Loop(RunningSum(8, row), {first, x}, "sums"));
+  const auto pairs = Apply("function (X) -> (P) { P = reshape(X, 4, 256); }", {sums[1]}, "pairs");
+  ASSERT_TRUE(pairs.ok()) << pairs.status();
+  const std::vector<Tensor> outputs = Must(Loop(RunningSum(4, pair), {second, *pairs}, "outer"));
+  Compare({first, second, x}, outputs, Must(Unrolled(outputs)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Loops,
+                         ::testing::Values(Way{compiler::Tier::kReady}, Way{compiler::Tier::kExact},
+                                           Way{compiler::Tier::kReady, true},
+                                           Way{compiler::Tier::kExact, true}));
 
 }  // namespace
 }  // namespace tartan::api::loop_test

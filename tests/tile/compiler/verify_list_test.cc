@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/half_programs.h"
 #include "tile/compiler/compiler.h"
 
@@ -72,6 +73,20 @@ TEST(VerifyList, FindsAMissingBuffer) {
   KernelList list = Scatter();
   std::get<LaunchStep>(list.steps[1]).buffers[0] = -1;
   EXPECT_THAT(Complaint(list), HasSubstr("names buffer -1"));
+}
+
+TEST(VerifyList, FindsViewsThatOverlap) {
+  KernelList list = Scatter();
+  const BufferInfo base = list.buffers[0];
+  const auto add_view = [&](int64_t offset, int64_t bytes) {
+    list.buffers.push_back({"view", BufferKind::kTemporary, base.shape, bytes, 0, offset});
+  };
+  add_view(0, 8);
+  add_view(8, 8);
+  add_view(0, 8);
+  EXPECT_TRUE(VerifyList(list).ok());
+  add_view(4, 8);
+  EXPECT_EQ(Complaint(list), absl::StrCat("views of '", base.name, "' overlap at byte 4"));
 }
 
 }  // namespace

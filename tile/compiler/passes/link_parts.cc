@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,13 +61,26 @@ class Linker {
     if (from != to && Info(to).bytes > 0) list_.steps.push_back(CopyStep{from, to});
   }
 
-  // Returns the buffer, or a copy of it in memory of the run that has no base.
-  int InOwnMemory(int buffer) {
-    if (IsOfRun(Info(buffer).kind) && Info(buffer).base < 0) return buffer;
+  int CopyOf(int buffer) {
     const BufferInfo info = Info(buffer);
     const int copy = AddTemporary(info.name, info.shape, info.bytes);
     AddCopy(buffer, copy);
     return copy;
+  }
+
+  // Returns the buffer, or a copy of it in memory of the run that has no base.
+  int InOwnMemory(int buffer) {
+    return IsOfRun(Info(buffer).kind) && Info(buffer).base < 0 ? buffer : CopyOf(buffer);
+  }
+
+  // Like InOwnMemory, and no loop divides the memory into another number of rows. The views of a
+  // buffer are thus equal or disjoint.
+  int InRows(int buffer, int64_t rows) {
+    int whole = InOwnMemory(buffer);
+    if (rows_.emplace(whole, rows).first->second == rows) return whole;
+    whole = CopyOf(whole);
+    rows_.emplace(whole, rows);
+    return whole;
   }
 
   // Adds the part's kernels, buffers and setup steps. Sets `map_`.
@@ -260,7 +274,8 @@ class Linker {
     LoopBuffers loop;
     loop.outputs = OutputsOf(part);
     for (size_t i = states; i < states + static_cast<size_t>(part.slices); ++i) {
-      loop.scanned.push_back(InOwnMemory(map_[static_cast<size_t>(list.inputs[i])]));
+      const int whole = map_[static_cast<size_t>(list.inputs[i])];
+      loop.scanned.push_back(InRows(whole, part.iterations));
     }
     for (size_t r = 0; r < part.row_elements.size(); ++r) {
       const DataType type = list.output_shapes[states + r].type;
@@ -268,6 +283,7 @@ class Linker {
       const int local = loop.outputs[states + r].local;
       loop.stacked.push_back(
           AddTemporary(list.buffers[static_cast<size_t>(local)].name, shape, shape.byte_size()));
+      rows_.emplace(loop.stacked.back(), part.iterations);
     }
     for (size_t s = 0; s < states; ++s) {
       loop.current.push_back(map_[static_cast<size_t>(list.inputs[s])]);
@@ -350,7 +366,8 @@ class Linker {
   LinkedProgram program_;
   KernelList list_;
   std::vector<Result> values_;
-  std::vector<int> map_;  // buffer of the list, per buffer of the part
+  std::vector<int> map_;         // buffer of the list, per buffer of the part
+  std::map<int, int64_t> rows_;  // the number of rows of buffers that have views
   int first_kernel_ = 0;
 };
 

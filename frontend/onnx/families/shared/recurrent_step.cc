@@ -325,7 +325,7 @@ Outputs RunSteps(NodeContext& context, const RecurrentStep& step, const StepOper
   const std::vector<int64_t>& dims = operands.projected.dims();
   const TrainingMode* const training = context.services().training();
   const bool is_joined = training != nullptr
-                             ? training->unrolls || dims[0] < api::kMinLoopIterations
+                             ? dims[0] < api::kMinLoopIterations
                              : dims[0] <= kMaxJoinedSteps || !context.services().CanBreakGraph();
   if (is_joined) {
     return JoinSteps(context, step, operands);

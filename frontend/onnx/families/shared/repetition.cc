@@ -289,8 +289,8 @@ absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& 
   trial->body.iterations = repetition.iterations;
   DropKnownCondition(&trial->body);
   const TrainingMode* const training = context.services().training();
-  if (training != nullptr && (training->unrolls || trial->body.condition.defined() ||
-                              trial->body.iterations < api::kMinLoopIterations)) {
+  if (training != nullptr &&
+      (trial->body.condition.defined() || trial->body.iterations < api::kMinLoopIterations)) {
     return RunIterations(context, repetition, rows_per_iteration);
   }
   const bool is_endless = !trial->body.condition.defined() &&
