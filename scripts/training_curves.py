@@ -22,18 +22,21 @@ from torch.nn import functional as F
 
 import training_networks as networks
 
-STEPS = 100
 BATCHES = 5  # used cyclically
 CLIP = 1.0
 DECAY = 0.01
 
-# Network, learning rate of momentum, learning rate of AdamW.
+# Network, learning rate of momentum, learning rate of AdamW, steps.
 TASKS = [
-    (lambda: networks.mlp(32, [20, 48, 48, 10]), 0.05, 0.003),
-    (lambda: networks.cnn(32, [1, 8, 16, 16], 12, 32, 10), 0.002, 0.0005),
-    (lambda: networks.resnet18(16, 8, 64, 10), 0.0003, 0.0001),
-    (lambda: networks.lstm(16, 12, 16, 32, 10), 0.1, 0.005),
-    (lambda: networks.transformer(4, 16, 32, 64, 4, 4), 0.02, 0.001),
+    (lambda: networks.mlp(32, [20, 48, 48, 10]), 0.05, 0.003, 100),
+    (lambda: networks.cnn(32, [1, 8, 16, 16], 12, 32, 10), 0.002, 0.0005, 100),
+    (lambda: networks.resnet18(16, 8, 64, 10), 0.0003, 0.0001, 100),
+    (lambda: networks.lstm(16, 12, 16, 32, 10), 0.1, 0.005, 100),
+    (lambda: networks.transformer(4, 16, 32, 64, 4, 4), 0.02, 0.001, 100),
+    (lambda: networks.both_ways("LSTM", 20, 6, 8, 5), 0.1, 0.01, 20),
+    (lambda: networks.both_ways("GRU", 20, 6, 8, 5), 0.1, 0.01, 20),
+    (lambda: networks.looped("Scan", 20, 4, 6, 8, 5), 0.05, 0.01, 20),
+    (lambda: networks.looped("Loop", 20, 4, 6, 8, 5), 0.05, 0.01, 20),
 ]
 
 
@@ -44,7 +47,7 @@ def batch(network, number):
     return inputs, torch.from_numpy(target.make(f"target/{number}", network.target))
 
 
-def train(network, kind, rate, dtype, noise=None):
+def train(network, kind, rate, steps, dtype, noise=None):
     networks.start(network)
     module = network.module.to(dtype).train()
     if noise is not None:
@@ -58,9 +61,9 @@ def train(network, kind, rate, dtype, noise=None):
         schedule = None
     else:
         optimizer = torch.optim.AdamW(module.parameters(), rate, weight_decay=DECAY)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     losses = []
-    for step in range(STEPS):
+    for step in range(steps):
         inputs, target = batches[step % BATCHES]
         inputs = [x.to(dtype) if x.is_floating_point() else x for x in inputs]
         scores = module(*inputs)
@@ -84,7 +87,7 @@ def main():
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(2)
-    for make, momentum_rate, adamw_rate in TASKS:
+    for make, momentum_rate, adamw_rate, steps in TASKS:
         network = make()
         if arguments.only not in ("", network.name):
             continue
@@ -92,12 +95,12 @@ def main():
         lines = [f"# scripts/training_curves.py, PyTorch {torch.__version__.split('+')[0]}, float32",
                  f"batches {BATCHES}", f"target {network.classes} {sizes}"]
         for kind, rate in (("momentum", momentum_rate), ("adamw", adamw_rate)):
-            losses = train(make(), kind, rate, torch.float32)
+            losses = train(make(), kind, rate, steps, torch.float32)
             lines += [f"run {kind} {rate}", *(f"{loss:.8g}" for loss in losses)]
             text = f"{network.name} {kind}: {losses[0]:.4f} to {losses[-1]:.4f}"
             if arguments.check:
-                others = [train(make(), kind, rate, torch.float64)]
-                others += [train(make(), kind, rate, torch.float32, noise=i) for i in range(4)]
+                others = [train(make(), kind, rate, steps, torch.float64)]
+                others += [train(make(), kind, rate, steps, torch.float32, noise=i) for i in range(4)]
                 apart = [np.abs(np.array(other) / losses - 1).max() for other in others]
                 text += f", float64 apart by {apart[0]:.1e}, roundings by {max(apart[1:]):.1e}"
             print(text, flush=True)

@@ -185,18 +185,10 @@ std::shared_ptr<const ModelProto> WithAllValues(const ModelProto& model) {
   std::set<std::string> outputs;
   for (const ValueInfoProto& output : graph->output()) outputs.insert(output.name());
   for (const NodeProto& node : graph->node()) {
-    for (const std::string& value : node.output()) {
+    for (const std::string& value : node.output())
       if (!value.empty() && outputs.insert(value).second) graph->add_output()->set_name(value);
-    }
   }
   return copy;
-}
-
-int IndexOf(absl::Span<const api::Tensor> tensors, const api::Tensor& tensor) {
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i] == tensor) return static_cast<int>(i);
-  }
-  return -1;
 }
 
 }  // namespace
@@ -246,11 +238,18 @@ const std::vector<std::string>& OnnxModel::warnings() const { return impl_->warn
 
 std::vector<NodeSummary> OnnxModel::Nodes() const {
   std::vector<NodeSummary> nodes;
-  for (const NodeProto* node : impl_->parts.graph->nodes) {
+  const Graph& graph = *impl_->parts.graph;
+  for (const NodeProto* node : graph.nodes) {
     nodes.push_back({LabelOf(*node),
                      node->op_type(),
                      {node->input().begin(), node->input().end()},
                      {node->output().begin(), node->output().end()}});
+    for (const AttributeProto& attribute : node->attribute()) {
+      const auto nested = graph.subgraphs.find(&attribute.g());
+      if (nested == graph.subgraphs.end()) continue;
+      for (const auto& [name, reader] : nested->second->captured)
+        nodes.back().inputs.push_back(name);
+    }
   }
   return nodes;
 }
@@ -258,18 +257,16 @@ std::vector<NodeSummary> OnnxModel::Nodes() const {
 std::vector<std::string> OnnxModel::ValuesInOrder() const {
   std::vector<std::string> values;
   for (const NodeProto* node : impl_->parts.graph->nodes) {
-    for (const std::string& value : node->output()) {
+    for (const std::string& value : node->output())
       if (!value.empty()) values.push_back(value);
-    }
   }
   return values;
 }
 
 std::string OnnxModel::ProducerOf(absl::string_view value) const {
   for (const NodeProto& node : impl_->proto->graph().node()) {
-    for (const std::string& output : node.output()) {
+    for (const std::string& output : node.output())
       if (output == value) return Describe(node);
-    }
   }
   return "";
 }
@@ -359,8 +356,11 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::Inpu
     return bound;
   }
   api::BoundGraph request;
+  const std::vector<api::Tensor>& known = bound.placeholders;
   for (const api::Tensor& placeholder : importer.needed_values()) {
-    request.needed_values.push_back(IndexOf(bound.placeholders, placeholder));
+    const auto found = std::find(known.begin(), known.end(), placeholder);
+    request.needed_values.push_back(found == known.end() ? -1
+                                                         : static_cast<int>(found - known.begin()));
   }
   return request;
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the losses of 100 training steps with PyTorch's, from the same parameters and data.
-// scripts/training_curves.py writes the data in tests/frontend/train/curves.
-// With TARTAN_LONG_TESTS, all networks run exact (shape-specialised) kernels. Without it, networks
-// that compile for long run ready (dynamic-shape) kernels.
+// Compares the losses of 100 training steps (20 of recurrent operators and loops) with PyTorch's,
+// from the same parameters and data. scripts/training_curves.py writes the data in
+// tests/frontend/train/curves. With TARTAN_LONG_TESTS, all networks run exact (shape-specialised)
+// kernels. Without it, networks that compile for long run ready (dynamic-shape) kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/train/schedule.h"
@@ -36,9 +37,10 @@ struct Case {
   std::string network;
   std::string run;
   bool compiles_long = false;
+  size_t steps = 100;
 };
 
-// Trains for 100 steps and calls `look` with each loss and PyTorch's loss.
+// Trains for these steps and calls `look` with each loss and PyTorch's loss.
 void Train(const Case& which, Precision precision,
            const std::function<void(int step, double loss, double expected)>& look) {
   auto device = api::Device::Open();
@@ -49,7 +51,7 @@ void Train(const Case& which, Precision precision,
   }
   const Curves curves = ReadCurves(which.network);
   const Curves::Run& expected = curves.runs.at(which.run);
-  ASSERT_EQ(expected.losses.size(), 100u);
+  ASSERT_EQ(expected.losses.size(), which.steps);
   const auto model = LoadToTrain(curves);
   ASSERT_TRUE(model.ok()) << model.status();
   const auto trainer = Trainer::Create(*model, used, OptionsOf(which.run, precision));
@@ -59,10 +61,12 @@ void Train(const Case& which, Precision precision,
   Schedule cosine;
   cosine.kind = ScheduleKind::kCosine;
   const Schedule schedule = which.run == "adamw" ? cosine : Schedule();
-  for (int step = 0; step < 100; ++step) {
+  const int steps = static_cast<int>(which.steps);
+  for (int step = 0; step < steps; ++step) {
     const Batch& batch = batches[static_cast<size_t>(step % curves.batches)];
-    ASSERT_EQ((*trainer)->Step(batch.inputs, batch.target, expected.rate * schedule.At(step, 100)),
-              absl::OkStatus());
+    ASSERT_EQ(
+        (*trainer)->Step(batch.inputs, batch.target, expected.rate * schedule.At(step, steps)),
+        absl::OkStatus());
     const auto progress = (*trainer)->Read();
     ASSERT_TRUE(progress.ok()) << progress.status();
     EXPECT_EQ(progress->left_out, 0);
@@ -90,6 +94,29 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"lstm", "adamw", true}, Case{"transformer", "momentum", true},
                     Case{"transformer", "adamw", true}),
     [](const auto& named) { return named.param.network + "_" + named.param.run; });
+
+// Both directions with several lengths, Scan from the last row, Loop: 20 iterations, which are
+// loops of the program. The parameter tells whether sub-buffers may overlap.
+class LoopCurvesTest : public testing::TestWithParam<std::tuple<std::string, bool>> {};
+
+TEST_P(LoopCurvesTest, LossesAreThoseOfPyTorch) {
+  const auto& [network, may_overlap] = GetParam();
+  if (!may_overlap) setenv("TARTAN_DISJOINT_VIEWS", "1", /*overwrite=*/1);
+  Train({network, "momentum", false, 20}, Precision::kFloat32,
+        [&](int step, double loss, double expected) {
+          EXPECT_NEAR(loss, expected, 1e-5 * expected) << "step " << step;
+        });
+  unsetenv("TARTAN_DISJOINT_VIEWS");
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, LoopCurvesTest,
+                         testing::Combine(testing::Values("lstm_both_ways", "gru_both_ways", "scan",
+                                                          "loop"),
+                                          testing::Bool()),
+                         [](const auto& named) {
+                           return absl::StrCat(std::get<0>(named.param),
+                                               std::get<1>(named.param) ? "" : "_disjoint");
+                         });
 
 struct NarrowCase {
   Case which;
