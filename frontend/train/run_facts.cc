@@ -148,6 +148,7 @@ absl::StatusOr<RunFacts> FactsOf(const RunParts& parts) {
         {"the schedule", ScheduleText(fit)},
         {"the precision", std::string(Name(trainer.precision))},
         {"the number of accumulated batches", absl::StrCat(trainer.accumulate)},
+        {"the update of embeddings", trainer.sparse_embeddings ? "by rows" : "dense"},
         {"the seed", absl::StrCat(fit.seed)},
         {"the order of examples", fit.shuffle ? "shuffled" : "kept"},
         {"the augmentation", augment.empty() ? "none" : augment},

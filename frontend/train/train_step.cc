@@ -13,6 +13,7 @@
 #include "frontend/train/clipping.h"
 #include "frontend/train/graph/apply_loss.h"
 #include "frontend/train/graph/lora.h"
+#include "frontend/train/graph/sparse_rows.h"
 #include "frontend/train/graph/tile_text.h"
 #include "frontend/train/precision/round_graph.h"
 #include "frontend/train/step_sums.h"
@@ -47,7 +48,7 @@ class StepBuilder {
       with_output.outputs.push_back(plan_.output);
       TARTAN_ASSIGN_OR_RETURN(bound_, model_->BindToTrain(bindings, with_output));
       if (bound_.needed_values.empty()) break;
-      TARTAN_RETURN_IF_ERROR(Freeze(bound_.needed_values));
+      TARTAN_RETURN_IF_ERROR(Freeze(*model_, bound_.needed_values, &parameters_));
     }
     TARTAN_RETURN_IF_ERROR(RoundGraph(precision_, given_, &bound_));
     const api::Value& output = bound_.outputs.back();
@@ -69,9 +70,10 @@ class StepBuilder {
     AddSeeds();
     TARTAN_ASSIGN_OR_RETURN(const Tensor loss, BatchLoss(terms_));
     TARTAN_ASSIGN_OR_RETURN(const Tensor healthy, AddSums(loss));
+    if (plan_.sparse_embeddings) TARTAN_RETURN_IF_ERROR(rows_.Find(loss, parameters_, masters_));
     std::vector<Tensor> wrt;
     for (const Parameter& parameter : parameters_) {
-      if (parameter.is_trained) wrt.push_back(masters_.at(parameter.name));
+      if (parameter.is_trained) wrt.push_back(rows_.SourceOf(masters_.at(parameter.name)));
     }
     api::GradientOptions options;
     options.straight_through = plan_.straight_through;
@@ -84,6 +86,7 @@ class StepBuilder {
     TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> gradients,
                             api::Gradient(absl::MakeConstSpan(&seeded, 1), wrt, options));
     if (plan_.loss_scale.has_value()) TARTAN_RETURN_IF_ERROR(UnscaleAll(scale_, &gradients));
+    TARTAN_RETURN_IF_ERROR(rows_.Sum(parameters_, masters_, &gradients));
     Tensor is_taken = healthy;
     if (plan_.accumulates) {
       TARTAN_RETURN_IF_ERROR(Accumulate(gradients, healthy));
@@ -217,22 +220,6 @@ class StepBuilder {
     }
   }
 
-  absl::Status Freeze(const std::vector<int>& inputs) {
-    for (const int input : inputs) {
-      const auto parameter =
-          std::find_if(parameters_.begin(), parameters_.end(),
-                       [&](const Parameter& p) { return static_cast<int>(p.input) == input; });
-      if (parameter == parameters_.end() || !parameter->is_trained) {
-        return absl::UnimplementedError(absl::StrCat(
-            "the values of input '",
-            input < 0 ? std::string("?") : model_->inputs()[static_cast<size_t>(input)].name,
-            "' decide shapes: such a model cannot be trained"));
-      }
-      parameter->is_trained = false;
-    }
-    return absl::OkStatus();
-  }
-
   void AddNumbers() {
     numbers_ = Tensor::Placeholder("numbers", {kFloat, {kStepScalarCount}});
     graph_.inputs.push_back(numbers_);
@@ -305,8 +292,8 @@ class StepBuilder {
         old.push_back(Tensor::Placeholder(StateName(slot, parameter.name), master.shape()));
       }
       TARTAN_ASSIGN_OR_RETURN(
-          Updated updated, Update(plan_.optimizer, parameter.group, master, gradients[next++], old,
-                                  numbers_, factor, is_taken, parameter.name));
+          Updated updated, rows_.Update(plan_.optimizer, parameter.group, master, gradients[next++],
+                                        old, numbers_, factor, is_taken, parameter.name));
       AddState({StateName("parameter", parameter.name), master.shape()}, master,
                std::move(updated.parameter));
       for (size_t s = 0; s < slots.size(); ++s) {
@@ -349,6 +336,7 @@ class StepBuilder {
   StepGraph graph_;
   api::BoundGraph bound_;
   std::map<std::string, Tensor> masters_;
+  RowUpdates rows_;  // of embeddings
   Tensor output_;
   Tensor target_;
   Tensor numbers_;

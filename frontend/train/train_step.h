@@ -32,10 +32,11 @@ struct StepPlan {
   std::string output;  // the value that the loss is applied to
   Loss loss;
   Optimizer optimizer;
-  double clip_norm = 0;           // limit of the norm of all gradients; 0: none
-  double clip_value = 0;          // limit of each element; 0: none
-  bool straight_through = false;  // gradients pass unchanged through quantisation
-  bool accumulates = false;       // gradients are added to sums, which another program applies
+  double clip_norm = 0;            // limit of the norm of all gradients; 0: none
+  double clip_value = 0;           // limit of each element; 0: none
+  bool straight_through = false;   // gradients pass unchanged through quantisation
+  bool accumulates = false;        // gradients are added to sums, which another program applies
+  bool sparse_embeddings = false;  // as in TrainerOptions
   Precision precision = Precision::kFloat32;
   std::optional<LossScale> loss_scale;
 };

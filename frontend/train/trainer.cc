@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/train/graph/lora.h"
+#include "frontend/train/graph/sparse_rows.h"
 #include "frontend/train/initialize.h"
 #include "frontend/train/loss_output.h"
 #include "frontend/train/trainer_programs.h"
@@ -28,6 +29,13 @@ absl::Status CheckOptions(const TrainerOptions& options) {
   if (options.accumulate < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("gradients of ", options.accumulate, " steps cannot be accumulated"));
+  }
+  if (options.sparse_embeddings) {
+    TARTAN_RETURN_IF_ERROR(CheckRowOptimizer(options.optimizer));
+    if (options.accumulate > 1) {
+      return absl::InvalidArgumentError(
+          "embeddings cannot be updated by rows with accumulated gradients, which are dense");
+    }
   }
   if (options.memory_budget < 0) {
     return absl::InvalidArgumentError(
@@ -77,6 +85,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     programs->plan.clip_value = options.clip_value;
     programs->plan.straight_through = options.straight_through;
     programs->plan.accumulates = options.accumulate > 1;
+    programs->plan.sparse_embeddings = options.sparse_embeddings;
     programs->plan.precision = options.precision;
     if (options.precision == Precision::kFloat16) programs->plan.loss_scale = options.loss_scale;
     programs->model = std::move(model);

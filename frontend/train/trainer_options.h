@@ -21,8 +21,10 @@ struct TrainerOptions {
   // Softmax.
   std::string output;
   Optimizer optimizer;
-  double clip_norm = 0;    // limit of the norm of all gradients; 0: none
-  double clip_value = 0;   // limit of each element; 0: none
+  double clip_norm = 0;   // limit of the norm of all gradients; 0: none
+  double clip_value = 0;  // limit of each element; 0: none
+  // Embeddings change only in the rows that a batch reads (graph/sparse_rows.h).
+  bool sparse_embeddings = false;
   int64_t accumulate = 1;  // number of steps whose gradients are averaged for one update
   // Storage type of values in a step; the loss is scaled with kFloat16. Factors of matmuls have 16
   // bits with it, otherwise the device's precision.

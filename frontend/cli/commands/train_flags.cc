@@ -233,6 +233,8 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
                     "Leave out the last examples of an epoch if they do not fill a batch");
   AddInteger(command, "--accumulate", &flags->trainer.accumulate, 1, 1 << 20,
              "Batches whose gradients are averaged for one step");
+  command->add_flag("--sparse-embedding", flags->trainer.sparse_embeddings,
+                    "Update only the rows of embeddings that a batch reads");
   const auto take_budget = [flags](const std::string& text) {
     flags->trainer.memory_budget = ValueOrThrow("--memory-budget", ParseBytes(text));
   };

@@ -112,4 +112,21 @@ absl::StatusOr<std::vector<Parameter>> FindParameters(const onnx::OnnxModel& mod
                                         absl::StrJoin(parameters, ", ", name)));
 }
 
+absl::Status Freeze(const onnx::OnnxModel& model, const std::vector<int>& inputs,
+                    std::vector<Parameter>* parameters) {
+  for (const int input : inputs) {
+    const auto parameter =
+        std::find_if(parameters->begin(), parameters->end(),
+                     [&](const Parameter& p) { return static_cast<int>(p.input) == input; });
+    if (parameter == parameters->end() || !parameter->is_trained) {
+      return absl::UnimplementedError(absl::StrCat(
+          "the values of input '",
+          input < 0 ? std::string("?") : model.inputs()[static_cast<size_t>(input)].name,
+          "' decide shapes: such a model cannot be trained"));
+    }
+    parameter->is_trained = false;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace tartan::train

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/graph/sparse_rows.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/api/function.h"
+#include "frontend/api/tensor_node.h"
+#include "tile/base/status_macros.h"
+#include "tile/lang/binder.h"
+
+namespace tartan::train {
+namespace {
+
+using api::Tensor;
+using api::TensorNode;
+using NodePtr = std::shared_ptr<const TensorNode>;
+
+// All nodes that read one of the tables, by table. The tables are placeholders.
+std::unordered_map<const TensorNode*, std::vector<NodePtr>> ReadersOf(
+    const Tensor& loss, const std::unordered_set<const TensorNode*>& tables) {
+  std::unordered_map<const TensorNode*, std::vector<NodePtr>> readers;
+  std::unordered_set<const TensorNode*> seen;
+  std::vector<NodePtr> stack = {loss.node()};
+  while (!stack.empty()) {
+    const NodePtr node = std::move(stack.back());
+    stack.pop_back();
+    if (!seen.insert(node.get()).second) continue;
+    for (const api::NodeResult& input : api::InputsOf(*node)) {
+      if (tables.count(input.node.get()) > 0) readers[input.node.get()].push_back(node);
+      stack.push_back(input.node);
+    }
+  }
+  return readers;
+}
+
+absl::Span<const int64_t> RowDims(const TensorShape& table) {
+  return absl::MakeConstSpan(table.dims).subspan(1);
+}
+
+}  // namespace
+
+absl::Status CheckRowOptimizer(const Optimizer& optimizer) {
+  switch (optimizer.kind) {
+    case OptimizerKind::kSgd:
+    case OptimizerKind::kAdagrad:
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kAdamW:
+      return absl::OkStatus();
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("the optimizer ", Name(optimizer.kind),
+                       " cannot update single rows of an embedding; sgd, adagrad, adam and adamw "
+                       "can"));
+  }
+}
+
+// The lookup, if the node is a Gather of rows of the table, whose result may be converted.
+absl::StatusOr<RowUpdates::Lookup> RowUpdates::LookupOf(const NodePtr& node, const Tensor& table) {
+  Lookup none;
+  const auto* application = std::get_if<api::ApplicationNode>(&node->kind);
+  if (application == nullptr || application->inputs.size() != 2) return none;
+  std::vector<TensorShape> shapes;
+  for (const api::NodeResult& input : application->inputs)
+    shapes.push_back(input.node->shapes[static_cast<size_t>(input.result)]);
+  TARTAN_ASSIGN_OR_RETURN(const ir::Program program,
+                          lang::Bind(*application->function, shapes, {}));
+  bool is_lookup = program.outputs.size() == 1 && application->inputs[0].node == table.node();
+  for (const ir::Value& value : program.values) {
+    if (std::holds_alternative<ir::Input>(value.op)) continue;
+    const auto* special = std::get_if<ir::Special>(&value.op);
+    if (special == nullptr) {
+      const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+      is_lookup &= elementwise != nullptr && elementwise->operands.size() == 1;
+      continue;
+    }
+    is_lookup &= special->kind == ir::SpecialKind::kGather && special->params[0] == 0 &&
+                 special->operands == program.inputs;
+  }
+  if (!is_lookup) return none;
+  const api::NodeResult& ids = application->inputs[1];
+  return Lookup{Tensor(ids.node, ids.result), Tensor(node, 0), {}, {}};
+}
+
+const RowUpdates::Lookup* RowUpdates::LookupOf(const Tensor& master) const {
+  const auto found = lookups_.find(master.node().get());
+  return found == lookups_.end() ? nullptr : &found->second;
+}
+
+absl::Status RowUpdates::Find(const Tensor& loss, const std::vector<Parameter>& parameters,
+                              const std::map<std::string, Tensor>& masters) {
+  std::unordered_set<const TensorNode*> tables;
+  for (const Parameter& parameter : parameters) {
+    if (parameter.is_trained && parameter.role == Role::kEmbedding)
+      tables.insert(masters.at(parameter.name).node().get());
+  }
+  const auto readers = ReadersOf(loss, tables);
+  for (const Parameter& parameter : parameters) {
+    if (!parameter.is_trained || parameter.role != Role::kEmbedding) continue;
+    const Tensor& table = masters.at(parameter.name);
+    const auto found = readers.find(table.node().get());
+    if (found == readers.end()) continue;  // the loss does not depend on it
+    Lookup lookup;
+    if (found->second.size() == 1) {
+      TARTAN_ASSIGN_OR_RETURN(lookup, LookupOf(found->second[0], table));
+    }
+    if (!lookup.rows.defined()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the embedding '", parameter.name,
+          "' cannot be updated by rows: its only reader must be one Gather of float32 rows"));
+    }
+    lookups_.emplace(table.node().get(), std::move(lookup));
+  }
+  if (!lookups_.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "no embedding can be updated by rows: no Gather reads rows of a trained parameter");
+}
+
+const Tensor& RowUpdates::SourceOf(const Tensor& master) const {
+  const Lookup* const lookup = LookupOf(master);
+  return lookup == nullptr ? master : lookup->rows;
+}
+
+absl::Status RowUpdates::Sum(const std::vector<Parameter>& parameters,
+                             const std::map<std::string, Tensor>& masters,
+                             std::vector<Tensor>* gradients) {
+  size_t next = 0;
+  for (const Parameter& parameter : parameters) {
+    if (!parameter.is_trained) continue;
+    Tensor& gradient = (*gradients)[next++];
+    const auto found = lookups_.find(masters.at(parameter.name).node().get());
+    if (found == lookups_.end()) continue;
+    Lookup& lookup = found->second;
+    const int64_t rows = parameter.shape.dims[0];
+    const int64_t count = lookup.ids.shape().element_count();
+    const std::string text = absl::StrCat(
+        "function (I, G, Z) -> (C, T, S) {\n", "F = reshape(I, ", count, ");\n", "N = F < 0 ? F + ",
+        rows, " : F;\n", "C = as_int(max(min(N, ", rows - 1, "), 0), 32);\n", "P = index(C, 0);\n",
+        "L = scatter_nd(as_int(Z, 32), reshape(C, ", count, ", 1), P, 0);\n", "R = gather(L, C);\n",
+        "T = reshape(R == P ? C : ", rows, ", ", count, ", 1);\n", "S = scatter(reshape(G, ", count,
+        ", ", absl::StrJoin(RowDims(parameter.shape), ", "), "), R, P);\n}");
+    TARTAN_ASSIGN_OR_RETURN(const auto function, api::Function::FromTile(text, "sum_rows"));
+    TARTAN_ASSIGN_OR_RETURN(const Tensor none, api::Filled({DataType::kFloat32, {rows}}, 0));
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made,
+                            function.Apply(std::vector<Tensor>{lookup.ids, gradient, none},
+                                           absl::StrCat(parameter.name, "_sums")));
+    lookup.places = made[0];
+    lookup.targets = made[1];
+    gradient = made[2];
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Updated> RowUpdates::Update(const Optimizer& optimizer, const ParameterGroup& group,
+                                           const Tensor& master, const Tensor& gradient,
+                                           absl::Span<const Tensor> slots, const Tensor& numbers,
+                                           const Tensor& scale, const Tensor& enabled,
+                                           absl::string_view name) const {
+  const Lookup* const lookup = LookupOf(master);
+  if (lookup == nullptr) {
+    return train::Update(optimizer, group, master, gradient, slots, numbers, scale, enabled, name);
+  }
+  const auto rows_of = [&](const Tensor& whole) {
+    return api::Apply("function (X, C) -> (R) { R = gather(X, C); }", {whole, lookup->places},
+                      name);
+  };
+  const auto with_rows = [&](const Tensor& whole, const Tensor& rows) {
+    return api::Apply("function (X, T, R) -> (N) { N = scatter_nd(X, T, R, 0); }",
+                      {whole, lookup->targets, rows}, name);
+  };
+  TARTAN_ASSIGN_OR_RETURN(const Tensor rows, rows_of(master));
+  std::vector<Tensor> slot_rows;
+  for (const Tensor& slot : slots) {
+    TARTAN_ASSIGN_OR_RETURN(slot_rows.emplace_back(), rows_of(slot));
+  }
+  TARTAN_ASSIGN_OR_RETURN(Updated updated, train::Update(optimizer, group, rows, gradient,
+                                                         slot_rows, numbers, scale, enabled, name));
+  TARTAN_ASSIGN_OR_RETURN(updated.parameter, with_rows(master, updated.parameter));
+  for (size_t s = 0; s < slots.size(); ++s) {
+    TARTAN_ASSIGN_OR_RETURN(updated.slots[s], with_rows(slots[s], updated.slots[s]));
+  }
+  return updated;
+}
+
+}  // namespace tartan::train
