@@ -64,6 +64,7 @@ train::TrainerOptions TrainerOptionsOf(const nb::dict& from) {
   Take(from, "clip_norm", &options.clip_norm);
   Take(from, "clip_value", &options.clip_value);
   Take(from, "accumulate", &options.accumulate);
+  Take(from, "sparse_embeddings", &options.sparse_embeddings);
   Take(from, "trainable", &options.rules.trainable);
   Take(from, "frozen", &options.rules.frozen);
   using Groups = std::vector<std::pair<std::string, std::pair<double, double>>>;

@@ -52,6 +52,8 @@ class Trainer:
       the learning rate of steps without another one, and the base rate of `fit`.
     - `clip_norm` limits the norm of all gradients together, `clip_value` each element; 0: no limit.
     - `accumulate` batches have their gradients averaged for one update.
+    - `sparse_embeddings` updates only the rows of embeddings that a batch reads, as torch.optim.SparseAdam does: with
+      "sgd", "adagrad", "adam" and "adamw", for tables that one Gather reads, without `accumulate`.
     - `precision` is "float32", "tf32", "bfloat16" or "float16", with which values of a step are stored and
       multiplied. `loss_scale` is "dynamic" or a number, for float16.
     - `trainable` and `frozen` are expressions (RE2) that match whole names of initializers. `groups` has factors for
@@ -75,7 +77,7 @@ class Trainer:
     def __init__(self, model: Any, loss: str = "softmax_cross_entropy", optimizer: str = "adamw", *, rate: float = 1e-3,
                  output: str = "", weight_decay: float = 0.0, momentum: float = 0.9, beta1: float = 0.9,
                  beta2: float = 0.999, epsilon: float = 1e-8, clip_norm: float = 0.0, clip_value: float = 0.0,
-                 accumulate: int = 1, precision: str = "float32", loss_scale: str | float = "dynamic",
+                 accumulate: int = 1, sparse_embeddings: bool = False, precision: str = "float32", loss_scale: str | float = "dynamic",
                  trainable: str = "", frozen: str = "", groups: Mapping[str, tuple[float, float]] | None = None,
                  lora: str | Sequence[str] = (), batch_norm: bool = False, dropout: bool | float = False,
                  dropout_at: Mapping[str, float] | None = None, augment: str | Sequence[str] = "",
@@ -93,6 +95,7 @@ class Trainer:
             "loss": loss, "optimizer": optimizer, "output": output, "weight_decay": float(weight_decay),
             "momentum": float(momentum), "beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon),
             "clip_norm": float(clip_norm), "clip_value": float(clip_value), "accumulate": int(accumulate),
+            "sparse_embeddings": bool(sparse_embeddings),
             "precision": precision, "loss_scale": str(loss_scale), "trainable": trainable, "frozen": frozen,
             "groups": [(names, (float(rate), float(decay))) for names, (rate, decay) in (groups or {}).items()],
             "lora": [lora] if isinstance(lora, str) else list(lora), "batch_norm": bool(batch_norm), "dropout": bool(dropout) or has_ratio,

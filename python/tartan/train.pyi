@@ -13,11 +13,12 @@ class Trainer:
         self, model: Any, loss: str = 'softmax_cross_entropy', optimizer: str = 'adamw', *, rate: float = 0.001,
         output: str = '', weight_decay: float = 0.0, momentum: float = 0.9, beta1: float = 0.9, beta2: float = 0.999,
         epsilon: float = 1e-08, clip_norm: float = 0.0, clip_value: float = 0.0, accumulate: int = 1,
-        precision: str = 'float32', loss_scale: str | float = 'dynamic', trainable: str = '', frozen: str = '',
-        groups: Mapping[str, tuple[float, float]] | None = None, lora: str | Sequence[str] = (),
-        batch_norm: bool = False, dropout: bool | float = False, dropout_at: Mapping[str, float] | None = None,
-        augment: str | Sequence[str] = '', channels_last: bool = False, straight_through: bool = False,
-        initialize: bool = False, seed: int = 0, memory_budget: int = 0, device: int | str | None = None) -> None: ...
+        sparse_embeddings: bool = False, precision: str = 'float32', loss_scale: str | float = 'dynamic',
+        trainable: str = '', frozen: str = '', groups: Mapping[str, tuple[float, float]] | None = None,
+        lora: str | Sequence[str] = (), batch_norm: bool = False, dropout: bool | float = False,
+        dropout_at: Mapping[str, float] | None = None, augment: str | Sequence[str] = '', channels_last: bool = False,
+        straight_through: bool = False, initialize: bool = False, seed: int = 0, memory_budget: int = 0,
+        device: int | str | None = None) -> None: ...
     def step(self, batch: Any, rate: float | None = None, wait: bool = True) -> float | None: ...
     def read(self) -> dict[str, Any]: ...
     def evaluate(self, batch: Any, size: int | None = None) -> float: ...

@@ -97,6 +97,21 @@ def test_steps_without_waiting_are_read_together():
     assert progress["loss"] == pytest.approx(np.mean(alone), rel=1e-6)
 
 
+def test_sparse_embeddings_change_the_rows_that_were_read():
+    table = np.random.default_rng(3).standard_normal((20, 3)).astype(np.float32)
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["y"])]
+    graph = helper.make_graph(nodes, "rows", [helper.make_tensor_value_info("ids", TensorProto.INT64, ["n"])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])],
+                              [numpy_helper.from_array(table, "table")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    trainer = tartan.train.Trainer(model, "mse", "adam", rate=0.1, sparse_embeddings=True)
+    ids = np.array([4, 9, 4, -1])
+    for _ in range(2):
+        trainer.step(({"ids": ids}, np.zeros((4, 3), np.float32)))
+    changed = np.any(trainer.parameters["table"] != table, axis=1)
+    assert np.flatnonzero(changed).tolist() == [4, 9, 19]
+
+
 def test_accumulated_batches_are_one_update():
     whole = tartan.train.Trainer(_model(), "mse", "sgd", rate=0.1)
     whole.step((_X[:8], _T[:8]))
@@ -207,6 +222,8 @@ def test_tensorboard_reads_the_event_file(tmp_path):
     ({"frozen": ".*"}, "nothing is left to train"),
     ({"beta1": 1.5}, "1.5"),
     ({"accumulate": 0}, "0 steps"),
+    ({"sparse_embeddings": True, "optimizer": "momentum"}, "momentum cannot update single rows"),
+    ({"sparse_embeddings": True, "accumulate": 2}, "accumulated gradients"),
 ])
 def test_options_out_of_range_are_errors(arguments, message):
     with pytest.raises(ValueError, match=message):
