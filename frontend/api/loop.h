@@ -15,7 +15,8 @@
 
 namespace tartan::api {
 
-// Iterations of shorter loops are joined into the graph. The limit is a choice, not measured.
+// Iterations of shorter loops are joined into the graph: steps are faster by up to a sixth, but
+// compile for longer and longer (docs/notes/frontends.md).
 inline constexpr int64_t kMinLoopIterations = 16;
 
 // Applies a body to operands: the initial states, the tensors whose rows are slices, the
