@@ -20,6 +20,7 @@ import torch
 from google.protobuf import text_format
 from torch.nn import functional as F
 
+import recurrent_networks as recurrent
 import training_networks as networks
 
 BATCHES = 5  # used cyclically
@@ -33,10 +34,10 @@ TASKS = [
     (lambda: networks.resnet18(16, 8, 64, 10), 0.0003, 0.0001, 100),
     (lambda: networks.lstm(16, 12, 16, 32, 10), 0.1, 0.005, 100),
     (lambda: networks.transformer(4, 16, 32, 64, 4, 4), 0.02, 0.001, 100),
-    (lambda: networks.both_ways("LSTM", 20, 6, 8, 5), 0.1, 0.01, 20),
-    (lambda: networks.both_ways("GRU", 20, 6, 8, 5), 0.1, 0.01, 20),
-    (lambda: networks.looped("Scan", 20, 4, 6, 8, 5), 0.05, 0.01, 20),
-    (lambda: networks.looped("Loop", 20, 4, 6, 8, 5), 0.05, 0.01, 20),
+    (lambda: recurrent.both_ways("LSTM", 20, 6, 8, 5), 0.1, 0.01, 20),
+    (lambda: recurrent.both_ways("GRU", 20, 6, 8, 5), 0.1, 0.01, 20),
+    (lambda: recurrent.looped("Scan", 20, 4, 6, 8, 5), 0.05, 0.01, 20),
+    (lambda: recurrent.looped("Loop", 20, 4, 6, 8, 5), 0.05, 0.01, 20),
 ]
 
 

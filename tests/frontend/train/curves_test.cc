@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& named) { return named.param.network + "_" + named.param.run; });
 
 // Both directions with several lengths, Scan from the last row, Loop: 20 iterations, which are
-// loops of the program. The parameter tells whether sub-buffers may overlap.
+// loops of the program. The second parameter is whether sub-buffers may overlap.
 class LoopCurvesTest : public testing::TestWithParam<std::tuple<std::string, bool>> {};
 
 TEST_P(LoopCurvesTest, LossesAreThoseOfPyTorch) {
