@@ -11,7 +11,6 @@
 #include "frontend/api/function.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/base/status_macros.h"
-#include "tile/lang/binder.h"
 
 namespace tartan::train {
 namespace {
@@ -38,6 +37,37 @@ std::unordered_map<const TensorNode*, std::vector<NodePtr>> ReadersOf(
   return readers;
 }
 
+// The call, if the statement assigns one whose first argument is the tensor.
+const lang::Call* CallOn(const lang::Statement& statement, const std::string& tensor) {
+  const auto* assignment = std::get_if<lang::Assignment>(&statement.node);
+  if (assignment == nullptr) return nullptr;
+  const auto* call = std::get_if<lang::Call>(&assignment->value->node);
+  if (call == nullptr || call->arguments.empty()) return nullptr;
+  const auto* name = std::get_if<lang::Name>(&call->arguments[0]->node);
+  return name == nullptr || name->name != tensor ? nullptr : call;
+}
+
+// Whether the function is gather(T, I, 0), whose result may be converted.
+bool IsGatherOfRows(const lang::Function& function) {
+  if (function.inputs.size() != 2 || function.outputs.size() != 1) return false;
+  std::string last = function.inputs[0].name;
+  for (const lang::Statement& statement : function.statements) {
+    const lang::Call* call = CallOn(statement, last);
+    if (call == nullptr) return false;
+    if (&statement == &function.statements[0]) {
+      if (call->function != "gather" || call->arguments.size() != 3) return false;
+      const auto* ids = std::get_if<lang::Name>(&call->arguments[1]->node);
+      const auto* axis = std::get_if<lang::IntLiteral>(&call->arguments[2]->node);
+      if (ids == nullptr || ids->name != function.inputs[1].name) return false;
+      if (axis == nullptr || axis->value != 0) return false;
+    } else if (call->function != "as_float" && call->function != "as_bfloat") {
+      return false;
+    }
+    last = std::get<lang::Assignment>(statement.node).target;
+  }
+  return !function.statements.empty() && last == function.outputs[0];
+}
+
 absl::Span<const int64_t> RowDims(const TensorShape& table) {
   return absl::MakeConstSpan(table.dims).subspan(1);
 }
@@ -60,28 +90,13 @@ absl::Status CheckRowOptimizer(const Optimizer& optimizer) {
 }
 
 // The lookup, if the node is a Gather of rows of the table, whose result may be converted.
-absl::StatusOr<RowUpdates::Lookup> RowUpdates::LookupOf(const NodePtr& node, const Tensor& table) {
+RowUpdates::Lookup RowUpdates::LookupOf(const NodePtr& node, const Tensor& table) {
   Lookup none;
   const auto* application = std::get_if<api::ApplicationNode>(&node->kind);
-  if (application == nullptr || application->inputs.size() != 2) return none;
-  std::vector<TensorShape> shapes;
-  for (const api::NodeResult& input : application->inputs)
-    shapes.push_back(input.node->shapes[static_cast<size_t>(input.result)]);
-  TARTAN_ASSIGN_OR_RETURN(const ir::Program program,
-                          lang::Bind(*application->function, shapes, {}));
-  bool is_lookup = program.outputs.size() == 1 && application->inputs[0].node == table.node();
-  for (const ir::Value& value : program.values) {
-    if (std::holds_alternative<ir::Input>(value.op)) continue;
-    const auto* special = std::get_if<ir::Special>(&value.op);
-    if (special == nullptr) {
-      const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
-      is_lookup &= elementwise != nullptr && elementwise->operands.size() == 1;
-      continue;
-    }
-    is_lookup &= special->kind == ir::SpecialKind::kGather && special->params[0] == 0 &&
-                 special->operands == program.inputs;
+  if (application == nullptr || application->inputs.size() != 2 ||
+      application->inputs[0].node != table.node() || !IsGatherOfRows(*application->function)) {
+    return none;
   }
-  if (!is_lookup) return none;
   const api::NodeResult& ids = application->inputs[1];
   return Lookup{Tensor(ids.node, ids.result), Tensor(node, 0), {}, {}};
 }
@@ -105,9 +120,7 @@ absl::Status RowUpdates::Find(const Tensor& loss, const std::vector<Parameter>& 
     const auto found = readers.find(table.node().get());
     if (found == readers.end()) continue;  // the loss does not depend on it
     Lookup lookup;
-    if (found->second.size() == 1) {
-      TARTAN_ASSIGN_OR_RETURN(lookup, LookupOf(found->second[0], table));
-    }
+    if (found->second.size() == 1) lookup = LookupOf(found->second[0], table);
     if (!lookup.rows.defined()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the embedding '", parameter.name,

@@ -17,8 +17,8 @@
 
 namespace tartan::train {
 
-// Whether the optimiser can leave out rows whose gradient is 0: its formula then keeps them, or
-// would only shrink their averages. InvalidArgument otherwise.
+// InvalidArgument unless the optimiser can leave out rows whose gradient is 0. Its formula keeps
+// such rows, or only shrinks their averages.
 absl::Status CheckRowOptimizer(const Optimizer& optimizer);
 
 // The embeddings of a step that are updated by rows; none before Find.
@@ -53,8 +53,8 @@ class RowUpdates {
     api::Tensor places;   // int32[n]: ids from 0, set by Sum
     api::Tensor targets;  // int32[n, 1]: each id at its last place, elsewhere the number of rows
   };
-  static absl::StatusOr<Lookup> LookupOf(const std::shared_ptr<const api::TensorNode>& node,
-                                         const api::Tensor& table);
+  static Lookup LookupOf(const std::shared_ptr<const api::TensorNode>& node,
+                         const api::Tensor& table);
   const Lookup* LookupOf(const api::Tensor& master) const;
 
   std::map<const api::TensorNode*, Lookup> lookups_;  // by table
