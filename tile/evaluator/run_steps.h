@@ -19,8 +19,8 @@ using Buffers = std::vector<hal::BufferPtr>;
 using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::CopyStep>;
 
 // Allocates arenas and creates a sub-buffer for every buffer of a region that does not fill its
-// arena; other buffers are unchanged. Uses the arenas in `shared` if they are large enough, and adds or replaces arenas
-// there otherwise. Null: all arenas are new.
+// arena; other buffers are unchanged. Uses the arenas in `shared` if they are large enough, and
+// adds or replaces arenas there otherwise. Null: all arenas are new.
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
                             Buffers* buffers, Buffers* shared = nullptr);
 
