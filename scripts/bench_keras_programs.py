@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs small programs of the kinds at keras.io on several backends in one run, and compares losses and times.
+
+    scripts/bench_keras_programs.py --backend tartan=PYTHON --backend torch=PYTHON --backend jax=PYTHON
+        [--program NAME …] [--steps 5] [--rounds 5]
+
+For each program and backend, one process starts with nothing on disk, and a second one with what the first left there.
+The backends alternate, and no two processes work at the same time. Columns:
+first, second: seconds of the first step in these processes, with the processor seconds of the first;
+early: median milliseconds of the next steps in the first process, while Tartan compiles;
+steady: median milliseconds in the second process after compilation, alternating between the backends;
+loss: the largest relative difference to the losses of the first backend."""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def step_of(made):
+    """Returns a function that executes a training step of a program, and returns the loss."""
+    if callable(made) and not isinstance(made, tuple):
+        return made
+    import keras
+    from keras_programs import kit
+
+    model, loss, x, y = made
+    kit.set_weights(model)
+    model.compile(keras.optimizers.Adam(1e-3), loss)
+    return lambda: float(model.train_on_batch(x, y))
+
+
+def settle():
+    """Waits for compilation in the background."""
+    if os.environ["KERAS_BACKEND"] == "tartan":
+        from tartan import _function
+
+        for thread in list(_function._background):
+            thread.join()
+
+
+def processor_seconds():
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def serve(name, steps):
+    """The process of a backend: executes some steps, and then as many as each line of the input says."""
+    if os.environ["KERAS_BACKEND"] == "tartan":
+        import tartan  # noqa: F401
+    import keras
+    from keras_programs import PROGRAMS
+
+    keras.utils.set_random_seed(1)
+    step = step_of(PROGRAMS[name]())
+    losses, times, processor = [], [], processor_seconds()
+    for number in range(steps):
+        began = time.perf_counter()
+        losses.append(step())
+        times.append(time.perf_counter() - began)
+        if number == 0:
+            processor = processor_seconds() - processor
+    print(json.dumps({"losses": losses, "times": times, "processor": processor}), flush=True)
+    for line in sys.stdin:
+        if line.strip() == "settle":
+            settle()
+        began = time.perf_counter()
+        count = 0
+        while time.perf_counter() - began < 0.3 and count < 100:
+            step()
+            count += 1
+        print((time.perf_counter() - began) / count * 1e3, flush=True)
+
+
+class Server:
+    """A process that runs a program on a backend."""
+
+    def __init__(self, backend, python, program, steps, disk):
+        environment = dict(os.environ, KERAS_BACKEND=backend, TARTAN_CACHE_DIR=disk, POCL_CACHE_DIR=disk,
+                           JAX_COMPILATION_CACHE_DIR=disk, JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+                           CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3")
+        command = [python, __file__, "--serve", program, "--steps", str(steps)]
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(command, env=environment, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=self.errors)
+        self.start = json.loads(self._line())
+
+    def _line(self):
+        for line in self.process.stdout:
+            if line[0] in "{0123456789":
+                return line
+        self.errors.seek(0)
+        raise RuntimeError("its process ended: " + "".join(self.errors.read().strip().splitlines()[-1:]))
+
+    def measure(self, what):
+        self.process.stdin.write(what + "\n")
+        self.process.stdin.flush()
+        return float(self._line())
+
+    def close(self):
+        """Ends the process as a user's does, so that Tartan completes and keeps its kernels."""
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def difference(losses, others):
+    return max(abs(a - b) / max(abs(b), 1e-6) for a, b in zip(losses, others))
+
+
+def compare(program, backends, steps, rounds):
+    """Returns a row of figures for each backend."""
+    rows, servers = {}, {}
+    for backend, python in backends.items():
+        disk = tempfile.mkdtemp(prefix="keras-programs-")
+        try:
+            first = Server(backend, python, program, steps, disk)
+            first.measure("settle")
+            first.close()
+            servers[backend] = second = Server(backend, python, program, steps, disk)
+        except RuntimeError as error:
+            print(f"{program}: {backend}: {error}", file=sys.stderr)
+            continue
+        times = first.start["times"]
+        rows[backend] = {"first_s": times[0], "processor_s": first.start["processor"],
+                         "second_s": second.start["times"][0], "early_ms": statistics.median(times[1:]) * 1e3,
+                         "losses": first.start["losses"]}
+    for server in servers.values():
+        server.measure("settle")
+    steady = {backend: [] for backend in servers}
+    for _ in range(rounds):
+        for backend, server in servers.items():
+            time.sleep(0.1)  # the threads of the previous process must stop spinning
+            steady[backend].append(server.measure("go"))
+    for backend, server in servers.items():
+        rows[backend]["steady_ms"] = statistics.median(steady[backend])
+        server.close()
+    return rows
+
+
+def report(program, rows):
+    reference = next(iter(rows.values()))["losses"] if rows else []
+    for backend, row in rows.items():
+        others = [other["steady_ms"] for name, other in rows.items() if name != backend]
+        ratio = f"  best other / steady {min(others) / row['steady_ms']:.2f}" if others else ""
+        print(f"{program:18} {backend:7} first {row['first_s']:6.2f} s (processor {row['processor_s']:6.2f})  "
+              f"second {row['second_s']:5.2f} s  early {row['early_ms']:8.2f} ms  steady {row['steady_ms']:8.2f} ms  "
+              f"loss {difference(row['losses'], reference):.1e}{ratio}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backend", action="append", default=[], metavar="NAME=PYTHON")
+    parser.add_argument("--program", action="append", default=[])
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve, options.steps)
+        return
+    backends = dict(backend.split("=", 1) for backend in options.backend)
+    names = options.program
+    if not names:
+        source = pathlib.Path(__file__).parent / "keras_programs" / "__init__.py"
+        names = [line.split('"')[1] for line in source.read_text().splitlines() if line.startswith('    "')]
+    for program in names:
+        report(program, compare(program, backends, options.steps, options.rounds))
+
+
+if __name__ == "__main__":
+    main()
