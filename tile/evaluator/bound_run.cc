@@ -2,24 +2,101 @@
 #include "tile/evaluator/bound_run.h"
 
 #include <utility>
+#include <variant>
 
+#include "absl/strings/str_cat.h"
+#include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
+#include "tile/ir/program.h"
 
 namespace tartan::evaluator {
+namespace {
 
-BoundRun::BoundRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<Frame> frame)
-    : program_(std::move(program)), frame_(std::move(frame)) {}
+absl::Status CheckStates(const ir::Program& program, absl::Span<const hal::BufferPtr> states) {
+  size_t next = 0;
+  for (const ir::ValueId id : program.inputs) {
+    const ir::Value& input = program.values[id];
+    if (!std::get<ir::Input>(input.op).is_state) continue;
+    if (next == states.size() || states[next]->size() < input.shape.byte_size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("no memory, or too little, is given for the state '", input.name, "' ",
+                       input.shape.ToString()));
+    }
+    ++next;
+  }
+  if (next == states.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the program has ", next, " states, but memory is given for ", states.size()));
+}
+
+absl::StatusOr<HostTensor> ReadState(hal::Queue& queue, const hal::BufferPtr& buffer,
+                                     const TensorShape& shape) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
+  if (!bytes.empty()) TARTAN_RETURN_IF_ERROR(queue.Read(buffer, 0, absl::MakeSpan(bytes)));
+  if (shape.type == DataType::kBool) {  // kernels may write other values than 0 and 1
+    for (uint8_t& byte : bytes) byte = byte != 0 ? 1 : 0;
+  }
+  return HostTensor(shape, bytes);
+}
+
+}  // namespace
+
+BoundRun::BoundRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<Frame> frame,
+                   std::vector<hal::BufferPtr> states)
+    : program_(std::move(program)), frame_(std::move(frame)), states_(std::move(states)) {}
 
 BoundRun::~BoundRun() = default;
 
 absl::StatusOr<std::unique_ptr<BoundRun>> BoundRun::Create(std::shared_ptr<LoadedProgram> program,
                                                            absl::Span<const hal::BufferPtr> states,
                                                            std::vector<hal::BufferPtr>* shared) {
-  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame, program->MakeFrame(states, shared));
-  return std::unique_ptr<BoundRun>(new BoundRun(std::move(program), std::move(frame)));
+  std::vector<hal::BufferPtr> kept(states.begin(), states.end());
+  std::unique_ptr<Frame> frame;
+  if (const HostProgram* host = program->program().host(); host != nullptr) {
+    TARTAN_RETURN_IF_ERROR(CheckStates(host->program(), states));
+  } else {
+    TARTAN_ASSIGN_OR_RETURN(frame, program->MakeFrame(states, shared));
+  }
+  return std::unique_ptr<BoundRun>(
+      new BoundRun(std::move(program), std::move(frame), std::move(kept)));
+}
+
+absl::Status BoundRun::RunOnHost(hal::Queue& queue, absl::Span<const HostTensor> inputs) {
+  const HostProgram& host = *program().host();
+  const ir::Program& computed = host.program();
+  std::vector<HostTensor> given;
+  size_t state = 0;
+  size_t input = 0;
+  for (const ir::ValueId id : computed.inputs) {
+    const auto& op = std::get<ir::Input>(computed.values[id].op);
+    if (op.is_state) {
+      TARTAN_ASSIGN_OR_RETURN(given.emplace_back(),
+                              ReadState(queue, states_[state++], computed.values[id].shape));
+    } else if (!op.is_constant && input < inputs.size()) {
+      given.push_back(inputs[input++]);
+    }
+  }
+  TARTAN_ASSIGN_OR_RETURN(host_outputs_, host.Run(program_->known_, given));
+  state = 0;
+  for (const ir::ValueId id : computed.inputs) {
+    const auto& op = std::get<ir::Input>(computed.values[id].op);
+    if (!op.is_state) continue;
+    const hal::BufferPtr& buffer = states_[state++];
+    if (op.next < 0 || host_outputs_[op.next].bytes().empty()) continue;
+    TARTAN_RETURN_IF_ERROR(queue.Write(buffer, 0, host_outputs_[op.next].bytes()));
+  }
+  // The caller may change an input that is returned.
+  for (HostTensor& output : host_outputs_) {
+    for (const HostTensor& of_caller : inputs) {
+      if (output.bytes().data() != of_caller.bytes().data()) continue;
+      output = HostTensor(output.shape(), output.bytes());
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status BoundRun::Enqueue(hal::Queue& queue, absl::Span<const HostTensor> inputs) {
+  if (frame_ == nullptr) return RunOnHost(queue, inputs);
   TARTAN_RETURN_IF_ERROR(program_->WriteInputs(*frame_, queue, inputs));
   return program_->Execute(*frame_, queue, nullptr);
 }
@@ -27,13 +104,20 @@ absl::Status BoundRun::Enqueue(hal::Queue& queue, absl::Span<const HostTensor> i
 absl::StatusOr<std::vector<KernelTime>> BoundRun::Profile(absl::Span<const HostTensor> inputs) {
   TARTAN_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Queue> queue,
                           program().device()->CreateQueue(true));
-  TARTAN_RETURN_IF_ERROR(program_->WriteInputs(*frame_, *queue, inputs));
   std::vector<KernelTime> times;
+  if (frame_ == nullptr) {
+    const auto start = Clock::now();
+    TARTAN_RETURN_IF_ERROR(RunOnHost(*queue, inputs));
+    times.push_back({"host", "computed by the host", MillisecondsSince(start)});
+    return times;
+  }
+  TARTAN_RETURN_IF_ERROR(program_->WriteInputs(*frame_, *queue, inputs));
   TARTAN_RETURN_IF_ERROR(program_->Execute(*frame_, *queue, &times));
   return times;
 }
 
 absl::StatusOr<HostTensor> BoundRun::ReadAsync(hal::Queue& queue, size_t output) {
+  if (frame_ == nullptr) return host_outputs_[output];
   return program_->ReadOutput(*frame_, queue, output);
 }
 

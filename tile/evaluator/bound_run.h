@@ -13,7 +13,8 @@
 namespace tartan::evaluator {
 
 // Used by one thread at a time. Enqueues executions into the caller's queue, which orders the
-// updates of the states. Other memory of an execution belongs to this object.
+// updates of the states. Other memory of an execution belongs to this object. If the host computes
+// the program (CompiledProgram::OnHost), an execution waits for the queue, and is then complete.
 class BoundRun {
  public:
   // `states`: one buffer per state of the program, in the order of its inputs, no smaller than the
@@ -36,10 +37,14 @@ class BoundRun {
   absl::StatusOr<HostTensor> ReadAsync(hal::Queue& queue, size_t output);
 
  private:
-  BoundRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<Frame> frame);
+  BoundRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<Frame> frame,
+           std::vector<hal::BufferPtr> states);
+  absl::Status RunOnHost(hal::Queue& queue, absl::Span<const HostTensor> inputs);
 
   const std::shared_ptr<LoadedProgram> program_;
-  const std::unique_ptr<Frame> frame_;
+  const std::unique_ptr<Frame> frame_;  // null if the host computes the program
+  const std::vector<hal::BufferPtr> states_;
+  std::vector<HostTensor> host_outputs_;  // of the last execution by the host
 };
 
 }  // namespace tartan::evaluator

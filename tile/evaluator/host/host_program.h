@@ -23,6 +23,7 @@ class HostProgram {
   // Null if the index arithmetic of some contraction could overflow.
   static absl::StatusOr<std::shared_ptr<const HostProgram>> Create(ir::Program program);
 
+  const ir::Program& program() const { return program_; }
   // Estimated time of one execution on one core. It depends on sizes only, so that all machines
   // agree.
   double milliseconds() const { return milliseconds_; }
