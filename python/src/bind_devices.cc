@@ -67,8 +67,10 @@ std::unique_ptr<DeviceProgram> MakeProgram(
   std::vector<api::ProgramState> bound;
   for (const auto& [input, next] : states) bound.push_back({input, next.value_or(Tensor())});
   const auto of_tier =
-      device->WithTier(tier == "ready" ? compiler::Tier::kReady : compiler::Tier::kExact);
-  const auto where = apart ? api::CompileWhere::kSeparateProcess : api::CompileWhere::kInProcess;
+      device->WithTier(tier == "exact" ? compiler::Tier::kExact : compiler::Tier::kReady);
+  const auto where = apart               ? api::CompileWhere::kSeparateProcess
+                     : tier == "soonest" ? api::CompileWhere::kSoonest
+                                         : api::CompileWhere::kInProcess;
   return Unlocked([&] {
     return DeviceProgram::Create(of_tier, {inputs, bound, outputs, name}, nullptr, where);
   });
@@ -132,7 +134,8 @@ void BindPrograms(nb::module_& module) {
            })
       .def("profile", &ProfileOf)
       .def_prop_ro("memory", &MemoryOf)
-      .def_prop_ro("kernels", &DeviceProgram::kernels);
+      .def_prop_ro("kernels", &DeviceProgram::kernels)
+      .def_prop_ro("tier", &DeviceProgram::tier);
 }
 
 }  // namespace

@@ -230,6 +230,9 @@ class Program:
     @property
     def kernels(self) -> int: ...
 
+    @property
+    def tier(self) -> str: ...
+
 class Model:
     """An ONNX model."""
 

@@ -195,7 +195,7 @@ def _report(program, hosts, profile, tier):
     if tier is None:
         with program.lock:
             is_here = program.program is not None and program.place is device
-            tier = program.tier if is_here else first_tier()
+            tier = program.tier if is_here and program.tier != "host" else first_tier()
     report = _core.Report.plan(device, inputs, states, values, name, tier)
     if profile:
         report.note_times(_measure(device, program, hosts, tier))

@@ -18,14 +18,15 @@ from tartan._tensor import Tensor, another, evaluate, from_numpy, state
 from tartan._types import _R
 
 
-# A program starts with dynamic-shape kernels ("ready"). From this run on, shape-specialised kernels ("exact") are
-# compiled in the background and replace them between two runs. With TARTAN_TIER=exact, the first run waits for them.
+# A program starts with shape-specialised kernels ("exact") that an earlier process has left on disk. Otherwise the host
+# computes it if it is small, or it has dynamic-shape kernels ("ready"). From this run on, exact kernels are compiled in
+# the background and replace them between two runs. With TARTAN_TIER=exact, the first run waits for them.
 _EXACT_AFTER = 3
 _background = set()  # compiling threads
 
 
 def first_tier():
-    """Returns the tier of the kernels that a program starts with."""
+    """Returns the tier of a program that nothing on disk is known about."""
     return "exact" if os.environ.get("TARTAN_TIER") == "exact" else "ready"
 
 
@@ -179,15 +180,16 @@ class _Program:
 
     def compile(self, device):
         inputs, states, values, name = self.parts
-        self.tier = first_tier()
-        if self.making is None or self.making.key != (device, self.tier):
-            self.making = _Compilation((device, self.tier), lambda: _core.Program.create(
-                device, inputs, states, values, name, self.tier))
+        tier = "soonest" if first_tier() == "ready" else "exact"
+        if self.making is None or self.making.key != (device, tier):
+            self.making = _Compilation((device, tier), lambda: _core.Program.create(
+                device, inputs, states, values, name, tier))
         with _progress.compiling(name):
             made = self.making.result()
         self.making = None
         self.program = made()
-        self.runs = 0 if self.tier == "ready" else _EXACT_AFTER
+        self.tier = self.program.tier
+        self.runs = _EXACT_AFTER if self.tier == "exact" else 0
         self.better = None
         self.place = device
         self.kept = [_core.DeviceTensor.from_host(device, value) for value in self.captured]

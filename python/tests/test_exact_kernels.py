@@ -93,6 +93,56 @@ def test_runs_reach_exact_kernels(way, tmp_path):
     assert done.stdout.split()[-1] in ("ready", "host")
 
 
+_STEP = """
+    import sys
+    import numpy as np, tartan
+    from tartan import _function
+
+    weights = tartan.Variable(np.linspace(-1, 1, 35).reshape(7, 5).astype("f4"))
+    seen = tartan.Variable(np.zeros((), "int32"))
+    mask = tartan.Variable(np.zeros(5, "bool"))
+
+    @tartan.function
+    def step(x):
+        y = tartan.tanh(x @ weights.value)
+        weights.assign(weights.value - 0.5 * (x.mT @ y))
+        seen.assign(seen.value + 1)
+        mask.assign(tartan.logical_not(mask.value))
+        return tartan.sum(y * y), x
+
+    x = np.cos(np.arange(21)).reshape(3, 7).astype("f4")
+    w = np.asarray(weights.value).astype("f8")
+    tiers = []
+    for number in range(6):
+        loss, same = step(x)
+        y = np.tanh(x @ w)
+        w -= 0.5 * (x.T @ y)
+        np.testing.assert_allclose(np.asarray(loss), np.sum(y * y), rtol=1e-4)
+        np.testing.assert_array_equal(np.asarray(same), x)
+        np.testing.assert_allclose(np.asarray(weights.value), w, rtol=1e-4, atol=1e-5)
+        assert int(seen.value) == number + 1
+        np.testing.assert_array_equal(np.asarray(mask.value), np.full(5, number % 2 == 0))
+        (program,) = step._programs.values()
+        tiers.append(program.tier)
+        for thread in list(_function._background):
+            thread.join()
+    print(*tiers)
+"""
+
+
+@pytest.mark.skipif("TARTAN_TIER" in os.environ, reason="the tier is chosen")
+@pytest.mark.parametrize("host, first", [("on", "host"), ("off", "ready")])
+def test_a_small_step_starts_without_kernels_and_a_second_process_with_exact_ones(host, first, tmp_path):
+    environment = dict(os.environ, TARTAN_CACHE_DIR=str(tmp_path), TARTAN_HOST=host, TARTAN_CHECK_SWAP="1")
+    tiers = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(_STEP)], capture_output=True, text=True,
+                              timeout=280, env=environment)
+        assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+        tiers.append(done.stdout.split())
+    assert tiers == [[first] * 3 + ["exact"] * 3, ["exact"] * 6]
+
+
 def test_a_function_without_exact_kernels_says_why(monkeypatch):
     from tartan import _core, _function
 

@@ -48,7 +48,7 @@ def _programs(monkeypatch):
     class Counting:
         @staticmethod
         def create(*args, **kwargs):
-            if args[5] == "ready":  # the background creates exact ones from them
+            if args[5] == "soonest":  # the background creates exact ones from them
                 made.append(args[4])
             return create(*args, **kwargs)
 

@@ -24,7 +24,7 @@ def test_ctrl_c_ends_the_wait_for_a_compilation_which_the_next_run_uses(monkeypa
     class Slow:
         @staticmethod
         def create(*args, **kwargs):
-            if args[5] == "ready":  # the background creates exact ones
+            if args[5] == "soonest":  # the background creates exact ones
                 created.append(args[4])
                 begun.set()
                 assert goes_on.wait(60)

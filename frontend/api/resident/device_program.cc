@@ -9,6 +9,7 @@
 #include "frontend/api/checks/input_check.h"
 #include "frontend/api/device_queue.h"
 #include "frontend/api/programs/loaded_programs.h"
+#include "frontend/api/session.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/api/tiers/compare_kernels.h"
 #include "frontend/api/tiers/compile_in_processes.h"
@@ -24,6 +25,9 @@
 
 namespace tartan::api {
 namespace {
+
+// Time of a run by the host that is better than compiling kernels first, in ms.
+constexpr double kMaxHostMs = 250;
 
 absl::Status NotBound() {
   return absl::FailedPreconditionError("the program is not bound to its states");
@@ -96,7 +100,10 @@ absl::Status DeviceProgram::Impl::Load(LoadedPrograms& programs, const ProgramGr
     TARTAN_RETURN_IF_ERROR(CompileSeparately(*device, composed.program));
   }
   statistics->compile_ms += MillisecondsSince(start);
-  TARTAN_ASSIGN_OR_RETURN(program, programs.Load(composed, statistics, /*times=*/0));
+  const bool may_be_on_host =
+      where == CompileWhere::kSoonest && device->info().type == hal::DeviceType::kCpu;
+  TARTAN_ASSIGN_OR_RETURN(program,
+                          programs.Load(composed, statistics, /*times=*/may_be_on_host ? 1 : 0));
   loaded = program->loaded();
   return absl::OkStatus();
 }
@@ -125,6 +132,12 @@ DeviceProgram::~DeviceProgram() { (void)impl_->queue->Finish(); }
 absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
     std::shared_ptr<const Device> device, ProgramGraph graph, RunStatistics* statistics,
     CompileWhere where) {
+  if (where == CompileWhere::kSoonest) {
+    SessionOptions options;
+    options.host_ms = kMaxHostMs;
+    LoadedPrograms soonest(*device, options, /*completes_compilations=*/false);
+    return Create(soonest, std::move(graph), statistics, where);
+  }
   LoadedPrograms alone(std::move(device));
   return Create(alone, std::move(graph), statistics, where);
 }
@@ -366,6 +379,11 @@ ProgramMemory DeviceProgram::memory(std::optional<size_t> turn) const {
   memory.peak = compiler::ResidentBytes(program.list()) + use.inputs + use.kept + use.other;
   memory.recomputed = program.list().recomputed;
   return memory;
+}
+
+std::string DeviceProgram::tier() const {
+  if (impl_->loaded->program().host() != nullptr) return "host";
+  return impl_->program->is_ready() ? "ready" : "exact";
 }
 
 int64_t DeviceProgram::kernels() const { return impl_->loaded->program().launches_per_run(); }

@@ -65,6 +65,10 @@ enum class CompileWhere {
   // for them.
   kSeparateProcess,
   kCachedOnly,  // requires a program that is compiled already; NotFound otherwise
+  // Exact (shape-specialised) kernels if they are compiled already. Otherwise the host of a CPU
+  // computes programs of little work (SessionOptions::host_ms), and others have ready
+  // (dynamic-shape) kernels. Nothing replaces them.
+  kSoonest,
 };
 
 // Compiled once for its sizes, then replayed. Used by one thread at a time.
@@ -126,6 +130,8 @@ class DeviceProgram {
   // `turn`: index of the state that ProgramMemory::kept refers to; nullopt: `kept` is 0.
   ProgramMemory memory(std::optional<size_t> turn = std::nullopt) const;
   int64_t kernels() const;  // launches per run
+  // "ready", "exact", or "host" if the host computes the program without kernels.
+  std::string tier() const;
 
  private:
   struct Impl;
