@@ -88,6 +88,51 @@ TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
   }
 }
 
+TEST_F(DeviceProgramTest, TheHostUpdatesStatesUntilThereAreExactKernels) {
+  if (device_->info().type != hal::DeviceType::kCpu) GTEST_SKIP() << "only CPUs start on the host";
+  DeviceOptions options;
+  options.use_disk_cache = false;
+  const auto device = Device::Open("", options);
+  ASSERT_TRUE(device.ok()) << device.status();
+  const Tensor a = Tensor::Placeholder("a", {kFloat, {2}});
+  const Tensor b = Tensor::Placeholder("b", {kFloat, {2}});
+  const Tensor x = Tensor::Placeholder("x", {kFloat, {2}});
+  const std::vector<Tensor> next =
+      Call("function (A, B, X) -> (N, Y) { N = A + X; Y = 2 * A; }", {a, b, x});
+  const auto create = [&] {  // the states change places
+    return DeviceProgram::Create(*device, {{x}, {{a, b}, {b, next[0]}}, {next[1], x}, "step"},
+                                 nullptr, CompileWhere::kSoonest);
+  };
+  auto first = DeviceTensor::FromHost(**device, Floats({2}, {1, 2}));
+  auto second = DeviceTensor::FromHost(**device, Floats({2}, {30, 40}));
+  ASSERT_TRUE(first.ok() && second.ok());
+  const auto run = [&](DeviceProgram& program, const HostTensor& input) {
+    EXPECT_EQ(program.Bind({*first, *second}), absl::OkStatus());
+    EXPECT_EQ(program.Start({input}), absl::OkStatus());
+    return *program.Outputs();
+  };
+  const auto host = create();
+  ASSERT_TRUE(host.ok()) << host.status();
+  EXPECT_EQ((*host)->tier(), "host");
+  const HostTensor input = Floats({2}, {5, 6});
+  const std::vector<HostTensor> outputs = run(**host, input);
+  EXPECT_THAT(outputs[0].ToDoubles(), ElementsAre(2, 4));
+  EXPECT_THAT(outputs[1].ToDoubles(), ElementsAre(5, 6));
+  EXPECT_NE(outputs[1].bytes().data(), input.bytes().data());  // its owner may change it
+  EXPECT_THAT(first->ToHost()->ToDoubles(), ElementsAre(30, 40));
+  EXPECT_THAT(second->ToHost()->ToDoubles(), ElementsAre(6, 8));
+
+  ASSERT_TRUE(DeviceProgram::Create((*device)->WithTier(compiler::Tier::kExact),
+                                    {{x}, {{a, b}, {b, next[0]}}, {next[1], x}, "step"})
+                  .ok());
+  const auto exact = create();
+  ASSERT_TRUE(exact.ok()) << exact.status();
+  EXPECT_EQ((*exact)->tier(), "exact");
+  EXPECT_THAT(run(**exact, input)[0].ToDoubles(), ElementsAre(60, 80));
+  EXPECT_THAT(first->ToHost()->ToDoubles(), ElementsAre(6, 8));
+  EXPECT_THAT(second->ToHost()->ToDoubles(), ElementsAre(35, 46));
+}
+
 // Two different programs stand in for the ready kernels and for exact kernels with wrong results.
 TEST_F(DeviceProgramTest, ASwapIsCheckedFromTheSameStates) {
   setenv("TARTAN_CHECK_SWAP", "1", 1);
