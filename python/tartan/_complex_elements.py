@@ -6,7 +6,7 @@ standard."""
 from tartan import _bits
 from tartan import _elementwise as _e
 from tartan._complex import ComplexTensor, complex_tensor, together
-from tartan._tensor import constant, tile, tile1
+from tartan._tensor import constant, tile1, tiles
 
 
 def _of_one(text):
@@ -15,7 +15,7 @@ def _of_one(text):
 
     def function(z, /):
         z = complex_tensor(z)
-        return ComplexTensor(*tile(program, z.real, z.imag))
+        return ComplexTensor(*tiles(program, z.real, z.imag))
 
     return function
 
@@ -26,7 +26,7 @@ def _of_two(text):
 
     def function(z, w, /):
         z, w = together((z, w))
-        return ComplexTensor(*tile(program, z.real, z.imag, w.real, w.imag))
+        return ComplexTensor(*tiles(program, z.real, z.imag, w.real, w.imag))
 
     return function
 
@@ -52,7 +52,7 @@ def _at_limits(z, result, *rows):
       Y = {imag}Q;
     }}"""
     parts = z.real, z.imag, _copied(1.0, z.real), _copied(1.0, z.imag), result.real, result.imag
-    return ComplexTensor(*tile(text, *parts))
+    return ComplexTensor(*tiles(text, *parts))
 
 
 def _limited(plain, *rows):
@@ -194,7 +194,7 @@ _SQRT = """function (A, B, Z, S) -> (X, Y) {
 
 def sqrt(z, /):
     z = complex_tensor(z)
-    return ComplexTensor(*tile(_SQRT, z.real, z.imag, absolute(z), _bits.signbit(z.imag)))
+    return ComplexTensor(*tiles(_SQRT, z.real, z.imag, absolute(z), _bits.signbit(z.imag)))
 
 
 def _turned(z, forward=True):
@@ -281,7 +281,7 @@ _ATANH = """function (A, B) -> (X, Y) {
 def _atanh(z):
     # atanh is odd, and log1p is accurate for positive arguments, so negative Re z is reflected.
     is_left = _bits.signbit(z.real)
-    x, y = tile(_ATANH, _e.abs(z.real), _e.where(is_left, _e.negative(z.imag), z.imag))
+    x, y = tiles(_ATANH, _e.abs(z.real), _e.where(is_left, _e.negative(z.imag), z.imag))
     return ComplexTensor(_e.where(is_left, _e.negative(x), x), _e.where(is_left, _e.negative(y), y))
 
 
@@ -314,7 +314,7 @@ def power(z, w, /):
       P = S == 0 ? (N ? 1.0 : C > 0 ? 0.0 : 0.0 / (S == 0 ? 0.0 : 1.0)) : X;
       Q = S == 0 ? (N || C > 0 ? 0.0 : 0.0 / (S == 0 ? 0.0 : 1.0)) : Y;
     }"""
-    return ComplexTensor(*tile(text, result.real, result.imag, size, w.real, w.imag))
+    return ComplexTensor(*tiles(text, result.real, result.imag, size, w.real, w.imag))
 
 
 def _test(text):

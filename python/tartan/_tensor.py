@@ -239,7 +239,11 @@ def evaluate(*tensors):
     by_value = {}  # equal tensors are computed once
     for tensor in wanted + (_held.operands_of(wanted) if becomes_leaf else []):
         by_value.setdefault(tensor._value, []).append(tensor)
-    for equal, host in zip(by_value.values(), _runtime.eager().evaluate(list(by_value))):
+    try:
+        hosts = _runtime.eager().evaluate(list(by_value))
+    except (ValueError, IndexError) as error:
+        raise without_place(error) from None
+    for equal, host in zip(by_value.values(), hosts):
         leaf = _core.Value.leaf(host) if becomes_leaf else None
         for tensor in equal:
             tensor._host = host
@@ -340,25 +344,37 @@ def tile(text, *inputs, name="", refuses_infeasible=False):
     return results
 
 
-# The place in an error about a text or a model that the package made.
-_PLACE = re.compile(r"(?:tile:\d+:\d+: (?P<operation>\w+(?=: shapes))?|y0 \((?P<operator>\w+), opset \d+\))(?P<rest>.*)")
+# A place in a text or a model that the package made, and the operation in a message about shapes.
+_PLACE = re.compile(r"(?:y0 \((?P<operator>\w+), opset \d+\)|tile:\d+:\d+)(?:: |$)")
+_OPERATION = re.compile(r"(\w+): (?=shapes)")
 
 
 def without_place(error, function=""):
     """Returns an error without its place in a text or a model that the user did not write. It begins with the name of the
     function, if that is given."""
-    found = _PLACE.match(str(error))
-    if not found:
+    message = str(error).partition("\n")[0]
+    place = _PLACE.match(message)
+    if not place:
         return error
-    return type(error)(f"{function or found['operation'] or found['operator'] or 'tartan'}: {found['rest'].lstrip(': ')}")
+    message = _PLACE.sub("", message)
+    operation = _OPERATION.match(message)
+    if operation:
+        message = message[operation.end():]
+    name = function or place["operator"] or (operation[1] if operation else "tartan")
+    return type(error)(f"{name}: {message}")
+
+
+def tiles(text, *inputs, function=""):
+    """Applies a Tile function of the package. Errors begin with the name of the function."""
+    try:
+        return tile(text, *inputs)
+    except ValueError as error:
+        raise without_place(error, function) from None
 
 
 def tile1(text, *inputs, function=""):
     """Applies a Tile function with one output. Errors begin with the name of the function."""
-    try:
-        return tile(text, *inputs)[0]
-    except ValueError as error:
-        raise without_place(error, function) from None
+    return tiles(text, *inputs, function=function)[0]
 
 
 def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):

@@ -83,29 +83,6 @@ def test_errors_for_programs_of_torch_name_what_to_use():
     assert not hasattr(weight, "data") and not hasattr(ops.ones(2), "requires_grad")
 
 
-def _shape_errors():
-    def fit(outputs, targets):
-        model = keras.Sequential([keras.Input((3,)), layers.Dense(outputs)])
-        model.compile("sgd", "mse")
-        model.fit(np.ones((8, 3)), np.ones((8, targets)), verbose=0)
-
-    one = ops.ones
-    return {
-        "subtract: shapes [8, 5] and [8, 4] do not broadcast": lambda: fit(4, 5),
-        "multiply: shapes [2, 3] and [4] do not broadcast": lambda: ops.rms_normalization(one((2, 3)), one(4)),
-        "MatMul: cannot multiply": lambda: ops.dot_product_attention(one((2, 3, 2, 4)), one((2, 5, 2, 3)), one((2, 5, 2, 4))),
-        "MaxPool: a window of 3 does not fit": lambda: ops.max_pool(one((1, 2, 2, 3)), 3),
-        "Conv: group 4 does not divide channels 3": lambda: ops.depthwise_conv(one((1, 8, 8, 3)), one((3, 3, 4, 1))),
-    }
-
-
-@pytest.mark.parametrize("message", _shape_errors())
-def test_errors_of_shapes_show_no_text_of_tile_and_no_node(message):
-    with pytest.raises(ValueError) as found:
-        _shape_errors()[message]()
-    assert str(found.value).startswith(message) and "\n" not in str(found.value)
-
-
 @pytest.mark.parametrize("eagerly", [False, True])
 def test_a_step_in_pytorchs_style_computes_the_same(eagerly):
     class TorchStyle(keras.Model):

@@ -18,6 +18,11 @@ from keras_tartan.src.core import (IS_THREAD_SAFE, SUPPORTS_COMPLEX_DTYPES, SUPP
                                    random_seed_dtype, scatter, shape, stop_gradient, vectorized_map)
 from keras_tartan.src.rnn import bidirectional_gru, bidirectional_lstm, cudnn_ok, gru, lstm, rnn
 
+from keras_tartan.src import _errors as _errors
+
+for _module in (numpy, math, nn, linalg, image, random):
+    _errors.name_functions(_module)
+
 from tartan import _runtime as _runtime
 
 _runtime.bind_drivers()  # before Keras imports TensorFlow for preprocessing

@@ -11,7 +11,7 @@ from keras.src.backend.config import floatx
 from tartan import _dtypes, _manipulation, _primitives
 from tartan._primitives import is_exported, size_of  # noqa: F401
 from keras_tartan.src._type import BackendTensor, constant, constant_array
-from tartan._tensor import Tensor, operator, state, tile
+from tartan._tensor import Tensor, operator, state, tile1
 from keras_tartan.src._values import NeedsValues, cast, convert_to_tensor, operand_dtype
 
 INT64 = _dtypes.int64
@@ -54,7 +54,7 @@ def ints(*values):
 def formula(text, *tensors, dtype=None):
     """Applies a Tile function with one output, `O`. 16-bit floats keep their dtype."""
     names = ", ".join("XYZW"[: len(tensors)])
-    result = tile(f"function ({names}) -> (O) {{ {text} }}", *tensors)[0]
+    result = tile1(f"function ({names}) -> (O) {{ {text} }}", *tensors)
     return cast(result, dtype or tensors[0].dtype)
 
 

@@ -4,7 +4,9 @@
 import builtins
 
 from keras_tartan.src import numpy as knp
+from keras_tartan.src._errors import named
 from keras_tartan.src._values import _is_traced, cast, convert_to_tensor
+from tartan._call import axis_of
 from tartan._tensor import operator
 
 
@@ -49,6 +51,8 @@ def slice(inputs, start_indices, shape):
 def slice_update(inputs, start_indices, updates):
     inputs = convert_to_tensor(inputs)
     updates = convert_to_tensor(updates, inputs.dtype)
+    if len(updates.shape) != len(inputs.shape) or builtins.any(n > m for n, m in zip(updates.shape, inputs.shape)):
+        raise ValueError(f"updates of shape {list(updates.shape)} do not fit into {list(inputs.shape)}")
     grids = []
     for axis, start in enumerate(start_indices):
         at = knp.add(knp.arange(updates.shape[axis], dtype="int32"), convert_to_tensor(start, "int32"))
@@ -61,5 +65,9 @@ def slice_update(inputs, start_indices, updates):
 
 def unstack(x, num=None, axis=0):
     x = convert_to_tensor(x)
-    axis = axis % len(x.shape)
+    axis = axis_of(axis, len(x.shape))
     return [x[(builtins.slice(None),) * axis + (i,)] for i in range(num or x.shape[axis])]
+
+
+scatter, scatter_update, slice, slice_update, unstack = (
+    named(function.__name__, function) for function in (scatter, scatter_update, slice, slice_update, unstack))

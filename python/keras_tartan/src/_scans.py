@@ -12,9 +12,17 @@ def _slices(tensors, i):
     return tree.map_structure(lambda x: x[i], tensors)
 
 
+def _length(tensors):
+    sizes = {x.shape[0] for x in tree.flatten(tensors)}
+    if len(sizes) != 1:
+        shapes = ", ".join(str(list(x.shape)) for x in tree.flatten(tensors))
+        raise ValueError(f"tensors of the shapes {shapes} have no common first dimension")
+    return sizes.pop()
+
+
 def vectorized_map(function, elements):
     elements = tree.map_structure(convert_to_tensor, elements)
-    length = tree.flatten(elements)[0].shape[0]
+    length = _length(elements)
     results = [function(_slices(elements, i)) for i in range(length)]
     return tree.map_structure(lambda *parts: knp.stack(parts), *results)
 
@@ -32,7 +40,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
         raise ValueError("Got no `xs` to scan over and `length` not provided.")
     xs = tree.map_structure(convert_to_tensor, xs) if xs is not None else None
     carry = tree.map_structure(convert_to_tensor, init)
-    steps = int(length) if length is not None else tree.flatten(xs)[0].shape[0]
+    steps = int(length) if length is not None else _length(xs)
     results = []
     for i in builtins.reversed(range(steps)) if reverse else range(steps):
         carry, result = f(carry, None if xs is None else _slices(xs, i))

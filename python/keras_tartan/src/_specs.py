@@ -7,12 +7,17 @@ from keras.src.backend.common import standardize_dtype
 from keras.src.backend.common.keras_tensor import KerasTensor
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
+from keras_tartan.src import _errors
 from keras_tartan.src._values import _known_dtype, placeholder
 from tartan import _dtypes
 from tartan._complex import ComplexTensor
 from tartan._function import _Trace
 from keras_tartan.src._type import from_numpy
 from tartan._tensor import ConcretizationError, Tensor, state
+
+
+# Sizes that stand for unknown ones.
+_SIZES = (83, 89)
 
 
 def compute_output_spec(fn, *args, **kwargs):
@@ -40,10 +45,15 @@ def compute_output_spec(fn, *args, **kwargs):
         finally:
             state.trace = outer
 
+    is_open = any(isinstance(x, KerasTensor) and None in x.shape for x in tree.flatten((args, kwargs)))
     with StatelessScope(), SymbolicScope():
-        first = outputs(83)
-        is_open = any(isinstance(x, KerasTensor) and None in x.shape for x in tree.flatten((args, kwargs)))
-        second = outputs(89) if is_open else first
+        try:
+            first = outputs(_SIZES[0])
+        except Exception as error:
+            if is_open:
+                _errors.without_sizes(error, _SIZES[0])
+            raise
+        second = outputs(_SIZES[1]) if is_open else first
 
     def spec(a, b):
         if not isinstance(a, (Tensor, ComplexTensor)):

@@ -170,6 +170,8 @@ def _as_complex(x, dtype):
 
 
 def from_array(array, dtype=None):
+    if array.dtype.kind == "O" and array.shape == () and array.item() is None:
+        raise ValueError("None cannot be converted to a tensor")
     if array.dtype.kind in "OSUMm":
         raise ValueError(f"a tensor has no elements of type {array.dtype}: {array!r}")
     dtype = _known_dtype(array.dtype if dtype is None else dtype)

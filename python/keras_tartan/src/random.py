@@ -7,9 +7,9 @@ import numpy as np
 from keras.src.backend.config import floatx
 from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_default_seed
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, formula, like, op, reshaped, size_of
+from keras_tartan.src._kit import T, formula, like, one, op, reshaped, size_of
 from keras_tartan.src._values import cast, from_array
-from tartan._tensor import tile
+from tartan._tensor import tile1
 
 
 def _unit(shape, seed, salt=0):
@@ -25,7 +25,9 @@ def _stream(shape, seed, salt=0):
         return knp.zeros(shape, "float32")
     if salt:
         seed = op("BitwiseXor", seed, from_array(np.array([0, salt], "uint32")))
-    flat = tile(f"function (S) -> (O) {{ O = prng(S, {count}); }}", seed)[0]
+    if any(size < 0 for size in shape):
+        raise ValueError(f"the shape {list(shape)} has a negative size")
+    flat = tile1(f"function (S) -> (O) {{ O = prng(S, {count}); }}", seed)
     return reshaped(flat, shape)
 
 
@@ -93,8 +95,9 @@ def dropout(inputs, rate, noise_shape=None, seed=None):
 
 def shuffle(x, axis=0, seed=None):
     x = T(x)
+    axis = one(axis, len(x.shape))
     order = knp.argsort(_unit((x.shape[axis],), seed))
-    return op("Gather", x, order, axis=axis % len(x.shape))
+    return op("Gather", x, order, axis=axis)
 
 
 def gamma(shape, alpha, dtype=None, seed=None):
@@ -110,8 +113,8 @@ def gamma(shape, alpha, dtype=None, seed=None):
         x = _standard_normal(shape, seed, 3 * attempt + 1)
         u = _stream(shape, seed, 7919 * (attempt + 1))
         v = formula("R = 1.0 + Y * X; O = R * R * R;", x, c)
-        good = tile("function (X, U, V, D) -> (O) { P = V > 0 ? V : 1.0; "
-                    "O = V > 0 && log(U + 1e-30) < 0.5 * X * X + D - D * P + D * log(P); }", x, u, v, d)[0]
+        good = tile1("function (X, U, V, D) -> (O) { P = V > 0 ? V : 1.0; "
+                     "O = V > 0 && log(U + 1e-30) < 0.5 * X * X + D - D * P + D * log(P); }", x, u, v, d)
         result = knp.where(good, knp.multiply(d, v), result)
     boost = knp.power(_stream(shape, seed, 104729), knp.reciprocal(alpha))
     result = knp.where(knp.less(alpha, 1.0), knp.multiply(result, boost), result)

@@ -15,7 +15,7 @@ from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
-from keras_tartan.src import _torch_style, core, numpy as knp
+from keras_tartan.src import _errors, _torch_style, core, numpy as knp
 from keras_tartan.src._type import BackendTensor
 from keras_tartan.src._values import NeedsValues
 from tartan._tensor import ConcretizationError, Tensor
@@ -46,6 +46,11 @@ class Trainer(_BaseTrainer):
         self.predict_function = None
 
     # --- Computation of a step.
+
+    def _compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        with _errors.about("the loss", y=y, y_pred=y_pred, **weights):
+            return super()._compute_loss(x, y, y_pred, sample_weight, training)
 
     def _forward(self, x, training):
         return self(x, training=training) if self._call_has_training_arg else self(x)

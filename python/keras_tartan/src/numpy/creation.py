@@ -25,6 +25,8 @@ def arange(start, stop=None, step=None, dtype=None):
                          values_of(x, "arange").item() for x in (start, stop, step)]
     if stop is None:
         start, stop = 0, start
+    if step == 0:
+        raise ValueError("the step is 0")
     values = np.arange(start, stop, 1 if step is None else step)
     return _made(values, standardize_dtype(dtype))
 
@@ -45,6 +47,8 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     if dtype is None:
         dtype = result_type(weak(start), weak(stop), float)
     dtype = standardize_dtype(dtype)
+    if num < 0:
+        raise ValueError(f"the number of values, {num}, is negative")
     values, step = ours(_creation.spaced(T(start, "float64"), T(stop, "float64"), num, endpoint))
     if _dtypes.is_integer(dtype):
         values = op("Floor", values)

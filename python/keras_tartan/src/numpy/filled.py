@@ -11,7 +11,10 @@ from tartan._complex import ComplexTensor
 def _shape(shape):
     if not isinstance(shape, (tuple, list)):
         shape = values_of(shape, "a shape").reshape(-1)
-    return [int(d) for d in shape]
+    shape = [int(d) for d in shape]
+    if any(size < -1 for size in shape):
+        raise ValueError(f"the shape {shape} has a negative size")
+    return shape
 
 
 def full(shape, fill_value, dtype=None):
@@ -20,7 +23,10 @@ def full(shape, fill_value, dtype=None):
     value = T(fill_value, dtype)
     if isinstance(value, ComplexTensor):
         return ComplexTensor(full(shape, value.real), full(shape, value.imag))
-    return ours(_creation.full(_shape(shape), value))
+    shape = _shape(shape)
+    if -1 in shape:
+        raise ValueError(f"the shape {shape} has a negative size")
+    return ours(_creation.full(shape, value))
 
 
 def zeros(shape, dtype=None):

@@ -2,9 +2,9 @@
 """Functions that rearrange elements."""
 
 import numpy as np
-from keras.src.backend.common import standardize_dtype
 from keras_tartan.src._kit import T, adapted, broadcast, common, is_exported, is_float, one, op, ours, reshaped, values_of
 from keras_tartan.src._type import constant_array, from_numpy
+from keras_tartan.src._values import _known_dtype
 from keras_tartan.src.numpy.filled import _shape
 from tartan import _dtypes, _selection
 from tartan import _manipulation as _m
@@ -139,7 +139,9 @@ def pad(x, pad_width, mode="constant", constant_values=None):
 
 def view(x, dtype=None):
     x = T(x)
-    dtype = _dtypes.ALL[standardize_dtype(dtype)] if dtype is not None else x.dtype
+    dtype = _known_dtype(dtype) if dtype is not None else x.dtype
+    if dtype not in _dtypes.BITS:
+        raise NotImplementedError(f"view as {dtype} is not implemented in the tartan backend")
     if dtype == x.dtype:
         return x
     if _dtypes.BITS[dtype] == _dtypes.BITS[x.dtype] and "bool" not in (dtype, x.dtype):
