@@ -66,6 +66,15 @@ _PLUGGABLE = {
 }
 # The same for both.
 _COMMON = {
+    "keras.src.models.model": [(
+        "        # Check if LiteRT export is available (requires TensorFlow or\n",
+        '        if backend.backend() == "tartan" and format in (\n'
+        '            "tf_saved_model", "openvino", "litert"\n'
+        "        ):\n"
+        "            from keras_tartan.src.onnx_export import export_converted\n\n"
+        "            return export_converted(\n"
+        "                self, filepath, format, verbose, input_signature, **kwargs\n"
+        "            )\n\n")],
     "keras.src.export.onnx": [(
         "    actual_verbose = verbose\n    if actual_verbose is None:",
         '    if backend.backend() == "tartan":\n'
@@ -147,7 +156,8 @@ def install():
     if not is_pluggable and not version.startswith(("3.15.", "unknown")):
         raise ImportError(f"keras_tartan does not know Keras {version}, but 3.15 and 3.16: {_SUPPORTED}")
     for table in (_COMMON, _PLUGGABLE if is_pluggable else _LISTED):
-        _layout.update({module: list(added) for module, added in table.items()})
+        for module, added in table.items():
+            _layout.setdefault(module, []).extend(added)
     if chosen():
         add("keras.src.backend.config", *_NAMES)
     sys.meta_path.insert(0, _Finder())

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+"""keras.export.ExportArchive."""
 
-
-_REFUSED = ("is not implemented in the tartan backend: a SavedModel needs the graph of another framework, and "
-            "`export_saved_model` only currently supports the tensorflow, jax and torch backends.")
+_REFUSED = ("is not implemented in the tartan backend, and `export_saved_model` only currently supports the tensorflow, jax "
+            "and torch backends. `model.export(path)` writes a SavedModel with the endpoint `serve`")
 
 
 class SavedModelExportArchive:
-    """Placeholder: SavedModels need TensorFlow."""
+    """Placeholder: other endpoints of SavedModels need TensorFlow functions."""
 
     def track(self, resource):
         raise NotImplementedError(f"`track` {_REFUSED}")

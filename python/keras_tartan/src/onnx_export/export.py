@@ -18,6 +18,14 @@ def export_onnx(model, filepath, verbose=None, input_signature=None, opset_versi
     file is left then."""
     if kwargs:
         raise ValueError(f"export to ONNX takes no {', '.join(kwargs)} with the tartan backend")
+    proto, _ = proto_of(model, input_signature, opset_version)
+    save(proto.SerializeToString(), os.fspath(filepath))
+    if verbose is None or verbose:
+        io_utils.print_msg(f"Saved artifact at '{filepath}'.")
+
+
+def proto_of(model, input_signature=None, opset_version=None):
+    """Returns the ONNX model of a model as a protocol buffer, and the signature of its inputs."""
     try:
         import onnx  # noqa: F401
     except ImportError as error:
@@ -30,10 +38,7 @@ def export_onnx(model, filepath, verbose=None, input_signature=None, opset_versi
         input_signature = tree.map_structure(_spec, input_signature)
         if not isinstance(input_signature, (list, tuple)):
             input_signature = [input_signature]
-    proto = build(model, input_signature, _OPSET if opset_version is None else int(opset_version))
-    _save(proto.SerializeToString(), os.fspath(filepath))
-    if verbose is None or verbose:
-        io_utils.print_msg(f"Saved artifact at '{filepath}'.")
+    return build(model, input_signature, _OPSET if opset_version is None else int(opset_version)), input_signature
 
 
 def _spec(given):
@@ -47,7 +52,7 @@ def _spec(given):
     raise TypeError(f"`input_signature` must consist of keras.InputSpec, keras.KerasTensor and tensors, not {type(given)}")
 
 
-def _save(data, path):
+def save(data, path):
     """Writes a file atomically."""
     folder = os.path.dirname(os.path.abspath(path))
     handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
