@@ -180,10 +180,12 @@ void BindDevices(nb::module_& module) {
   nb::class_<api::EagerRuntime>(module, "EagerRuntime", "Evaluates lazy tensors.")
       .def(
           "__init__",
-          [](api::EagerRuntime* self, const std::shared_ptr<Device>& device) {
-            new (self) api::EagerRuntime(device);
+          [](api::EagerRuntime* self, const std::shared_ptr<Device>& device, bool only_host) {
+            api::EagerOptions options;
+            options.only_host = only_host;
+            new (self) api::EagerRuntime(device, options);
           },
-          nb::arg("device"))
+          nb::arg("device"), nb::arg("only_host") = false)
       .def("evaluate", [](api::EagerRuntime& runtime, const std::vector<Tensor>& tensors) {
         return Unlocked([&] { return runtime.Evaluate(tensors); });
       });

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tartan import _core, _progress, _runtime, _tree
-from tartan._tensor import Tensor, another, evaluate, from_numpy, state
+from tartan._tensor import Tensor, another, evaluate, from_numpy, state, without_place
 from tartan._types import _R
 
 
@@ -110,7 +110,11 @@ class _Result:
     def __getattr__(self, name):  # for slots that are still empty
         if name not in ("_host", "_value"):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        host = self._coming.wait()[self._number]
+        _runtime.check_process()
+        try:
+            host = self._coming.wait()[self._number]
+        except (ValueError, IndexError) as error:
+            raise without_place(error) from None
         self._host, self._value = host, _core.Value.leaf(host)
         return getattr(self, name)
 
@@ -286,8 +290,8 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> _R:
         # The call becomes part of an enclosing captured or mapped function, or of a recording; a compiled program
-        # has no derivatives.
-        if state.trace is not None or state.levels or state.recording:
+        # has no derivatives. A process that was forked has no device.
+        if state.trace is not None or state.levels or state.recording or _runtime.is_forked():
             return self._function(*args, **kwargs)
         program, tensors = self._program_for(args, kwargs)
         evaluate(*tensors)

@@ -20,13 +20,41 @@ _process = None  # id of the process that opened the device
 _precision = os.environ.get("TARTAN_MATMUL_PRECISION") or "float32"
 
 
-def _check_process():
-    if _process is not None and os.getpid() != _process:
+def is_forked():
+    """Returns True if this process was forked after its parent used a driver. OpenCL drivers do not work after a fork,
+    so the host computes tensors here. There are no captured functions, and no values on the device."""
+    return _process is not None and os.getpid() != _process
+
+
+def check_process():
+    """RuntimeError if this process has no driver, because it was forked."""
+    if is_forked():
         raise RuntimeError(
-            "tartan was used before this process was forked, but OpenCL drivers do not work after a fork: "
-            "start processes with 'spawn' (multiprocessing.set_start_method), or use tartan after the fork"
+            "tartan was used before this process was forked, but OpenCL drivers do not work after a fork, and this needs "
+            "the device: start processes with 'spawn' (multiprocessing.set_start_method), or use tartan after the fork"
         )
 
+
+_host = None  # (process, evaluator) of a process that was forked
+
+
+def _host_eager():
+    """Returns the evaluator of a process that was forked."""
+    global _host
+    if _device is None:
+        check_process()
+    if _host is None or _host[0] != os.getpid():
+        _host = (os.getpid(), _core.EagerRuntime(_device, only_host=True))
+    return _host[1]
+
+
+def _renew_lock():
+    global _lock
+    _lock = threading.Lock()
+
+
+# Another thread may have held the lock when this process was forked.
+os.register_at_fork(after_in_child=_renew_lock)
 
 _bound = False
 
@@ -88,7 +116,7 @@ def device() -> _Device:
             _process = os.getpid()
             _device = _core.Device.open("").with_precision(_precision)
             _eager = _core.EagerRuntime(_device)
-        _check_process()
+        check_process()
         return _device
 
 
@@ -99,7 +127,7 @@ def opened(index):
     """Returns the device with an index, the one in use or another one, which stays open."""
     global _process
     bind_drivers()
-    _check_process()
+    check_process()
     _process = os.getpid()
     with _lock:
         if _device is not None and _device.info["index"] == index:
@@ -132,9 +160,10 @@ def limit_threads(count):
 
 def eager():
     """Returns the evaluator that computes tensors when their values are needed."""
+    if is_forked():
+        return _host_eager()
     if _eager is None:
         device()
-    _check_process()
     return _eager
 
 
@@ -143,7 +172,7 @@ def set_device(selector: int | str) -> dict[str, Any]:
     used. ValueError with the available devices if nothing matches."""
     global _device, _eager, _process
     bind_drivers()
-    _check_process()
+    check_process()
     _process = os.getpid()
     try:
         opened = _core.Device.open(str(selector))
@@ -180,6 +209,6 @@ def list_devices() -> list[dict[str, Any]]:
     """Returns a dictionary (index, name, platform) for every OpenCL device."""
     global _process
     bind_drivers()
-    _check_process()
+    check_process()
     _process = os.getpid()
     return _core.list_devices()

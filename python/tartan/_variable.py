@@ -70,6 +70,7 @@ class Variable:
     def held(self) -> Tensor:
         with self._lock:
             if self._tensor is None:
+                _runtime.check_process()
                 host = self._memory.to_host()
                 self._tensor = self._kind(_core.Value.leaf(host))
                 self._tensor._host = host

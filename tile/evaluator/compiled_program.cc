@@ -2,6 +2,7 @@
 #include "tile/evaluator/compiled_program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -226,7 +227,6 @@ constexpr int64_t kMaxConstantElements = int64_t{1} << 21;
 constexpr int64_t kMaxElements = int64_t{1} << 22;
 
 bool MayBeOnHost(const proto::Program& program) {
-  if (program.parts_size() > 0) return false;
   int64_t elements = 0;
   for (const proto::Program::Input& input : program.inputs()) {
     int64_t count = 1;
@@ -335,15 +335,16 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::OnHost(
     double most_ms, int64_t times, const lang::Function* tree) {
   const auto start = Clock::now();
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
-  if (!MayBeOnHost(program)) return nullptr;
+  const bool is_bounded = !std::isinf(most_ms);
+  if (program.parts_size() > 0 || (is_bounded && !MayBeOnHost(program))) return nullptr;
   TARTAN_ASSIGN_OR_RETURN(ir::Program bound, BindProgram(program, tree));
   if (options.in_float64) {
     TARTAN_ASSIGN_OR_RETURN(bound, ir::InFloat64(bound));
   }
-  if (!MayBeOnHost(bound)) return nullptr;
+  if (is_bounded && !MayBeOnHost(bound)) return nullptr;
   TARTAN_ASSIGN_OR_RETURN(compiled->host_, HostProgram::Create(std::move(bound)));
-  if (compiled->host_ == nullptr || !compiled->host_->IsFasterThanKernels(most_ms, times))
-    return nullptr;
+  if (compiled->host_ == nullptr) return nullptr;
+  if (is_bounded && !compiled->host_->IsFasterThanKernels(most_ms, times)) return nullptr;
   compiled->device_ = std::move(device);
   compiled->SetHasAllKernels();
   compiled->compile_ms_ = MillisecondsSince(start);

@@ -29,6 +29,7 @@ std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const EagerOptions&
   exact->device = device.WithTier(compiler::Tier::kExact);
   exact->rule = {options.exact_after_runs, options.exact_lost_share};
   exact->host_ms = options.host_ms;
+  exact->only_host = options.only_host;
   return exact;
 }
 

@@ -36,6 +36,9 @@ struct EagerOptions {
   double host_ms = 25;
   int exact_after_runs = 8;
   double exact_lost_share = 1;
+  // The host computes everything, and the driver is not called: for a process that was forked after
+  // its parent used the driver. Unimplemented for a program that the host cannot compute.
+  bool only_host = false;
 };
 
 // Thread-safe.

@@ -2,6 +2,7 @@
 #include "frontend/api/programs/loaded_programs.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "frontend/api/session.h"
@@ -41,6 +42,19 @@ std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const SessionOption
   return exact;
 }
 
+// Takes no lock that another thread may have held when this process was forked.
+absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> OnHostOnly(
+    const Device& device, const proto::Program& program, const lang::Function* tree) {
+  constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+  TARTAN_ASSIGN_OR_RETURN(
+      std::shared_ptr<const evaluator::CompiledProgram> host,
+      evaluator::CompiledProgram::OnHost(program, device.hal(), device.options(), kNoLimit,
+                                         /*times=*/1, tree));
+  if (host != nullptr) return host;
+  return absl::UnimplementedError(
+      "the host cannot compute this program, and a process that was forked has no driver");
+}
+
 }  // namespace
 
 LoadedPrograms::LoadedPrograms(std::shared_ptr<const Device> device,
@@ -62,6 +76,10 @@ absl::StatusOr<LoadedPrograms::Compiled> LoadedPrograms::Compile(const ComposedP
                                                                  int64_t times) const {
   const proto::Program& program = composed.program;
   const lang::Function* const tree = composed.tree.get();
+  if (exact_ != nullptr && exact_->only_host) {
+    TARTAN_ASSIGN_OR_RETURN(auto host, OnHostOnly(*device_, program, tree));
+    return Compiled{std::move(host)};
+  }
   if (exact_ != nullptr) {
     if (auto found = exact_->device->FindCompiled(program); found != nullptr) {
       return Compiled{found};

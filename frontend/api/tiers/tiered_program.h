@@ -28,8 +28,9 @@ namespace tartan::api {
 struct ExactPrograms {
   std::shared_ptr<const Device> device;  // compiles exact kernels
   std::shared_ptr<evaluator::ResidentPool> pool;
-  RepaymentRule rule;  // when the exact kernels of a program are requested
-  double host_ms = 0;  // maximum time in ms that the host computes a run until then
+  RepaymentRule rule;      // when the exact kernels of a program are requested
+  double host_ms = 0;      // maximum time in ms that the host computes a run until then
+  bool only_host = false;  // the host computes everything; nothing becomes exact
   // Called before each compilation, by the compiling thread; its failure counts as the
   // compilation's.
   std::function<absl::Status()> before_compile;

@@ -143,6 +143,23 @@ TEST_F(SessionTiers, LinesThatRunOneByOneReachExactKernels) {
   }
 }
 
+// 5 million elements are more than the host computes otherwise.
+TEST_F(SessionTiers, TheHostComputesEverythingAfterAFork) {
+  EagerOptions options;
+  options.only_host = true;
+  EagerRuntime runtime(device_, options);
+  const Tensor x = Tensor::Leaf(Constant(5'000'000, 3));
+  const auto y = Apply("function (X) -> (Y) { Y = X * X; }", {x});
+  ASSERT_TRUE(y.ok()) << y.status();
+  for (int run = 0; run < 2; ++run) {
+    RunStatistics statistics;
+    const auto values = runtime.Evaluate({*y}, &statistics);
+    ASSERT_TRUE(values.ok()) << values.status();
+    EXPECT_THAT(values->at(0).ToDoubles(), Each(9));
+    EXPECT_EQ(statistics.host_programs, 1);
+  }
+}
+
 // Self-attention over the rows of x.
 std::shared_ptr<TestModel> Attention() {
   return std::make_shared<TestModel>(std::vector<int64_t>{-1, 32}, [](const Tensor& x, Resolver*) {
