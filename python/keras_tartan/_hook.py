@@ -94,7 +94,7 @@ _NAMES = ("    return _BACKEND\n",
           '    if _BACKEND == "tartan":\n'
           "        from keras_tartan._names import answer\n\n"
           "        return answer()\n")
-_SUPPORTED = 'pip install "keras>=3.15,<3.16"'
+_SUPPORTED = 'pip install "keras>=3.15,<3.17"'
 _layout = {}  # filled by install()
 
 

@@ -21,11 +21,11 @@ def from_onnx(model: Any, trainable: bool = True, training: bool = False, **opti
         try:
             import keras_tartan  # noqa: F401: registers the backend with Keras
         except ImportError as error:
-            raise ImportError("tartan.from_onnx needs Keras: pip install 'keras>=3.15,<3.16'") from error
+            raise ImportError("tartan.from_onnx needs Keras: pip install 'keras>=3.15,<3.17'") from error
     try:
         import keras
     except ImportError as error:
-        raise ImportError("tartan.from_onnx needs Keras: pip install 'keras>=3.15,<3.16'") from error
+        raise ImportError("tartan.from_onnx needs Keras: pip install 'keras>=3.15,<3.17'") from error
     if keras.backend.backend() != "tartan":
         raise RuntimeError(f"tartan.from_onnx needs Keras with the backend 'tartan', but Keras has the backend "
                            f"'{keras.backend.backend()}': set KERAS_BACKEND=tartan before Keras is imported")

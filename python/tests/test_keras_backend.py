@@ -27,7 +27,7 @@ from keras import layers, ops
 
 
 def test_a_version_of_keras_that_looks_otherwise_is_refused():
-    with pytest.raises(ImportError, match="<3.16\" .there are 0 places in keras.src.layers.layer"):
+    with pytest.raises(ImportError, match="<3.17\" .there are 0 places in keras.src.layers.layer"):
         _hook.patched("keras.src.layers.layer", "elif something_else:\n")
 
 

@@ -261,7 +261,7 @@ def test_another_version_of_keras_is_answered_with_the_pip_line(keras_home, vers
     done = _with_site(_write_keras(keras_home, version), KERAS_BACKEND="tartan")
     name = version or "older than 3"
     assert done.stderr.strip().splitlines()[-1] == (
-        f"ImportError: keras_tartan does not know Keras {name}, but 3.15 and 3.16: pip install \"keras>=3.15,<3.16\"")
+        f"ImportError: keras_tartan does not know Keras {name}, but 3.15 and 3.16: pip install \"keras>=3.15,<3.17\"")
 
 
 def test_the_hook_costs_nothing_when_python_starts(keras_home):

@@ -94,7 +94,7 @@ def about(what, **tensors):
 
 
 def without_sizes(error, size):
-    """Writes None for a size that stands for an unknown one."""
+    """Writes None for a size that represents an unknown one."""
     if error.args and isinstance(error.args[0], str):
         text = re.sub(rf"(?<=[\[(, ]){size}(?=[,\])])", "None", error.args[0])
         error.args = (text, *error.args[1:])

@@ -16,7 +16,7 @@ from keras_tartan.src._type import from_numpy
 from tartan._tensor import ConcretizationError, Tensor, state
 
 
-# Sizes that stand for unknown ones.
+# Sizes that represent unknown ones.
 _SIZES = (83, 89)
 
 

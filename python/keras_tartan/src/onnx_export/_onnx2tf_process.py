@@ -5,7 +5,7 @@
     python _onnx2tf_process.py FOLDER tf_saved_model    # FOLDER/served, with the endpoint `serve`
 
 FOLDER/structures.json has the structures of the arguments and results of `serve`. onnx2tf guesses where channels are, so
-its results are compared with onnxruntime's. The last line of the output says what is wrong."""
+its results are compared with onnxruntime's. The last error in the output says what failed."""
 
 import json
 import pathlib
@@ -68,9 +68,9 @@ def write_litert(folder):
 
     def compute(feed):
         interpreter = Interpreter(str(folder / "converted" / "model_float32.tflite"))
-        (signature,) = interpreter.get_signature_list()
-        runner = interpreter.get_signature_runner(signature)
-        found = runner(**feed)
+        if not interpreter.get_signature_list():
+            raise ValueError("the converted model has no signature")
+        found = interpreter.get_signature_runner()(**feed)
         return [found[name] for name in _outputs(session)]
 
     _compare(session, _outputs(session), compute)

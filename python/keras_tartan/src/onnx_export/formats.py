@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -74,8 +75,8 @@ def _write_by_onnx2tf(proto, path, format, structures):
         done = subprocess.run([sys.executable, str(_SCRIPT), str(folder), format], env=environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         if done.returncode:
-            lines = [line for line in done.stdout.splitlines() if line.strip()] or [f"status {done.returncode}"]
-            raise NotImplementedError(f"onnx2tf cannot convert the model to {_FORMATS[format][0]}: {lines[-1].strip()}")
+            errors = re.findall(r"^\w*(?:Error|Exception)\b.*", done.stdout, re.M) or [f"status {done.returncode}"]
+            raise NotImplementedError(f"onnx2tf cannot convert the model to {_FORMATS[format][0]}: {errors[-1][:300]}")
         if format == "litert":
             save((folder / "converted" / "model_float32.tflite").read_bytes(), path)
         else:
