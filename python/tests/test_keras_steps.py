@@ -143,3 +143,26 @@ def test_cross_entropy_of_large_logits_and_its_gradient(axis):
     hit = np.eye(rows.shape[-1])[classes]
     np.testing.assert_allclose(ops.convert_to_numpy(losses), -np.log((softmax * hit).sum(-1)), rtol=2e-6, atol=2e-6)
     np.testing.assert_allclose(np.moveaxis(ops.convert_to_numpy(gradient), axis, -1), softmax - hit, atol=1e-6)
+
+
+@pytest.mark.parametrize("name, at, wanted", [
+    ("relu6", [0, 6, 3, -1, 7], [0, 0, 1, 0, 0]), ("hard_tanh", [-1, 1, 0.5, 2], [0, 0, 1, 0]),
+    ("elu", [0, 1, -1], [1, 1, np.exp(-1)]), ("celu", [0, 1, -1], [1, 1, np.exp(-1)]),
+    ("selu", [0, 1], [1.0507009873554805 * 1.6732632423543772, 1.0507009873554805]),
+    ("hard_sigmoid", [-3, 3, 0, -4], [0, 0, 1 / 6, 0]), ("hard_silu", [-3, 3, 0, 4], [0, 1, 0.5, 1])])
+def test_derivatives_where_the_pieces_of_an_activation_meet(name, at, wanted):
+    """As with torch. Inputs that are exactly 0 are frequent: margins of pictures, features that are off."""
+    x = ops.convert_to_tensor(np.array(at, "float32"))
+    found = tartan.grad(lambda x: ops.sum(getattr(ops, name)(x)))(x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_model_of_relu6_does_not_diverge_on_black_pictures():
+    model = keras.Sequential([keras.Input((8, 8, 3))])
+    for _ in range(8):
+        for layer in (layers.Conv2D(4, 3, padding="same", use_bias=False), layers.BatchNormalization(), layers.ReLU(6.0)):
+            model.add(layer)
+    model.add(layers.GlobalAveragePooling2D())
+    model.compile("adam", "mse")
+    losses = model.fit(np.zeros((8, 8, 8, 3)), np.ones((8, 4)), epochs=4, verbose=0).history["loss"]
+    np.testing.assert_allclose(losses, 1.0)

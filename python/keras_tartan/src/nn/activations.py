@@ -3,14 +3,15 @@
 
 import numpy as np
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, axes_of, floated, formula, is_exported, like, one, op, reshaped, transposed
+from keras_tartan.src._kit import T, axes_of, floated, formula, is_exported, is_float, like, one, op, reshaped, transposed
 from keras_tartan.src._values import cast, from_array
 from tartan._rows import ROWS
 
 
-def _text(text):
+def _text(text, exported=None):
+    """Returns a function of one tensor. `exported` is the text that the export to ONNX knows."""
     def function(x):
-        return formula(text, floated(x))
+        return formula(exported if exported and is_exported() else text, floated(x))
 
     return function
 
@@ -20,8 +21,16 @@ def relu(x):
     return op("Relu", x) if x.dtype != "bool" else x
 
 
+def _clamped(x, low, high):
+    """Clips floats. Unlike those of clip, the derivatives at the bounds are 0, as with torch and TensorFlow."""
+    if is_exported() or not is_float(x):
+        return knp.clip(x, low, high)
+    return formula(f"O = X <= {low!r} ? {low!r} : (X >= {high!r} ? {high!r} : X);", x)
+
+
 def relu6(x):
-    return knp.clip(T(x), 0, 6)
+    x = T(x)
+    return _clamped(x, 0.0, 6.0) if is_float(x) else knp.clip(x, 0, 6)
 
 
 def sigmoid(x):
@@ -35,9 +44,11 @@ log_sigmoid = _text("O = -(max(-X, 0.0) + log1p(exp(-abs(X))));")
 sparse_plus = _text("O = X <= -1.0 ? 0.0 : (X < 1.0 ? 0.25 * (X + 1.0) * (X + 1.0) : X);")
 silu = _text("O = X * sigmoid(X);")
 softsign = _text("O = X / (1.0 + abs(X));")
-hard_sigmoid = _text("O = min(max(X / 6.0 + 0.5, 0.0), 1.0);")
-hard_silu = _text("O = X * min(max(X / 6.0 + 0.5, 0.0), 1.0);")
-selu = _text("O = 1.0507009873554805 * (X > 0 ? X : 1.6732632423543772 * expm1(min(X, 0.0)));")
+# Branches decide the derivatives where the pieces meet; minima and maxima would take the mean of two pieces.
+hard_sigmoid = _text("O = X <= -3.0 ? 0.0 : (X >= 3.0 ? 1.0 : X / 6.0 + 0.5);", "O = min(max(X / 6.0 + 0.5, 0.0), 1.0);")
+hard_silu = _text("O = X <= -3.0 ? 0.0 : (X >= 3.0 ? X : X * (X / 6.0 + 0.5));", "O = X * min(max(X / 6.0 + 0.5, 0.0), 1.0);")
+selu = _text("O = 1.0507009873554805 * (X > 0 ? X : 1.6732632423543772 * expm1(X > 0 ? 0.0 : X));",
+             "O = 1.0507009873554805 * (X > 0 ? X : 1.6732632423543772 * expm1(min(X, 0.0)));")
 
 
 def tanh(x):
@@ -68,15 +79,20 @@ def elu(x, alpha=1.0):
     x = floated(x)
     if is_exported():
         return op("Elu", x, alpha=float(alpha))
-    return knp.where(knp.greater(x, 0), x, knp.multiply(T(alpha, x.dtype), knp.expm1(knp.minimum(x, like(0, x)))))
+    alpha = T(alpha, x.dtype)
+    return knp.where(knp.greater(x, 0), x, knp.multiply(alpha, knp.expm1(_not_positive(x))))
+
+
+def _not_positive(x):
+    return knp.where(knp.greater(x, 0), like(0, x), x)
 
 
 def celu(x, alpha=1.0):
     x = floated(x)
     if is_exported():
         return op("Celu", x, alpha=float(alpha))
-    below = knp.multiply(T(alpha, x.dtype), knp.expm1(knp.divide(knp.minimum(x, like(0, x)), T(alpha, x.dtype))))
-    return knp.add(knp.maximum(x, like(0, x)), below)
+    alpha = T(alpha, x.dtype)
+    return knp.where(knp.greater(x, 0), x, knp.multiply(alpha, knp.expm1(knp.divide(_not_positive(x), alpha))))
 
 
 def gelu(x, approximate=True):
@@ -94,7 +110,7 @@ def glu(x, axis=-1):
 
 
 def hard_tanh(x):
-    return knp.clip(T(x), -1.0, 1.0)
+    return _clamped(T(x), -1.0, 1.0)
 
 
 def threshold(x, threshold, default_value):
