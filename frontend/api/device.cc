@@ -22,6 +22,7 @@
 #include "frontend/api/background/compiler_process.h"
 #include "frontend/api/device_queue.h"
 #include "proto/program.pb.h"
+#include "tile/base/cancellation.h"
 #include "tile/base/environment.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -157,13 +158,16 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
                         const evaluator::ProgramSource& part) -> std::function<void()> {
     const std::string request = RequestFor(info, part.source, evaluator::SerializeProgram(part));
     const std::shared_ptr<CompilerProcess> process = prepared->Take();
-    auto thread = std::make_shared<std::thread>([program, request, process, index = info.index] {
-      const auto should_continue = [] { return true; };
-      // If it fails, this process's driver compiles the kernel.
-      (process ? process->Compile(request, should_continue)
-               : CompileInProcess(program, index, request, should_continue))
-          .IgnoreError();
-    });
+    auto thread = std::make_shared<std::thread>(
+        [program, request, process, index = info.index, cancellation = Cancellation::OfThread()] {
+          const auto should_continue = [&] {
+            return cancellation == nullptr || !cancellation->is_cancelled();
+          };
+          // If it fails, this process's driver compiles the kernel.
+          (process ? process->Compile(request, should_continue)
+                   : CompileInProcess(program, index, request, should_continue))
+              .IgnoreError();
+        });
     return [thread] { thread->join(); };
   };
   return processes;

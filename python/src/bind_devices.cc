@@ -22,6 +22,7 @@
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
 #include "python/src/status.h"
+#include "tile/base/cancellation.h"
 #include "tile/compiler/compile_options.h"
 
 namespace nb = nanobind;
@@ -63,7 +64,7 @@ std::unique_ptr<DeviceProgram> MakeProgram(
     const std::shared_ptr<Device>& device, const std::vector<Tensor>& inputs,
     const std::vector<std::pair<Tensor, std::optional<Tensor>>>& states,
     const std::vector<Tensor>& outputs, const std::string& name, const std::string& tier,
-    bool apart) {
+    bool apart, const std::shared_ptr<Cancellation>& cancellation) {
   std::vector<api::ProgramState> bound;
   for (const auto& [input, next] : states) bound.push_back({input, next.value_or(Tensor())});
   const auto of_tier =
@@ -72,6 +73,7 @@ std::unique_ptr<DeviceProgram> MakeProgram(
                      : tier == "soonest" ? api::CompileWhere::kSoonest
                                          : api::CompileWhere::kInProcess;
   return Unlocked([&] {
+    const Cancellation::Scope scope(cancellation);
     return DeviceProgram::Create(of_tier, {inputs, bound, outputs, name}, nullptr, where);
   });
 }
@@ -112,11 +114,14 @@ void BindDeviceTensors(nb::module_& module) {
 void BindPrograms(nb::module_& module) {
   nb::class_<api::PendingOutputs>(module, "ComingOutputs", "Outputs of a run that was started.")
       .def("wait", [](const api::PendingOutputs& c) { return Unlocked([&] { return c.Wait(); }); });
+  nb::class_<Cancellation>(module, "Cancellation", "Cancels a compilation.")
+      .def(nb::init<>())
+      .def("cancel", &Cancellation::Cancel);
   nb::class_<DeviceProgram>(module, "Program",
                             "Computes outputs and next states from inputs and states.")
       .def_static("create", &MakeProgram, nb::arg("device"), nb::arg("inputs"), nb::arg("states"),
                   nb::arg("outputs"), nb::arg("name"), nb::arg("tier") = "exact",
-                  nb::arg("apart") = false)
+                  nb::arg("apart") = false, nb::arg("cancellation").none() = nb::none())
       .def("bind",
            [](DeviceProgram& p, const std::vector<DeviceTensor>& states) {
              Unlocked([&] { return p.Bind(states); });

@@ -206,11 +206,18 @@ class ComingOutputs:
 
     def wait(self) -> list[HostTensor]: ...
 
+class Cancellation:
+    """Cancels a compilation."""
+
+    def __init__(self) -> None: ...
+
+    def cancel(self) -> None: ...
+
 class Program:
     """Computes outputs and next states from inputs and states."""
 
     @staticmethod
-    def create(device: Device, inputs: Sequence[Value], states: Sequence[tuple[Value, Value | None]], outputs: Sequence[Value], name: str, tier: str='exact', apart: bool=False) -> Program: ...
+    def create(device: Device, inputs: Sequence[Value], states: Sequence[tuple[Value, Value | None]], outputs: Sequence[Value], name: str, tier: str='exact', apart: bool=False, cancellation: Cancellation | None=None) -> Program: ...
 
     def bind(self, arg: Sequence[DeviceTensor], /) -> None: ...
 

@@ -38,11 +38,13 @@ def _wait_for_background():
 
 
 class _Compilation:
-    """A compilation in a thread, so that the main thread, which waits for it, handles signals at once. After Ctrl-C, it
-    goes on in the background, and the next run waits for its result."""
+    """A compilation in a thread, so that the main thread, which waits for it, handles signals at once. Ctrl-C cancels
+    it."""
 
     def __init__(self, key, compile):
         self.key, self._compile, self._made = key, compile, None
+        self._cancellation = _core.Cancellation()
+        self.is_cancelled = False
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._work, name="tartan compiles", daemon=True)
 
@@ -50,7 +52,7 @@ class _Compilation:
         if threading.current_thread() is self._thread:
             _background.add(self._thread)
         try:
-            program = self._compile()
+            program = self._compile(self._cancellation)
             self._made = lambda: program
         except BaseException as error:
             self._made = functools.partial(_raise, error)
@@ -61,13 +63,18 @@ class _Compilation:
 
     def result(self):
         """Waits. Returns a function that returns the program, or raises the error of the compilation."""
-        if self._thread.ident is None and self._made is None:
-            if threading.current_thread() is threading.main_thread():
-                self._thread.start()
-            else:
-                self._work()
-        while not self._done.wait(0.1):  # a signal just before a wait would not end it
-            pass
+        try:
+            if self._thread.ident is None and self._made is None:
+                if threading.current_thread() is threading.main_thread():
+                    self._thread.start()
+                else:
+                    self._work()
+            while not self._done.wait(0.1):  # a signal just before a wait would not end it
+                pass
+        except BaseException:
+            self.is_cancelled = True
+            self._cancellation.cancel()
+            raise
         return self._made
 
 
@@ -179,15 +186,15 @@ class _Program:
         self.tier = None  # tier of the current kernels
         self.memory = None  # device memory to which the program is bound
         self.place = None
-        self.making = None  # the compilation that a signal interrupted
+        self.making = None  # the compilation in progress, or the one that a signal cancelled
         self.lock = threading.Lock()
 
     def compile(self, device):
         inputs, states, values, name = self.parts
         tier = "soonest" if first_tier() == "ready" else "exact"
-        if self.making is None or self.making.key != (device, tier):
-            self.making = _Compilation((device, tier), lambda: _core.Program.create(
-                device, inputs, states, values, name, tier))
+        if self.making is None or self.making.is_cancelled or self.making.key != (device, tier):
+            self.making = _Compilation((device, tier), lambda cancellation: _core.Program.create(
+                device, inputs, states, values, name, tier, cancellation=cancellation))
         with _progress.compiling(name):
             made = self.making.result()
         self.making = None

@@ -15,7 +15,9 @@ import tartan
 _STEPS = int(os.environ.get("TARTAN_LONG_STEPS", "2000"))
 
 
-def test_ctrl_c_ends_the_wait_for_a_compilation_which_the_next_run_uses(monkeypatch):
+def _interrupted(monkeypatch, cancels):
+    """Captures a function and interrupts its compilation, which ends with an error if it `cancels`. Returns the captured
+    function and the names of the programs that were created."""
     from tartan import _core
 
     begun, goes_on, created = threading.Event(), threading.Event(), []
@@ -28,6 +30,8 @@ def test_ctrl_c_ends_the_wait_for_a_compilation_which_the_next_run_uses(monkeypa
                 created.append(args[4])
                 begun.set()
                 assert goes_on.wait(60)
+                if not cancels:
+                    kwargs.pop("cancellation")
             return create(*args, **kwargs)
 
     class Core:
@@ -40,13 +44,60 @@ def test_ctrl_c_ends_the_wait_for_a_compilation_which_the_next_run_uses(monkeypa
     monkeypatch.setattr("tartan._function.first_tier", lambda: "ready")
     interrupt = threading.Thread(target=lambda: begun.wait(60) and os.kill(os.getpid(), signal.SIGINT))
     interrupt.start()
-    double = tartan.function(lambda x: x * 2)
+    # Distinct formulas, because a program that is in the cache is not compiled.
+    power = tartan.function(lambda x: x * x * (2 + cancels))
     with pytest.raises(KeyboardInterrupt):
-        double(np.arange(3.0))
+        power(np.arange(3000.0))
     interrupt.join()
     goes_on.set()
-    np.testing.assert_array_equal(double(np.arange(3.0)), [0, 2, 4])
-    assert len(created) == 1
+    return power, created
+
+
+@pytest.mark.parametrize("cancels", [False, True])
+def test_a_function_computes_after_ctrl_c_during_its_compilation(cancels, monkeypatch):
+    power, created = _interrupted(monkeypatch, cancels)
+    np.testing.assert_array_equal(power(np.arange(3000.0)), np.arange(3000.0) ** 2 * (2 + cancels))
+    assert len(created) == 2
+
+
+def test_ctrl_c_ends_the_thread_and_the_processes_that_compile(tmp_path):
+    assert _run("""
+    import os, signal, threading, time
+    import keras_tartan, keras, numpy as np
+    from keras import layers
+    from tartan import _core, _function
+
+    model = keras.Sequential([keras.Input((24, 24, 3))])
+    for width in range(8, 32):
+        model.add(layers.Conv2D(width, 3, padding="same", activation="relu"))
+    model.add(layers.GlobalAveragePooling2D())
+    model.compile("sgd", "mse")
+    x, y = np.zeros((2, 24, 24, 3), "float32"), np.zeros((2, 31), "float32")
+    create, errors = _core.Program.create, []
+
+    class Program:
+        @staticmethod
+        def create(*args, **kwargs):
+            threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            try:
+                return create(*args, **kwargs)
+            except Exception as error:
+                errors.append(str(error))
+                raise
+
+    _core.Program.create = Program.create
+    try:
+        model.fit(x, y, verbose=0)
+    except KeyboardInterrupt:
+        pass
+    while _function._background:
+        time.sleep(0.01)
+    with open(f"/proc/self/task/{os.getpid()}/children") as file:
+        children = file.read().split()
+    _core.Program.create = create
+    model.fit(x, y, verbose=0)
+    print(errors, children)
+    """, KERAS_BACKEND="tartan", TARTAN_CACHE_DIR=str(tmp_path), POCL_CACHE_DIR=str(tmp_path)) == "['the compilation was cancelled'] []"
 
 
 def _run(code, **environment):

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "tile/base/cancellation.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/run_steps.h"
 
@@ -85,6 +86,7 @@ absl::Status CompileKernels(const CompiledProgram& program,
   for (const compiler::LaunchStep* launch : LaunchesToRun(program)) {
     if (should_continue != nullptr && !should_continue())
       return absl::CancelledError("the compilation of kernels was stopped");
+    TARTAN_RETURN_IF_ERROR(CheckCancellation());
     if (queue == nullptr) {
       TARTAN_ASSIGN_OR_RETURN(queue, program.device()->CreateQueue(/*profiling=*/false));
     }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "tile/base/cancellation.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::evaluator {
@@ -134,6 +135,8 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
   absl::Status status;
   std::vector<hal::ExecutablePtr> compiled(divided.size());
   for (size_t p : here) {
+    status.Update(CheckCancellation());
+    if (!status.ok()) break;
     auto part = processes->compile_here(PartOf(program, divided[p]));
     status.Update(part.status());
     if (!status.ok()) break;
@@ -141,6 +144,7 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
   }
   for (const auto& wait : waiting) wait();
   TARTAN_RETURN_IF_ERROR(status);
+  TARTAN_RETURN_IF_ERROR(CheckCancellation());  // the other processes were ended
   BuiltKernels built;
   built.kernels.resize(program.source.kernels.size());
   built.has_all_kernels = true;

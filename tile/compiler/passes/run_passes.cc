@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/cancellation.h"
 #include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/passes/verify_compilation.h"
@@ -43,6 +44,7 @@ absl::Status RunPasses(absl::Span<const Pass> passes, Compilation* compilation) 
   hooks.Dump("program", [&] { return ir::ToString(compilation->program); });
   TARTAN_RETURN_IF_ERROR(hooks.Verify("program", [&] { return VerifyCompilation(*compilation); }));
   for (const Pass& pass : passes) {
+    TARTAN_RETURN_IF_ERROR(CheckCancellation());
     if (compilation->options.Runs(pass.name)) {
       TARTAN_RETURN_IF_ERROR(RunPass(pass, compilation));
     }
