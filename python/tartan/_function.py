@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tartan import _core, _progress, _runtime, _tree
-from tartan._tensor import Tensor, another, evaluate, from_numpy, state, without_place
+from tartan._messages import without_place
+from tartan._tensor import Tensor, another, evaluate, from_numpy, state
 from tartan._types import _R
 
 

@@ -2,13 +2,13 @@
 """Lazy tensors, the results of operations. Pending operations are compiled as one program when a value is needed;
 tensors with the same structure share the program."""
 
-import re
 import threading
 import weakref
 
 import numpy as np
 
 from tartan import _core, _dtypes, _held, _numpy_protocol, _runtime
+from tartan._messages import without_place
 from tartan._operators import Operators
 
 # A chain of pending operations is computed when it reaches this depth.
@@ -342,26 +342,6 @@ def tile(text, *inputs, name="", refuses_infeasible=False):
     if state.notes is not None:
         state.notes.add(str(text), inputs, results, None, "")
     return results
-
-
-# A place in a text or a model that the package made, and the operation in a message about shapes.
-_PLACE = re.compile(r"(?:y0 \((?P<operator>\w+), opset \d+\)|tile:\d+:\d+)(?:: |$)")
-_OPERATION = re.compile(r"(\w+): (?=shapes)")
-
-
-def without_place(error, function=""):
-    """Returns an error without its place in a text or a model that the user did not write. It begins with the name of the
-    function, if that is given."""
-    message = str(error).partition("\n")[0]
-    place = _PLACE.match(message)
-    if not place:
-        return error
-    message = _PLACE.sub("", message)
-    operation = _OPERATION.match(message)
-    if operation:
-        message = message[operation.end():]
-    name = function or place["operator"] or (operation[1] if operation else "tartan")
-    return type(error)(f"{name}: {message}")
 
 
 def tiles(text, *inputs, function=""):

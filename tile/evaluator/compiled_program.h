@@ -57,7 +57,8 @@ class CompiledProgram {
       const ProgramStore& store, absl::string_view key, const BuildServices& means = {});
 
   // A program that the host computes without kernels. Null if `times` executions take longer than
-  // `most_ms` or longer than compiling kernels. `list()` is empty. `tree` is the program's code,
+  // `most_ms` or longer than compiling kernels. An infinite `most_ms` removes all limits: null only
+  // if the host cannot compute the program. `list()` is empty. `tree` is the program's code,
   // parsed; null: the code is parsed.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> OnHost(
       const proto::Program& program, hal::DevicePtr device, const compiler::CompileOptions& options,

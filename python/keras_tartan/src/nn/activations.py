@@ -22,7 +22,7 @@ def relu(x):
 
 
 def _clamped(x, low, high):
-    """Clips floats. Unlike those of clip, the derivatives at the bounds are 0, as with torch and TensorFlow."""
+    """Clips floats. The derivatives at the bounds are 0, as with torch and TensorFlow; clip passes them."""
     if is_exported() or not is_float(x):
         return knp.clip(x, low, high)
     return formula(f"O = X <= {low!r} ? {low!r} : (X >= {high!r} ? {high!r} : X);", x)
