@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue that orders all reads and writes of device tensors. Internal to frontend/api.
+// The queue that orders all reads and writes of device tensors. For
+// frontend/api and distributed.
 #pragma once
 
 #include <deque>

@@ -36,6 +36,10 @@ absl::Status Check(const Dataset& dataset, const BatchOptions& options, Position
     return absl::InvalidArgumentError(
         absl::StrCat("a batch must have at least one example, not ", options.batch_size));
   }
+  if (options.parts < 1 || options.part < 0 || options.part >= options.parts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", options.part, " of ", options.parts, " parts of a batch"));
+  }
   if (options.ahead < 1 || options.threads < 1 || options.epochs < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.ahead, " batches cannot be loaded ahead by ", options.threads,
@@ -179,8 +183,11 @@ absl::StatusOr<Batch> BatchLoader::Make(Position position,
                                         const std::vector<int64_t>& order) const {
   const int64_t first = position.step * options_.batch_size;
   const int64_t size = std::min(options_.batch_size, static_cast<int64_t>(order.size()) - first);
-  const auto rows = absl::MakeConstSpan(order).subspan(first, size);
-  Batch batch{position, size, {}};
+  const int64_t skipped = size * options_.part / options_.parts;
+  const int64_t taken = size * (options_.part + 1) / options_.parts - skipped;
+  const auto rows = absl::MakeConstSpan(order).subspan(first + skipped, taken);
+  Batch batch{position, taken, {}};
+  if (taken == 0) return batch;
   for (size_t i = 0; i < options_.columns.size(); ++i) {
     absl::StatusOr<HostTensor> column = MakeColumn(i, rows);
     if (!column.ok()) {

@@ -36,6 +36,10 @@ struct BatchOptions {
   std::vector<BatchColumn> columns = {};                    // none: all, unconverted
   std::optional<std::vector<int64_t>> rows = std::nullopt;  // the rows of a split; default: all
   int64_t batch_size = 32;
+  // Only this part of each batch is loaded, of `parts` that differ by at most one example. A part
+  // may be empty; it then has no columns.
+  int64_t part = 0;
+  int64_t parts = 1;
   // Drop the last rows of an epoch if they do not fill a batch; otherwise they are a smaller batch.
   bool drop_last = true;
   bool shuffle = true;
@@ -58,7 +62,7 @@ struct Position {
 
 struct Batch {
   Position position;
-  int64_t size = 0;                 // number of examples
+  int64_t size = 0;                 // number of examples of the part
   std::vector<HostTensor> columns;  // [size, ...], in the order of the options
 };
 

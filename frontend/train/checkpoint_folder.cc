@@ -50,7 +50,13 @@ absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(const s
   return std::unique_ptr<CheckpointFolder>(new CheckpointFolder(path, lock));
 }
 
-CheckpointFolder::~CheckpointFolder() { close(lock_); }
+std::unique_ptr<CheckpointFolder> CheckpointFolder::OpenToRead(const std::string& path) {
+  return std::unique_ptr<CheckpointFolder>(new CheckpointFolder(path, -1));
+}
+
+CheckpointFolder::~CheckpointFolder() {
+  if (lock_ >= 0) close(lock_);
+}
 
 absl::Status CheckpointFolder::Write(const std::string& name, const Checkpoint& checkpoint) const {
   return WriteCheckpoint(PathOf(name), checkpoint);

@@ -15,6 +15,8 @@ class CheckpointFolder {
   // Creates the folder if necessary and removes incomplete files of a killed process.
   // FailedPrecondition if another process uses it, Unavailable if it cannot be created.
   static absl::StatusOr<std::unique_ptr<CheckpointFolder>> Open(const std::string& path);
+  // Only to read files, while another process may write.
+  static std::unique_ptr<CheckpointFolder> OpenToRead(const std::string& path);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder&) = delete;
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
@@ -28,7 +30,7 @@ class CheckpointFolder {
   CheckpointFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
 
   const std::string path_;
-  const int lock_;  // descriptor of a file that is locked while it is open
+  const int lock_;  // descriptor of a file that is locked while it is open; -1: none
 };
 
 }  // namespace tartan::train

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/data/check_data.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
@@ -210,6 +211,49 @@ absl::Status CheckAugmentations(const Feeds& feeds, const Augmentations& augment
         "', which has a value per pixel; only noise is possible"));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> BatchSize(const Feeds& feeds, int64_t wanted, int64_t examples,
+                                  int64_t ranks) {
+  constexpr int64_t kDefault = 32;
+  int64_t batch = feeds.batch * ranks;
+  if (batch == 0) batch = wanted > 0 ? wanted : kDefault;
+  if (wanted > 0 && batch != wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model takes batches of ", batch, ", not of ", wanted));
+  }
+  const int64_t smallest = std::min(batch, examples);
+  if (ranks == 1 || smallest >= ranks) return batch;
+  return absl::InvalidArgumentError(
+      absl::StrCat("a batch of ", smallest, " examples is too small for ", ranks, " ranks"));
+}
+
+namespace {
+
+absl::Status CheckBoth(const data::Dataset& dataset, const FitOptions& options,
+                       const data::CheckOptions& check) {
+  TARTAN_RETURN_IF_ERROR(data::CheckData(dataset, check));
+  return options.validation_data == nullptr ? absl::OkStatus()
+                                            : data::CheckData(*options.validation_data, check);
+}
+
+}  // namespace
+
+absl::Status CheckRunData(const data::Dataset& dataset, const FitOptions& options,
+                          const Feeds& feeds) {
+  if (!options.check_data) return absl::OkStatus();
+  data::CheckOptions check;
+  check.columns = feeds.Columns();
+  return CheckBoth(dataset, options, check);
+}
+
+absl::Status CheckRunLabels(const data::Dataset& dataset, const FitOptions& options,
+                            const Feeds& feeds, const Loss& loss, int64_t classes) {
+  if (!options.check_data) return absl::OkStatus();
+  data::CheckOptions check;
+  check.columns = {feeds.feeds[0].column};
+  check.labels = {{feeds.feeds[0].column, classes, loss.ignore_index}};
+  return CheckBoth(dataset, options, check);
 }
 
 }  // namespace tartan::train

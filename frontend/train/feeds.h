@@ -11,6 +11,7 @@
 #include "frontend/data/batch_loader.h"
 #include "frontend/onnx/model/onnx_model.h"
 #include "frontend/train/augment.h"
+#include "frontend/train/fit_options.h"
 #include "frontend/train/graph/loss.h"
 
 namespace tartan::train {
@@ -45,5 +46,17 @@ absl::StatusOr<Feeds> MatchColumns(const onnx::OnnxModel& model, const data::Dat
 // Augmentations change inputs only. Unimplemented if they move pixels and the target has a value
 // per pixel.
 absl::Status CheckAugmentations(const Feeds& feeds, const Augmentations& augment);
+
+// The batch of all ranks together: `wanted`, or what the model fixes for each rank; 0: 32.
+// InvalidArgument if the model fixes another size, or if a rank would have no example.
+absl::StatusOr<int64_t> BatchSize(const Feeds& feeds, int64_t wanted, int64_t examples,
+                                  int64_t ranks);
+
+// Checks the columns of the training and the validation data for NaN, unless the options say no.
+absl::Status CheckRunData(const data::Dataset& dataset, const FitOptions& options,
+                          const Feeds& feeds);
+// Checks labels once the number of classes is known from binding the model.
+absl::Status CheckRunLabels(const data::Dataset& dataset, const FitOptions& options,
+                            const Feeds& feeds, const Loss& loss, int64_t classes);
 
 }  // namespace tartan::train

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/data/batch_loader.h"
-#include "frontend/data/check_data.h"
 #include "frontend/data/order.h"
 #include "frontend/train/feeds.h"
 #include "frontend/train/run_checkpoints.h"
@@ -17,8 +16,6 @@
 
 namespace tartan::train {
 namespace {
-
-constexpr int64_t kDefaultBatch = 32;
 
 class Run {
  public:
@@ -30,7 +27,8 @@ class Run {
         trainer_options_(trainer_options),
         options_(options),
         hooks_(hooks),
-        checkpoints_(options, hooks.file_error) {}
+        ranks_(trainer_options.exchange.get()),
+        checkpoints_(options, ranks_, hooks.file_error) {}
 
   // Evaluates without training, and logs one line.
   absl::StatusOr<FitResult> Evaluate() {
@@ -42,7 +40,9 @@ class Run {
       return absl::InvalidArgumentError(
           absl::StrCat("there is no batch of ", batch_, " examples to evaluate"));
     }
-    if (validation->classes.has_value()) TARTAN_RETURN_IF_ERROR(CheckLabels(*validation->classes));
+    if (validation->classes.has_value())
+      TARTAN_RETURN_IF_ERROR(
+          CheckRunLabels(*dataset_, options_, feeds_, trainer_options_.loss, *validation->classes));
     LogLine line;
     line.loss = validation->loss;
     line.metrics = result_.metrics = validation->values;
@@ -56,6 +56,10 @@ class Run {
     TARTAN_RETURN_IF_ERROR(Resume());
     data::BatchOptions batches = BatchesOf(split_.training, options_.shuffle);
     batches.drop_last = drops_last_;
+    if (ranks_ != nullptr) {
+      batches.part = ranks_->rank();
+      batches.parts = ranks_->ranks();
+    }
     TARTAN_ASSIGN_OR_RETURN(const auto loader,
                             data::BatchLoader::Start(dataset_, batches, run_.next));
     per_epoch_ = loader->steps_per_epoch();
@@ -68,8 +72,9 @@ class Run {
     if (options_.steps == 0) epochs_ = std::max(epochs_, options_.epochs);
     const int64_t first = trainer_.step();
     const absl::Status status = Loop(*loader);
-    if (!status.ok() && !absl::IsOutOfRange(status) && trainer_.step() > first) {
-      // Keeps the training state so far.
+    if (!status.ok() && !absl::IsOutOfRange(status) && trainer_.step() > first &&
+        ranks_ == nullptr) {
+      // Keeps the training state so far. Ranks that failed cannot: their states may differ.
       (void)Save(kLastCheckpoint);
     }
     TARTAN_RETURN_IF_ERROR(status);
@@ -88,12 +93,8 @@ class Run {
     TARTAN_ASSIGN_OR_RETURN(feeds_, MatchColumns(model_, *dataset_, trainer_options_.loss,
                                                  options_.columns, options_.target));
     TARTAN_RETURN_IF_ERROR(CheckAugmentations(feeds_, trainer_options_.augment));
-    batch_ = feeds_.batch;
-    if (batch_ == 0) batch_ = options_.batch > 0 ? options_.batch : kDefaultBatch;
-    if (options_.batch > 0 && batch_ != options_.batch) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the model takes batches of ", batch_, ", not of ", options_.batch));
-    }
+    TARTAN_ASSIGN_OR_RETURN(batch_, BatchSize(feeds_, options_.batch, dataset_->size(),
+                                              ranks_ == nullptr ? 1 : ranks_->ranks()));
     if (options_.validation_data == nullptr) {
       TARTAN_ASSIGN_OR_RETURN(
           split_, data::SplitRows(dataset_->size(), options_.validation, options_.seed));
@@ -101,27 +102,7 @@ class Run {
       TARTAN_ASSIGN_OR_RETURN(split_, data::SplitRows(dataset_->size(), 0, options_.seed));
     }
     drops_last_ = DropsLast(options_.drop_last);
-    return CheckData();
-  }
-
-  absl::Status CheckData() {
-    if (!options_.check_data) return absl::OkStatus();
-    data::CheckOptions check;
-    check.columns = feeds_.Columns();
-    TARTAN_RETURN_IF_ERROR(data::CheckData(*dataset_, check));
-    return options_.validation_data == nullptr ? absl::OkStatus()
-                                               : data::CheckData(*options_.validation_data, check);
-  }
-
-  // Checks labels once the number of classes is known from binding the model.
-  absl::Status CheckLabels(int64_t classes) {
-    if (!options_.check_data) return absl::OkStatus();
-    data::CheckOptions check;
-    check.columns = {feeds_.feeds[0].column};
-    check.labels = {{feeds_.feeds[0].column, classes, trainer_options_.loss.ignore_index}};
-    TARTAN_RETURN_IF_ERROR(data::CheckData(*dataset_, check));
-    return options_.validation_data == nullptr ? absl::OkStatus()
-                                               : data::CheckData(*options_.validation_data, check);
+    return CheckRunData(*dataset_, options_, feeds_);
   }
 
   data::BatchOptions BatchesOf(std::vector<int64_t> rows, bool shuffle) const {
@@ -159,23 +140,15 @@ class Run {
       TARTAN_ASSIGN_OR_RETURN(const std::optional<data::Batch> batch, loader.Next());
       if (!batch.has_value()) break;
       run_.next = batch->position;
-      HostTensor target;
-      const api::NamedTensors inputs = feeds_.InputsOf(*batch, &target);
-      TARTAN_ASSIGN_OR_RETURN(const double compile_ms, trainer_.Prepare(inputs, target));
-      interval_compile_ms_ += compile_ms;
-      TARTAN_RETURN_IF_ERROR(CheckOutput(inputs, target));
       rate_ = options_.rate * options_.schedule.At(Done(), all_updates_) * run_.plateau.share;
       const int64_t before = trainer_.step();
-      TARTAN_RETURN_IF_ERROR(trainer_.Step(inputs, target, rate_));
-      if (!has_compiled_ && hooks_.compiled) hooks_.compiled();
-      has_compiled_ = true;
-      unread_batches_.emplace_back(inputs, target);
+      TARTAN_RETURN_IF_ERROR(Step(*batch));
       batches_started_ = trainer_.batches();
       const bool updated = trainer_.step() > before;
       if (updated) ++updates_since_line_;
       run_.next = loader.position();
       const bool is_epoch_end = batch->position.step + 1 == per_epoch_;
-      const bool stops = hooks_.should_stop && hooks_.should_stop();
+      TARTAN_ASSIGN_OR_RETURN(const bool stops, Stops(updated));
       const bool is_last = Done() >= all_updates_;
       if (is_epoch_end || stops || is_last ||
           (updated && (updates_since_line_ >= options_.log_every || is_first_))) {
@@ -185,11 +158,42 @@ class Run {
       }
       const bool saves = updated && options_.checkpoint_every > 0 &&
                          trainer_.step() % options_.checkpoint_every == 0;
-      if (saves || is_epoch_end || stops || is_last) TARTAN_RETURN_IF_ERROR(Save(kLastCheckpoint));
+      saves_next_ = saves_next_ || saves || is_epoch_end || stops || is_last;
+      // Gradients that are not applied yet are different on each rank.
+      if (saves_next_ && (updated || ranks_ == nullptr))
+        TARTAN_RETURN_IF_ERROR(Save(kLastCheckpoint));
       result_.was_stopped = stops;
       if (stops) break;
     }
+    TARTAN_RETURN_IF_ERROR(trainer_.ShareStatistics());
     return RestoreBest();
+  }
+
+  // Starts the step of a batch, or of this rank's part of it.
+  absl::Status Step(const data::Batch& batch) {
+    if (batch.size == 0) {
+      unread_batches_.emplace_back();
+      return trainer_.StepWithoutExamples(rate_);
+    }
+    HostTensor target;
+    const api::NamedTensors inputs = feeds_.InputsOf(batch, &target);
+    TARTAN_ASSIGN_OR_RETURN(const double compile_ms, trainer_.Prepare(inputs, target));
+    interval_compile_ms_ += compile_ms;
+    TARTAN_RETURN_IF_ERROR(CheckOutput(inputs, target));
+    TARTAN_RETURN_IF_ERROR(trainer_.Step(inputs, target, rate_));
+    if (!has_compiled_ && hooks_.compiled) hooks_.compiled();
+    has_compiled_ = true;
+    unread_batches_.emplace_back(inputs, target);
+    return absl::OkStatus();
+  }
+
+  // Returns true if training stops here. Ranks stop together, after an update, if one of them should.
+  absl::StatusOr<bool> Stops(bool updated) {
+    should_stop_ = should_stop_ || (hooks_.should_stop && hooks_.should_stop());
+    if (ranks_ == nullptr || !updated) return should_stop_ && ranks_ == nullptr;
+    double count = should_stop_ ? 1 : 0;
+    TARTAN_RETURN_IF_ERROR(ranks_->SumNumbers(absl::MakeSpan(&count, 1)));
+    return count > 0;
   }
 
   // Reads the progress of the started steps, and forgets their batches.
@@ -207,7 +211,8 @@ class Run {
     if (!is_first_ || target.type() != DataType::kInt64) return absl::OkStatus();
     TARTAN_ASSIGN_OR_RETURN(const std::optional<int64_t> classes,
                             trainer_.CountClasses(inputs, target));
-    return classes.has_value() ? CheckLabels(*classes) : absl::OkStatus();
+    if (!classes.has_value()) return absl::OkStatus();
+    return CheckRunLabels(*dataset_, options_, feeds_, trainer_options_.loss, *classes);
   }
 
   absl::Status Log(int64_t epoch, bool validates) {
@@ -253,22 +258,28 @@ class Run {
                         (batches_started_ - trainer_.failed_step() + 1);
     if (number < 0) return status;
     const auto& [inputs, target] = unread_batches_[static_cast<size_t>(number)];
+    if (inputs.empty()) return status;
     const absl::StatusOr<std::string> found = trainer_.FindNonFinite(inputs, target);
+    if (!found.ok() && ranks_ != nullptr) return status;  // another rank's examples
     const std::string where =
         found.ok() ? absl::StrCat(*found, " is the first tensor with a value that is not finite")
                    : std::string("all tensors that the loss depends on are finite");
     return absl::Status(status.code(), absl::StrCat(status.message(), "; ", where));
   }
 
-  // The metrics of the validation data; empty without any.
+  // The metrics of the validation data; empty without any. Of several ranks the first one
+  // validates.
   absl::StatusOr<std::optional<Validation>> ValidateAll(std::vector<int64_t> rows) {
     const bool is_separate = options_.validation_data != nullptr;
     if (!is_separate && rows.empty()) return std::nullopt;
     TARTAN_ASSIGN_OR_RETURN(const auto metrics, Metrics());
     data::BatchOptions batches = BatchesOf(std::move(rows), /*shuffle=*/false);
     if (is_separate) batches.rows.reset();
-    return Validate(trainer_, feeds_, is_separate ? options_.validation_data : dataset_,
-                    std::move(batches), metrics);
+    TARTAN_RETURN_IF_ERROR(trainer_.ShareStatistics());
+    const auto& data = is_separate ? options_.validation_data : dataset_;
+    if (ranks_ != nullptr)
+      return ValidateOnFirstRank(*ranks_, trainer_, feeds_, data, std::move(batches), metrics);
+    return Validate(trainer_, feeds_, data, std::move(batches), metrics);
   }
 
   absl::StatusOr<NamedMetrics> Metrics() const {
@@ -304,7 +315,10 @@ class Run {
     return trainer_.Restore(*best_state_);
   }
 
-  absl::Status Save(const std::string& file) { return checkpoints_.Save(file, trainer_, run_); }
+  absl::Status Save(const std::string& file) {
+    if (file == kLastCheckpoint) saves_next_ = false;
+    return checkpoints_.Save(file, trainer_, run_);
+  }
 
   absl::Status Resume() {
     run_.batch_size = batch_;
@@ -337,6 +351,8 @@ class Run {
   const FitOptions& options_;
   const FitHooks& hooks_;
 
+  GradientExchange* const ranks_;  // null: one process
+
   Feeds feeds_;
   int64_t batch_ = 0;
   data::Split split_;
@@ -352,6 +368,8 @@ class Run {
   Progress progress_;  // since the last line
   int64_t batches_started_ = 0;
   std::vector<std::pair<api::NamedTensors, HostTensor>> unread_batches_;
+  bool should_stop_ = false;
+  bool saves_next_ = false;  // a checkpoint is due
   bool has_compiled_ = false;
   bool is_first_ = true;  // no line yet
   Clock::time_point interval_start_;

@@ -28,20 +28,36 @@ absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::ReadLast(
   return *std::move(checkpoint);
 }
 
-absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Resume(
-    const RunParts& parts, Trainer& trainer, const std::function<void(const std::string&)>& note,
-    std::optional<TrainerState>* best) {
-  if (options_.checkpoint.empty()) {
-    if (!options_.resume) return std::nullopt;
-    return absl::InvalidArgumentError("no checkpoint folder is given to resume from");
+absl::Status RunCheckpoints::OpenFolder() {
+  if (!writes()) {
+    folder_ = CheckpointFolder::OpenToRead(options_.checkpoint);
+    return absl::OkStatus();
   }
   auto folder = CheckpointFolder::Open(options_.checkpoint);
   TARTAN_RETURN_IF_ERROR(OfFile(folder.status()));
   folder_ = *std::move(folder);
-  TARTAN_ASSIGN_OR_RETURN(facts_, FactsOf(parts));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Resume(
+    const RunParts& parts, Trainer& trainer, const std::function<void(const std::string&)>& note,
+    std::optional<TrainerState>* best) {
+  if (ranks_ != nullptr || !options_.checkpoint.empty()) {
+    TARTAN_ASSIGN_OR_RETURN(facts_, FactsOf(parts));
+  }
+  if (ranks_ != nullptr) TARTAN_RETURN_IF_ERROR(ranks_->Agree(FactsToAgreeOn(parts, facts_)));
+  if (options_.checkpoint.empty()) {
+    if (!options_.resume) return std::nullopt;
+    return absl::InvalidArgumentError("no checkpoint folder is given to resume from");
+  }
+  TARTAN_RETURN_IF_ERROR(OpenFolder());
   std::vector<std::string> notes;
   absl::StatusOr<std::optional<Checkpoint>> last = ReadLast(&notes);
   TARTAN_RETURN_IF_ERROR(OfFile(last.status()));
+  if (ranks_ != nullptr) {
+    const int64_t step = last->has_value() ? (*last)->state.step : -1;
+    TARTAN_RETURN_IF_ERROR(ranks_->Agree({{"the step of the checkpoint", absl::StrCat(step)}}));
+  }
   for (const std::string& text : notes) {
     if (note) note(text);
   }
@@ -58,6 +74,8 @@ absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Resume(
 absl::Status RunCheckpoints::Save(const std::string& name, Trainer& trainer,
                                   const RunPosition& run) const {
   if (folder_ == nullptr) return absl::OkStatus();
+  TARTAN_RETURN_IF_ERROR(trainer.ShareStatistics());
+  if (!writes()) return absl::OkStatus();
   Checkpoint checkpoint;
   checkpoint.facts = facts_;
   checkpoint.run = run;

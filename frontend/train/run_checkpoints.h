@@ -20,9 +20,11 @@ inline constexpr char kBestCheckpoint[] = "best.ckpt";
 
 class RunCheckpoints {
  public:
+  // `ranks`: the ranks of the run, of which the first one writes; null: one process.
   // `file_error` converts errors of the folder and its files; empty: none.
-  RunCheckpoints(const FitOptions& options, std::function<absl::Status(absl::Status)> file_error)
-      : options_(options), file_error_(std::move(file_error)) {}
+  RunCheckpoints(const FitOptions& options, GradientExchange* ranks,
+                 std::function<absl::Status(absl::Status)> file_error)
+      : options_(options), ranks_(ranks), file_error_(std::move(file_error)) {}
 
   // Opens the folder, if the options have one. If they say so, restores the trainer from its last
   // checkpoint; otherwise there must be none. Returns that checkpoint, or nullopt if the run begins
@@ -32,16 +34,19 @@ class RunCheckpoints {
       const RunParts& parts, Trainer& trainer, const std::function<void(const std::string&)>& note,
       std::optional<TrainerState>* best);
 
-  // Writes a file of the folder; does nothing without a folder.
+  // Writes a file of the folder; does nothing without a folder. All ranks call it.
   absl::Status Save(const std::string& name, Trainer& trainer, const RunPosition& run) const;
 
  private:
   absl::Status OfFile(const absl::Status& status) const {
     return status.ok() || !file_error_ ? status : file_error_(status);
   }
+  bool writes() const { return ranks_ == nullptr || ranks_->rank() == 0; }
+  absl::Status OpenFolder();
   absl::StatusOr<std::optional<Checkpoint>> ReadLast(std::vector<std::string>* notes) const;
 
   const FitOptions& options_;
+  GradientExchange* const ranks_;
   const std::function<absl::Status(absl::Status)> file_error_;
   RunFacts facts_;
   std::unique_ptr<CheckpointFolder> folder_;  // null: none

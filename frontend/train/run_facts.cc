@@ -206,4 +206,20 @@ absl::Status CompareFacts(const std::string& path, const RunFacts& stored, const
       absl::StrCat(path, " belongs to another run: ", absl::StrJoin(differences, "; "), more));
 }
 
+std::map<std::string, std::string> FactsToAgreeOn(const RunParts& parts, const RunFacts& facts) {
+  std::map<std::string, std::string> agreed;
+  for (const RunFact& fact : facts) agreed[fact.name] = fact.value;
+  const FitOptions& fit = parts.fit;
+  agreed["the batch size"] = absl::StrCat(parts.batch);
+  agreed["the learning rate"] = absl::StrCat(fit.rate);
+  agreed["the length"] = absl::StrCat(fit.epochs, " epochs, ", fit.steps, " steps, patience ",
+                                      fit.patience, ", a line every ", fit.log_every);
+  agreed["checkpoints"] = absl::StrCat(fit.checkpoint.empty() ? "none" : "every ",
+                                       fit.checkpoint_every, fit.resume ? ", resumed" : "");
+  agreed["the shuffling"] = absl::StrCat(fit.shuffle ? "on" : "off", ", seed ", fit.seed);
+  agreed["the validation"] =
+      absl::StrCat(fit.validation, fit.validation_data == nullptr ? "" : ", own data");
+  return agreed;
+}
+
 }  // namespace tartan::train

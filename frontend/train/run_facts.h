@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,9 @@ absl::StatusOr<RunFacts> FactsOf(const RunParts& parts);
 // only one of them has is not compared, except parameters.
 absl::Status CompareFacts(const std::string& path, const RunFacts& stored, const RunFacts& now,
                           std::vector<std::string>* notes);
+
+// What all ranks of a run must have in common: its facts, and options that a resumed run may
+// change.
+std::map<std::string, std::string> FactsToAgreeOn(const RunParts& parts, const RunFacts& facts);
 
 }  // namespace tartan::train

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
 #include "frontend/train/graph/class_losses.h"
+#include "frontend/train/graph/tile_text.h"
 
 namespace tartan::train {
 namespace {
@@ -56,6 +57,13 @@ absl::StatusOr<api::Tensor> NextSums(const api::Tensor& sums, const api::Tensor&
                    " PC[i + 2 : 4] = +(C[]), i < 1; PD[i + 3 : 4] = +(N[]), i < 1;"
                    " P = PA + PB + PC + PD; R = OK ? S + P : S; }"),
       inputs, "sums");
+}
+
+absl::StatusOr<api::Tensor> CountNonFinite(const api::Tensor& tensor) {
+  return api::Apply(
+      absl::StrCat("function (X) -> (N) { B = as_int(X - X == 0 ? 0 : 1, 32); N[] = +(B[",
+                   Indices(tensor.rank()), "]); }"),
+      {tensor}, "count");
 }
 
 }  // namespace tartan::train

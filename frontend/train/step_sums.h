@@ -18,4 +18,7 @@ absl::StatusOr<api::Tensor> NextSums(const api::Tensor& sums, const api::Tensor&
                                      const Loss& loss, const LossTerms& terms,
                                      const api::Tensor& output, const api::Tensor& target);
 
+// The number of elements that are not finite, an int32 scalar.
+absl::StatusOr<api::Tensor> CountNonFinite(const api::Tensor& tensor);
+
 }  // namespace tartan::train

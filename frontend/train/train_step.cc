@@ -16,6 +16,7 @@
 #include "frontend/train/graph/sparse_rows.h"
 #include "frontend/train/graph/tile_text.h"
 #include "frontend/train/precision/round_graph.h"
+#include "frontend/train/ranks/joined_sums.h"
 #include "frontend/train/step_sums.h"
 #include "tile/base/status_macros.h"
 
@@ -48,7 +49,7 @@ class StepBuilder {
       with_output.outputs.push_back(plan_.output);
       TARTAN_ASSIGN_OR_RETURN(bound_, model_->BindToTrain(bindings, with_output));
       if (bound_.needed_values.empty()) break;
-      TARTAN_RETURN_IF_ERROR(Freeze(*model_, bound_.needed_values, &parameters_));
+      TARTAN_RETURN_IF_ERROR(FreezeInputs(*model_, bound_.needed_values, &parameters_));
     }
     TARTAN_RETURN_IF_ERROR(RoundGraph(precision_, given_, &bound_));
     const api::Value& output = bound_.outputs.back();
@@ -111,11 +112,7 @@ class StepBuilder {
       AddState(spec, sum, zero);
       gradients.push_back(sum);
     }
-    const StateSpec spec = {kSkipped, {DataType::kInt32, {}}};
-    const Tensor skipped = Tensor::Placeholder(spec.name, spec.shape);
-    TARTAN_ASSIGN_OR_RETURN(const Tensor healthy,
-                            api::Apply("function (S) -> (OK) { OK = S == 0; }", {skipped}, "ok"));
-    AddState(spec, skipped, Tensor());
+    TARTAN_ASSIGN_OR_RETURN(const Tensor healthy, AddApplied(&gradients));
     scale_ = Tensor::Placeholder(kScaleName, {kFloat, {kScaleCount}});
     TARTAN_RETURN_IF_ERROR(UpdateAll(std::move(gradients), healthy).status());
     return std::move(graph_);
@@ -162,12 +159,7 @@ class StepBuilder {
 
   absl::Status AddCount(std::string name, const Tensor& tensor, std::vector<std::string>* names) {
     if (!IsFloat(tensor.type()) || tensor.shape().element_count() == 0) return absl::OkStatus();
-    TARTAN_ASSIGN_OR_RETURN(
-        graph_.outputs.emplace_back(),
-        api::Apply(
-            absl::StrCat("function (X) -> (N) { B = as_int(X - X == 0 ? 0 : 1, 32); N[] = +(B[",
-                         Indices(tensor.rank()), "]); }"),
-            {tensor}, "count"));
+    TARTAN_ASSIGN_OR_RETURN(graph_.outputs.emplace_back(), CountNonFinite(tensor));
     names->push_back(std::move(name));
     return absl::OkStatus();
   }
@@ -239,10 +231,9 @@ class StepBuilder {
                             api::Apply("function (S, L) -> (OK) { OK = S == 0 && L - L == 0; }",
                                        {skipped, loss}, "ok"));
     TARTAN_ASSIGN_OR_RETURN(
-        const Tensor next_skipped,
-        api::Apply("function (S, OK) -> (N) { N = as_int(OK ? 0 : S + 1, 32); }",
-                   {skipped, healthy}, "skipped"));
-    AddState({kSkipped, counter}, skipped, next_skipped);
+        next_skipped_, api::Apply("function (S, OK) -> (N) { N = as_int(OK ? 0 : S + 1, 32); }",
+                                  {skipped, healthy}, "skipped"));
+    AddState({kSkipped, counter}, skipped, next_skipped_);
     const TensorShape shape{kFloat, {kSumCount}};
     const Tensor sums = Tensor::Placeholder(kSums, shape);
     TARTAN_ASSIGN_OR_RETURN(const Tensor next,
@@ -253,6 +244,13 @@ class StepBuilder {
 
   absl::Status Accumulate(const std::vector<Tensor>& gradients, const Tensor& healthy) {
     size_t next = 0;
+    Tensor weight;
+    if (plan_.joins) {
+      TARTAN_ASSIGN_OR_RETURN(weight, WeightOf(terms_));
+      const Tensor joined = Tensor::Placeholder(kJoined, {kFloat, {kJoinedCount}});
+      TARTAN_ASSIGN_OR_RETURN(Tensor after, NextJoined(joined, healthy, weight, next_skipped_));
+      AddState({kJoined, joined.shape()}, joined, std::move(after));
+    }
     for (const Parameter& parameter : parameters_) {
       if (!parameter.is_trained) continue;
       const Tensor& gradient = gradients[next++];
@@ -261,12 +259,26 @@ class StepBuilder {
       AddState({StateName("parameter", parameter.name), master.shape()}, master, Tensor());
       const StateSpec spec = {StateName("gradient", parameter.name), master.shape()};
       const Tensor sum = Tensor::Placeholder(spec.name, spec.shape);
-      TARTAN_ASSIGN_OR_RETURN(
-          Tensor added, api::Apply("function (S, G, OK) -> (N) { N = OK ? S + G : S; }",
-                                   {sum, gradient, healthy}, absl::StrCat(parameter.name, "_sum")));
+      TARTAN_ASSIGN_OR_RETURN(Tensor added, AddToSum(sum, gradient, healthy, weight,
+                                                     absl::StrCat(parameter.name, "_sum")));
       AddState(spec, sum, std::move(added));
     }
     return absl::OkStatus();
+  }
+
+  // The states with which the sums are applied. Returns whether the update is made; makes means of
+  // `gradients` if they are sums over ranks.
+  absl::StatusOr<Tensor> AddApplied(std::vector<Tensor>* gradients) {
+    const StateSpec spec = {kSkipped, {DataType::kInt32, {}}};
+    const Tensor skipped = Tensor::Placeholder(spec.name, spec.shape);
+    if (!plan_.joins) {
+      AddState(spec, skipped, Tensor());
+      return api::Apply("function (S) -> (OK) { OK = S == 0; }", {skipped}, "ok");
+    }
+    TARTAN_ASSIGN_OR_RETURN(JoinedUpdate update, ApplyJoined(skipped, gradients));
+    AddState({kJoined, update.joined.shape()}, update.joined, std::move(update.next_joined));
+    AddState(spec, skipped, std::move(update.next_skipped));
+    return update.healthy;
   }
 
   // Returns whether the update is made: requires `healthy` and, with a scaled loss, finite
@@ -343,6 +355,7 @@ class StepBuilder {
   Tensor augment_seed_;
   std::vector<Tensor> given_;  // inputs of the graph, after augmentation, and parameters
   Tensor scale_;               // state of the loss scale
+  Tensor next_skipped_;        // number of skipped steps after this one
   Precision precision_ = Precision::kFloat32;
   LossTerms terms_;
 };

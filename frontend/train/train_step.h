@@ -36,6 +36,7 @@ struct StepPlan {
   double clip_value = 0;           // limit of each element; 0: none
   bool straight_through = false;   // gradients pass unchanged through quantisation
   bool accumulates = false;        // gradients are added to sums, which another program applies
+  bool joins = false;              // these are sums over several ranks (ranks/joined_sums.h)
   bool sparse_embeddings = false;  // as in TrainerOptions
   Precision precision = Precision::kFloat32;
   std::optional<LossScale> loss_scale;

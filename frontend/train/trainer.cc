@@ -84,7 +84,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     programs->plan.clip_norm = options.clip_norm;
     programs->plan.clip_value = options.clip_value;
     programs->plan.straight_through = options.straight_through;
-    programs->plan.accumulates = options.accumulate > 1;
+    programs->plan.joins = options.exchange != nullptr;
+    programs->plan.accumulates = options.accumulate > 1 || programs->plan.joins;
     programs->plan.sparse_embeddings = options.sparse_embeddings;
     programs->plan.precision = options.precision;
     if (options.precision == Precision::kFloat16) programs->plan.loss_scale = options.loss_scale;
@@ -143,32 +144,31 @@ absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& ta
     values.insert(values.end(), static_cast<size_t>(step->seeds),
                   programs_->Seed(programs_->batches));
     TARTAN_RETURN_IF_ERROR(programs_->Start(*step->program, values));
-    ++programs_->batches;
-    ++programs_->unread;
-    if (programs_->batches % programs_->options.accumulate != 0) return absl::OkStatus();
-    if (programs_->plan.accumulates) {
-      if (programs_->apply.program == nullptr) {
-        TARTAN_ASSIGN_OR_RETURN(StepGraph graph,
-                                BuildApply(programs_->parameters, programs_->plan));
-        TARTAN_ASSIGN_OR_RETURN(programs_->apply, programs_->Make(std::move(graph), "update"));
-      }
-      TARTAN_RETURN_IF_ERROR(programs_->apply.program->Start({programs_->Numbers(rate)}));
-    }
-    ++programs_->updates;
-    return absl::OkStatus();
+    return programs_->CountBatch(rate);
   });
+}
+
+absl::Status Trainer::StepWithoutExamples(double rate) {
+  return CatchOutOfMemory([&] { return programs_->CountBatch(rate); });
 }
 
 absl::StatusOr<Progress> Trainer::Read() {
   return CatchOutOfMemory([&]() -> absl::StatusOr<Progress> {
     Progress progress;
     progress.steps = std::exchange(programs_->unread, 0);
+    std::vector<double> values;
+    int64_t count = 0;
     const auto sums = programs_->tensors.find(kSums);
-    if (sums == programs_->tensors.end()) return progress;
-    TARTAN_ASSIGN_OR_RETURN(const HostTensor values, sums->second.ToHost());
-    TARTAN_ASSIGN_OR_RETURN(const HostTensor skipped, programs_->tensors.at(kSkipped).ToHost());
-    TARTAN_RETURN_IF_ERROR(sums->second.Assign(HostTensor::Zeros(values.shape())));
-    if (const int64_t count = skipped.GetInt(0); count > 0) {
+    if (sums != programs_->tensors.end()) {
+      TARTAN_ASSIGN_OR_RETURN(const HostTensor read, sums->second.ToHost());
+      TARTAN_RETURN_IF_ERROR(sums->second.Assign(HostTensor::Zeros(read.shape())));
+      values = read.ToDoubles();
+      TARTAN_ASSIGN_OR_RETURN(const HostTensor skipped, programs_->tensors.at(kSkipped).ToHost());
+      count = skipped.GetInt(0);
+    }
+    if (programs_->plan.joins) TARTAN_RETURN_IF_ERROR(programs_->AddProgress(&values, &count));
+    if (values.empty()) return progress;
+    if (count > 0) {
       programs_->failed_step = programs_->batches - count + 1;
       return absl::OutOfRangeError(
           absl::StrCat("the loss of step ", programs_->failed_step,
@@ -181,10 +181,10 @@ absl::StatusOr<Progress> Trainer::Read() {
       progress.loss_scale = state[kScale];
       progress.left_out = static_cast<int64_t>(state[kSkippedUpdates]);
     }
-    progress.weight = values.GetDouble(kDenominator);
-    progress.rows = values.GetDouble(kCounted);
-    if (progress.weight > 0) progress.loss = values.GetDouble(kNumerator) / progress.weight;
-    if (progress.rows > 0) progress.accuracy = values.GetDouble(kCorrect) / progress.rows;
+    progress.weight = values[kDenominator];
+    progress.rows = values[kCounted];
+    if (progress.weight > 0) progress.loss = values[kNumerator] / progress.weight;
+    if (progress.rows > 0) progress.accuracy = values[kCorrect] / progress.rows;
     return progress;
   });
 }
@@ -264,13 +264,20 @@ absl::StatusOr<std::map<std::string, HostTensor>> Trainer::Values() {
   return values;
 }
 
+absl::Status Trainer::ShareStatistics() {
+  if (!programs_->plan.joins) return absl::OkStatus();
+  return CatchOutOfMemory([&] { return programs_->AverageStatistics(); });
+}
+
 absl::StatusOr<TrainerState> Trainer::Save() {
   return CatchOutOfMemory([&]() -> absl::StatusOr<TrainerState> {
     TrainerState state;
     state.step = programs_->updates;
     state.batches = programs_->batches;
+    const bool joins = programs_->plan.joins;
     for (const auto& [name, tensor] : programs_->tensors) {
       if (name == kSums || name == kSkipped) continue;
+      if (joins && TrainerPrograms::IsJoinedSum(name)) continue;
       TARTAN_ASSIGN_OR_RETURN(state.tensors[name], tensor.ToHost());
     }
     return state;
@@ -279,7 +286,12 @@ absl::StatusOr<TrainerState> Trainer::Save() {
 
 absl::Status Trainer::Restore(const TrainerState& state) {
   return CatchOutOfMemory([&]() -> absl::Status {
+    if (programs_->plan.joins && state.batches % programs_->options.accumulate != 0) {
+      return absl::InvalidArgumentError(
+          "the state was saved between two updates: only one process can continue from it");
+    }
     for (const auto& [name, value] : state.tensors) {
+      if (programs_->plan.joins && TrainerPrograms::IsJoinedSum(name)) continue;
       const size_t slash = name.find('/');
       const std::string parameter = slash == std::string::npos ? "" : name.substr(slash + 1);
       const auto known = std::find_if(programs_->parameters.begin(), programs_->parameters.end(),

@@ -92,6 +92,8 @@ class Trainer {
   // needs none). The first step of a batch shape compiles. If a loss is not finite, nothing changes
   // from that step on, and Read reports it.
   absl::Status Step(const api::NamedTensors& inputs, const HostTensor& target, double rate);
+  // Counts a step on a batch that has no example for this rank.
+  absl::Status StepWithoutExamples(double rate);
   // Total number of updates, and of batches, that were started.
   int64_t step() const;
   int64_t batches() const;
@@ -115,6 +117,9 @@ class Trainer {
   // The current values of trained parameters and running statistics, by initialiser. Low-rank
   // factors are merged with their weights.
   absl::StatusOr<std::map<std::string, HostTensor>> Values();
+  // Of several ranks: replaces running statistics, which each rank updates by its own examples, by
+  // their means over the ranks. For Evaluate, Values and Save; all ranks call it.
+  absl::Status ShareStatistics();
   absl::StatusOr<TrainerState> Save();
   // InvalidArgument, naming the tensor, for a state of another model or other options.
   absl::Status Restore(const TrainerState& state);

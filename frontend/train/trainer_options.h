@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "frontend/onnx/import/training_mode.h"
@@ -11,6 +12,7 @@
 #include "frontend/train/graph/optimizer.h"
 #include "frontend/train/graph/parameters.h"
 #include "frontend/train/precision/precision.h"
+#include "frontend/train/ranks/gradient_exchange.h"
 
 namespace tartan::train {
 
@@ -42,6 +44,8 @@ struct TrainerOptions {
   // keeping them. If that does not suffice, training fails with ResourceExhausted, which has the
   // minimum budget.
   int64_t memory_budget = 0;
+  // The ranks of a data-parallel run; null: one process trains.
+  std::shared_ptr<GradientExchange> exchange;
   bool profile = false;  // time steps kernel by kernel, one step at a time
 };
 

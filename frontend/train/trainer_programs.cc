@@ -116,6 +116,7 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
                                                                absl::string_view name) {
   Program made;
   made.seeds = graph.seeds;
+  if (plan.joins) TARTAN_RETURN_IF_ERROR(MakeJoinedSums());
   for (const StateSpec& spec : graph.specs) {
     if (spec.name == kSkipped) made.turn = made.states.size();
     auto found = tensors.find(spec.name);
@@ -257,16 +258,35 @@ absl::Status TrainerPrograms::Start(api::DeviceProgram& step,
   return absl::OkStatus();
 }
 
+absl::Status TrainerPrograms::CountBatch(double rate) {
+  ++batches;
+  ++unread;
+  if (batches % options.accumulate != 0) return absl::OkStatus();
+  if (plan.accumulates) {
+    if (apply.program == nullptr) {
+      TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildApply(parameters, plan));
+      TARTAN_ASSIGN_OR_RETURN(apply, Make(std::move(graph), "update"));
+    }
+    if (plan.joins) TARTAN_RETURN_IF_ERROR(AddOverRanks());
+    TARTAN_RETURN_IF_ERROR(apply.program->Start({Numbers(rate)}));
+  }
+  ++updates;
+  return absl::OkStatus();
+}
+
 HostTensor TrainerPrograms::Numbers(double rate) const {
+  // The update divides sums over ranks by their weights.
+  const double factor = plan.joins ? 1 : 1.0 / static_cast<double>(options.accumulate);
   return HostTensor::FromVector(TensorShape{DataType::kFloat32, {kStepScalarCount}},
-                                StepScalars(plan.optimizer, rate, updates + 1,
-                                            1.0 / static_cast<double>(options.accumulate)));
+                                StepScalars(plan.optimizer, rate, updates + 1, factor));
 }
 
 HostTensor TrainerPrograms::Seed(int64_t batch) const {
+  // Ranks draw different numbers for their examples.
+  const uint64_t rank = plan.joins ? static_cast<uint64_t>(exchange()->rank()) : 0;
   return HostTensor::FromVector(
       TensorShape{DataType::kUInt32, {2}},
-      std::vector<uint32_t>{static_cast<uint32_t>(options.seed) * 0x9e3779b9U,
+      std::vector<uint32_t>{static_cast<uint32_t>(options.seed + (rank << 20)) * 0x9e3779b9U,
                             static_cast<uint32_t>(batch)});
 }
 

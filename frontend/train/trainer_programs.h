@@ -49,9 +49,10 @@ struct TrainerPrograms {
   std::map<std::string, Program> steps;              // programs by batch shape
   std::map<std::string, Program> evaluations;
   Program apply;
-  int64_t batches = 0;  // number started
-  int64_t updates = 0;  // number started
-  int64_t unread = 0;   // batches since the sums were last read
+  std::vector<api::DeviceTensor> joined;  // the tensors that the ranks add
+  int64_t batches = 0;                    // number started
+  int64_t updates = 0;                    // number started
+  int64_t unread = 0;                     // batches since the sums were last read
   int64_t failed_step = 0;
   double compile_ms = 0;
   StepProfile profile;
@@ -82,6 +83,24 @@ struct TrainerPrograms {
   // Starts the program of a step.
   absl::Status Start(api::DeviceProgram& step, const std::vector<HostTensor>& values);
   absl::StatusOr<api::DeviceTensor> MakeState(const StateSpec& spec) const;
+  // Counts a batch that was started. Every `accumulate` batches the gradients are applied, if that
+  // is a program of its own.
+  absl::Status CountBatch(double rate);
+
+  // --- Of a run of several ranks: trainer_ranks.cc.
+  GradientExchange* exchange() const { return options.exchange.get(); }
+  // Makes the tensors that the ranks add, one after another in one buffer: in the order in which
+  // the backward pass computes them. Does nothing if they exist.
+  absl::Status MakeJoinedSums();
+  // Adds the gradients of all ranks.
+  absl::Status AddOverRanks();
+  // Replaces running statistics, which each rank updates by its own examples, by their means.
+  absl::Status AverageStatistics();
+  // Adds the numbers of Read over the ranks: `sums` as of Sum, and the skipped steps.
+  absl::Status AddProgress(std::vector<double>* sums, int64_t* skipped);
+  // Whether a state of a checkpoint is a sum that only a run of one process continues.
+  static bool IsJoinedSum(absl::string_view state);
+
   HostTensor Numbers(double rate) const;
   HostTensor Seed(int64_t batch) const;
 };

@@ -62,4 +62,26 @@ absl::StatusOr<Validation> Validate(Trainer& trainer, const Feeds& feeds,
   return validation;
 }
 
+absl::StatusOr<Validation> ValidateOnFirstRank(GradientExchange& ranks, Trainer& trainer,
+                                               const Feeds& feeds,
+                                               std::shared_ptr<const data::Dataset> dataset,
+                                               data::BatchOptions batches,
+                                               const NamedMetrics& metrics) {
+  Validation validation;
+  std::vector<double> numbers(3);
+  if (ranks.rank() == 0) {
+    // A rank has memory for its part of a batch.
+    batches.batch_size = (batches.batch_size + ranks.ranks() - 1) / ranks.ranks();
+    TARTAN_ASSIGN_OR_RETURN(
+        validation, Validate(trainer, feeds, std::move(dataset), std::move(batches), metrics));
+    numbers = {validation.loss, static_cast<double>(validation.examples),
+               static_cast<double>(validation.classes.value_or(-1))};
+  }
+  TARTAN_RETURN_IF_ERROR(ranks.SumNumbers(absl::MakeSpan(numbers)));
+  validation.loss = numbers[0];
+  validation.examples = static_cast<int64_t>(numbers[1]);
+  if (numbers[2] >= 0) validation.classes = static_cast<int64_t>(numbers[2]);
+  return validation;
+}
+
 }  // namespace tartan::train

@@ -34,4 +34,12 @@ absl::StatusOr<Validation> Validate(Trainer& trainer, const Feeds& feeds,
                                     std::shared_ptr<const data::Dataset> dataset,
                                     data::BatchOptions batches, const NamedMetrics& metrics);
 
+// The same on the first rank. The others receive its result, without the metrics. `batches` has the
+// size of the batch of all ranks.
+absl::StatusOr<Validation> ValidateOnFirstRank(GradientExchange& ranks, Trainer& trainer,
+                                               const Feeds& feeds,
+                                               std::shared_ptr<const data::Dataset> dataset,
+                                               data::BatchOptions batches,
+                                               const NamedMetrics& metrics);
+
 }  // namespace tartan::train

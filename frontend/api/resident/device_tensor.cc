@@ -48,6 +48,21 @@ absl::StatusOr<DeviceTensor> DeviceTensor::Zeros(const Device& device, const Ten
   });
 }
 
+absl::StatusOr<DeviceTensor> DeviceTensor::Within(const Device& device,
+                                                  const hal::BufferPtr& whole, int64_t offset,
+                                                  const TensorShape& shape) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<DeviceTensor> {
+    auto memory = std::make_shared<Memory>();
+    memory->shape = shape;
+    memory->queue = device.queue();
+    TARTAN_ASSIGN_OR_RETURN(memory->buffer,
+                            device.hal()->SubBuffer(whole, offset, shape.byte_size()));
+    DeviceTensor tensor(std::move(memory));
+    TARTAN_RETURN_IF_ERROR(tensor.Assign(HostTensor::Zeros(shape)));
+    return tensor;
+  });
+}
+
 const TensorShape& DeviceTensor::shape() const { return memory_->shape; }
 const hal::BufferPtr& DeviceTensor::buffer() const { return memory_->buffer; }
 

@@ -26,6 +26,11 @@ class DeviceTensor {
   static absl::StatusOr<DeviceTensor> FromHost(const Device& device, const HostTensor& value);
   static absl::StatusOr<DeviceTensor> Zeros(const Device& device, const TensorShape& shape);
 
+  // Makes a tensor of zeros from bytes of `whole`, beginning at `offset`, a multiple of the device's
+  // buffer_alignment. Other tensors may use other bytes. Requires an element or more.
+  static absl::StatusOr<DeviceTensor> Within(const Device& device, const hal::BufferPtr& whole,
+                                             int64_t offset, const TensorShape& shape);
+
   bool defined() const { return memory_ != nullptr; }
   const TensorShape& shape() const;
 
@@ -34,7 +39,7 @@ class DeviceTensor {
   // Overwrites the values. InvalidArgument, naming both, if type or shape differs.
   absl::Status Assign(const HostTensor& value);
 
-  // --- For this folder.
+  // --- For this folder and distributed.
   const hal::BufferPtr& buffer() const;
 
  private:

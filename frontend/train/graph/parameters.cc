@@ -112,8 +112,8 @@ absl::StatusOr<std::vector<Parameter>> FindParameters(const onnx::OnnxModel& mod
                                         absl::StrJoin(parameters, ", ", name)));
 }
 
-absl::Status Freeze(const onnx::OnnxModel& model, const std::vector<int>& inputs,
-                    std::vector<Parameter>* parameters) {
+absl::Status FreezeInputs(const onnx::OnnxModel& model, const std::vector<int>& inputs,
+                          std::vector<Parameter>* parameters) {
   for (const int input : inputs) {
     const auto parameter =
         std::find_if(parameters->begin(), parameters->end(),

@@ -76,9 +76,9 @@ struct Parameter {
 absl::StatusOr<std::vector<Parameter>> FindParameters(const onnx::OnnxModel& model,
                                                       const ParameterRules& rules);
 
-// Marks the parameters of these inputs, whose values decide shapes, as not trained. Unimplemented
-// for an input that is no trained parameter.
-absl::Status Freeze(const onnx::OnnxModel& model, const std::vector<int>& inputs,
-                    std::vector<Parameter>* parameters);
+// Marks the parameters that are these inputs of the model as not trained, because their values
+// decide shapes. Unimplemented, with the input, for one that is not trained anyway.
+absl::Status FreezeInputs(const onnx::OnnxModel& model, const std::vector<int>& inputs,
+                          std::vector<Parameter>* parameters);
 
 }  // namespace tartan::train

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What training needs from the other ranks (processes) of a data-parallel run. Training implements
+// no transport: distributed/training/gradient_exchange.h does.
+//
+// Every rank calls the same functions in the same order. A call blocks until all ranks have made
+// it. A failure is permanent: the ranks then end together (Fail).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "frontend/api/device.h"
+#include "frontend/api/resident/device_tensor.h"
+
+namespace tartan::train {
+
+struct ExchangeTimes {
+  // Seconds in which gradients were computed but not yet added: the device waits for other ranks
+  // and for the reduction.
+  double lost_s = 0;
+  int64_t sums = 0;   // number of calls of Sum
+  int64_t bytes = 0;  // added by them
+};
+
+// Used by one thread at a time.
+class GradientExchange {
+ public:
+  virtual ~GradientExchange() = default;
+
+  virtual int64_t rank() const = 0;        // from 0
+  virtual int64_t ranks() const = 0;       // number of ranks
+  virtual int64_t local_rank() const = 0;  // from 0, among the ranks of this host
+
+  // InvalidArgument on every rank, with the fact, a rank and both values, if a fact of a rank
+  // differs from rank 0's.
+  virtual absl::Status Agree(const std::map<std::string, std::string>& facts) = 0;
+
+  // Replaces each tensor by its sum over all ranks, after the work that `device` has started. All
+  // ranks get the same bits.
+  virtual absl::Status Sum(const api::Device& device,
+                           absl::Span<const api::DeviceTensor> tensors) = 0;
+  // Replaces each number by its sum over all ranks.
+  virtual absl::Status SumNumbers(absl::Span<double> numbers) = 0;
+  // Replaces the bytes by those of rank 0.
+  virtual absl::Status Broadcast(std::string* bytes) = 0;
+
+  virtual ExchangeTimes times() const = 0;
+  // The time line of all ranks as a JSON document of trace events, on the first rank; empty on
+  // others, and if none is recorded.
+  virtual absl::StatusOr<std::string> CollectTrace() = 0;
+
+  // Ends the run of all ranks. The other ranks report `why` and this rank. Does nothing after
+  // Finish.
+  virtual void Fail(const absl::Status& why) = 0;
+  // Waits until all ranks have called it; the last call.
+  virtual absl::Status Finish() = 0;
+};
+
+}  // namespace tartan::train

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/ranks/joined_sums.h"
+
+#include "frontend/api/function.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+
+absl::StatusOr<api::Tensor> WeightOf(const LossTerms& terms) {
+  return api::Apply("function (DEN) -> (W) { W[] = +(DEN[i]); }", {terms.denominator}, "weight");
+}
+
+absl::StatusOr<api::Tensor> NextJoined(const api::Tensor& joined, const api::Tensor& healthy,
+                                       const api::Tensor& weight, const api::Tensor& skipped) {
+  return api::Apply(
+      "function (J, OK, W, S) -> (R) { A = OK ? W : as_float(0, 32); "
+      "B = S > 0 ? as_float(1, 32) : as_float(0, 32); C = as_float(S, 32); "
+      "K[i : 3] = +(J[i]), i < 1; PA[i : 3] = +(A[]), i < 1; PB[i + 1 : 3] = +(B[]), i < 1; "
+      "PC[i + 2 : 3] = +(C[]), i < 1; R = K + PA + PB + PC; }",
+      {joined, healthy, weight, skipped}, "joined");
+}
+
+absl::StatusOr<api::Tensor> AddToSum(const api::Tensor& sum, const api::Tensor& gradient,
+                                     const api::Tensor& healthy, const api::Tensor& weight,
+                                     absl::string_view name) {
+  if (!weight.defined()) {
+    return api::Apply("function (S, G, OK) -> (N) { N = OK ? S + G : S; }",
+                      {sum, gradient, healthy}, name);
+  }
+  return api::Apply("function (S, G, OK, W) -> (N) { N = OK ? S + G * W : S; }",
+                    {sum, gradient, healthy, weight}, name);
+}
+
+absl::StatusOr<JoinedUpdate> ApplyJoined(const api::Tensor& skipped,
+                                         std::vector<api::Tensor>* gradients) {
+  JoinedUpdate update;
+  update.joined = api::Tensor::Placeholder(kJoined, {DataType::kFloat32, {kJoinedCount}});
+  TARTAN_ASSIGN_OR_RETURN(update.next_joined, api::Filled(update.joined.shape(), 0));
+  TARTAN_ASSIGN_OR_RETURN(update.next_skipped,
+                          api::Apply("function (J, S) -> (N) { B[] = +(J[1]); C[] = +(J[2]); "
+                                     "N = B > 0 ? as_int(C / B + as_float(0.5, 32), 32) : S; }",
+                                     {update.joined, skipped}, "skipped"));
+  TARTAN_ASSIGN_OR_RETURN(
+      update.healthy,
+      api::Apply("function (J) -> (OK) { B[] = +(J[1]); OK = B == 0; }", {update.joined}, "ok"));
+  for (api::Tensor& gradient : *gradients) {
+    TARTAN_ASSIGN_OR_RETURN(
+        gradient, api::Apply("function (S, J) -> (G) { W[] = +(J[0]); G = W > 0 ? S / W : S; }",
+                             {gradient, update.joined}, "mean"));
+  }
+  return update;
+}
+
+}  // namespace tartan::train

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trainer does as one of several ranks.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/train/ranks/joined_sums.h"
+#include "frontend/train/trainer_programs.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+namespace {
+
+constexpr char kGradientState[] = "gradient/";
+
+}  // namespace
+
+bool TrainerPrograms::IsJoinedSum(absl::string_view state) {
+  return state == kJoined || absl::StartsWith(state, kGradientState);
+}
+
+absl::Status TrainerPrograms::MakeJoinedSums() {
+  if (!joined.empty()) return absl::OkStatus();
+  std::vector<StateSpec> specs = {{kJoined, {DataType::kFloat32, {kJoinedCount}}}};
+  for (const Parameter& parameter : parameters) {
+    if (!parameter.is_trained || parameter.shape.element_count() == 0) continue;
+    specs.push_back({StateName("gradient", parameter.name),
+                     TensorShape{DataType::kFloat32, parameter.shape.dims}});
+  }
+  // The backward pass begins with the last parameters.
+  std::reverse(specs.begin(), specs.end());
+  const int64_t alignment = std::max<int64_t>(1, device->hal()->info().buffer_alignment);
+  std::vector<int64_t> offsets;
+  int64_t end = 0;
+  for (const StateSpec& spec : specs) {
+    offsets.push_back((end + alignment - 1) / alignment * alignment);
+    end = offsets.back() + spec.shape.byte_size();
+  }
+  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole, device->hal()->Allocate(end));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor,
+                            api::DeviceTensor::Within(*device, whole, offsets[i], specs[i].shape));
+    joined.push_back(tensor);
+    tensors.emplace(specs[i].name, std::move(tensor));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::AddOverRanks() { return exchange()->Sum(*device, joined); }
+
+absl::Status TrainerPrograms::AverageStatistics() {
+  std::vector<api::DeviceTensor> statistics;
+  for (const Parameter& parameter : parameters) {
+    if (parameter.is_trained || !parameter.is_state(plan.mode.batch_norm)) continue;
+    const auto found = tensors.find(StateName("parameter", parameter.name));
+    if (found != tensors.end()) statistics.push_back(found->second);
+  }
+  TARTAN_RETURN_IF_ERROR(exchange()->Sum(*device, statistics));
+  for (api::DeviceTensor& tensor : statistics) {
+    TARTAN_ASSIGN_OR_RETURN(const HostTensor sum, tensor.ToHost());
+    std::vector<float> mean;
+    for (const double value : sum.ToDoubles())
+      mean.push_back(static_cast<float>(value / static_cast<double>(exchange()->ranks())));
+    TARTAN_RETURN_IF_ERROR(tensor.Assign(HostTensor::FromVector(sum.shape(), mean)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::AddProgress(std::vector<double>* sums, int64_t* skipped) {
+  sums->resize(kSumCount);
+  // The number of ranks that skip steps, and the sum of their numbers of steps, which are equal.
+  const bool skips = *skipped > 0;
+  sums->push_back(skips ? 1 : 0);
+  sums->push_back(static_cast<double>(*skipped));
+  TARTAN_RETURN_IF_ERROR(exchange()->SumNumbers(absl::MakeSpan(*sums)));
+  const double steps = sums->back();
+  sums->pop_back();
+  const double ranks = sums->back();
+  sums->pop_back();
+  *skipped = ranks > 0 ? static_cast<int64_t>(steps / ranks + 0.5) : 0;
+  return absl::OkStatus();
+}
+
+}  // namespace tartan::train
