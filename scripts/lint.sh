@@ -39,7 +39,7 @@ awk -v root="$PWD/" -v share="$share" -v turn="$(($(date +%s) / 86400 % share))"
   sub(/^ *"file": "/, "") && index($0, root) == 1 {
     file = substr($0, length(root) + 1)
     sub(/",?$/, "", file)
-    if (file ~ /^(frontend|tile|hal|backend_opencl|bench)\/.*\.cc$/ && n++ % share == turn) print file "\t" command
+    if (file ~ /^(frontend|tile|hal|backend_opencl|distributed|bench)\/.*\.cc$/ && n++ % share == turn) print file "\t" command
   }' "$folder/compile_commands.json" >"$folder/sources.txt"
 [ -s "$folder/sources.txt" ] ||
   fail "no source is compiled in $build"

@@ -9,7 +9,7 @@ build_packages=(
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
   liblept5
 )
-test_packages=(libgtest-dev libgmock-dev libonnx-testdata clang clang-format-14)
+test_packages=(libgtest-dev libgmock-dev libonnx-testdata clang clang-format-14 openmpi-bin libopenmpi-dev)
 # The packages for Python, and the requirements of its tests from PyPI.
 python_packages=(python3-dev python3-venv)
 # array-api-strict is the array API standard as its authors implement it on NumPy: the reference of

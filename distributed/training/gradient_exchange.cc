@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distributed/training/gradient_exchange.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "distributed/host_communicator.h"
+#include "distributed/mpi/mpi_transport.h"
+#include "distributed/trace.h"
+#include "frontend/api/device_queue.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::distributed {
+namespace {
+
+// Bytes of one reduction: large enough that its latency does not matter.
+constexpr int64_t kBucketBytes = int64_t{32} << 20;
+
+absl::Span<uint8_t> BytesOf(std::string* text) {
+  return absl::MakeSpan(reinterpret_cast<uint8_t*>(text->data()), text->size());
+}
+
+absl::Status BroadcastText(HostTransport& transport, std::string* text) {
+  int64_t size = static_cast<int64_t>(text->size());
+  TARTAN_RETURN_IF_ERROR(
+      transport.Broadcast(absl::MakeSpan(reinterpret_cast<uint8_t*>(&size), sizeof(size)), 0));
+  text->resize(static_cast<size_t>(size));
+  return size == 0 ? absl::OkStatus() : transport.Broadcast(BytesOf(text), 0);
+}
+
+// The texts of all ranks.
+absl::StatusOr<std::vector<std::string>> GatherTexts(HostTransport& transport, std::string text) {
+  const int64_t ranks = transport.place().ranks;
+  std::vector<int64_t> sizes(static_cast<size_t>(ranks));
+  const int64_t own = static_cast<int64_t>(text.size());
+  TARTAN_RETURN_IF_ERROR(transport.AllGather(
+      absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&own), sizeof(own)),
+      absl::MakeSpan(reinterpret_cast<uint8_t*>(sizes.data()), sizes.size() * sizeof(own))));
+  const int64_t most = std::max<int64_t>(1, *std::max_element(sizes.begin(), sizes.end()));
+  text.resize(static_cast<size_t>(most));
+  std::string all(static_cast<size_t>(most * ranks), '\0');
+  TARTAN_RETURN_IF_ERROR(transport.AllGather(BytesOf(&text), BytesOf(&all)));
+  std::vector<std::string> texts;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    texts.push_back(all.substr(static_cast<size_t>(rank * most),
+                               static_cast<size_t>(sizes[static_cast<size_t>(rank)])));
+  }
+  return texts;
+}
+
+struct Bucket {
+  Range range;
+  DataType type = DataType::kFloat32;
+};
+
+// Joins adjacent tensors of one buffer, with the padding between them, and divides large ranges.
+std::vector<Bucket> BucketsOf(absl::Span<const api::DeviceTensor> tensors) {
+  std::vector<Bucket> joined;
+  for (const api::DeviceTensor& tensor : tensors) {
+    const hal::BufferPtr& buffer = tensor.buffer();
+    const hal::BufferPtr& whole = buffer->parent() == nullptr ? buffer : buffer->parent();
+    const int64_t offset = buffer->parent() == nullptr ? 0 : buffer->offset();
+    const int64_t end = offset + tensor.shape().byte_size();
+    if (end == offset) continue;
+    if (!joined.empty()) {
+      Range& last = joined.back().range;
+      const int64_t gap = offset - (last.offset + last.size);
+      if (last.buffer == whole && joined.back().type == tensor.shape().type && gap >= 0 &&
+          gap < whole->device()->info().buffer_alignment) {
+        last.size = end - last.offset;
+        continue;
+      }
+    }
+    joined.push_back({{whole, offset, end - offset}, tensor.shape().type});
+  }
+  std::vector<Bucket> buckets;
+  for (const Bucket& bucket : joined) {
+    const Range& range = bucket.range;
+    for (int64_t done = 0; done < range.size; done += kBucketBytes) {
+      const int64_t size = std::min(kBucketBytes, range.size - done);
+      buckets.push_back({{range.buffer, range.offset + done, size}, bucket.type});
+    }
+  }
+  return buckets;
+}
+
+// Facts are lines "name\tvalue".
+std::string ToText(const std::map<std::string, std::string>& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) absl::StrAppend(&text, name, "\t", value, "\n");
+  return text;
+}
+
+absl::Status CompareTexts(const std::vector<std::string>& texts) {
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    const std::vector<std::string> first = absl::StrSplit(texts[0], '\n');
+    const std::vector<std::string> other = absl::StrSplit(texts[rank], '\n');
+    size_t line = 0;
+    while (line + 1 < std::min(first.size(), other.size()) && first[line] == other[line]) ++line;
+    const auto shown = [](std::string text) {
+      std::replace(text.begin(), text.end(), '\t', ' ');
+      return text;
+    };
+    return absl::InvalidArgumentError(absl::StrCat("the ranks differ: rank 0 has ",
+                                                   shown(first[line]), ", rank ", rank, " has ",
+                                                   shown(other[line])));
+  }
+  return absl::OkStatus();
+}
+
+class Exchange : public train::GradientExchange {
+ public:
+  Exchange(std::unique_ptr<HostTransport> transport, bool traces)
+      : communicator_(std::move(transport)), last_end_ns_(NowNs()) {
+    if (traces) trace_.emplace(last_end_ns_);
+  }
+
+  int64_t rank() const override { return communicator_.place().rank; }
+  int64_t ranks() const override { return communicator_.place().ranks; }
+  int64_t local_rank() const override { return communicator_.place().local_rank; }
+
+  absl::Status Agree(const std::map<std::string, std::string>& facts) override {
+    return communicator_.OnTransport([&](HostTransport& transport) -> absl::Status {
+      TARTAN_ASSIGN_OR_RETURN(const auto texts, GatherTexts(transport, ToText(facts)));
+      return CompareTexts(texts);
+    });
+  }
+
+  absl::Status Sum(const api::Device& device,
+                   absl::Span<const api::DeviceTensor> tensors) override {
+    const int64_t start = NowNs();
+    TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr computed, device.queue()->Mark());
+    std::vector<hal::EventPtr> reduced;
+    for (const Bucket& bucket : BucketsOf(tensors)) {
+      TARTAN_ASSIGN_OR_RETURN(reduced.emplace_back(),
+                              communicator_.AllReduce(bucket.range, bucket.type, computed));
+      times_.bytes += bucket.range.size;
+    }
+    if (reduced.empty()) return absl::OkStatus();
+    std::vector<hal::Timing> timings;
+    for (const hal::EventPtr& event : reduced) {
+      TARTAN_ASSIGN_OR_RETURN(timings.emplace_back(), event->GetTiming());
+    }
+    ++times_.sums;
+    const int64_t computed_ns = timings.front().start_ns;
+    times_.lost_s += static_cast<double>(timings.back().end_ns - computed_ns) * 1e-9;
+    if (!trace_.has_value()) return absl::OkStatus();
+    trace_->Add(Trace::kTraining, "start steps", last_end_ns_, start);
+    trace_->Add(Trace::kTraining, "wait for gradients", start, NowNs());
+    trace_->Add(Trace::kDevice, "compute", last_end_ns_, computed_ns);
+    trace_->Add(Trace::kDevice, "wait for ranks", computed_ns, timings.back().end_ns);
+    for (const hal::Timing& timing : timings)
+      trace_->Add(Trace::kCommunication, "all-reduce", timing.start_ns, timing.end_ns);
+    last_end_ns_ = NowNs();
+    return absl::OkStatus();
+  }
+
+  absl::Status SumNumbers(absl::Span<double> numbers) override {
+    return communicator_.OnTransport([&](HostTransport& transport) {
+      return transport.AllReduce(absl::MakeSpan(reinterpret_cast<uint8_t*>(numbers.data()),
+                                                numbers.size() * sizeof(double)),
+                                 DataType::kFloat64);
+    });
+  }
+
+  absl::Status Broadcast(std::string* bytes) override {
+    return communicator_.OnTransport(
+        [&](HostTransport& transport) { return BroadcastText(transport, bytes); });
+  }
+
+  train::ExchangeTimes times() const override { return times_; }
+
+  absl::StatusOr<std::string> CollectTrace() override {
+    std::string document;
+    if (!trace_.has_value()) return document;
+    TARTAN_RETURN_IF_ERROR(communicator_.OnTransport([&](HostTransport& transport) -> absl::Status {
+      TARTAN_ASSIGN_OR_RETURN(const auto events, GatherTexts(transport, trace_->EventsOf(rank())));
+      if (rank() == 0) document = TraceDocument(events);
+      return absl::OkStatus();
+    }));
+    return document;
+  }
+
+  void Fail(const absl::Status& why) override {
+    if (!has_finished_) communicator_.Fail(std::string(why.message()));
+  }
+
+  absl::Status Finish() override {
+    has_finished_ = true;
+    return communicator_.OnTransport([](HostTransport& transport) { return transport.Finish(); });
+  }
+
+ private:
+  HostCommunicator communicator_;
+  train::ExchangeTimes times_;
+  std::optional<Trace> trace_;
+  int64_t last_end_ns_;  // of the last reduction
+  bool has_finished_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<train::GradientExchange> MakeGradientExchange(
+    std::unique_ptr<HostTransport> transport, bool traces) {
+  return std::make_unique<Exchange>(std::move(transport), traces);
+}
+
+absl::StatusOr<std::shared_ptr<train::GradientExchange>> JoinRanks(const JoinOptions& options) {
+  if (!StartedByMpi()) return std::shared_ptr<train::GradientExchange>();
+  MpiOptions mpi;
+  mpi.longest_wait_s = options.longest_wait_s;
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<HostTransport> transport, JoinMpi(mpi));
+  // Ranks leave this reduction together: their time lines begin then.
+  double ready = 1;
+  TARTAN_RETURN_IF_ERROR(transport->AllReduce(
+      absl::MakeSpan(reinterpret_cast<uint8_t*>(&ready), sizeof(ready)), DataType::kFloat64));
+  return std::shared_ptr<train::GradientExchange>(
+      MakeGradientExchange(std::move(transport), options.traces));
+}
+
+}  // namespace tartan::distributed

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training on several ranks, which are threads here, compared with training in one process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "distributed/training/gradient_exchange.h"
+#include "distributed/in_process.h"
+#include "frontend/data/dataset.h"
+#include "frontend/train/fit.h"
+#include "tests/backend_opencl/temporary_directory.h"
+#include "tests/frontend/onnx/model_text.h"
+#include "tests/frontend/train/training_models.h"
+
+namespace tartan::distributed {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+using train::FitOptions;
+using train::LogLine;
+using train::TrainerOptions;
+
+struct Outcome {
+  absl::Status status;
+  std::vector<LogLine> lines;
+  std::map<std::string, HostTensor> values;
+
+  std::vector<double> losses() const {
+    std::vector<double> losses;
+    for (const LogLine& line : lines) losses.push_back(line.loss);
+    return losses;
+  }
+};
+
+class DataParallel : public train::DeviceTest {
+ protected:
+  DataParallel() {
+    fit_.batch = 12;
+    fit_.steps = 100;
+    fit_.rate = 0.01;
+    fit_.log_every = 1;
+    trainer_.optimizer.kind = train::OptimizerKind::kAdamW;
+  }
+
+  // Trains the network of `graph_` on `rows_` examples as one rank; null: alone.
+  Outcome TrainAs(std::shared_ptr<train::GradientExchange> exchange) const {
+    Outcome outcome;
+    // Each rank has a device with a queue of its own, as processes have.
+    const auto device = api::Device::Open();
+    const auto model = train::LoadToTrain(graph_);
+    const auto data = data::DatasetOf(
+        "data", {{"x", train::Images(rows_, 3)}, {"y", train::ClassesFor(rows_, 3)}});
+    EXPECT_TRUE(device.ok() && model.ok() && data.ok()) << model.status();
+    TrainerOptions options = trainer_;
+    options.exchange = exchange;
+    const auto trainer = train::Trainer::Create(*model, *device, options);
+    EXPECT_TRUE(trainer.ok()) << trainer.status();
+    train::FitHooks hooks;
+    hooks.log = [&](const LogLine& line) { outcome.lines.push_back(line); };
+    FitOptions fit = fit_;
+    if (exchange != nullptr && exchange->rank() == 1 && seed_of_rank_1_.has_value())
+      fit.seed = *seed_of_rank_1_;
+    outcome.status = train::Fit(**trainer, **model, *data, options, fit, hooks).status();
+    if (exchange != nullptr) {
+      if (outcome.status.ok()) {
+        outcome.status = exchange->Finish();
+      } else {
+        exchange->Fail(outcome.status);
+      }
+    }
+    if (outcome.status.ok()) outcome.values = *(*trainer)->Values();
+    return outcome;
+  }
+
+  std::vector<Outcome> TrainOn(int64_t ranks) const {
+    std::vector<Outcome> outcomes(static_cast<size_t>(ranks));
+    std::vector<std::thread> threads;
+    auto transports = InProcessRanks(ranks);
+    for (size_t rank = 0; rank < outcomes.size(); ++rank) {
+      threads.emplace_back([&, rank] {
+        outcomes[rank] = TrainAs(MakeGradientExchange(std::move(transports[rank])));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return outcomes;
+  }
+
+  // Compares the loss of each step and the final parameters; returns the ranks' outcomes.
+  std::vector<Outcome> CompareWithOneProcess(int64_t ranks, double tolerance = 1e-5) {
+    const Outcome alone = TrainAs(nullptr);
+    EXPECT_TRUE(alone.status.ok()) << alone.status;
+    std::vector<Outcome> outcomes = TrainOn(ranks);
+    for (const Outcome& rank : outcomes) {
+      EXPECT_TRUE(rank.status.ok()) << rank.status;
+      EXPECT_THAT(rank.lines, SizeIs(alone.lines.size()));
+      for (size_t i = 0; i < std::min(rank.lines.size(), alone.lines.size()); ++i) {
+        EXPECT_NEAR(rank.lines[i].loss, alone.lines[i].loss,
+                    tolerance * std::abs(alone.lines[i].loss))
+            << "step " << i;
+      }
+      for (const auto& [name, value] : alone.values) {
+        const auto found = rank.values.find(name);
+        if (found == rank.values.end()) continue;
+        EXPECT_EQ(outcomes[0].values.at(name).ToDoubles(), found->second.ToDoubles()) << name;
+        for (int64_t i = 0; i < value.element_count(); ++i)
+          EXPECT_NEAR(found->second.GetDouble(i), value.GetDouble(i), 100 * tolerance) << name;
+      }
+    }
+    return outcomes;
+  }
+
+  std::string graph_ = train::MlpText();
+  int64_t rows_ = 60;
+  TrainerOptions trainer_;
+  FitOptions fit_;
+  std::optional<uint64_t> seed_of_rank_1_;
+};
+
+TEST_F(DataParallel, TwoRanksHaveTheCurveOfOneProcess) { CompareWithOneProcess(2); }
+
+TEST_F(DataParallel, FourRanksHaveTheCurveOfOneProcess) { CompareWithOneProcess(4); }
+
+TEST_F(DataParallel, TheLastBatchMayBeSmallerThanTheNumberOfRanks) {
+  rows_ = 50;  // the last batch of an epoch has two examples
+  CompareWithOneProcess(4);
+}
+
+TEST_F(DataParallel, RanksWithPartsOfUnequalSizesAreWeighted) {
+  fit_.batch = 10;  // parts of 3, 3 and 4
+  CompareWithOneProcess(3);
+}
+
+TEST_F(DataParallel, IgnoredExamplesHaveNoWeight) {
+  trainer_.loss.ignore_index = 2;
+  CompareWithOneProcess(3);
+}
+
+TEST_F(DataParallel, AccumulatesGradientsOnEachRank) {
+  trainer_.accumulate = 3;
+  fit_.steps = 40;
+  CompareWithOneProcess(2);
+}
+
+TEST_F(DataParallel, ClipsTheNormOfAllGradientsTogether) {
+  trainer_.clip_norm = 0.05;
+  CompareWithOneProcess(2);
+}
+
+TEST_F(DataParallel, ValidatesOnTheFirstRank) {
+  fit_.steps = 0;
+  fit_.epochs = 4;
+  fit_.validation = 13;
+  fit_.schedule.kind = train::ScheduleKind::kPlateau;
+  const std::vector<Outcome> ranks = CompareWithOneProcess(2);
+  EXPECT_GT(ranks[0].lines.back().metrics.count("val_loss"), 0);
+}
+
+TEST_F(DataParallel, TrainsInBFloat16) {
+  trainer_.precision = train::Precision::kBFloat16;
+  fit_.steps = 20;
+  // Products of another number of examples round differently.
+  CompareWithOneProcess(2, 2e-2);
+}
+
+TEST_F(DataParallel, TrainsInFloat16WithAScaledLoss) {
+  trainer_.precision = train::Precision::kFloat16;
+  fit_.steps = 20;
+  const std::vector<Outcome> ranks = CompareWithOneProcess(2, 2e-2);
+  EXPECT_EQ(ranks[0].lines.back().loss_scale, ranks[1].lines.back().loss_scale);
+}
+
+TEST_F(DataParallel, RanksThatDifferAreRefusedByAll) {
+  seed_of_rank_1_ = 7;
+  for (const Outcome& rank : TrainOn(3)) {
+    EXPECT_EQ(rank.status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(rank.status.message(),
+                HasSubstr("the ranks differ: rank 0 has the seed 0, rank 1"));
+  }
+}
+
+TEST_F(DataParallel, ABatchMustHaveAnExampleForEachRank) {
+  fit_.batch = 3;
+  for (const Outcome& rank : TrainOn(4))
+    EXPECT_THAT(rank.status.message(), HasSubstr("a batch of 3 examples is too small for 4 ranks"));
+}
+
+TEST_F(DataParallel, CheckpointsResumeOnAnyNumberOfRanks) {
+  const TemporaryDirectory folder;
+  fit_.steps = 40;
+  const Outcome whole = TrainAs(nullptr);
+  fit_.checkpoint = absl::StrCat(folder.path(), "/run");
+  fit_.steps = 10;
+  ASSERT_TRUE(TrainOn(4)[0].status.ok());
+  fit_.resume = true;
+  fit_.steps = 25;
+  ASSERT_TRUE(TrainOn(2)[0].status.ok());
+  fit_.steps = 40;
+  const Outcome last = TrainAs(nullptr);
+  ASSERT_TRUE(last.status.ok()) << last.status;
+  EXPECT_NEAR(last.lines.back().loss, whole.lines.back().loss, 1e-5 * whole.lines.back().loss);
+}
+
+}  // namespace
+}  // namespace tartan::distributed
