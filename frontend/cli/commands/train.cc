@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -15,6 +16,7 @@
 #include "frontend/cli/commands/train_flags.h"
 #include "frontend/cli/commands/training_log.h"
 #include "frontend/cli/commands/training_memory.h"
+#include "frontend/cli/commands/training_ranks.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/model_inputs.h"
 #include "frontend/cli/terminal.h"
@@ -78,6 +80,10 @@ std::string ToText(const proto::TrainReport& report) {
                                "%g at the end; %d steps left out because gradients were not finite",
                                report.loss_scale(), report.left_out())});
   }
+  if (report.ranks() > 0) {
+    table.AddRow({"ranks", absl::StrCat(report.ranks(), "; ", FormatMs(report.lost_ms()),
+                                        " of a step are lost to communication")});
+  }
   if (!report.export_().empty()) table.AddRow({"wrote", report.export_()});
   if (report.profile().empty()) return table.ToString();
   return absl::StrCat(table.ToString(), "\n", ProfileText(report.profile()));
@@ -89,6 +95,26 @@ absl::Status CheckFiles(const TrainFlags& flags) {
     TARTAN_RETURN_IF_ERROR(At(Stage::kFile, CheckWritable(*path)));
   }
   return absl::OkStatus();
+}
+
+// Writes the trace, and adds the ranks to the report. All ranks call it; the run has succeeded
+// then.
+absl::Status EndOfRank(const RankFlags& flags, train::GradientExchange& ranks,
+                       proto::TrainReport* report) {
+  const train::ExchangeTimes times = ranks.times();
+  report->set_ranks(static_cast<int32_t>(ranks.ranks()));
+  report->set_lost_ms(times.lost_s * 1e3 / static_cast<double>(std::max<int64_t>(1, times.sums)));
+  TARTAN_ASSIGN_OR_RETURN(const std::string trace, ranks.CollectTrace());
+  TARTAN_RETURN_IF_ERROR(ranks.Finish());
+  return trace.empty() ? absl::OkStatus() : At(Stage::kFile, WriteFile(flags.trace, trace));
+}
+
+// The first rank alone writes files.
+void KeepFilesOfFirstRank(TrainFlags* flags) {
+  if (flags->trainer.exchange->rank() == 0) return;
+  for (std::string* path :
+       {&flags->export_path, &flags->log, &flags->page, &flags->plot, &flags->tensorboard})
+    path->clear();
 }
 
 absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData(const TrainFlags& flags,
@@ -113,8 +139,16 @@ absl::StatusOr<std::unique_ptr<train::EventFile>> OpenEvents(const std::string& 
   return At(Stage::kFile, train::EventFile::Open(folder));
 }
 
-absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
-  TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, Interpret(&flags)));
+// Writes the trained model, if the flags name a file.
+absl::Status Export(const TrainFlags& flags, train::Trainer& trainer, proto::TrainReport* report) {
+  if (flags.export_path.empty()) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(const auto values, At(Stage::kRun, trainer.Values()));
+  report->set_export_(flags.export_path);
+  return At(Stage::kFile, onnx::WriteModel(flags.model, flags.export_path, values));
+}
+
+// Trains as the only process, or as the rank of `flags.trainer.exchange`.
+absl::StatusOr<ExitCode> TrainHere(TrainFlags flags, const Context& context) {
   TARTAN_RETURN_IF_ERROR(CheckFiles(flags));
   onnx::LoadOptions load;
   load.parameters_as_inputs = true;
@@ -142,6 +176,7 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   train::FitHooks hooks;
   absl::Status logged;
   hooks.log = [&](const train::LogLine& line) {
+    if (flags.trainer.exchange != nullptr && flags.trainer.exchange->rank() > 0) return;
     logged.Update(log->Add(line));
     if (events != nullptr) logged.Update(At(Stage::kFile, events->Add(line)));
   };
@@ -159,19 +194,34 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
 
   proto::TrainReport report;
   FillReport(*trainer, result, &report);
+  if (flags.trainer.exchange != nullptr) {
+    TARTAN_RETURN_IF_ERROR(EndOfRank(flags.ranks, *flags.trainer.exchange, &report));
+    if (flags.trainer.exchange->rank() > 0)
+      return result.was_stopped ? ExitCode::kInterrupted : ExitCode::kDone;
+  }
   if (flags.trainer.profile) {
     TARTAN_RETURN_IF_ERROR(AddKernels(*device, trainer->Profile(), report.mutable_profile()));
   }
-  if (!flags.export_path.empty() && !result.was_stopped) {
-    TARTAN_ASSIGN_OR_RETURN(const auto values, At(Stage::kRun, trainer->Values()));
-    TARTAN_RETURN_IF_ERROR(
-        At(Stage::kFile, onnx::WriteModel(flags.model, flags.export_path, values)));
-    report.set_export_(flags.export_path);
-  }
+  if (!result.was_stopped) TARTAN_RETURN_IF_ERROR(Export(flags, *trainer, &report));
   TARTAN_RETURN_IF_ERROR(At(Stage::kFile, log->Finish(report, flags.page, flags.plot)));
   if (!context.wants_json() && !flags.fit.evaluates)
     TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report)));
   return result.was_stopped ? ExitCode::kInterrupted : ExitCode::kDone;
+}
+
+absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
+  TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, Interpret(&flags)));
+  TARTAN_ASSIGN_OR_RETURN(flags.trainer.exchange, JoinTraining(flags.ranks));
+  if (flags.trainer.exchange == nullptr) return TrainHere(std::move(flags), context);
+  const std::shared_ptr<train::GradientExchange> ranks = flags.trainer.exchange;
+  const auto run = [&]() -> absl::StatusOr<ExitCode> {
+    KeepFilesOfFirstRank(&flags);
+    TARTAN_ASSIGN_OR_RETURN(GlobalOptions options, OptionsOfRank(context, *ranks));
+    return TrainHere(flags, Context(std::move(options)));
+  };
+  absl::StatusOr<ExitCode> code = run();
+  if (!code.ok()) ranks->Fail(code.status());
+  return code;
 }
 
 }  // namespace

@@ -275,6 +275,12 @@ void AddOutputFlags(CLI::App* command, TrainFlags* flags) {
       ->type_name("DIR");
   command->add_flag("--profile", flags->trainer.profile,
                     "Report the time of each kernel of a step; steps are slower");
+  command
+      ->add_option("--trace", flags->ranks.trace,
+                   "Of several ranks: write their time lines, for chrome://tracing or Perfetto")
+      ->type_name("FILE");
+  AddDouble(command, "--collective-timeout", &flags->ranks.collective_timeout_s, 1, 1e9,
+            "Of several ranks: seconds that a rank waits for the others");
   command->add_option("--export", flags->export_path, "Write the trained ONNX model")
       ->type_name("FILE");
 }

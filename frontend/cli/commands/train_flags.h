@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "frontend/cli/commands/precision_flags.h"
+#include "frontend/cli/commands/training_ranks.h"
 #include "frontend/train/fit.h"
 
 namespace tartan::cli {
@@ -41,6 +42,7 @@ struct TrainFlags {
   std::string export_path;
   train::TrainerOptions trainer;
   train::FitOptions fit;
+  RankFlags ranks;
 };
 
 void AddTrainFlags(CLI::App* command, TrainFlags* flags);

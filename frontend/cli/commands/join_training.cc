@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "distributed/training/gradient_exchange.h"
+#include "frontend/cli/commands/training_ranks.h"
+#include "tile/base/status_macros.h"
+#include "tile/evaluator/build_identity.h"
+
+namespace tartan::cli {
+
+absl::StatusOr<std::shared_ptr<train::GradientExchange>> JoinTraining(const RankFlags& flags) {
+  distributed::JoinOptions options;
+  options.longest_wait_s = flags.collective_timeout_s;
+  options.traces = !flags.trace.empty();
+  TARTAN_ASSIGN_OR_RETURN(auto ranks, At(Stage::kUsage, distributed::JoinRanks(options)));
+  if (ranks == nullptr) return ranks;
+  std::string build;
+  for (const char byte : evaluator::BuildIdentity())
+    absl::StrAppend(&build, absl::Hex(static_cast<uint8_t>(byte), absl::kZeroPad2));
+  const absl::Status agreed = ranks->Agree({{"the build", build}});
+  if (!agreed.ok()) ranks->Fail(agreed);
+  TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, agreed));
+  return ranks;
+}
+
+}  // namespace tartan::cli
