@@ -86,12 +86,12 @@ void HealthBoard::Leave() {
   StopWatching();
 }
 
-void HealthBoard::Fail(const std::string& why) {
+void HealthBoard::Fail(const std::string& why, int64_t rank) {
   if (failure_->is_taken.exchange(1) != 0) return;
   const size_t size = std::min(why.size(), kTextBytes - 1);
   std::memcpy(failure_->text, why.data(), size);
   failure_->text[size] = '\0';
-  failure_->rank = place_.rank;
+  failure_->rank = rank;
   failure_->is_written = 1;
 }
 
@@ -100,8 +100,10 @@ std::string HealthBoard::DescribeRank(const Sign& sign) const {
 }
 
 std::string HealthBoard::FindFailure() const {
-  if (failure_->is_written != 0 && failure_->rank != place_.rank)
+  if (failure_->is_written != 0 && failure_->rank != place_.rank) {
+    if (failure_->rank < 0) return failure_->text;
     return absl::StrCat("rank ", failure_->rank.load(), " failed: ", failure_->text);
+  }
   const int64_t now = NowMs();
   for (int64_t i = 0; i < place_.local_ranks; ++i) {
     const Sign& sign = signs_[i];

@@ -30,8 +30,8 @@ class HealthBoard {
   // Around each collective operation; `what` has its name.
   void Begin(const char* what);
   void End();
-  // Reports a failure of this process to the others. Only the first failure counts.
-  void Fail(const std::string& why);
+  // Reports a failure to the others: of this process, or of all (`rank` < 0). The first one counts.
+  void Fail(const std::string& why, int64_t rank);
   // This process ends; the others no longer expect its signs. The memory is no longer used.
   void Leave();
 

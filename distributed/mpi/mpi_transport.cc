@@ -121,7 +121,7 @@ class MpiTransport : public HostTransport {
   }
 
   void Fail(const std::string& why) override {
-    board_.Fail(why);
+    board_.Fail(why, place_.rank);
     std::this_thread::sleep_for(kTimeToReport);
   }
 
@@ -149,7 +149,7 @@ class MpiTransport : public HostTransport {
   void End(const std::string& why) {
     const std::string line = absl::StrCat("tartan: rank ", place_.rank, " ends: ", why, "\n");
     std::fputs(line.c_str(), stderr);
-    board_.Fail(why);
+    board_.Fail(why, /*rank=*/-1);
     std::this_thread::sleep_for(kTimeToEnd);
     // Open MPI may wait for the thread that waits in an operation.
     std::thread([] {

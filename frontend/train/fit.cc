@@ -187,7 +187,8 @@ class Run {
     return absl::OkStatus();
   }
 
-  // Returns true if training stops here. Ranks stop together, after an update, if one of them should.
+  // Returns true if training stops here. Ranks stop together after an update, if one of them
+  // should.
   absl::StatusOr<bool> Stops(bool updated) {
     should_stop_ = should_stop_ || (hooks_.should_stop && hooks_.should_stop());
     if (ranks_ == nullptr || !updated) return should_stop_ && ranks_ == nullptr;

@@ -40,8 +40,7 @@ absl::StatusOr<RunFacts> FactsOf(const RunParts& parts);
 absl::Status CompareFacts(const std::string& path, const RunFacts& stored, const RunFacts& now,
                           std::vector<std::string>* notes);
 
-// What all ranks of a run must have in common: its facts, and options that a resumed run may
-// change.
+// The facts that all ranks of a run have in common, with options that a resumed run may change.
 std::map<std::string, std::string> FactsToAgreeOn(const RunParts& parts, const RunFacts& facts);
 
 }  // namespace tartan::train

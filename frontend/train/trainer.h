@@ -117,8 +117,9 @@ class Trainer {
   // The current values of trained parameters and running statistics, by initialiser. Low-rank
   // factors are merged with their weights.
   absl::StatusOr<std::map<std::string, HostTensor>> Values();
-  // Of several ranks: replaces running statistics, which each rank updates by its own examples, by
-  // their means over the ranks. For Evaluate, Values and Save; all ranks call it.
+  // Replaces running statistics by their means over the ranks, each of which updates them by its
+  // own examples. Call it on all ranks before Evaluate, Values and Save. Does nothing in one
+  // process.
   absl::Status ShareStatistics();
   absl::StatusOr<TrainerState> Save();
   // InvalidArgument, naming the tensor, for a state of another model or other options.

@@ -98,7 +98,7 @@ struct TrainerPrograms {
   absl::Status AverageStatistics();
   // Adds the numbers of Read over the ranks: `sums` as of Sum, and the skipped steps.
   absl::Status AddProgress(std::vector<double>* sums, int64_t* skipped);
-  // Whether a state of a checkpoint is a sum that only a run of one process continues.
+  // True for sums of gradients, which checkpoints of several ranks do not have.
   static bool IsJoinedSum(absl::string_view state);
 
   HostTensor Numbers(double rate) const;

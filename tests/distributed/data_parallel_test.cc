@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "distributed/training/gradient_exchange.h"
 #include "distributed/in_process.h"
+#include "distributed/training/gradient_exchange.h"
 #include "frontend/data/dataset.h"
 #include "frontend/train/fit.h"
 #include "tests/backend_opencl/temporary_directory.h"

@@ -26,7 +26,7 @@ class DeviceTensor {
   static absl::StatusOr<DeviceTensor> FromHost(const Device& device, const HostTensor& value);
   static absl::StatusOr<DeviceTensor> Zeros(const Device& device, const TensorShape& shape);
 
-  // Makes a tensor of zeros from bytes of `whole`, beginning at `offset`, a multiple of the device's
+  // Makes a tensor of zeros from the bytes of `whole` after `offset`, a multiple of the device's
   // buffer_alignment. Other tensors may use other bytes. Requires an element or more.
   static absl::StatusOr<DeviceTensor> Within(const Device& device, const hal::BufferPtr& whole,
                                              int64_t offset, const TensorShape& shape);
