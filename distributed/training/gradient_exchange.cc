@@ -18,8 +18,8 @@
 namespace tartan::distributed {
 namespace {
 
-// Bytes of one reduction: large enough that its latency does not matter.
-constexpr int64_t kBucketBytes = int64_t{32} << 20;
+// Bytes of one reduction. More need too much pinned memory.
+constexpr int64_t kLargestReduction = int64_t{32} << 20;
 
 absl::Span<uint8_t> BytesOf(std::string* text) {
   return absl::MakeSpan(reinterpret_cast<uint8_t*>(text->data()), text->size());
@@ -53,14 +53,14 @@ absl::StatusOr<std::vector<std::string>> GatherTexts(HostTransport& transport, s
   return texts;
 }
 
-struct Bucket {
+struct Reduction {
   Range range;
   DataType type = DataType::kFloat32;
 };
 
 // Joins adjacent tensors of one buffer, with the padding between them, and divides large ranges.
-std::vector<Bucket> BucketsOf(absl::Span<const api::DeviceTensor> tensors) {
-  std::vector<Bucket> joined;
+std::vector<Reduction> ReductionsOf(absl::Span<const api::DeviceTensor> tensors) {
+  std::vector<Reduction> joined;
   for (const api::DeviceTensor& tensor : tensors) {
     const hal::BufferPtr& buffer = tensor.buffer();
     const hal::BufferPtr& whole = buffer->parent() == nullptr ? buffer : buffer->parent();
@@ -78,15 +78,15 @@ std::vector<Bucket> BucketsOf(absl::Span<const api::DeviceTensor> tensors) {
     }
     joined.push_back({{whole, offset, end - offset}, tensor.shape().type});
   }
-  std::vector<Bucket> buckets;
-  for (const Bucket& bucket : joined) {
-    const Range& range = bucket.range;
-    for (int64_t done = 0; done < range.size; done += kBucketBytes) {
-      const int64_t size = std::min(kBucketBytes, range.size - done);
-      buckets.push_back({{range.buffer, range.offset + done, size}, bucket.type});
+  std::vector<Reduction> pieces;
+  for (const Reduction& sum : joined) {
+    const Range& range = sum.range;
+    for (int64_t done = 0; done < range.size; done += kLargestReduction) {
+      const int64_t size = std::min(kLargestReduction, range.size - done);
+      pieces.push_back({{range.buffer, range.offset + done, size}, sum.type});
     }
   }
-  return buckets;
+  return pieces;
 }
 
 // Facts are lines "name\tvalue".
@@ -133,28 +133,33 @@ class Exchange : public train::GradientExchange {
   }
 
   absl::Status Sum(const api::Device& device,
-                   absl::Span<const api::DeviceTensor> tensors) override {
+                   absl::Span<const train::GradientBucket> buckets) override {
     const int64_t start = NowNs();
-    TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr computed, device.queue()->Mark());
+    TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr all_computed, device.queue()->Mark());
     std::vector<hal::EventPtr> reduced;
-    for (const Bucket& bucket : BucketsOf(tensors)) {
-      TARTAN_ASSIGN_OR_RETURN(reduced.emplace_back(),
-                              communicator_.AllReduce(bucket.range, bucket.type, computed));
-      times_.bytes += bucket.range.size;
+    for (const train::GradientBucket& bucket : buckets) {
+      const hal::EventPtr& computed = bucket.computed == nullptr ? all_computed : bucket.computed;
+      for (const Reduction& sum : ReductionsOf(bucket.tensors)) {
+        TARTAN_ASSIGN_OR_RETURN(reduced.emplace_back(),
+                                communicator_.AllReduce(sum.range, sum.type, computed));
+        times_.bytes += sum.range.size;
+      }
     }
     if (reduced.empty()) return absl::OkStatus();
+    TARTAN_RETURN_IF_ERROR(all_computed->Wait());
+    const int64_t computed_ns = NowNs();
     std::vector<hal::Timing> timings;
     for (const hal::EventPtr& event : reduced) {
       TARTAN_ASSIGN_OR_RETURN(timings.emplace_back(), event->GetTiming());
     }
     ++times_.sums;
-    const int64_t computed_ns = timings.front().start_ns;
-    times_.lost_s += static_cast<double>(timings.back().end_ns - computed_ns) * 1e-9;
+    const int64_t end = std::max(computed_ns, end);
+    times_.lost_s += static_cast<double>(end - computed_ns) * 1e-9;
     if (!trace_.has_value()) return absl::OkStatus();
     trace_->Add(Trace::kTraining, "start steps", last_end_ns_, start);
     trace_->Add(Trace::kTraining, "wait for gradients", start, NowNs());
     trace_->Add(Trace::kDevice, "compute", last_end_ns_, computed_ns);
-    trace_->Add(Trace::kDevice, "wait for ranks", computed_ns, timings.back().end_ns);
+    trace_->Add(Trace::kDevice, "wait for ranks", computed_ns, end);
     for (const hal::Timing& timing : timings)
       trace_->Add(Trace::kCommunication, "all-reduce", timing.start_ns, timing.end_ns);
     last_end_ns_ = NowNs();

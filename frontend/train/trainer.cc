@@ -144,12 +144,12 @@ absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& ta
     values.insert(values.end(), static_cast<size_t>(step->seeds),
                   programs_->Seed(programs_->batches));
     TARTAN_RETURN_IF_ERROR(programs_->Start(*step->program, values));
-    return programs_->CountBatch(rate);
+    return programs_->CountBatch(rate, step);
   });
 }
 
 absl::Status Trainer::StepWithoutExamples(double rate) {
-  return CatchOutOfMemory([&] { return programs_->CountBatch(rate); });
+  return CatchOutOfMemory([&] { return programs_->CountBatch(rate, nullptr); });
 }
 
 absl::StatusOr<Progress> Trainer::Read() {

@@ -239,7 +239,9 @@ absl::StatusOr<const TrainerPrograms::Program*> TrainerPrograms::StepFor(
   if (step.program == nullptr) {
     TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildStep(*model, &parameters, plan, shapes));
     const std::optional<int64_t> classes = graph.classes;
+    const std::vector<StateSpec> specs = graph.specs;
     TARTAN_ASSIGN_OR_RETURN(step, Make(std::move(graph), "step"));
+    if (plan.joins) TARTAN_RETURN_IF_ERROR(WatchBuckets(step, specs));
     step.classes = classes;
   }
   return &step;
@@ -258,7 +260,7 @@ absl::Status TrainerPrograms::Start(api::DeviceProgram& step,
   return absl::OkStatus();
 }
 
-absl::Status TrainerPrograms::CountBatch(double rate) {
+absl::Status TrainerPrograms::CountBatch(double rate, const Program* step) {
   ++batches;
   ++unread;
   if (batches % options.accumulate != 0) return absl::OkStatus();
@@ -267,7 +269,7 @@ absl::Status TrainerPrograms::CountBatch(double rate) {
       TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildApply(parameters, plan));
       TARTAN_ASSIGN_OR_RETURN(apply, Make(std::move(graph), "update"));
     }
-    if (plan.joins) TARTAN_RETURN_IF_ERROR(AddOverRanks());
+    if (plan.joins) TARTAN_RETURN_IF_ERROR(AddOverRanks(step));
     TARTAN_RETURN_IF_ERROR(apply.program->Start({Numbers(rate)}));
   }
   ++updates;

@@ -49,10 +49,10 @@ struct TrainerPrograms {
   std::map<std::string, Program> steps;              // programs by batch shape
   std::map<std::string, Program> evaluations;
   Program apply;
-  std::vector<api::DeviceTensor> joined;  // the tensors that the ranks add
-  int64_t batches = 0;                    // number started
-  int64_t updates = 0;                    // number started
-  int64_t unread = 0;                     // batches since the sums were last read
+  std::vector<GradientBucket> joined;  // the tensors that the ranks add
+  int64_t batches = 0;                 // number started
+  int64_t updates = 0;                 // number started
+  int64_t unread = 0;                  // batches since the sums were last read
   int64_t failed_step = 0;
   double compile_ms = 0;
   StepProfile profile;
@@ -83,17 +83,20 @@ struct TrainerPrograms {
   // Starts the program of a step.
   absl::Status Start(api::DeviceProgram& step, const std::vector<HostTensor>& values);
   absl::StatusOr<api::DeviceTensor> MakeState(const StateSpec& spec) const;
-  // Counts a batch that was started. Every `accumulate` batches the gradients are applied, if that
-  // is a program of its own.
-  absl::Status CountBatch(double rate);
+  // Counts a batch that was started, by `step` unless it is null. Every `accumulate` batches the
+  // gradients are applied, if that is a program of its own.
+  absl::Status CountBatch(double rate, const Program* step);
 
   // --- Of a run of several ranks: trainer_ranks.cc.
   GradientExchange* exchange() const { return options.exchange.get(); }
   // Makes the tensors that the ranks add, one after another in one buffer: in the order in which
   // the backward pass computes them. Does nothing if they exist.
   absl::Status MakeJoinedSums();
-  // Adds the gradients of all ranks.
-  absl::Status AddOverRanks();
+  // Makes the program of a step report when the gradients of each bucket are complete.
+  absl::Status WatchBuckets(const Program& step, absl::Span<const StateSpec> specs) const;
+  // Adds the gradients of all ranks. Buckets are added while `step`, which was started, goes on;
+  // null: this rank had no examples.
+  absl::Status AddOverRanks(const Program* step);
   // Replaces running statistics, which each rank updates by its own examples, by their means.
   absl::Status AverageStatistics();
   // Adds the numbers of Read over the ranks: `sums` as of Sum, and the skipped steps.

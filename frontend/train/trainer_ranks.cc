@@ -39,25 +39,53 @@ absl::Status TrainerPrograms::MakeJoinedSums() {
     end = offsets.back() + spec.shape.byte_size();
   }
   TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole, device->hal()->Allocate(end));
+  int64_t bucket_bytes = 0;
   for (size_t i = 0; i < specs.size(); ++i) {
     TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor,
                             api::DeviceTensor::Within(*device, whole, offsets[i], specs[i].shape));
-    joined.push_back(tensor);
+    // A bucket is full with the tensor that reaches the size.
+    if (i == 0 || bucket_bytes >= options.bucket_bytes) {
+      joined.emplace_back();
+      bucket_bytes = 0;
+    }
+    joined.back().tensors.push_back(tensor);
+    bucket_bytes += specs[i].shape.byte_size();
     tensors.emplace(specs[i].name, std::move(tensor));
   }
   return absl::OkStatus();
 }
 
-absl::Status TrainerPrograms::AddOverRanks() { return exchange()->Sum(*device, joined); }
+absl::Status TrainerPrograms::WatchBuckets(const Program& step,
+                                           absl::Span<const StateSpec> specs) const {
+  std::vector<std::vector<size_t>> groups;
+  for (const GradientBucket& bucket : joined) {
+    std::vector<size_t>& group = groups.emplace_back();
+    for (const api::DeviceTensor& tensor : bucket.tensors) {
+      for (size_t s = 0; s < specs.size(); ++s) {
+        if (tensors.at(specs[s].name).buffer() == tensor.buffer()) group.push_back(s);
+      }
+    }
+  }
+  return step.program->WatchStates(std::move(groups));
+}
+
+absl::Status TrainerPrograms::AddOverRanks(const Program* step) {
+  std::vector<hal::EventPtr> events;
+  if (step != nullptr && !options.profile) events = step->program->StateEvents();
+  events.resize(joined.size());
+  for (size_t b = 0; b < joined.size(); ++b) joined[b].computed = events[b];
+  return exchange()->Sum(*device, joined);
+}
 
 absl::Status TrainerPrograms::AverageStatistics() {
-  std::vector<api::DeviceTensor> statistics;
+  GradientBucket all;
+  std::vector<api::DeviceTensor>& statistics = all.tensors;
   for (const Parameter& parameter : parameters) {
     if (parameter.is_trained || !parameter.is_state(plan.mode.batch_norm)) continue;
     const auto found = tensors.find(StateName("parameter", parameter.name));
     if (found != tensors.end()) statistics.push_back(found->second);
   }
-  TARTAN_RETURN_IF_ERROR(exchange()->Sum(*device, statistics));
+  TARTAN_RETURN_IF_ERROR(exchange()->Sum(*device, {all}));
   for (api::DeviceTensor& tensor : statistics) {
     TARTAN_ASSIGN_OR_RETURN(const HostTensor sum, tensor.ToHost());
     std::vector<float> mean;

@@ -125,6 +125,11 @@ class DataParallel : public train::DeviceTest {
 
 TEST_F(DataParallel, TwoRanksHaveTheCurveOfOneProcess) { CompareWithOneProcess(2); }
 
+TEST_F(DataParallel, AddsBucketsWhileTheBackwardPassGoesOn) {
+  trainer_.bucket_bytes = 1;  // a bucket for each parameter
+  CompareWithOneProcess(3);
+}
+
 TEST_F(DataParallel, FourRanksHaveTheCurveOfOneProcess) { CompareWithOneProcess(4); }
 
 TEST_F(DataParallel, TheLastBatchMayBeSmallerThanTheNumberOfRanks) {

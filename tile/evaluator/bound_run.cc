@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/evaluator/bound_run.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -95,10 +97,65 @@ absl::Status BoundRun::RunOnHost(hal::Queue& queue, absl::Span<const HostTensor>
   return absl::OkStatus();
 }
 
+absl::Status BoundRun::WatchStates(absl::Span<const std::vector<size_t>> groups) {
+  events_.assign(groups.size(), nullptr);
+  if (frame_ == nullptr) return absl::OkStatus();  // one event follows the whole run
+  const compiler::KernelList& list = program().list();
+  std::vector<int> states;
+  for (const int input : list.inputs) {
+    if (list.buffers[input].kind == compiler::BufferKind::kState) states.push_back(input);
+  }
+  // The number of steps until the last use of each buffer; a view uses its base.
+  std::vector<size_t> last_use(list.buffers.size(), 0);
+  for (size_t s = 0; s < list.steps.size(); ++s) {
+    const compiler::StepBuffers used = compiler::BuffersOf(list, list.steps[s]);
+    for (const auto* buffers : {&used.read, &used.written}) {
+      for (const int buffer : *buffers) {
+        last_use[buffer] = s + 1;
+        if (list.buffers[buffer].base >= 0) last_use[list.buffers[buffer].base] = s + 1;
+      }
+    }
+  }
+  std::map<size_t, std::vector<size_t>> ends;  // groups by the number of steps before their event
+  for (size_t g = 0; g < groups.size(); ++g) {
+    size_t end = 0;
+    for (const size_t state : groups[g]) {
+      if (state >= states.size())
+        return absl::InvalidArgumentError(absl::StrCat("there is no state ", state));
+      end = std::max(end, last_use[states[state]]);
+    }
+    ends[end].push_back(g);
+  }
+  ends[list.steps.size()];  // the rest
+  parts_.clear();
+  size_t first = 0;
+  for (auto& [end, ended] : ends) {
+    const auto steps = absl::MakeConstSpan(list.steps).subspan(first, end - first);
+    Part& part = parts_.emplace_back();
+    TARTAN_ASSIGN_OR_RETURN(part.commands, RecordSteps(program(), steps, frame_->buffers));
+    part.groups = std::move(ended);
+    first = end;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status BoundRun::Enqueue(hal::Queue& queue, absl::Span<const HostTensor> inputs) {
-  if (frame_ == nullptr) return RunOnHost(queue, inputs);
+  if (frame_ == nullptr) {
+    TARTAN_RETURN_IF_ERROR(RunOnHost(queue, inputs));
+    if (events_.empty()) return absl::OkStatus();
+    TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr event, queue.Mark());
+    std::fill(events_.begin(), events_.end(), event);
+    return absl::OkStatus();
+  }
   TARTAN_RETURN_IF_ERROR(program_->WriteInputs(*frame_, queue, inputs));
-  return program_->Execute(*frame_, queue, nullptr);
+  if (parts_.empty()) return program_->Execute(*frame_, queue, nullptr);
+  for (const Part& part : parts_) {
+    TARTAN_RETURN_IF_ERROR(RunCommands(program(), part.commands, frame_->buffers, queue, nullptr));
+    if (part.groups.empty()) continue;
+    TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr event, queue.Mark());
+    for (const size_t group : part.groups) events_[group] = event;
+  }
+  return CheckBoundsReport(program(), program().list().bounds_reports.run, frame_->buffers, queue);
 }
 
 absl::StatusOr<std::vector<KernelTime>> BoundRun::Profile(absl::Span<const HostTensor> inputs) {

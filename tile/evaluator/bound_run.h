@@ -28,6 +28,13 @@ class BoundRun {
 
   const CompiledProgram& program() const { return program_->program(); }
 
+  // Divides executions where groups of states have their next values: StateEvents of an execution
+  // has an event for each group, after its last use of these states (indices). InvalidArgument for
+  // a state that does not exist.
+  absl::Status WatchStates(absl::Span<const std::vector<size_t>> groups);
+  // The events of the last enqueued execution, by group.
+  const std::vector<hal::EventPtr>& StateEvents() const { return events_; }
+
   // Enqueues one execution. `inputs`: the values of inputs that are neither states nor constants,
   // in order; they must stay unchanged until the queue is finished.
   absl::Status Enqueue(hal::Queue& queue, absl::Span<const HostTensor> inputs);
@@ -45,6 +52,14 @@ class BoundRun {
   const std::unique_ptr<Frame> frame_;  // null if the host computes the program
   const std::vector<hal::BufferPtr> states_;
   std::vector<HostTensor> host_outputs_;  // of the last execution by the host
+
+  // The commands between two events, and the groups that the second event is for.
+  struct Part {
+    std::vector<Command> commands;
+    std::vector<size_t> groups;
+  };
+  std::vector<Part> parts_;  // empty: no state is watched
+  std::vector<hal::EventPtr> events_;
 };
 
 }  // namespace tartan::evaluator

@@ -55,6 +55,7 @@ struct DeviceProgram::Impl {
   std::shared_ptr<TieredProgram> program;
   std::vector<DeviceTensor> bound;
   SharedScratch* scratch = nullptr;
+  std::vector<std::vector<size_t>> watched;          // groups of states
   std::shared_ptr<evaluator::LoadedProgram> loaded;  // the kernels of `run`
   std::unique_ptr<evaluator::BoundRun> run;
 
@@ -209,8 +210,21 @@ absl::StatusOr<std::unique_ptr<evaluator::BoundRun>> DeviceProgram::Impl::BindTo
     std::shared_ptr<evaluator::LoadedProgram> kernels) {
   std::vector<hal::BufferPtr> buffers;
   for (const DeviceTensor& state : bound) buffers.push_back(state.buffer());
-  return evaluator::BoundRun::Create(std::move(kernels), buffers,
-                                     scratch == nullptr ? nullptr : &scratch->pieces);
+  TARTAN_ASSIGN_OR_RETURN(
+      auto made, evaluator::BoundRun::Create(std::move(kernels), buffers,
+                                             scratch == nullptr ? nullptr : &scratch->pieces));
+  if (!watched.empty()) TARTAN_RETURN_IF_ERROR(made->WatchStates(watched));
+  return made;
+}
+
+absl::Status DeviceProgram::WatchStates(std::vector<std::vector<size_t>> groups) {
+  if (impl_->run == nullptr) return NotBound();
+  impl_->watched = std::move(groups);
+  return impl_->run->WatchStates(impl_->watched);
+}
+
+std::vector<hal::EventPtr> DeviceProgram::StateEvents() const {
+  return impl_->run == nullptr ? std::vector<hal::EventPtr>() : impl_->run->StateEvents();
 }
 
 absl::Status DeviceProgram::Impl::Use(std::shared_ptr<evaluator::LoadedProgram> kernels) {

@@ -98,6 +98,13 @@ class DeviceProgram {
   // `scratch` must outlive the program.
   absl::Status Bind(std::vector<DeviceTensor> states, SharedScratch* scratch = nullptr);
 
+  // Divides each run, so that StateEvents has an event for each group of states (indices): when it
+  // is reached, the states have their next values, and the run no longer uses them. The rest of the
+  // run may go on. Requires Bind, and holds for later ones.
+  absl::Status WatchStates(std::vector<std::vector<size_t>> groups);
+  // The events of the last started run, by group.
+  std::vector<hal::EventPtr> StateEvents() const;
+
   // Waits for all runs and frees the memory used only during a run. Bind must follow.
   absl::Status Unbind();
 

@@ -48,9 +48,8 @@ absl::StatusOr<DeviceTensor> DeviceTensor::Zeros(const Device& device, const Ten
   });
 }
 
-absl::StatusOr<DeviceTensor> DeviceTensor::Within(const Device& device,
-                                                  const hal::BufferPtr& whole, int64_t offset,
-                                                  const TensorShape& shape) {
+absl::StatusOr<DeviceTensor> DeviceTensor::Within(const Device& device, const hal::BufferPtr& whole,
+                                                  int64_t offset, const TensorShape& shape) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<DeviceTensor> {
     auto memory = std::make_shared<Memory>();
     memory->shape = shape;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,11 +20,18 @@
 namespace tartan::train {
 
 struct ExchangeTimes {
-  // Seconds in which gradients were computed but not yet added: the device waits for other ranks
-  // and for the reduction.
+  // Seconds in which all gradients were computed but not all added: the device waits for other
+  // ranks and for the reduction.
   double lost_s = 0;
   int64_t sums = 0;   // number of calls of Sum
   int64_t bytes = 0;  // added by them
+};
+
+// Tensors that are added together, as soon as `computed` is reached; null: after all work that the
+// device has started.
+struct GradientBucket {
+  std::vector<api::DeviceTensor> tensors;
+  hal::EventPtr computed;
 };
 
 // Used by one thread at a time.
@@ -39,10 +47,9 @@ class GradientExchange {
   // differs from rank 0's.
   virtual absl::Status Agree(const std::map<std::string, std::string>& facts) = 0;
 
-  // Replaces each tensor by its sum over all ranks, after the work that `device` has started. All
-  // ranks get the same bits.
-  virtual absl::Status Sum(const api::Device& device,
-                           absl::Span<const api::DeviceTensor> tensors) = 0;
+  // Replaces each tensor by its sum over all ranks, bucket after bucket. All ranks get the same
+  // bits. Waits for the sums.
+  virtual absl::Status Sum(const api::Device& device, absl::Span<const GradientBucket> buckets) = 0;
   // Replaces each number by its sum over all ranks.
   virtual absl::Status SumNumbers(absl::Span<double> numbers) = 0;
   // Replaces the bytes by those of rank 0.
