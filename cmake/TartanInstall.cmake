@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` gives a C++ project: headers, archives and find_package(Tartan), which defines
-# Tartan::api (devices, functions, sessions), Tartan::onnx (models), Tartan::generate (decoders) and Tartan::train
-# (training). In a project that takes this one in with add_subdirectory they are there, too. The component "development" is these alone.
+# Tartan::api (devices, functions, sessions), Tartan::onnx (models), Tartan::generate (decoders), Tartan::train
+# (training) and, with MPI, Tartan::distributed (several ranks). In a project that takes this one in with add_subdirectory they are there, too. The component "development" is these alone.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -23,7 +23,14 @@ function(tartan_needed_libraries result)
   set(${result} ${needed} PARENT_SCOPE)
 endfunction()
 
-tartan_needed_libraries(installed tartan_api tartan_onnx tartan_generate tartan_generate_text tartan_train)
+set(distributed_library)
+set(distributed_folder)
+if(TARTAN_HAS_DISTRIBUTED)
+  set(distributed_library tartan_distributed)
+  set(distributed_folder distributed)
+endif()
+tartan_needed_libraries(installed tartan_api tartan_onnx tartan_generate tartan_generate_text tartan_train
+                        ${distributed_library})
 foreach(library IN LISTS installed)
   string(REGEX REPLACE "^tartan_" "" name ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
@@ -34,7 +41,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tartan)
 install(TARGETS ${installed} EXPORT TartanTargets COMPONENT development
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT TartanTargets NAMESPACE Tartan:: DESTINATION ${package_dir} COMPONENT development)
-foreach(folder IN ITEMS backend_opencl frontend/api frontend/data frontend/generate frontend/onnx frontend/train hal
+foreach(folder IN ITEMS ${distributed_folder} backend_opencl frontend/api frontend/data frontend/generate frontend/onnx frontend/train hal
         tile)
   install(DIRECTORY ${folder}/ DESTINATION include/tartan/${folder} COMPONENT development
           FILES_MATCHING PATTERN "*.h")

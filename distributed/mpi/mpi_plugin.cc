@@ -11,13 +11,16 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <thread>
 
+#include "distributed/mpi/copy_threads.h"
 #include "distributed/mpi/plugin_interface.h"
 
 namespace {
 
-constexpr int64_t kSlotBytes = int64_t{1} << 20;
+constexpr int64_t kSlotBytes = int64_t{4} << 20;
 constexpr int64_t kLargestCall = int64_t{1} << 28;  // elements of a call of MPI, whose count is int
 
 // At the start of the shared window. Processes leave a barrier when the generation changes.
@@ -35,6 +38,7 @@ struct World {
   MPI_Win window = MPI_WIN_NULL;
   Barrier* barrier = nullptr;
   uint8_t* slots = nullptr;  // [local_ranks + 1][kSlotBytes]; the last one has the sums
+  std::unique_ptr<tartan::distributed::CopyThreads> threads;
   std::string error;
 };
 World world;
@@ -103,22 +107,30 @@ int64_t WidthOf(TartanMpiType type) {
   return type == kTartanFloat32 || type == kTartanInt32 ? 4 : 8;
 }
 
+void Copy(const uint8_t* from, int64_t bytes, uint8_t* to) {
+  world.threads->Divide(0, bytes, [&](int64_t first, int64_t last) {
+    std::memcpy(to + first, from + first, static_cast<size_t>(last - first));
+  });
+}
+
 // Adds this process's share of the slots of a piece.
 void AddShare(int64_t bytes, TartanMpiType type) {
   const int64_t count = bytes / WidthOf(type);
   const int64_t first = count * world.local_rank / world.local_ranks;
   const int64_t last = count * (world.local_rank + 1) / world.local_ranks;
   uint8_t* const sums = Slot(world.local_ranks);
-  switch (type) {
-    case kTartanFloat32:
-      return AddSlots(first, last, reinterpret_cast<float*>(sums));
-    case kTartanFloat64:
-      return AddSlots(first, last, reinterpret_cast<double*>(sums));
-    case kTartanInt32:
-      return AddSlots(first, last, reinterpret_cast<uint32_t*>(sums));
-    case kTartanInt64:
-      return AddSlots(first, last, reinterpret_cast<uint64_t*>(sums));
-  }
+  world.threads->Divide(first, last, [&](int64_t from, int64_t to) {
+    switch (type) {
+      case kTartanFloat32:
+        return AddSlots(from, to, reinterpret_cast<float*>(sums));
+      case kTartanFloat64:
+        return AddSlots(from, to, reinterpret_cast<double*>(sums));
+      case kTartanInt32:
+        return AddSlots(from, to, reinterpret_cast<uint32_t*>(sums));
+      case kTartanInt64:
+        return AddSlots(from, to, reinterpret_cast<uint64_t*>(sums));
+    }
+  });
 }
 
 bool SharesHost() { return world.local_ranks == world.ranks; }
@@ -151,11 +163,11 @@ const char* AllReduce(void* data, int64_t bytes, TartanMpiType type) {
   }
   for (int64_t done = 0; done < bytes; done += kSlotBytes) {
     const int64_t piece = std::min(kSlotBytes, bytes - done);
-    std::memcpy(Slot(world.local_rank), next + done, static_cast<size_t>(piece));
+    Copy(next + done, piece, Slot(world.local_rank));
     MeetLocally();
     AddShare(piece, type);
     MeetLocally();
-    std::memcpy(next + done, Slot(world.local_ranks), static_cast<size_t>(piece));
+    Copy(Slot(world.local_ranks), piece, next + done);
   }
   return nullptr;
 }
@@ -255,6 +267,10 @@ const char* Join(int64_t board_bytes, TartanMpiPlace* place, void** board) {
   MPI_Comm_set_errhandler(world.local, MPI_ERRORS_RETURN);
   MPI_Comm_rank(world.local, &world.local_rank);
   MPI_Comm_size(world.local, &world.local_ranks);
+  // Half of the cores, divided among the processes of this host, and few enough to fill the memory.
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  world.threads = std::make_unique<tartan::distributed::CopyThreads>(
+      std::clamp(cores / 2 / world.local_ranks, 1, 6));
   *place = {world.rank, world.ranks, world.local_rank, world.local_ranks};
   return MakeWindow(board_bytes, board);
 }
@@ -262,6 +278,7 @@ const char* Join(int64_t board_bytes, TartanMpiPlace* place, void** board) {
 const char* Finish() {
   MPI_Request request;
   if (const char* error = WaitFor(MPI_Ibarrier(MPI_COMM_WORLD, &request), &request)) return error;
+  world.threads.reset();
   MPI_Win_unlock_all(world.window);
   MPI_Win_free(&world.window);
   MPI_Comm_free(&world.local);

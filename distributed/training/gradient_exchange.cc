@@ -153,7 +153,7 @@ class Exchange : public train::GradientExchange {
       TARTAN_ASSIGN_OR_RETURN(timings.emplace_back(), event->GetTiming());
     }
     ++times_.sums;
-    const int64_t end = std::max(computed_ns, end);
+    const int64_t end = std::max(computed_ns, timings.back().end_ns);
     times_.lost_s += static_cast<double>(end - computed_ns) * 1e-9;
     if (!trace_.has_value()) return absl::OkStatus();
     trace_->Add(Trace::kTraining, "start steps", last_end_ns_, start);

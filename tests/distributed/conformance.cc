@@ -105,7 +105,7 @@ TEST_P(Collectives, AddsElementsOfEachType) {
 
 TEST_P(Collectives, AddsMoreThanOnePieceOfSharedMemory) {
   GetParam().run([](Communicator& ranks, const hal::DevicePtr& device) {
-    CheckSum<float>(ranks, device, DataType::kFloat32, (3 << 18) + 77);
+    CheckSum<float>(ranks, device, DataType::kFloat32, (3 << 20) + 77);
   });
 }
 
