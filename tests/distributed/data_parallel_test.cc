@@ -181,6 +181,31 @@ TEST_F(DataParallel, TrainsInFloat16WithAScaledLoss) {
   EXPECT_EQ(ranks[0].lines.back().loss_scale, ranks[1].lines.back().loss_scale);
 }
 
+TEST_F(DataParallel, AveragesRunningStatisticsOverTheRanks) {
+  graph_ = absl::StrCat(
+      "graph { name: 'normalised' ", onnx::ValueText("input", "x", 1, "N 5"),
+      " output { name: 'y' } ", train::InitializerText("scale", {5}, {1, 1, 1, 1, 1}),
+      train::InitializerText("shift", {5}, {0, 0, 0, 0, 0}),
+      train::InitializerText("mean", {5}, {0, 0, 0, 0, 0}),
+      train::InitializerText("variance", {5}, {1, 1, 1, 1, 1}),
+      train::InitializerText("w", {5, 3}, 1),
+      onnx::NodeText("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"n"}),
+      onnx::NodeText("MatMul", {"n", "w"}, {"y"}), "}");
+  trainer_.mode.batch_norm = true;
+  fit_.steps = 20;
+  const Outcome alone = TrainAs(nullptr);
+  ASSERT_TRUE(alone.status.ok()) << alone.status;
+  const std::vector<Outcome> ranks = TrainOn(3);
+  for (const Outcome& rank : ranks) {
+    ASSERT_TRUE(rank.status.ok()) << rank.status;
+    for (const char* name : {"mean", "variance", "w"})
+      EXPECT_EQ(rank.values.at(name).ToDoubles(), ranks[0].values.at(name).ToDoubles()) << name;
+    // Parts of equal sizes: the mean of their means is the mean of the batch.
+    EXPECT_THAT(rank.values.at("mean").ToDoubles(),
+                testing::Pointwise(testing::DoubleNear(1e-6), alone.values.at("mean").ToDoubles()));
+  }
+}
+
 TEST_F(DataParallel, RanksThatDifferAreRefusedByAll) {
   seed_of_rank_1_ = 7;
   for (const Outcome& rank : TrainOn(3)) {

@@ -86,6 +86,29 @@ TEST(BatchLoader, GivesTheLastBatchShortWhereAsked) {
   EXPECT_EQ((*BatchLoader::Start(Counted(10), options))->steps_per_epoch(), 2);
 }
 
+TEST(BatchLoader, PartsOfABatchCoverItOnce) {
+  for (const int64_t parts : {1, 2, 3}) {
+    std::vector<std::vector<int64_t>> together(4);
+    for (int64_t part = 0; part < parts; ++part) {
+      BatchOptions options = {.batch_size = 3, .drop_last = false, .shuffle = false, .epochs = 1};
+      options.part = part;
+      options.parts = parts;
+      const auto loader = BatchLoader::Start(Counted(10), options);
+      ASSERT_TRUE(loader.ok()) << loader.status();
+      for (std::vector<int64_t>& batch : together) {
+        const auto loaded = (*loader)->Next();
+        ASSERT_TRUE(loaded.ok() && loaded->has_value());
+        EXPECT_EQ((**loaded).columns.empty(), (**loaded).size == 0);
+        if ((**loaded).size == 0) continue;
+        const std::vector<int64_t> rows = (**loaded).columns[0].ToInts();
+        batch.insert(batch.end(), rows.begin(), rows.end());
+      }
+    }
+    EXPECT_THAT(together, ElementsAre(ElementsAre(0, 1, 2), ElementsAre(3, 4, 5),
+                                      ElementsAre(6, 7, 8), ElementsAre(9)));
+  }
+}
+
 TEST(BatchLoader, ShufflesEachEpochAnew) {
   const BatchOptions options{.batch_size = 10, .seed = 3, .epochs = 2};
   std::vector<int64_t> rows(10);
