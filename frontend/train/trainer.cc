@@ -32,9 +32,11 @@ absl::Status CheckOptions(const TrainerOptions& options) {
   }
   if (options.sparse_embeddings) {
     TARTAN_RETURN_IF_ERROR(CheckRowOptimizer(options.optimizer));
-    if (options.accumulate > 1) {
+    if (options.accumulate > 1 || options.exchange != nullptr) {
       return absl::InvalidArgumentError(
-          "embeddings cannot be updated by rows with accumulated gradients, which are dense");
+          "embeddings cannot be updated by rows with accumulated gradients or on several ranks, "
+          "whose "
+          "gradients are dense");
     }
   }
   if (options.memory_budget < 0) {
