@@ -19,7 +19,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-// What the ranks share. All members are guarded by `mutex`.
+// The memory that the ranks share. All members are guarded by `mutex`.
 struct Meeting {
   explicit Meeting(int64_t ranks) : given(static_cast<size_t>(ranks)) {}
 
@@ -115,7 +115,7 @@ class InProcessTransport : public HostTransport {
     return sum;
   }
 
-  // Gives the bytes, waits for those of the others, calls `take` with all, and waits until each
+  // Gives the bytes, waits for the bytes of the others, calls `take` with all, and waits until each
   // rank has taken.
   absl::Status Meet(absl::Span<const uint8_t> bytes,
                     const std::function<void(const std::vector<Bytes>& given)>& take) {

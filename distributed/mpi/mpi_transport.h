@@ -18,7 +18,7 @@ struct MpiOptions {
   double longest_wait_s = 1800;  // limit of one collective operation
 };
 
-// Whether an MPI launcher started this process as one of several.
+// Returns true if an MPI launcher started this process as one of several.
 bool StartedByMpi();
 
 // Joins the other processes. Once per process. Unavailable, with the remedy, if the plug-in or the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trainer does as one of several ranks.
+// The part of a trainer that joins it with other ranks.
 #include <algorithm>
 #include <utility>
 #include <vector>

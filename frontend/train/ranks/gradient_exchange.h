@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What training needs from the other ranks (processes) of a data-parallel run. Training implements
+// The operations that join the ranks (processes) of a data-parallel run. Training implements
 // no transport: distributed/training/gradient_exchange.h does.
 //
 // Every rank calls the same functions in the same order. A call blocks until all ranks have made
@@ -52,7 +52,7 @@ class GradientExchange {
   virtual absl::Status Sum(const api::Device& device, absl::Span<const GradientBucket> buckets) = 0;
   // Replaces each number by its sum over all ranks.
   virtual absl::Status SumNumbers(absl::Span<double> numbers) = 0;
-  // Replaces the bytes by those of rank 0.
+  // Replaces the bytes by the bytes of rank 0.
   virtual absl::Status Broadcast(std::string* bytes) = 0;
 
   virtual ExchangeTimes times() const = 0;
