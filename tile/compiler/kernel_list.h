@@ -29,7 +29,8 @@ struct BufferInfo {
   BufferKind kind = BufferKind::kTemporary;
   TensorShape shape;
   int64_t bytes = 0;  // 0 for an empty tensor, which no step touches
-  // A view of `bytes` bytes of another buffer, which is no view. -1: the buffer has its own memory.
+  // A view of `bytes` bytes of another buffer, which is no view. Views of one buffer are equal or
+  // disjoint. -1: the buffer has its own memory.
   int base = -1;
   int64_t offset = 0;  // in bytes
 };

@@ -19,9 +19,6 @@ struct TrainingMode {
   std::optional<double> dropout_ratio;  // in [0, 1): replaces the ratio of all Dropout nodes
   // Values of the graph that get dropout although no Dropout node follows, with the ratio.
   std::map<std::string, double> dropout_of;
-  // Recurrent operators and loops become a sequence of their steps, for drivers without overlapping
-  // sub-buffers (hal::DeviceInfo). Otherwise long ones are loops of the program.
-  bool unrolls = false;
   // Values of the graph that become outputs, after the model's own and in this order.
   std::vector<std::string> outputs;
 };
