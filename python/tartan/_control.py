@@ -134,8 +134,6 @@ def looped(step: Callable[[list, list], tuple[list, list]], carry: list, xs: lis
         return None
     if state.recording and state.trace is None or not any(x.is_traced for x in tensors):
         return None
-    if not _runtime.device().runs_loops:
-        return None
     trace, rules = state.trace, len(state.rules or ())
     writes = dict(trace.writes) if trace is not None else {}
     inner = [x._kind(_core.Value.placeholder("carry", str(x.dtype), list(x.shape))) for x in carry]
