@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/device/features/bfloat16_rate.h"
 #include "proto/hal.pb.h"
 #include "tile/base/status_macros.h"
 
@@ -214,7 +215,7 @@ absl::StatusOr<Bandwidth> MeasureMemory(Probe& probe) {
 }
 
 std::string KeyOf(const hal::DeviceInfo& info) {
-  return absl::StrCat("calibration 1\n", info.platform, "\n", info.name, "\n", info.driver_version,
+  return absl::StrCat("calibration 2\n", info.platform, "\n", info.name, "\n", info.driver_version,
                       "\n", info.settings.compute_units, "\n", info.settings.vector_width);
 }
 
@@ -228,6 +229,8 @@ absl::StatusOr<Calibration> Calibrate(hal::Device& device) {
   TARTAN_ASSIGN_OR_RETURN(const Bandwidth bandwidth, MeasureMemory(probe));
   calibration.gbps = bandwidth.gbps;
   calibration.threads = bandwidth.threads;
+  calibration.has_slow_dots =
+      probe.settings.multiplies_bfloat16 && !HasFastDots(MeasureBFloat16Rate());
   return calibration;
 }
 
@@ -235,7 +238,8 @@ std::optional<Calibration> LoadCalibration(DiskCache& cache, const hal::DeviceIn
   const std::optional<std::string> payload = cache.Load(KeyOf(info));
   proto::HardwareSettings stored;
   if (!payload.has_value() || !stored.ParseFromString(*payload)) return std::nullopt;
-  return Calibration{stored.gflops(), stored.gbps(), stored.launch_us(), stored.threads()};
+  return Calibration{stored.gflops(), stored.gbps(), stored.launch_us(), stored.threads(),
+                     !stored.multiplies_bfloat16()};
 }
 
 void StoreCalibration(DiskCache& cache, const hal::DeviceInfo& info,
@@ -245,6 +249,7 @@ void StoreCalibration(DiskCache& cache, const hal::DeviceInfo& info,
   stored.set_gbps(calibration.gbps);
   stored.set_launch_us(calibration.launch_us);
   stored.set_threads(calibration.threads);
+  stored.set_multiplies_bfloat16(!calibration.has_slow_dots);
   cache.Store(KeyOf(info), stored.SerializeAsString());
 }
 
@@ -253,6 +258,7 @@ void Apply(const Calibration& calibration, HardwareSettings* settings) {
   settings->gbps = calibration.gbps;
   settings->launch_us = calibration.launch_us;
   settings->threads = calibration.threads;
+  if (calibration.has_slow_dots) settings->multiplies_bfloat16 = false;
 }
 
 }  // namespace tartan::opencl

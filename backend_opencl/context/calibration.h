@@ -24,6 +24,9 @@ struct Calibration {
   double gbps = 0;       // bytes read plus bytes written, by a copy much larger than the caches
   double launch_us = 0;  // cost of an empty kernel among many in a queue
   int64_t threads = 0;   // HardwareSettings::threads: size of the fastest work-group in the copy
+  // The bfloat16 dot instruction is not faster than float32 multiply-adds (bfloat16_rate.h), so
+  // HardwareSettings::multiplies_bfloat16 becomes false.
+  bool has_slow_dots = false;
 
   bool operator==(const Calibration&) const = default;
 };

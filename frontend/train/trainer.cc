@@ -34,9 +34,8 @@ absl::Status CheckOptions(const TrainerOptions& options) {
     TARTAN_RETURN_IF_ERROR(CheckRowOptimizer(options.optimizer));
     if (options.accumulate > 1 || options.exchange != nullptr) {
       return absl::InvalidArgumentError(
-          "embeddings cannot be updated by rows with accumulated gradients or on several ranks, "
-          "whose "
-          "gradients are dense");
+          "embeddings cannot be updated by rows on several ranks or with accumulated gradients, "
+          "which are dense");
     }
   }
   if (options.memory_budget < 0) {

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <thread>
 
+#include "backend_opencl/device/features/bfloat16_rate.h"
+#include "backend_opencl/device/features/cpu_features.h"
 #include "backend_opencl/device/opencl_driver.h"
 #include "gtest/gtest.h"
 #include "tests/backend_opencl/temporary_directory.h"
@@ -26,7 +28,7 @@ hal::DeviceInfo SomeDevice() {
 TEST(Calibration, IsFoundAgainForTheSameDeviceAndDriverOnly) {
   const TemporaryDirectory directory;
   DiskCache cache(directory.path(), kLimit, false);
-  const Calibration measured = {1234.5, 67.25, 3.5, 128};
+  const Calibration measured = {1234.5, 67.25, 3.5, 128, true};
   EXPECT_EQ(LoadCalibration(cache, SomeDevice()), std::nullopt);
   StoreCalibration(cache, SomeDevice(), measured);
   EXPECT_EQ(LoadCalibration(cache, SomeDevice()), measured);
@@ -37,6 +39,25 @@ TEST(Calibration, IsFoundAgainForTheSameDeviceAndDriverOnly) {
   other = SomeDevice();
   other.settings.compute_units = 7;  // fewer compute units reach less
   EXPECT_EQ(LoadCalibration(cache, other), std::nullopt);
+}
+
+TEST(Calibration, DropsDotsThatAreSlowerThanMultiplyAdds) {
+  EXPECT_TRUE(HasFastDots({0.2, 0.2}));
+  EXPECT_FALSE(HasFastDots({0.4, 0.2}));
+  HardwareSettings settings;
+  settings.multiplies_bfloat16 = true;
+  Apply({1, 2, 3, 4, false}, &settings);
+  EXPECT_TRUE(settings.multiplies_bfloat16);
+  Apply({1, 2, 3, 4, true}, &settings);
+  EXPECT_FALSE(settings.multiplies_bfloat16);
+}
+
+TEST(Calibration, MeasuresDotsWhereTheProcessorHasThem) {
+  if (!ReadHostFeatures().avx512_bf16) GTEST_SKIP() << "the processor has no AVX-512 BF16";
+  const BFloat16Rate rate = MeasureBFloat16Rate();
+  EXPECT_GT(rate.dot_ns, 0.05);  // two per cycle at 10 GHz
+  EXPECT_GT(rate.multiply_add_ns, 0.05);
+  EXPECT_LT(rate.dot_ns, 1000);
 }
 
 TEST(Calibration, OfADamagedFileIsNotTaken) {
@@ -113,7 +134,9 @@ TEST(Calibration, AddsToWhatTheCompilerSaysMeasuredNumbersAlone) {
   EXPECT_EQ(compiler.gflops, 0);
   const HardwareSettings measured = *(*device)->Settings(hal::Knowledge::kMeasured);
   EXPECT_EQ(*(*device)->Settings(hal::Knowledge::kCompiler), compiler);
-  Apply({measured.gflops, measured.gbps, measured.launch_us, measured.threads}, &compiler);
+  Apply({measured.gflops, measured.gbps, measured.launch_us, measured.threads,
+         compiler.multiplies_bfloat16 && !measured.multiplies_bfloat16},
+        &compiler);
   EXPECT_EQ(compiler, measured);
 }
 
