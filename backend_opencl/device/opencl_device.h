@@ -4,15 +4,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "backend_opencl/context/opencl_context.h"
 #include "backend_opencl/device/pinned_memory.h"
+#include "hal/external_memory.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {
 
-class OpenClDevice : public OpenClContext {
+class OpenClDevice : public OpenClContext, public hal::MemoryImporter {
  public:
   // `cache` may be null. `quiet` suppresses warnings on stderr.
   static absl::StatusOr<hal::DevicePtr> Open(FoundDevice found, std::shared_ptr<DiskCache> cache,
@@ -25,6 +27,10 @@ class OpenClDevice : public OpenClContext {
 
   absl::StatusOr<HardwareSettings> Settings(hal::Knowledge knowledge) override;
   bool Knows(hal::Knowledge knowledge) const override;
+
+  // external_memory.cc
+  std::string Uuid() const override;
+  absl::StatusOr<hal::BufferPtr> Import(const hal::ExternalMemory& memory, int64_t size) override;
 
  private:
   absl::StatusOr<hal::BufferPtr> DoAllocate(int64_t bytes) override;

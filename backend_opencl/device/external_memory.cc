@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extensions cl_khr_external_memory_opaque_fd and cl_khr_device_uuid.
+#include "hal/external_memory.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "backend_opencl/context/opencl_buffer.h"
+#include "backend_opencl/device/opencl_device.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::opencl {
+namespace {
+
+constexpr cl_device_info kDeviceUuid = 0x106A;
+constexpr intptr_t kOpaqueFile = 0x2060;  // CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR
+// Of OpenCL 3.0, so not every loader has it.
+using CreateBuffer = cl_mem (*)(cl_context, const intptr_t*, cl_mem_flags, size_t, void*, cl_int*);
+
+bool HasExtension(cl_device_id device, absl::string_view name) {
+  size_t size = 0;
+  if (CallCl(clGetDeviceInfo, device, CL_DEVICE_EXTENSIONS, size_t{0}, nullptr, &size) !=
+      CL_SUCCESS)
+    return false;
+  std::vector<char> text(size + 1);
+  if (CallCl(clGetDeviceInfo, device, CL_DEVICE_EXTENSIONS, size, text.data(), nullptr) !=
+      CL_SUCCESS)
+    return false;
+  for (absl::string_view extension : absl::StrSplit(text.data(), ' ')) {
+    if (extension == name) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string OpenClDevice::Uuid() const {
+  std::array<char, 16> uuid = {};
+  if (!HasExtension(id(), "cl_khr_device_uuid") ||
+      CallCl(clGetDeviceInfo, id(), kDeviceUuid, uuid.size(), uuid.data(), nullptr) != CL_SUCCESS)
+    return "";
+  return {uuid.data(), uuid.size()};
+}
+
+absl::StatusOr<hal::BufferPtr> OpenClDevice::Import(const hal::ExternalMemory& memory,
+                                                    int64_t size) {
+  if (size < 1 || size > memory.bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a buffer of ", size, " of ", memory.bytes, " bytes of external memory"));
+  }
+  const auto create =
+      reinterpret_cast<CreateBuffer>(dlsym(RTLD_DEFAULT, "clCreateBufferWithProperties"));
+  if (create == nullptr || !HasExtension(id(), "cl_khr_external_memory_opaque_fd")) {
+    return absl::UnimplementedError(
+        "the OpenCL driver cannot import memory (cl_khr_external_memory_opaque_fd)");
+  }
+  if (!CountAllocated(memory.bytes)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("import of ", memory.bytes, " bytes: ", FreeMemoryText()));
+  }
+  // The device outlives the owners of its buffers.
+  const std::shared_ptr<const void> owner(
+      nullptr, [this, memory](const void* /*none*/) { CountReleased(memory.bytes); });
+  const intptr_t properties[] = {kOpaqueFile, memory.file, 0};
+  cl_int error = CL_SUCCESS;
+  // The driver compares the size with that of the memory.
+  MemoryHandle made(CreateCl(&error, create, context(), &properties[0],
+                             cl_mem_flags{CL_MEM_READ_WRITE}, static_cast<size_t>(memory.bytes),
+                             static_cast<void*>(nullptr)));
+  TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateBufferWithProperties"));
+  return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(made), size, owner);
+}
+
+}  // namespace tartan::opencl
