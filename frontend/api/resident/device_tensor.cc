@@ -10,6 +10,17 @@
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {
+namespace {
+
+absl::Status FillWithZeros(DeviceQueue& queue, const hal::BufferPtr& buffer,
+                           const TensorShape& shape) {
+  const int64_t bytes = shape.byte_size();
+  if (bytes == 0) return absl::OkStatus();
+  const std::vector<uint8_t> zero(static_cast<size_t>(ByteWidth(shape.type)));
+  return queue.Enqueue([&](hal::Queue& work) { return work.Fill(buffer, 0, bytes, zero); });
+}
+
+}  // namespace
 
 struct DeviceTensor::Memory {
   TensorShape shape;
@@ -37,13 +48,9 @@ absl::StatusOr<DeviceTensor> DeviceTensor::Zeros(const Device& device, const Ten
     auto memory = std::make_shared<Memory>();
     memory->shape = shape;
     memory->queue = device.queue();
-    const int64_t bytes = shape.byte_size();
-    TARTAN_ASSIGN_OR_RETURN(memory->buffer, device.hal()->Allocate(std::max<int64_t>(1, bytes)));
-    if (bytes > 0) {
-      const std::vector<uint8_t> zero(static_cast<size_t>(ByteWidth(shape.type)));
-      TARTAN_RETURN_IF_ERROR(memory->queue->Enqueue(
-          [&](hal::Queue& queue) { return queue.Fill(memory->buffer, 0, bytes, zero); }));
-    }
+    TARTAN_ASSIGN_OR_RETURN(memory->buffer,
+                            device.hal()->Allocate(std::max<int64_t>(1, shape.byte_size())));
+    TARTAN_RETURN_IF_ERROR(FillWithZeros(*memory->queue, memory->buffer, shape));
     return DeviceTensor(std::move(memory));
   });
 }
@@ -56,9 +63,8 @@ absl::StatusOr<DeviceTensor> DeviceTensor::Within(const Device& device, const ha
     memory->queue = device.queue();
     TARTAN_ASSIGN_OR_RETURN(memory->buffer,
                             device.hal()->SubBuffer(whole, offset, shape.byte_size()));
-    DeviceTensor tensor(std::move(memory));
-    TARTAN_RETURN_IF_ERROR(tensor.Assign(HostTensor::Zeros(shape)));
-    return tensor;
+    TARTAN_RETURN_IF_ERROR(FillWithZeros(*memory->queue, memory->buffer, shape));
+    return DeviceTensor(std::move(memory));
   });
 }
 
