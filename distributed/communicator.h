@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "hal/hal.h"
 #include "tile/base/data_type.h"
@@ -43,6 +44,15 @@ class Communicator {
   virtual ~Communicator() = default;
 
   virtual const Place& place() const = 0;
+
+  // Finds the fastest way between the memories of the ranks' devices. At most once, by all ranks.
+  // Without it operations go through the host.
+  virtual absl::Status Open(const hal::DevicePtr& /*device*/) { return absl::OkStatus(); }
+  // Allocates memory that operations reach the fastest way. A range may be of any memory, but of
+  // such memory on all ranks or on none.
+  virtual absl::StatusOr<hal::BufferPtr> Allocate(const hal::DevicePtr& device, int64_t bytes) {
+    return device->Allocate(bytes);
+  }
 
   // Replaces the elements by their sums over all ranks: float32, float64, int32 or int64. The sums
   // are the same bits on all ranks.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distributed/host_communicator.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,9 @@
 
 namespace tartan::distributed {
 namespace {
+
+// Bytes that are added at once. More need too much pinned memory.
+constexpr int64_t kLargestPiece = int64_t{32} << 20;
 
 absl::Status CheckRange(const Range& range) {
   if (range.buffer == nullptr) return absl::InvalidArgumentError("the range has no buffer");
@@ -74,8 +78,8 @@ class HostCommunicator::Done : public hal::Event {
   hal::Timing timing_;
 };
 
-HostCommunicator::HostCommunicator(std::unique_ptr<HostTransport> transport)
-    : transport_(std::move(transport)), thread_([this] { Work(); }) {}
+HostCommunicator::HostCommunicator(std::unique_ptr<HostTransport> transport, JoinDevices join)
+    : transport_(std::move(transport)), join_(std::move(join)), thread_([this] { Work(); }) {}
 
 HostCommunicator::~HostCommunicator() {
   {
@@ -119,6 +123,37 @@ absl::Status HostCommunicator::OnTransport(
   return Start([&] { return work(*transport_); }, nullptr)->Wait();
 }
 
+absl::Status HostCommunicator::Open(const hal::DevicePtr& device) {
+  if (join_ == nullptr) return absl::OkStatus();
+  return Start(
+             [&]() -> absl::Status {
+               TARTAN_ASSIGN_OR_RETURN(direct_, join_(*transport_, device));
+               device_ = device;
+               return absl::OkStatus();
+             },
+             nullptr)
+      ->Wait();
+}
+
+absl::StatusOr<hal::BufferPtr> HostCommunicator::Allocate(const hal::DevicePtr& device,
+                                                          int64_t bytes) {
+  hal::BufferPtr buffer;
+  TARTAN_RETURN_IF_ERROR(Start(
+                             [&]() -> absl::Status {
+                               const bool is_direct = direct_ != nullptr && device == device_;
+                               TARTAN_ASSIGN_OR_RETURN(buffer, is_direct ? direct_->Allocate(bytes)
+                                                                         : device->Allocate(bytes));
+                               return absl::OkStatus();
+                             },
+                             nullptr)
+                             ->Wait());
+  return buffer;
+}
+
+bool HostCommunicator::IsDirect(const Range& range) const {
+  return direct_ != nullptr && direct_->Has(*range.buffer);
+}
+
 absl::StatusOr<hal::Queue*> HostCommunicator::QueueOf(const hal::DevicePtr& device) {
   std::unique_ptr<hal::Queue>& queue = queues_[device];
   if (queue == nullptr) {
@@ -158,12 +193,21 @@ absl::StatusOr<hal::EventPtr> HostCommunicator::AllReduce(const Range& range, Da
                                                           hal::EventPtr after) {
   TARTAN_RETURN_IF_ERROR(CheckSum(range, type));
   return Start(
-      [this, range, type]() -> absl::Status {
-        TARTAN_ASSIGN_OR_RETURN(const Staged staged, Stage(range, 0, /*reads=*/true));
-        TARTAN_RETURN_IF_ERROR(transport_->AllReduce(staged.bytes, type));
-        return Store(range, staged);
+      [this, range, type] {
+        return IsDirect(range) ? direct_->AllReduce(range, type) : AddThroughHost(range, type);
       },
       std::move(after));
+}
+
+absl::Status HostCommunicator::AddThroughHost(const Range& range, DataType type) {
+  for (int64_t done = 0; done < range.size; done += kLargestPiece) {
+    const Range piece = {range.buffer, range.offset + done,
+                         std::min(kLargestPiece, range.size - done)};
+    TARTAN_ASSIGN_OR_RETURN(const Staged staged, Stage(piece, 0, /*reads=*/true));
+    TARTAN_RETURN_IF_ERROR(transport_->AllReduce(staged.bytes, type));
+    TARTAN_RETURN_IF_ERROR(Store(piece, staged));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<hal::EventPtr> HostCommunicator::AllGather(const Range& from, const Range& to,
@@ -171,6 +215,7 @@ absl::StatusOr<hal::EventPtr> HostCommunicator::AllGather(const Range& from, con
   TARTAN_RETURN_IF_ERROR(CheckParts(from, to, place().ranks));
   return Start(
       [this, from, to]() -> absl::Status {
+        if (IsDirect(from) && IsDirect(to)) return direct_->AllGather(from, to);
         TARTAN_ASSIGN_OR_RETURN(const Staged part, Stage(from, 0, /*reads=*/true));
         TARTAN_ASSIGN_OR_RETURN(const Staged whole, Stage(to, 1, /*reads=*/false));
         TARTAN_RETURN_IF_ERROR(transport_->AllGather(part.bytes, whole.bytes));
@@ -185,6 +230,7 @@ absl::StatusOr<hal::EventPtr> HostCommunicator::ReduceScatter(const Range& from,
   TARTAN_RETURN_IF_ERROR(CheckParts(to, from, place().ranks));
   return Start(
       [this, from, to, type]() -> absl::Status {
+        if (IsDirect(from) && IsDirect(to)) return direct_->ReduceScatter(from, to, type);
         TARTAN_ASSIGN_OR_RETURN(const Staged whole, Stage(from, 0, /*reads=*/true));
         TARTAN_ASSIGN_OR_RETURN(const Staged part, Stage(to, 1, /*reads=*/false));
         TARTAN_RETURN_IF_ERROR(transport_->ReduceScatter(whole.bytes, part.bytes, type));
@@ -199,6 +245,7 @@ absl::StatusOr<hal::EventPtr> HostCommunicator::Broadcast(const Range& range, in
   TARTAN_RETURN_IF_ERROR(CheckRank(root, place(), /*may_be_own=*/true));
   return Start(
       [this, range, root]() -> absl::Status {
+        if (IsDirect(range)) return direct_->Broadcast(range, root);
         TARTAN_ASSIGN_OR_RETURN(const Staged staged, Stage(range, 0, root == place().rank));
         TARTAN_RETURN_IF_ERROR(transport_->Broadcast(staged.bytes, root));
         return root == place().rank ? absl::OkStatus() : Store(range, staged);
@@ -212,6 +259,7 @@ absl::StatusOr<hal::EventPtr> HostCommunicator::Send(const Range& range, int64_t
   TARTAN_RETURN_IF_ERROR(CheckRank(to, place(), /*may_be_own=*/false));
   return Start(
       [this, range, to]() -> absl::Status {
+        if (IsDirect(range)) return direct_->Send(range, to);
         TARTAN_ASSIGN_OR_RETURN(const Staged staged, Stage(range, 0, /*reads=*/true));
         return transport_->Send(staged.bytes, to);
       },
@@ -224,6 +272,7 @@ absl::StatusOr<hal::EventPtr> HostCommunicator::Receive(const Range& range, int6
   TARTAN_RETURN_IF_ERROR(CheckRank(from, place(), /*may_be_own=*/false));
   return Start(
       [this, range, from]() -> absl::Status {
+        if (IsDirect(range)) return direct_->Receive(range, from);
         TARTAN_ASSIGN_OR_RETURN(const Staged staged, Stage(range, 0, /*reads=*/false));
         TARTAN_RETURN_IF_ERROR(transport_->Receive(staged.bytes, from));
         return Store(range, staged);

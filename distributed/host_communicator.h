@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on device memory through the host: a thread copies to pinned host memory, lets the
 // transport work on it, and copies back. Devices that share the host's memory need no copies.
+// Ranges of Allocate go through a transport between devices instead, if there is one.
 #pragma once
 
 #include <condition_variable>
@@ -13,6 +14,7 @@
 #include <thread>
 
 #include "distributed/communicator.h"
+#include "distributed/device_transport.h"
 #include "distributed/host_transport.h"
 #include "hal/hal.h"
 
@@ -20,11 +22,16 @@ namespace tartan::distributed {
 
 class HostCommunicator : public Communicator {
  public:
-  explicit HostCommunicator(std::unique_ptr<HostTransport> transport);
+  // Without `join`, all operations go through the host.
+  explicit HostCommunicator(std::unique_ptr<HostTransport> transport, JoinDevices join = nullptr);
   // Executes the started operations first.
   ~HostCommunicator() override;
 
   const Place& place() const override { return transport_->place(); }
+  absl::Status Open(const hal::DevicePtr& device) override;
+  // True if Open has joined the devices.
+  bool is_direct() const { return direct_ != nullptr; }
+  absl::StatusOr<hal::BufferPtr> Allocate(const hal::DevicePtr& device, int64_t bytes) override;
   absl::StatusOr<hal::EventPtr> AllReduce(const Range& range, DataType type,
                                           hal::EventPtr after) override;
   absl::StatusOr<hal::EventPtr> AllGather(const Range& from, const Range& to,
@@ -58,15 +65,22 @@ class HostCommunicator : public Communicator {
   std::shared_ptr<Done> Start(std::function<absl::Status()> work, hal::EventPtr after);
   void Work();
   // On the thread. `slot`: ranges that are in use at the same time have different ones.
+  bool IsDirect(const Range& range) const;
+  absl::Status AddThroughHost(const Range& range, DataType type);
   absl::StatusOr<Staged> Stage(const Range& range, int slot, bool reads);
   absl::Status Store(const Range& range, const Staged& staged);
   absl::StatusOr<hal::Queue*> QueueOf(const hal::DevicePtr& device);
 
   const std::unique_ptr<HostTransport> transport_;
+  const JoinDevices join_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Operation> operations_;  // guarded by mutex_
   bool is_ending_ = false;            // guarded by mutex_
+
+  // Set by Open; used by the thread.
+  hal::DevicePtr device_;                    // of `direct_`
+  std::unique_ptr<DeviceTransport> direct_;  // null: none
 
   // Used by the thread.
   absl::Status failure_;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -27,6 +28,12 @@ class HostTransport {
   virtual absl::Status Broadcast(absl::Span<uint8_t> bytes, int64_t root) = 0;
   virtual absl::Status Send(absl::Span<const uint8_t> bytes, int64_t to) = 0;
   virtual absl::Status Receive(absl::Span<uint8_t> bytes, int64_t from) = 0;
+
+  // Calls `work`, in which ranks wait for each other by other means than this transport.
+  virtual absl::Status Watch(const char* what, const std::function<absl::Status()>& work) {
+    static_cast<void>(what);
+    return work();
+  }
 
   // Ends the run on all ranks, which report `why`. From any thread.
   virtual void Fail(const std::string& why) = 0;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -118,6 +119,13 @@ class MpiTransport : public HostTransport {
   }
   absl::Status Receive(absl::Span<uint8_t> bytes, int64_t from) override {
     return Call("receive", mpi_->receive, bytes.data(), Size(bytes), from);
+  }
+
+  absl::Status Watch(const char* what, const std::function<absl::Status()>& work) override {
+    board_.Begin(what);
+    absl::Status status = work();
+    board_.End();
+    return status;
   }
 
   void Fail(const std::string& why) override {

@@ -30,11 +30,11 @@ class Values {
   static constexpr int64_t kOffset = 64;
 
   template <class T>
-  Values(const hal::DevicePtr& device, const std::vector<T>& values) {
+  Values(Communicator& ranks, const hal::DevicePtr& device, const std::vector<T>& values) {
     const absl::Span<const uint8_t> bytes = BytesOf(values);
     queue_ = *device->CreateQueue(false);
-    range_ = {*device->Allocate(kOffset + static_cast<int64_t>(bytes.size()) + kOffset), kOffset,
-              static_cast<int64_t>(bytes.size())};
+    const int64_t size = static_cast<int64_t>(bytes.size());
+    range_ = {*ranks.Allocate(device, kOffset + size + kOffset), kOffset, size};
     const std::vector<uint8_t> border(kOffset, 0xab);
     EXPECT_TRUE(queue_->Write(range_.buffer, 0, border).ok());
     EXPECT_TRUE(queue_->Write(range_.buffer, kOffset, bytes).ok());
@@ -86,7 +86,7 @@ std::vector<T> Total(int64_t ranks, size_t count) {
 
 template <class T>
 void CheckSum(Communicator& ranks, const hal::DevicePtr& device, DataType type, size_t count) {
-  Values values(device, Own<T>(ranks.place().rank, count));
+  Values values(ranks, device, Own<T>(ranks.place().rank, count));
   const auto event = ranks.AllReduce(values.range(), type, values.written());
   ASSERT_TRUE(event.ok()) << event.status();
   EXPECT_EQ((*event)->Wait(), absl::OkStatus());
@@ -109,16 +109,36 @@ TEST_P(Collectives, AddsMoreThanOnePieceOfSharedMemory) {
   });
 }
 
+TEST_P(Collectives, AddsAPartOfMemory) {
+  GetParam().run([](Communicator& ranks, const hal::DevicePtr& device) {
+    const int64_t part = device->info().buffer_alignment;
+    const hal::BufferPtr whole = *ranks.Allocate(device, 2 * part);
+    const hal::BufferPtr second = *device->SubBuffer(whole, part, part);
+    const std::unique_ptr<hal::Queue> queue = *device->CreateQueue(false);
+    const std::vector<uint8_t> ones(static_cast<size_t>(2 * part), 1);
+    ASSERT_TRUE(queue->Write(whole, 0, ones).ok());
+    const auto event = ranks.AllReduce({second, 0, part}, DataType::kInt32, *queue->Mark());
+    ASSERT_TRUE(event.ok()) << event.status();
+    EXPECT_EQ((*event)->Wait(), absl::OkStatus());
+    std::vector<uint8_t> sums(ones.size());
+    ASSERT_TRUE(queue->Read(whole, 0, absl::MakeSpan(sums)).ok());
+    const auto half = static_cast<std::ptrdiff_t>(part);
+    std::vector<uint8_t> expected(ones.begin(), ones.begin() + half);
+    expected.resize(ones.size(), static_cast<uint8_t>(ranks.place().ranks));
+    EXPECT_THAT(sums, ElementsAreArray(expected));
+  });
+}
+
 TEST_P(Collectives, GivesAllRanksTheSameBits) {
   GetParam().run([](Communicator& ranks, const hal::DevicePtr& device) {
     std::vector<float> own(5000);
     for (size_t i = 0; i < own.size(); ++i)
       own[i] = 1.0F / static_cast<float>(3 + i + 17 * static_cast<size_t>(ranks.place().rank));
-    Values values(device, own);
+    Values values(ranks, device, own);
     ASSERT_TRUE(
         (*ranks.AllReduce(values.range(), DataType::kFloat32, values.written()))->Wait().ok());
     const std::vector<float> sums = values.Read<float>();
-    Values first(device, sums);
+    Values first(ranks, device, sums);
     ASSERT_TRUE((*ranks.Broadcast(first.range(), 0, first.written()))->Wait().ok());
     EXPECT_THAT(sums, ElementsAreArray(first.Read<float>()));
   });
@@ -126,8 +146,9 @@ TEST_P(Collectives, GivesAllRanksTheSameBits) {
 
 TEST_P(Collectives, GathersThePartsInTheOrderOfRanks) {
   GetParam().run([](Communicator& ranks, const hal::DevicePtr& device) {
-    Values part(device, Own<int32_t>(ranks.place().rank, 301));
-    Values whole(device, std::vector<int32_t>(static_cast<size_t>(301 * ranks.place().ranks)));
+    Values part(ranks, device, Own<int32_t>(ranks.place().rank, 301));
+    Values whole(ranks, device,
+                 std::vector<int32_t>(static_cast<size_t>(301 * ranks.place().ranks)));
     ASSERT_TRUE(whole.written()->Wait().ok());
     const auto event = ranks.AllGather(part.range(), whole.range(), part.written());
     ASSERT_TRUE(event.ok()) << event.status();
@@ -144,8 +165,8 @@ TEST_P(Collectives, GathersThePartsInTheOrderOfRanks) {
 TEST_P(Collectives, ScattersTheSums) {
   GetParam().run([](Communicator& ranks, const hal::DevicePtr& device) {
     const int64_t count = ranks.place().ranks;
-    Values whole(device, Own<double>(ranks.place().rank, static_cast<size_t>(33 * count)));
-    Values part(device, std::vector<double>(33));
+    Values whole(ranks, device, Own<double>(ranks.place().rank, static_cast<size_t>(33 * count)));
+    Values part(ranks, device, std::vector<double>(33));
     ASSERT_TRUE(part.written()->Wait().ok());
     const auto event =
         ranks.ReduceScatter(whole.range(), part.range(), DataType::kFloat64, whole.written());
@@ -160,7 +181,7 @@ TEST_P(Collectives, ScattersTheSums) {
 TEST_P(Collectives, BroadcastsFromEachRank) {
   GetParam().run([](Communicator& ranks, const hal::DevicePtr& device) {
     for (int64_t root = 0; root < ranks.place().ranks; ++root) {
-      Values values(device, Own<int64_t>(ranks.place().rank, 40));
+      Values values(ranks, device, Own<int64_t>(ranks.place().rank, 40));
       const auto event = ranks.Broadcast(values.range(), root, values.written());
       ASSERT_TRUE(event.ok()) << event.status();
       EXPECT_EQ((*event)->Wait(), absl::OkStatus());
@@ -172,7 +193,7 @@ TEST_P(Collectives, BroadcastsFromEachRank) {
 TEST_P(Collectives, SendsAlongAChainOfRanks) {
   GetParam().run([](Communicator& ranks, const hal::DevicePtr& device) {
     const Place place = ranks.place();
-    Values values(device, std::vector<int32_t>(1000, place.rank == 0 ? 42 : 0));
+    Values values(ranks, device, std::vector<int32_t>(1000, place.rank == 0 ? 42 : 0));
     hal::EventPtr last = values.written();
     if (place.rank > 0) last = *ranks.Receive(values.range(), place.rank - 1, last);
     if (place.rank + 1 < place.ranks) last = *ranks.Send(values.range(), place.rank + 1, last);
@@ -183,7 +204,7 @@ TEST_P(Collectives, SendsAlongAChainOfRanks) {
 
 TEST_P(Collectives, ExecutesOperationsInTheOrderOfTheirStart) {
   GetParam().run([](Communicator& ranks, const hal::DevicePtr& device) {
-    Values values(device, std::vector<int64_t>{1});
+    Values values(ranks, device, std::vector<int64_t>{1});
     hal::EventPtr last;
     int64_t expected = 1;
     for (int i = 0; i < 6; ++i) {
@@ -201,7 +222,7 @@ TEST_P(Collectives, ExecutesOperationsInTheOrderOfTheirStart) {
 TEST_P(Collectives, RefusesRangesThatDoNotFit) {
   GetParam().run([](Communicator& ranks, const hal::DevicePtr& device) {
     const Place place = ranks.place();
-    Values values(device, std::vector<float>(6));
+    Values values(ranks, device, std::vector<float>(6));
     Range beyond = values.range();
     beyond.size += 1000;
     const auto code = [](const auto& result) { return result.status().code(); };
