@@ -2,6 +2,7 @@
 #include "distributed/training/gradient_exchange.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "distributed/host_communicator.h"
 #include "distributed/mpi/mpi_transport.h"
+#include "distributed/nccl/nccl_transport.h"
 #include "distributed/trace.h"
 #include "frontend/api/device_queue.h"
 #include "tile/base/status_macros.h"
@@ -18,8 +20,9 @@
 namespace tartan::distributed {
 namespace {
 
-// Bytes of one reduction. More need too much pinned memory.
-constexpr int64_t kLargestReduction = int64_t{32} << 20;
+// Reductions by processors overlap the backward pass. Reductions by NCCL do not: a GPU alternates
+// between kernels of CUDA and of OpenCL every 2 ms, so NCCL adds all gradients at the end.
+constexpr int64_t kHostBucket = int64_t{4} << 20;
 
 absl::Span<uint8_t> BytesOf(std::string* text) {
   return absl::MakeSpan(reinterpret_cast<uint8_t*>(text->data()), text->size());
@@ -58,7 +61,7 @@ struct Reduction {
   DataType type = DataType::kFloat32;
 };
 
-// Joins adjacent tensors of one buffer, with the padding between them, and divides large ranges.
+// Joins adjacent tensors of one buffer, with the padding between them.
 std::vector<Reduction> ReductionsOf(absl::Span<const api::DeviceTensor> tensors) {
   std::vector<Reduction> joined;
   for (const api::DeviceTensor& tensor : tensors) {
@@ -78,15 +81,7 @@ std::vector<Reduction> ReductionsOf(absl::Span<const api::DeviceTensor> tensors)
     }
     joined.push_back({{whole, offset, end - offset}, tensor.shape().type});
   }
-  std::vector<Reduction> pieces;
-  for (const Reduction& sum : joined) {
-    const Range& range = sum.range;
-    for (int64_t done = 0; done < range.size; done += kLargestReduction) {
-      const int64_t size = std::min(kLargestReduction, range.size - done);
-      pieces.push_back({{range.buffer, range.offset + done, size}, sum.type});
-    }
-  }
-  return pieces;
+  return joined;
 }
 
 // Facts are lines "name\tvalue".
@@ -114,11 +109,29 @@ absl::Status CompareTexts(const std::vector<std::string>& texts) {
   return absl::OkStatus();
 }
 
+// Null if gradients go through the host.
+JoinDevices JoinOf(const ExchangeOptions& options) {
+  if (options.way == Way::kHost) return nullptr;
+  return
+      [options](HostTransport& transport,
+                const hal::DevicePtr& device) -> absl::StatusOr<std::unique_ptr<DeviceTransport>> {
+        auto joined = JoinNccl(transport, device);
+        const bool falls_back = !joined.ok() && options.way == Way::kFastest;
+        if (options.on_choice != nullptr) {
+          options.on_choice(joined.ok() ? "gradients are added by NCCL"
+                                        : absl::StrCat("gradients are added through the host: ",
+                                                       joined.status().message()));
+        }
+        if (falls_back) return std::unique_ptr<DeviceTransport>();
+        return joined;
+      };
+}
+
 class Exchange : public train::GradientExchange {
  public:
-  Exchange(std::unique_ptr<HostTransport> transport, bool traces)
-      : communicator_(std::move(transport)), last_end_ns_(NowNs()) {
-    if (traces) trace_.emplace(last_end_ns_);
+  Exchange(std::unique_ptr<HostTransport> transport, const ExchangeOptions& options)
+      : communicator_(std::move(transport), JoinOf(options)), last_end_ns_(NowNs()) {
+    if (options.traces) trace_.emplace(last_end_ns_);
   }
 
   int64_t rank() const override { return communicator_.place().rank; }
@@ -130,6 +143,15 @@ class Exchange : public train::GradientExchange {
       TARTAN_ASSIGN_OR_RETURN(const auto texts, GatherTexts(transport, ToText(facts)));
       return CompareTexts(texts);
     });
+  }
+
+  absl::Status Open(const api::Device& device) override { return communicator_.Open(device.hal()); }
+  absl::StatusOr<hal::BufferPtr> Allocate(const api::Device& device, int64_t bytes) override {
+    return communicator_.Allocate(device.hal(), bytes);
+  }
+
+  int64_t bucket_bytes() const override {
+    return communicator_.is_direct() ? std::numeric_limits<int64_t>::max() : kHostBucket;
   }
 
   absl::Status Sum(const api::Device& device,
@@ -212,8 +234,8 @@ class Exchange : public train::GradientExchange {
 }  // namespace
 
 std::unique_ptr<train::GradientExchange> MakeGradientExchange(
-    std::unique_ptr<HostTransport> transport, bool traces) {
-  return std::make_unique<Exchange>(std::move(transport), traces);
+    std::unique_ptr<HostTransport> transport, const ExchangeOptions& options) {
+  return std::make_unique<Exchange>(std::move(transport), options);
 }
 
 absl::StatusOr<std::shared_ptr<train::GradientExchange>> JoinRanks(const JoinOptions& options) {
@@ -226,7 +248,7 @@ absl::StatusOr<std::shared_ptr<train::GradientExchange>> JoinRanks(const JoinOpt
   TARTAN_RETURN_IF_ERROR(transport->AllReduce(
       absl::MakeSpan(reinterpret_cast<uint8_t*>(&ready), sizeof(ready)), DataType::kFloat64));
   return std::shared_ptr<train::GradientExchange>(
-      MakeGradientExchange(std::move(transport), options.traces));
+      MakeGradientExchange(std::move(transport), options.exchange));
 }
 
 }  // namespace tartan::distributed

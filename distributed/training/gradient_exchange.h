@@ -2,7 +2,10 @@
 // Data-parallel training over a communicator.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "distributed/host_transport.h"
@@ -10,12 +13,26 @@
 
 namespace tartan::distributed {
 
+// A way of gradients between devices.
+enum class Way : uint8_t {
+  kFastest,  // kNccl if all ranks have it, else kHost
+  kNccl,     // Unavailable without it
+  kHost,
+};
+
+struct ExchangeOptions {
+  bool traces = false;  // records a time line
+  Way way = Way::kHost;
+  // Receives the way, and why it is not NCCL; may be null.
+  std::function<void(const std::string& line)> on_choice;
+};
+
 std::unique_ptr<train::GradientExchange> MakeGradientExchange(
-    std::unique_ptr<HostTransport> transport, bool traces = false);
+    std::unique_ptr<HostTransport> transport, const ExchangeOptions& options = {});
 
 struct JoinOptions {
   double longest_wait_s = 1800;  // limit of one collective operation
-  bool traces = false;           // records a time line
+  ExchangeOptions exchange;
 };
 
 // Joins the processes that an MPI launcher started with this one; null if it started none. Errors

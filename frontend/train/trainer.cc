@@ -98,6 +98,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     }
     programs->device = std::move(device);
     programs->options = std::move(options);
+    if (programs->plan.joins) TARTAN_RETURN_IF_ERROR(programs->exchange()->Open(*programs->device));
     return std::unique_ptr<Trainer>(new Trainer(std::move(programs)));
   });
 }

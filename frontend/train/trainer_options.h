@@ -46,9 +46,8 @@ struct TrainerOptions {
   int64_t memory_budget = 0;
   // The ranks of a data-parallel run; null: one process trains.
   std::shared_ptr<GradientExchange> exchange;
-  // Bytes of gradients that the ranks add at once: few enough that reductions overlap the backward
-  // pass.
-  int64_t bucket_bytes = int64_t{4} << 20;
+  // Bytes of gradients that the ranks add at once; 0: what suits the exchange.
+  int64_t bucket_bytes = 0;
   bool profile = false;  // time steps kernel by kernel, one step at a time
 };
 

@@ -38,13 +38,14 @@ absl::Status TrainerPrograms::MakeJoinedSums() {
     offsets.push_back((end + alignment - 1) / alignment * alignment);
     end = offsets.back() + spec.shape.byte_size();
   }
-  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole, device->hal()->Allocate(end));
+  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole, exchange()->Allocate(*device, end));
+  const int64_t full = options.bucket_bytes > 0 ? options.bucket_bytes : exchange()->bucket_bytes();
   int64_t bucket_bytes = 0;
   for (size_t i = 0; i < specs.size(); ++i) {
     TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor,
                             api::DeviceTensor::Within(*device, whole, offsets[i], specs[i].shape));
     // A bucket is full with the tensor that reaches the size.
-    if (i == 0 || bucket_bytes >= options.bucket_bytes) {
+    if (i == 0 || bucket_bytes >= full) {
       joined.emplace_back();
       bucket_bytes = 0;
     }

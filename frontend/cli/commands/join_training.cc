@@ -12,13 +12,18 @@ namespace tartan::cli {
 absl::StatusOr<std::shared_ptr<train::GradientExchange>> JoinTraining(const RankFlags& flags) {
   distributed::JoinOptions options;
   options.longest_wait_s = flags.collective_timeout_s;
-  options.traces = !flags.trace.empty();
+  options.exchange.traces = !flags.trace.empty();
+  options.exchange.on_choice = flags.on_transport;
+  if (flags.transport == "nccl") options.exchange.way = distributed::Way::kNccl;
+  if (flags.transport == "host") options.exchange.way = distributed::Way::kHost;
   TARTAN_ASSIGN_OR_RETURN(auto ranks, At(Stage::kUsage, distributed::JoinRanks(options)));
   if (ranks == nullptr) return ranks;
   std::string build;
   for (const char byte : evaluator::BuildIdentity())
     absl::StrAppend(&build, absl::Hex(static_cast<uint8_t>(byte), absl::kZeroPad2));
-  const absl::Status agreed = ranks->Agree({{"the build", build}});
+  const absl::Status agreed = ranks->Agree({{"the build", build},
+                                            {"--transport", flags.transport},
+                                            {"--bucket", absl::StrCat(flags.bucket_bytes)}});
   if (!agreed.ok()) ranks->Fail(agreed);
   TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, agreed));
   return ranks;

@@ -211,6 +211,8 @@ absl::StatusOr<ExitCode> TrainHere(TrainFlags flags, const Context& context) {
 
 absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, Interpret(&flags)));
+  flags.trainer.bucket_bytes = flags.ranks.bucket_bytes;
+  flags.ranks.on_transport = [&context](const std::string& line) { context.Detail(line); };
   TARTAN_ASSIGN_OR_RETURN(flags.trainer.exchange, JoinTraining(flags.ranks));
   if (flags.trainer.exchange == nullptr) return TrainHere(std::move(flags), context);
   const std::shared_ptr<train::GradientExchange> ranks = flags.trainer.exchange;

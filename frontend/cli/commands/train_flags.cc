@@ -261,6 +261,27 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
   command->add_flag("--resume", flags->fit.resume, "Continue from last.ckpt");
 }
 
+void AddRankFlags(CLI::App* command, TrainFlags* flags) {
+  command
+      ->add_option("--trace", flags->ranks.trace,
+                   "Of several ranks: write their time lines, for chrome://tracing or Perfetto")
+      ->type_name("FILE");
+  AddDouble(command, "--collective-timeout", &flags->ranks.collective_timeout_s, 1, 1e9,
+            "Of several ranks: seconds that a rank waits for the others");
+  command
+      ->add_option(
+          "--transport", flags->ranks.transport,
+          "Of several ranks: how gradients move (host); auto: by NCCL if all ranks have it")
+      ->check(CLI::IsMember({"auto", "nccl", "host"}));
+  const auto take_bucket = [flags](const std::string& text) {
+    flags->ranks.bucket_bytes = ValueOrThrow("--bucket", ParseBytes(text));
+  };
+  command
+      ->add_option_function<std::string>(
+          "--bucket", take_bucket, "Of several ranks: size of gradients that are added at once")
+      ->type_name("SIZE");
+}
+
 void AddOutputFlags(CLI::App* command, TrainFlags* flags) {
   AddInteger(command, "--log-every", &flags->fit.log_every, 1, 1 << 30,
              "Steps between lines of the log");
@@ -275,12 +296,6 @@ void AddOutputFlags(CLI::App* command, TrainFlags* flags) {
       ->type_name("DIR");
   command->add_flag("--profile", flags->trainer.profile,
                     "Report the time of each kernel of a step; steps are slower");
-  command
-      ->add_option("--trace", flags->ranks.trace,
-                   "Of several ranks: write their time lines, for chrome://tracing or Perfetto")
-      ->type_name("FILE");
-  AddDouble(command, "--collective-timeout", &flags->ranks.collective_timeout_s, 1, 1e9,
-            "Of several ranks: seconds that a rank waits for the others");
   command->add_option("--export", flags->export_path, "Write the trained ONNX model")
       ->type_name("FILE");
 }
@@ -305,6 +320,7 @@ void AddTrainFlags(CLI::App* command, TrainFlags* flags) {
   AddParameterFlags(command, flags);
   AddRunFlags(command, flags);
   AddOutputFlags(command, flags);
+  AddRankFlags(command, flags);
   // An evaluation changes nothing and has no curve.
   for (const char* name :
        {"--export", "--checkpoint", "--resume", "--page", "--plot", "--profile", "--tensorboard"})

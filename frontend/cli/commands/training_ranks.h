@@ -2,6 +2,8 @@
 // The ranks (processes) of a data-parallel `tartan train`.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +16,10 @@ namespace tartan::cli {
 struct RankFlags {
   double collective_timeout_s = 1800;
   std::string trace;  // file; empty: none
+  std::string transport = "host";
+  int64_t bucket_bytes = 0;  // as of TrainerOptions
+  // Receives a line about how gradients move; may be null.
+  std::function<void(const std::string& line)> on_transport;
 };
 
 // Joins the processes that an MPI launcher started with this one; null if there are none.

@@ -59,7 +59,7 @@ _tartan() {
       options+=" --beta1 --beta2 --clip-norm --clip-value --precision --loss-scale --schedule --trainable --frozen --group --lora"
       options+=" --train-batch-norm --straight-through --dropout --dropout-at --init --augment --mask-values --channels-last --batch --shape --memory-budget --accumulate --epochs"
       options+=" --steps --seed --no-shuffle --drop-last --no-check --metrics --threshold --eval --patience --checkpoint --checkpoint-every"
-      options+=" --resume --log-every --log --page --plot --tensorboard --export --profile --trace --collective-timeout"
+      options+=" --resume --log-every --log --page --plot --tensorboard --export --profile --trace --collective-timeout --transport --bucket"
       ;;
     quantize) options="--weights --output --block --calibrate --no-compare --input --shape" ;;
     tune) options="--input --shape --batch --top --time --count" ;;

@@ -47,6 +47,13 @@ class GradientExchange {
   // differs from rank 0's.
   virtual absl::Status Agree(const std::map<std::string, std::string>& facts) = 0;
 
+  // Finds the fastest way between the devices of all ranks, each of which names its own. Once,
+  // before Allocate.
+  virtual absl::Status Open(const api::Device& device) = 0;
+  // Allocates memory for tensors that Sum adds the fastest way. Does not wait for other ranks.
+  virtual absl::StatusOr<hal::BufferPtr> Allocate(const api::Device& device, int64_t bytes) = 0;
+  // Bytes of a bucket that suit the way, after Open: few if reductions overlap the backward pass.
+  virtual int64_t bucket_bytes() const = 0;
   // Replaces each tensor by its sum over all ranks, bucket after bucket. All ranks get the same
   // bits. Waits for the sums.
   virtual absl::Status Sum(const api::Device& device, absl::Span<const GradientBucket> buckets) = 0;
