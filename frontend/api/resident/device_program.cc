@@ -26,9 +26,6 @@
 namespace tartan::api {
 namespace {
 
-// Time of a run by the host that is better than compiling kernels first, in ms.
-constexpr double kMaxHostMs = 250;
-
 absl::Status NotBound() {
   return absl::FailedPreconditionError("the program is not bound to its states");
 }
@@ -101,10 +98,9 @@ absl::Status DeviceProgram::Impl::Load(LoadedPrograms& programs, const ProgramGr
     TARTAN_RETURN_IF_ERROR(CompileSeparately(*device, composed.program));
   }
   statistics->compile_ms += MillisecondsSince(start);
-  const bool may_be_on_host =
-      where == CompileWhere::kSoonest && device->info().type == hal::DeviceType::kCpu;
-  TARTAN_ASSIGN_OR_RETURN(program,
-                          programs.Load(composed, statistics, /*times=*/may_be_on_host ? 1 : 0));
+  const bool is_cpu = device->info().type == hal::DeviceType::kCpu;
+  const int64_t times = where == CompileWhere::kSoonest && is_cpu ? 1 : 0;
+  TARTAN_ASSIGN_OR_RETURN(program, programs.Load(composed, statistics, times));
   loaded = program->loaded();
   return absl::OkStatus();
 }
@@ -135,7 +131,7 @@ absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
     CompileWhere where) {
   if (where == CompileWhere::kSoonest) {
     SessionOptions options;
-    options.host_ms = kMaxHostMs;
+    options.host_ms = 250;  // better than compiling kernels first
     LoadedPrograms soonest(*device, options, /*completes_compilations=*/false);
     return Create(soonest, std::move(graph), statistics, where);
   }
