@@ -9,9 +9,9 @@ namespace tartan::opencl {
 namespace {
 
 #if defined(__x86_64__)
-constexpr int64_t kIterations = 1000;  // of a loop with kChains instructions
-constexpr int kChains = 12;            // cover two units with a latency of six cycles
-constexpr int kSamples = 40;           // the best one is undisturbed
+constexpr int64_t kLoopIterations = 1000;  // of a loop with kAccumulators instructions
+constexpr int kAccumulators = 12;          // cover two units with a latency of six cycles
+constexpr int kLoopSamples = 40;           // the best one is undisturbed
 
 // A loop of twelve instructions that accumulate in zmm0 to zmm11. Its factors are zeros.
 #define TARTAN_LOOP(instruction)                                                              \
@@ -39,12 +39,12 @@ void Dots(int64_t count) { TARTAN_LOOP("vdpbf16ps"); }
 double NanosecondsOf(void (*loop)(int64_t count)) {
   using Clock = std::chrono::steady_clock;
   double best = 1e9;
-  for (int sample = 0; sample < kSamples; ++sample) {
+  for (int sample = 0; sample < kLoopSamples; ++sample) {
     const auto start = Clock::now();
-    loop(kIterations);
+    loop(kLoopIterations);
     best = std::min(best, std::chrono::duration<double, std::nano>(Clock::now() - start).count());
   }
-  return best / (kIterations * kChains);
+  return best / (kLoopIterations * kAccumulators);
 }
 #endif
 
