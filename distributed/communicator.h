@@ -64,7 +64,7 @@ class Communicator {
   // `to` receives this rank's part of the sums of `from`, which is `ranks` times as large.
   virtual absl::StatusOr<hal::EventPtr> ReduceScatter(const Range& from, const Range& to,
                                                       DataType type, hal::EventPtr after) = 0;
-  // Replaces the bytes by those of `root`.
+  // Replaces the bytes by the bytes of `root`.
   virtual absl::StatusOr<hal::EventPtr> Broadcast(const Range& range, int64_t root,
                                                   hal::EventPtr after) = 0;
   // The two ranks name each other, and ranges of one size.

@@ -2,7 +2,7 @@
 // Collective operations on device memory without the host. HostCommunicator prefers them for memory
 // that the transport made.
 //
-// Calls block, as those of HostTransport. All calls are of one thread, after JoinDevices.
+// Calls block, as in HostTransport. One thread makes all calls, after JoinDevices.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class DeviceTransport {
   // True for memory of Allocate, and parts of it.
   virtual bool Has(const hal::Buffer& buffer) const = 0;
 
-  // On ranges of such memory, with the meaning of Communicator's. The work before has finished.
+  // The operations of Communicator on ranges of such memory, whose earlier work has finished.
   virtual absl::Status AllReduce(const Range& range, DataType type) = 0;
   virtual absl::Status AllGather(const Range& from, const Range& to) = 0;
   virtual absl::Status ReduceScatter(const Range& from, const Range& to, DataType type) = 0;

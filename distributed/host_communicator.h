@@ -46,7 +46,7 @@ class HostCommunicator : public Communicator {
 
   // Calls `work` with the transport, in order with the other operations, and waits for it.
   absl::Status OnTransport(const std::function<absl::Status(HostTransport& transport)>& work);
-  // From any thread.
+  // May be called from any thread.
   void Fail(const std::string& why) { transport_->Fail(why); }
 
  private:
@@ -64,7 +64,7 @@ class HostCommunicator : public Communicator {
 
   std::shared_ptr<Done> Start(std::function<absl::Status()> work, hal::EventPtr after);
   void Work();
-  // On the thread. `slot`: ranges that are in use at the same time have different ones.
+  // These run on the thread. Ranges that are in use at the same time have different slots.
   bool IsDirect(const Range& range) const;
   absl::Status AddThroughHost(const Range& range, DataType type);
   absl::StatusOr<Staged> Stage(const Range& range, int slot, bool reads);

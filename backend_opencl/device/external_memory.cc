@@ -20,7 +20,7 @@ namespace {
 
 constexpr cl_device_info kDeviceUuid = 0x106A;
 constexpr intptr_t kOpaqueFile = 0x2060;  // CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR
-// Of OpenCL 3.0, so not every loader has it.
+// A function of OpenCL 3.0, which not every loader has.
 using CreateBuffer = cl_mem (*)(cl_context, const intptr_t*, cl_mem_flags, size_t, void*, cl_int*);
 
 bool HasExtension(cl_device_id device, absl::string_view name) {
@@ -69,7 +69,7 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::Import(const hal::ExternalMemory& m
       nullptr, [this, memory](const void* /*none*/) { CountReleased(memory.bytes); });
   const intptr_t properties[] = {kOpaqueFile, memory.file, 0};
   cl_int error = CL_SUCCESS;
-  // The driver compares the size with that of the memory.
+  // The driver requires the size of the whole memory.
   MemoryHandle made(CreateCl(&error, create, context(), &properties[0],
                              cl_mem_flags{CL_MEM_READ_WRITE}, static_cast<size_t>(memory.bytes),
                              static_cast<void*>(nullptr)));

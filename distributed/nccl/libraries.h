@@ -107,7 +107,7 @@ struct NcclLibrary {
   int (*send)(const void* from, size_t count, int type, int to, NcclRanks ranks, CudaStream stream);
   int (*receive)(void* to, size_t count, int type, int from, NcclRanks ranks, CudaStream stream);
 
-  // As CudaLibrary::Open.
+  // Opens the library once, as CudaLibrary::Open does.
   static absl::StatusOr<const NcclLibrary*> Open();
   absl::Status Check(int error, const char* call) const;
 };

@@ -47,7 +47,7 @@ class NcclTransport : public DeviceTransport {
       : transport_(transport), device_(std::move(device)) {}
   ~NcclTransport() override;
 
-  // What a rank can do without the others. The first one makes `id`.
+  // Does the part of joining that needs no other rank. The first rank makes `id`.
   absl::Status Prepare(NcclId* id);
   absl::Status Join(const NcclId& id);
 
