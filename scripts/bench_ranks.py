@@ -36,7 +36,9 @@ def run_train(arguments, folder, ranks, batch, precision, extra=()):
         return [], f"no end in {arguments.timeout} s"
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode != 0 or not lines or "done" not in lines[-1]:
-        return [], f"exit {done.returncode}: " + " | ".join(done.stderr.strip().splitlines()[-6:])
+        errors = done.stderr.strip().splitlines()
+        errors = [line for line in errors if "tartan:" in line] or errors  # mpirun adds lines of its own
+        return [], f"exit {done.returncode}: " + " | ".join(errors[-6:])
     return [line["step_ms"] for line in lines if "step_ms" in line], lines[-1]
 
 
