@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "frontend/api/parallel/batch_split.h"
 #include "frontend/api/parallel/device_worker.h"
+#include "frontend/api/programs/plain_outputs.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -274,16 +275,7 @@ absl::StatusOr<std::vector<HostTensor>> ParallelSession::Run(
     std::vector<KernelProfile>* profile) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostValue> values,
                           RunValues({inputs.begin(), inputs.end()}, statistics, profile));
-  std::vector<HostTensor> outputs;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!values[i].is_tensor() || values[i].element() != Element::kPlain) {
-      return absl::FailedPreconditionError(absl::StrCat("output '", model().outputs()[i].name,
-                                                        "' is ", Describe(values[i]),
-                                                        ", not a tensor of numbers"));
-    }
-    outputs.push_back(values[i].tensor());
-  }
-  return outputs;
+  return PlainOutputs(model(), values);
 }
 
 absl::Status ParallelSession::WaitForExact() {

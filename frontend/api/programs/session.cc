@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
 #include "frontend/api/explain/program_report.h"
 #include "frontend/api/programs/loaded_programs.h"
 #include "frontend/api/programs/model_inputs.h"
+#include "frontend/api/programs/plain_outputs.h"
 #include "frontend/api/programs/segment.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
@@ -290,16 +290,7 @@ absl::StatusOr<std::vector<HostTensor>> Session::Run(
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<HostTensor>> {
     TARTAN_ASSIGN_OR_RETURN(const std::vector<HostValue> values,
                             RunValues({inputs.begin(), inputs.end()}, statistics, profile));
-    std::vector<HostTensor> outputs;
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (!values[i].is_tensor() || values[i].element() != Element::kPlain) {
-        return absl::FailedPreconditionError(absl::StrCat("output '", model().outputs()[i].name,
-                                                          "' is ", Describe(values[i]),
-                                                          ", not a tensor of numbers"));
-      }
-      outputs.push_back(values[i].tensor());
-    }
-    return outputs;
+    return PlainOutputs(model(), values);
   });
 }
 
