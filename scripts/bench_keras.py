@@ -16,10 +16,11 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+
+from keras_process import KerasProcess
 
 STEPS = {"mlp": 64, "cnn": 24, "resnet": 8, "transformer": 8, "lstm": 24,
          "resnet50": 6, "vit": 6, "gpt": 6}  # timed steps of an epoch
@@ -156,31 +157,19 @@ def serve(name, policy):
         print((time.perf_counter() - began) / STEPS[name] * 1e3, flush=True)
 
 
-class Server:
+class Server(KerasProcess):
     """A process that serves a network on a backend, with empty caches."""
 
     def __init__(self, backend, python, network, policy, scratch):
         compiled = {"BENCH_COMPILED": "1"} if backend.endswith("_compiled") else {}
         environment = dict(os.environ, **compiled, KERAS_BACKEND=backend.removesuffix("_compiled"), TARTAN_CACHE_DIR=scratch, POCL_CACHE_DIR=scratch,
                            CACHEDB=os.path.join(scratch, "tinygrad.db"), TF_CPP_MIN_LOG_LEVEL="3")
-        self.errors = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen([python, __file__, "--serve", network, "--policy", policy], env=environment, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
-        self.start = json.loads(self._line())
+        super().__init__([python, __file__, "--serve", network, "--policy", policy], environment)
         self.times = {"fit": [], "predict": []}
-
-    def _line(self):
-        for line in self.process.stdout:
-            if line[0] in "{0123456789":
-                return line
-        self.errors.seek(0)
-        raise RuntimeError("it ended: " + "".join(self.errors.read().strip().splitlines()[-1:]))
 
     def measure(self, what, keep=True):
         time.sleep(0.3)  # the threads of the previous process must stop spinning
-        self.process.stdin.write(what + "\n")
-        self.process.stdin.flush()
-        took = float(self._line())
+        took = self.request(what)
         if keep:
             self.times[what].append(took)
 

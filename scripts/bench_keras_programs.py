@@ -18,10 +18,11 @@ import os
 import pathlib
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+
+from keras_process import KerasProcess
 
 
 def step_of(made):
@@ -79,7 +80,7 @@ def serve(name, steps):
         print((time.perf_counter() - began) / count * 1e3, flush=True)
 
 
-class Server:
+class Server(KerasProcess):
     """A process that runs a program on a backend."""
 
     def __init__(self, backend, python, program, steps, disk):
@@ -87,22 +88,7 @@ class Server:
                            JAX_COMPILATION_CACHE_DIR=disk, JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
                            CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3")
         command = [python, __file__, "--serve", program, "--steps", str(steps)]
-        self.errors = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(command, env=environment, text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.errors)
-        self.start = json.loads(self._line())
-
-    def _line(self):
-        for line in self.process.stdout:
-            if line[0] in "{0123456789":
-                return line
-        self.errors.seek(0)
-        raise RuntimeError("its process ended: " + "".join(self.errors.read().strip().splitlines()[-1:]))
-
-    def measure(self, what):
-        self.process.stdin.write(what + "\n")
-        self.process.stdin.flush()
-        return float(self._line())
+        super().__init__(command, environment)
 
     def close(self):
         """Ends the process as a user's does, so that Tartan completes and keeps its kernels."""
@@ -121,7 +107,7 @@ def compare(program, backends, steps, rounds):
         disk = tempfile.mkdtemp(prefix="keras-programs-")
         try:
             first = Server(backend, python, program, steps, disk)
-            first.measure("settle")
+            first.request("settle")
             first.close()
             servers[backend] = second = Server(backend, python, program, steps, disk)
         except RuntimeError as error:
@@ -132,12 +118,12 @@ def compare(program, backends, steps, rounds):
                          "second_s": second.start["times"][0], "early_ms": statistics.median(times[1:]) * 1e3,
                          "losses": first.start["losses"]}
     for server in servers.values():
-        server.measure("settle")
+        server.request("settle")
     steady = {backend: [] for backend in servers}
     for _ in range(rounds):
         for backend, server in servers.items():
             time.sleep(0.1)  # the threads of the previous process must stop spinning
-            steady[backend].append(server.measure("go"))
+            steady[backend].append(server.request("go"))
     for backend, server in servers.items():
         rows[backend]["steady_ms"] = statistics.median(steady[backend])
         server.close()
