@@ -17,8 +17,8 @@ struct ExternalMemory {
   std::shared_ptr<const void> owner;  // lives as long as the buffer
 };
 
-// What a device that may import memory also implements; dynamic_cast finds it. Writes of one
-// interface are seen by work of the other that starts after the host has waited for them.
+// A device that may import memory also implements this interface; dynamic_cast finds it. Writes of
+// one interface are seen by work of the other that starts after the host has waited for them.
 class MemoryImporter {
  public:
   virtual ~MemoryImporter() = default;

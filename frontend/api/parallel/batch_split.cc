@@ -60,7 +60,7 @@ struct RowRange {
   int64_t rows = 0;
 };
 
-// The rows of all ranges along `axis`. Other dimensions are those of the first range.
+// The rows of all ranges along `axis`. Other dimensions come from the first range.
 HostTensor ConcatenateRows(absl::Span<const RowRange> ranges, size_t axis) {
   TensorShape shape = ranges[0].tensor->shape();
   const auto [outer, row_bytes] = Strides(shape, axis);

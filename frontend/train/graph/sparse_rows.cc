@@ -47,7 +47,7 @@ const lang::Call* CallOn(const lang::Statement& statement, const std::string& te
   return name == nullptr || name->name != tensor ? nullptr : call;
 }
 
-// Whether the function is gather(T, I, 0), whose result may be converted.
+// Returns true if the function is gather(T, I, 0), whose result may be converted.
 bool IsGatherOfRows(const lang::Function& function) {
   if (function.inputs.size() != 2 || function.outputs.size() != 1) return false;
   std::string last = function.inputs[0].name;
