@@ -215,7 +215,7 @@ class Updater {
       auto found = merged_.find(key);
       if (found == merged_.end()) {
         loop::Kernel kernel = list_.kernels[launch->kernel];
-        absl::StrAppend(&kernel.name, "_without_", p);
+        kernel.name = VariantName(kernel.name);
         kernel.parameters.erase(kernel.parameters.begin() + static_cast<int64_t>(p));
         list_.kernels.push_back(std::move(kernel));
         found = merged_.emplace(key, static_cast<int>(list_.kernels.size()) - 1).first;
@@ -304,12 +304,18 @@ class Updater {
     return true;
   }
 
-  static loop::Kernel Merge(loop::Kernel kernel, int written, const std::vector<int>& read) {
+  // The name of the next kernel of the list, which is a form of the kernel `name`. Its length does
+  // not grow with the number of changes, because drivers name files by kernels.
+  std::string VariantName(const std::string& name) const {
+    const size_t end = name.rfind("_form");
+    return absl::StrCat(name.substr(0, end), "_form", list_.kernels.size());
+  }
+
+  loop::Kernel Merge(loop::Kernel kernel, int written, const std::vector<int>& read) const {
     loop::Renaming renaming;
-    absl::StrAppend(&kernel.name, "_over", written);
+    kernel.name = VariantName(kernel.name);
     for (auto p = read.rbegin(); p != read.rend(); ++p) {
       renaming.emplace(kernel.parameters[*p].name, kernel.parameters[written].name);
-      absl::StrAppend(&kernel.name, "_", *p);
       kernel.parameters.erase(kernel.parameters.begin() + *p);
     }
     kernel.body = loop::Rename(kernel.body, renaming);

@@ -6,8 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <variant>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
@@ -82,6 +86,30 @@ TEST(UpdateInPlace, OneKernelUpdatesAParameterAndItsAverages) {
       ExpectNaiveResults(program, list);
     }
   }
+}
+
+// Drivers name files by kernels, and file names have at most 255 characters.
+TEST(UpdateInPlace, NamesOfKernelsDoNotGrowWithTheNumberOfStates) {
+  TestProgram program = {"many", "function (", {}};
+  std::string outputs;
+  std::string statements;
+  std::vector<int> next;
+  for (int i = 0; i < 12; ++i) {
+    absl::StrAppend(&program.code, i > 0 ? ", " : "", "P", i, ", S", i, ", G", i);
+    absl::StrAppend(&outputs, i > 0 ? ", " : "", "NP", i, ", NS", i);
+    absl::StrAppend(&statements, "NS", i, " = 0.9 * S", i, " + G", i, "; NP", i, " = P", i,
+                    " - 0.1 * NS", i, "; ");
+    for (int k = 0; k < 3; ++k) program.inputs.push_back({kFloat, {8}});
+    next.insert(next.end(), {2 * i, 2 * i + 1, -1});
+  }
+  absl::StrAppend(&program.code, ") -> (", outputs, ") { ", statements, "}");
+  const KernelList list = CompileWithStates(program, next);
+  absl::flat_hash_set<std::string> names;
+  for (const loop::Kernel& kernel : list.kernels) {
+    EXPECT_LT(kernel.name.size(), 80u) << kernel.name;
+    EXPECT_TRUE(names.insert(kernel.name).second) << kernel.name;
+  }
+  ExpectNaiveResults(program, list);
 }
 
 // A matmul with a long K dimension keeps its large tiles; the update has its own kernel.
