@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of bench_large_training.py, at the sizes that people train: PyTorch modules with
-shapes of a batch. PyTorch exports them to ONNX."""
+"""Networks of bench_large_training.py and training_matrix.py, at the sizes that people train: PyTorch
+modules with shapes of a batch. PyTorch exports them to ONNX."""
 
 import dataclasses
 
@@ -12,7 +12,8 @@ from torch.nn import functional as F
 @dataclasses.dataclass
 class Network:
     """`input` is the shape of one example; `classes` bounds the targets, of which an example has
-    `targets` (none: one). `vocabulary`: inputs are integers below it."""
+    `targets` (none: one). `vocabulary`: inputs are integers below it. The targets are ignored (-100)
+    with the probability `ignored`."""
 
     module: nn.Module
     batch: int
@@ -20,6 +21,7 @@ class Network:
     classes: int
     targets: tuple = ()
     vocabulary: int = 0
+    ignored: float = 0
 
     def data(self, seed=0):
         generator = torch.Generator().manual_seed(seed)
@@ -28,7 +30,10 @@ class Network:
             x = torch.randint(0, self.vocabulary, shape, generator=generator)
         else:
             x = torch.randn(shape, generator=generator)
-        return x, torch.randint(0, self.classes, (self.batch, *self.targets), generator=generator)
+        target = torch.randint(0, self.classes, (self.batch, *self.targets), generator=generator)
+        if self.ignored:
+            target[torch.rand(target.shape, generator=generator) < self.ignored] = -100
+        return x, target
 
 
 # --- ResNet-50 ---
@@ -180,8 +185,9 @@ def gpt(vocabulary=50304, tokens=256, batch=8, layers=12):
     return Network(Transformer(vocabulary, layers, tokens, True), batch, (tokens,), vocabulary, (tokens,), vocabulary)
 
 
-def bert(batch=32, tokens=128, vocabulary=30522):
-    return Network(Transformer(vocabulary, 12, tokens, False), batch, (tokens,), vocabulary, (tokens,), vocabulary)
+def bert(batch=32, tokens=128, vocabulary=30522, ignored=0):
+    return Network(Transformer(vocabulary, 12, tokens, False), batch, (tokens,), vocabulary, (tokens,), vocabulary,
+                   ignored)
 
 
 def lstm(batch=16, tokens=64, vocabulary=10000):
@@ -195,8 +201,16 @@ NETWORKS = {
     "bert": bert,
     "unet": lambda: Network(UNet(), 8, (3, 128, 128), 8, (128, 128)),
     "lstm": lstm,
+    "bert_mlm": lambda: bert(ignored=0.85),
+    "gpt_1000": lambda: gpt(1000),
+    "gpt_50257": lambda: gpt(50257),
+    "gpt_64": lambda: gpt(tokens=64),
+    "gpt_1024": lambda: gpt(tokens=1024, batch=2),
     # Sizes for a CPU.
     "resnet50_b8": lambda: Network(ResNet50(), 8, (3, 224, 224), 1000),
     "gpt_53m": lambda: gpt(16000, 128, 8, 4),
     "bert_b8": lambda: bert(8),
 }
+
+# Networks of training_matrix.py.
+MATRIX = ("resnet50", "vit_b_16", "gpt", "gpt_1000", "gpt_50257", "gpt_64", "gpt_1024", "bert_mlm", "unet", "lstm")
