@@ -109,7 +109,7 @@ class StepBuilder {
       const StateSpec spec = {StateName("gradient", parameter.name), Master(parameter.shape)};
       const Tensor sum = Tensor::Placeholder(spec.name, spec.shape);
       TARTAN_ASSIGN_OR_RETURN(const Tensor zero, api::Filled(sum.shape(), 0));
-      AddState(spec, sum, zero);
+      AddState(spec, sum, plan_.replaces_sums ? Tensor() : zero);
       gradients.push_back(sum);
     }
     TARTAN_ASSIGN_OR_RETURN(const Tensor healthy, AddApplied(&gradients));
@@ -149,12 +149,8 @@ class StepBuilder {
 
  private:
   void AddParametersAsTheyAre() {
-    for (const Parameter& parameter : parameters_) {
-      const auto master = masters_.find(parameter.name);
-      if (master == masters_.end()) continue;
-      AddState({StateName("parameter", parameter.name), master->second.shape()}, master->second,
-               Tensor());
-    }
+    for (const auto& [name, master] : masters_)
+      AddState({StateName("parameter", name), master.shape()}, master, Tensor());
   }
 
   absl::Status AddCount(std::string name, const Tensor& tensor, std::vector<std::string>* names) {
@@ -259,8 +255,9 @@ class StepBuilder {
       AddState({StateName("parameter", parameter.name), master.shape()}, master, Tensor());
       const StateSpec spec = {StateName("gradient", parameter.name), master.shape()};
       const Tensor sum = Tensor::Placeholder(spec.name, spec.shape);
-      TARTAN_ASSIGN_OR_RETURN(Tensor added, AddToSum(sum, gradient, healthy, weight,
-                                                     absl::StrCat(parameter.name, "_sum")));
+      TARTAN_ASSIGN_OR_RETURN(
+          Tensor added, AddToSum(plan_.replaces_sums ? Tensor() : sum, gradient, healthy, weight,
+                                 absl::StrCat(parameter.name, "_sum")));
       AddState(spec, sum, std::move(added));
     }
     return absl::OkStatus();

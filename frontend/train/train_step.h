@@ -37,6 +37,7 @@ struct StepPlan {
   bool straight_through = false;   // gradients pass unchanged through quantisation
   bool accumulates = false;        // gradients are added to sums, which another program applies
   bool joins = false;              // these are sums over several ranks (ranks/joined_sums.h)
+  bool replaces_sums = false;      // of one batch, so that a step overwrites the sums; with joins
   bool sparse_embeddings = false;  // as in TrainerOptions
   Precision precision = Precision::kFloat32;
   std::optional<LossScale> loss_scale;

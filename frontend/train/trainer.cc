@@ -87,6 +87,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     programs->plan.straight_through = options.straight_through;
     programs->plan.joins = options.exchange != nullptr;
     programs->plan.accumulates = options.accumulate > 1 || programs->plan.joins;
+    programs->plan.replaces_sums = programs->plan.joins && options.accumulate == 1;
     programs->plan.sparse_embeddings = options.sparse_embeddings;
     programs->plan.precision = options.precision;
     if (options.precision == Precision::kFloat16) programs->plan.loss_scale = options.loss_scale;

@@ -71,6 +71,12 @@ absl::Status TrainerPrograms::WatchBuckets(const Program& step,
 }
 
 absl::Status TrainerPrograms::AddOverRanks(const Program* step) {
+  if (step == nullptr && plan.replaces_sums) {
+    for (GradientBucket& bucket : joined) {
+      for (api::DeviceTensor& tensor : bucket.tensors)
+        TARTAN_RETURN_IF_ERROR(tensor.Assign(HostTensor::Zeros(tensor.shape())));
+    }
+  }
   std::vector<hal::EventPtr> events;
   if (step != nullptr && !options.profile) events = step->program->StateEvents();
   events.resize(joined.size());

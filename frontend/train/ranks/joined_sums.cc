@@ -23,6 +23,10 @@ absl::StatusOr<api::Tensor> NextJoined(const api::Tensor& joined, const api::Ten
 absl::StatusOr<api::Tensor> AddToSum(const api::Tensor& sum, const api::Tensor& gradient,
                                      const api::Tensor& healthy, const api::Tensor& weight,
                                      absl::string_view name) {
+  if (!sum.defined()) {
+    return api::Apply("function (G, OK, W) -> (N) { N = OK ? G * W : as_float(0, 32); }",
+                      {gradient, healthy, weight}, name);
+  }
   if (!weight.defined()) {
     return api::Apply("function (S, G, OK) -> (N) { N = OK ? S + G : S; }",
                       {sum, gradient, healthy}, name);
@@ -43,10 +47,14 @@ absl::StatusOr<JoinedUpdate> ApplyJoined(const api::Tensor& skipped,
   TARTAN_ASSIGN_OR_RETURN(
       update.healthy,
       api::Apply("function (J) -> (OK) { B[] = +(J[1]); OK = B == 0; }", {update.joined}, "ok"));
+  TARTAN_ASSIGN_OR_RETURN(
+      const api::Tensor inverse,
+      api::Apply("function (J) -> (I) { W[] = +(J[0]); I = W > 0 ? as_float(1, 32) / W : "
+                 "as_float(1, 32); }",
+                 {update.joined}, "inverse"));
   for (api::Tensor& gradient : *gradients) {
     TARTAN_ASSIGN_OR_RETURN(
-        gradient, api::Apply("function (S, J) -> (G) { W[] = +(J[0]); G = W > 0 ? S / W : S; }",
-                             {gradient, update.joined}, "mean"));
+        gradient, api::Apply("function (S, I) -> (G) { G = S * I; }", {gradient, inverse}, "mean"));
   }
   return update;
 }

@@ -23,7 +23,8 @@ absl::StatusOr<api::Tensor> WeightOf(const LossTerms& terms);
 // with this one.
 absl::StatusOr<api::Tensor> NextJoined(const api::Tensor& joined, const api::Tensor& healthy,
                                        const api::Tensor& weight, const api::Tensor& skipped);
-// `sum` + `gradient` * `weight`, which is 1 if it is undefined; `sum` if not `healthy`.
+// `sum` + `gradient` * `weight`, which is 1 if it is undefined; `sum` if not `healthy`. An
+// undefined `sum` is 0, and has a weight.
 absl::StatusOr<api::Tensor> AddToSum(const api::Tensor& sum, const api::Tensor& gradient,
                                      const api::Tensor& healthy, const api::Tensor& weight,
                                      absl::string_view name);
