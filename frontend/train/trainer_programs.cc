@@ -25,6 +25,8 @@ namespace {
 // Maximum number of compilations of a program with a smaller share of the budget.
 constexpr int kMaxAttempts = 3;
 
+constexpr char kUpdateName[] = "update";
+
 // Programs divide the shared scratch differently, so their sub-buffers overlap, which some drivers
 // do not support.
 // The device for a program whose values are stored like this: factors of 16 bits lose nothing on
@@ -119,6 +121,10 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
   if (plan.joins) TARTAN_RETURN_IF_ERROR(MakeJoinedSums());
   for (const StateSpec& spec : graph.specs) {
     if (spec.name == kSkipped) made.turn = made.states.size();
+    if (const auto span = spans.find(spec.name); name == kUpdateName && span != spans.end()) {
+      made.states.push_back(span->second);
+      continue;
+    }
     auto found = tensors.find(spec.name);
     if (found == tensors.end()) {
       TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor, MakeState(spec));
@@ -266,8 +272,10 @@ absl::Status TrainerPrograms::CountBatch(double rate, const Program* step) {
   if (batches % options.accumulate != 0) return absl::OkStatus();
   if (plan.accumulates) {
     if (apply.program == nullptr) {
-      TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildApply(parameters, plan));
-      TARTAN_ASSIGN_OR_RETURN(apply, Make(std::move(graph), "update"));
+      if (plan.joins) TARTAN_RETURN_IF_ERROR(MakeJoinedSums());
+      TARTAN_ASSIGN_OR_RETURN(StepGraph graph,
+                              BuildApply(updated.empty() ? parameters : updated, plan));
+      TARTAN_ASSIGN_OR_RETURN(apply, Make(std::move(graph), kUpdateName));
     }
     if (plan.joins) TARTAN_RETURN_IF_ERROR(AddOverRanks(step));
     TARTAN_RETURN_IF_ERROR(apply.program->Start({Numbers(rate)}));

@@ -50,9 +50,12 @@ struct TrainerPrograms {
   std::map<std::string, Program> evaluations;
   Program apply;
   std::vector<GradientBucket> joined;  // the tensors that the ranks add
-  int64_t batches = 0;                 // number started
-  int64_t updates = 0;                 // number started
-  int64_t unread = 0;                  // batches since the sums were last read
+  // Of the update program: joined parameters, and their states. Empty: it has all parameters.
+  std::vector<Parameter> updated;
+  std::map<std::string, api::DeviceTensor> spans;
+  int64_t batches = 0;  // number started
+  int64_t updates = 0;  // number started
+  int64_t unread = 0;   // batches since the sums were last read
   int64_t failed_step = 0;
   double compile_ms = 0;
   StepProfile profile;
@@ -92,6 +95,12 @@ struct TrainerPrograms {
   // Makes the tensors that the ranks add, one after another in one buffer: in the order in which
   // the backward pass computes them. Does nothing if they exist.
   absl::Status MakeJoinedSums();
+  // Moves the states of these parameters to buffers with the layout of `sums`, so that the update
+  // program has few tensors (ranks/update_spans.h).
+  absl::Status JoinUpdates(absl::Span<const Parameter* const> summed,
+                           absl::Span<const int64_t> offsets, const hal::BufferPtr& sums);
+  absl::Status MoveState(absl::string_view kind, const Parameter& parameter,
+                         const hal::BufferPtr& whole, int64_t offset);
   // Makes the program of a step report when the gradients of each bucket are complete.
   absl::Status WatchBuckets(const Program& step, absl::Span<const StateSpec> specs) const;
   // Adds the gradients of all ranks. Buckets are added while `step`, which was started, goes on;

@@ -6,7 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/api/device_queue.h"
 #include "frontend/train/ranks/joined_sums.h"
+#include "frontend/train/ranks/update_spans.h"
 #include "frontend/train/trainer_programs.h"
 #include "tile/base/status_macros.h"
 
@@ -23,14 +25,16 @@ bool TrainerPrograms::IsJoinedSum(absl::string_view state) {
 
 absl::Status TrainerPrograms::MakeJoinedSums() {
   if (!joined.empty()) return absl::OkStatus();
-  std::vector<StateSpec> specs = {{kJoined, {DataType::kFloat32, {kJoinedCount}}}};
-  for (const Parameter& parameter : parameters) {
-    if (!parameter.is_trained || parameter.shape.element_count() == 0) continue;
-    specs.push_back({StateName("gradient", parameter.name),
-                     TensorShape{DataType::kFloat32, parameter.shape.dims}});
-  }
+  std::vector<StateSpec> specs;
+  std::vector<const Parameter*> summed;
   // The backward pass begins with the last parameters.
-  std::reverse(specs.begin(), specs.end());
+  for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
+    if (!parameter->is_trained || parameter->shape.element_count() == 0) continue;
+    specs.push_back({StateName("gradient", parameter->name),
+                     TensorShape{DataType::kFloat32, parameter->shape.dims}});
+    summed.push_back(&*parameter);
+  }
+  specs.push_back({kJoined, {DataType::kFloat32, {kJoinedCount}}});
   const int64_t alignment = std::max<int64_t>(1, device->hal()->info().buffer_alignment);
   std::vector<int64_t> offsets;
   int64_t end = 0;
@@ -53,6 +57,51 @@ absl::Status TrainerPrograms::MakeJoinedSums() {
     bucket_bytes += specs[i].shape.byte_size();
     tensors.emplace(specs[i].name, std::move(tensor));
   }
+  return JoinUpdates(summed, offsets, whole);
+}
+
+absl::Status TrainerPrograms::JoinUpdates(absl::Span<const Parameter* const> summed,
+                                          absl::Span<const int64_t> offsets,
+                                          const hal::BufferPtr& sums) {
+  if (!JoinsParameters(plan.optimizer) || !device->hal()->info().sub_buffers_may_overlap)
+    return absl::OkStatus();
+  const std::vector<UpdateSpan> made = SpansOf(summed, offsets);
+  for (const UpdateSpan& span : made) updated.push_back(span.parameter);
+  const auto add_spans = [&](absl::string_view kind, const hal::BufferPtr& whole) -> absl::Status {
+    for (const UpdateSpan& span : made) {
+      TARTAN_ASSIGN_OR_RETURN(
+          spans[StateName(kind, span.parameter.name)],
+          api::DeviceTensor::Within(*device, whole, span.offset, span.parameter.shape));
+    }
+    return absl::OkStatus();
+  };
+  TARTAN_RETURN_IF_ERROR(add_spans("gradient", sums));
+  std::vector<std::string> kinds = SlotNames(plan.optimizer);
+  kinds.emplace_back("parameter");
+  const int64_t bytes = made.back().offset + made.back().parameter.shape.byte_size();
+  for (const std::string& kind : kinds) {
+    TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole, device->hal()->Allocate(bytes));
+    TARTAN_RETURN_IF_ERROR(add_spans(kind, whole));
+    for (size_t p = 0; p < summed.size(); ++p)
+      TARTAN_RETURN_IF_ERROR(MoveState(kind, *summed[p], whole, offsets[p]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::MoveState(absl::string_view kind, const Parameter& parameter,
+                                        const hal::BufferPtr& whole, int64_t offset) {
+  const StateSpec spec = {StateName(kind, parameter.name),
+                          TensorShape{DataType::kFloat32, parameter.shape.dims}};
+  api::DeviceTensor& state = tensors[spec.name];
+  if (!state.defined()) {
+    TARTAN_ASSIGN_OR_RETURN(state, MakeState(spec));
+  }
+  TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor moved,
+                          api::DeviceTensor::Within(*device, whole, offset, spec.shape));
+  TARTAN_RETURN_IF_ERROR(device->queue()->Enqueue([&](hal::Queue& queue) {
+    return queue.Copy(state.buffer(), 0, moved.buffer(), 0, spec.shape.byte_size());
+  }));
+  state = std::move(moved);
   return absl::OkStatus();
 }
 
