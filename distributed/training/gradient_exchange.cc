@@ -129,8 +129,8 @@ JoinDevices JoinOf(const ExchangeOptions& options) {
 
 class Exchange : public train::GradientExchange {
  public:
-  Exchange(std::unique_ptr<HostTransport> transport, const ExchangeOptions& options)
-      : communicator_(std::move(transport), JoinOf(options)), last_end_ns_(NowNs()) {
+  Exchange(std::shared_ptr<HostCommunicator> communicator, const ExchangeOptions& options)
+      : owner_(std::move(communicator)), communicator_(*owner_), last_end_ns_(NowNs()) {
     if (options.traces) trace_.emplace(last_end_ns_);
   }
 
@@ -145,7 +145,11 @@ class Exchange : public train::GradientExchange {
     });
   }
 
-  absl::Status Open(const api::Device& device) override { return communicator_.Open(device.hal()); }
+  absl::Status Open(const api::Device& device) override {
+    if (is_open_) return absl::OkStatus();
+    is_open_ = true;
+    return communicator_.Open(device.hal());
+  }
   absl::StatusOr<hal::BufferPtr> Allocate(const api::Device& device, int64_t bytes) override {
     return communicator_.Allocate(device.hal(), bytes);
   }
@@ -224,7 +228,9 @@ class Exchange : public train::GradientExchange {
   }
 
  private:
-  HostCommunicator communicator_;
+  const std::shared_ptr<HostCommunicator> owner_;
+  HostCommunicator& communicator_;
+  bool is_open_ = false;
   train::ExchangeTimes times_;
   std::optional<Trace> trace_;
   int64_t last_end_ns_;  // of the last reduction
@@ -235,11 +241,17 @@ class Exchange : public train::GradientExchange {
 
 std::unique_ptr<train::GradientExchange> MakeGradientExchange(
     std::unique_ptr<HostTransport> transport, const ExchangeOptions& options) {
-  return std::make_unique<Exchange>(std::move(transport), options);
+  return std::make_unique<Exchange>(
+      std::make_shared<HostCommunicator>(std::move(transport), JoinOf(options)), options);
 }
 
 absl::StatusOr<std::shared_ptr<train::GradientExchange>> JoinRanks(const JoinOptions& options) {
-  if (!StartedByMpi()) return std::shared_ptr<train::GradientExchange>();
+  TARTAN_ASSIGN_OR_RETURN(const JoinedRanks joined, JoinRanksAndCommunicator(options));
+  return joined.exchange;
+}
+
+absl::StatusOr<JoinedRanks> JoinRanksAndCommunicator(const JoinOptions& options) {
+  if (!StartedByMpi()) return JoinedRanks();
   MpiOptions mpi;
   mpi.longest_wait_s = options.longest_wait_s;
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<HostTransport> transport, JoinMpi(mpi));
@@ -247,8 +259,11 @@ absl::StatusOr<std::shared_ptr<train::GradientExchange>> JoinRanks(const JoinOpt
   double ready = 1;
   TARTAN_RETURN_IF_ERROR(transport->AllReduce(
       absl::MakeSpan(reinterpret_cast<uint8_t*>(&ready), sizeof(ready)), DataType::kFloat64));
-  return std::shared_ptr<train::GradientExchange>(
-      MakeGradientExchange(std::move(transport), options.exchange));
+  JoinedRanks joined;
+  joined.communicator =
+      std::make_shared<HostCommunicator>(std::move(transport), JoinOf(options.exchange));
+  joined.exchange = std::make_shared<Exchange>(joined.communicator, options.exchange);
+  return joined;
 }
 
 }  // namespace tartan::distributed

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "distributed/host_communicator.h"
 #include "distributed/host_transport.h"
 #include "frontend/train/ranks/gradient_exchange.h"
 
@@ -38,5 +39,14 @@ struct JoinOptions {
 // Joins the processes that an MPI launcher started with this one; null if it started none. Errors
 // as of JoinMpi.
 absl::StatusOr<std::shared_ptr<train::GradientExchange>> JoinRanks(const JoinOptions& options);
+
+// The exchange with the communicator that it uses, for programs that also exchange other values.
+// Operations of both execute one after another.
+struct JoinedRanks {
+  std::shared_ptr<HostCommunicator> communicator;
+  std::shared_ptr<train::GradientExchange> exchange;
+};
+// As JoinRanks; both are null if a launcher started no other process.
+absl::StatusOr<JoinedRanks> JoinRanksAndCommunicator(const JoinOptions& options);
 
 }  // namespace tartan::distributed

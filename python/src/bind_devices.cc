@@ -126,6 +126,10 @@ void BindPrograms(nb::module_& module) {
            [](DeviceProgram& p, const std::vector<DeviceTensor>& states) {
              Unlocked([&] { return p.Bind(states); });
            })
+      .def("watch_states",
+           [](DeviceProgram& p, std::vector<std::vector<size_t>> groups) {
+             Unlocked([&] { return p.WatchStates(std::move(groups)); });
+           })
       .def("start",
            [](DeviceProgram& p, const std::vector<HostTensor>& inputs) {
              Unlocked([&] { return p.Start(inputs); });

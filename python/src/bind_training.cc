@@ -22,6 +22,7 @@
 #include "frontend/train/fit.h"
 #include "frontend/train/graph/lora.h"
 #include "frontend/train/log/event_file.h"
+#include "frontend/train/ranks/gradient_exchange.h"
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
 #include "python/src/status.h"
@@ -109,9 +110,11 @@ train::FitOptions FitOptionsOf(const nb::dict& from) {
 
 std::unique_ptr<Training> Create(const nb::object& path_or_bytes,
                                  const std::shared_ptr<api::Device>& device,
-                                 const nb::dict& options) {
+                                 const nb::dict& options,
+                                 const std::shared_ptr<train::GradientExchange>& exchange) {
   auto training = std::make_unique<Training>();
   training->options = TrainerOptionsOf(options);
+  training->options.exchange = exchange;
   onnx::LoadOptions load;
   load.parameters_as_inputs = true;
   if (nb::isinstance<nb::bytes>(path_or_bytes)) {
@@ -303,9 +306,11 @@ nb::dict MemoryOf(const Training& self) {
 }  // namespace
 
 void BindTraining(nb::module_& module) {
+  nb::class_<train::GradientExchange>(module, "GradientExchange",
+                                      "Joins the ranks of a data-parallel run.");
   nb::class_<Training>(module, "Training", "Trains an ONNX model on a device.")
       .def_static("create", &Create, nb::arg("path_or_bytes"), nb::arg("device"),
-                  nb::arg("options"))
+                  nb::arg("options"), nb::arg("exchange").none())
       .def("step", &Step, nb::arg("inputs"), nb::arg("target").none(), nb::arg("rate"))
       .def("read", &Read)
       .def("evaluate", &Evaluate, nb::arg("inputs"), nb::arg("target").none())

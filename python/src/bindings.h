@@ -10,6 +10,7 @@ void BindTile(nanobind::module_& module);
 void BindValues(nanobind::module_& module);
 void BindDevices(nanobind::module_& module);
 void BindSessions(nanobind::module_& module);
+void BindRanks(nanobind::module_& module);
 void BindReports(nanobind::module_& module);
 void BindTraining(nanobind::module_& module);
 

@@ -51,6 +51,7 @@ NB_MODULE(_core, module) {
   tartan::python::BindSessions(module);
   tartan::python::BindReports(module);
   tartan::python::BindTraining(module);
+  tartan::python::BindRanks(module);
   module.def(
       "reserve_variable",
       [](const nanobind::bytes& name) {

@@ -323,6 +323,11 @@ class Function:
     def __get__(self, instance: Any, owner: Any = None) -> Callable[..., _R]:
         return self if instance is None else functools.partial(self, instance)
 
+    def written(self):
+        """Returns the set of variables that the captured programs write."""
+        with self._lock:
+            return {variable for program in self._programs.values() for variable in program.written}
+
     @property
     def signatures(self) -> int:
         """The number of captured signatures."""

@@ -105,6 +105,11 @@ def _keep_environment_readable(event, arguments):
 sys.addaudithook(_keep_environment_readable)
 
 
+def is_open():
+    """Returns True if the device in use has been selected. Opens none."""
+    return _device is not None
+
+
 def device() -> _Device:
     """Returns the device in use: selected by set_device, or else by TARTAN_DEVICE, or else a GPU, or else the CPU.
 

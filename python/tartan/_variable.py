@@ -137,6 +137,14 @@ class Variable:
             self._is_there = True
             return self._memory
 
+    def move_to(self, memory: Any, device: Any) -> None:
+        """Uses other memory on the device from now on, and copies the value to it."""
+        with self._lock:
+            tensor = self.held()
+            evaluate(tensor)
+            memory.assign(tensor._host)
+            self._memory, self._place, self._is_there = memory, device, True
+
     def changed_on_device(self) -> None:
         with self._lock:
             self._tensor = None

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tartan import _core, _runtime, _values
+from tartan import _core, _ranks, _runtime, _values
 from tartan._tensor import Tensor, to_host
 
 __all__ = ["Trainer"]
@@ -37,6 +37,14 @@ def _host(value, dtype=None):
 
 def _text(names):
     return names if isinstance(names, str) else ",".join(names)
+
+
+def _exchange(distributed):
+    """Returns the exchange of the ranks, or None for one process."""
+    if distributed and not _ranks.is_joined():
+        raise ValueError("distributed=True needs tartan.distributed.initialize(), which joins the processes")
+    ranks = None if distributed is False else _ranks.joined()
+    return None if ranks is None else ranks.exchange
 
 
 class Trainer:
@@ -69,6 +77,10 @@ class Trainer:
       and augmentation.
     - `memory_budget` limits device memory, in bytes; steps then recompute values.
     - `device` selects a device as `tartan.set_device` does.
+    - `distributed` trains on all ranks of `tartan.distributed`; by default if `tartan.distributed.initialize` has
+      joined several. Ranks have the same arguments. `fit` is given all data, and each rank takes its part of a batch.
+      `step` and `evaluate` are given a rank's own examples (`tartan.distributed.part`). The first rank writes
+      checkpoints and calls `log`.
 
     Errors: FileNotFoundError; ValueError for an invalid model, options out of range and unknown names, and if no
     parameter is left; NotImplementedError for unsupported operators and derivatives; MemoryError for a budget that
@@ -82,7 +94,7 @@ class Trainer:
                  lora: str | Sequence[str] = (), batch_norm: bool = False, dropout: bool | float = False,
                  dropout_at: Mapping[str, float] | None = None, augment: str | Sequence[str] = "",
                  channels_last: bool = False, straight_through: bool = False, initialize: bool = False, seed: int = 0,
-                 memory_budget: int = 0, device: int | str | None = None) -> None:
+                 memory_budget: int = 0, device: int | str | None = None, distributed: bool | None = None) -> None:
         self.rate, self._seed = float(rate), int(seed)
         if hasattr(model, "SerializeToString"):
             model = model.SerializeToString()
@@ -90,6 +102,8 @@ class Trainer:
         chosen = _runtime.device() if device is None else _core.Device.open(str(device))
         if precision == "tf32":
             chosen, precision = chosen.with_precision("tf32"), "float32"
+        exchange = _exchange(distributed)
+        self._rank = 0 if exchange is None else _ranks.joined().rank
         has_ratio = not isinstance(dropout, bool)
         self._training = _core.Training.create(self._source, chosen, {
             "loss": loss, "optimizer": optimizer, "output": output, "weight_decay": float(weight_decay),
@@ -102,7 +116,8 @@ class Trainer:
             "dropout_ratio": float(dropout) if has_ratio else None,
             "dropout_at": {name: float(ratio) for name, ratio in (dropout_at or {}).items()},
             "augment": _text(augment), "channels_last": bool(channels_last), "straight_through": bool(straight_through),
-            "initialize": bool(initialize), "seed": self._seed, "memory_budget": int(memory_budget)})
+            "initialize": bool(initialize), "seed": self._seed, "memory_budget": int(memory_budget)},
+            exchange)
         self._inputs = dict(self._training.inputs)
         self._takes_classes = loss.startswith("softmax_cross_entropy")
 
@@ -181,10 +196,11 @@ class Trainer:
 
         Returns "steps", "metrics" of the end, "median_step_ms", "ended_early", "is_best" and "history", the lines."""
         history = []
+        is_first = self._rank == 0
 
         def take(line):
             history.append(line)
-            if log is not None:
+            if log is not None and is_first:
                 log(line)
 
         is_number = isinstance(validation, (int, float))
@@ -195,7 +211,7 @@ class Trainer:
             "rate": self.rate, "metrics": [name for name in _text(metrics).split(",") if name],
             "threshold": threshold, "log_every": int(log_every), "checkpoint": os.fspath(checkpoint),
             "checkpoint_every": int(checkpoint_every), "resume": bool(resume), "patience": int(patience),
-            "tensorboard": os.fspath(tensorboard)}
+            "tensorboard": os.fspath(tensorboard) if is_first else ""}
         result = self._training.fit(self._columns(data), None if is_number else self._columns(validation), options,
                                     take, lambda message: warnings.warn(message, stacklevel=3))
         return {**result, "history": history}

@@ -57,8 +57,8 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       {"bench",
        {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/onnx", "frontend/bench"}},
       {"python",
-       {"tile/lang", "tile/compiler", "frontend/data", "frontend/api", "frontend/onnx",
-        "frontend/train"}},
+       {"tile/lang", "tile/compiler", "distributed", "frontend/data", "frontend/api",
+        "frontend/onnx", "frontend/train"}},
   };
   return layers;
 }
