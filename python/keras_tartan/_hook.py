@@ -16,8 +16,7 @@ _LISTED = {
         'else:\n    raise ValueError(f"Unable to import backend : {backend()}")',
         'elif backend() == "tartan":\n'
         "    from keras_tartan.src import *  # noqa: F403\n"
-        "    from keras_tartan.src.core import Variable as BackendVariable\n\n"
-        "    distribution_lib = None\n")],
+        "    from keras_tartan.src.core import Variable as BackendVariable\n")],
     "keras.src.layers.layer": [(
         "else:\n    raise RuntimeError(\n"
         "        f\"Backend '{backend.backend()}' must implement a layer mixin class.\"",

@@ -5,6 +5,7 @@ in Keras 3.16."""
 from keras.src.backend import config as _config
 from keras.src.backend.common.name_scope import name_scope
 from keras_tartan.src import core
+from keras_tartan.src import distribution_lib
 from keras_tartan.src import numpy
 from keras_tartan.src import math
 from keras_tartan.src import nn
@@ -30,7 +31,6 @@ _runtime.bind_drivers()  # before Keras imports TensorFlow for preprocessing
 from keras_tartan.src import _methods  # noqa: F401, E402
 
 SUPPORTS_GRADIENT = True
-distribution_lib = None
 
 if hasattr(_config, "PLUGGABLE_BACKENDS"):  # Keras 3.16: `backend.rnn` is the module
     import sys as _sys

@@ -5,12 +5,12 @@ import contextlib
 
 import numpy as np
 from keras.src import tree
-from keras.src.backend.common import KerasVariable, dtypes as keras_dtypes, standardize_dtype
+from keras.src.backend.common import KerasVariable, dtypes as keras_dtypes, global_state, standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.common.stateless_scope import get_stateless_scope, in_stateless_scope
 from keras.src.backend.config import backend as backend_name, floatx
 from tartan import _core, _dtypes, _variable
-from keras_tartan.src import _complex_numbers, _float8, _hints
+from keras_tartan.src import _complex_numbers, _float8, _hints, distribution_lib
 from keras_tartan.src._type import BackendTensor, constant, constant_array, from_numpy
 from tartan._primitives import stacked, to
 from tartan._tensor import Tensor, state
@@ -55,6 +55,9 @@ class Variable(KerasVariable):
     __getattr__ = _hints.missing
 
     def _initialize(self, value):
+        distribution = global_state.get_global_attribute("distribution")
+        if distribution is not None:
+            distribution_lib.check_distribution(distribution)
         if isinstance(value, Variable):
             value = value.value
         if isinstance(value, Tensor):

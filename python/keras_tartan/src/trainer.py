@@ -15,7 +15,7 @@ from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
-from keras_tartan.src import _errors, _torch_style, core, numpy as knp
+from keras_tartan.src import _errors, _ranks, _torch_style, core, numpy as knp
 from keras_tartan.src._type import BackendTensor
 from keras_tartan.src._values import NeedsValues
 from tartan._tensor import ConcretizationError, Tensor
@@ -44,6 +44,7 @@ class Trainer(_BaseTrainer):
         self.train_function = None
         self.test_function = None
         self.predict_function = None
+        self._is_shared = False  # whether all ranks have the first rank's variables
 
     # --- Computation of a step.
 
@@ -152,15 +153,24 @@ class Trainer(_BaseTrainer):
             raise ValueError(f"the model '{self.name}' runs eagerly: its steps are not captured")
         return [(captured, args) for captured, args in steps if args or captured.signatures]
 
+    @staticmethod
+    def _suits(function):
+        """Returns whether a step suits the current distribution."""
+        return function is not None and isinstance(function, _ranks.RankedStep) == (_ranks.active() is not None)
+
+    def _joined_step(self, step, name):
+        if _ranks.active() is None:
+            return self._step_function(step, name, False)
+        return _ranks.RankedStep(self, step, name)
+
     def make_train_function(self, force=False):
-        if self.train_function is None or force:
-            self.train_function = self._step_function(self._train_step, "train_step", False)
+        if force or not self._suits(self.train_function):
+            self.train_function = self._joined_step(self._train_step, "train_step")
         return self.train_function
 
     def make_test_function(self, force=False):
-        if self.test_function is None or force:
-            self.test_function = self._step_function(
-                lambda data: self._stepped(self.test_step, data), "test_step", False)
+        if force or not self._suits(self.test_function):
+            self.test_function = self._joined_step(lambda data: self._stepped(self.test_step, data), "test_step")
         return self.test_function
 
     def make_predict_function(self, force=False):
@@ -169,11 +179,28 @@ class Trainer(_BaseTrainer):
         return self.predict_function
 
     def _epochs_of(self, **options):
-        return EpochIterator(steps_per_execution=self.steps_per_execution, **options)
+        with _ranks.hidden_distribution():
+            return EpochIterator(steps_per_execution=self.steps_per_execution, **options)
+
+    def _batches_of(self, iterator, stop):
+        """Returns an iterator over (begin, end, batches); of several ranks, over this rank's parts of them."""
+        distribution = _ranks.active()
+        if distribution is None:
+            return iterator
+        _ranks.share_random_state()
+        return _ranks.parts(iterator, distribution, self, stop)
+
+    def _share_variables(self, again=False):
+        if _ranks.active() is not None and (again or not self._is_shared):
+            _ranks.share_variables(self)
 
     def _callbacks_of(self, callbacks, **options):
         if isinstance(callbacks, callbacks_module.CallbackList):
             return callbacks
+        if _ranks.active() is not None:
+            callbacks = _ranks.callbacks_of_rank(callbacks)
+            if not _ranks.is_first():
+                options["verbose"] = 0
         verbose = options["verbose"]
         return callbacks_module.CallbackList(callbacks, add_progbar=verbose != 0, model=self, **options)
 
@@ -207,7 +234,8 @@ class Trainer(_BaseTrainer):
         self.stop_training = False
         logs = {}
         callbacks.on_train_begin()
-        for epoch in range(self._initial_epoch or initial_epoch, epochs):
+        first = self._begin_on_ranks(self._initial_epoch or initial_epoch)
+        for epoch in range(first, epochs):
             logs = self._fit_epoch(epoch, iterator, callbacks)
             if validation is not None and self._should_eval(epoch, validation_freq):
                 if self._eval_epoch_iterator is None:
@@ -217,7 +245,7 @@ class Trainer(_BaseTrainer):
                                       _use_cached_eval_dataset=True, **validation)
                 logs.update({f"val_{name}": value for name, value in found.items()})
             callbacks.on_epoch_end(epoch, logs)
-            if self.stop_training:
+            if self.stop_training if _ranks.active() is None else _ranks.any_of(self.stop_training):
                 break
         if isinstance(self.optimizer, optimizers_module.Optimizer) and epochs > 0:
             self.optimizer.finalize_variable_values(self.trainable_weights)
@@ -225,16 +253,26 @@ class Trainer(_BaseTrainer):
         callbacks.on_train_end(logs=logs)
         return self.history
 
+    def _begin_on_ranks(self, first):
+        """Gives all ranks the first rank's variables, and returns its first epoch: a callback may have restored them."""
+        if _ranks.active() is None:
+            return first
+        self._share_variables(again=True)
+        return _ranks.of_first_rank(first)
+
     def _fit_epoch(self, epoch, iterator, callbacks):
         self.reset_metrics()
         callbacks.on_epoch_begin(epoch)
         logs = {}
-        for begin, end, batches in iterator:
+        for begin, end, batches in self._batches_of(iterator, "stop_training"):
             callbacks.on_train_batch_begin(begin)
             logs = self.train_function(batches)
             callbacks.on_train_batch_end(end, logs)
-            if self.stop_training:
+            if self.stop_training and _ranks.active() is None:
                 break
+        if _ranks.active() is not None:
+            _ranks.join_statistics(self, self.train_function)
+            return dict(logs)
         return dict(self._get_metrics_result_or_logs(logs))
 
     @traceback_utils.filter_traceback
@@ -250,17 +288,18 @@ class Trainer(_BaseTrainer):
         iterator.reset()
         callbacks = self._callbacks_of(callbacks, verbose=verbose, epochs=1, steps=iterator.num_batches)
         self.make_test_function()
+        self._share_variables()
         self.stop_evaluating = False
         callbacks.on_test_begin()
         logs = {}
         self.reset_metrics()
-        for begin, end, batches in iterator:
+        for begin, end, batches in self._batches_of(iterator, "stop_evaluating"):
             callbacks.on_test_batch_begin(begin)
             logs = self.test_function(batches)
             callbacks.on_test_batch_end(end, logs)
-            if self.stop_evaluating:
+            if self.stop_evaluating and _ranks.active() is None:
                 break
-        logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
+        logs = pythonify_logs(self._get_metrics_result_or_logs(logs) if _ranks.active() is None else logs)
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
@@ -275,17 +314,24 @@ class Trainer(_BaseTrainer):
             iterator.reset()
         callbacks = self._callbacks_of(callbacks, verbose=verbose, epochs=1, steps=iterator.num_batches)
         self.make_predict_function()
+        self._share_variables()
         self.stop_predicting = False
         callbacks.on_predict_begin()
         parts, shown = [], None
-        for begin, end, batches in iterator:
+        distribution = _ranks.active()
+        for begin, end, batches in self._batches_of(iterator, "stop_predicting"):
             callbacks.on_predict_batch_begin(begin)
-            shown = self.predict_function(batches)
+            if distribution is not None:
+                batches = [part.data for part in batches if part.rows]
+            shown = self.predict_function(batches) if batches else None
             parts.append(shown)  # may still be in computation on the device
             callbacks.on_predict_batch_end(end, {"outputs": shown})
-            if self.stop_predicting:
+            if self.stop_predicting and distribution is None:
                 break
         callbacks.on_predict_end()
+        if distribution is not None:
+            parts = [None if part is None else tree.map_structure(core.convert_to_numpy, part) for part in parts]
+            parts = _ranks.join_outputs(parts) if distribution.auto_shard_dataset else parts
         return tree.map_structure(
             lambda *batches: np.concatenate([core.convert_to_numpy(x) for x in batches]), *parts)
 
@@ -314,8 +360,10 @@ class Trainer(_BaseTrainer):
         data = _batch(data)
         self._symbolic_build(data_batch=data)
         step = make()
+        self._share_variables()
         self.reset_metrics()
-        logs = pythonify_logs(step([data]))
+        distribution = _ranks.active()
+        logs = pythonify_logs(step([data if distribution is None else _ranks.Part(data, distribution.auto_shard_dataset)]))
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     def predict_on_batch(self, x):
