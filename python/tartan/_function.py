@@ -186,6 +186,7 @@ class _Program:
         self.program = None
         self.tier = None  # tier of the current kernels
         self.memory = None  # device memory to which the program is bound
+        self.watched = None
         self.place = None
         self.making = None  # the compilation in progress, or the one that a signal cancelled
         self.lock = threading.Lock()
@@ -226,7 +227,8 @@ class _Program:
         _background.add(thread)
         thread.start()
 
-    def run(self, hosts):
+    def run(self, hosts, watched=None):
+        """Starts a run. `watched` has lists of variables: the core's program then has an event for each list."""
         device = _runtime.device()
         with self.lock:
             if self.program is None or self.place is not device:
@@ -238,7 +240,11 @@ class _Program:
             memory = [v.on_device() for v in self.variables]
             if self.memory is None or any(a is not b for a, b in zip(self.memory, memory)):
                 self.program.bind(memory + self.kept)
-                self.memory = memory
+                self.memory, self.watched = memory, None
+            if watched is not self.watched:
+                number = {variable: i for i, variable in enumerate(self.variables)}
+                self.program.watch_states([[number[variable] for variable in group] for group in watched])
+                self.watched = watched
             if replaced is not None:
                 self.program.check_swap(replaced, hosts)
             self.program.start(hosts)
@@ -295,6 +301,8 @@ class Function:
         self._name = name or getattr(function, "__name__", "function")
         self._programs = {}
         self._lock = threading.RLock()
+        self.watched = None  # lists of variables; the last run has an event for each
+        self.last_program = None  # the core's program of the last run, if it watched
 
     def __call__(self, *args: Any, **kwargs: Any) -> _R:
         # The call becomes part of an enclosing captured or mapped function, or of a recording; a compiled program
@@ -303,7 +311,9 @@ class Function:
             return self._function(*args, **kwargs)
         program, tensors = self._program_for(args, kwargs)
         evaluate(*tensors)
-        return program.run([t._host for t in tensors])
+        results = program.run([t._host for t in tensors], self.watched)
+        self.last_program = program.program if self.watched is not None else None
+        return results
 
     def _program_for(self, args, kwargs):
         """Returns the program for this signature, capturing it first if necessary, and its input tensors."""

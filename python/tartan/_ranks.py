@@ -159,7 +159,6 @@ class VariableSums:
     def __init__(self, variables):
         self.variables = list(variables)
         self._device = None
-        self._memory = None
         self.buckets = []  # lists of variables
 
     def place(self):
@@ -178,7 +177,6 @@ class VariableSums:
                 size = 0
             self.buckets[-1].append(variable)
             size += int(np.prod(variable.shape)) * np.dtype(str(variable.dtype)).itemsize
-        self._memory = memory
 
     def add(self, program=None):
         """Adds them. `program` computed them last and watches `buckets`; None: they are added after all runs."""

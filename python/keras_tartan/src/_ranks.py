@@ -222,11 +222,16 @@ class RankedStep:
         return logs
 
     def _run(self, part):
+        captured = self._local.captured
+        if captured is not None and self._sums is not None:
+            self._sums.place()
+            captured.watched = self._sums.buckets  # the ranks add a bucket while the device computes others
         if part.rows:
             self._local([part.data])
         else:
             self._compute_nothing(part.data)
-        self._sums.add()
+        captured = self._local.captured
+        self._sums.add(None if captured is None or not part.rows else captured.last_program)
         return self._update([()])
 
     def _compute(self, data):
