@@ -71,6 +71,55 @@ TEST(Group, StoresWhatIsReadElsewhereToo) {
   EXPECT_THAT(Kernels(code, {F32({6, 5}), F32({5, 4})}), ElementsAre("S+R"));
 }
 
+// An activation Y of a matmul P, read by another matmul, and its derivative in the backward pass.
+std::vector<std::string> KernelsOfActivation(const std::string& activation,
+                                             const std::string& derivative,
+                                             const GroupOptions& options = {}) {
+  return Kernels(
+      "function (A[M, K], B[K, N], C[N, L], D[M, L], X) -> (Q, R) {"
+      " P[i, j : M, N] = +(A[i, k] * B[k, j]); " +
+          activation +
+          " Q[i, l : M, L] = +(Y[i, j] * C[j, l]);"
+          " G[i, j : M, N] = +(D[i, l] * C[j, l]); R = " +
+          derivative + "; }",
+      {F32({6, 5}), F32({5, 8}), F32({8, 8}), F32({6, 8}), F32({6, 8})}, options);
+}
+
+TEST(Group, RecomputesValuesOfAnEpilogueWhereOneStoredValueIsEnough) {
+  const std::string activation = "S = tanh(P); T = exp(P); Y = P * S;";
+  EXPECT_THAT(KernelsOfActivation(activation, "G * S * T"), ElementsAre("P+Y", "Q", "R"));
+  EXPECT_THAT(KernelsOfActivation(activation, "G * S + P"), ElementsAre("P+Y", "Q", "R"));
+  GroupOptions options;
+  options.max_inlined_operations = 0;
+  EXPECT_THAT(KernelsOfActivation(activation, "G * S * T", options),
+              ElementsAre("S+T+Y", "Q", "R"));
+}
+
+TEST(Group, StoresTheLastValueOfAnEpilogueThatIsReadAlone) {
+  EXPECT_THAT(KernelsOfActivation("S = tanh(P); Y = P * S;", "G * S"),
+              ElementsAre("S+Y", "Q", "R"));
+}
+
+TEST(Group, RecomputesFromTheResultOfAnActivation) {
+  // The matmul Q reads Y anyway.
+  EXPECT_THAT(KernelsOfActivation("Y = tanh(P); S = 1 - Y * Y;", "G * S"),
+              ElementsAre("Y", "Q", "R"));
+}
+
+TEST(Group, RecomputesNothingFromSeveralWholeTensors) {
+  EXPECT_THAT(KernelsOfActivation("S = P * X; T = exp(S + X); Y = S * T;", "G * T * S"),
+              ElementsAre("S+T+Y", "Q", "R"));
+}
+
+TEST(Group, RecomputesNothingThatAMatmulReads) {
+  // Q reads Y, and R reads S, in a matmul.
+  const std::string code =
+      "function (A[M, K], B[K, N], C[N, L]) -> (Q, R) { P[i, j : M, N] = +(A[i, k] * B[k, j]);"
+      " S = tanh(P); Y = P * S; Q[i, l : M, L] = +(Y[i, j] * C[j, l]);"
+      " R[i, l : M, L] = +(S[i, j] * C[j, l]); }";
+  EXPECT_THAT(Kernels(code, {F32({6, 5}), F32({5, 8}), F32({8, 8})}), ElementsAre("S+Y", "Q", "R"));
+}
+
 TEST(Group, TakesNoMoreOperationsAfterAReductionThanAllowed) {
   GroupOptions options;
   options.max_epilogue_operations = 1;

@@ -9,6 +9,7 @@
 #include "tile/base/match.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/grouping/constant_readers.h"
+#include "tile/graph/grouping/epilogue_stores.h"
 #include "tile/graph/grouping/group_reasons.h"
 #include "tile/graph/grouping/joined_states.h"
 #include "tile/graph/grouping/leave_to_reductions.h"
@@ -189,13 +190,6 @@ class Grouper {
         Store(v, "reductions write their results to memory");
       }
       if (kind_[v] == Kind::kPointwise && !options_.fuse) Store(v, "the pass 'fuse' is left out");
-      const bool is_epilogue = kind_[v] == Kind::kPointwise || kind_[v] == Kind::kReshape;
-      if (is_epilogue && region_[v] != ir::kNoValue && UsedOutsideRegion(v)) {
-        const bool is_stored_narrow =
-            narrow_[v] != ir::kNoValue && region_[narrow_[v]] == region_[v];
-        Store(is_stored_narrow ? narrow_[v] : static_cast<ValueId>(v),
-              "an operation outside the epilogue reads the producer");
-      }
       if (is_output_[v]) Need(static_cast<ValueId>(v), "the program returns the producer");
       const auto* special = std::get_if<ir::Special>(&user.op);
       if (special == nullptr || special->kind == ir::SpecialKind::kIndex) continue;
@@ -210,6 +204,11 @@ class Grouper {
       } else {
         for (ValueId operand : special->operands) Need(operand, kReadBySpecial);
       }
+    }
+    const EpilogueValues epilogues = {program_, spaces_, kind_,     users_,
+                                      region_,  narrow_, in_memory_};
+    for (const ValueId v : StoresOfEpilogues(epilogues, options_.max_inlined_operations)) {
+      Store(v, "an operation outside the epilogue reads the producer");
     }
   }
 
