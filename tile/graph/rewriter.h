@@ -22,6 +22,8 @@ class Rewriter {
   ir::ValueId Append(ir::Value value);
   // Adds the replacement of the next original value.
   void Replace(ir::Value value) { numbers_.push_back(Append(std::move(value))); }
+  // Lets a value of the new program replace the next original value.
+  void ReplaceBy(ir::ValueId v) { numbers_.push_back(v); }
   // Returns the new program. Requires that every original value is replaced.
   ir::Program Finish() &&;
 

@@ -71,6 +71,11 @@ class Narrower {
     for (size_t v = 0; v < program_.values.size(); ++v) {
       ir::Value value = program_.values[v];
       ir::RenumberOperands(value.op, rewriter_.numbers());
+      const ValueId rounded = begins_[v] ? RoundedForm(program_.values[v]) : ir::kNoValue;
+      if (rounded != ir::kNoValue) {
+        rewriter_.ReplaceBy(rewriter_.numbers()[rounded]);
+        continue;
+      }
       if (begins_[v]) {
         TensorShape shape = value.shape;
         const std::string name = absl::StrCat(value.name, "_narrow");
@@ -89,6 +94,15 @@ class Narrower {
   }
 
  private:
+  // Returns the computed value that `value` upcasts from the 16-bit type; kNoValue if none.
+  ValueId RoundedForm(const ir::Value& value) const {
+    const auto* cast = std::get_if<ir::Elementwise>(&value.op);
+    if (cast == nullptr || cast->op != ScalarOp::kCast) return ir::kNoValue;
+    const ir::Value& operand = program_.values[cast->operands[0]];
+    const bool is_made = !std::holds_alternative<ir::Input>(operand.op);
+    return is_made && operand.shape.type == type_ ? cast->operands[0] : ir::kNoValue;
+  }
+
   const ir::Program& program_;
   const DataType type_;
   Rewriter rewriter_;
