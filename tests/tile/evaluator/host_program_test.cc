@@ -235,6 +235,83 @@ TEST(HostProgram, EqualsTheNaiveEvaluatorOnRandomContractions) {
   EXPECT_GT(compared, count / 10);
 }
 
+// Programs whose sums of products are large enough for blocked matmuls.
+std::vector<TestProgram> LargeSums() {
+  const auto f32 = [](std::vector<int64_t> dims) { return TensorShape{DataType::kFloat32, dims}; };
+  return {
+      {"Matmul",
+       "function (A[M, K], B[K, N]) -> (O) { O[m, n : M, N] = +(A[m, k] * B[k, n]); }",
+       {f32({41, 530}), f32({530, 35})}},
+      {"MatmulOfColumns",
+       "function (A[K, M], B[N, K]) -> (O) { O[m, n : M, N] = +(A[k, m] * B[n, k]); }",
+       {f32({90, 70}), f32({50, 90})}},
+      {"BatchedMatmul",
+       "function (A[B, M, H, K], C[B, N, H, K]) -> (O) "
+       "{ O[b, h, m, n : B, H, M, N] = +(A[b, m, h, k] * C[b, n, h, k]); }",
+       {f32({3, 30, 4, 33}), f32({3, 29, 4, 33})}},
+      {"Convolution",
+       "function (X[N, C, H, W], K[D, C, I, J]) -> (O) "
+       "{ O[n, d, y, x : N, D, H, W] = +(X[n, c, y + i - 1, x + j - 1] * K[d, c, i, j]); }",
+       {f32({2, 6, 19, 21}), f32({9, 6, 3, 3})}},
+      {"StridedConvolution",
+       "function (X[N, H, W, C], K[I, J, C, D]) -> (O) { O[n, y, x, d : N, H / 2, W / 2, D] = "
+       "+(X[n, 2 * y + i - 1, 2 * x + j - 1, c] * K[i, j, c, d]); }",
+       {f32({3, 26, 28, 5}), f32({3, 3, 5, 13})}},
+      {"GradientOfStridedConvolution",
+       "function (G[N, D, H, W], K[D, C, I, J]) -> (O) { O[n, c, 2 * y + i - 1, 2 * x + j - 1 : "
+       "N, C, 2 * H, 2 * W] = +(G[n, d, y, x] * K[d, c, i, j]); }",
+       {f32({2, 9, 13, 14}), f32({9, 10, 3, 3})}},
+      {"GradientByWeights",
+       "function (X[N, C, H, W], G[N, D, H, W]) -> (O) { O[d, c, i, j : 12, 7, 3, 3] = "
+       "+(X[n, c, y + i - 1, x + j - 1] * G[n, d, y, x]); }",
+       {f32({2, 7, 19, 21}), f32({2, 12, 19, 21})}},
+      {"Halves",
+       "function (A[M, K], B[K, N]) -> (O) { O[m, n : M, N] = +(A[m, k] * B[k, n]); }",
+       {{DataType::kFloat16, {64, 80}}, {DataType::kFloat16, {80, 64}}}},
+  };
+}
+
+HostTensor RunOnHost(const TestProgram& program, const std::vector<HostTensor>& inputs) {
+  const auto host = *HostProgram::Create(BindTestProgram(program));
+  return host->Run(*host->Load({}), inputs)->at(0);
+}
+
+TEST(HostProgram, RoundsLargeSumsOfProductsAsFloat32) {
+  for (const TestProgram& program : LargeSums()) {
+    const std::vector<HostTensor> inputs = RandomInputs(program, 17);
+    const auto expected = *ir::EvaluateNaively(BindTestProgram(program), inputs);
+    const double tolerance = inputs[0].type() == DataType::kFloat32 ? 1e-5 : 1e-3;
+    EXPECT_EQ(FirstDifference(RunOnHost(program, inputs), expected[0], tolerance), "")
+        << program.name;
+  }
+}
+
+TEST(HostProgram, KeepsInfinitiesOfLargeSumsToTheirPoints) {
+  const TestProgram convolution = LargeSums()[3];
+  std::vector<HostTensor> inputs = RandomInputs(convolution, 18);
+  std::vector<double> weights = inputs[1].ToDoubles();
+  for (size_t i = 0; i < weights.size(); i += 9) weights[i] = INFINITY;  // of the corner (0, 0)
+  std::vector<uint8_t> bytes(static_cast<size_t>(inputs[1].shape().byte_size()));
+  for (size_t i = 0; i < weights.size(); ++i) {
+    StoreElement(DataType::kFloat32, weights[i], static_cast<int64_t>(i), bytes.data());
+  }
+  inputs[1] = HostTensor(inputs[1].shape(), bytes);
+  const std::vector<double> result = RunOnHost(convolution, inputs).ToDoubles();
+  for (size_t i = 0; i < result.size(); ++i) {
+    const bool has_corner = i % 21 != 0 && i / 21 % 19 != 0;
+    ASSERT_EQ(std::isfinite(result[i]), !has_corner) << i;
+  }
+}
+
+TEST(HostProgram, EstimatesLargeSumsOfProductsByTheirBlocks) {
+  const auto host = *HostProgram::Create(BindTestProgram(LargeSums()[0]));
+  const auto wide = *HostProgram::Create(
+      BindTestProgram({"Wide",
+                       LargeSums()[0].code,
+                       {{DataType::kFloat64, {41, 530}}, {DataType::kFloat64, {530, 35}}}}));
+  EXPECT_LT(4 * host->milliseconds(), wide->milliseconds());
+}
+
 TEST(HostProgram, TellsWhichInputIsOfAnotherShape) {
   const TestProgram program = {"Add",
                                "function (A, B) -> (O) { O = A + B; }",
@@ -256,7 +333,7 @@ TEST(HostProgram, KnowsWhatWorkIsTooMuchForTheHost) {
   const double small =
       milliseconds(product, {{DataType::kFloat32, {1, 100}}, {DataType::kFloat32, {100, 100}}});
   const double large = milliseconds(
-      product, {{DataType::kFloat32, {1000, 1000}}, {DataType::kFloat32, {1000, 1000}}});
+      product, {{DataType::kFloat32, {2000, 2000}}, {DataType::kFloat32, {2000, 2000}}});
   EXPECT_LT(small, 0.2);
   EXPECT_GT(large, 500);
 }

@@ -81,17 +81,41 @@ double PointNs(const HostLoop& loop) {
 
 // Orders outputs outside and reductions inside, as in the definition, but moves the fastest loop
 // innermost. The order of a sum's terms does not depend on which output loop is innermost.
-void MoveFastestLoopInside(std::vector<HostLoop>* loops, size_t outputs,
-                           std::vector<size_t>* order) {
+void MoveFastestLoopInside(size_t outputs, std::vector<HostLoop>* loops,
+                           std::vector<HostCondition>* conditions) {
   if (outputs == loops->size() || loops->empty()) return;
   size_t best = loops->size() - 1;
   for (size_t l = 0; l < outputs; ++l) {
     if (PointNs((*loops)[l]) < PointNs((*loops)[best])) best = l;
   }
-  std::rotate(loops->begin() + static_cast<int64_t>(best),
-              loops->begin() + static_cast<int64_t>(best) + 1, loops->end());
-  std::rotate(order->begin() + static_cast<int64_t>(best),
-              order->begin() + static_cast<int64_t>(best) + 1, order->end());
+  const auto move = [best](auto& of_loops) {
+    const auto place = of_loops.begin() + static_cast<int64_t>(best);
+    std::rotate(place, place + 1, of_loops.end());
+  };
+  move(*loops);
+  for (HostCondition& condition : *conditions) move(condition.coefficients);
+}
+
+// Nothing if index arithmetic could overflow.
+std::optional<HostCondition> ConditionOf(const math::RangeConstraint& constraint,
+                                         const poly::IndexSpace& space) {
+  Terms terms(space.indices.size());
+  terms.Add(constraint.poly, 1);
+  if (!terms.IsCountable(space, constraint.range)) return std::nullopt;
+  HostCondition condition = {{}, terms.constant(), constraint.range};
+  for (size_t l = 0; l < terms.loops(); ++l) {
+    condition.coefficients.push_back(terms.coefficient(l));
+  }
+  return condition;
+}
+
+// Sums of fewer products are exact (float64), and starting blocks would take longer.
+constexpr double kMinBlockedPoints = 1 << 18;
+
+bool IsSumOfProducts(const ir::Contraction& contraction, DataType type) {
+  return contraction.aggregation == Aggregation::kSum &&
+         contraction.combination == Combination::kMultiply && IsFloat(type) &&
+         ComputeType(type) == DataType::kFloat32;
 }
 
 // Wraps integers to the width of the type. Reals are rounded after the whole sum.
@@ -201,29 +225,34 @@ std::optional<HostContraction> HostContraction::Create(const ir::Program& progra
     const TensorShape& input = program.values[contraction.inputs[i].tensor].shape;
     if (!add(i + 1, coords, input.dims)) return std::nullopt;
   }
-  std::vector<size_t> order(loops.size());
-  for (size_t l = 0; l < order.size(); ++l) order[l] = l;
-  MoveFastestLoopInside(&loops, static_cast<size_t>(space.output_index_count), &order);
   std::vector<HostCondition> conditions;
   for (const auto* constraints : {&space.store_guard, &space.constraints}) {
     for (const math::RangeConstraint& constraint : *constraints) {
-      Terms terms(loops.size());
-      terms.Add(constraint.poly, 1);
-      if (!terms.IsCountable(space, constraint.range)) return std::nullopt;
-      HostCondition condition = {{}, terms.constant(), constraint.range};
-      for (const size_t l : order) condition.coefficients.push_back(terms.coefficient(l));
-      conditions.push_back(std::move(condition));
+      std::optional<HostCondition> condition = ConditionOf(constraint, space);
+      if (!condition.has_value()) return std::nullopt;
+      conditions.push_back(*std::move(condition));
     }
   }
+  const auto outputs = static_cast<size_t>(space.output_index_count);
   const bool needs_hits = space.may_be_empty || !space.covers_output || !space.store_guard.empty();
-  return HostContraction(contraction, shape, types,
-                         LoopNest(start, std::move(loops), std::move(conditions)), needs_hits);
+  std::optional<BlockedMatmul> blocks;
+  if (IsSumOfProducts(contraction, shape.type)) {
+    blocks = BlockedMatmul::Create(start, loops, outputs, conditions);
+  }
+  MoveFastestLoopInside(outputs, &loops, &conditions);
+  HostContraction made(contraction, shape, types,
+                       LoopNest(start, std::move(loops), std::move(conditions)), needs_hits);
+  if (blocks.has_value() && made.nest_.points() >= kMinBlockedPoints &&
+      blocks->nanoseconds() < made.nanoseconds()) {
+    made.blocks_ = std::move(blocks);
+  }
+  return made;
 }
 
 double HostContraction::nanoseconds() const {
   double ns = 2 * static_cast<double>(shape_.element_count()) + kRunNs * nest_.runs();
   if (!nest_.loops().empty()) ns += PointNs(nest_.loops().back()) * nest_.points();
-  return ns;
+  return blocks_.has_value() ? blocks_->nanoseconds() : ns;
 }
 
 template <class T, class Body>
@@ -339,7 +368,12 @@ NaiveTensor HostContraction::Evaluate(absl::Span<const NaiveTensor* const> input
   if (result.is_real()) {
     const auto neutral = Neutral<double>(aggregation_, shape_.type);
     std::fill(result.reals.begin(), result.reals.end(), neutral);
-    Combine<double>(operands, result.reals);
+    if (blocks_.has_value()) {
+      const double* const factors[] = {operands[0]->reals.data(), operands[1]->reals.data()};
+      blocks_->Add(factors, result.reals.data());
+    } else {
+      Combine<double>(operands, result.reals);
+    }
     if (computed == DataType::kFloat32) {
       for (double& value : result.reals) value = static_cast<float>(value);
     }

@@ -2,6 +2,7 @@
 #include "tile/evaluator/host/elementwise.h"
 
 #include <array>
+#include <type_traits>
 #include <vector>
 
 #include "tile/base/scalar_value.h"
@@ -54,14 +55,21 @@ template <class From, class To, class Function>
 void Map(const LoopNest& nest, const std::vector<From>& a, const std::vector<From>& b,
          std::vector<To>& result, const Function& function) {
   const Places steps = nest.steps();
-  nest.ForEachRun([&](const Places& at, int64_t count) {
-    const From* const x = a.data() + at[1];
-    const From* const y = b.data() + at[2];
-    To* const to = result.data() + at[0];
-    for (int64_t i = 0; i < count; ++i) {
-      to[i * steps[0]] = function(x[i * steps[1]], y[i * steps[2]]);
-    }
-  });
+  const auto map = [&](const auto& step_a, const auto& step_b) {
+    nest.ForEachRun([&](const Places& at, int64_t count) {
+      const From* const x = a.data() + at[1];
+      const From* const y = b.data() + at[2];
+      To* const to = result.data() + at[0];
+      for (int64_t i = 0; i < count; ++i) to[i] = function(x[i * step_a], y[i * step_b]);
+    });
+  };
+  // The compiler vectorizes loops with constant steps.
+  constexpr std::integral_constant<int64_t, 0> kStay;
+  constexpr std::integral_constant<int64_t, 1> kNext;
+  if (steps[1] == 1 && steps[2] == 1) return map(kNext, kNext);
+  if (steps[1] == 1 && steps[2] == 0) return map(kNext, kStay);
+  if (steps[1] == 0 && steps[2] == 1) return map(kStay, kNext);
+  map(steps[1], steps[2]);
 }
 
 // Inlines the most frequent functions; the others dispatch per element.

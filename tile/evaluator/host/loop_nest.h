@@ -47,6 +47,15 @@ class LoopNest {
     Walk(0, start_, point, visit);
   }
 
+  // Calls visit(places, counts) for each block of points of the innermost `inner` loops.
+  // `places` are the first point's indices. No condition may depend on two of these loops.
+  template <size_t inner, class Visit>
+  void ForEachBlock(const Visit& visit) const {
+    if (!HoldConstants()) return;
+    std::vector<int64_t> point(loops_.size());
+    WalkBlocks<inner>(0, start_, point, visit);
+  }
+
  private:
   struct Bounds {
     int64_t begin;
@@ -69,6 +78,27 @@ class LoopNest {
       point[depth] = x;
       Walk(depth + 1, at, point, visit);
       for (size_t p = 0; p < at.size(); ++p) at[p] += steps[p];
+    }
+  }
+
+  template <size_t inner, class Visit>
+  void WalkBlocks(size_t depth, Places at, std::vector<int64_t>& point, const Visit& visit) const {
+    if (depth + inner == loops_.size()) {
+      std::array<int64_t, inner> counts;
+      for (size_t i = 0; i < inner; ++i) {
+        const auto [begin, end] = BoundsAt(depth + i, point);
+        if (begin >= end) return;
+        counts[i] = end - begin;
+        for (size_t p = 0; p < at.size(); ++p) at[p] += begin * loops_[depth + i].steps[p];
+      }
+      return visit(at, counts);
+    }
+    const auto [begin, end] = BoundsAt(depth, point);
+    for (size_t p = 0; p < at.size(); ++p) at[p] += begin * loops_[depth].steps[p];
+    for (int64_t x = begin; x < end; ++x) {
+      point[depth] = x;
+      WalkBlocks<inner>(depth + 1, at, point, visit);
+      for (size_t p = 0; p < at.size(); ++p) at[p] += loops_[depth].steps[p];
     }
   }
 

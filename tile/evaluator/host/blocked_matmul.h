@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Computes large sums of products on the host as matmuls of blocks (convolutions, matmuls and their
+// gradients). Products and partial sums of up to 256 terms are float32, and sums of them float64.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tile/evaluator/host/loop_nest.h"
+
+namespace tartan::evaluator {
+
+class BlockedMatmul {
+ public:
+  // Selects loops for the rows, columns and terms of the blocks. `loops` have the places of the
+  // result and of both factors; the first `outputs` loops are those of the result. Nothing if no
+  // loops are suitable.
+  static std::optional<BlockedMatmul> Create(const Places& start,
+                                             const std::vector<HostLoop>& loops, size_t outputs,
+                                             const std::vector<HostCondition>& conditions);
+
+  // Adds the sums to `result`. `factors` are the elements of both factors, in the order of places.
+  void Add(const double* const factors[2], double* result) const;
+
+  double nanoseconds() const { return nanoseconds_; }
+
+ private:
+  BlockedMatmul(LoopNest nest, int row_factor, double nanoseconds)
+      : nest_(std::move(nest)), row_factor_(row_factor), nanoseconds_(nanoseconds) {}
+
+  LoopNest nest_;   // its three innermost loops are terms, rows and columns
+  int row_factor_;  // the factor whose elements depend on rows and terms: 0 or 1
+  double nanoseconds_;
+};
+
+}  // namespace tartan::evaluator
