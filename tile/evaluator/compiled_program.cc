@@ -222,9 +222,11 @@ std::string DigestOf(const loop::Kernel& kernel, const hal::KernelSource& source
                              absl::StrReplaceAll(source.source, {{source.name, "kernel"}})));
 }
 
-// Limits on the elements of a host program; beyond them it is not considered, as it would be slow.
+// Limits on the elements of a host program; beyond them it is not considered, as it would be slow
+// or need too much memory.
 constexpr int64_t kMaxConstantElements = int64_t{1} << 21;
-constexpr int64_t kMaxElements = int64_t{1} << 22;
+constexpr int64_t kMaxElements = int64_t{1} << 27;
+constexpr double kMaxElementsPerMs = 1 << 18;
 
 bool MayBeOnHost(const proto::Program& program) {
   int64_t elements = 0;
@@ -241,11 +243,12 @@ bool MayBeOnHost(const proto::Program& program) {
   return true;
 }
 
-bool MayBeOnHost(const ir::Program& program) {
-  int64_t elements = 0;
+bool MayBeOnHost(const ir::Program& program, double most_ms) {
+  const double most = std::min<double>(kMaxElements, kMaxElementsPerMs * most_ms);
+  double elements = 0;
   for (const ir::Value& value : program.values) {
-    elements += std::min(value.shape.element_count(), kMaxElements);
-    if (elements >= kMaxElements) return false;
+    elements += static_cast<double>(value.shape.element_count());
+    if (elements > most) return false;
   }
   return true;
 }
@@ -341,7 +344,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::OnHost(
   if (options.in_float64) {
     TARTAN_ASSIGN_OR_RETURN(bound, ir::InFloat64(bound));
   }
-  if (is_bounded && !MayBeOnHost(bound)) return nullptr;
+  if (is_bounded && !MayBeOnHost(bound, most_ms)) return nullptr;
   TARTAN_ASSIGN_OR_RETURN(compiled->host_, HostProgram::Create(std::move(bound)));
   if (compiled->host_ == nullptr) return nullptr;
   if (is_bounded && !compiled->host_->IsFasterThanKernels(most_ms, times)) return nullptr;

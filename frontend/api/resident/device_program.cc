@@ -131,7 +131,7 @@ absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
     CompileWhere where) {
   if (where == CompileWhere::kSoonest) {
     SessionOptions options;
-    options.host_ms = 250;  // better than compiling kernels first
+    options.host_ms = 2000;  // better than compiling kernels first
     LoadedPrograms soonest(*device, options, /*completes_compilations=*/false);
     return Create(soonest, std::move(graph), statistics, where);
   }
