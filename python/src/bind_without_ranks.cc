@@ -23,9 +23,8 @@ void BindRanks(nb::module_& module) {
       "join_ranks",
       [](const std::string& /*transport*/, double /*longest_wait_s*/, const nb::object& /*note*/) {
         Raise(absl::UnimplementedError(
-            "this tartan was built without MPI, so it has one rank: install Open MPI "
-            "(apt-get install libopenmpi-dev) and build it again (pip install "
-            "--no-binary tartan tartan)"));
+            "this tartan was built without MPI, so it has one rank: install Open MPI (apt-get "
+            "install libopenmpi-dev openmpi-bin) and build tartan again (pip install .)"));
       },
       nb::arg("transport"), nb::arg("longest_wait_s"), nb::arg("note"));
 }

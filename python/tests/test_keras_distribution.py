@@ -184,6 +184,40 @@ def test_own_training_steps_join_their_gradients(tmp_path):
             np.testing.assert_allclose(found[name], alone[name], rtol=1e-5)
 
 
+_MASKS = DATA_PARALLEL + """
+rng = np.random.default_rng(2)
+tokens = rng.integers(1, 9, (12, 5))
+tokens[:7, 2:] = 0
+tokens[9:, 4:] = 0
+y = rng.normal(size=(12, 5, 1)).astype("float32")
+inputs = keras.Input((5,), dtype="int32")
+embedded = keras.layers.Embedding(9, 4, mask_zero=True)(inputs)
+model = keras.Model(inputs, keras.layers.Dense(1)(embedded))
+model.compile(keras.optimizers.SGD(0.5), "mse")
+weights = []
+for i in (0, 4):
+    model.train_on_batch(tokens[i:i + 8], y[i:i + 8])
+    weights.append([w.numpy().tolist() for w in model.weights])
+found = {"weights": weights}
+model.compile("sgd", keras.losses.MeanSquaredError(reduction="sum"))
+try:
+    model.fit(tokens, y, verbose=0)
+except NotImplementedError as error:
+    found["error"] = str(error)
+report(found)
+"""
+
+
+@needs_mpi
+def test_masked_steps_have_the_weight_of_their_part(tmp_path):
+    (alone,) = run(_MASKS, tmp_path, 1)
+    for found in run(_MASKS, tmp_path, 2):
+        assert found["error"].startswith("the loss 'mean_squared_error' has the reduction 'sum'")
+        for step, wanted in zip(found["weights"], alone["weights"]):
+            for a, b in zip(step, wanted):
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
 _CALLBACKS = DATA_PARALLEL + _SMALL + """
 folder = sys.argv[1] + f"_files{distributed.rank()}"
 class Time(keras.callbacks.Callback):

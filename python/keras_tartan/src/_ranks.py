@@ -10,9 +10,10 @@ import random
 import numpy as np
 from keras.src import callbacks as callbacks_module, tree
 from keras.src.backend.common import global_state
+from keras.src.backend.common.masking import get_keras_mask
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.optimizers.base_optimizer import BaseOptimizer
-from keras_tartan.src import core, distribution_lib
+from keras_tartan.src import core, distribution_lib, numpy as knp
 from keras_tartan.src._type import from_numpy
 from keras_tartan.src._values import untraced
 from tartan import _ranks, _variable
@@ -172,6 +173,47 @@ def join_statistics(model, step):
 
 # --- Steps.
 
+_outputs = None  # outputs of the model in the step that is computed; None: nobody asks for them
+
+
+def note_outputs(y_pred):
+    """Notes outputs whose loss is computed, for their masks."""
+    if _outputs is not None:
+        _outputs.extend(tree.flatten(y_pred))
+
+
+@contextlib.contextmanager
+def _noted_outputs():
+    global _outputs
+    _outputs = found = []
+    try:
+        yield found
+    finally:
+        _outputs = None
+
+
+def _weight_of(data, outputs):
+    """Returns the weight of a part in the mean over the batch: its rows, or its share of them that no mask leaves out."""
+    rows = core.convert_to_tensor(float(rows_of(data)), "float32")
+    masks = [get_keras_mask(output) for output in outputs]
+    if all(mask is None for mask in masks):
+        return rows
+    if len(masks) > 1:
+        raise NotImplementedError("a model of several ranks has one output if an output has a mask: each would need a "
+                                  "weight of its own")
+    mask = core.cast(masks[0], "float32")
+    return knp.mean(mask) * rows
+
+
+def _check_losses(model, data):
+    """NotImplementedError for losses that are no means over the examples."""
+    has_weights = len(data) > 2 and data[2] is not None
+    for _, loss, *_ in getattr(model._compile_loss, "_flat_losses", None) or ():
+        reduction = getattr(loss, "reduction", None)
+        if reduction in ("sum", "none") or reduction == "mean_with_sample_weight" and has_weights:
+            raise NotImplementedError(f"the loss '{loss.name}' has the reduction '{reduction}', but ranks average their "
+                                      "losses: use 'sum_over_batch_size'")
+
 
 @contextlib.contextmanager
 def _caught_gradients(model, caught):
@@ -181,8 +223,8 @@ def _caught_gradients(model, caught):
     def take(grads, trainable_variables=None):
         if caught:
             raise NotImplementedError("a train_step of several ranks calls the optimizer once, but this one calls it twice")
-        weights = optimizer._trainable_variables if trainable_variables is None else trainable_variables
-        caught.extend((weight, g) for weight, g in zip(weights, grads) if g is not None)
+        variables = optimizer._trainable_variables if trainable_variables is None else trainable_variables
+        caught.extend((variable, g) for variable, g in zip(variables, grads) if g is not None)
 
     def refuse(self, *args, **kwargs):
         raise NotImplementedError("a train_step of several ranks has one optimizer, the model's own: gradients of another "
@@ -237,18 +279,19 @@ class RankedStep:
     def _compute(self, data):
         caught = []
         before = self._metric_tensors()
-        with _caught_gradients(self._model, caught):
+        with _noted_outputs() as outputs, _caught_gradients(self._model, caught):
             logs = self._step(data)
-        rows = float(rows_of(data))
+        _check_losses(self._model, data)
+        weight = _weight_of(data, outputs)
         self._metrics = list(self._model.metrics_variables)
         self._means = [name for name, value in logs.items() if self._is_mean(name, value, before)]
         # The backward pass begins with the last weights.
         caught.reverse()
-        self._weights = [weight for weight, _ in caught]
-        values = [_wide(gradient) * rows for _, gradient in caught]
+        self._weights = [variable for variable, _ in caught]
+        values = [_wide(gradient) * core.cast(weight, _wide(gradient).dtype) for _, gradient in caught]
         values += [_wide(variable.value) for variable in self._metrics]
-        values += [_wide(core.convert_to_tensor(logs[name])) * rows for name in self._means]
-        values.append(core.convert_to_tensor(rows, "float32"))
+        values += [core.cast(core.convert_to_tensor(logs[name]), "float32") * weight for name in self._means]
+        values.append(weight)
         if self._sums is None:
             with untraced():
                 self._sums = _ranks.VariableSums([
@@ -282,15 +325,15 @@ class RankedStep:
 
     def _apply(self):
         values = [variable.value for variable in self._sums.variables]
-        rows = values.pop()
+        weight = values.pop()
         gradients, values = values[:len(self._weights)], values[len(self._weights):]
         if gradients:
             self._model.optimizer.apply(
-                [core.cast(g / core.cast(rows, g.dtype), weight.dtype)
-                 for g, weight in zip(gradients[::-1], self._weights[::-1])], self._weights[::-1])
+                [core.cast(g / core.cast(weight, g.dtype), variable.dtype)
+                 for g, variable in zip(gradients[::-1], self._weights[::-1])], self._weights[::-1])
         with StatelessScope(state_mapping=list(zip(self._metrics, values))):
             logs = self._model.get_metrics_result()
-        means = {name: value / rows for name, value in zip(self._means, values[len(self._metrics):])}
+        means = {name: value / weight for name, value in zip(self._means, values[len(self._metrics):])}
         return {**logs, **means}
 
 

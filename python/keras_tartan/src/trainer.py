@@ -50,6 +50,7 @@ class Trainer(_BaseTrainer):
 
     def _compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        _ranks.note_outputs(y_pred)
         with _errors.about("the loss", y=y, y_pred=y_pred, **weights):
             return super()._compute_loss(x, y, y_pred, sample_weight, training)
 
