@@ -77,6 +77,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, overloa
 
 import numpy as np
 
+from tartan import distributed as distributed
 from tartan import fft as fft
 from tartan import inference as inference
 from tartan import linalg as linalg
@@ -177,6 +178,11 @@ from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
+
+''',
+    "tartan.distributed": '''
+# Written by python/stubs/write_stubs.py.
+from tartan import Tensor, _Array, _DType
 
 ''',
     "tartan.keras": "# Written by python/stubs/write_stubs.py.\n",

@@ -19,8 +19,8 @@ import re
 from stub_tables import (
     ALIASES, CONSTANTS, GENERIC, HEADERS, INCLUDE_NONE, MADE, MEMBERS, OF_FUNCTIONS, PARAMETERS, RETURNS, WITH_TABLES)
 
-MODULES = ["tartan", "tartan.fft", "tartan.linalg", "tartan.random", "tartan.inference", "tartan.keras",
-           "tartan.onnx_backend", "tartan.train", "tartan._core"]
+MODULES = ["tartan", "tartan.fft", "tartan.linalg", "tartan.random", "tartan.distributed", "tartan.inference",
+           "tartan.keras", "tartan.onnx_backend", "tartan.train", "tartan._core"]
 _LICENSE = "# SPDX-License-Identifier: Apache-2.0\n"
 _WIDTH = 120
 

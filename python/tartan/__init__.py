@@ -34,7 +34,8 @@ from tartan._transforms import custom_gradient, jacobian, jvp, stop_gradient, vj
 from tartan._variable import Variable
 from tartan._vmap import vmap
 from tartan import _hooks as _hooks
-from tartan import _complex_linalg, _complex_rules, _creation, _indexing, _late, _namespace, _selection, fft, linalg, random
+from tartan import _complex_linalg, _complex_rules, _creation, _indexing, _late, _namespace, _selection
+from tartan import distributed, fft, linalg, random
 
 # Extends the package's functions to complex arguments.
 globals().update(_complex_rules.with_rules(globals()))

@@ -301,8 +301,8 @@ class Function:
         self._name = name or getattr(function, "__name__", "function")
         self._programs = {}
         self._lock = threading.RLock()
-        self.watched = None  # lists of variables; the last run has an event for each
-        self.last_program = None  # the core's program of the last run, if it watched
+        self._watched = None  # lists of variables; the last run has an event for each
+        self._last_program = None  # the core's program of the last run, if it watched
 
     def __call__(self, *args: Any, **kwargs: Any) -> _R:
         # The call becomes part of an enclosing captured or mapped function, or of a recording; a compiled program
@@ -311,8 +311,8 @@ class Function:
             return self._function(*args, **kwargs)
         program, tensors = self._program_for(args, kwargs)
         evaluate(*tensors)
-        results = program.run([t._host for t in tensors], self.watched)
-        self.last_program = program.program if self.watched is not None else None
+        results = program.run([t._host for t in tensors], self._watched)
+        self._last_program = program.program if self._watched is not None else None
         return results
 
     def _program_for(self, args, kwargs):
@@ -333,7 +333,7 @@ class Function:
     def __get__(self, instance: Any, owner: Any = None) -> Callable[..., _R]:
         return self if instance is None else functools.partial(self, instance)
 
-    def written(self):
+    def _written(self):
         """Returns the set of variables that the captured programs write."""
         with self._lock:
             return {variable for program in self._programs.values() for variable in program.written}

@@ -159,7 +159,7 @@ def share_variables(model):
 def join_statistics(model, step):
     """Replaces variables that a step updates without gradients (running statistics) by their means over the ranks."""
     captured = step.captured
-    written = None if captured is None else captured.written()
+    written = None if captured is None else captured._written()
     variables = [v for v in model.non_trainable_variables if "float" in str(v.dtype)
                  and (written is None or v._value in written)]
     if not variables:
@@ -267,13 +267,13 @@ class RankedStep:
         captured = self._local.captured
         if captured is not None and self._sums is not None:
             self._sums.place()
-            captured.watched = self._sums.buckets  # the ranks add a bucket while the device computes others
+            captured._watched = self._sums.buckets  # the ranks add a bucket while the device computes others
         if part.rows:
             self._local([part.data])
         else:
             self._compute_nothing(part.data)
         captured = self._local.captured
-        self._sums.add(None if captured is None or not part.rows else captured.last_program)
+        self._sums.add(None if captured is None or not part.rows else captured._last_program)
         return self._update([()])
 
     def _compute(self, data):
