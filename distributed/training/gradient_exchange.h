@@ -46,7 +46,7 @@ struct JoinedRanks {
   std::shared_ptr<HostCommunicator> communicator;
   std::shared_ptr<train::GradientExchange> exchange;
 };
-// As JoinRanks; both are null if a launcher started no other process.
+// Joins ranks as JoinRanks does. Both pointers are null if a launcher started no other process.
 absl::StatusOr<JoinedRanks> JoinRanksAndCommunicator(const JoinOptions& options);
 
 }  // namespace tartan::distributed

@@ -63,7 +63,7 @@ def world_size() -> int:
 
 
 def local_rank() -> int:
-    """Returns the number of this process among those of its host, from 0."""
+    """Returns the number of this process among the processes of its host, from 0."""
     ranks = _ranks.joined()
     return 0 if ranks is None else ranks.local_rank
 

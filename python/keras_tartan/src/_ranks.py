@@ -2,7 +2,7 @@
 """Data-parallel steps of several ranks. A step is two captured functions. The first one computes the gradients of the
 rank's part of a batch, and writes them, times the part's rows, to variables. The ranks add these variables. The second
 one divides by the rows of the whole batch, and updates the weights, alike on all ranks. The states of metrics are added
-with the gradients, so that logs are those of the whole batch."""
+with the gradients, so that logs describe the whole batch."""
 
 import contextlib
 import random

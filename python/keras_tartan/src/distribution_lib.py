@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `keras.distribution` requires of a backend. Each rank (process) has one device, and `DataParallel` replicates
+"""Implements what `keras.distribution` requires of a backend. Each rank (process) has one device, and `DataParallel` replicates
 the variables on them. `trainer.py` and `_ranks.py` divide batches and add gradients."""
 
 from tartan import _ranks, _runtime, distributed
