@@ -48,6 +48,7 @@ std::vector<std::string> PluginFiles(const MpiOptions& options) {
     const std::filesystem::path folder = file.parent_path();
     files.push_back(folder / kPluginName);
     files.push_back(folder / "../lib/tartan" / kPluginName);
+    files.push_back(folder / ".." / kPluginName);  // the program of the Python package
   }
   files.emplace_back(kPluginName);
   return files;

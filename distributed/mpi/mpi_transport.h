@@ -13,7 +13,7 @@ namespace tartan::distributed {
 
 struct MpiOptions {
   // File of the plug-in; empty: TARTAN_MPI_PLUGIN, or libtartan_mpi.so beside the program or the
-  // library that contains this function, or in ../lib/tartan.
+  // library that contains this function, or in ../lib/tartan, or in the parent folder.
   std::string plugin;
   double longest_wait_s = 1800;  // limit of one collective operation
 };
