@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kInterval(100);
 constexpr int64_t kSilenceMs = 15000;  // after this time without a sign a process counts as stopped
+constexpr int64_t kLeftMs = 10000;  // a process that left so long ago takes no part in an operation
 constexpr size_t kTextBytes = 1000;
 
 enum State : int32_t { kAbsent, kRunning, kLeft };
@@ -117,7 +118,13 @@ std::string HealthBoard::FindFailure() const {
   }
   const char* const operation = operation_;
   const int64_t waited = now - operation_start_;
-  if (operation == nullptr || waited <= longest_wait_ms_) return "";
+  if (operation == nullptr) return "";
+  for (int64_t i = 0; i < place_.local_ranks; ++i) {
+    if (signs_[i].state == kLeft && std::min(waited, now - signs_[i].last_ms) > kLeftMs)
+      return absl::StrCat(DescribeRank(signs_[i]), " has ended, but rank ", place_.rank,
+                          " waits for it in ", operation);
+  }
+  if (waited <= longest_wait_ms_) return "";
   return absl::StrCat("rank ", place_.rank, " waited for the other ranks for ", waited / 1000,
                       " s in ", operation, " (--collective-timeout)");
 }

@@ -12,7 +12,8 @@ Every rank calls the same functions in the same order, except `send` and `recv`.
 and all functions work. Values go through the memory of the host; gradients of `tartan.train` and Keras need not.
 
 A rank that ends by an uncaught exception ends the others, which print its error. If a process is killed or stopped,
-the others of its host end within 15 s and say which one it was. In other cases they wait for `timeout` seconds."""
+the others of its host end within 15 s and say which one it was. So do they if a rank's program has ended while they
+wait for it. In other cases they wait for `timeout` seconds."""
 
 from __future__ import annotations
 

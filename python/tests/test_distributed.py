@@ -94,6 +94,19 @@ report("not reached")
     assert not os.path.exists(tmp_path / "result2.0")
 
 
+@needs_mpi
+def test_a_rank_that_ends_early_does_not_leave_the_others_waiting(tmp_path):
+    done = start("""
+distributed.initialize()
+if distributed.rank() == 1:
+    sys.exit(0)
+distributed.barrier()
+report("not reached")
+""", tmp_path, 2)
+    assert done.returncode != 0
+    assert "has ended, but rank 0 waits for it in all-reduce" in done.stderr
+
+
 @pytest.mark.skipif(not hasattr(tartan._core, "Ranks"), reason="this build has no MPI")
 def test_a_missing_plug_in_says_what_to_install(tmp_path):
     done = start("distributed.initialize()\n", tmp_path, 1, OMPI_COMM_WORLD_SIZE="2", TARTAN_MPI_PLUGIN="/no/plug-in.so")
