@@ -84,6 +84,13 @@ std::vector<Reduction> ReductionsOf(absl::Span<const api::DeviceTensor> tensors)
   return joined;
 }
 
+Range RangeOf(const api::DeviceTensor& tensor) {
+  const hal::BufferPtr& buffer = tensor.buffer();
+  const int64_t size = tensor.shape().byte_size();
+  return buffer->parent() == nullptr ? Range{buffer, 0, size}
+                                     : Range{buffer->parent(), buffer->offset(), size};
+}
+
 // Facts are lines "name\tvalue".
 std::string ToText(const std::map<std::string, std::string>& facts) {
   std::string text;
@@ -165,6 +172,14 @@ class Exchange : public train::GradientExchange {
     std::vector<hal::EventPtr> reduced;
     for (const train::GradientBucket& bucket : buckets) {
       const hal::EventPtr& computed = bucket.computed == nullptr ? all_computed : bucket.computed;
+      if (bucket.part.defined()) {
+        const api::DeviceTensor& whole = bucket.tensors.front();
+        TARTAN_ASSIGN_OR_RETURN(reduced.emplace_back(),
+                                communicator_.ReduceScatter(RangeOf(whole), RangeOf(bucket.part),
+                                                            whole.shape().type, computed));
+        times_.bytes += whole.shape().byte_size();
+        continue;
+      }
       for (const Reduction& sum : ReductionsOf(bucket.tensors)) {
         TARTAN_ASSIGN_OR_RETURN(reduced.emplace_back(),
                                 communicator_.AllReduce(sum.range, sum.type, computed));
@@ -190,6 +205,25 @@ class Exchange : public train::GradientExchange {
       trace_->Add(Trace::kCommunication, "all-reduce", timing.start_ns, timing.end_ns);
     last_end_ns_ = NowNs();
     return absl::OkStatus();
+  }
+
+  absl::Status Gather(const api::Device& device,
+                      absl::Span<const train::GradientBucket> buckets) override {
+    TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr computed, device.queue()->Mark());
+    std::vector<hal::EventPtr> gathered;
+    for (const train::GradientBucket& bucket : buckets) {
+      TARTAN_ASSIGN_OR_RETURN(
+          gathered.emplace_back(),
+          communicator_.AllGather(RangeOf(bucket.part), RangeOf(bucket.tensors.front()), computed));
+    }
+    for (const hal::EventPtr& event : gathered) TARTAN_RETURN_IF_ERROR(event->Wait());
+    return absl::OkStatus();
+  }
+
+  absl::Status GatherBytes(absl::Span<const uint8_t> own, absl::Span<uint8_t> all) override {
+    if (own.empty()) return absl::OkStatus();
+    return communicator_.OnTransport(
+        [&](HostTransport& transport) { return transport.AllGather(own, all); });
   }
 
   absl::Status SumNumbers(absl::Span<double> numbers) override {

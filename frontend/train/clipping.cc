@@ -11,8 +11,7 @@
 
 namespace tartan::train {
 
-absl::StatusOr<api::Tensor> ClipFactor(const std::vector<api::Tensor>& gradients, double norm,
-                                       const api::Tensor& numbers) {
+absl::StatusOr<api::Tensor> SumOfSquares(const std::vector<api::Tensor>& gradients) {
   api::Tensor sum;
   for (const api::Tensor& gradient : gradients) {
     TARTAN_ASSIGN_OR_RETURN(const api::Tensor squares,
@@ -26,11 +25,16 @@ absl::StatusOr<api::Tensor> ClipFactor(const std::vector<api::Tensor>& gradients
     TARTAN_ASSIGN_OR_RETURN(
         sum, api::Apply("function (A, B) -> (C) { C = A + B; }", {sum, squares}, "norm"));
   }
+  return sum;
+}
+
+absl::StatusOr<api::Tensor> ClipFactor(const api::Tensor& squares, double norm,
+                                       const api::Tensor& numbers) {
   return api::Apply(
       absl::StrFormat("function (S, H) -> (F) { E[] = +(H[3]); F = min(as_float(%.17g, 32) / "
                       "(E * sqrt(S) + as_float(1e-6, 32)), 1); }",
                       norm),
-      {sum, numbers}, "clip");
+      {squares, numbers}, "clip");
 }
 
 absl::StatusOr<api::Tensor> ClipElements(const api::Tensor& gradient, double value) {

@@ -42,6 +42,7 @@ absl::Status RunCheckpoints::OpenFolder() {
 absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Resume(
     const RunParts& parts, Trainer& trainer, const std::function<void(const std::string&)>& note,
     std::optional<TrainerState>* best) {
+  shards_ = parts.trainer.shard != Shard::kNone;
   if (ranks_ != nullptr || !options_.checkpoint.empty()) {
     TARTAN_ASSIGN_OR_RETURN(facts_, FactsOf(parts));
   }
@@ -75,11 +76,13 @@ absl::Status RunCheckpoints::Save(const std::string& name, Trainer& trainer,
                                   const RunPosition& run) const {
   if (folder_ == nullptr) return absl::OkStatus();
   TARTAN_RETURN_IF_ERROR(trainer.ShareStatistics());
-  if (!writes()) return absl::OkStatus();
   Checkpoint checkpoint;
+  if (writes() || shards_) {
+    TARTAN_ASSIGN_OR_RETURN(checkpoint.state, trainer.Save());
+  }
+  if (!writes()) return absl::OkStatus();
   checkpoint.facts = facts_;
   checkpoint.run = run;
-  TARTAN_ASSIGN_OR_RETURN(checkpoint.state, trainer.Save());
   return OfFile(folder_->Write(name, checkpoint));
 }
 

@@ -50,6 +50,7 @@ class RunCheckpoints {
   const std::function<absl::Status(absl::Status)> file_error_;
   RunFacts facts_;
   std::unique_ptr<CheckpointFolder> folder_;  // null: none
+  bool shards_ = false;                       // ranks keep parts of the trainer's state
 };
 
 // The position after as many examples of the epoch, in batches of another size: at the next lower

@@ -216,6 +216,7 @@ std::map<std::string, std::string> FactsToAgreeOn(const RunParts& parts, const R
                                       fit.patience, ", a line every ", fit.log_every);
   agreed["checkpoints"] = absl::StrCat(fit.checkpoint.empty() ? "none" : "every ",
                                        fit.checkpoint_every, fit.resume ? ", resumed" : "");
+  agreed["--shard"] = std::string(Name(parts.trainer.shard));
   agreed["the shuffling"] = absl::StrCat(fit.shuffle ? "on" : "off", ", seed ", fit.seed);
   agreed["the validation"] =
       absl::StrCat(fit.validation, fit.validation_data == nullptr ? "" : ", own data");

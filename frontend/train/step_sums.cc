@@ -59,6 +59,16 @@ absl::StatusOr<api::Tensor> NextSums(const api::Tensor& sums, const api::Tensor&
       inputs, "sums");
 }
 
+absl::StatusOr<api::Tensor> TakesEffect(const api::Tensor& skipped, const api::Tensor& loss) {
+  return api::Apply("function (S, L) -> (OK) { OK = S == 0 && L - L == 0; }", {skipped, loss},
+                    "ok");
+}
+
+absl::StatusOr<api::Tensor> NextSkipped(const api::Tensor& skipped, const api::Tensor& healthy) {
+  return api::Apply("function (S, OK) -> (N) { N = as_int(OK ? 0 : S + 1, 32); }",
+                    {skipped, healthy}, "skipped");
+}
+
 absl::StatusOr<api::Tensor> CountNonFinite(const api::Tensor& tensor) {
   return api::Apply(
       absl::StrCat("function (X) -> (N) { B = as_int(X - X == 0 ? 0 : 1, 32); N[] = +(B[",

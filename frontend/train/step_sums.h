@@ -18,6 +18,12 @@ absl::StatusOr<api::Tensor> NextSums(const api::Tensor& sums, const api::Tensor&
                                      const Loss& loss, const LossTerms& terms,
                                      const api::Tensor& output, const api::Tensor& target);
 
+// A bool scalar: a step of this loss, float32[], takes effect. `skipped`: the number of steps since
+// a loss was not finite, int32[].
+absl::StatusOr<api::Tensor> TakesEffect(const api::Tensor& skipped, const api::Tensor& loss);
+// `skipped` after that step.
+absl::StatusOr<api::Tensor> NextSkipped(const api::Tensor& skipped, const api::Tensor& healthy);
+
 // The number of elements that are not finite, an int32 scalar.
 absl::StatusOr<api::Tensor> CountNonFinite(const api::Tensor& tensor);
 

@@ -17,6 +17,7 @@
 #include "frontend/train/graph/tile_text.h"
 #include "frontend/train/precision/round_graph.h"
 #include "frontend/train/ranks/joined_sums.h"
+#include "frontend/train/ranks/sharded_norms.h"
 #include "frontend/train/step_sums.h"
 #include "tile/base/status_macros.h"
 
@@ -114,6 +115,10 @@ class StepBuilder {
     }
     TARTAN_ASSIGN_OR_RETURN(const Tensor healthy, AddApplied(&gradients));
     scale_ = Tensor::Placeholder(kScaleName, {kFloat, {kScaleCount}});
+    if (plan_.shards && NeedsNorms(plan_)) {
+      norms_ = Tensor::Placeholder(kNorms, {kFloat, {kNormCount}});
+      AddState({kNorms, norms_.shape()}, norms_, Tensor());
+    }
     TARTAN_RETURN_IF_ERROR(UpdateAll(std::move(gradients), healthy).status());
     return std::move(graph_);
   }
@@ -153,15 +158,11 @@ class StepBuilder {
       AddState({StateName("parameter", name), master.shape()}, master, Tensor());
   }
 
-  absl::Status AddCount(std::string name, const Tensor& tensor, std::vector<std::string>* names) {
-    if (!IsFloat(tensor.type()) || tensor.shape().element_count() == 0) return absl::OkStatus();
-    TARTAN_ASSIGN_OR_RETURN(graph_.outputs.emplace_back(), CountNonFinite(tensor));
+  absl::Status AddCount(std::string name, const Tensor& value, std::vector<std::string>* names) {
+    if (!IsFloat(value.type()) || value.shape().element_count() == 0) return absl::OkStatus();
+    TARTAN_ASSIGN_OR_RETURN(graph_.outputs.emplace_back(), CountNonFinite(value));
     names->push_back(std::move(name));
     return absl::OkStatus();
-  }
-
-  bool IsState(const Parameter& parameter) const {
-    return parameter.is_state(plan_.mode.batch_norm);
   }
 
   absl::StatusOr<std::vector<api::InputBinding>> Bindings(const BatchShapes& shapes,
@@ -185,13 +186,13 @@ class StepBuilder {
       TARTAN_ASSIGN_OR_RETURN(augment_seed_, AugmentInputs(*model_, augment, &bindings));
     }
     for (const Parameter& parameter : parameters_) {
-      if (!IsState(parameter)) continue;
+      if (!parameter.is_state(plan_.mode.batch_norm)) continue;
       masters_[parameter.name] = Tensor::Placeholder(parameter.name, Master(parameter.shape));
     }
     for (const Parameter& parameter : parameters_) {
       if (parameter.is_factor()) continue;
       api::InputBinding& binding = bindings[parameter.input];
-      binding.given = IsState(parameter) || parameter.lora_rank > 0;
+      binding.given = parameter.is_state(plan_.mode.batch_norm) || parameter.lora_rank > 0;
       if (!binding.given) continue;
       TARTAN_ASSIGN_OR_RETURN(const Tensor master, ValueOf(*model_, parameter, masters_));
       binding.shape = parameter.shape;
@@ -223,12 +224,8 @@ class StepBuilder {
   absl::StatusOr<Tensor> AddSums(const Tensor& loss) {
     const TensorShape counter{DataType::kInt32, {}};
     const Tensor skipped = Tensor::Placeholder(kSkipped, counter);
-    TARTAN_ASSIGN_OR_RETURN(const Tensor healthy,
-                            api::Apply("function (S, L) -> (OK) { OK = S == 0 && L - L == 0; }",
-                                       {skipped, loss}, "ok"));
-    TARTAN_ASSIGN_OR_RETURN(
-        next_skipped_, api::Apply("function (S, OK) -> (N) { N = as_int(OK ? 0 : S + 1, 32); }",
-                                  {skipped, healthy}, "skipped"));
+    TARTAN_ASSIGN_OR_RETURN(const Tensor healthy, TakesEffect(skipped, loss));
+    TARTAN_ASSIGN_OR_RETURN(next_skipped_, NextSkipped(skipped, healthy));
     AddState({kSkipped, counter}, skipped, next_skipped_);
     const TensorShape shape{kFloat, {kSumCount}};
     const Tensor sums = Tensor::Placeholder(kSums, shape);
@@ -289,7 +286,9 @@ class StepBuilder {
     }
     Tensor factor;
     if (plan_.clip_norm > 0) {
-      TARTAN_ASSIGN_OR_RETURN(factor, ClipFactor(gradients, plan_.clip_norm, numbers_));
+      TARTAN_ASSIGN_OR_RETURN(const Tensor squares,
+                              norms_.defined() ? SquaresOf(norms_) : SumOfSquares(gradients));
+      TARTAN_ASSIGN_OR_RETURN(factor, ClipFactor(squares, plan_.clip_norm, numbers_));
     }
     const std::vector<std::string> slots = SlotNames(plan_.optimizer);
     size_t next = 0;
@@ -315,7 +314,8 @@ class StepBuilder {
 
   absl::StatusOr<Tensor> FollowScale(const std::vector<Tensor>& gradients, const Tensor& healthy) {
     if (!plan_.loss_scale.has_value()) return healthy;
-    TARTAN_ASSIGN_OR_RETURN(const Tensor finite, AllFinite(gradients));
+    TARTAN_ASSIGN_OR_RETURN(const Tensor finite,
+                            norms_.defined() ? FiniteOf(norms_) : AllFinite(gradients));
     TARTAN_ASSIGN_OR_RETURN(Tensor next,
                             NextScale(*plan_.loss_scale, plan_.optimizer, scale_, finite, healthy));
     TARTAN_ASSIGN_OR_RETURN(numbers_, CorrectedStepScalars(numbers_, next));
@@ -326,7 +326,7 @@ class StepBuilder {
   // Adds the running statistics: updated ones as states with next values, others read-only.
   absl::Status AddStatistics(const Tensor& healthy) {
     for (const Parameter& parameter : parameters_) {
-      if (parameter.is_trained || !IsState(parameter)) continue;
+      if (parameter.is_trained || !parameter.is_state(plan_.mode.batch_norm)) continue;
       const Tensor& master = masters_.at(parameter.name);
       Tensor next;
       for (const auto& [tensor, value] : bound_.updates) {
@@ -352,6 +352,7 @@ class StepBuilder {
   Tensor augment_seed_;
   std::vector<Tensor> given_;  // inputs of the graph, after augmentation, and parameters
   Tensor scale_;               // state of the loss scale
+  Tensor norms_;               // of the gradients of all ranks, if each updates its part
   Tensor next_skipped_;        // number of skipped steps after this one
   Precision precision_ = Precision::kFloat32;
   LossTerms terms_;

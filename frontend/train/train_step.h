@@ -38,6 +38,7 @@ struct StepPlan {
   bool accumulates = false;        // gradients are added to sums, which another program applies
   bool joins = false;              // these are sums over several ranks (ranks/joined_sums.h)
   bool replaces_sums = false;      // of one batch, so that a step overwrites the sums; with joins
+  bool shards = false;             // the update has a part of each parameter (ranks/shard.h)
   bool sparse_embeddings = false;  // as in TrainerOptions
   Precision precision = Precision::kFloat32;
   std::optional<LossScale> loss_scale;

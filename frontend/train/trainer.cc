@@ -19,6 +19,18 @@
 namespace tartan::train {
 namespace {
 
+absl::Status CheckShards(const TrainerOptions& options) {
+  if (options.shard == Shard::kNone) return absl::OkStatus();
+  if (options.exchange == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shards of ", Name(options.shard), " need several ranks: one process trains"));
+  }
+  if (options.optimizer.kind != OptimizerKind::kLamb) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "lamb needs norms of whole parameters, of which a rank has parts with shards of ",
+      Name(options.shard)));
+}
+
 absl::Status CheckOptions(const TrainerOptions& options) {
   TARTAN_RETURN_IF_ERROR(options.optimizer.Check());
   TARTAN_RETURN_IF_ERROR(options.loss_scale.Check());
@@ -38,6 +50,7 @@ absl::Status CheckOptions(const TrainerOptions& options) {
           "which are dense");
     }
   }
+  TARTAN_RETURN_IF_ERROR(CheckShards(options));
   if (options.memory_budget < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("the memory budget, ", options.memory_budget, " bytes, is negative"));
@@ -86,6 +99,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     programs->plan.clip_value = options.clip_value;
     programs->plan.straight_through = options.straight_through;
     programs->plan.joins = options.exchange != nullptr;
+    programs->plan.shards = options.shard != Shard::kNone;
     programs->plan.accumulates = options.accumulate > 1 || programs->plan.joins;
     programs->plan.replaces_sums = programs->plan.joins && options.accumulate == 1;
     programs->plan.sparse_embeddings = options.sparse_embeddings;
@@ -99,6 +113,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     }
     programs->device = std::move(device);
     programs->options = std::move(options);
+    if (programs->plan.shards) programs->shards.emplace();
     if (programs->plan.joins) TARTAN_RETURN_IF_ERROR(programs->exchange()->Open(*programs->device));
     return std::unique_ptr<Trainer>(new Trainer(std::move(programs)));
   });
@@ -277,12 +292,11 @@ absl::StatusOr<TrainerState> Trainer::Save() {
     TrainerState state;
     state.step = programs_->updates;
     state.batches = programs_->batches;
-    const bool joins = programs_->plan.joins;
     for (const auto& [name, tensor] : programs_->tensors) {
-      if (name == kSums || name == kSkipped) continue;
-      if (joins && TrainerPrograms::IsJoinedSum(name)) continue;
+      if (!programs_->IsSaved(name)) continue;
       TARTAN_ASSIGN_OR_RETURN(state.tensors[name], tensor.ToHost());
     }
+    if (programs_->plan.shards) TARTAN_RETURN_IF_ERROR(programs_->GatherStates(&state.tensors));
     return state;
   });
 }
@@ -306,6 +320,10 @@ absl::Status Trainer::Restore(const TrainerState& state) {
         return absl::InvalidArgumentError(absl::StrCat("the state has '", name, "' ",
                                                        value.shape().ToString(),
                                                        ", which the model does not have"));
+      }
+      if (programs_->plan.shards) {
+        TARTAN_RETURN_IF_ERROR(programs_->RestoreShard(name, value));
+        continue;
       }
       const auto found = programs_->tensors.find(name);
       if (found != programs_->tensors.end()) {

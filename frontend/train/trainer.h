@@ -121,6 +121,7 @@ class Trainer {
   // own examples. Call it on all ranks before Evaluate, Values and Save. Does nothing in one
   // process.
   absl::Status ShareStatistics();
+  // All ranks call it if they keep parts of the state.
   absl::StatusOr<TrainerState> Save();
   // InvalidArgument, naming the tensor, for a state of another model or other options.
   absl::Status Restore(const TrainerState& state);

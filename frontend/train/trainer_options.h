@@ -13,6 +13,7 @@
 #include "frontend/train/graph/parameters.h"
 #include "frontend/train/precision/precision.h"
 #include "frontend/train/ranks/gradient_exchange.h"
+#include "frontend/train/ranks/shard.h"
 
 namespace tartan::train {
 
@@ -46,6 +47,8 @@ struct TrainerOptions {
   int64_t memory_budget = 0;
   // The ranks of a data-parallel run; null: one process trains.
   std::shared_ptr<GradientExchange> exchange;
+  // The states that the ranks divide among them.
+  Shard shard = Shard::kNone;
   // Bytes of gradients that the ranks add at once; 0: what suits the exchange.
   int64_t bucket_bytes = 0;
   bool profile = false;  // time steps kernel by kernel, one step at a time

@@ -96,20 +96,20 @@ std::vector<HostTensor> TrainerPrograms::ValuesOf(const BatchShapes& shapes,
   return values;
 }
 
-absl::StatusOr<api::DeviceTensor> TrainerPrograms::MakeState(const StateSpec& spec) const {
-  if (spec.name == kScaleName) {
-    return api::DeviceTensor::FromHost(
-        *device, HostTensor::FromVector(spec.shape, FirstScale(*plan.loss_scale)));
+absl::StatusOr<std::optional<HostTensor>> TrainerPrograms::FirstValue(const StateSpec& spec) {
+  if (shards.has_value()) {
+    if (std::optional<HostTensor> restored = TakeRestored(spec)) return restored;
   }
-  if (!absl::StartsWith(spec.name, kParameterState))
-    return api::DeviceTensor::Zeros(*device, spec.shape);
+  if (spec.name == kScaleName)
+    return HostTensor::FromVector(spec.shape, FirstScale(*plan.loss_scale));
+  if (!absl::StartsWith(spec.name, kParameterState)) return std::nullopt;
   const std::string name = spec.name.substr(sizeof(kParameterState) - 1);
   for (const Parameter& parameter : parameters) {
     if (parameter.name != name) continue;
     const HostTensor first = options.initialize || parameter.is_factor()
                                  ? InitialValue(parameter, options.seed)
                                  : *model->Initializer(name);
-    return api::DeviceTensor::FromHost(*device, Converted(first, spec.shape));
+    return Converted(first, spec.shape);
   }
   return absl::InternalError(absl::StrCat("there is no parameter '", name, "'"));
 }
@@ -118,16 +118,23 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
                                                                absl::string_view name) {
   Program made;
   made.seeds = graph.seeds;
-  if (plan.joins) TARTAN_RETURN_IF_ERROR(MakeJoinedSums());
+  if (plan.joins) TARTAN_RETURN_IF_ERROR(plan.shards ? MakeShards() : MakeJoinedSums());
   for (const StateSpec& spec : graph.specs) {
     if (spec.name == kSkipped) made.turn = made.states.size();
+    if (shards.has_value() && shards->views.count(spec.name) > 0) {
+      made.states.push_back(shards->views.at(spec.name));
+      continue;
+    }
     if (const auto span = spans.find(spec.name); name == kUpdateName && span != spans.end()) {
       made.states.push_back(span->second);
       continue;
     }
     auto found = tensors.find(spec.name);
     if (found == tensors.end()) {
-      TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor, MakeState(spec));
+      TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first, FirstValue(spec));
+      TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor,
+                              first.has_value() ? api::DeviceTensor::FromHost(*device, *first)
+                                                : api::DeviceTensor::Zeros(*device, spec.shape));
       found = tensors.emplace(spec.name, std::move(tensor)).first;
     }
     made.states.push_back(found->second);
@@ -175,7 +182,7 @@ std::vector<const TrainerPrograms::Program*> TrainerPrograms::All() const {
   for (const auto* programs : {&steps, &evaluations}) {
     for (const auto& [key, program] : *programs) all.push_back(&program);
   }
-  all.push_back(&apply);
+  all.insert(all.end(), {&norms, &apply});
   all.erase(std::remove_if(all.begin(), all.end(),
                            [](const Program* program) { return program->program == nullptr; }),
             all.end());
@@ -225,7 +232,7 @@ absl::Status TrainerPrograms::Bind(Program* made) {
   for (auto* programs : {&steps, &evaluations}) {
     for (auto& [key, program] : *programs) others.push_back(&program);
   }
-  others.push_back(&apply);
+  others.insert(others.end(), {&norms, &apply});
   for (const Program* other : others) {
     if (other->program != nullptr) TARTAN_RETURN_IF_ERROR(other->program->Unbind());
   }
@@ -272,13 +279,14 @@ absl::Status TrainerPrograms::CountBatch(double rate, const Program* step) {
   if (batches % options.accumulate != 0) return absl::OkStatus();
   if (plan.accumulates) {
     if (apply.program == nullptr) {
-      if (plan.joins) TARTAN_RETURN_IF_ERROR(MakeJoinedSums());
+      if (plan.joins) TARTAN_RETURN_IF_ERROR(plan.shards ? MakeShards() : MakeJoinedSums());
+      const std::vector<Parameter>& whole = updated.empty() ? parameters : updated;
       TARTAN_ASSIGN_OR_RETURN(StepGraph graph,
-                              BuildApply(updated.empty() ? parameters : updated, plan));
+                              BuildApply(plan.shards ? shards->segments : whole, plan));
       TARTAN_ASSIGN_OR_RETURN(apply, Make(std::move(graph), kUpdateName));
     }
     if (plan.joins) TARTAN_RETURN_IF_ERROR(AddOverRanks(step));
-    TARTAN_RETURN_IF_ERROR(apply.program->Start({Numbers(rate)}));
+    TARTAN_RETURN_IF_ERROR(plan.shards ? ApplyShard(rate) : apply.program->Start({Numbers(rate)}));
   }
   ++updates;
   return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "frontend/api/resident/device_program.h"
 #include "frontend/api/resident/device_tensor.h"
 #include "frontend/train/memory/training_memory.h"
+#include "frontend/train/ranks/shards.h"
 #include "frontend/train/step_profile.h"
 #include "frontend/train/train_step.h"
 #include "frontend/train/trainer_options.h"
@@ -49,7 +51,10 @@ struct TrainerPrograms {
   std::map<std::string, Program> steps;              // programs by batch shape
   std::map<std::string, Program> evaluations;
   Program apply;
-  std::vector<GradientBucket> joined;  // the tensors that the ranks add
+  Program norms;                                     // of a part of the gradients, before `apply`
+  std::vector<GradientBucket> joined;                // the tensors that the ranks add
+  std::vector<std::set<std::string>> joined_states;  // the states in each of them
+  std::optional<Shards> shards;                      // if ranks keep parts of the state
   // Of the update program: joined parameters, and their states. Empty: it has all parameters.
   std::vector<Parameter> updated;
   std::map<std::string, api::DeviceTensor> spans;
@@ -85,7 +90,10 @@ struct TrainerPrograms {
   absl::StatusOr<const Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
   // Starts the program of a step.
   absl::Status Start(api::DeviceProgram& step, const std::vector<HostTensor>& values);
-  absl::StatusOr<api::DeviceTensor> MakeState(const StateSpec& spec) const;
+  // The value that a state begins with; nullopt: zeros.
+  absl::StatusOr<std::optional<HostTensor>> FirstValue(const StateSpec& spec);
+  // Whether checkpoints have the state, as one tensor of this process.
+  bool IsSaved(absl::string_view state) const;
   // Counts a batch that was started, by `step` unless it is null. Every `accumulate` batches the
   // gradients are applied, if that is a program of its own.
   absl::Status CountBatch(double rate, const Program* step);
@@ -112,6 +120,18 @@ struct TrainerPrograms {
   absl::Status AddProgress(std::vector<double>* sums, int64_t* skipped);
   // True for sums of gradients, which checkpoints of several ranks do not have.
   static bool IsJoinedSum(absl::string_view state);
+
+  // --- Of ranks that keep parts of the state: ranks/trainer_shards.cc.
+  // Makes parameters and sums of gradients, and their parts. Does nothing if they exist.
+  absl::Status MakeShards();
+  // The value that a state begins with, from a checkpoint; nullopt: none.
+  std::optional<HostTensor> TakeRestored(const StateSpec& spec);
+  // Applies this rank's part of the gradients, and gathers the parameters of all ranks.
+  absl::Status ApplyShard(double rate);
+  // The optimiser's states of all ranks, whole. All ranks call it.
+  absl::Status GatherStates(std::map<std::string, HostTensor>* states);
+  // Replaces a whole state, of which this rank keeps a part or all.
+  absl::Status RestoreShard(const std::string& name, const HostTensor& value);
 
   HostTensor Numbers(double rate) const;
   HostTensor Seed(int64_t batch) const;

@@ -23,6 +23,11 @@ bool TrainerPrograms::IsJoinedSum(absl::string_view state) {
   return state == kJoined || absl::StartsWith(state, kGradientState);
 }
 
+bool TrainerPrograms::IsSaved(absl::string_view state) const {
+  if (state == kSums || state == kSkipped || (plan.joins && IsJoinedSum(state))) return false;
+  return !plan.shards || state == kScaleName || absl::StartsWith(state, kParameterState);
+}
+
 absl::Status TrainerPrograms::MakeJoinedSums() {
   if (!joined.empty()) return absl::OkStatus();
   std::vector<StateSpec> specs;
@@ -51,9 +56,11 @@ absl::Status TrainerPrograms::MakeJoinedSums() {
     // A bucket is full with the tensor that reaches the size.
     if (i == 0 || bucket_bytes >= full) {
       joined.emplace_back();
+      joined_states.emplace_back();
       bucket_bytes = 0;
     }
     joined.back().tensors.push_back(tensor);
+    joined_states.back().insert(specs[i].name);
     bucket_bytes += specs[i].shape.byte_size();
     tensors.emplace(specs[i].name, std::move(tensor));
   }
@@ -108,12 +115,10 @@ absl::Status TrainerPrograms::MoveState(absl::string_view kind, const Parameter&
 absl::Status TrainerPrograms::WatchBuckets(const Program& step,
                                            absl::Span<const StateSpec> specs) const {
   std::vector<std::vector<size_t>> groups;
-  for (const GradientBucket& bucket : joined) {
+  for (const std::set<std::string>& states : joined_states) {
     std::vector<size_t>& group = groups.emplace_back();
-    for (const api::DeviceTensor& tensor : bucket.tensors) {
-      for (size_t s = 0; s < specs.size(); ++s) {
-        if (tensors.at(specs[s].name).buffer() == tensor.buffer()) group.push_back(s);
-      }
+    for (size_t s = 0; s < specs.size(); ++s) {
+      if (states.count(specs[s].name) > 0) group.push_back(s);
     }
   }
   return step.program->WatchStates(std::move(groups));

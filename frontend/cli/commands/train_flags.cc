@@ -273,6 +273,14 @@ void AddRankFlags(CLI::App* command, TrainFlags* flags) {
           "--transport", flags->ranks.transport,
           "Of several ranks: how gradients move (host); auto: by NCCL if all ranks have it")
       ->check(CLI::IsMember({"auto", "nccl", "host"}));
+  const auto take_shard = [flags](const std::string& text) {
+    flags->trainer.shard = ValueOrThrow("--shard", train::ShardNamed(text));
+  };
+  command
+      ->add_option_function<std::string>(
+          "--shard", take_shard,
+          "Of several ranks: each keeps its part of the state of the optimizer (ZeRO 1)")
+      ->type_name("optimizer");
   const auto take_bucket = [flags](const std::string& text) {
     flags->ranks.bucket_bytes = ValueOrThrow("--bucket", ParseBytes(text));
   };

@@ -32,6 +32,9 @@ struct ExchangeTimes {
 struct GradientBucket {
   std::vector<api::DeviceTensor> tensors;
   hal::EventPtr computed;
+  // Defined: `tensors` is one tensor of as many equal parts as there are ranks, and this is the
+  // part of this rank. It may be within the tensor, at its place.
+  api::DeviceTensor part;
 };
 
 // Used by one thread at a time.
@@ -55,8 +58,13 @@ class GradientExchange {
   // Bytes of a bucket that suit the way, after Open: few if reductions overlap the backward pass.
   virtual int64_t bucket_bytes() const = 0;
   // Replaces each tensor by its sum over all ranks, bucket after bucket. All ranks get the same
-  // bits. Waits for the sums.
+  // bits. Of a bucket with a part, only the part receives its sums. Waits for the sums.
   virtual absl::Status Sum(const api::Device& device, absl::Span<const GradientBucket> buckets) = 0;
+  // Fills the tensor of each bucket with the parts of all ranks. Waits for them.
+  virtual absl::Status Gather(const api::Device& device,
+                              absl::Span<const GradientBucket> buckets) = 0;
+  // `all` receives the bytes of all ranks in their order; each has as many as `own`.
+  virtual absl::Status GatherBytes(absl::Span<const uint8_t> own, absl::Span<uint8_t> all) = 0;
   // Replaces each number by its sum over all ranks.
   virtual absl::Status SumNumbers(absl::Span<double> numbers) = 0;
   // Replaces the bytes by the bytes of rank 0.

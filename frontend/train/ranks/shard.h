@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of the training state each rank of a data-parallel run keeps (ZeRO, Rajbhandari et al.
+// 2020).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tartan::train {
+
+// Each stage includes those before it.
+enum class Shard : uint8_t {
+  kNone,       // every rank keeps the whole state
+  kOptimizer,  // a rank keeps the optimiser's averages of its part of the parameters
+  kGradients,  // and the gradients of its part
+};
+absl::string_view Name(Shard shard);
+// Parses "optimizer"; InvalidArgument lists the names.
+absl::StatusOr<Shard> ShardNamed(absl::string_view name);
+
+}  // namespace tartan::train

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a trainer that keeps a rank's part of the state.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/api/device_queue.h"
+#include "frontend/train/ranks/joined_sums.h"
+#include "frontend/train/ranks/sharded_norms.h"
+#include "frontend/train/trainer_programs.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+namespace {
+
+// Bytes; the same on all ranks, whose devices may align less.
+constexpr int64_t kAlignment = 512;
+
+TensorShape Floats(int64_t count) { return {DataType::kFloat32, {count}}; }
+
+HostTensor SliceOf(const HostTensor& whole, const ShardLayout::Segment& segment) {
+  const TensorShape shape = Floats(segment.count);
+  return HostTensor(
+      shape, whole.bytes().subspan(static_cast<size_t>(segment.first * ByteWidth(shape.type)),
+                                   static_cast<size_t>(shape.byte_size())));
+}
+
+absl::Status CheckDevice(const hal::DeviceInfo& info) {
+  if (kAlignment % info.buffer_alignment != 0) {
+    return absl::UnimplementedError(absl::StrCat("parts of the state need an alignment of ",
+                                                 kAlignment, " bytes, not ",
+                                                 info.buffer_alignment));
+  }
+  if (info.sub_buffers_may_overlap) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "parts of the state need overlapping sub-buffers, which the device does not have");
+}
+
+// A bucket at `offset` of `whole`, and the part of this rank.
+absl::StatusOr<GradientBucket> BucketOf(const api::Device& device, const hal::BufferPtr& whole,
+                                        const ShardLayout::Bucket& bucket,
+                                        const GradientExchange& exchange) {
+  GradientBucket made;
+  const int64_t part = bucket.size / exchange.ranks();
+  TARTAN_ASSIGN_OR_RETURN(
+      made.tensors.emplace_back(),
+      api::DeviceTensor::Within(device, whole, bucket.offset, Floats(bucket.size / 4)));
+  TARTAN_ASSIGN_OR_RETURN(
+      made.part, api::DeviceTensor::Within(device, whole, bucket.offset + exchange.rank() * part,
+                                           Floats(part / 4)));
+  return made;
+}
+
+}  // namespace
+
+absl::Status TrainerPrograms::MakeShards() {
+  if (!joined.empty()) return absl::OkStatus();
+  TARTAN_RETURN_IF_ERROR(CheckDevice(device->hal()->info()));
+  std::vector<const Parameter*> trained;
+  std::vector<int64_t> counts;
+  // The backward pass begins with the last parameters.
+  for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
+    if (!parameter->is_trained || parameter->shape.element_count() == 0) continue;
+    trained.push_back(&*parameter);
+    counts.push_back(parameter->shape.element_count());
+    shards->names.push_back(parameter->name);
+    shards->shapes.push_back({DataType::kFloat32, parameter->shape.dims});
+  }
+  const int64_t full = options.bucket_bytes > 0 ? options.bucket_bytes : exchange()->bucket_bytes();
+  shards->layout = LayOutShards(counts, exchange()->ranks(), kAlignment, full);
+  const ShardLayout& layout = shards->layout;
+  shards->owned = layout.SegmentsOf(exchange()->rank());
+  TARTAN_ASSIGN_OR_RETURN(shards->gradient_memory,
+                          exchange()->Allocate(*device, layout.bytes + kAlignment));
+  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr values, exchange()->Allocate(*device, layout.bytes));
+  for (const ShardLayout::Bucket& bucket : layout.buckets) {
+    TARTAN_ASSIGN_OR_RETURN(joined.emplace_back(),
+                            BucketOf(*device, shards->gradient_memory, bucket, *exchange()));
+    TARTAN_ASSIGN_OR_RETURN(shards->parameters.emplace_back(),
+                            BucketOf(*device, values, bucket, *exchange()));
+    std::set<std::string>& states = joined_states.emplace_back();
+    for (const size_t t : bucket.tensors) states.insert(StateName("gradient", shards->names[t]));
+  }
+  const auto view = [&](const hal::BufferPtr& whole, size_t bucket, int64_t offset,
+                        const TensorShape& shape) {
+    return api::DeviceTensor::Within(*device, whole, layout.buckets[bucket].offset + offset, shape);
+  };
+  for (const ShardLayout::Segment& owned : shards->owned) {
+    Parameter& segment = shards->segments.emplace_back(*trained[owned.tensor]);
+    absl::StrAppend(&segment.name, "[", owned.first, ":", owned.first + owned.count, "]");
+    segment.shape = Floats(owned.count);
+    TARTAN_ASSIGN_OR_RETURN(
+        shards->views[StateName("gradient", segment.name)],
+        view(shards->gradient_memory, owned.bucket, owned.offset, segment.shape));
+    TARTAN_ASSIGN_OR_RETURN(shards->views[StateName("parameter", segment.name)],
+                            view(values, owned.bucket, owned.offset, segment.shape));
+  }
+  for (size_t b = 0; b < layout.buckets.size(); ++b) {
+    for (const size_t t : layout.buckets[b].tensors) {
+      const std::string& name = shards->names[t];
+      TARTAN_ASSIGN_OR_RETURN(
+          tensors[StateName("gradient", name)],
+          view(shards->gradient_memory, b, layout.offsets[t], shards->shapes[t]));
+      api::DeviceTensor& parameter = tensors[StateName("parameter", name)];
+      TARTAN_ASSIGN_OR_RETURN(parameter, view(values, b, layout.offsets[t], shards->shapes[t]));
+      TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first,
+                              FirstValue({StateName("parameter", name), shards->shapes[t]}));
+      TARTAN_RETURN_IF_ERROR(parameter.Assign(*first));
+    }
+  }
+  TARTAN_ASSIGN_OR_RETURN(tensors[kJoined],
+                          api::DeviceTensor::Within(*device, shards->gradient_memory, layout.bytes,
+                                                    Floats(kJoinedCount)));
+  joined.push_back({{tensors[kJoined]}, nullptr, {}});
+  joined_states.push_back({kJoined});
+  return absl::OkStatus();
+}
+
+std::optional<HostTensor> TrainerPrograms::TakeRestored(const StateSpec& spec) {
+  std::map<std::string, HostTensor>& restored = shards->restored;
+  if (auto found = restored.extract(spec.name); !found.empty())
+    return Converted(found.mapped(), spec.shape);
+  const size_t slash = spec.name.find('/');
+  for (size_t s = 0; s < shards->segments.size(); ++s) {
+    if (spec.name.compare(slash + 1, std::string::npos, shards->segments[s].name) != 0) continue;
+    const ShardLayout::Segment& owned = shards->owned[s];
+    const std::string kind = spec.name.substr(0, slash);
+    auto found = restored.extract(StateName(kind, shards->names[owned.tensor]));
+    if (!found.empty()) return SliceOf(found.mapped(), owned);
+  }
+  return std::nullopt;
+}
+
+absl::Status TrainerPrograms::ApplyShard(double rate) {
+  if (NeedsNorms(plan)) {
+    if (norms.program == nullptr) {
+      TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildNorms(shards->segments, plan));
+      TARTAN_ASSIGN_OR_RETURN(norms, Make(std::move(graph), "norm"));
+    }
+    TARTAN_RETURN_IF_ERROR(norms.program->Start({}));
+    api::DeviceTensor& tensor = tensors.at(kNorms);
+    TARTAN_ASSIGN_OR_RETURN(const HostTensor own, tensor.ToHost());
+    std::vector<double> sums = own.ToDoubles();
+    TARTAN_RETURN_IF_ERROR(exchange()->SumNumbers(absl::MakeSpan(sums)));
+    TARTAN_RETURN_IF_ERROR(tensor.Assign(
+        HostTensor::FromVector(own.shape(), std::vector<float>(sums.begin(), sums.end()))));
+  }
+  TARTAN_RETURN_IF_ERROR(apply.program->Start({Numbers(rate)}));
+  // The update resets its own part only.
+  const std::vector<uint8_t> zero(4);
+  TARTAN_RETURN_IF_ERROR(device->queue()->Enqueue([&](hal::Queue& queue) {
+    return queue.Fill(shards->gradient_memory, 0, shards->layout.bytes, zero);
+  }));
+  return exchange()->Gather(*device, shards->parameters);
+}
+
+absl::Status TrainerPrograms::GatherStates(std::map<std::string, HostTensor>* states) {
+  for (const auto& [name, value] : shards->restored) states->insert({name, value});
+  if (apply.program == nullptr) return absl::OkStatus();
+  const ShardLayout& layout = shards->layout;
+  for (const std::string& kind : SlotNames(plan.optimizer)) {
+    for (size_t b = 0; b < layout.buckets.size(); ++b) {
+      const ShardLayout::Bucket& bucket = layout.buckets[b];
+      const int64_t part = bucket.size / layout.ranks;
+      std::vector<uint8_t> own(static_cast<size_t>(part));
+      for (size_t s = 0; s < shards->owned.size(); ++s) {
+        const ShardLayout::Segment& owned = shards->owned[s];
+        if (owned.bucket != b) continue;
+        TARTAN_ASSIGN_OR_RETURN(const HostTensor value,
+                                tensors.at(StateName(kind, shards->segments[s].name)).ToHost());
+        const absl::Span<const uint8_t> bytes = value.bytes();
+        std::copy(bytes.begin(), bytes.end(),
+                  own.begin() + (owned.offset - exchange()->rank() * part));
+      }
+      std::vector<uint8_t> all(static_cast<size_t>(bucket.size));
+      TARTAN_RETURN_IF_ERROR(exchange()->GatherBytes(own, absl::MakeSpan(all)));
+      for (const size_t t : bucket.tensors) {
+        const TensorShape& shape = shards->shapes[t];
+        (*states)[StateName(kind, shards->names[t])] = HostTensor(
+            shape, absl::MakeConstSpan(all).subspan(static_cast<size_t>(layout.offsets[t]),
+                                                    static_cast<size_t>(shape.byte_size())));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::RestoreShard(const std::string& name, const HostTensor& value) {
+  if (const auto found = tensors.find(name); found != tensors.end())
+    return found->second.Assign(value);
+  const std::string kind = name.substr(0, name.find('/'));
+  bool is_on_device = false;  // as parts, maybe of other ranks
+  if (apply.program != nullptr) {
+    for (const std::string& parameter : shards->names)
+      is_on_device = is_on_device || name == StateName(kind, parameter);
+  }
+  if (!is_on_device) {
+    shards->restored[name] = value;
+    return absl::OkStatus();
+  }
+  for (size_t s = 0; s < shards->owned.size(); ++s) {
+    const ShardLayout::Segment& owned = shards->owned[s];
+    if (name != StateName(kind, shards->names[owned.tensor])) continue;
+    TARTAN_RETURN_IF_ERROR(
+        tensors.at(StateName(kind, shards->segments[s].name)).Assign(SliceOf(value, owned)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tartan::train
