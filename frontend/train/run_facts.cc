@@ -118,6 +118,17 @@ std::string ScheduleText(const FitOptions& fit) {
                        : absl::StrCat(text, " over ", fit.epochs, " epochs");
 }
 
+// Identifies the values with which training begins.
+std::string WeightsText(const RunParts& parts) {
+  if (parts.trainer.initialize) return "new";
+  std::string digests;
+  for (const Parameter& parameter : parts.parameters) {
+    const HostTensor* first = parts.model.Initializer(parameter.name);
+    if (first != nullptr) absl::StrAppend(&digests, Digest(TextOf(first->bytes())), "\n");
+  }
+  return absl::StrCat("digest ", ShortDigest(digests));
+}
+
 RunFact ParameterFact(const onnx::OnnxModel& model, const Parameter& parameter) {
   std::string value =
       absl::StrCat(parameter.shape.ToString(), parameter.is_trained ? " trained" : " frozen");
@@ -216,6 +227,7 @@ std::map<std::string, std::string> FactsToAgreeOn(const RunParts& parts, const R
                                       fit.patience, ", a line every ", fit.log_every);
   agreed["checkpoints"] = absl::StrCat(fit.checkpoint.empty() ? "none" : "every ",
                                        fit.checkpoint_every, fit.resume ? ", resumed" : "");
+  agreed["the model's weights"] = WeightsText(parts);
   agreed["--shard"] = std::string(Name(parts.trainer.shard));
   agreed["the shuffling"] = absl::StrCat(fit.shuffle ? "on" : "off", ", seed ", fit.seed);
   agreed["the validation"] =

@@ -110,6 +110,23 @@ TEST_F(DataParallel, RanksThatDifferAreRefusedByAll) {
   }
 }
 
+TEST_F(DataParallel, RanksThatDifferInOneWeightAreRefusedByAll) {
+  const auto graph = [](const std::vector<float>& weights) {
+    return absl::StrCat("graph { name: 'linear' ", onnx::ValueText("input", "x", 1, "N 5"),
+                        " output { name: 'y' } ", train::InitializerText("w", {5, 4000}, weights),
+                        onnx::NodeText("MatMul", {"x", "w"}, {"y"}), "}");
+  };
+  std::vector<float> weights = train::Numbers(5 * 4000, 1);
+  graph_ = graph(weights);
+  weights.back() += 1;
+  graph_of_rank_1_ = graph(weights);
+  for (const Outcome& rank : TrainOn(2)) {
+    EXPECT_EQ(rank.status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(rank.status.message()),
+                HasSubstr("rank 0 has the model's weights digest"));
+  }
+}
+
 TEST_F(DataParallel, ABatchMustHaveAnExampleForEachRank) {
   fit_.batch = 3;
   for (const Outcome& rank : TrainOn(4))

@@ -53,7 +53,9 @@ class TrainOnRanks : public train::DeviceTest {
     Outcome outcome;
     // Each rank has a device with a queue of its own, as processes have.
     const auto device = api::Device::Open();
-    const auto model = train::LoadToTrain(graph_);
+    const bool is_odd = exchange != nullptr && exchange->rank() == 1;
+    const auto model =
+        train::LoadToTrain(is_odd && !graph_of_rank_1_.empty() ? graph_of_rank_1_ : graph_);
     const auto data = data::DatasetOf(
         "data", {{"x", train::Images(rows_, 3)}, {"y", train::ClassesFor(rows_, 3)}});
     EXPECT_TRUE(device.ok() && model.ok() && data.ok()) << model.status();
@@ -63,8 +65,7 @@ class TrainOnRanks : public train::DeviceTest {
     train::FitHooks hooks;
     hooks.log = [&](const train::LogLine& line) { outcome.lines.push_back(line); };
     train::FitOptions fit = fit_;
-    if (exchange != nullptr && exchange->rank() == 1 && seed_of_rank_1_.has_value())
-      fit.seed = *seed_of_rank_1_;
+    if (is_odd && seed_of_rank_1_.has_value()) fit.seed = *seed_of_rank_1_;
     outcome.status = train::Fit(**trainer, **model, *data, options, fit, hooks).status();
     if (exchange != nullptr) {
       if (outcome.status.ok()) {
@@ -120,6 +121,7 @@ class TrainOnRanks : public train::DeviceTest {
   train::TrainerOptions trainer_;
   train::FitOptions fit_;
   std::optional<uint64_t> seed_of_rank_1_;
+  std::string graph_of_rank_1_;  // empty: graph_
 };
 
 }  // namespace tartan::distributed
