@@ -4,11 +4,14 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -29,6 +32,8 @@ constexpr int kFailed = 70;  // exit code of a process that ends because another
 // The rank that failed prints its own error meanwhile, before the launcher ends all processes.
 constexpr std::chrono::milliseconds kTimeToReport(500);
 constexpr std::chrono::seconds kTimeToEnd(3);
+// MPI waits without end for a process that is stopped before it has joined.
+constexpr double kLongestJoinS = 25;
 
 const char* Variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -53,6 +58,37 @@ std::vector<std::string> PluginFiles(const MpiOptions& options) {
   files.emplace_back(kPluginName);
   return files;
 }
+
+// Ends this process if the others have not joined in time.
+class JoinLimit {
+ public:
+  explicit JoinLimit(double seconds)
+      : thread_([this, seconds] {
+          std::unique_lock<std::mutex> lock(mutex_);
+          if (changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                                [this] { return has_joined_; }))
+            return;
+          std::fprintf(stderr,
+                       "tartan: rank %s ends: the other ranks have not joined within %g s: one is "
+                       "stopped, or could not be started\n",
+                       Variable("OMPI_COMM_WORLD_RANK"), seconds);
+          _exit(kFailed);
+        }) {}
+  ~JoinLimit() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      has_joined_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool has_joined_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
 
 absl::StatusOr<const TartanMpi*> LoadPlugin(const MpiOptions& options) {
   std::vector<std::string> errors;
@@ -187,6 +223,7 @@ absl::StatusOr<std::unique_ptr<HostTransport>> JoinMpi(const MpiOptions& options
   TARTAN_ASSIGN_OR_RETURN(const TartanMpi* const mpi, LoadPlugin(options));
   TartanMpiPlace place;
   void* board = nullptr;
+  const JoinLimit limit(std::min(kLongestJoinS, options.longest_wait_s));
   if (const char* const error = mpi->join(HealthBoard::Bytes(kMostLocalRanks), &place, &board))
     return absl::UnavailableError(absl::StrCat("MPI cannot be started: ", error));
   if (place.local_ranks > kMostLocalRanks)
