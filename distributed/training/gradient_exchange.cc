@@ -165,27 +165,32 @@ class Exchange : public train::GradientExchange {
     return communicator_.is_direct() ? std::numeric_limits<int64_t>::max() : kHostBucket;
   }
 
+  absl::StatusOr<hal::EventPtr> StartSum(const train::GradientBucket& bucket) override {
+    if (bucket.part.defined()) {
+      const api::DeviceTensor& whole = bucket.tensors.front();
+      TARTAN_ASSIGN_OR_RETURN(started_.emplace_back(),
+                              communicator_.ReduceScatter(RangeOf(whole), RangeOf(bucket.part),
+                                                          whole.shape().type, bucket.computed));
+      times_.bytes += whole.shape().byte_size();
+      return started_.back();
+    }
+    for (const Reduction& sum : ReductionsOf(bucket.tensors)) {
+      TARTAN_ASSIGN_OR_RETURN(started_.emplace_back(),
+                              communicator_.AllReduce(sum.range, sum.type, bucket.computed));
+      times_.bytes += sum.range.size;
+    }
+    return started_.empty() ? bucket.computed : started_.back();
+  }
+
   absl::Status Sum(const api::Device& device,
                    absl::Span<const train::GradientBucket> buckets) override {
     const int64_t start = NowNs();
     TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr all_computed, device.queue()->Mark());
-    std::vector<hal::EventPtr> reduced;
-    for (const train::GradientBucket& bucket : buckets) {
-      const hal::EventPtr& computed = bucket.computed == nullptr ? all_computed : bucket.computed;
-      if (bucket.part.defined()) {
-        const api::DeviceTensor& whole = bucket.tensors.front();
-        TARTAN_ASSIGN_OR_RETURN(reduced.emplace_back(),
-                                communicator_.ReduceScatter(RangeOf(whole), RangeOf(bucket.part),
-                                                            whole.shape().type, computed));
-        times_.bytes += whole.shape().byte_size();
-        continue;
-      }
-      for (const Reduction& sum : ReductionsOf(bucket.tensors)) {
-        TARTAN_ASSIGN_OR_RETURN(reduced.emplace_back(),
-                                communicator_.AllReduce(sum.range, sum.type, computed));
-        times_.bytes += sum.range.size;
-      }
+    for (train::GradientBucket bucket : buckets) {
+      if (bucket.computed == nullptr) bucket.computed = all_computed;
+      TARTAN_RETURN_IF_ERROR(StartSum(bucket).status());
     }
+    const std::vector<hal::EventPtr> reduced = std::exchange(started_, {});
     if (reduced.empty()) return absl::OkStatus();
     TARTAN_RETURN_IF_ERROR(all_computed->Wait());
     const int64_t computed_ns = NowNs();
@@ -216,7 +221,14 @@ class Exchange : public train::GradientExchange {
           gathered.emplace_back(),
           communicator_.AllGather(RangeOf(bucket.part), RangeOf(bucket.tensors.front()), computed));
     }
-    for (const hal::EventPtr& event : gathered) TARTAN_RETURN_IF_ERROR(event->Wait());
+    TARTAN_RETURN_IF_ERROR(computed->Wait());
+    const int64_t start = NowNs();
+    for (const hal::EventPtr& event : gathered) {
+      TARTAN_ASSIGN_OR_RETURN(const hal::Timing timing, event->GetTiming());
+      if (trace_.has_value())
+        trace_->Add(Trace::kCommunication, "all-gather", timing.start_ns, timing.end_ns);
+    }
+    times_.lost_s += static_cast<double>(NowNs() - start) * 1e-9;
     return absl::OkStatus();
   }
 
@@ -265,6 +277,7 @@ class Exchange : public train::GradientExchange {
   const std::shared_ptr<HostCommunicator> owner_;
   HostCommunicator& communicator_;
   bool is_open_ = false;
+  std::vector<hal::EventPtr> started_;  // reductions that Sum waits for
   train::ExchangeTimes times_;
   std::optional<Trace> trace_;
   int64_t last_end_ns_;  // of the last reduction

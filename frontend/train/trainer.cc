@@ -25,6 +25,11 @@ absl::Status CheckShards(const TrainerOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("shards of ", Name(options.shard), " need several ranks: one process trains"));
   }
+  if (options.profile && options.shard == Shard::kGradients) {
+    return absl::InvalidArgumentError(
+        "a step cannot be profiled kernel by kernel with shards of gradients, which ranks add "
+        "during the step");
+  }
   if (options.optimizer.kind != OptimizerKind::kLamb) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "lamb needs norms of whole parameters, of which a rank has parts with shards of ",
@@ -257,22 +262,27 @@ absl::StatusOr<Evaluation> Trainer::Evaluate(const api::NamedTensors& inputs,
 }
 
 absl::StatusOr<std::map<std::string, HostTensor>> Trainer::Values() {
-  const auto read = [&](const std::string& name) {
-    return programs_->tensors.at(absl::StrCat(kParameterState, name)).ToHost();
+  const auto read = [&](const std::string& name) -> absl::StatusOr<HostTensor> {
+    const std::string state = absl::StrCat(kParameterState, name);
+    const auto found = programs_->tensors.find(state);
+    if (found == programs_->tensors.end()) return programs_->shards->restored.at(state);
+    return found->second.ToHost();
   };
-  const auto is_on_device = [&](const std::string& name) {
-    return programs_->tensors.count(absl::StrCat(kParameterState, name)) > 0;
+  const auto is_known = [&](const std::string& name) {
+    const std::string state = absl::StrCat(kParameterState, name);
+    return programs_->tensors.count(state) > 0 ||
+           (programs_->plan.shards && programs_->shards->restored.count(state) > 0);
   };
   std::map<std::string, HostTensor> values;
   for (const Parameter& parameter : programs_->parameters) {
     if (parameter.is_factor()) continue;
     if (parameter.lora_rank > 0) {
-      if (!is_on_device(FactorA(parameter))) continue;
+      if (!is_known(FactorA(parameter))) continue;
       TARTAN_ASSIGN_OR_RETURN(const HostTensor a, read(FactorA(parameter)));
       TARTAN_ASSIGN_OR_RETURN(const HostTensor b, read(FactorB(parameter)));
       values[parameter.name] =
           Merged(*programs_->model->Initializer(parameter.name), parameter, a, b);
-    } else if (is_on_device(parameter.name)) {
+    } else if (is_known(parameter.name)) {
       TARTAN_ASSIGN_OR_RETURN(const HostTensor value, read(parameter.name));
       values[parameter.name] = Converted(value, parameter.shape);
     } else if (programs_->options.initialize && parameter.is_trained) {

@@ -129,6 +129,13 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
       made.states.push_back(span->second);
       continue;
     }
+    if (plan.shards && PassesGradients() && absl::StartsWith(spec.name, "gradient/")) {
+      const auto tensor = std::find(shards->names.begin(), shards->names.end(),
+                                    absl::StripPrefix(spec.name, "gradient/"));
+      made.gradients.emplace_back(made.states.size(), tensor - shards->names.begin());
+      made.states.emplace_back();
+      continue;
+    }
     auto found = tensors.find(spec.name);
     if (found == tensors.end()) {
       TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first, FirstValue(spec));
@@ -140,6 +147,10 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
     made.states.push_back(found->second);
   }
   TARTAN_RETURN_IF_ERROR(Compile(std::move(graph), name, &made));
+  if (!made.gradients.empty()) {
+    TARTAN_RETURN_IF_ERROR(GrowArena());
+    TARTAN_RETURN_IF_ERROR(BindGradients(&made));
+  }
   TARTAN_RETURN_IF_ERROR(Bind(&made));
   return made;
 }
@@ -161,6 +172,7 @@ absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, P
         made->program, api::DeviceProgram::Create(share > 0 ? used->WithMemoryBudget(share) : used,
                                                   graph, &statistics));
     compile_ms += statistics.compile_ms + statistics.setup_ms;
+    if (!made->gradients.empty()) PlaceGradients(made);
     const TrainingMemory memory = Memory(made);
     if (share == 0 || memory.total() <= options.memory_budget) return absl::OkStatus();
     // Gaps between buffers waste memory, so the peak must be smaller.
@@ -203,6 +215,8 @@ TrainingMemory TrainerPrograms::Memory(const Program* more) const {
     (absl::StartsWith(name, kParameterState) ? memory.parameters : memory.state) +=
         tensor.shape().byte_size();
   }
+  if (plan.shards && shards->gradient_memory != nullptr && PassesGradients())
+    memory.state += shards->gradient_memory->size() + shards->arena_bytes;
   std::vector<const Program*> all = All();
   if (more != nullptr) all.push_back(more);
   int64_t most = 0;
@@ -267,6 +281,7 @@ absl::Status TrainerPrograms::CheckTarget(const Program& program, const HostTens
 
 absl::Status TrainerPrograms::Start(api::DeviceProgram& step,
                                     const std::vector<HostTensor>& values) {
+  if (plan.shards) TARTAN_RETURN_IF_ERROR(FinishReductions());
   if (!options.profile) return step.Start(values);
   TARTAN_ASSIGN_OR_RETURN(std::vector<api::KernelProfile> kernels, step.Profile(values));
   profile.Add(step, std::move(kernels));
@@ -276,6 +291,10 @@ absl::Status TrainerPrograms::Start(api::DeviceProgram& step,
 absl::Status TrainerPrograms::CountBatch(double rate, const Program* step) {
   ++batches;
   ++unread;
+  if (plan.shards && PassesGradients() && step == nullptr) {
+    TARTAN_RETURN_IF_ERROR(FinishReductions());
+    TARTAN_RETURN_IF_ERROR(ReduceWithoutExamples());
+  }
   if (batches % options.accumulate != 0) return absl::OkStatus();
   if (plan.accumulates) {
     if (apply.program == nullptr) {

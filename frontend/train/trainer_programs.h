@@ -15,6 +15,7 @@
 #include "frontend/api/resident/device_program.h"
 #include "frontend/api/resident/device_tensor.h"
 #include "frontend/train/memory/training_memory.h"
+#include "frontend/train/ranks/gradient_arena.h"
 #include "frontend/train/ranks/shards.h"
 #include "frontend/train/step_profile.h"
 #include "frontend/train/train_step.h"
@@ -39,6 +40,11 @@ struct TrainerPrograms {
     std::optional<size_t> turn;
     int seeds = 0;
     std::optional<int64_t> classes;
+    // If a rank keeps a part of the gradients: the states that are gradients, with the tensor of
+    // the layout, and the places of the buckets.
+    std::vector<std::pair<size_t, size_t>> gradients;
+    ArenaPlan arena;
+    std::vector<GradientBucket> buckets;
   };
 
   std::shared_ptr<const onnx::OnnxModel> model;
@@ -92,7 +98,7 @@ struct TrainerPrograms {
   absl::Status Start(api::DeviceProgram& step, const std::vector<HostTensor>& values);
   // The value that a state begins with; nullopt: zeros.
   absl::StatusOr<std::optional<HostTensor>> FirstValue(const StateSpec& spec);
-  // Whether checkpoints have the state, as one tensor of this process.
+  // True if checkpoints have the state, and it is one tensor of this process.
   bool IsSaved(absl::string_view state) const;
   // Counts a batch that was started, by `step` unless it is null. Every `accumulate` batches the
   // gradients are applied, if that is a program of its own.
@@ -110,7 +116,7 @@ struct TrainerPrograms {
   absl::Status MoveState(absl::string_view kind, const Parameter& parameter,
                          const hal::BufferPtr& whole, int64_t offset);
   // Makes the program of a step report when the gradients of each bucket are complete.
-  absl::Status WatchBuckets(const Program& step, absl::Span<const StateSpec> specs) const;
+  absl::Status WatchBuckets(const Program& step, absl::Span<const StateSpec> specs);
   // Adds the gradients of all ranks. Buckets are added while `step`, which was started, goes on;
   // null: this rank had no examples.
   absl::Status AddOverRanks(const Program* step);
@@ -124,6 +130,10 @@ struct TrainerPrograms {
   // --- Of ranks that keep parts of the state: ranks/trainer_shards.cc.
   // Makes parameters and sums of gradients, and their parts. Does nothing if they exist.
   absl::Status MakeShards();
+  // Its parts. Tensors begin with zeros, so whole ones, which have values, are made last.
+  absl::Status MakeShardBuckets(const hal::BufferPtr& values);
+  absl::Status MakeSegments(const hal::BufferPtr& values);
+  absl::Status MakeWholeTensors(const hal::BufferPtr& values);
   // The value that a state begins with, from a checkpoint; nullopt: none.
   std::optional<HostTensor> TakeRestored(const StateSpec& spec);
   // Applies this rank's part of the gradients, and gathers the parameters of all ranks.
@@ -132,6 +142,21 @@ struct TrainerPrograms {
   absl::Status GatherStates(std::map<std::string, HostTensor>* states);
   // Replaces a whole state, of which this rank keeps a part or all.
   absl::Status RestoreShard(const std::string& name, const HostTensor& value);
+
+  // --- Of ranks that keep a part of the gradients: ranks/trainer_gradients.cc.
+  bool PassesGradients() const;
+  // Plans the memory of the gradients of a compiled step.
+  void PlaceGradients(Program* made);
+  // Makes the tensors of this plan in the arena.
+  absl::Status BindGradients(Program* made);
+  // Allocates the memory that the plans need, and binds the steps to it.
+  absl::Status GrowArena();
+  // Prepares and reduces the buckets of a step. `step` outlives its program.
+  evaluator::StateHooks HooksOf(const Program& step);
+  // Waits until the buckets of the last step are added.
+  absl::Status FinishReductions();
+  // The reductions of a step of this rank without examples.
+  absl::Status ReduceWithoutExamples();
 
   HostTensor Numbers(double rate) const;
   HostTensor Seed(int64_t batch) const;

@@ -112,8 +112,7 @@ absl::Status TrainerPrograms::MoveState(absl::string_view kind, const Parameter&
   return absl::OkStatus();
 }
 
-absl::Status TrainerPrograms::WatchBuckets(const Program& step,
-                                           absl::Span<const StateSpec> specs) const {
+absl::Status TrainerPrograms::WatchBuckets(const Program& step, absl::Span<const StateSpec> specs) {
   std::vector<std::vector<size_t>> groups;
   for (const std::set<std::string>& states : joined_states) {
     std::vector<size_t>& group = groups.emplace_back();
@@ -121,7 +120,9 @@ absl::Status TrainerPrograms::WatchBuckets(const Program& step,
       if (states.count(specs[s].name) > 0) group.push_back(s);
     }
   }
-  return step.program->WatchStates(std::move(groups));
+  const bool passes = plan.shards && PassesGradients();
+  return step.program->WatchStates(std::move(groups),
+                                   passes ? HooksOf(step) : evaluator::StateHooks());
 }
 
 absl::Status TrainerPrograms::AddOverRanks(const Program* step) {
@@ -133,6 +134,8 @@ absl::Status TrainerPrograms::AddOverRanks(const Program* step) {
   }
   std::vector<hal::EventPtr> events;
   if (step != nullptr && !options.profile) events = step->program->StateEvents();
+  // Other buckets may have been added during the step.
+  if (events.size() > joined.size()) events.erase(events.begin(), events.end() - joined.size());
   events.resize(joined.size());
   for (size_t b = 0; b < joined.size(); ++b) joined[b].computed = events[b];
   return exchange()->Sum(*device, joined);

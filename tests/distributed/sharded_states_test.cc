@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/train/checkpoint.h"
+#include "frontend/train/ranks/gradient_arena.h"
 #include "frontend/train/ranks/shard_layout.h"
 #include "tests/backend_opencl/temporary_directory.h"
 #include "tests/distributed/train_on_ranks.h"
@@ -44,7 +45,7 @@ class Sharded : public TrainOnRanks, public testing::WithParamInterface<Shard> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Stages, Sharded, testing::Values(Shard::kOptimizer),
+INSTANTIATE_TEST_SUITE_P(Stages, Sharded, testing::Values(Shard::kOptimizer, Shard::kGradients),
                          [](const auto& info) { return std::string(train::Name(info.param)); });
 
 TEST_P(Sharded, AdamWHasTheCurveOfOneProcess) {
@@ -168,10 +169,12 @@ TEST_P(Sharded, ResumedRunsAreBitForBitThoseInOneGo) {
   ASSERT_TRUE(TrainOn(3)[0].status.ok());
   fit_.resume = true;
   fit_.steps = 30;
-  const std::vector<Outcome> resumed = TrainOn(3);
-  ASSERT_TRUE(resumed[0].status.ok()) << resumed[0].status;
-  for (const auto& [name, value] : whole[0].values)
-    EXPECT_EQ(resumed[0].values.at(name).ToDoubles(), value.ToDoubles()) << name;
+  for (const char* run : {"resumed", "has no step to make"}) {
+    const std::vector<Outcome> resumed = TrainOn(3);
+    ASSERT_TRUE(resumed[0].status.ok()) << resumed[0].status;
+    for (const auto& [name, value] : whole[0].values)
+      EXPECT_EQ(resumed[0].values.at(name).ToDoubles(), value.ToDoubles()) << run << " " << name;
+  }
 }
 
 TEST_P(Sharded, EachRankKeepsItsPartOfTheState) {
@@ -182,7 +185,7 @@ TEST_P(Sharded, EachRankKeepsItsPartOfTheState) {
   const int64_t whole = TrainOn(4)[0].memory.state;
   trainer_.shard = GetParam();
   for (const Outcome& rank : TrainOn(4)) {
-    // Of three states of each parameter, two averages are divided, or with the gradient all.
+    // Each parameter has two averages and a gradient. The ranks divide the averages, or all three.
     const bool all = GetParam() == Shard::kGradients;
     const int64_t transient = 4 * 6000 + 4 * 512 * 6;  // the largest bucket, and padding
     EXPECT_LE(rank.memory.state, all ? 3 * part + transient : whole - 6 * part + transient / 4)
@@ -210,6 +213,36 @@ TEST(ShardLayout, PartsOfARankAreAlignedAndCoverEachElementOnce) {
     }
     for (const auto& owner : owners) EXPECT_EQ(std::count(owner.begin(), owner.end(), -1), 0);
   }
+}
+
+std::vector<train::BucketUse> UsesInTurn(const std::vector<int64_t>& bytes) {
+  std::vector<train::BucketUse> uses;
+  for (int64_t i = 0; i < std::ssize(bytes); ++i)
+    uses.push_back({2 * i, 2 * i + 2, bytes[static_cast<size_t>(i)]});
+  return uses;
+}
+
+TEST(GradientArena, BucketsInTurnNeedMemoryForTwo) {
+  const train::ArenaPlan plan = train::PlanArena(UsesInTurn({512, 512, 512, 512, 512}), 512);
+  EXPECT_EQ(plan.bytes, 1024);
+  EXPECT_EQ(plan.offsets[4], plan.offsets[0]);
+  EXPECT_THAT(plan.after[0], testing::IsEmpty());
+  EXPECT_THAT(plan.after[1], testing::IsEmpty());
+  EXPECT_THAT(plan.after[4], testing::ElementsAre(0, 2));
+}
+
+TEST(GradientArena, BucketsInUseAtOnceHaveMemoryOfTheirOwn) {
+  std::vector<train::BucketUse> uses = UsesInTurn({512, 1024, 512, 512});
+  uses[0].last = 8;  // the gradient of a tied weight is complete last
+  const train::ArenaPlan plan = train::PlanArena(uses, 512);
+  // No reduction begins before the first bucket is complete.
+  EXPECT_EQ(plan.bytes, 2560);
+  for (const auto& after : plan.after) EXPECT_THAT(after, testing::IsEmpty());
+}
+
+TEST(GradientArena, ALargeBucketIsPlacedBesideItsNeighbours) {
+  const train::ArenaPlan plan = train::PlanArena(UsesInTurn({512, 4096, 512, 512}), 512);
+  EXPECT_EQ(plan.bytes, 4608);
 }
 
 }  // namespace

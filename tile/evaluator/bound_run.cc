@@ -97,64 +97,108 @@ absl::Status BoundRun::RunOnHost(hal::Queue& queue, absl::Span<const HostTensor>
   return absl::OkStatus();
 }
 
-absl::Status BoundRun::WatchStates(absl::Span<const std::vector<size_t>> groups) {
-  events_.assign(groups.size(), nullptr);
-  if (frame_ == nullptr) return absl::OkStatus();  // one event follows the whole run
-  const compiler::KernelList& list = program().list();
-  std::vector<int> states;
-  for (const int input : list.inputs) {
-    if (list.buffers[input].kind == compiler::BufferKind::kState) states.push_back(input);
+std::vector<StateUse> UsesOfStates(const CompiledProgram& program) {
+  std::vector<StateUse> uses;
+  if (const HostProgram* host = program.host(); host != nullptr) {
+    for (const ir::ValueId id : host->program().inputs) {
+      if (std::get<ir::Input>(host->program().values[id].op).is_state) uses.push_back({0, 1});
+    }
+    return uses;
   }
-  // The number of steps until the last use of each buffer; a view uses its base.
-  std::vector<size_t> last_use(list.buffers.size(), 0);
+  const compiler::KernelList& list = program.list();
+  // The uses by buffer; a view uses its base.
+  std::vector<StateUse> by_buffer(list.buffers.size());
   for (size_t s = 0; s < list.steps.size(); ++s) {
+    const auto step = static_cast<int64_t>(s);
+    const auto use = [&](int buffer) {
+      StateUse& found = by_buffer[static_cast<size_t>(buffer)];
+      if (found.last == 0) found.first = step;
+      found.last = step + 1;
+    };
     const compiler::StepBuffers used = compiler::BuffersOf(list, list.steps[s]);
     for (const auto* buffers : {&used.read, &used.written}) {
       for (const int buffer : *buffers) {
-        last_use[buffer] = s + 1;
-        if (list.buffers[buffer].base >= 0) last_use[list.buffers[buffer].base] = s + 1;
+        use(buffer);
+        if (list.buffers[buffer].base >= 0) use(list.buffers[buffer].base);
       }
     }
   }
-  std::map<size_t, std::vector<size_t>> ends;  // groups by the number of steps before their event
+  for (const int input : list.inputs) {
+    if (list.buffers[input].kind == compiler::BufferKind::kState)
+      uses.push_back(by_buffer[static_cast<size_t>(input)]);
+  }
+  return uses;
+}
+
+absl::Status BoundRun::WatchStates(absl::Span<const std::vector<size_t>> groups, StateHooks hooks) {
+  events_.assign(groups.size(), nullptr);
+  hooks_ = std::move(hooks);
+  if (frame_ == nullptr) return absl::OkStatus();  // one event follows the whole run
+  const std::vector<StateUse> uses = UsesOfStates(program());
+  // Groups whose uses begin or end at one place, a number of steps.
+  struct Cut {
+    std::vector<size_t> ends;
+    std::vector<size_t> begins;
+  };
+  const compiler::KernelList& list = program().list();
+  std::map<size_t, Cut> cuts;
   for (size_t g = 0; g < groups.size(); ++g) {
+    size_t begin = list.steps.size();
     size_t end = 0;
     for (const size_t state : groups[g]) {
-      if (state >= states.size())
+      if (state >= uses.size())
         return absl::InvalidArgumentError(absl::StrCat("there is no state ", state));
-      end = std::max(end, last_use[states[state]]);
+      if (uses[state].last == uses[state].first) continue;
+      begin = std::min(begin, static_cast<size_t>(uses[state].first));
+      end = std::max(end, static_cast<size_t>(uses[state].last));
     }
-    ends[end].push_back(g);
+    cuts[end].ends.push_back(g);
+    if (hooks_.before != nullptr) cuts[std::min(begin, end)].begins.push_back(g);
   }
-  ends[list.steps.size()];  // the rest
+  cuts[list.steps.size()];  // the rest
   parts_.clear();
   size_t first = 0;
-  for (auto& [end, ended] : ends) {
-    const auto steps = absl::MakeConstSpan(list.steps).subspan(first, end - first);
+  for (auto& [place, cut] : cuts) {
+    const auto steps = absl::MakeConstSpan(list.steps).subspan(first, place - first);
     Part& part = parts_.emplace_back();
     TARTAN_ASSIGN_OR_RETURN(part.commands, RecordSteps(program(), steps, frame_->buffers));
-    part.groups = std::move(ended);
-    first = end;
+    part.ends = std::move(cut.ends);
+    part.begins = std::move(cut.begins);
+    first = place;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BoundRun::EnqueueParts(hal::Queue& queue) {
+  for (const Part& part : parts_) {
+    TARTAN_RETURN_IF_ERROR(RunCommands(program(), part.commands, frame_->buffers, queue, nullptr));
+    if (!part.ends.empty()) {
+      TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr event, queue.Mark());
+      for (const size_t group : part.ends) {
+        events_[group] = event;
+        if (hooks_.after != nullptr) TARTAN_RETURN_IF_ERROR(hooks_.after(group, event));
+      }
+    }
+    for (const size_t group : part.begins) TARTAN_RETURN_IF_ERROR(hooks_.before(group, queue));
   }
   return absl::OkStatus();
 }
 
 absl::Status BoundRun::Enqueue(hal::Queue& queue, absl::Span<const HostTensor> inputs) {
   if (frame_ == nullptr) {
+    for (size_t g = 0; g < events_.size() && hooks_.before != nullptr; ++g)
+      TARTAN_RETURN_IF_ERROR(hooks_.before(g, queue));
     TARTAN_RETURN_IF_ERROR(RunOnHost(queue, inputs));
     if (events_.empty()) return absl::OkStatus();
     TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr event, queue.Mark());
     std::fill(events_.begin(), events_.end(), event);
+    for (size_t g = 0; g < events_.size() && hooks_.after != nullptr; ++g)
+      TARTAN_RETURN_IF_ERROR(hooks_.after(g, event));
     return absl::OkStatus();
   }
   TARTAN_RETURN_IF_ERROR(program_->WriteInputs(*frame_, queue, inputs));
   if (parts_.empty()) return program_->Execute(*frame_, queue, nullptr);
-  for (const Part& part : parts_) {
-    TARTAN_RETURN_IF_ERROR(RunCommands(program(), part.commands, frame_->buffers, queue, nullptr));
-    if (part.groups.empty()) continue;
-    TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr event, queue.Mark());
-    for (const size_t group : part.groups) events_[group] = event;
-  }
+  TARTAN_RETURN_IF_ERROR(EnqueueParts(queue));
   return CheckBoundsReport(program(), program().list().bounds_reports.run, frame_->buffers, queue);
 }
 

@@ -3,6 +3,8 @@
 // states.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -11,6 +13,23 @@
 #include "tile/evaluator/loaded_program.h"
 
 namespace tartan::evaluator {
+
+// The steps of an execution that use a state.
+struct StateUse {
+  int64_t first = 0;
+  int64_t last = 0;  // exclusive; equal to `first` for a state that is not used
+};
+// The uses of each state of the program, in the order of its inputs. One for all steps if the host
+// computes the program.
+std::vector<StateUse> UsesOfStates(const CompiledProgram& program);
+
+// Calls during Enqueue, in the order of the steps. Not called by Profile.
+struct StateHooks {
+  // Before the first step that uses a state of the group is enqueued. May enqueue work.
+  std::function<absl::Status(size_t group, hal::Queue& queue)> before;
+  // After the last one was enqueued; `done` follows it.
+  std::function<absl::Status(size_t group, const hal::EventPtr& done)> after;
+};
 
 // Used by one thread at a time. Enqueues executions into the caller's queue, which orders the
 // updates of the states. Other memory of an execution belongs to this object. If the host computes
@@ -31,7 +50,7 @@ class BoundRun {
   // Divides executions where groups of states have their next values: StateEvents of an execution
   // has an event for each group, after its last use of these states (indices). InvalidArgument for
   // a state that does not exist.
-  absl::Status WatchStates(absl::Span<const std::vector<size_t>> groups);
+  absl::Status WatchStates(absl::Span<const std::vector<size_t>> groups, StateHooks hooks = {});
   // The events of the last enqueued execution, by group.
   const std::vector<hal::EventPtr>& StateEvents() const { return events_; }
 
@@ -53,11 +72,15 @@ class BoundRun {
   const std::vector<hal::BufferPtr> states_;
   std::vector<HostTensor> host_outputs_;  // of the last execution by the host
 
-  // The commands between two events, and the groups that the second event is for.
+  absl::Status EnqueueParts(hal::Queue& queue);
+
+  // Commands, and what follows them: the event of groups, then the first use of others.
   struct Part {
     std::vector<Command> commands;
-    std::vector<size_t> groups;
+    std::vector<size_t> ends;
+    std::vector<size_t> begins;
   };
+  StateHooks hooks_;
   std::vector<Part> parts_;  // empty: no state is watched
   std::vector<hal::EventPtr> events_;
 };

@@ -30,15 +30,6 @@ absl::Status NotBound() {
   return absl::FailedPreconditionError("the program is not bound to its states");
 }
 
-// Compiles kernels in separate processes. A compilation that has started always completes: process
-// exit waits for it. Otherwise short processes would never get exact (shape-specialised) kernels.
-absl::Status CompileSeparately(const Device& device, const proto::Program& program) {
-  return CompileInProcesses(device, program, [] {
-    IdleTime::OfProcess().MayWork();  // stops and continues the compiler
-    return true;
-  });
-}
-
 }  // namespace
 
 struct DeviceProgram::Impl {
@@ -53,6 +44,7 @@ struct DeviceProgram::Impl {
   std::vector<DeviceTensor> bound;
   SharedScratch* scratch = nullptr;
   std::vector<std::vector<size_t>> watched;          // groups of states
+  evaluator::StateHooks hooks;                       // for these groups
   std::shared_ptr<evaluator::LoadedProgram> loaded;  // the kernels of `run`
   std::unique_ptr<evaluator::BoundRun> run;
 
@@ -209,14 +201,20 @@ absl::StatusOr<std::unique_ptr<evaluator::BoundRun>> DeviceProgram::Impl::BindTo
   TARTAN_ASSIGN_OR_RETURN(
       auto made, evaluator::BoundRun::Create(std::move(kernels), buffers,
                                              scratch == nullptr ? nullptr : &scratch->pieces));
-  if (!watched.empty()) TARTAN_RETURN_IF_ERROR(made->WatchStates(watched));
+  if (!watched.empty()) TARTAN_RETURN_IF_ERROR(made->WatchStates(watched, hooks));
   return made;
 }
 
-absl::Status DeviceProgram::WatchStates(std::vector<std::vector<size_t>> groups) {
+absl::Status DeviceProgram::WatchStates(std::vector<std::vector<size_t>> groups,
+                                        evaluator::StateHooks hooks) {
   if (impl_->run == nullptr) return NotBound();
   impl_->watched = std::move(groups);
-  return impl_->run->WatchStates(impl_->watched);
+  impl_->hooks = std::move(hooks);
+  return impl_->run->WatchStates(impl_->watched, impl_->hooks);
+}
+
+std::vector<evaluator::StateUse> DeviceProgram::StateUses() const {
+  return evaluator::UsesOfStates(impl_->loaded->program());
 }
 
 std::vector<hal::EventPtr> DeviceProgram::StateEvents() const {

@@ -23,6 +23,7 @@
 #include "frontend/api/resident/device_tensor.h"
 #include "frontend/api/run_statistics.h"
 #include "tile/compiler/kernel_list.h"
+#include "tile/evaluator/bound_run.h"
 
 namespace tartan::api {
 
@@ -100,8 +101,11 @@ class DeviceProgram {
 
   // Divides each run, so that StateEvents has an event for each group of states (indices): when it
   // is reached, the states have their next values, and the run no longer uses them. The rest of the
-  // run may go on. Requires Bind, and holds for later ones.
-  absl::Status WatchStates(std::vector<std::vector<size_t>> groups);
+  // run may go on. `hooks` are called by Start. Requires Bind, and holds for later ones.
+  absl::Status WatchStates(std::vector<std::vector<size_t>> groups,
+                           evaluator::StateHooks hooks = {});
+  // The uses of the states by the steps of a run.
+  std::vector<evaluator::StateUse> StateUses() const;
   // The events of the last started run, by group.
   std::vector<hal::EventPtr> StateEvents() const;
 

@@ -40,4 +40,11 @@ absl::Status CompileInProcesses(const Device& device, const proto::Program& prog
   return first;
 }
 
+absl::Status CompileSeparately(const Device& device, const proto::Program& program) {
+  return CompileInProcesses(device, program, [] {
+    IdleTime::OfProcess().MayWork();  // stops and continues the compiler
+    return true;
+  });
+}
+
 }  // namespace tartan::api

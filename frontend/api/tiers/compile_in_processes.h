@@ -16,4 +16,8 @@ namespace tartan::api {
 absl::Status CompileInProcesses(const Device& device, const proto::Program& program,
                                 const Background::ContinueCallback& should_continue);
 
+// The same for a compilation that always completes once it has started: process exit waits for it.
+// Otherwise short processes would never get exact (shape-specialised) kernels.
+absl::Status CompileSeparately(const Device& device, const proto::Program& program);
+
 }  // namespace tartan::api

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -84,6 +85,13 @@ std::string ToText(const proto::TrainReport& report) {
     table.AddRow({"ranks", absl::StrCat(report.ranks(), "; ", FormatMs(report.lost_ms()),
                                         " of a step are lost to communication")});
   }
+  for (int rank = 0; rank < report.rank_memory_size(); ++rank) {
+    const proto::RankMemory& memory = report.rank_memory(rank);
+    table.AddRow(
+        {absl::StrCat("rank ", rank),
+         absl::StrCat("peak memory ", FormatBytes(memory.peak_device_bytes()), " of the device, ",
+                      FormatBytes(memory.peak_host_bytes()), " of the process")});
+  }
   if (!report.export_().empty()) table.AddRow({"wrote", report.export_()});
   if (report.profile().empty()) return table.ToString();
   return absl::StrCat(table.ToString(), "\n", ProfileText(report.profile()));
@@ -97,6 +105,21 @@ absl::Status CheckFiles(const TrainFlags& flags) {
   return absl::OkStatus();
 }
 
+// Adds the memory of all ranks, each of which has its own in the report.
+absl::Status AddMemoryOfRanks(train::GradientExchange& ranks, proto::TrainReport* report) {
+  std::vector<double> bytes(static_cast<size_t>(2 * ranks.ranks()));
+  const auto own = static_cast<size_t>(2 * ranks.rank());
+  bytes[own] = report->peak_device_bytes();
+  bytes[own + 1] = report->peak_host_bytes();
+  TARTAN_RETURN_IF_ERROR(ranks.SumNumbers(absl::MakeSpan(bytes)));
+  for (size_t i = 0; i < bytes.size(); i += 2) {
+    proto::RankMemory* const memory = report->add_rank_memory();
+    memory->set_peak_device_bytes(bytes[i]);
+    memory->set_peak_host_bytes(bytes[i + 1]);
+  }
+  return absl::OkStatus();
+}
+
 // Writes the trace, and adds the ranks to the report. All ranks call it; the run has succeeded
 // then.
 absl::Status EndOfRank(const RankFlags& flags, train::GradientExchange& ranks,
@@ -104,6 +127,7 @@ absl::Status EndOfRank(const RankFlags& flags, train::GradientExchange& ranks,
   const train::ExchangeTimes times = ranks.times();
   report->set_ranks(static_cast<int32_t>(ranks.ranks()));
   report->set_lost_ms(times.lost_s * 1e3 / static_cast<double>(std::max<int64_t>(1, times.sums)));
+  TARTAN_RETURN_IF_ERROR(AddMemoryOfRanks(ranks, report));
   TARTAN_ASSIGN_OR_RETURN(const std::string trace, ranks.CollectTrace());
   TARTAN_RETURN_IF_ERROR(ranks.Finish());
   return trace.empty() ? absl::OkStatus() : At(Stage::kFile, WriteFile(flags.trace, trace));

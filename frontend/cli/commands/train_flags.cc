@@ -277,10 +277,11 @@ void AddRankFlags(CLI::App* command, TrainFlags* flags) {
     flags->trainer.shard = ValueOrThrow("--shard", train::ShardNamed(text));
   };
   command
-      ->add_option_function<std::string>(
-          "--shard", take_shard,
-          "Of several ranks: each keeps its part of the state of the optimizer (ZeRO 1)")
-      ->type_name("optimizer");
+      ->add_option_function<std::string>("--shard", take_shard,
+                                         "Of several ranks: each keeps its part of the state of "
+                                         "the optimizer (ZeRO 1), or of that\n"
+                                         "and of the gradients (ZeRO 2)")
+      ->type_name("optimizer|gradients");
   const auto take_bucket = [flags](const std::string& text) {
     flags->ranks.bucket_bytes = ValueOrThrow("--bucket", ParseBytes(text));
   };

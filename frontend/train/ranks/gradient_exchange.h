@@ -60,6 +60,9 @@ class GradientExchange {
   // Replaces each tensor by its sum over all ranks, bucket after bucket. All ranks get the same
   // bits. Of a bucket with a part, only the part receives its sums. Waits for the sums.
   virtual absl::Status Sum(const api::Device& device, absl::Span<const GradientBucket> buckets) = 0;
+  // Starts to add a bucket whose `computed` is defined. Returns the event of its sums. Sum waits
+  // for it, too.
+  virtual absl::StatusOr<hal::EventPtr> StartSum(const GradientBucket& bucket) = 0;
   // Fills the tensor of each bucket with the parts of all ranks. Waits for them.
   virtual absl::Status Gather(const api::Device& device,
                               absl::Span<const GradientBucket> buckets) = 0;

@@ -6,7 +6,7 @@
 namespace tartan::train {
 namespace {
 
-constexpr Shard kAll[] = {Shard::kNone, Shard::kOptimizer};
+constexpr Shard kAll[] = {Shard::kNone, Shard::kOptimizer, Shard::kGradients};
 
 }  // namespace
 
@@ -26,8 +26,8 @@ absl::StatusOr<Shard> ShardNamed(absl::string_view name) {
   for (const Shard shard : kAll) {
     if (Name(shard) == name) return shard;
   }
-  return absl::InvalidArgumentError(absl::StrCat("there are no shards of '", name,
-                                                 "'; a rank can keep its part of the optimizer"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there are no shards of '", name, "'; a rank can keep its part of optimizer or gradients"));
 }
 
 }  // namespace tartan::train

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the training state each rank of a data-parallel run keeps (ZeRO, Rajbhandari et al.
-// 2020).
+// The parts of the training state that ranks divide among them (ZeRO, Rajbhandari et al. 2020).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the update of a rank's part of the gradients must know of all parts. Internal to
-// frontend/train.
+// Numbers of all gradients, which the update of each part needs. Internal to frontend/train.
 #pragma once
 
 #include <vector>

@@ -58,63 +58,95 @@ absl::StatusOr<GradientBucket> BucketOf(const api::Device& device, const hal::Bu
 absl::Status TrainerPrograms::MakeShards() {
   if (!joined.empty()) return absl::OkStatus();
   TARTAN_RETURN_IF_ERROR(CheckDevice(device->hal()->info()));
-  std::vector<const Parameter*> trained;
   std::vector<int64_t> counts;
   // The backward pass begins with the last parameters.
   for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
     if (!parameter->is_trained || parameter->shape.element_count() == 0) continue;
-    trained.push_back(&*parameter);
     counts.push_back(parameter->shape.element_count());
     shards->names.push_back(parameter->name);
     shards->shapes.push_back({DataType::kFloat32, parameter->shape.dims});
+    shards->whole.push_back(*parameter);
   }
   const int64_t full = options.bucket_bytes > 0 ? options.bucket_bytes : exchange()->bucket_bytes();
+  shards->alignment = kAlignment;
   shards->layout = LayOutShards(counts, exchange()->ranks(), kAlignment, full);
   const ShardLayout& layout = shards->layout;
   shards->owned = layout.SegmentsOf(exchange()->rank());
+  const int64_t gradient_bytes =
+      PassesGradients() ? layout.bytes / exchange()->ranks() : layout.bytes;
   TARTAN_ASSIGN_OR_RETURN(shards->gradient_memory,
-                          exchange()->Allocate(*device, layout.bytes + kAlignment));
+                          exchange()->Allocate(*device, gradient_bytes + kAlignment));
   TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr values, exchange()->Allocate(*device, layout.bytes));
-  for (const ShardLayout::Bucket& bucket : layout.buckets) {
-    TARTAN_ASSIGN_OR_RETURN(joined.emplace_back(),
-                            BucketOf(*device, shards->gradient_memory, bucket, *exchange()));
+  TARTAN_RETURN_IF_ERROR(MakeShardBuckets(values));
+  TARTAN_RETURN_IF_ERROR(MakeSegments(values));
+  TARTAN_RETURN_IF_ERROR(MakeWholeTensors(values));
+  TARTAN_ASSIGN_OR_RETURN(
+      tensors[kJoined], api::DeviceTensor::Within(*device, shards->gradient_memory, gradient_bytes,
+                                                  Floats(kJoinedCount)));
+  joined.push_back({{tensors[kJoined]}, nullptr, {}});
+  joined_states.push_back({kJoined});
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::MakeShardBuckets(const hal::BufferPtr& values) {
+  const int64_t ranks = exchange()->ranks();
+  for (const ShardLayout::Bucket& bucket : shards->layout.buckets) {
+    if (PassesGradients()) {
+      TARTAN_ASSIGN_OR_RETURN(
+          shards->parts.emplace_back(),
+          api::DeviceTensor::Within(*device, shards->gradient_memory, bucket.offset / ranks,
+                                    Floats(bucket.size / ranks / 4)));
+    } else {
+      TARTAN_ASSIGN_OR_RETURN(joined.emplace_back(),
+                              BucketOf(*device, shards->gradient_memory, bucket, *exchange()));
+    }
     TARTAN_ASSIGN_OR_RETURN(shards->parameters.emplace_back(),
                             BucketOf(*device, values, bucket, *exchange()));
     std::set<std::string>& states = joined_states.emplace_back();
     for (const size_t t : bucket.tensors) states.insert(StateName("gradient", shards->names[t]));
   }
-  const auto view = [&](const hal::BufferPtr& whole, size_t bucket, int64_t offset,
-                        const TensorShape& shape) {
-    return api::DeviceTensor::Within(*device, whole, layout.buckets[bucket].offset + offset, shape);
-  };
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::MakeSegments(const hal::BufferPtr& values) {
+  const int64_t ranks = exchange()->ranks();
   for (const ShardLayout::Segment& owned : shards->owned) {
-    Parameter& segment = shards->segments.emplace_back(*trained[owned.tensor]);
+    Parameter& segment = shards->segments.emplace_back(shards->whole[owned.tensor]);
     absl::StrAppend(&segment.name, "[", owned.first, ":", owned.first + owned.count, "]");
     segment.shape = Floats(owned.count);
+    const ShardLayout::Bucket& bucket = shards->layout.buckets[owned.bucket];
+    const int64_t place = PassesGradients() ? bucket.offset / ranks + owned.offset -
+                                                  exchange()->rank() * (bucket.size / ranks)
+                                            : bucket.offset + owned.offset;
     TARTAN_ASSIGN_OR_RETURN(
         shards->views[StateName("gradient", segment.name)],
-        view(shards->gradient_memory, owned.bucket, owned.offset, segment.shape));
-    TARTAN_ASSIGN_OR_RETURN(shards->views[StateName("parameter", segment.name)],
-                            view(values, owned.bucket, owned.offset, segment.shape));
+        api::DeviceTensor::Within(*device, shards->gradient_memory, place, segment.shape));
+    TARTAN_ASSIGN_OR_RETURN(
+        shards->views[StateName("parameter", segment.name)],
+        api::DeviceTensor::Within(*device, values, bucket.offset + owned.offset, segment.shape));
   }
-  for (size_t b = 0; b < layout.buckets.size(); ++b) {
-    for (const size_t t : layout.buckets[b].tensors) {
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::MakeWholeTensors(const hal::BufferPtr& values) {
+  const ShardLayout& layout = shards->layout;
+  for (const ShardLayout::Bucket& bucket : layout.buckets) {
+    for (const size_t t : bucket.tensors) {
       const std::string& name = shards->names[t];
-      TARTAN_ASSIGN_OR_RETURN(
-          tensors[StateName("gradient", name)],
-          view(shards->gradient_memory, b, layout.offsets[t], shards->shapes[t]));
+      const TensorShape& shape = shards->shapes[t];
+      const int64_t place = bucket.offset + layout.offsets[t];
+      if (!PassesGradients()) {
+        TARTAN_ASSIGN_OR_RETURN(
+            tensors[StateName("gradient", name)],
+            api::DeviceTensor::Within(*device, shards->gradient_memory, place, shape));
+      }
       api::DeviceTensor& parameter = tensors[StateName("parameter", name)];
-      TARTAN_ASSIGN_OR_RETURN(parameter, view(values, b, layout.offsets[t], shards->shapes[t]));
+      TARTAN_ASSIGN_OR_RETURN(parameter, api::DeviceTensor::Within(*device, values, place, shape));
       TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first,
-                              FirstValue({StateName("parameter", name), shards->shapes[t]}));
+                              FirstValue({StateName("parameter", name), shape}));
       TARTAN_RETURN_IF_ERROR(parameter.Assign(*first));
     }
   }
-  TARTAN_ASSIGN_OR_RETURN(tensors[kJoined],
-                          api::DeviceTensor::Within(*device, shards->gradient_memory, layout.bytes,
-                                                    Floats(kJoinedCount)));
-  joined.push_back({{tensors[kJoined]}, nullptr, {}});
-  joined_states.push_back({kJoined});
   return absl::OkStatus();
 }
 
@@ -148,11 +180,12 @@ absl::Status TrainerPrograms::ApplyShard(double rate) {
         HostTensor::FromVector(own.shape(), std::vector<float>(sums.begin(), sums.end()))));
   }
   TARTAN_RETURN_IF_ERROR(apply.program->Start({Numbers(rate)}));
-  // The update resets its own part only.
-  const std::vector<uint8_t> zero(4);
-  TARTAN_RETURN_IF_ERROR(device->queue()->Enqueue([&](hal::Queue& queue) {
-    return queue.Fill(shards->gradient_memory, 0, shards->layout.bytes, zero);
-  }));
+  if (!PassesGradients()) {  // the update resets its own part only
+    const std::vector<uint8_t> zero(4);
+    TARTAN_RETURN_IF_ERROR(device->queue()->Enqueue([&](hal::Queue& queue) {
+      return queue.Fill(shards->gradient_memory, 0, shards->layout.bytes, zero);
+    }));
+  }
   return exchange()->Gather(*device, shards->parameters);
 }
 
