@@ -96,6 +96,12 @@ std::vector<HostTensor> TrainerPrograms::ValuesOf(const BatchShapes& shapes,
   return values;
 }
 
+absl::StatusOr<api::DeviceTensor> TrainerPrograms::MakeState(const StateSpec& spec) {
+  TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first, FirstValue(spec));
+  return first.has_value() ? api::DeviceTensor::FromHost(*device, *first)
+                           : api::DeviceTensor::Zeros(*device, spec.shape);
+}
+
 absl::StatusOr<std::optional<HostTensor>> TrainerPrograms::FirstValue(const StateSpec& spec) {
   if (shards.has_value()) {
     if (std::optional<HostTensor> restored = TakeRestored(spec)) return restored;
@@ -138,10 +144,7 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
     }
     auto found = tensors.find(spec.name);
     if (found == tensors.end()) {
-      TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first, FirstValue(spec));
-      TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor,
-                              first.has_value() ? api::DeviceTensor::FromHost(*device, *first)
-                                                : api::DeviceTensor::Zeros(*device, spec.shape));
+      TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor, MakeState(spec));
       found = tensors.emplace(spec.name, std::move(tensor)).first;
     }
     made.states.push_back(found->second);

@@ -98,6 +98,7 @@ struct TrainerPrograms {
   absl::Status Start(api::DeviceProgram& step, const std::vector<HostTensor>& values);
   // The value that a state begins with; nullopt: zeros.
   absl::StatusOr<std::optional<HostTensor>> FirstValue(const StateSpec& spec);
+  absl::StatusOr<api::DeviceTensor> MakeState(const StateSpec& spec);
   // True if checkpoints have the state, and it is one tensor of this process.
   bool IsSaved(absl::string_view state) const;
   // Counts a batch that was started, by `step` unless it is null. Every `accumulate` batches the
