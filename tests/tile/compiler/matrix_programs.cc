@@ -57,6 +57,10 @@ std::vector<MatrixProgram> MakePrograms() {
        "function (A[M, L], B[L, N], C, D) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); S = P + "
        "C + D; O = (S > 0 ? S : 0); }",
        {{66, 24}, {24, 36}, {36}, {66, 36}}},
+      {"TwoResidualsOfWholeTiles",
+       "function (A[M, L], B[L, N], C, D) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); O = (P + "
+       "C) * D; }",
+       {{128, 24}, {24, 96}, {128, 96}, {128, 96}}},
       {"TwoOutputs",
        "function (A[M, L], B[L, N]) -> (P, O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); O = P * 2; "
        "}",

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/lower/gpu/mma_results.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "tile/lower/emit/expr_emitter.h"
 #include "tile/lower/gpu/mma_operand.h"
+#include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
 namespace {
@@ -13,6 +17,9 @@ namespace {
 using loop::ExprPtr;
 using loop::StmtPtr;
 using plan::MatrixPlan;
+
+// Maximum registers of a work-item for operands of the epilogue that are loaded ahead.
+constexpr int64_t kAheadRegisters = 32;
 
 class ResultWriter : IndexBuilder {
  public:
@@ -109,40 +116,134 @@ class ResultWriter : IndexBuilder {
     return inside;
   }
 
+  int64_t VectorsOfRow() const { return plan_.result_columns() / plan_.lanes; }
+  int64_t Vectors() const { return plan_.row_tile * VectorsOfRow(); }
+
+  // A work-item stores a vector per round. It loads operands of several rounds before it computes
+  // the first of them, because each load waits for memory.
   StmtPtr Stores() const {
-    const int64_t across = plan_.result_columns() / plan_.lanes;  // vectors of a row
-    const int64_t vectors = plan_.row_tile * across;
-    const int64_t rounds = plan::TilesOf(vectors, plan_.threads());
-    std::vector<StmtPtr> body = {
-        Declare("number", loop::Add(loop::Mul(Var("round"), Number(plan_.threads())), Var("item"))),
-        Declare("tile_row", loop::Div(Var("number"), Number(across))),
-        Declare("tile_column",
-                loop::Mul(loop::Mod(Var("number"), Number(across)), Number(plan_.lanes))),
-        Declare("row", loop::Add(Var("row_base"), Var("tile_row"))),
-        Declare("column", loop::Add(Var("column_base"), Var("tile_column")))};
-    ExprPtr inside = IsInside();
-    if (vectors % plan_.threads() != 0) {
-      inside = loop::And(loop::Less(Var("number"), Number(vectors)), inside);
+    const int64_t rounds = plan::TilesOf(Vectors(), plan_.threads());
+    const std::vector<int> reads = RowReads();
+    const int64_t together = RoundsTogether(rounds, static_cast<int64_t>(reads.size()));
+    if (together == 1) {
+      return loop::MakeFor("round", Number(0), Number(rounds), OfRound(Var("round"), {}));
     }
-    body.push_back(loop::MakeIf(inside, Element(static_cast<int>(plan_.lanes))));
-    return loop::MakeFor("round", Number(0), Number(rounds), loop::MakeBlock(std::move(body)));
+    std::vector<StmtPtr> body;
+    std::map<int, ExprPtr> ahead;
+    const int lanes = static_cast<int>(plan_.lanes);
+    const ExprPtr place = loop::Mul(Var("ahead"), Number(lanes));
+    for (const int access : reads) {
+      const DataType type = ReadOf(access)->type;
+      const std::string name = absl::StrCat("ahead", access);
+      body.push_back(loop::MakeArray({type, 1}, name, together * lanes));
+      ahead.emplace(access, loop::LoadFrom(name, type, place, lanes));
+    }
+    const ExprPtr round = loop::Add(loop::Mul(Var("turn"), Number(together)), Var("ahead"));
+    for (const StmtPtr& part : {LoadAhead(round, ahead), OfRound(round, ahead)}) {
+      body.push_back(loop::MakeFor("ahead", Number(0), Number(together), part, 1, true));
+    }
+    return loop::MakeFor("turn", Number(0), Number(rounds / together),
+                         loop::MakeBlock(std::move(body)));
   }
 
-  // Computes and stores `lanes` elements of a row, from "column" on.
-  StmtPtr Element(int lanes) const {
+  // The epilogue's read through the access; null: none.
+  poly::ExprPtr ReadOf(int access) const {
+    for (const poly::Output& output : flat_.outputs) {
+      if (poly::ExprPtr read = poly::FindRead(output.expr, access)) return read;
+    }
+    return nullptr;
+  }
+
+  // The accesses of the epilogue that load a vector of their own for each vector of results.
+  std::vector<int> RowReads() const {
+    std::vector<int> reads;
+    if (plan_.lanes == 1 || !flat_.store_guard.empty()) return reads;
+    for (int a = 0; a < static_cast<int>(flat_.accesses.size()); ++a) {
+      const poly::ExprPtr read = flat_.accesses[a].guard.empty() ? ReadOf(a) : nullptr;
+      if (read == nullptr || read->type == DataType::kBool) continue;
+      const std::vector<int64_t> strides = poly::Flatten(flat_, a).strides;
+      const bool differs_by_row =
+          std::any_of(plan_.rows.begin(), plan_.rows.end(), [&](int i) { return strides[i] != 0; });
+      if (differs_by_row && strides[plan_.columns.back()] == 1) reads.push_back(a);
+    }
+    return reads;
+  }
+
+  // The number of rounds whose `reads` operands are loaded together: a divisor of all rounds.
+  int64_t RoundsTogether(int64_t rounds, int64_t reads) const {
+    int64_t together = 1;
+    while (reads > 0 && rounds % (2 * together) == 0 &&
+           2 * together * reads * plan_.lanes <= kAheadRegisters) {
+      together *= 2;
+    }
+    return together;
+  }
+
+  // Declares the place of a round's vector in the tile.
+  std::vector<StmtPtr> PlaceOf(const ExprPtr& round) const {
+    return {Declare("number", loop::Add(loop::Mul(round, Number(plan_.threads())), Var("item"))),
+            Declare("tile_row", loop::Div(Var("number"), Number(VectorsOfRow()))),
+            Declare("tile_column", loop::Mul(loop::Mod(Var("number"), Number(VectorsOfRow())),
+                                             Number(plan_.lanes)))};
+  }
+
+  // Loads a round's operands into arrays. Where the tile exceeds the results, the last ones are
+  // loaded.
+  StmtPtr LoadAhead(const ExprPtr& round, const std::map<int, ExprPtr>& ahead) const {
+    std::vector<StmtPtr> body = PlaceOf(round);
+    const int64_t last_column = (ColumnCount() - 1) / plan_.lanes * plan_.lanes;
+    body.push_back(Declare(
+        "row", loop::Min(loop::Add(Var("row_base"), Var("tile_row")), Number(RowCount() - 1))));
+    body.push_back(Declare("column", loop::Min(loop::Add(Var("column_base"), Var("tile_column")),
+                                               Number(last_column))));
     IndexEmitter indices(flat_, index_type_);
-    std::vector<StmtPtr> outer;
+    SetIndices(&indices, &body);
+    const int lanes = static_cast<int>(plan_.lanes);
+    const Position here(flat_.indices.size(), 0);
+    ExprEmitter emitter(flat_, indices, {plan_.columns.back(), lanes}, {here}, "r", &body);
+    emitter.AssumeAlignedLanes();
+    emitter.MoveTo(here);
+    for (const auto& [access, held] : ahead) {
+      const auto& load = std::get<loop::Load>(held->node);
+      body.push_back(loop::MakeStore(load.buffer, held->type.element, load.index,
+                                     loop::Splat(emitter.Emit(ReadOf(access)), lanes)));
+    }
+    return loop::MakeBlock(std::move(body));
+  }
+
+  // Computes and stores the vector of a round. `ahead`: values of accesses.
+  StmtPtr OfRound(const ExprPtr& round, const std::map<int, ExprPtr>& ahead) const {
+    std::vector<StmtPtr> body = PlaceOf(round);
+    body.push_back(Declare("row", loop::Add(Var("row_base"), Var("tile_row"))));
+    body.push_back(Declare("column", loop::Add(Var("column_base"), Var("tile_column"))));
+    ExprPtr inside = IsInside();
+    if (Vectors() % plan_.threads() != 0) {
+      inside = loop::And(loop::Less(Var("number"), Number(Vectors())), inside);
+    }
+    body.push_back(loop::MakeIf(inside, Element(static_cast<int>(plan_.lanes), ahead)));
+    return loop::MakeBlock(std::move(body));
+  }
+
+  // Declares the kernel's indices at "row" and "column".
+  void SetIndices(IndexEmitter* indices, std::vector<StmtPtr>* statements) const {
     const auto set = [&](const std::vector<int>& list, const std::vector<ExprPtr>& values) {
       for (size_t i = 0; i < list.size(); ++i) {
         const std::string name = absl::StrCat("at_", flat_.indices[list[i]].name);
-        outer.push_back(Declare(name, values[i]));
-        indices.Set(list[i], Var(name));
+        statements->push_back(Declare(name, values[i]));
+        indices->Set(list[i], Var(name));
       }
     };
     set(plan_.batch, batch_values_);
     set(plan_.rows, Digits(flat_, plan_.rows, Var("row"), index_type_));
     set(plan_.columns, Digits(flat_, plan_.columns, Var("column"), index_type_));
-    for (int i : plan_.reduced) indices.Set(i, Number(0));
+    for (int i : plan_.reduced) indices->Set(i, Number(0));
+  }
+
+  // Computes and stores `lanes` elements of a row, from "column" on.
+  StmtPtr Element(int lanes, const std::map<int, ExprPtr>& ahead = {}) const {
+    IndexEmitter indices(flat_, index_type_);
+    std::vector<StmtPtr> outer;
+    SetIndices(&indices, &outer);
     const VectorShape vector = lanes > 1 ? VectorShape{plan_.columns.back(), lanes} : VectorShape{};
     const Position here(flat_.indices.size(), 0);
     ExprEmitter outside(flat_, indices, {}, {here}, "c", &outer);
@@ -153,6 +254,7 @@ class ResultWriter : IndexBuilder {
     emitter.AssumeAlignedLanes();
     emitter.Assume(flat_.store_guard);
     emitter.LoadUnconditionally();
+    for (const auto& [access, value] : ahead) emitter.Provide(access, value);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     const loop::Type type = {DataType::kFloat32, lanes};
     std::vector<ExprPtr> sums = {loop::Var("sum", type)};
