@@ -33,7 +33,7 @@ constexpr absl::string_view kToBFloat16 = R"(static inline $H tt_to_bfloat16_$F(
 )";
 
 // Rounds to a bfloat16 value but stays float32.
-constexpr absl::string_view kRoundBFloat = R"(static inline $F tt_roundbfloat_$F($F x) {
+constexpr absl::string_view kRoundBFloat = R"(static inline $F tt_roundbfloat_$F($F x) {$ROUNDED
   const $I bits = as_$I(x);
   const $I rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
   return as_$F((x != x ? bits | 0x400000u : rounded) & 0xffff0000u);
@@ -70,31 +70,52 @@ constexpr Conversion kFloat16Conversions[] = {
     {"from_bfloat16_", kFromBFloat16}, {"to_bfloat16_", kToBFloat16},
 };
 
-// Converts two elements with one instruction.
-std::string RoundedPairs(int lanes) {
-  if (lanes % 2 != 0) return "";
-  std::vector<std::string> words;
-  std::string pairs =
+// Text for GPUs with tensor cores. It rounds two elements with one instruction to the 16-bit halves
+// of words[…], and returns `result`.
+std::string RoundedPairs(int lanes, const std::string& result) {
+  std::string text =
       absl::StrCat("\n#if defined(", kHasMatrixUnit,
-                   ") && !defined(TARTAN_PORTABLE)\n  uint words[", lanes / 2, "];\n");
-  for (int pair = 0; pair < lanes / 2; ++pair) {
-    const auto lane = [&](int number) { return absl::StrCat("\"f\"(x.s", absl::Hex(number), ")"); };
-    absl::StrAppend(&pairs, "  __asm__(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(words[", pair,
-                    "]) : ", lane(2 * pair + 1), ", ", lane(2 * pair), ");\n");
-    words.push_back(absl::StrCat("words[", pair, "]"));
+                   ") && !defined(TARTAN_PORTABLE)\n  uint words[", (lanes + 1) / 2, "];\n");
+  for (int lane = 0; lane < lanes; lane += 2) {
+    const auto element = [&](int number) {
+      return lanes == 1 ? std::string("x") : absl::StrCat("x.s", absl::Hex(number));
+    };
+    absl::StrAppend(&text, "  __asm__(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(words[", lane / 2,
+                    "]) : \"f\"(", lanes == 1 ? "0.0f" : element(lane + 1), "), \"f\"(",
+                    element(lane), "));\n");
   }
-  absl::StrAppend(&pairs, "  return as_$H(",
-                  lanes == 2
-                      ? words[0]
-                      : absl::StrCat("(uint", lanes / 2, ")(", absl::StrJoin(words, ", "), ")"),
-                  ");\n#endif");
-  return pairs;
+  return absl::StrCat(text, "  return ", result, ";\n#endif");
+}
+
+std::string Listed(const std::vector<std::string>& words, absl::string_view type) {
+  if (words.size() == 1) return words[0];
+  return absl::StrCat("(", type, words.size(), ")(", absl::StrJoin(words, ", "), ")");
+}
+
+// Returns the rounded elements as 16-bit integers.
+std::string PairsAsBits(int lanes) {
+  if (lanes == 1) return RoundedPairs(1, "(ushort)words[0]");
+  std::vector<std::string> words;
+  for (int pair = 0; pair < lanes / 2; ++pair) words.push_back(absl::StrCat("words[", pair, "]"));
+  return RoundedPairs(lanes, absl::StrCat("as_$H(", Listed(words, "uint"), ")"));
+}
+
+// Returns the rounded elements as float32.
+std::string PairsAsFloats(int lanes) {
+  std::vector<std::string> bits;
+  for (int lane = 0; lane < lanes; ++lane) {
+    const std::string word = absl::StrCat("words[", lane / 2, "]");
+    bits.push_back(lane % 2 == 0 ? absl::StrCat(word, " << 16")
+                                 : absl::StrCat(word, " & 0xffff0000u"));
+  }
+  return RoundedPairs(lanes, absl::StrCat("as_$F(", Listed(bits, "uint"), ")"));
 }
 
 // Substitutes the types of a conversion between float32 and the bits of a 16-bit float.
 std::string Float16ConversionHelper(absl::string_view text, int lanes) {
   const std::string count = lanes == 1 ? "" : absl::StrCat(lanes);
-  return absl::StrReplaceAll(absl::StrReplaceAll(text, {{"$PAIRS", RoundedPairs(lanes)}}),
+  return absl::StrReplaceAll(absl::StrReplaceAll(text, {{"$PAIRS", PairsAsBits(lanes)},
+                                                        {"$ROUNDED", PairsAsFloats(lanes)}}),
                              {{"$F", absl::StrCat("float", count)},
                               {"$N", count},
                               {"$H", absl::StrCat("ushort", count)},
