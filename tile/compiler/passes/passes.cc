@@ -24,6 +24,7 @@
 #include "tile/compiler/round_stores.h"
 #include "tile/compiler/update_in_place.h"
 #include "tile/graph/block_reads.h"
+#include "tile/graph/constant_operands/divisions.h"
 #include "tile/graph/constant_operands/powers.h"
 #include "tile/graph/constant_operands/slices.h"
 #include "tile/graph/constants.h"
@@ -235,6 +236,8 @@ constexpr Pass kPasses[] = {
     {"fuse-parallel-matmuls", FuseParallelMatmuls, true,
      "fuses matmuls of one tensor with several constant matrices"},
     {"upcast-float16", UpcastFloat16, false, "stores 16-bit intermediates as float32"},
+    {"divisions", Rewrite<graph::MultiplyByReciprocals>, true,
+     "multiplies by reciprocals of constants where quotients are rounded to 16 bits"},
     {"sums-to-concatenations", Rewrite<graph::SumsToConcatenations>, true,
      "turns sums of disjoint placements into in-place concatenations"},
     {"block-reads", Rewrite<graph::ReadInBlocks>, true,
