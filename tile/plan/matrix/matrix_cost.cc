@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <variant>
 
 #include "tile/base/launch_batch_limits.h"
 #include "tile/plan/machine.h"
@@ -33,6 +35,10 @@ constexpr double kStepOverhead = 100;  // cycles of barriers per step, never hid
 constexpr double kConvertCycles = 16;
 // Microseconds of a kernel besides its steps, standalone launch; empirical.
 constexpr double kFixedUs = 3;
+// Scalar instructions that a compute unit issues per cycle.
+constexpr double kLanes = 128;
+// Instructions per element of an epilogue that adds a bias and rounds.
+constexpr double kPlainOperations = 4;
 constexpr double kStoreCycles = 2;  // cycles to store one accumulator of a warp; empirical
 // Microseconds of a kernel besides its steps, in a megakernel; empirical.
 constexpr double kFixedInSequenceUs = 2;
@@ -101,6 +107,67 @@ double Together(double tensor_core_cycles, double load_cycles) {
          kExposed * std::min(tensor_core_cycles, load_cycles);
 }
 
+// Estimated instructions of an operation of the epilogue; from the generated text and manuals.
+double OperationWeight(ScalarOp op, DataType type) {
+  switch (op) {
+    case ScalarOp::kIdentity:
+      return 0;
+    case ScalarOp::kCast:
+      return ComputeType(type) == type ? 0 : 2;
+    case ScalarOp::kExp:
+      return 8;
+    case ScalarOp::kDiv:
+    case ScalarOp::kRecip:
+    case ScalarOp::kSqrt:
+      return 10;
+    case ScalarOp::kErf:
+    case ScalarOp::kTanh:
+    case ScalarOp::kSigmoid:
+    case ScalarOp::kLog:
+    case ScalarOp::kSin:
+    case ScalarOp::kCos:
+      return 25;
+    case ScalarOp::kPow:
+    case ScalarOp::kAtan2:
+      return 60;
+    default:
+      return 1;
+  }
+}
+
+double Operations(const poly::ExprPtr& expr, std::set<const poly::Expr*>* seen) {
+  if (!seen->insert(expr.get()).second) return 0;
+  const auto* apply = std::get_if<poly::Apply>(&expr->node);
+  if (apply == nullptr) return 0;
+  double operations = OperationWeight(apply->op, expr->type);
+  for (const poly::ExprPtr& operand : apply->operands) operations += Operations(operand, seen);
+  return operations;
+}
+
+// Cycles of a work-group's epilogue besides those of one that rounds and stores the sums, which
+// other terms include.
+double EpilogueCycles(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                      const Machine& machine) {
+  std::set<const poly::Expr*> seen;
+  double operations = -kPlainOperations;
+  double bytes = -static_cast<double>(ByteWidth(flat.outputs.front().shape.type));
+  for (const poly::Output& output : flat.outputs) {
+    operations += Operations(output.expr, &seen);
+    bytes += static_cast<double>(ByteWidth(output.shape.type));
+  }
+  for (size_t a = 0; a < flat.accesses.size(); ++a) {
+    if (static_cast<int>(a) == plan.left.access || static_cast<int>(a) == plan.right.access)
+      continue;
+    const TensorShape& shape = flat.tensors[flat.accesses[a].tensor].shape;
+    const bool is_whole = shape.element_count() >= flat.outputs.front().shape.element_count();
+    if (is_whole) bytes += static_cast<double>(ByteWidth(shape.type));
+  }
+  const auto elements = static_cast<double>(plan.row_tile * plan.result_columns());
+  const double units = static_cast<double>(std::max<int64_t>(machine.units, 1));
+  const double rate = machine.memory_bytes_per_us / machine.cycles_per_us / units;
+  return elements * std::max(std::max(operations, 0.0) / kLanes, bytes / rate);
+}
+
 // Estimates the cost with at most `most_resident` work-groups per compute unit.
 MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& plan,
                         const HardwareSettings& settings, int64_t most_resident, double fixed_us) {
@@ -121,7 +188,11 @@ MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& pla
   const double work = Together(cost.tensor_core_cycles, cost.load_cycles);
   const double step = std::max(work * side_by_side, cost.latency_cycles) + kStepOverhead;
   const double memory = MemoryBytes(flat) / machine.memory_bytes_per_us;
-  cost.microseconds = fixed_us + std::max(memory, machine.Microseconds(cost.waves * steps * step));
+  // Work-groups beside each other hide most of an epilogue, because one multiplies meanwhile.
+  const double loop = steps * step;
+  const double epilogues = EpilogueCycles(flat, plan, machine) * side_by_side;
+  const double wave = side_by_side < 2 ? loop + epilogues : Together(loop, epilogues);
+  cost.microseconds = fixed_us + std::max(memory, machine.Microseconds(cost.waves * wave));
   return cost;
 }
 
