@@ -10,7 +10,7 @@
 
 namespace tartan::graph {
 
-// What the choice depends on, per value of the program.
+// The properties of each value on which the choice depends.
 struct EpilogueValues {
   const ir::Program& program;
   const poly::ProgramSpaces& spaces;
