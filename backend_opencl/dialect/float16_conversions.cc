@@ -70,8 +70,8 @@ constexpr Conversion kFloat16Conversions[] = {
     {"from_bfloat16_", kFromBFloat16}, {"to_bfloat16_", kToBFloat16},
 };
 
-// Text for GPUs with tensor cores. It rounds two elements with one instruction to the 16-bit halves
-// of words[…], and returns `result`.
+// Text for GPUs with tensor cores. One instruction rounds two elements to the lower and upper 16
+// bits of an element of `words`. The text returns `result`.
 std::string RoundedPairs(int lanes, const std::string& result) {
   std::string text =
       absl::StrCat("\n#if defined(", kHasMatrixUnit,

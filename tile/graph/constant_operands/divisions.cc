@@ -23,7 +23,8 @@ bool IsRounding(const ir::Value& value) {
          (value.shape.type == DataType::kBFloat16 || value.shape.type == DataType::kFloat16);
 }
 
-// Returns whether the value is a sum or a product, which rounds as much as the operands do.
+// Returns whether the value is an addition, subtraction, multiplication or negation. Their rounding
+// is as large as the error of a reciprocal.
 bool IsArithmetic(const ir::Value& value) {
   const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
   if (elementwise == nullptr || value.shape.type != DataType::kFloat32) return false;

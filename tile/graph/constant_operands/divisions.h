@@ -7,8 +7,9 @@
 namespace tartan::graph {
 
 // Replaces float32 divisions by a literal by multiplications with its reciprocal, if the quotient
-// is only read rounded to a 16-bit type. The product differs from the quotient by at most 1.5 ulp
-// of float32. A correctly rounded division costs a GPU ten instructions and a branch per element.
+// is rounded to a 16-bit type, directly or after additions and multiplications. The result differs
+// from the quotient by at most 1.5 ulp of float32. A correctly rounded division costs a GPU ten
+// instructions and a branch per element.
 ir::Program MultiplyByReciprocals(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -144,8 +144,8 @@ double Operations(const poly::ExprPtr& expr, std::set<const poly::Expr*>* seen) 
   return operations;
 }
 
-// Cycles of a work-group's epilogue besides those of one that rounds and stores the sums, which
-// other terms include.
+// Cycles of a work-group's epilogue, without the cycles that storing rounded sums takes: other
+// terms include them.
 double EpilogueCycles(const poly::FlatContraction& flat, const MatrixPlan& plan,
                       const Machine& machine) {
   std::set<const poly::Expr*> seen;
