@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distributed/host_transport.h"
+#include "tile/base/float16.h"
 
 namespace tartan::distributed {
 namespace {
@@ -12,11 +13,18 @@ void Add(const uint8_t* from, int64_t bytes, uint8_t* to) {
   for (int64_t i = 0; i < count; ++i) sums[i] += added[i];
 }
 
+void AddBFloat16(const uint8_t* from, int64_t bytes, uint8_t* to) {
+  const auto* added = reinterpret_cast<const uint16_t*>(from);
+  auto* sums = reinterpret_cast<uint16_t*>(to);
+  for (int64_t i = 0; i < bytes / 2; ++i)
+    sums[i] = FloatToBFloat16(BFloat16ToFloat(sums[i]) + BFloat16ToFloat(added[i]));
+}
+
 }  // namespace
 
 bool IsSummable(DataType type) {
   return type == DataType::kFloat32 || type == DataType::kFloat64 || type == DataType::kInt32 ||
-         type == DataType::kInt64;
+         type == DataType::kInt64 || type == DataType::kBFloat16;
 }
 
 void AddElements(DataType type, const uint8_t* from, int64_t bytes, uint8_t* to) {
@@ -27,6 +35,8 @@ void AddElements(DataType type, const uint8_t* from, int64_t bytes, uint8_t* to)
       return Add<uint32_t>(from, bytes, to);  // wraps
     case DataType::kInt64:
       return Add<uint64_t>(from, bytes, to);
+    case DataType::kBFloat16:
+      return AddBFloat16(from, bytes, to);
     default:
       return Add<float>(from, bytes, to);
   }

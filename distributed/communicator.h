@@ -54,8 +54,8 @@ class Communicator {
     return device->Allocate(bytes);
   }
 
-  // Replaces the elements by their sums over all ranks: float32, float64, int32 or int64. The sums
-  // are the same bits on all ranks.
+  // Replaces the elements by their sums over all ranks: float32, float64, bfloat16, int32 or int64.
+  // The sums are the same bits on all ranks.
   virtual absl::StatusOr<hal::EventPtr> AllReduce(const Range& range, DataType type,
                                                   hal::EventPtr after) = 0;
   // `to` receives the ranges `from` of all ranks in their order; it is `ranks` times as large.

@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "distributed/mpi/copy_threads.h"
 #include "distributed/mpi/plugin_interface.h"
@@ -39,6 +41,7 @@ struct World {
   Barrier* barrier = nullptr;
   uint8_t* slots = nullptr;  // [local_ranks + 1][kSlotBytes]; the last one has the sums
   std::unique_ptr<tartan::distributed::CopyThreads> threads;
+  int polls = 200;  // before a waiting process gives up its core
   std::string error;
 };
 World world;
@@ -56,8 +59,9 @@ const char* Error(int code) {
 class Patience {
  public:
   void Wait() {
-    if (++polls_ < 200) return;
-    if (polls_ < 400) {
+    ++polls_;
+    if (polls_ < world.polls) return;
+    if (polls_ < world.polls + 200) {
       sched_yield();
       return;
     }
@@ -103,7 +107,29 @@ void AddSlots(int64_t first, int64_t last, T* sums) {
   }
 }
 
+float FromBFloat16(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+// Rounds to nearest, ties to even; infinities stay, and NaN stays NaN.
+uint16_t ToBFloat16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  return static_cast<uint16_t>(value == value ? rounded : (bits >> 16) | 0x40);
+}
+
+// The sums of all slots are rounded once.
+void AddBFloat16Slots(int64_t first, int64_t last, uint16_t* sums) {
+  for (int64_t i = first; i < last; ++i) {
+    float sum = 0;
+    for (int owner = 0; owner < world.local_ranks; ++owner)
+      sum += FromBFloat16(reinterpret_cast<const uint16_t*>(Slot(owner))[i]);
+    sums[i] = ToBFloat16(sum);
+  }
+}
+
 int64_t WidthOf(TartanMpiType type) {
+  if (type == kTartanBFloat16) return 2;
   return type == kTartanFloat32 || type == kTartanInt32 ? 4 : 8;
 }
 
@@ -129,6 +155,8 @@ void AddShare(int64_t bytes, TartanMpiType type) {
         return AddSlots(from, to, reinterpret_cast<uint32_t*>(sums));
       case kTartanInt64:
         return AddSlots(from, to, reinterpret_cast<uint64_t*>(sums));
+      case kTartanBFloat16:
+        return AddBFloat16Slots(from, to, reinterpret_cast<uint16_t*>(sums));
     }
   });
 }
@@ -148,8 +176,21 @@ MPI_Datatype TypeOf(TartanMpiType type) {
   }
 }
 
+const char* AllReduce(void* data, int64_t bytes, TartanMpiType type);
+
+// MPI has no such type.
+const char* AddBFloat16BetweenHosts(uint16_t* data, int64_t count) {
+  std::vector<float> wide(static_cast<size_t>(count));
+  std::transform(data, data + count, wide.begin(), FromBFloat16);
+  const char* const error = AllReduce(wide.data(), count * 4, kTartanFloat32);
+  if (error == nullptr) std::transform(wide.begin(), wide.end(), data, ToBFloat16);
+  return error;
+}
+
 const char* AllReduce(void* data, int64_t bytes, TartanMpiType type) {
   auto* const next = static_cast<uint8_t*>(data);
+  if (!SharesHost() && type == kTartanBFloat16)
+    return AddBFloat16BetweenHosts(static_cast<uint16_t*>(data), bytes / 2);
   if (!SharesHost()) {
     const int64_t width = WidthOf(type);
     for (int64_t done = 0; done < bytes; done += kLargestCall * width) {
@@ -173,7 +214,7 @@ const char* AllReduce(void* data, int64_t bytes, TartanMpiType type) {
 }
 
 const char* ReduceScatter(const void* from, int64_t bytes, void* to, TartanMpiType type) {
-  if (SharesHost()) {
+  if (SharesHost() || type == kTartanBFloat16) {
     // Piece by piece, as many bytes of each rank's part.
     const auto* const source = static_cast<const uint8_t*>(from);
     std::string piece(static_cast<size_t>(bytes), '\0');
@@ -271,6 +312,9 @@ const char* Join(int64_t board_bytes, TartanMpiPlace* place, void** board) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   world.threads = std::make_unique<tartan::distributed::CopyThreads>(
       std::clamp(cores / 2 / world.local_ranks, 1, 6));
+  // On a host with many cores kernels do not need them. Short sums then take microseconds.
+  constexpr int kManyCores = 8;
+  if (cores >= kManyCores * world.local_ranks) world.polls = 20000;
   *place = {world.rank, world.ranks, world.local_rank, world.local_ranks};
   return MakeWindow(board_bytes, board);
 }

@@ -122,6 +122,8 @@ absl::StatusOr<TartanMpiType> TypeOf(DataType type) {
       return kTartanInt32;
     case DataType::kInt64:
       return kTartanInt64;
+    case DataType::kBFloat16:
+      return kTartanBFloat16;
     default:
       return absl::InvalidArgumentError(absl::StrCat(Name(type), " cannot be added over ranks"));
   }

@@ -11,7 +11,13 @@
 extern "C" {
 
 // Types of elements that can be added.
-enum TartanMpiType { kTartanFloat32, kTartanFloat64, kTartanInt32, kTartanInt64 };
+enum TartanMpiType {
+  kTartanFloat32,
+  kTartanFloat64,
+  kTartanInt32,
+  kTartanInt64,
+  kTartanBFloat16
+};
 
 struct TartanMpiPlace {
   int64_t rank, ranks, local_rank, local_ranks;
@@ -38,4 +44,4 @@ struct TartanMpi {
 const TartanMpi* TartanMpiPlugin();
 }
 
-inline constexpr int64_t kTartanMpiVersion = 1;
+inline constexpr int64_t kTartanMpiVersion = 2;

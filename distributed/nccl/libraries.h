@@ -86,7 +86,8 @@ enum NcclType : int {
   kNcclInt32 = 2,
   kNcclInt64 = 4,
   kNcclFloat32 = 7,
-  kNcclFloat64 = 8
+  kNcclFloat64 = 8,
+  kNcclBFloat16 = 9
 };
 
 struct NcclLibrary {

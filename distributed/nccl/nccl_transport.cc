@@ -36,6 +36,8 @@ NcclType NcclTypeOf(DataType type) {
       return kNcclInt32;
     case DataType::kInt64:
       return kNcclInt64;
+    case DataType::kBFloat16:
+      return kNcclBFloat16;
     default:
       return kNcclInt8;
   }

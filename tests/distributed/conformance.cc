@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "tile/base/float16.h"
+
 namespace tartan::distributed {
 
 std::ostream& operator<<(std::ostream& out, const Implementation& implementation) {
@@ -100,6 +102,23 @@ TEST_P(Collectives, AddsElementsOfEachType) {
     CheckSum<double>(ranks, device, DataType::kFloat64, 5);
     CheckSum<int32_t>(ranks, device, DataType::kInt32, 129);
     CheckSum<int64_t>(ranks, device, DataType::kInt64, 3);
+  });
+}
+
+TEST_P(Collectives, RoundsSumsOfBFloat16) {
+  GetParam().run([](Communicator& ranks, const hal::DevicePtr& device) {
+    // Numbers of 8 bits, whose sums need more.
+    const auto of_rank = [](int64_t rank) { return static_cast<float>(129 + 2 * rank); };
+    const int64_t count = ranks.place().ranks;
+    float exact = 0;
+    for (int64_t rank = 0; rank < count; ++rank) exact += of_rank(rank);
+    const float own = of_rank(ranks.place().rank);
+    Values values(ranks, device, std::vector<uint16_t>(1237, FloatToBFloat16(own)));
+    const auto event = ranks.AllReduce(values.range(), DataType::kBFloat16, values.written());
+    ASSERT_TRUE(event.ok()) << event.status();
+    ASSERT_EQ((*event)->Wait(), absl::OkStatus());
+    for (const uint16_t sum : values.Read<uint16_t>())
+      ASSERT_NEAR(BFloat16ToFloat(sum), exact, exact * count / 256);
   });
 }
 
