@@ -6,15 +6,18 @@ batch per rank.
     pip install torch numpy onnx
     scripts/bench_ranks.py [--ranks 2,4] [--only resnet50,gpt] [--precisions bfloat16]
         [--transports nccl,host] [--buckets 1G,4M] [--steps N] [--mpirun "mpirun --oversubscribe"]
+        [--torch] [--traces FOLDER]
 
 Prints the median milliseconds of a step after the first four, the time of it that is lost to
-communication, and the throughput of all ranks relative to one device. A run that fails is a row
-with the end of its error. The networks are those of large_networks.py; `--transports` and
-`--buckets` are options of `tartan train`."""
+communication, and the throughput of all ranks relative to one device. `--torch` adds rows of
+PyTorch, whose ranks are those of DistributedDataParallel. A run that fails is a row with its exit
+code or signal and the end of its error; with `--traces` the folder has the whole error. The networks
+are those of large_networks.py; `--transports` and `--buckets` are options of `tartan train`."""
 
 import argparse
 import json
 import pathlib
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -22,6 +25,15 @@ import tempfile
 import bench_large_training
 import large_networks
 import numpy as np
+import torch_ranks
+
+
+def ending(code, error):
+    """Describes how a process ended: its code or signal, and the end of its error."""
+    lines = error.strip().splitlines()
+    lines = [line for line in lines if "tartan:" in line or "signal" in line] or lines  # mpirun adds its own
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
+    return f"{how}: " + " | ".join(lines[-6:])
 
 
 def run_train(arguments, folder, ranks, batch, precision, extra=()):
@@ -30,16 +42,26 @@ def run_train(arguments, folder, ranks, batch, precision, extra=()):
                folder / "model.onnx", "--data", folder / f"data{ranks}.npz", "--batch", batch * ranks, "--steps",
                arguments.steps, "--log-every", 1, "--lr", 1e-4, "--train-batch-norm", "--no-shuffle", "--no-check",
                "--target", "target", "--format", "json", "--tier", "exact", "--precision", precision, *extra]
+    label = "_".join([folder.name, precision, str(ranks), *(str(word).strip("-") for word in extra)])
+    if arguments.traces and ranks > 1:
+        command += ["--trace", pathlib.Path(arguments.traces, label + ".json")]
     try:
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=arguments.timeout)
     except subprocess.TimeoutExpired:
         return [], f"no end in {arguments.timeout} s"
+    if arguments.traces:
+        pathlib.Path(arguments.traces, label + ".log").write_text(done.stderr)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode != 0 or not lines or "done" not in lines[-1]:
-        errors = done.stderr.strip().splitlines()
-        errors = [line for line in errors if "tartan:" in line] or errors  # mpirun adds lines of its own
-        return [], f"exit {done.returncode}: " + " | ".join(errors[-6:])
+        return [], ending(done.returncode, done.stderr)
     return [line["step_ms"] for line in lines if "step_ms" in line], lines[-1]
+
+
+def run_torch(name, ranks, precision, steps):
+    try:
+        return torch_ranks.step_times(name, precision, ranks, steps), {}
+    except Exception as error:  # any exception of a process
+        return [], str(error).strip().splitlines()[-1]
 
 
 def print_row(name, precision, ranks, way, times, summary, one):
@@ -69,6 +91,10 @@ def compare(arguments, name, folder):
                     extra = ["--transport", transport, *(["--bucket", bucket] if bucket else [])]
                     print_row(name, precision, ranks, f"{transport} {bucket}",
                               *run_train(arguments, folder, ranks, network.batch, precision, extra), one)
+        if arguments.torch:
+            one = print_row(name, precision, 1, "PyTorch", *run_torch(name, 1, precision, arguments.steps), None)
+            for ranks in counts:
+                print_row(name, precision, ranks, "PyTorch", *run_torch(name, ranks, precision, arguments.steps), one)
 
 
 def main():
@@ -80,13 +106,17 @@ def main():
     parser.add_argument("--transports", default="nccl,host")
     parser.add_argument("--buckets", default="")
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--torch", action="store_true", help="also PyTorch, on GPUs")
+    parser.add_argument("--traces", metavar="FOLDER", help="write time lines of the ranks, and errors")
     parser.add_argument("--timeout", type=float, default=120, help="seconds of a run")
     parser.add_argument("--mpirun", default="mpirun --oversubscribe --bind-to none")
     arguments = parser.parse_args()
     print(f"{'network':10} {'precision':9} ranks {'transport':12} {'step ms':>8} {'lost ms':>8} {'speed':>6}")
     for name in arguments.only.split(","):
         with tempfile.TemporaryDirectory() as temporary:
-            compare(arguments, name, pathlib.Path(temporary))
+            folder = pathlib.Path(temporary, name)
+            folder.mkdir()
+            compare(arguments, name, folder)
 
 
 if __name__ == "__main__":
