@@ -32,16 +32,19 @@ struct StepPlan {
   std::string output;  // the value that the loss is applied to
   Loss loss;
   Optimizer optimizer;
-  double clip_norm = 0;            // limit of the norm of all gradients; 0: none
-  double clip_value = 0;           // limit of each element; 0: none
-  bool straight_through = false;   // gradients pass unchanged through quantisation
-  bool accumulates = false;        // gradients are added to sums, which another program applies
-  bool joins = false;              // these are sums over several ranks (ranks/joined_sums.h)
-  bool replaces_sums = false;      // of one batch, so that a step overwrites the sums; with joins
+  double clip_norm = 0;           // limit of the norm of all gradients; 0: none
+  double clip_value = 0;          // limit of each element; 0: none
+  bool straight_through = false;  // gradients pass unchanged through quantisation
+  bool accumulates = false;       // gradients are added to sums, which another program applies
+  bool joins = false;             // these are sums over several ranks (ranks/joined_sums.h)
+  bool replaces_sums = false;     // of one batch, so that a step overwrites the sums; with joins
+  DataType sum_type = DataType::kFloat32;  // of gradients in states; other ones with replaces_sums
   bool shards = false;             // the update has a part of each parameter (ranks/shard.h)
   bool sparse_embeddings = false;  // as in TrainerOptions
   Precision precision = Precision::kFloat32;
   std::optional<LossScale> loss_scale;
+
+  TensorShape SumShape(const TensorShape& parameter) const { return {sum_type, parameter.dims}; }
 };
 
 // A tensor that stays on the device between steps.

@@ -61,7 +61,7 @@ struct TrainerPrograms {
   std::vector<GradientBucket> joined;                // the tensors that the ranks add
   std::vector<std::set<std::string>> joined_states;  // the states in each of them
   std::optional<Shards> shards;                      // if ranks keep parts of the state
-  // Of the update program: joined parameters, and their states. Empty: it has all parameters.
+  // The joined parameters of the update program, and their states. Empty: it has all parameters.
   std::vector<Parameter> updated;
   std::map<std::string, api::DeviceTensor> spans;
   int64_t batches = 0;  // number started
@@ -110,10 +110,11 @@ struct TrainerPrograms {
   // Makes the tensors that the ranks add, one after another in one buffer: in the order in which
   // the backward pass computes them. Does nothing if they exist.
   absl::Status MakeJoinedSums();
+  void AddToBucket(const std::string& state, const api::DeviceTensor& tensor);
   // Moves the states of these parameters to buffers with the layout of `sums`, so that the update
   // program has few tensors (ranks/update_spans.h).
   absl::Status JoinUpdates(absl::Span<const Parameter* const> summed,
-                           absl::Span<const int64_t> offsets, const hal::BufferPtr& sums);
+                           absl::Span<const int64_t> positions, const hal::BufferPtr& sums);
   absl::Status MoveState(absl::string_view kind, const Parameter& parameter,
                          const hal::BufferPtr& whole, int64_t offset);
   // Makes the program of a step report when the gradients of each bucket are complete.

@@ -16,6 +16,9 @@ namespace tartan::train {
 namespace {
 
 constexpr char kGradientState[] = "gradient/";
+// Bytes. A process with 620 MiB that OpenCL and CUDA share ended on a host of two H200, before its
+// first step; 325 MiB worked.
+constexpr int64_t kLargestBuffer = int64_t{256} << 20;
 
 }  // namespace
 
@@ -35,62 +38,79 @@ absl::Status TrainerPrograms::MakeJoinedSums() {
   // The backward pass begins with the last parameters.
   for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
     if (!parameter->is_trained || parameter->shape.element_count() == 0) continue;
-    specs.push_back({StateName("gradient", parameter->name),
-                     TensorShape{DataType::kFloat32, parameter->shape.dims}});
+    specs.push_back({StateName("gradient", parameter->name), plan.SumShape(parameter->shape)});
     summed.push_back(&*parameter);
   }
   specs.push_back({kJoined, {DataType::kFloat32, {kJoinedCount}}});
-  const int64_t alignment = std::max<int64_t>(1, device->hal()->info().buffer_alignment);
-  std::vector<int64_t> offsets;
-  int64_t end = 0;
-  for (const StateSpec& spec : specs) {
-    offsets.push_back((end + alignment - 1) / alignment * alignment);
-    end = offsets.back() + spec.shape.byte_size();
-  }
-  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole, exchange()->Allocate(*device, end));
-  const int64_t full = options.bucket_bytes > 0 ? options.bucket_bytes : exchange()->bucket_bytes();
-  int64_t bucket_bytes = 0;
-  for (size_t i = 0; i < specs.size(); ++i) {
-    TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor,
-                            api::DeviceTensor::Within(*device, whole, offsets[i], specs[i].shape));
-    // A bucket is full with the tensor that reaches the size.
-    if (i == 0 || bucket_bytes >= full) {
-      joined.emplace_back();
-      joined_states.emplace_back();
-      bucket_bytes = 0;
+  // Elements, so that float32 tensors of the same layout are aligned, too.
+  const int64_t width = ByteWidth(plan.sum_type);
+  const int64_t unit = std::max<int64_t>(1, device->hal()->info().buffer_alignment / width);
+  std::vector<int64_t> counts;
+  for (const StateSpec& spec : specs) counts.push_back(spec.shape.byte_size() / width);
+  for (const SumBuffer& buffer : LayOutSums(counts, unit, kLargestBuffer / width)) {
+    TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole,
+                            exchange()->Allocate(*device, buffer.count * width));
+    for (size_t i = 0; i < buffer.positions.size(); ++i) {
+      const StateSpec& spec = specs[buffer.first + i];
+      TARTAN_ASSIGN_OR_RETURN(
+          api::DeviceTensor tensor,
+          api::DeviceTensor::Within(*device, whole, buffer.positions[i] * width, spec.shape));
+      AddToBucket(spec.name, tensor);
+      tensors.emplace(spec.name, std::move(tensor));
     }
-    joined.back().tensors.push_back(tensor);
-    joined_states.back().insert(specs[i].name);
-    bucket_bytes += specs[i].shape.byte_size();
-    tensors.emplace(specs[i].name, std::move(tensor));
+    const size_t count = std::min(buffer.positions.size(), summed.size() - buffer.first);
+    if (buffer.first >= summed.size()) continue;
+    TARTAN_RETURN_IF_ERROR(JoinUpdates(absl::MakeConstSpan(summed).subspan(buffer.first, count),
+                                       absl::MakeConstSpan(buffer.positions).first(count), whole));
   }
-  return JoinUpdates(summed, offsets, whole);
+  return absl::OkStatus();
+}
+
+void TrainerPrograms::AddToBucket(const std::string& state, const api::DeviceTensor& tensor) {
+  const int64_t full = options.bucket_bytes > 0 ? options.bucket_bytes : exchange()->bucket_bytes();
+  int64_t bytes = 0;
+  if (!joined.empty()) {
+    for (const api::DeviceTensor& other : joined.back().tensors) bytes += other.shape().byte_size();
+  }
+  // A bucket is full with the tensor that reaches the size.
+  if (joined.empty() || bytes >= full) {
+    joined.emplace_back();
+    joined_states.emplace_back();
+  }
+  joined.back().tensors.push_back(tensor);
+  joined_states.back().insert(state);
 }
 
 absl::Status TrainerPrograms::JoinUpdates(absl::Span<const Parameter* const> summed,
-                                          absl::Span<const int64_t> offsets,
+                                          absl::Span<const int64_t> positions,
                                           const hal::BufferPtr& sums) {
   if (!JoinsParameters(plan.optimizer) || !device->hal()->info().sub_buffers_may_overlap)
     return absl::OkStatus();
-  const std::vector<UpdateSpan> made = SpansOf(summed, offsets);
-  for (const UpdateSpan& span : made) updated.push_back(span.parameter);
-  const auto add_spans = [&](absl::string_view kind, const hal::BufferPtr& whole) -> absl::Status {
+  std::vector<UpdateSpan> made = SpansOf(summed, positions);
+  for (UpdateSpan& span : made) {
+    span.parameter.name = absl::StrCat("span", updated.size());
+    updated.push_back(span.parameter);
+  }
+  const auto add_spans = [&](absl::string_view kind, const hal::BufferPtr& whole,
+                             DataType type) -> absl::Status {
     for (const UpdateSpan& span : made) {
       TARTAN_ASSIGN_OR_RETURN(
           spans[StateName(kind, span.parameter.name)],
-          api::DeviceTensor::Within(*device, whole, span.offset, span.parameter.shape));
+          api::DeviceTensor::Within(*device, whole, span.first * ByteWidth(type),
+                                    TensorShape{type, span.parameter.shape.dims}));
     }
     return absl::OkStatus();
   };
-  TARTAN_RETURN_IF_ERROR(add_spans("gradient", sums));
+  TARTAN_RETURN_IF_ERROR(add_spans("gradient", sums, plan.sum_type));
   std::vector<std::string> kinds = SlotNames(plan.optimizer);
   kinds.emplace_back("parameter");
-  const int64_t bytes = made.back().offset + made.back().parameter.shape.byte_size();
+  const int64_t width = ByteWidth(DataType::kFloat32);
+  const int64_t bytes = made.back().first * width + made.back().parameter.shape.byte_size();
   for (const std::string& kind : kinds) {
     TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole, device->hal()->Allocate(bytes));
-    TARTAN_RETURN_IF_ERROR(add_spans(kind, whole));
+    TARTAN_RETURN_IF_ERROR(add_spans(kind, whole, DataType::kFloat32));
     for (size_t p = 0; p < summed.size(); ++p)
-      TARTAN_RETURN_IF_ERROR(MoveState(kind, *summed[p], whole, offsets[p]));
+      TARTAN_RETURN_IF_ERROR(MoveState(kind, *summed[p], whole, positions[p] * width));
   }
   return absl::OkStatus();
 }

@@ -13,17 +13,28 @@
 
 namespace tartan::train {
 
+// A buffer of adjacent tensors.
+struct SumBuffer {
+  size_t first = 0;                // the first tensor
+  std::vector<int64_t> positions;  // of the first elements of its tensors
+  int64_t count = 0;               // number of elements, with gaps
+};
+
+// Divides tensors of these numbers of elements among buffers of at most `most` elements, or of one
+// tensor. Positions are multiples of `unit`.
+std::vector<SumBuffer> LayOutSums(absl::Span<const int64_t> counts, int64_t unit, int64_t most);
+
 struct UpdateSpan {
-  Parameter parameter;  // of one dimension, with the factors of its parameters
-  int64_t offset = 0;   // bytes
+  Parameter parameter;  // of one dimension, without a name, with the factors of its parameters
+  int64_t first = 0;    // position of its first element
 };
 
 // True for optimizers without a norm over a parameter.
 bool JoinsParameters(const Optimizer& optimizer);
 
-// The spans of parameters that are in memory at these ascending offsets in bytes. A span has the
-// gaps between its parameters, so that its elements at the gaps must be zeros.
+// The spans of parameters whose first elements are at these ascending positions in memory. A span
+// has the gaps between its parameters, so that its elements at the gaps must be zeros.
 std::vector<UpdateSpan> SpansOf(absl::Span<const Parameter* const> parameters,
-                                absl::Span<const int64_t> offsets);
+                                absl::Span<const int64_t> positions);
 
 }  // namespace tartan::train
