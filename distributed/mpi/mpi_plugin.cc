@@ -312,7 +312,7 @@ const char* Join(int64_t board_bytes, TartanMpiPlace* place, void** board) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   world.threads = std::make_unique<tartan::distributed::CopyThreads>(
       std::clamp(cores / 2 / world.local_ranks, 1, 6));
-  // On a host with many cores kernels do not need them. Short sums then take microseconds.
+  // Kernels leave cores free on a host with many. Short sums then take microseconds.
   constexpr int kManyCores = 8;
   if (cores >= kManyCores * world.local_ranks) world.polls = 20000;
   *place = {world.rank, world.ranks, world.local_rank, world.local_ranks};

@@ -107,11 +107,12 @@ class StepBuilder {
     for (const Parameter& parameter : parameters_) {
       if (!parameter.is_trained) continue;
       masters_[parameter.name] = Tensor::Placeholder(parameter.name, Master(parameter.shape));
-      const StateSpec spec = {StateName("gradient", parameter.name), Master(parameter.shape)};
+      const StateSpec spec = {StateName("gradient", parameter.name),
+                              plan_.SumShape(parameter.shape)};
       const Tensor sum = Tensor::Placeholder(spec.name, spec.shape);
       TARTAN_ASSIGN_OR_RETURN(const Tensor zero, api::Filled(sum.shape(), 0));
       AddState(spec, sum, plan_.replaces_sums ? Tensor() : zero);
-      gradients.push_back(sum);
+      TARTAN_ASSIGN_OR_RETURN(gradients.emplace_back(), CastTo(sum, kFloat));
     }
     TARTAN_ASSIGN_OR_RETURN(const Tensor healthy, AddApplied(&gradients));
     scale_ = Tensor::Placeholder(kScaleName, {kFloat, {kScaleCount}});
@@ -250,11 +251,13 @@ class StepBuilder {
       // Only the forward pass reads it.
       const Tensor& master = masters_.at(parameter.name);
       AddState({StateName("parameter", parameter.name), master.shape()}, master, Tensor());
-      const StateSpec spec = {StateName("gradient", parameter.name), master.shape()};
+      const StateSpec spec = {StateName("gradient", parameter.name),
+                              plan_.SumShape(parameter.shape)};
       const Tensor sum = Tensor::Placeholder(spec.name, spec.shape);
       TARTAN_ASSIGN_OR_RETURN(
           Tensor added, AddToSum(plan_.replaces_sums ? Tensor() : sum, gradient, healthy, weight,
                                  absl::StrCat(parameter.name, "_sum")));
+      TARTAN_ASSIGN_OR_RETURN(added, CastTo(added, spec.shape.type));
       AddState(spec, sum, std::move(added));
     }
     return absl::OkStatus();

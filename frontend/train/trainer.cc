@@ -56,6 +56,17 @@ absl::Status CheckOptions(const TrainerOptions& options) {
     }
   }
   TARTAN_RETURN_IF_ERROR(CheckShards(options));
+  const bool is_narrow = options.gradient_type == DataType::kBFloat16;
+  if (!is_narrow && options.gradient_type != DataType::kFloat32) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "gradients are exchanged in float32 or bfloat16, not ", Name(options.gradient_type)));
+  }
+  if (is_narrow &&
+      (options.accumulate > 1 || options.exchange == nullptr || options.shard != Shard::kNone)) {
+    return absl::InvalidArgumentError(
+        "gradients in bfloat16 need several ranks with whole states, and an update after each "
+        "step");
+  }
   if (options.memory_budget < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("the memory budget, ", options.memory_budget, " bytes, is negative"));
@@ -107,6 +118,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     programs->plan.shards = options.shard != Shard::kNone;
     programs->plan.accumulates = options.accumulate > 1 || programs->plan.joins;
     programs->plan.replaces_sums = programs->plan.joins && options.accumulate == 1;
+    programs->plan.sum_type = options.gradient_type;
     programs->plan.sparse_embeddings = options.sparse_embeddings;
     programs->plan.precision = options.precision;
     if (options.precision == Precision::kFloat16) programs->plan.loss_scale = options.loss_scale;

@@ -49,6 +49,8 @@ struct TrainerOptions {
   std::shared_ptr<GradientExchange> exchange;
   // The states that the ranks divide among them.
   Shard shard = Shard::kNone;
+  // Type in which the ranks exchange gradients: float32, or bfloat16 without accumulation.
+  DataType gradient_type = DataType::kFloat32;
   // Bytes of gradients that the ranks add at once; 0: what suits the exchange.
   int64_t bucket_bytes = 0;
   bool profile = false;  // time steps kernel by kernel, one step at a time

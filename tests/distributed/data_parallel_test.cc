@@ -69,6 +69,17 @@ TEST_F(DataParallel, TrainsInBFloat16) {
   CompareWithOneProcess(2, 2e-2);
 }
 
+TEST_F(DataParallel, ExchangesGradientsInBFloat16) {
+  trainer_.gradient_type = DataType::kBFloat16;
+  fit_.steps = 20;
+  CompareWithOneProcess(2, 2e-2);
+  trainer_.accumulate = 2;
+  EXPECT_THAT(train::Trainer::Create(*train::LoadToTrain(graph_), *api::Device::Open(), trainer_)
+                  .status()
+                  .message(),
+              HasSubstr("an update after each step"));
+}
+
 TEST_F(DataParallel, TrainsInFloat16WithAScaledLoss) {
   trainer_.precision = train::Precision::kFloat16;
   fit_.steps = 20;

@@ -48,8 +48,10 @@ class TrainOnRanks : public train::DeviceTest {
   // Trains the network of `graph_` on `rows_` examples as one rank; null: alone.
   Outcome TrainAs(std::shared_ptr<train::GradientExchange> exchange) const {
     train::TrainerOptions options = trainer_;
-    // One process keeps the whole state.
-    if (exchange == nullptr) options.shard = train::Shard::kNone;
+    if (exchange == nullptr) {  // one process keeps the whole state, and exchanges nothing
+      options.shard = train::Shard::kNone;
+      options.gradient_type = DataType::kFloat32;
+    }
     Outcome outcome;
     // Each rank has a device with a queue of its own, as processes have.
     const auto device = api::Device::Open();

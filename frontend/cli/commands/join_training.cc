@@ -23,6 +23,7 @@ absl::StatusOr<std::shared_ptr<train::GradientExchange>> JoinTraining(const Rank
     absl::StrAppend(&build, absl::Hex(static_cast<uint8_t>(byte), absl::kZeroPad2));
   const absl::Status agreed = ranks->Agree({{"the build", build},
                                             {"--transport", flags.transport},
+                                            {"--gradient-type", flags.gradient_type},
                                             {"--bucket", absl::StrCat(flags.bucket_bytes)}});
   if (!agreed.ok()) ranks->Fail(agreed);
   TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, agreed));

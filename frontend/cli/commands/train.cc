@@ -239,6 +239,7 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   flags.ranks.on_transport = [&context](const std::string& line) { context.Detail(line); };
   TARTAN_ASSIGN_OR_RETURN(flags.trainer.exchange, JoinTraining(flags.ranks));
   if (flags.trainer.exchange == nullptr) return TrainHere(std::move(flags), context);
+  if (flags.ranks.gradient_type == "bfloat16") flags.trainer.gradient_type = DataType::kBFloat16;
   const std::shared_ptr<train::GradientExchange> ranks = flags.trainer.exchange;
   const auto run = [&]() -> absl::StatusOr<ExitCode> {
     KeepFilesOfFirstRank(&flags);

@@ -282,6 +282,10 @@ void AddRankFlags(CLI::App* command, TrainFlags* flags) {
                                          "the optimizer (ZeRO 1), or of that\n"
                                          "and of the gradients (ZeRO 2)")
       ->type_name("optimizer|gradients");
+  command
+      ->add_option("--gradient-type", flags->ranks.gradient_type,
+                   "Of several ranks: type in which gradients are exchanged")
+      ->check(CLI::IsMember({"float32", "bfloat16"}));
   const auto take_bucket = [flags](const std::string& text) {
     flags->ranks.bucket_bytes = ValueOrThrow("--bucket", ParseBytes(text));
   };

@@ -17,6 +17,7 @@ struct RankFlags {
   double collective_timeout_s = 1800;
   std::string trace;  // file; empty: none
   std::string transport = "host";
+  std::string gradient_type = "float32";
   int64_t bucket_bytes = 0;  // as of TrainerOptions
   // Receives a line about how gradients move; may be null.
   std::function<void(const std::string& line)> on_transport;
