@@ -17,6 +17,7 @@ namespace {
 
 // Bytes; the same on all ranks, whose devices may align less.
 constexpr int64_t kAlignment = 512;
+constexpr int64_t kFewElements = 1 << 16;  // of a small parameter
 
 TensorShape Floats(int64_t count) { return {DataType::kFloat32, {count}}; }
 
@@ -36,6 +37,22 @@ absl::Status CheckDevice(const hal::DeviceInfo& info) {
   if (info.sub_buffers_may_overlap) return absl::OkStatus();
   return absl::UnimplementedError(
       "parts of the state need overlapping sub-buffers, which the device does not have");
+}
+
+// The trained parameters, about in the order in which the backward pass completes gradients. It
+// begins with the last parameters. Programs complete the gradients of some biases and of narrow
+// last layers at the end, and a bucket with one of them would be in use until then. So small
+// parameters are last.
+std::vector<Parameter> InOrderOfGradients(const std::vector<Parameter>& parameters) {
+  std::vector<Parameter> large;
+  std::vector<Parameter> small;
+  for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
+    const int64_t count = parameter->shape.element_count();
+    if (!parameter->is_trained || count == 0) continue;
+    (count < kFewElements ? small : large).push_back(*parameter);
+  }
+  large.insert(large.end(), small.begin(), small.end());
+  return large;
 }
 
 // A bucket at `offset` of `whole`, and the part of this rank.
@@ -58,14 +75,12 @@ absl::StatusOr<GradientBucket> BucketOf(const api::Device& device, const hal::Bu
 absl::Status TrainerPrograms::MakeShards() {
   if (!joined.empty()) return absl::OkStatus();
   TARTAN_RETURN_IF_ERROR(CheckDevice(device->hal()->info()));
+  shards->whole = InOrderOfGradients(parameters);
   std::vector<int64_t> counts;
-  // The backward pass begins with the last parameters.
-  for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
-    if (!parameter->is_trained || parameter->shape.element_count() == 0) continue;
-    counts.push_back(parameter->shape.element_count());
-    shards->names.push_back(parameter->name);
-    shards->shapes.push_back({DataType::kFloat32, parameter->shape.dims});
-    shards->whole.push_back(*parameter);
+  for (const Parameter& parameter : shards->whole) {
+    counts.push_back(parameter.shape.element_count());
+    shards->names.push_back(parameter.name);
+    shards->shapes.push_back({DataType::kFloat32, parameter.shape.dims});
   }
   const int64_t full = options.bucket_bytes > 0 ? options.bucket_bytes : exchange()->bucket_bytes();
   shards->alignment = kAlignment;
