@@ -235,7 +235,19 @@ normal.fit(x, y, batch_size=24, epochs=1, verbose=0)
 dropout = keras.Sequential([keras.Input((3,)), keras.layers.Dropout(0.5)])
 dropout.compile("sgd", "mse")
 dropout.fit(x[:2], x[:2], epochs=1, verbose=0)
-report({"files": [os.path.exists(folder + end) for end in (".weights.h5", ".csv")], "seen": seen,
+class Break(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs):
+        if epoch == 2:
+            raise KeyError("a fault on all ranks")
+again, epochs = {"x": x, "y": y, "batch_size": 8, "epochs": 4, "verbose": 0}, []
+try:
+    network().fit(callbacks=[keras.callbacks.BackupAndRestore(sys.argv[1] + "_backup"), Break()], **again)
+except KeyError:
+    pass
+resumed = network()
+resumed.fit(callbacks=[keras.callbacks.BackupAndRestore(sys.argv[1] + "_backup"), keras.callbacks.LambdaCallback(
+    on_epoch_begin=lambda epoch, logs: epochs.append(epoch))], **again)
+report({"epochs": epochs, "resumed": resumed.get_weights()[0].tolist(), "files": [os.path.exists(folder + end) for end in (".weights.h5", ".csv")], "seen": seen,
         "rate": float(model.optimizer.learning_rate.numpy()), "mean": normal.layers[0].moving_mean.numpy().tolist(),
         "wanted": x.mean(0).tolist(), "rmse": history.history["root_mean_squared_error"],
         "w": model.get_weights()[0].tolist(), "seed": [v.numpy().tolist() for v in dropout.non_trainable_variables]})
@@ -250,6 +262,7 @@ def test_the_first_rank_writes_and_any_rank_stops(tmp_path):
         assert of_rank["seen"] == [0, 1]
         np.testing.assert_allclose(of_rank["mean"], of_rank["wanted"], rtol=1e-5, atol=1e-6)
     assert found[0]["w"] == found[1]["w"] and found[0]["rmse"] == found[1]["rmse"]
+    assert found[0]["epochs"] == found[1]["epochs"] == [2, 3] and found[0]["resumed"] == found[1]["resumed"]
     assert found[0]["seed"] != found[1]["seed"]  # each rank drops other values
 
 
