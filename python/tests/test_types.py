@@ -36,6 +36,8 @@ def test_a_stub_is_what_the_script_writes(name):
         nanobind = pytest.importorskip("nanobind")
         if f"nanobind {nanobind.__version__}." not in text:
             pytest.skip("the stub was written with another version of nanobind")
+        if not hasattr(tartan._core, "Ranks"):
+            pytest.skip("the stub was written with MPI, which this build lacks")
     assert text == stubs.stub_of(name), "run  PYTHONPATH=build/python python python/stubs/write_stubs.py"
 
 
