@@ -29,42 +29,7 @@ constexpr size_t kMaxStagedWrite = size_t{64} << 10;
 // Maximum number of deferred transfers and recordings.
 constexpr size_t kMaxDeferredWork = 64;
 
-cl_int StateOf(cl_event event) {
-  cl_int state = CL_QUEUED;
-  const cl_int error = CallCl(clGetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                              sizeof(state), &state, nullptr);
-  return error == CL_SUCCESS ? state : error;
-}
-
-// A negative execution status is the error that ended the command.
-absl::Status FailureOf(cl_event event) {
-  const cl_int state = StateOf(event);
-  if (state >= 0) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("work on the device failed: ", ErrorName(state)));
-}
-
-bool IsOver(cl_event event) { return StateOf(event) <= CL_COMPLETE; }
-
 }  // namespace
-
-absl::Status OpenClEvent::Wait() {
-  const cl_event event = event_.get();
-  const cl_int error = CallCl(clWaitForEvents, 1, &event);
-  TARTAN_RETURN_IF_ERROR(FailureOf(event));
-  return ToStatus(error, "clWaitForEvents");
-}
-
-absl::StatusOr<hal::Timing> OpenClEvent::GetTiming() {
-  TARTAN_RETURN_IF_ERROR(Wait());
-  if (!profiling_) return hal::Timing{};
-  cl_ulong start = 0;
-  cl_ulong end = 0;
-  TARTAN_CL_CALL(clGetEventProfilingInfo, event_.get(), CL_PROFILING_COMMAND_START, sizeof(start),
-                 &start, nullptr);
-  TARTAN_CL_CALL(clGetEventProfilingInfo, event_.get(), CL_PROFILING_COMMAND_END, sizeof(end), &end,
-                 nullptr);
-  return hal::Timing{static_cast<int64_t>(start), static_cast<int64_t>(end)};
-}
 
 absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClQueue::Create(hal::DevicePtr device,
                                                                 bool profiling) {
@@ -136,24 +101,24 @@ absl::Status OpenClQueue::DoWriteAsync(const hal::BufferPtr& buffer, int64_t off
   auto* host = const_cast<uint8_t*>(bytes.data());
   const DeferredTransfer transfer = {buffer, offset, host, static_cast<int64_t>(bytes.size()),
                                      false};
-  return Defer(transfer) ? absl::OkStatus() : EnqueueTransfer(transfer);
+  return Defer(transfer) ? absl::OkStatus() : EnqueueMove(transfer);
 }
 
 absl::Status OpenClQueue::DoReadAsync(const hal::BufferPtr& buffer, int64_t offset,
                                       absl::Span<uint8_t> bytes) {
   const DeferredTransfer transfer = {buffer, offset, bytes.data(),
                                      static_cast<int64_t>(bytes.size()), true};
-  return Defer(transfer) ? absl::OkStatus() : EnqueueTransfer(transfer);
+  return Defer(transfer) ? absl::OkStatus() : EnqueueMove(transfer);
 }
 
-bool OpenClQueue::Defer(const DeferredTransfer& transfer) {
-  const bool is_known = HostPointer(transfer.buffer) != nullptr;
-  if (!is_idle_ || !is_known || deferred_.size() >= kMaxDeferredWork) return false;
-  deferred_.push_back(transfer);
+template <class Move>
+bool OpenClQueue::Defer(const Move& move) {
+  if (!is_idle_ || deferred_.size() >= kMaxDeferredWork || !MayMoveOnHost(move)) return false;
+  deferred_.emplace_back(move);
   return true;
 }
 
-absl::Status OpenClQueue::EnqueueTransfer(const DeferredTransfer& transfer) {
+absl::Status OpenClQueue::EnqueueMove(const DeferredTransfer& transfer) {
   TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   const auto& [buffer, offset, host, size, is_read] = transfer;
   EventHandle event;
@@ -170,25 +135,22 @@ absl::Status OpenClQueue::EnqueueTransfer(const DeferredTransfer& transfer) {
 absl::Status OpenClQueue::EnqueueDeferredWork() {
   is_idle_ = false;
   for (const DeferredWork& work : std::exchange(deferred_, {})) {
-    TARTAN_RETURN_IF_ERROR(std::visit(
-        Overloaded{[&](const DeferredTransfer& transfer) { return EnqueueTransfer(transfer); },
-                   [&](const std::shared_ptr<const OpenClRecording>& recording) {
-                     return EnqueueReplay(recording, nullptr);
-                   }},
-        work));
+    TARTAN_RETURN_IF_ERROR(
+        std::visit(Overloaded{[&](const auto& move) { return EnqueueMove(move); },
+                              [&](const std::shared_ptr<const OpenClRecording>& recording) {
+                                return EnqueueReplay(recording, nullptr);
+                              }},
+                   work));
   }
   return absl::OkStatus();
 }
 
 absl::Status OpenClQueue::RunDeferredWork() {
   for (const DeferredWork& work : std::exchange(deferred_, {})) {
-    if (const auto* transfer = std::get_if<DeferredTransfer>(&work)) {
-      auto* device = HostPointer(transfer->buffer) + transfer->offset;
-      if (transfer->is_read) {
-        std::memcpy(transfer->host, device, transfer->size);
-      } else {
-        std::memcpy(device, transfer->host, transfer->size);
-      }
+    if (!std::holds_alternative<std::shared_ptr<const OpenClRecording>>(work)) {
+      std::visit(Overloaded{[](const auto& move) { MoveOnHost(move); },
+                            [](const std::shared_ptr<const OpenClRecording>&) {}},
+                 work);
       continue;
     }
     const auto& recording = std::get<std::shared_ptr<const OpenClRecording>>(work);
@@ -217,29 +179,40 @@ absl::Status OpenClQueue::KeepTransfer(const hal::BufferPtr& buffer, EventHandle
 
 absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset,
                                  const hal::BufferPtr& to, int64_t to_offset, int64_t size) {
+  const DeferredCopy copy = {from, from_offset, to, to_offset, size};
+  return Defer(copy) ? absl::OkStatus() : EnqueueMove(copy);
+}
+
+absl::Status OpenClQueue::EnqueueMove(const DeferredCopy& copy) {
   TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
-  Keep(from);
-  Keep(to);
-  TARTAN_RETURN_IF_ERROR(
-      CheckEnqueued(CallCl(clEnqueueCopyBuffer, queue_.get(), MemoryOf(from), MemoryOf(to),
-                           from_offset, to_offset, size, 0, nullptr, nullptr),
-                    "clEnqueueCopyBuffer", size));
+  Keep(copy.from);
+  Keep(copy.to);
+  TARTAN_RETURN_IF_ERROR(CheckEnqueued(
+      CallCl(clEnqueueCopyBuffer, queue_.get(), MemoryOf(copy.from), MemoryOf(copy.to),
+             copy.from_offset, copy.to_offset, copy.size, 0, nullptr, nullptr),
+      "clEnqueueCopyBuffer", copy.size));
   return LimitInFlight(1);
 }
 
 absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, int64_t size,
                                  absl::Span<const uint8_t> pattern) {
-  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   const bool is_one_byte =
       std::all_of(pattern.begin(), pattern.end(), [&](uint8_t byte) { return byte == pattern[0]; });
   if (is_one_byte && ContextOf(device()).quirks().fills_bytes_faster) {
     pattern = pattern.first(1);
   }
-  Keep(buffer);
-  TARTAN_RETURN_IF_ERROR(
-      CheckEnqueued(CallCl(clEnqueueFillBuffer, queue_.get(), MemoryOf(buffer), pattern.data(),
-                           pattern.size(), offset, size, 0, nullptr, nullptr),
-                    "clEnqueueFillBuffer", size));
+  DeferredFill fill = {buffer, offset, size, {}, static_cast<int64_t>(pattern.size())};
+  std::copy(pattern.begin(), pattern.end(), fill.pattern.begin());
+  return Defer(fill) ? absl::OkStatus() : EnqueueMove(fill);
+}
+
+absl::Status OpenClQueue::EnqueueMove(const DeferredFill& fill) {
+  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
+  Keep(fill.buffer);
+  TARTAN_RETURN_IF_ERROR(CheckEnqueued(
+      CallCl(clEnqueueFillBuffer, queue_.get(), MemoryOf(fill.buffer), fill.pattern.data(),
+             static_cast<size_t>(fill.pattern_size), fill.offset, fill.size, 0, nullptr, nullptr),
+      "clEnqueueFillBuffer", fill.size));
   return LimitInFlight(1);
 }
 
@@ -336,7 +309,7 @@ absl::StatusOr<hal::EventPtr> OpenClQueue::DoMark() {
 }
 
 absl::Status OpenClQueue::DoFlush() {
-  TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
+  if (!deferred_.empty()) TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   return ToStatus(CallCl(clFlush, queue_.get()), "clFlush");
 }
 

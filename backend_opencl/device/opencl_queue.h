@@ -9,24 +9,12 @@
 #include <vector>
 
 #include "backend_opencl/api/opencl_api.h"
+#include "backend_opencl/device/deferred_moves.h"
+#include "backend_opencl/device/opencl_event.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {
-
-class OpenClEvent : public hal::Event {
- public:
-  OpenClEvent(EventHandle event, bool profiling)
-      : event_(std::move(event)), profiling_(profiling) {}
-
-  absl::Status Wait() override;
-  absl::StatusOr<hal::Timing> GetTiming() override;
-  cl_event event() const { return event_.get(); }
-
- private:
-  const EventHandle event_;
-  const bool profiling_;
-};
 
 class OpenClQueue : public hal::Queue {
  public:
@@ -66,24 +54,22 @@ class OpenClQueue : public hal::Queue {
   absl::Status DoFlush() override;
   absl::Status DoFinish() override;
 
-  // Deferred work: transfers and recordings that the host thread can execute. If the caller then
-  // waits for the queue, the host executes the work at once; otherwise the work is enqueued.
-  struct DeferredTransfer {
-    hal::BufferPtr buffer;
-    int64_t offset = 0;
-    uint8_t* host = nullptr;
-    int64_t size = 0;
-    bool is_read = false;
-  };
-  using DeferredWork = std::variant<DeferredTransfer, std::shared_ptr<const OpenClRecording>>;
+  // Deferred work: transfers, copies, fills and recordings that the host thread can execute. If the
+  // caller then waits for the queue, the host executes the work at once; otherwise the work is
+  // enqueued.
+  using DeferredWork = std::variant<DeferredTransfer, DeferredCopy, DeferredFill,
+                                    std::shared_ptr<const OpenClRecording>>;
 
-  // Returns true if the transfer was deferred.
-  bool Defer(const DeferredTransfer& transfer);
+  // Returns true if the transfer, copy or fill was deferred.
+  template <class Move>
+  bool Defer(const Move& move);
   // Enqueues the deferred work. Must be called before anything else is enqueued.
   absl::Status EnqueueDeferredWork();
   // Executes the deferred work in the host thread. Requires that nothing else is in flight.
   absl::Status RunDeferredWork();
-  absl::Status EnqueueTransfer(const DeferredTransfer& transfer);
+  absl::Status EnqueueMove(const DeferredTransfer& transfer);
+  absl::Status EnqueueMove(const DeferredCopy& copy);
+  absl::Status EnqueueMove(const DeferredFill& fill);
   absl::Status EnqueueReplay(const std::shared_ptr<const OpenClRecording>& recording,
                              std::vector<hal::EventPtr>* events);
   // Enqueues the whole batch as one launch, or launch by launch if events are requested.

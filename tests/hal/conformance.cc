@@ -153,6 +153,23 @@ TEST_P(Conformance, HasReadWhatItReadsLaterOnceItIsFinished) {
   }
 }
 
+TEST_P(Conformance, MovesInOrderWhateverIsReadLater) {
+  const auto queue = CreateQueue();
+  const BufferPtr from = Allocate(4 * sizeof(float));
+  const BufferPtr to = Allocate(4 * sizeof(float));
+  const std::vector<float> values = {1, 2, 3, 4};
+  for (const float fill : {7.0f, 0.0f}) {
+    std::vector<float> read(4);
+    EXPECT_OK(queue->WriteAsync(from, 0, Bytes(values)));
+    EXPECT_OK(queue->Fill(to, 4, 12, Bytes({fill})));
+    EXPECT_OK(queue->Copy(from, 8, to, 0, 8));
+    EXPECT_OK(queue->ReadAsync(to, 0, MutableBytes(read)));
+    EXPECT_OK(queue->Copy(from, 0, to, 0, 16));
+    EXPECT_OK(queue->Finish());
+    EXPECT_THAT(read, ElementsAre(3, 4, fill, fill));
+  }
+}
+
 TEST_P(Conformance, TransfersOfNothingDoNothing) {
   const auto queue = CreateQueue();
   const BufferPtr buffer = Upload(*queue, {1, 2});
