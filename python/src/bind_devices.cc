@@ -132,7 +132,7 @@ void BindPrograms(nb::module_& module) {
            })
       .def("start",
            [](DeviceProgram& p, const std::vector<HostTensor>& inputs) {
-             Unlocked([&] { return p.Start(inputs); });
+             Unlocked([&] { return p.Start(inputs, /*may_defer=*/true); });
            })
       .def("outputs", [](DeviceProgram& p) { return Unlocked([&] { return p.Outputs(); }); })
       .def("outputs_later",

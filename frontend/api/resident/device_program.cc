@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/checks/input_check.h"
-#include "frontend/api/device_queue.h"
 #include "frontend/api/programs/loaded_programs.h"
 #include "frontend/api/session.h"
 #include "frontend/api/tensor_node.h"
@@ -65,7 +64,8 @@ struct DeviceProgram::Impl {
   absl::StatusOr<std::unique_ptr<evaluator::BoundRun>> BindTo(
       std::shared_ptr<evaluator::LoadedProgram> kernels);
   absl::Status Use(std::shared_ptr<evaluator::LoadedProgram> kernels);
-  absl::Status Start(evaluator::BoundRun& of, absl::Span<const HostTensor> stored) const;
+  absl::Status Start(evaluator::BoundRun& of, absl::Span<const HostTensor> stored,
+                     bool may_defer = false) const;
   absl::StatusOr<PendingOutputs> OutputsAsync(evaluator::BoundRun& of) const;
   absl::StatusOr<std::vector<HostTensor>> Outputs(evaluator::BoundRun& of) const;
   absl::StatusOr<std::vector<KernelProfile>> Profile(absl::Span<const HostTensor> stored) const;
@@ -169,12 +169,6 @@ void CompileExactLater(std::shared_ptr<const Device> device,
        }});
 }
 
-int64_t SharedScratch::bytes() const {
-  int64_t bytes = 0;
-  for (const hal::BufferPtr& piece : pieces) bytes += piece->size();
-  return bytes;
-}
-
 absl::Status DeviceProgram::Bind(std::vector<DeviceTensor> states, SharedScratch* scratch) {
   if (states.size() != impl_->states.size()) {
     return absl::InvalidArgumentError(
@@ -236,19 +230,21 @@ absl::Status DeviceProgram::Unbind() {
 }
 
 absl::Status DeviceProgram::Impl::Start(evaluator::BoundRun& of,
-                                        absl::Span<const HostTensor> stored) const {
+                                        absl::Span<const HostTensor> stored, bool may_defer) const {
   return queue->Enqueue(
       [&](hal::Queue& commands) -> absl::Status {
+        if (may_defer) TARTAN_RETURN_IF_ERROR(commands.Flush());  // an earlier run begins
         TARTAN_RETURN_IF_ERROR(of.Enqueue(commands, stored));
-        return commands.Flush();
+        may_defer = may_defer && device->info().type == hal::DeviceType::kCpu;
+        return may_defer ? absl::OkStatus() : commands.Flush();
       },
       {stored.begin(), stored.end()});
 }
 
-absl::Status DeviceProgram::Start(absl::Span<const HostTensor> inputs) {
+absl::Status DeviceProgram::Start(absl::Span<const HostTensor> inputs, bool may_defer) {
   RunStatistics ignored;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> stored, impl_->Prepared(inputs, &ignored));
-  return impl_->Start(*impl_->run, stored);
+  return impl_->Start(*impl_->run, stored, may_defer);
 }
 
 absl::StatusOr<std::vector<KernelProfile>> DeviceProgram::Impl::Profile(
@@ -265,7 +261,7 @@ absl::StatusOr<std::vector<KernelProfile>> DeviceProgram::Profile(
 }
 
 absl::StatusOr<std::vector<HostTensor>> PendingOutputs::Wait() const {
-  TARTAN_RETURN_IF_ERROR(read_->Wait());
+  TARTAN_RETURN_IF_ERROR(queue_->WaitFor(*read_));
   return outputs_;
 }
 
@@ -284,7 +280,8 @@ absl::StatusOr<PendingOutputs> DeviceProgram::Impl::OutputsAsync(evaluator::Boun
   }
   TARTAN_RETURN_IF_ERROR(
       queue->Enqueue([](hal::Queue&) { return absl::OkStatus(); }, coming.outputs_));
-  TARTAN_ASSIGN_OR_RETURN(coming.read_, queue->Mark());
+  coming.queue_ = queue;
+  TARTAN_ASSIGN_OR_RETURN(coming.read_, queue->MarkLater());
   return coming;
 }
 

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/api/device.h"
+#include "frontend/api/device_queue.h"
 #include "frontend/api/program_graph.h"
 #include "frontend/api/resident/device_tensor.h"
 #include "frontend/api/run_statistics.h"
@@ -45,7 +46,11 @@ struct ProgramMemory {
 struct SharedScratch {
   std::vector<hal::BufferPtr> pieces;
 
-  int64_t bytes() const;
+  int64_t bytes() const {
+    int64_t bytes = 0;
+    for (const hal::BufferPtr& piece : pieces) bytes += piece->size();
+    return bytes;
+  }
 };
 
 // Outputs of a started run. Thread-safe.
@@ -57,7 +62,8 @@ class PendingOutputs {
  private:
   friend class DeviceProgram;
   std::vector<HostTensor> outputs_;
-  hal::EventPtr read_;
+  std::shared_ptr<DeviceQueue> queue_;
+  std::shared_ptr<DeviceQueue::Point> read_;
 };
 
 enum class CompileWhere {
@@ -113,8 +119,9 @@ class DeviceProgram {
   absl::Status Unbind();
 
   // Enqueues one run and returns. OutOfRange, without a run, for an index or label out of range.
-  // FailedPrecondition before Bind.
-  absl::Status Start(absl::Span<const HostTensor> inputs);
+  // FailedPrecondition before Bind. With `may_defer`, a short run on a CPU may begin when the
+  // caller waits for it or enqueues more: the host's thread then needs no command of the driver.
+  absl::Status Start(absl::Span<const HostTensor> inputs, bool may_defer = false);
   // Runs once, kernel by kernel, after all earlier runs; waits for the end.
   absl::StatusOr<std::vector<KernelProfile>> Profile(absl::Span<const HostTensor> inputs);
   // The outputs of the last run, which may still be active. Does not wait unless many runs are

@@ -63,6 +63,49 @@ TEST_F(DeviceProgramTest, AssigningChangesAllHandles) {
   EXPECT_THAT(tensor->Assign(Floats({3}, {1, 2, 3})).message(), HasSubstr("float32[3]"));
 }
 
+TEST_F(DeviceProgramTest, DeferredRunsTakePlaceInOrder) {
+  const Tensor s = Tensor::Placeholder("s", {kFloat, {2}});
+  const Tensor x = Tensor::Placeholder("x", {kFloat, {2}});
+  const std::vector<Tensor> made =
+      Call("function (S, X) -> (N, Y) { N = S + X; Y = 2 * S; }", {s, x});
+  const auto program = DeviceProgram::Create(device_, {{x}, {{s, made[0]}}, {made[1]}, "step"});
+  ASSERT_TRUE(program.ok()) << program.status();
+  auto state = DeviceTensor::FromHost(*device_, Floats({2}, {1, 2}));
+  ASSERT_TRUE(state.ok());
+  ASSERT_EQ((*program)->Bind({*state}), absl::OkStatus());
+  for (const int runs : {1, 3, 1, 40}) {
+    const std::vector<double> before = state->ToHost()->ToDoubles();
+    std::vector<PendingOutputs> pending;
+    for (int run = 0; run < runs; ++run) {
+      ASSERT_EQ((*program)->Start({Floats({2}, {10, 20})}, /*may_defer=*/true), absl::OkStatus());
+      pending.push_back(*(*program)->OutputsAsync());
+    }
+    for (int run = runs - 1; run >= 0; --run) {
+      for (int time = 0; time < 2; ++time) {
+        EXPECT_THAT(pending[run].Wait()->at(0).ToDoubles(),
+                    ElementsAre(2 * (before[0] + 10 * run), 2 * (before[1] + 20 * run)));
+      }
+    }
+    EXPECT_THAT(state->ToHost()->ToDoubles(),
+                ElementsAre(before[0] + 10 * runs, before[1] + 20 * runs));
+  }
+}
+
+TEST_F(DeviceProgramTest, StatesAreThoseAfterDeferredRuns) {
+  const Tensor s = Tensor::Placeholder("s", {kFloat, {2}});
+  const Tensor next = Call("function (S) -> (N) { N = 3 * S; }", {s})[0];
+  const auto program = DeviceProgram::Create(device_, {{}, {{s, next}}, {}, "step"});
+  ASSERT_TRUE(program.ok()) << program.status();
+  auto state = DeviceTensor::FromHost(*device_, Floats({2}, {1, 2}));
+  ASSERT_TRUE(state.ok());
+  ASSERT_EQ((*program)->Bind({*state}), absl::OkStatus());
+  ASSERT_EQ(device_->queue()->Finish(), absl::OkStatus());
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_EQ((*program)->Start({}, /*may_defer=*/true), absl::OkStatus());
+  }
+  EXPECT_THAT(state->ToHost()->ToDoubles(), ElementsAre(27, 54));
+}
+
 // Create with kCachedOnly, which compiles nothing, finds the kernels that an earlier Create
 // compiled.
 TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
