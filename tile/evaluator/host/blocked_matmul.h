@@ -13,7 +13,7 @@ namespace tartan::evaluator {
 class BlockedMatmul {
  public:
   // Selects loops for the rows, columns and terms of the blocks. `loops` have the places of the
-  // result and of both factors; the first `outputs` loops are those of the result. Nothing if no
+  // result and of both factors; the first `outputs` loops belong to the result. Nothing if no
   // loops are suitable.
   static std::optional<BlockedMatmul> Create(const Places& start,
                                              const std::vector<HostLoop>& loops, size_t outputs,
