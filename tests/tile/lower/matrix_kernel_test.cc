@@ -131,6 +131,29 @@ TEST(SplitKCandidate, IsQuickestWhereRowsAreFewAndTheDepthIsLong) {
   EXPECT_EQ(kernels(3072), std::vector<bool>({true, false}));
 }
 
+TEST(MatrixCost, CountsInstructionsOfTheEpilogue) {
+  const auto predicted_us = [](const std::string& epilogue) {
+    const MatrixProgram test = {
+        "Matmul",
+        "function (A[M, L], B[L, N]) -> (R) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = " +
+            epilogue + "; }",
+        {{6304, 768}, {768, 3072}},
+        {false, true}};
+    compiler::CompileOptions options;
+    options.settings = MatrixSettings();
+    options.settings.clock_mhz = 1980;
+    options.settings.gbps = 4000;
+    options.settings.launch_us = 3;
+    options.precision = Precision::kTf32;
+    const auto list = compiler::Compile(Bind(test), options);
+    EXPECT_TRUE(list.ok()) << list.status();
+    return std::get<compiler::LaunchStep>(list->steps.back()).predicted_us;
+  };
+  const double plain = predicted_us("P * 2");
+  EXPECT_GT(plain, 0);
+  EXPECT_GT(predicted_us("erf(P) * tanh(P) * exp(P)"), 1.1 * plain);
+}
+
 TEST(SplitKCandidate, LeavesShortSumsAndOtherAggregations) {
   const auto candidate = [](const std::string& sum, int64_t depth) {
     std::optional<plan::PlannedKernel> found;
