@@ -31,6 +31,7 @@
 #include "tile/graph/layouts/channels_last.h"
 #include "tile/graph/layouts/weights_last.h"
 #include "tile/graph/matmul/upcast_float16.h"
+#include "tile/graph/moves/narrow_moves.h"
 #include "tile/graph/moves/read_broadcasts.h"
 #include "tile/graph/moves/read_pieces.h"
 #include "tile/graph/moves/split_permutations.h"
@@ -240,6 +241,8 @@ constexpr Pass kPasses[] = {
      "multiplies by reciprocals of constants where quotients are rounded to 16 bits"},
     {"sums-to-concatenations", Rewrite<graph::SumsToConcatenations>, true,
      "turns sums of disjoint placements into in-place concatenations"},
+    {"narrow-moves", Rewrite<graph::MoveNarrowValues>, true,
+     "moves 16-bit values instead of their conversions to float32"},
     {"block-reads", Rewrite<graph::ReadInBlocks>, true,
      "reads block-quantized weights by block, so that kernels can decode them"},
     {"broadcasts", Rewrite<graph::ReadThroughBroadcasts>, true,
