@@ -127,5 +127,26 @@ TEST(TileLayout, WithoutPaddingHasEachElementOnce) {
   EXPECT_TRUE(dense.StoresVectors());
 }
 
+TEST(SplitPlans, AreTakenForLargeProductsWithSmallTiles) {
+  const std::string gradient =
+      "function (A[L, M], B[L, N]) -> (C) { C[i, j : M, N] = +(A[k, i] * B[k, j]); }";
+  const auto plan = [&](int64_t depth) {
+    PlannedKernel planned;
+    compiler::CompileOptions options;
+    options.settings = Settings();
+    compiler::CompileHooks hooks;
+    hooks.planner = [&](const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
+      return planned = PlanKernel(flat, Settings(), launch);
+    };
+    const auto list = compiler::Compile(
+        BindTestProgram({"Gradient", gradient, {F32({depth, 768}), F32({depth, 3072})}}), options,
+        hooks);
+    EXPECT_TRUE(list.ok()) << list.status();
+    return planned.packed.size();
+  };
+  EXPECT_EQ(plan(4096), 1);
+  EXPECT_EQ(plan(256), 0);
+}
+
 }  // namespace
 }  // namespace tartan::plan::copies_ahead_test

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/parallel_map.h"
+#include "tile/plan/gpu/factors.h"
 #include "tile/plan/gpu/group_search.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -15,6 +16,11 @@ namespace {
 constexpr int64_t kLongReduction = 4096;  // minimum points per output element for a second kernel
 constexpr int64_t kMinPartial = 256;      // minimum points per partial result
 constexpr int64_t kGroupsPerUnit = 8;     // work-groups that keep a compute unit busy
+// A matmul of this many multiply-adds is also split if it has enough work-groups: several chunks of
+// large tiles can be faster than small tiles, or fill the last wave. Empirical.
+constexpr int64_t kLargeMatmul = int64_t{1} << 30;
+constexpr int64_t kLargeMatmulChunks[] = {2, 4, 8};
+constexpr int64_t kMaxPartialBytes = int64_t{128} << 20;  // memory of its partial results
 
 // A plan of one output element per work-item.
 PlannedKernel PlainPlan(const poly::FlatContraction& flat, const HardwareSettings& settings) {
@@ -93,27 +99,41 @@ Cut* FastestInto(int64_t chunks, std::vector<Cut>* cuts) {
   return fastest;
 }
 
-// Splits the kernel if it leaves most of the device idle and two kernels are predicted faster.
+// Returns the numbers of K chunks to try; none if a split cannot pay.
+std::vector<int64_t> ChunkCounts(const poly::FlatContraction& flat, const GpuPlan& whole,
+                                 const HardwareSettings& settings) {
+  const int64_t wanted = kGroupsPerUnit * std::max<int64_t>(settings.compute_units, 1);
+  const int64_t groups = whole.GroupCount(flat);
+  const int64_t reduced = flat.point_count() / flat.output_point_count();
+  std::vector<int64_t> counts;
+  const auto add = [&](int64_t chunks) {
+    chunks = std::min(chunks, reduced / kMinPartial);
+    if (chunks > (counts.empty() ? 1 : counts.back())) counts.push_back(chunks);
+  };
+  if (groups * 2 <= wanted && reduced >= kLongReduction) {
+    // The first kernel may have larger tiles than the whole kernel, so that it needs more chunks.
+    for (const int64_t factor : {1, 4, 16}) add(factor * ((wanted + groups - 1) / groups));
+  } else if (flat.point_count() >= kLargeMatmul && FactorsOf(flat).has_value()) {
+    const int64_t bytes = flat.output_point_count() * ByteWidth(flat.accumulator_type);
+    for (const int64_t chunks : kLargeMatmulChunks) {
+      if (chunks * bytes <= kMaxPartialBytes) add(chunks);
+    }
+  }
+  return counts;
+}
+
+// Splits the kernel if that may fill the device better and two kernels are predicted faster.
 std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const GpuPlan& whole,
                                        const HardwareSettings& settings) {
   // Partial results are not split again.
   if (flat.outputs[0].value == ir::kNoValue) return std::nullopt;
-  const int64_t wanted = kGroupsPerUnit * std::max<int64_t>(settings.compute_units, 1);
-  const int64_t groups = whole.GroupCount(flat);
-  const int64_t reduced = flat.point_count() / flat.output_point_count();
-  if (!poly::CanSplitReduction(flat) || groups * 2 > wanted || reduced < kLongReduction) {
-    return std::nullopt;
-  }
-  std::vector<int64_t> counts;
+  if (!poly::CanSplitReduction(flat)) return std::nullopt;
+  const std::vector<int64_t> counts = ChunkCounts(flat, whole, settings);
   std::vector<Cut> cuts;
-  // The first kernel may have larger tiles than the whole kernel, so that it needs more chunks.
-  for (const int64_t factor : {1, 4, 16}) {
-    const int64_t chunks =
-        std::min(factor * ((wanted + groups - 1) / groups), reduced / kMinPartial);
-    if (chunks <= (counts.empty() ? 1 : counts.back())) break;
-    counts.push_back(chunks);
+  for (const int64_t chunks : counts) {
     for (Cut& cut : CutsInto(flat, chunks, settings)) cuts.push_back(std::move(cut));
   }
+  if (cuts.empty()) return std::nullopt;
   PlanCuts(settings, &cuts);
   std::optional<PlannedKernel> best;
   for (const int64_t chunks : counts) {
