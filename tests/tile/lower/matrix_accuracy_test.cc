@@ -17,14 +17,28 @@ namespace {
 
 constexpr int64_t kRows = 24, kColumns = 40, kDepth = 96;
 
-// Returns C = A B^T in a format; B is a constant if `is_constant`.
-std::vector<double> Product(const std::vector<float>& a, const std::vector<float>& b,
-                            MatrixFormat format, bool is_constant) {
+// The order in which the second factor is stored; constants are along K.
+enum class Right { kAlongK, kConstant, kAlongColumns };
+
+// Returns C = A B^T in a format.
+std::vector<double> Product(const std::vector<float>& a, std::vector<float> b, MatrixFormat format,
+                            Right right) {
+  const bool is_along_columns = right == Right::kAlongColumns;
+  const std::vector<int64_t> right_dims = is_along_columns ? std::vector<int64_t>{kDepth, kColumns}
+                                                           : std::vector<int64_t>{kColumns, kDepth};
   const MatrixProgram test = {
       "Product",
-      "function (A[M, L], B[N, L]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[j, k]); }",
-      {{kRows, kDepth}, {kColumns, kDepth}},
-      {false, is_constant}};
+      is_along_columns
+          ? "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }"
+          : "function (A[M, L], B[N, L]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[j, k]); }",
+      {{kRows, kDepth}, right_dims},
+      {false, right == Right::kConstant}};
+  if (is_along_columns) {
+    const std::vector<float> rows = b;
+    for (int64_t i = 0; i < kColumns * kDepth; ++i) {
+      b[i % kDepth * kColumns + i / kDepth] = rows[i];
+    }
+  }
   compiler::CompileOptions options;
   options.settings = MatrixSettings();
   std::string plans;
@@ -32,7 +46,7 @@ std::vector<double> Product(const std::vector<float>& a, const std::vector<float
   EXPECT_TRUE(list.ok()) << list.status();
   const std::vector<HostTensor> inputs = {
       HostTensor::FromVector({DataType::kFloat32, {kRows, kDepth}}, a),
-      HostTensor::FromVector({DataType::kFloat32, {kColumns, kDepth}}, b)};
+      HostTensor::FromVector({DataType::kFloat32, right_dims}, b)};
   const auto outputs = compiler::InterpretList(*list, inputs);
   EXPECT_TRUE(outputs.ok()) << outputs.status();
   return (*outputs)[0].ToDoubles();
@@ -41,16 +55,16 @@ std::vector<double> Product(const std::vector<float>& a, const std::vector<float
 // Returns the maximum relative error of a factor rounded to nearest.
 double UnitOf(MatrixFormat format) { return format == MatrixFormat::kBFloat16 ? 0x1p-9 : 0x1p-11; }
 
-class MatrixAccuracyTest : public testing::TestWithParam<std::tuple<MatrixFormat, bool>> {};
+class MatrixAccuracyTest : public testing::TestWithParam<std::tuple<MatrixFormat, Right>> {};
 
 TEST_P(MatrixAccuracyTest, ErrorsAreThoseOfRoundingTheFactorsToNearest) {
-  const auto [format, is_constant] = GetParam();
+  const auto [format, right] = GetParam();
   std::mt19937 random(11);
   std::normal_distribution<float> normal;
   std::vector<float> a(kRows * kDepth), b(kColumns * kDepth);
   for (float& value : a) value = normal(random);
   for (float& value : b) value = normal(random);
-  const std::vector<double> product = Product(a, b, format, is_constant);
+  const std::vector<double> product = Product(a, b, format, right);
   const double unit = UnitOf(format);
   double greatest = 0, lean = 0;
   for (int64_t i = 0; i < kRows; ++i) {
@@ -73,7 +87,7 @@ TEST_P(MatrixAccuracyTest, ErrorsAreThoseOfRoundingTheFactorsToNearest) {
 }
 
 TEST_P(MatrixAccuracyTest, KeepsInfinitiesAndNumbersThatAreNone) {
-  const auto [format, is_constant] = GetParam();
+  const auto [format, right] = GetParam();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   // NVIDIA GPUs produce the last NaN; rounding it by an integer addition would overflow to 0.
   const float none[] = {std::numeric_limits<float>::quiet_NaN(), -std::nanf(""),
@@ -84,7 +98,7 @@ TEST_P(MatrixAccuracyTest, KeepsInfinitiesAndNumbersThatAreNone) {
     in[0] = kInfinity;
     in[kDepth] = -kInfinity;
     for (int64_t n = 0; n < 3; ++n) in[(n + 2) * kDepth + 5] = none[n];
-    const std::vector<double> product = Product(a, b, format, is_constant);
+    const std::vector<double> product = Product(a, b, format, right);
     const auto at = [&](int64_t line) { return product[in_a ? line * kColumns : line]; };
     EXPECT_EQ(at(0), kInfinity);
     EXPECT_EQ(at(1), -kInfinity);
@@ -93,15 +107,18 @@ TEST_P(MatrixAccuracyTest, KeepsInfinitiesAndNumbersThatAreNone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MatrixAccuracyTest,
-                         testing::Combine(testing::Values(MatrixFormat::kTf32,
-                                                          MatrixFormat::kBFloat16,
-                                                          MatrixFormat::kFloat16),
-                                          testing::Bool()),
-                         [](const auto& info) {
-                           return std::string(Name(std::get<0>(info.param))) +
-                                  (std::get<1>(info.param) ? "WithConstant" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, MatrixAccuracyTest,
+    testing::Combine(testing::Values(MatrixFormat::kTf32, MatrixFormat::kBFloat16,
+                                     MatrixFormat::kFloat16),
+                     testing::Values(Right::kAlongK, Right::kConstant, Right::kAlongColumns)),
+    [](const auto& info) {
+      const Right right = std::get<1>(info.param);
+      return std::string(Name(std::get<0>(info.param))) +
+             (right == Right::kConstant       ? "WithConstant"
+              : right == Right::kAlongColumns ? "WithRightAlongColumns"
+                                              : "");
+    });
 
 }  // namespace
 }  // namespace tartan::lower

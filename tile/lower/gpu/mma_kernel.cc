@@ -200,13 +200,6 @@ class MmaLowerer : IndexBuilder {
       }
       return statements;
     };
-    const auto round = [&](const ExprPtr& stage, const std::string& suffix) {
-      std::vector<StmtPtr> statements;
-      for (const MmaOperandLoader& operand : operands_) {
-        if (operand.plan().is_rounded) Append(operand.Round(stage, suffix), &statements);
-      }
-      return statements;
-    };
     std::vector<StmtPtr> statements;
     const ExprPtr ahead = Var("ahead");
     const int64_t first = std::min(plan_.stages - 1, steps);
@@ -225,7 +218,7 @@ class MmaLowerer : IndexBuilder {
       statements.push_back(loop::MakeEndCopies());
     }
     statements.push_back(loop::MakeAwaitCopies(pending));
-    Append(round(Number(0), "_first"), &statements);
+    Append(Round(Number(0), "_first"), &statements);
     const ExprPtr step = Var("step");
     std::vector<StmtPtr> body = {loop::MakeMmaBarrier(),
                                  Declare("stage", loop::Mod(step, Number(plan_.stages)))};
@@ -237,11 +230,8 @@ class MmaLowerer : IndexBuilder {
     body.push_back(loop::MakeEndCopies());
     body.push_back(loop::MakeAwaitCopies(pending));
     body.push_back(Declare("next_step", loop::Add(step, Number(1))));
-    std::vector<StmtPtr> rounded = round(loop::Mod(Var("next_step"), Number(plan_.stages)), "");
-    if (!rounded.empty()) {
-      body.push_back(loop::MakeIf(loop::Less(Var("next_step"), Number(steps)),
-                                  loop::MakeBlock(std::move(rounded))));
-    }
+    AppendIf(loop::Less(Var("next_step"), Number(steps)),
+             Round(loop::Mod(Var("next_step"), Number(plan_.stages)), ""), &body);
     body.push_back(loop::MakeAwaitTiles());
     statements.push_back(
         loop::MakeFor("step", Number(0), Number(steps), loop::MakeBlock(std::move(body))));
@@ -260,6 +250,7 @@ class MmaLowerer : IndexBuilder {
     statements.push_back(
         loop::MakeFor("first", Number(0), Number(1), loop::MakeBlock(std::move(first))));
     statements.push_back(loop::MakeAwaitCopies(0));
+    Append(Round(Number(0), "_first"), &statements);
     statements.push_back(loop::MakeMmaBarrier());
     const ExprPtr step = Var("step");
     std::vector<StmtPtr> body = {Declare("stage", loop::Mod(step, Number(2))),
@@ -275,12 +266,27 @@ class MmaLowerer : IndexBuilder {
     Append(Multiply(step, Var("stage")), &body);
     std::vector<StmtPtr> put;
     AppendPut(Var("other"), &put);
-    if (!put.empty()) body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(put))));
+    AppendIf(has_next, std::move(put), &body);
     body.push_back(loop::MakeAwaitCopies(0));
+    AppendIf(has_next, Round(Var("other"), ""), &body);
     body.push_back(loop::MakeAwaitTiles());
     body.push_back(loop::MakeMmaBarrier());
     statements.push_back(
         loop::MakeFor("step", Number(0), Number(steps), loop::MakeBlock(std::move(body))));
+    return statements;
+  }
+
+  static void AppendIf(const ExprPtr& condition, std::vector<StmtPtr> body,
+                       std::vector<StmtPtr>* to) {
+    if (!body.empty()) to->push_back(loop::MakeIf(condition, loop::MakeBlock(std::move(body))));
+  }
+
+  // Rounds the copied tiles in the buffer of a stage; `suffix` ends the names of variables.
+  std::vector<StmtPtr> Round(const ExprPtr& stage, const std::string& suffix) const {
+    std::vector<StmtPtr> statements;
+    for (const MmaOperandLoader& operand : operands_) {
+      if (operand.plan().is_rounded) Append(operand.Round(stage, suffix), &statements);
+    }
     return statements;
   }
 
