@@ -43,6 +43,17 @@ bool IsRoundingCopy(const ScheduledStep& step) {
          poly::Flatten(flat, 0) == poly::Flatten(flat.output_coords, flat.output_dims, count);
 }
 
+// Returns true for a step that rounds the elements of a tensor for a matrix unit while it copies
+// them. The copy is the same if its source is rounded already.
+bool RoundsWhileCopying(const ScheduledStep& step) {
+  const auto* launch = std::get_if<PlannedLaunch>(&step.work);
+  if (launch == nullptr || step.is_setup || launch->packed == ir::kNoValue) return false;
+  const poly::FlatContraction& flat = launch->planned.flat;
+  return flat.accesses.size() == 1 && flat.tensors.size() == 1 && flat.outputs.size() == 1 &&
+         !flat.is_reduction() && flat.outputs.front().shape.type == DataType::kFloat32 &&
+         !std::holds_alternative<poly::Read>(flat.outputs.front().expr->node);
+}
+
 class StoreRounder {
  public:
   StoreRounder(const ir::Program& program, Schedule* schedule)
@@ -74,6 +85,9 @@ class StoreRounder {
     if (launch != nullptr && IsRoundingCopy(*step)) {
       UseOf(launch->tensors.front()).copies.push_back(number);
       return;
+    }
+    if (RoundsWhileCopying(*step)) {
+      return AddOutput(/*is_setup=*/false, launch->outputs.front(), DataType::kFloat32);
     }
     if (launch != nullptr) return AddLaunch(step->is_setup, launch);
     const StepValues values = ReadAndWritten(program_, *step);
