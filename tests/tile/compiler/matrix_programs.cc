@@ -42,6 +42,20 @@ std::vector<MatrixProgram> MakePrograms() {
       {"LeftTransposed",
        "function (A[L, M], B[L, N]) -> (C) { C[i, j : M, N] = +(A[k, i] * B[k, j]); }",
        {{40, 72}, {40, 80}}},
+      {"LeftTransposedOfSeveralTiles",
+       "function (A[L, M], B[L, N], C[N]) -> (R) { P[i, j : M, N] = +(A[k, i] * B[k, j]); R = P + "
+       "C; }",
+       {{102, 148}, {102, 276}, {276}}},
+      {"RightTransposedOfSeveralSteps", matmul, {{70, 136}, {136, 76}}},
+      {"LongDepthThatEndsWithinAVector", matmul, {{9, 1030}, {1030, 12}}},
+      {"GradientOfAWindow",
+       "function (D[N, X, Y, CI], G[N, X, Y, CO]) -> (K) { K[i, j, ci, co : 3, 3, CI, CO] = "
+       "+(D[n, x+i-1, y+j-1, ci] * G[n, x, y, co]); }",
+       {{2, 5, 7, 8}, {2, 5, 7, 12}}},
+      {"GradientOfAWindowInWholeVectors",
+       "function (D[N, X, Y, CI], G[N, X, Y, CO]) -> (K) { K[i, j, ci, co : 3, 3, CI, CO] = "
+       "+(D[n, x+i-1, y+j-1, ci] * G[n, x, y, co]); }",
+       {{2, 3, 8, 8}, {2, 3, 8, 12}}},
       {"ResultTransposed",
        "function (A[M, L], B[L, N]) -> (C) { C[j, i : N, M] = +(A[i, k] * B[k, j]); }",
        {{24, 40}, {40, 72}}},

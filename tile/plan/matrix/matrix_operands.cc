@@ -218,6 +218,7 @@ class OperandChooser {
       }
     }
     poly::FlatContraction copy = FactorCopy(flat(), operand.access, packed, plan_.format);
+    if (!is_constant) PadRows(&copy);
     const TensorShape shape = copy.outputs.front().shape;
     poly::TensorAccess target;
     for (int i : packed) target.coords.push_back(math::Affine::Variable(i));
@@ -236,6 +237,16 @@ class OperandChooser {
     planned_.flat.tensors.push_back({ir::kNoValue, shape});
     planned_.flat.accesses[operand.access] = std::move(target);
     return true;
+  }
+
+  // Pads the rows of a copy that end within a vector along a long K, so that tiles are copied in
+  // vectors with a tail.
+  void PadRows(poly::FlatContraction* copy) const {
+    const int64_t vector = MatrixTile{plan_.format}.vector();
+    const int64_t range = Range(plan_.reduced.back());
+    if (plan_.reduced.size() != 1 || range < kLongSum || range % vector == 0) return;
+    copy->output_dims.back() = TilesOf(range, vector) * vector;
+    copy->outputs.front().shape.dims = copy->output_dims;
   }
 
   // Chooses how tiles of a factor are loaded, by the index along which it is contiguous.
