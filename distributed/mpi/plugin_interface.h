@@ -11,13 +11,7 @@
 extern "C" {
 
 // Types of elements that can be added.
-enum TartanMpiType {
-  kTartanFloat32,
-  kTartanFloat64,
-  kTartanInt32,
-  kTartanInt64,
-  kTartanBFloat16
-};
+enum TartanMpiType { kTartanFloat32, kTartanFloat64, kTartanInt32, kTartanInt64, kTartanBFloat16 };
 
 struct TartanMpiPlace {
   int64_t rank, ranks, local_rank, local_ranks;
