@@ -54,10 +54,14 @@ TEST(FuseDualGemms, JoinsAGateWithWhatItMultiplies) {
   ExpectPairs(Products("R = G / (1 + exp(-G)) * P; Y[i, l : M, L] = +(R[i, j] * V[j, l]);\n"), 1);
 }
 
-TEST(FuseDualGemms, LeavesAGateApartThatHasTwoResults) {
-  // The result reads the gate in two ways: reshaped, and through max.
+TEST(FuseDualGemms, JoinsAGateThatIsReadInTwoWays) {
+  // The result reads the gate reshaped, and through max.
   ExpectPairs(Products("F = reshape(G, 1584); H = reshape(F, 66, 24); Y = max(G, 0) * P + H;\n"),
-              0);
+              1);
+}
+
+TEST(FuseDualGemms, LeavesAGateApartThatHasTwoResults) {
+  ExpectPairs(Products("S = G * 2; Y = max(G, 0) * P;\n", "Y, S"), 0);
 }
 
 TEST(FuseDualGemms, LeavesAGateThatIsReadInAnotherOrder) {
