@@ -17,7 +17,7 @@
 #include "frontend/train/graph/tile_text.h"
 #include "frontend/train/precision/round_graph.h"
 #include "frontend/train/ranks/joined_sums.h"
-#include "frontend/train/ranks/sharded_norms.h"
+#include "frontend/train/ranks/norms.h"
 #include "frontend/train/step_sums.h"
 #include "tile/base/status_macros.h"
 
@@ -116,7 +116,7 @@ class StepBuilder {
     }
     TARTAN_ASSIGN_OR_RETURN(const Tensor healthy, AddApplied(&gradients));
     scale_ = Tensor::Placeholder(kScaleName, {kFloat, {kScaleCount}});
-    if (plan_.shards && NeedsNorms(plan_)) {
+    if (plan_.NeedsNorms()) {
       norms_ = Tensor::Placeholder(kNorms, {kFloat, {kNormCount}});
       AddState({kNorms, norms_.shape()}, norms_, Tensor());
     }

@@ -45,6 +45,8 @@ struct StepPlan {
   std::optional<LossScale> loss_scale;
 
   TensorShape SumShape(const TensorShape& parameter) const { return {sum_type, parameter.dims}; }
+  // True if the update of a part of the gradients needs the norms of all (ranks/norms.h).
+  bool NeedsNorms() const { return shards && (clip_norm > 0 || loss_scale.has_value()); }
 };
 
 // A tensor that stays on the device between steps.

@@ -129,7 +129,7 @@ struct TrainerPrograms {
   // True for sums of gradients, which checkpoints of several ranks do not have.
   static bool IsJoinedSum(absl::string_view state);
 
-  // --- Of ranks that keep parts of the state: ranks/trainer_shards.cc.
+  // --- Of ranks that keep parts of the state: sharded/trainer_shards.cc.
   // Makes parameters and sums of gradients, and their parts. Does nothing if they exist.
   absl::Status MakeShards();
   // Its parts. Tensors begin with zeros, so whole ones, which have values, are made last.
@@ -145,7 +145,7 @@ struct TrainerPrograms {
   // Replaces a whole state, of which this rank keeps a part or all.
   absl::Status RestoreShard(const std::string& name, const HostTensor& value);
 
-  // --- Of ranks that keep a part of the gradients: ranks/trainer_gradients.cc.
+  // --- Of ranks that keep a part of the gradients: sharded/trainer_gradients.cc.
   bool PassesGradients() const;
   // Plans the memory of the gradients of a compiled step.
   void PlaceGradients(Program* made);

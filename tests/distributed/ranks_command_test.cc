@@ -82,7 +82,8 @@ TEST_F(RanksCommand, TrainsLikeOneProcessAndWritesATrace) {
       OnRanks(3, absl::StrCat("exec ", Train(options), " --log ", Path("ranks.jsonl"), " --trace ",
                               Path("trace.json"), " --export ", Path("out.onnx")));
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, ContainsRegex("ranks  3; .* of a step are lost to communication"));
+  EXPECT_THAT(result.out, ContainsRegex("ranks +3; .* of a step are lost to communication"));
+  EXPECT_THAT(result.out, ContainsRegex("rank 2 +peak memory [0-9.]+ KiB of the device, "));
   const std::vector<double> one = Losses("one.jsonl");
   const std::vector<double> ranks = Losses("ranks.jsonl");
   ASSERT_EQ(one.size(), ranks.size());
@@ -93,6 +94,22 @@ TEST_F(RanksCommand, TrainsLikeOneProcessAndWritesATrace) {
   trace << std::ifstream(Path("trace.json")).rdbuf();
   EXPECT_THAT(trace.str(), AllOf(HasSubstr("\"rank 2\""), HasSubstr("\"all-reduce\""),
                                  HasSubstr("\"compute\""), HasSubstr("\"wait for ranks\"")));
+}
+
+TEST_F(RanksCommand, RanksThatKeepPartsOfTheStateTrainLikeOneProcess) {
+  const std::string options = "--steps 30 --clip-norm 0.5";
+  ASSERT_EQ(RunProgram({"/bin/sh", "-c", Train(options + " --log " + Path("one.jsonl"))}).exit_code,
+            0);
+  const std::vector<double> one = Losses("one.jsonl");
+  for (const char* shard : {"optimizer", "gradients"}) {
+    const std::string log = absl::StrCat(shard, ".jsonl");
+    const ProgramResult result =
+        OnRanks(2, absl::StrCat("exec ", Train(options), " --log ", Path(log), " --shard ", shard));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const std::vector<double> ranks = Losses(log);
+    ASSERT_EQ(one.size(), ranks.size());
+    for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(ranks[i], one[i], 1e-5 * one[i]) << i;
+  }
 }
 
 TEST_F(RanksCommand, AKilledRankEndsTheOthersAndLeavesAWholeCheckpoint) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/train/ranks/sharded_norms.h"
+#include "frontend/train/sharded/build_norms.h"
 
 #include <utility>
 
 #include "frontend/api/function.h"
 #include "frontend/train/clipping.h"
 #include "frontend/train/ranks/joined_sums.h"
+#include "frontend/train/ranks/norms.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
@@ -13,7 +14,7 @@ namespace {
 
 using api::Tensor;
 
-absl::StatusOr<Tensor> NormsOf(std::vector<Tensor> gradients, const StepPlan& plan) {
+absl::StatusOr<Tensor> NormsOfAll(std::vector<Tensor> gradients, const StepPlan& plan) {
   if (gradients.empty()) return api::Filled({DataType::kFloat32, {kNormCount}}, 0);
   TARTAN_ASSIGN_OR_RETURN(const Tensor finite, AllFinite(gradients));
   if (plan.clip_value > 0) {
@@ -22,15 +23,10 @@ absl::StatusOr<Tensor> NormsOf(std::vector<Tensor> gradients, const StepPlan& pl
     }
   }
   TARTAN_ASSIGN_OR_RETURN(const Tensor squares, SumOfSquares(gradients));
-  return api::Apply(
-      "function (S, OK) -> (R) { B = OK ? as_float(0, 32) : as_float(1, 32); "
-      "PS[i : 2] = +(S[]), i < 1; PB[i + 1 : 2] = +(B[]), i < 1; R = PS + PB; }",
-      {squares, finite}, "norms");
+  return NormsOf(squares, finite);
 }
 
 }  // namespace
-
-bool NeedsNorms(const StepPlan& plan) { return plan.clip_norm > 0 || plan.loss_scale.has_value(); }
 
 absl::StatusOr<StepGraph> BuildNorms(const std::vector<Parameter>& parameters,
                                      const StepPlan& plan) {
@@ -50,17 +46,9 @@ absl::StatusOr<StepGraph> BuildNorms(const std::vector<Parameter>& parameters,
   TARTAN_ASSIGN_OR_RETURN(const JoinedUpdate joined, ApplyJoined(skipped, &gradients));
   if (!gradients.empty()) add({kJoined, joined.joined.shape()}, joined.joined, Tensor());
   const StateSpec norms = {kNorms, {DataType::kFloat32, {kNormCount}}};
-  TARTAN_ASSIGN_OR_RETURN(Tensor next, NormsOf(std::move(gradients), plan));
+  TARTAN_ASSIGN_OR_RETURN(Tensor next, NormsOfAll(std::move(gradients), plan));
   add(norms, Tensor::Placeholder(norms.name, norms.shape), std::move(next));
   return graph;
-}
-
-absl::StatusOr<Tensor> SquaresOf(const Tensor& norms) {
-  return api::Apply("function (N) -> (S) { S[] = +(N[0]); }", {norms}, "squares");
-}
-
-absl::StatusOr<Tensor> FiniteOf(const Tensor& norms) {
-  return api::Apply("function (N) -> (OK) { B[] = +(N[1]); OK = B == 0; }", {norms}, "finite");
 }
 
 }  // namespace tartan::train

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of all gradients, which the update of each part needs. Internal to frontend/train.
+// Numbers of all gradients, which the update of each rank's part needs. Internal to frontend/train.
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
 #include "absl/status/statusor.h"
 #include "frontend/api/tensor.h"
-#include "frontend/train/train_step.h"
 
 namespace tartan::train {
 
@@ -15,11 +14,9 @@ namespace tartan::train {
 inline constexpr char kNorms[] = "train/norms";
 inline constexpr int64_t kNormCount = 2;
 
-// True if the update needs the norms.
-bool NeedsNorms(const StepPlan& plan);
-// Computes the norms of this rank's part from the sums over ranks, as the update does.
-absl::StatusOr<StepGraph> BuildNorms(const std::vector<Parameter>& parameters,
-                                     const StepPlan& plan);
+// The norms of a rank's part. `squares`: the sum of squares, float32[]; `finite`: a bool scalar,
+// all gradients of the part are finite.
+absl::StatusOr<api::Tensor> NormsOf(const api::Tensor& squares, const api::Tensor& finite);
 
 // --- Of the norms of all ranks.
 

@@ -8,7 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/device_queue.h"
 #include "frontend/train/ranks/joined_sums.h"
-#include "frontend/train/ranks/sharded_norms.h"
+#include "frontend/train/ranks/norms.h"
+#include "frontend/train/sharded/build_norms.h"
 #include "frontend/train/trainer_programs.h"
 #include "tile/base/status_macros.h"
 
@@ -181,7 +182,7 @@ std::optional<HostTensor> TrainerPrograms::TakeRestored(const StateSpec& spec) {
 }
 
 absl::Status TrainerPrograms::ApplyShard(double rate) {
-  if (NeedsNorms(plan)) {
+  if (plan.NeedsNorms()) {
     if (norms.program == nullptr) {
       TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildNorms(shards->segments, plan));
       TARTAN_ASSIGN_OR_RETURN(norms, Make(std::move(graph), "norm"));
