@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "frontend/train/initialize.h"
 #include "tile/base/status_macros.h"
 

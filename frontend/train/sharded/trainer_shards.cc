@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/api/device_queue.h"
 #include "frontend/train/ranks/joined_sums.h"
