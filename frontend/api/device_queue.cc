@@ -94,7 +94,11 @@ absl::Status DeviceQueue::FinishNow() {
 
 absl::Status DeviceQueue::Finish() {
   std::lock_guard<std::mutex> lock(mutex_);
-  return queue_ == nullptr ? absl::OkStatus() : FinishNow();
+  if (queue_ == nullptr) return absl::OkStatus();
+  // After a marker, the queue also waits for threads that helped the host, and releases memory.
+  absl::Status status = queue_->Mark().status();
+  status.Update(FinishNow());
+  return status;
 }
 
 }  // namespace tartan::api
