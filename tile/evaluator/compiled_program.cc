@@ -226,7 +226,7 @@ std::string DigestOf(const loop::Kernel& kernel, const hal::KernelSource& source
 // or need too much memory.
 constexpr int64_t kMaxConstantElements = int64_t{1} << 21;
 constexpr int64_t kMaxElements = int64_t{1} << 27;
-constexpr double kMaxElementsPerMs = 1 << 18;
+constexpr double kMaxElementsPerMs = 1 << 17;
 
 bool MayBeOnHost(const proto::Program& program) {
   int64_t elements = 0;
