@@ -42,10 +42,6 @@ std::vector<MatrixProgram> MakePrograms() {
       {"LeftTransposed",
        "function (A[L, M], B[L, N]) -> (C) { C[i, j : M, N] = +(A[k, i] * B[k, j]); }",
        {{40, 72}, {40, 80}}},
-      {"LeftTransposedOfSeveralTiles",
-       "function (A[L, M], B[L, N], C[N]) -> (R) { P[i, j : M, N] = +(A[k, i] * B[k, j]); R = P + "
-       "C; }",
-       {{102, 148}, {102, 276}, {276}}},
       {"RightTransposedOfSeveralSteps", matmul, {{70, 136}, {136, 76}}},
       {"LongDepthThatEndsWithinAVector", matmul, {{9, 1030}, {1030, 12}}},
       {"GradientOfAWindow",
