@@ -15,7 +15,7 @@ N = 3  # number of mapped elements
 _OTHERS = set("""ConcretizationError Explanation Function IOBinding InferenceSession MappedError NodeArg Tensor UniqueAll
     UniqueCounts UniqueInverse Variable arange bfloat16 bool bool_ broadcast_shapes can_cast device e empty evaluate
     explain eye finfo float16 float32 float64 from_onnx function grad gradients iinfo inf inference int16 int32 int64 int8
-    isdtype linalg list_devices nan newaxis ones operator pi random recording result_type set_device
+    distributed isdtype linalg list_devices nan newaxis ones operator pi random recording result_type set_device
     matmul_precision set_matmul_precision train uint16 uint32 uint64 uint8 value_and_grad vmap zeros keras onnx_backend nonzero unique_all unique_counts unique_inverse unique_values
     ComplexTensor complex64 complex128 fft custom_gradient jacobian jvp vjp ExecutionMode ExecutionOrder
     GraphOptimizationLevel ModelMetadata OrtValue RunOptions SessionOptions get_all_providers get_available_providers

@@ -16,12 +16,15 @@ namespace {
 
 TensorShape FloatsOf(int64_t bytes) { return {DataType::kFloat32, {bytes / 4}}; }
 
-// Makes zeros of a bucket, plus the part of this rank, which the next sums include.
-absl::Status BeginBucket(hal::Queue& queue, const GradientBucket& bucket, int64_t rank) {
+// Makes zeros of a bucket. If gradients accumulate, adds the part of this rank, which the next sums
+// include.
+absl::Status BeginBucket(hal::Queue& queue, const GradientBucket& bucket, bool accumulates,
+                         int64_t rank) {
   const hal::BufferPtr& whole = bucket.tensors.front().buffer();
   const hal::BufferPtr& part = bucket.part.buffer();
   const std::vector<uint8_t> zero(4);
   TARTAN_RETURN_IF_ERROR(queue.Fill(whole, 0, whole->size(), zero));
+  if (!accumulates) return absl::OkStatus();
   return queue.Copy(part, 0, whole, rank * part->size(), part->size());
 }
 
@@ -107,7 +110,7 @@ evaluator::StateHooks TrainerPrograms::HooksOf(const Program& step) {
       }
       TARTAN_RETURN_IF_ERROR(reduced->Wait());
     }
-    return BeginBucket(queue, step.buckets[group], exchange()->rank());
+    return BeginBucket(queue, step.buckets[group], !plan.replaces_sums, exchange()->rank());
   };
   hooks.after = [this, &step](size_t group, const hal::EventPtr& done) -> absl::Status {
     if (group >= step.buckets.size()) return absl::OkStatus();
@@ -146,8 +149,9 @@ absl::Status TrainerPrograms::ReduceWithoutExamples() {
         bucket.tensors.emplace_back(),
         api::DeviceTensor::Within(*device, shards->arena, 0, FloatsOf(layout.buckets[b].size)));
     bucket.part = shards->parts[b];
-    TARTAN_RETURN_IF_ERROR(device->queue()->Enqueue(
-        [&](hal::Queue& queue) { return BeginBucket(queue, bucket, exchange()->rank()); }));
+    TARTAN_RETURN_IF_ERROR(device->queue()->Enqueue([&](hal::Queue& queue) {
+      return BeginBucket(queue, bucket, !plan.replaces_sums, exchange()->rank());
+    }));
     TARTAN_ASSIGN_OR_RETURN(bucket.computed, device->queue()->Mark());
     TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr reduced, exchange()->StartSum(bucket));
     TARTAN_RETURN_IF_ERROR(reduced->Wait());
