@@ -33,6 +33,7 @@ int64_t NowMs() {
 
 struct HealthBoard::Sign {
   std::atomic<int64_t> last_ms;
+  std::atomic<int64_t> left_ms;
   std::atomic<int64_t> rank;
   std::atomic<int32_t> process;
   std::atomic<int32_t> state;
@@ -83,8 +84,9 @@ void HealthBoard::Begin(const char* what) {
 void HealthBoard::End() { operation_ = nullptr; }
 
 void HealthBoard::Leave() {
-  signs_[place_.local_rank].state = kLeft;
-  StopWatching();
+  Sign& own = signs_[place_.local_rank];
+  own.left_ms = NowMs();
+  own.state = kLeft;
 }
 
 void HealthBoard::Fail(const std::string& why, int64_t rank) {
@@ -108,7 +110,7 @@ std::string HealthBoard::FindFailure() const {
   const int64_t now = NowMs();
   for (int64_t i = 0; i < place_.local_ranks; ++i) {
     const Sign& sign = signs_[i];
-    if (i == place_.local_rank || sign.state != kRunning) continue;
+    if (i == place_.local_rank || sign.state == kAbsent) continue;
     if (kill(sign.process, 0) != 0 && errno == ESRCH)
       return absl::StrCat(DescribeRank(sign), " was killed, or ended without a message");
     const int64_t silence = now - sign.last_ms;
@@ -118,9 +120,10 @@ std::string HealthBoard::FindFailure() const {
   }
   const char* const operation = operation_;
   const int64_t waited = now - operation_start_;
-  if (operation == nullptr) return "";
+  // A process that left waits for the others as long as they work.
+  if (operation == nullptr || signs_[place_.local_rank].state == kLeft) return "";
   for (int64_t i = 0; i < place_.local_ranks; ++i) {
-    if (signs_[i].state == kLeft && std::min(waited, now - signs_[i].last_ms) > kLeftMs)
+    if (signs_[i].state == kLeft && std::min(waited, now - signs_[i].left_ms) > kLeftMs)
       return absl::StrCat(DescribeRank(signs_[i]), " has ended, but rank ", place_.rank,
                           " waits for it in ", operation);
   }
@@ -138,7 +141,7 @@ void HealthBoard::Watch() {
     // A process that was stopped itself sees old signs of all that were stopped with it.
     const bool was_stopped = now - std::exchange(last, now) > kSilenceMs / 2;
     const std::string failure = was_stopped ? "" : FindFailure();
-    if (!failure.empty() && signs_[place_.local_rank].state == kRunning) {
+    if (!failure.empty()) {
       lock.unlock();
       return on_failure_(failure);
     }

@@ -32,14 +32,15 @@ class HealthBoard {
   void End();
   // Reports a failure to the others: of this process, or of all (`rank` < 0). The first one counts.
   void Fail(const std::string& why, int64_t rank);
-  // This process ends; the others no longer expect its signs. The memory is no longer used.
+  // This process takes part in no further operation but the barrier of all that leave.
   void Leave();
+  // After that barrier. The memory is no longer used.
+  void StopWatching();
 
  private:
   struct Sign;
   struct Failure;
   void Watch();
-  void StopWatching();
   std::string FindFailure() const;
   std::string DescribeRank(const Sign& sign) const;
 

@@ -319,9 +319,12 @@ const char* Join(int64_t board_bytes, TartanMpiPlace* place, void** board) {
   return MakeWindow(board_bytes, board);
 }
 
-const char* Finish() {
+const char* Barrier() {
   MPI_Request request;
-  if (const char* error = WaitFor(MPI_Ibarrier(MPI_COMM_WORLD, &request), &request)) return error;
+  return WaitFor(MPI_Ibarrier(MPI_COMM_WORLD, &request), &request);
+}
+
+const char* Finish() {
   world.threads.reset();
   MPI_Win_unlock_all(world.window);
   MPI_Win_free(&world.window);
@@ -337,7 +340,8 @@ void Abort(int code) {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const TartanMpi* TartanMpiPlugin() {
-  static const TartanMpi functions = {kTartanMpiVersion, Join, AllReduce, AllGather, ReduceScatter,
-                                      Broadcast,         Send, Receive,   Finish,    Abort};
+  static const TartanMpi functions = {kTartanMpiVersion, Join,      AllReduce, AllGather,
+                                      ReduceScatter,     Broadcast, Send,      Receive,
+                                      Barrier,           Finish,    Abort};
   return &functions;
 }

@@ -32,8 +32,9 @@ constexpr int kFailed = 70;  // exit code of a process that ends because another
 // The rank that failed prints its own error meanwhile, before the launcher ends all processes.
 constexpr std::chrono::milliseconds kTimeToReport(500);
 constexpr std::chrono::seconds kTimeToEnd(3);
-// MPI waits without end for a process that is stopped before it has joined.
+// MPI waits without end for a process that is stopped while it joins or leaves.
 constexpr double kLongestJoinS = 25;
+constexpr double kLongestLeaveS = 20;
 
 const char* Variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -59,25 +60,25 @@ std::vector<std::string> PluginFiles(const MpiOptions& options) {
   return files;
 }
 
-// Ends this process if the others have not joined in time.
-class JoinLimit {
+// Ends this process if the others have not joined or left in time. `done` says what they have not.
+class TimeLimit {
  public:
-  explicit JoinLimit(double seconds)
-      : thread_([this, seconds] {
+  TimeLimit(double seconds, const char* done)
+      : thread_([this, seconds, done] {
           std::unique_lock<std::mutex> lock(mutex_);
           if (changed_.wait_for(lock, std::chrono::duration<double>(seconds),
-                                [this] { return has_joined_; }))
+                                [this] { return is_over_; }))
             return;
           std::fprintf(stderr,
-                       "tartan: rank %s ends: the other ranks have not joined within %g s: one is "
+                       "tartan: rank %s ends: the other ranks have not %s within %g s: one is "
                        "stopped, or could not be started\n",
-                       Variable("OMPI_COMM_WORLD_RANK"), seconds);
+                       Variable("OMPI_COMM_WORLD_RANK"), done, seconds);
           _exit(kFailed);
         }) {}
-  ~JoinLimit() {
+  ~TimeLimit() {
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      has_joined_ = true;
+      is_over_ = true;
     }
     changed_.notify_all();
     thread_.join();
@@ -86,7 +87,7 @@ class JoinLimit {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool has_joined_ = false;  // guarded by mutex_
+  bool is_over_ = false;  // guarded by mutex_
   std::thread thread_;
 };
 
@@ -174,6 +175,9 @@ class MpiTransport : public HostTransport {
 
   absl::Status Finish() override {
     board_.Leave();
+    TARTAN_RETURN_IF_ERROR(Call("the end of the run", mpi_->barrier));
+    board_.StopWatching();
+    const TimeLimit limit(kLongestLeaveS, "left");
     return Call("the end of the run", mpi_->finish);
   }
 
@@ -225,7 +229,7 @@ absl::StatusOr<std::unique_ptr<HostTransport>> JoinMpi(const MpiOptions& options
   TARTAN_ASSIGN_OR_RETURN(const TartanMpi* const mpi, LoadPlugin(options));
   TartanMpiPlace place;
   void* board = nullptr;
-  const JoinLimit limit(std::min(kLongestJoinS, options.longest_wait_s));
+  const TimeLimit limit(std::min(kLongestJoinS, options.longest_wait_s), "joined");
   if (const char* const error = mpi->join(HealthBoard::Bytes(kMostLocalRanks), &place, &board))
     return absl::UnavailableError(absl::StrCat("MPI cannot be started: ", error));
   if (place.local_ranks > kMostLocalRanks)

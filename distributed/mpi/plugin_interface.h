@@ -28,7 +28,9 @@ struct TartanMpi {
   const char* (*broadcast)(void* data, int64_t bytes, int64_t root);
   const char* (*send)(const void* data, int64_t bytes, int64_t to);
   const char* (*receive)(void* data, int64_t bytes, int64_t from);
-  // Waits for all processes, and leaves.
+  // Waits until all processes have called it.
+  const char* (*barrier)();
+  // Leaves, after `barrier`.
   const char* (*finish)();
   // Ends all processes. From any thread; does not return.
   void (*abort)(int code);
@@ -38,4 +40,4 @@ struct TartanMpi {
 const TartanMpi* TartanMpiPlugin();
 }
 
-inline constexpr int64_t kTartanMpiVersion = 2;
+inline constexpr int64_t kTartanMpiVersion = 3;
