@@ -7,12 +7,12 @@
         [--precisions float32,tf32,bfloat16,float16] [--optimizers sgd,adamw] [--jobs 4]
         [--bounds STEPS] [--gradients] [--torch-device cuda]
 
-A line for each network, precision and optimizer: the losses of the first and the last step, the largest
-relative difference between Tartan's and PyTorch's losses in the compared steps, and the one between
-PyTorch's own losses in this precision and in float32. --bounds repeats the first steps with kernels that
-check each access. --gradients prints errors of the first step's gradients against float64: the mean over
-the parameters of the ratio of Tartan's error to that of PyTorch in the same precision. Exits with 1 if
-a run fails, or if a loss is not finite."""
+Prints a line for each network, precision and optimizer, with the losses of the first and the last step.
+Next comes the largest relative difference between Tartan's and PyTorch's losses in the compared steps.
+Its scale is the difference between PyTorch's losses in this precision and in float32.
+--bounds repeats the first steps with kernels that check each access. --gradients compares the gradients
+of the first step with float64. It prints the mean over the parameters of Tartan's error by PyTorch's
+error in the same precision. Exits with 1 if a run fails, or if a loss is not finite."""
 
 import argparse
 import concurrent.futures

@@ -235,7 +235,7 @@ TEST(HostProgram, EqualsTheNaiveEvaluatorOnRandomContractions) {
   EXPECT_GT(compared, count / 10);
 }
 
-// Programs whose sums of products are large enough for blocked matmuls.
+// Programs with contractions that are large enough for blocked matmuls.
 std::vector<TestProgram> LargeSums() {
   const auto f32 = [](std::vector<int64_t> dims) { return TensorShape{DataType::kFloat32, dims}; };
   return {

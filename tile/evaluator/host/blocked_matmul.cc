@@ -20,7 +20,7 @@ int64_t RoundUp(int64_t count, int64_t multiple) {
 
 // Cost model of one core, in ns; empirical.
 constexpr double kBlockNs = 60;     // starting a block
-constexpr double kProductNs = 0.1;  // a product and its addition
+constexpr double kProductNs = 0.1;  // a multiplication and an addition
 
 // Converting an element of a factor, or adding an element of a tile to the result. Adjacent
 // elements are converted in vectors, and distant ones wait for memory.

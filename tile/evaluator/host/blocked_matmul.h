@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes large sums of products on the host as matmuls of blocks (convolutions, matmuls and their
-// gradients). Products and partial sums of up to 256 terms are float32, and sums of them float64.
+// Computes large contractions on the host as matmuls of blocks (convolutions, matmuls and their
+// gradients). Terms and partial sums of up to 256 of them are float32, and further sums float64.
 #pragma once
 
 #include <optional>
