@@ -25,7 +25,6 @@ import tempfile
 import time
 import warnings
 
-import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -34,21 +33,10 @@ import large_networks
 RATE = 1e-4
 
 
-def write(network, folder):
-    x, target = network.data()
-    torch.onnx.export(network.module.train(), (x[:2],), str(folder / "model.onnx"), input_names=["x"],
-                      output_names=["y"], dynamic_axes={"x": {0: "n"}}, opset_version=17, dynamo=False,
-                      training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
-    np.savez(folder / "data.npz", x=x.numpy(), target=target.numpy())
-
-
 def run_tartan(arguments, folder, network, precision, extra=()):
-    command = [arguments.tartan, "train", folder / "model.onnx", "--data", folder / "data.npz", "--batch",
-               network.batch, "--steps", arguments.steps, "--log-every", 1, "--lr", RATE, "--train-batch-norm",
-               "--no-shuffle", "--no-check", "--target", "target", "--format", "json", "--tier", "exact",
-               "--precision", precision, *extra]
+    command = network.command(arguments.tartan, folder, precision, arguments.steps, "--lr", RATE, *extra)
     begin = time.perf_counter()
-    result = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         print(f"tartan train failed: {result.stderr.strip()[-300:]}", file=sys.stderr)
         return None
@@ -136,7 +124,7 @@ def main():
         state = {n: t.clone() for n, t in network.module.state_dict().items()}
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
-            write(network, folder)
+            network.write(folder)
             for precision in arguments.precisions.split(","):
                 ours = run_tartan(arguments, folder, network, precision)
                 if arguments.profile and ours:

@@ -22,7 +22,6 @@ import statistics
 import subprocess
 import tempfile
 
-import bench_large_training
 import large_networks
 import numpy as np
 import torch_ranks
@@ -78,7 +77,7 @@ def print_row(name, precision, ranks, way, times, summary, one):
 
 def compare(arguments, name, folder):
     network = large_networks.NETWORKS[name]()
-    bench_large_training.write(network, folder)
+    network.write(folder)
     data = np.load(folder / "data.npz")
     counts = [int(n) for n in arguments.ranks.split(",")]
     for ranks in [1, *counts]:

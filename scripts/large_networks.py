@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks of bench_large_training.py and training_matrix.py, at the sizes that people train: PyTorch
-modules with shapes of a batch. PyTorch exports them to ONNX."""
+modules with shapes of a batch. PyTorch exports them to ONNX, and `tartan train` trains these models."""
 
 import dataclasses
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -34,6 +35,23 @@ class Network:
         if self.ignored:
             target[torch.rand(target.shape, generator=generator) < self.ignored] = -100
         return x, target
+
+    def write(self, folder, batches=1):
+        """Writes model.onnx, and data.npz with some batches."""
+        data = [self.data(seed) for seed in range(batches)]
+        torch.onnx.export(self.module.train(), (data[0][0][:2],), str(folder / "model.onnx"), input_names=["x"],
+                          output_names=["y"], dynamic_axes={"x": {0: "n"}}, opset_version=17, dynamo=False,
+                          training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
+        np.savez(folder / "data.npz", x=np.concatenate([x for x, _ in data]),
+                 target=np.concatenate([target for _, target in data]))
+
+    def command(self, tartan, folder, precision, steps, *options):
+        """The command that trains the written model with exact kernels, with a line of JSON for each step."""
+        command = [tartan, "train", folder / "model.onnx", "--data", folder / "data.npz", "--batch", self.batch,
+                   "--steps", steps, "--log-every", 1, "--train-batch-norm", "--no-shuffle", "--no-check", "--target",
+                   "target", "--loss", "softmax_cross_entropy:ignore=-100", "--format", "json", "--tier", "exact",
+                   "--precision", precision, *options]
+        return [str(part) for part in command]
 
 
 # --- ResNet-50 ---

@@ -41,25 +41,10 @@ HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 GRADIENT_SCALE = 1024.0  # of losses in float16
 
 
-def batches(network):
-    return [network.data(seed) for seed in range(BATCHES)]
-
-
-def write(network, folder):
-    data = batches(network)
-    torch.onnx.export(network.module.train(), (data[0][0][:2],), str(folder / "model.onnx"), input_names=["x"],
-                      output_names=["y"], dynamic_axes={"x": {0: "n"}}, opset_version=17, dynamo=False,
-                      training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
-    np.savez(folder / "data.npz", x=np.concatenate([x for x, _ in data]),
-             target=np.concatenate([target for _, target in data]))
-
-
 def run_tartan(arguments, folder, network, precision, steps, options, **environment):
     """Returns the losses, or the text of the error."""
-    command = [arguments.tartan, "train", folder / "model.onnx", "--data", folder / "data.npz", "--batch",
-               network.batch, "--steps", steps, "--log-every", 1, "--train-batch-norm", "--no-shuffle", "--no-check",
-               "--target", "target", "--loss", "softmax_cross_entropy:ignore=-100", "--format", "json", "--tier", "exact", "--precision", precision, *options]
-    result = subprocess.run([str(c) for c in command], capture_output=True, text=True, env={**os.environ, **environment})
+    command = network.command(arguments.tartan, folder, precision, steps, *options)
+    result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
     lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
     losses = [line["loss"] for line in lines if "step_ms" in line]
     if result.returncode == 0 and len(losses) == steps and all(map(math.isfinite, losses)):
@@ -86,7 +71,7 @@ def torch_curve(make, state, arguments, precision, optimizer):
     network = make()
     network.module.load_state_dict(state)
     module = network.module.train().to(device)
-    data = [(x.to(device), target.to(device)) for x, target in batches(network)]
+    data = [(x.to(device), target.to(device)) for x, target in map(network.data, range(BATCHES))]
     parameters = module.parameters()
     rate = RATES[optimizer]
     update = torch.optim.SGD(parameters, rate) if optimizer == "sgd" else torch.optim.AdamW(parameters, rate, weight_decay=0)
@@ -164,7 +149,7 @@ def run_network(name, arguments, pool):
     good = True
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        write(network, folder)
+        network.write(folder, BATCHES)
         runs, checks = {}, {}
         for precision in arguments.precisions:
             for optimizer in arguments.optimizers:
