@@ -10,9 +10,9 @@ batch per rank.
 
 Prints the median milliseconds of a step after the first four, the time of it that is lost to
 communication, and the throughput of all ranks relative to one device. `--torch` adds rows of
-PyTorch, whose ranks are those of DistributedDataParallel. A run that fails is a row with its exit
+PyTorch, whose ranks DistributedDataParallel joins. A run that fails is a row with its exit
 code or signal and the end of its error; with `--traces` the folder has the whole error. The networks
-are those of large_networks.py; `--transports` and `--buckets` are options of `tartan train`."""
+are in large_networks.py; `--transports` and `--buckets` are options of `tartan train`."""
 
 import argparse
 import json
@@ -35,12 +35,12 @@ def ending(code, error):
     return f"{how}: " + " | ".join(lines[-6:])
 
 
-def run_train(arguments, folder, ranks, batch, precision, extra=()):
+def run_train(arguments, folder, ranks, network, precision, extra=()):
     """Returns the steps' times and the summary of a run, or the last lines of its error."""
-    command = [*(arguments.mpirun.split() + ["-n", ranks] if ranks > 1 else []), arguments.tartan, "-v", "train",
-               folder / "model.onnx", "--data", folder / f"data{ranks}.npz", "--batch", batch * ranks, "--steps",
-               arguments.steps, "--log-every", 1, "--lr", 1e-4, "--train-batch-norm", "--no-shuffle", "--no-check",
-               "--target", "target", "--format", "json", "--tier", "exact", "--precision", precision, *extra]
+    launcher = [*arguments.mpirun.split(), "-n", ranks] if ranks > 1 else []
+    tartan, *train = network.command(arguments.tartan, folder, precision, arguments.steps, "--lr", 1e-4, *extra,
+                                     data=f"data{ranks}.npz", ranks=ranks)
+    command = [*launcher, tartan, "-v", *train]
     label = "_".join([folder.name, precision, str(ranks), *(str(word).strip("-") for word in extra)])
     if arguments.traces and ranks > 1:
         command += ["--trace", pathlib.Path(arguments.traces, label + ".json")]
@@ -83,13 +83,13 @@ def compare(arguments, name, folder):
     for ranks in [1, *counts]:
         np.savez(folder / f"data{ranks}.npz", **{key: np.concatenate([data[key]] * ranks) for key in data.files})
     for precision in arguments.precisions.split(","):
-        one = print_row(name, precision, 1, "", *run_train(arguments, folder, 1, network.batch, precision), None)
+        one = print_row(name, precision, 1, "", *run_train(arguments, folder, 1, network, precision), None)
         for ranks in counts:
             for transport in arguments.transports.split(","):
                 for bucket in arguments.buckets.split(",") if arguments.buckets else [""]:
                     extra = ["--transport", transport, *(["--bucket", bucket] if bucket else [])]
                     print_row(name, precision, ranks, f"{transport} {bucket}",
-                              *run_train(arguments, folder, ranks, network.batch, precision, extra), one)
+                              *run_train(arguments, folder, ranks, network, precision, extra), one)
         if arguments.torch:
             one = print_row(name, precision, 1, "PyTorch", *run_torch(name, 1, precision, arguments.steps), None)
             for ranks in counts:

@@ -45,9 +45,9 @@ class Network:
         np.savez(folder / "data.npz", x=np.concatenate([x for x, _ in data]),
                  target=np.concatenate([target for _, target in data]))
 
-    def command(self, tartan, folder, precision, steps, *options):
+    def command(self, tartan, folder, precision, steps, *options, data="data.npz", ranks=1):
         """The command that trains the written model with exact kernels, with a line of JSON for each step."""
-        command = [tartan, "train", folder / "model.onnx", "--data", folder / "data.npz", "--batch", self.batch,
+        command = [tartan, "train", folder / "model.onnx", "--data", folder / data, "--batch", self.batch * ranks,
                    "--steps", steps, "--log-every", 1, "--train-batch-norm", "--no-shuffle", "--no-check", "--target",
                    "target", "--loss", "softmax_cross_entropy:ignore=-100", "--format", "json", "--tier", "exact",
                    "--precision", precision, *options]
