@@ -136,7 +136,7 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
       made.states.push_back(span->second);
       continue;
     }
-    if (plan.shards && PassesGradients() && absl::StartsWith(spec.name, "gradient/")) {
+    if (PassesGradients() && absl::StartsWith(spec.name, "gradient/")) {
       const auto tensor = std::find(shards->names.begin(), shards->names.end(),
                                     absl::StripPrefix(spec.name, "gradient/"));
       made.gradients.emplace_back(made.states.size(), tensor - shards->names.begin());
@@ -219,7 +219,7 @@ TrainingMemory TrainerPrograms::Memory(const Program* more) const {
     (absl::StartsWith(name, kParameterState) ? memory.parameters : memory.state) +=
         tensor.shape().byte_size();
   }
-  if (plan.shards && shards->gradient_memory != nullptr && PassesGradients())
+  if (PassesGradients() && shards->gradient_memory != nullptr)
     memory.state += shards->gradient_memory->size() + shards->arena_bytes;
   std::vector<const Program*> all = All();
   if (more != nullptr) all.push_back(more);
@@ -295,7 +295,7 @@ absl::Status TrainerPrograms::Start(api::DeviceProgram& step,
 absl::Status TrainerPrograms::CountBatch(double rate, const Program* step) {
   ++batches;
   ++unread;
-  if (plan.shards && PassesGradients() && step == nullptr) {
+  if (PassesGradients() && step == nullptr) {
     TARTAN_RETURN_IF_ERROR(FinishReductions());
     TARTAN_RETURN_IF_ERROR(ReduceWithoutExamples());
   }

@@ -58,8 +58,8 @@ absl::Status TrainerPrograms::MakeJoinedSums() {
       AddToBucket(spec.name, tensor);
       tensors.emplace(spec.name, std::move(tensor));
     }
-    const size_t count = std::min(buffer.positions.size(), summed.size() - buffer.first);
     if (buffer.first >= summed.size()) continue;
+    const size_t count = std::min(buffer.positions.size(), summed.size() - buffer.first);
     TARTAN_RETURN_IF_ERROR(JoinUpdates(absl::MakeConstSpan(summed).subspan(buffer.first, count),
                                        absl::MakeConstSpan(buffer.positions).first(count), whole));
   }
