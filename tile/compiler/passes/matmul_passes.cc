@@ -13,6 +13,7 @@
 #include "tile/graph/matmul/fuse_parallel_matmuls.h"
 #include "tile/graph/matmul/narrow_operands.h"
 #include "tile/graph/matmul/quantize_matmuls.h"
+#include "tile/graph/matmul/recompute_weights.h"
 #include "tile/graph/matmul/split_k.h"
 #include "tile/graph/placements/pieces.h"
 
@@ -50,6 +51,13 @@ absl::Status ScaleAfterMatmuls(Compilation* c) {
 absl::Status FuseParallelMatmuls(Compilation* c) {
   // Dynamic-shape kernels are shared by matmuls of all sizes, so they are not joined.
   if (c->options.tier == Tier::kExact) c->program = graph::FuseParallelMatmuls(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status RecomputeAttentionWeights(Compilation* c) {
+  // Smaller weights are worth neither the launch nor the second matmul.
+  constexpr int64_t kMinBytes = 1 << 16;
+  if (MatrixUnitFormat(*c)) c->program = graph::RecomputeWeights(c->program, kMinBytes);
   return absl::OkStatus();
 }
 

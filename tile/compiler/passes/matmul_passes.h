@@ -24,6 +24,7 @@ absl::Status TakeProgram(ir::Program program, const std::vector<ir::ValueId>& nu
 
 absl::Status ScaleAfterMatmuls(Compilation* c);
 absl::Status FuseParallelMatmuls(Compilation* c);
+absl::Status RecomputeAttentionWeights(Compilation* c);
 absl::Status NarrowMatmulOperands(Compilation* c);
 absl::Status QuantizeFactors(Compilation* c);
 absl::Status SplitKMatmuls(Compilation* c);

@@ -252,6 +252,8 @@ constexpr Pass kPasses[] = {
     {"views", MakeViews, true, "replaces copies that do not move elements by views"},
     {"read-pieces", ReadPieces, true,
      "removes concatenations whose readers each need a single part"},
+    {"recompute-weights", RecomputeAttentionWeights, true,
+     "tensor cores: recomputes attention weights for the backward pass"},
     {"weights-last", MoveWeightsLast, true,
      "GPUs: stores convolution weights with output channels last"},
     {"narrow-operands", NarrowMatmulOperands, true,

@@ -2,7 +2,6 @@
 #include "tile/graph/rows/chain_groups.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <set>
@@ -169,6 +168,8 @@ class ChainFinder {
     if (!IsRowWork(flat, axes, growing->has_planes, kLittleWork) && !is_product) {
       return growing->accepts_matmuls ? kNoBatchedMatmul : kNoRowWork;
     }
+    const auto is_result = [&](int t) { return growing->written.count(StorageOf(flat, t)) > 0; };
+    if (is_product && ReadsSingleElements(flat, axes, is_result)) return kOtherFactors;
     if (options_.single_results && HasSeveralResults(flat, axes) && !is_product) {
       return kSeveralResults;
     }
@@ -325,9 +326,7 @@ class ChainFinder {
     for (const auto& [group, axes] : growing.axes) {
       AddRowBytes(kernel(group, growing), axes, grouping_.storage, &bytes);
     }
-    int64_t sum = 0;
-    for (const auto& [value, size] : bytes) sum += size;
-    return sum;
+    return Total(bytes);
   }
 
   RowChain Finish(const Growing& growing) const {

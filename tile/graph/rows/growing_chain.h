@@ -27,6 +27,8 @@ inline constexpr char kNoBatchedMatmul[] =
 inline constexpr char kSeveralResults[] = "a reduction has several results per row";
 inline constexpr char kOtherOrder[] = "the kernels store rows in different orders";
 inline constexpr char kOtherRows[] = "the consumer reads other rows of the producer";
+inline constexpr char kOtherFactors[] =
+    "the matmul has factors from elsewhere, and reads a single element per row";
 inline constexpr char kRunsBetween[] = "a kernel outside the launch runs between them";
 
 struct Growing {

@@ -83,6 +83,21 @@ bool IsBatchedMatmul(const FlatContraction& flat, const std::vector<int>& axes) 
   return all_follow;
 }
 
+bool ReadsSingleElements(const FlatContraction& flat, const std::vector<int>& axes,
+                         const std::function<bool(int tensor)>& is_one) {
+  bool reads = false;
+  for (const poly::TensorAccess& access : flat.accesses) {
+    if (!is_one(access.tensor)) continue;
+    reads = true;
+    for (const Affine& coord : access.coords) {
+      for (int i = 0; i < static_cast<int>(flat.indices.size()); ++i) {
+        if (!IsRow(axes, i) && !coord.coefficient(i).is_zero()) return false;
+      }
+    }
+  }
+  return reads;
+}
+
 bool FindRowsRead(const FlatContraction& flat, const std::vector<Affine>& coords,
                   const std::vector<int>& dim_axes, const std::vector<int64_t>& rows,
                   std::vector<int>* axes) {
@@ -143,6 +158,12 @@ void AddRowBytes(const FlatContraction& flat, const std::vector<int>& axes,
   for (const poly::Output& output : flat.outputs) {
     add(output.value, output.shape.type, flat.output_coords);
   }
+}
+
+int64_t Total(const std::map<ir::ValueId, int64_t>& bytes) {
+  int64_t sum = 0;
+  for (const auto& [value, size] : bytes) sum += size;
+  return sum;
 }
 
 bool HasSeveralResults(const FlatContraction& flat, const std::vector<int>& axes) {

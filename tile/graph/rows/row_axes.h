@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,6 +35,10 @@ bool IsWindow(const poly::FlatContraction& flat);
 // operand varies along some row axis.
 bool IsBatchedMatmul(const poly::FlatContraction& flat, const std::vector<int>& axes);
 
+// Returns true if the kernel reads some of the tensors, and of each a single element per row.
+bool ReadsSingleElements(const poly::FlatContraction& flat, const std::vector<int>& axes,
+                         const std::function<bool(int tensor)>& is_one);
+
 // Sets, per row axis, the output index by which the kernel reads it. `coords`: coordinates of an
 // access to a tensor whose dimensions have the row axes `dim_axes`. Returns false if the kernel
 // also reads other rows.
@@ -54,6 +59,8 @@ bool Stores(const poly::FlatContraction& flat, ir::ValueId value);
 // Adds, per owner of memory, the bytes that the kernel accesses for one row.
 void AddRowBytes(const poly::FlatContraction& flat, const std::vector<int>& axes,
                  const std::vector<ir::ValueId>& storage, std::map<ir::ValueId, int64_t>* bytes);
+
+int64_t Total(const std::map<ir::ValueId, int64_t>& bytes);
 
 // Returns true for a reduction with several results per row.
 bool HasSeveralResults(const poly::FlatContraction& flat, const std::vector<int>& axes);
