@@ -103,19 +103,25 @@ std::vector<StmtPtr> LowerStages(const RowStages& stages, const plan::RowGroupPl
   // A barrier keeps compilers from moving the loads down to their uses to save registers.
   if (fetches) statements.push_back(loop::MakeBarrier());
   std::map<DataType, bool> is_odd;
+  // Other warps may still read the tiles of a matmul whose results stay in registers.
+  bool tiles_are_in_use = false;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::RowGroupStage& stage = plan.stages[s];
+    if (tiles_are_in_use && (stage.result_tile || stage.ByTensorCores() != nullptr)) {
+      statements.push_back(loop::MakeBarrier());
+      tiles_are_in_use = false;
+    }
     if (stage.product.has_value()) {
       Append(std::move(products[s]), &statements);
+      tiles_are_in_use = stage.ByTensorCores() != nullptr;
     } else {
-      // The tiles share memory with an earlier matmul's tiles.
-      if (stage.result_tile) statements.push_back(loop::MakeBarrier());
       const bool odd = is_odd[stage.block.flat.accumulator_type];
       if (stage.block.flat.is_reduction()) is_odd[stage.block.flat.accumulator_type] = !odd;
       statements.push_back(LowerRowStage(stages, plan, {s, stage}, odd));
     }
     if (!stage.is_read_from_memory || plan.Threads() == 1) continue;
     statements.push_back(loop::MakeBarrier(stages.IsReadFromBuffers(s)));
+    tiles_are_in_use = false;
   }
   return statements;
 }

@@ -215,7 +215,8 @@ MatrixPartCycles EstimateMatrixPart(const poly::FlatContraction& flat, const Mat
   const double step = Together(TensorCoreCycles(plan, settings), LoadCycles(flat, plan));
   MatrixPartCycles cycles;
   cycles.work = steps * step + stores;
-  const double waits = plan.is_at_once ? 1 : steps;
+  const auto ahead = static_cast<double>(plan.copies_all() ? plan.stages - 1 : 1);
+  const double waits = plan.is_at_once ? 1 : std::ceil(steps / ahead);
   // A stage has no other work-group to hide its stalls.
   cycles.wait = waits * kRegisterStall;
   return cycles;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "tile/base/launch_batch_limits.h"
@@ -30,6 +31,10 @@ constexpr double kManyGroups = 0.75;
 // megakernels. Empirical.
 constexpr double kCutSequenceUs = 5;
 constexpr int64_t kRowThreads = 4;  // work-items per row
+// Maximum steps whose tiles are in local memory at the same time. More would leave room for one
+// work-group per compute unit. Longer matmuls have kPipelineStages.
+constexpr int64_t kMaxStepsAtOnce = 8;
+constexpr int64_t kPipelineStages = 4;
 
 class TensorCoreRowPlanner {
  public:
@@ -42,19 +47,23 @@ class TensorCoreRowPlanner {
   std::optional<RowGroupPlan> Run() const {
     const int64_t count = MatrixPlan::kUnitRows;
     if (count > rows_.back()) return std::nullopt;
-    if (rows_.back() % count != 0 && PassesResultsInBuffers(kernels_)) return std::nullopt;
     RowGroupPlan plan = CutIntoBlocks(rows_, kernels_, tensors_, count);
     plan.row_threads = kRowThreads;
     plan.item_rows = count * kRowThreads / MatrixPlan::kWarpGroup;
+    std::set<ir::ValueId> padded;
     for (size_t s = 0; s < kernels_.size(); ++s) {
       RowGroupStage& stage = plan.stages[s];
+      int64_t lanes = kLanes;
       if (!poly::HasColumns(kernels_[s])) {
-        if (!WalkPairs(kernels_[s], &stage)) return std::nullopt;
-        continue;
+        if (!WalkPairs(kernels_[s], padded, &stage)) return std::nullopt;
+      } else {
+        std::optional<MatrixPlan> product = PlanGemmStage(stage, kernels_[s]);
+        if (!product.has_value() || !StoreFactor(kernels_[s], *product, &plan)) return std::nullopt;
+        lanes = product->lanes;
+        stage.product = *std::move(product);
       }
-      std::optional<MatrixPlan> product = PlanGemmStage(stage, kernels_[s]);
-      if (!product.has_value() || !StoreFactor(kernels_[s], *product, &plan)) return std::nullopt;
-      stage.product = *std::move(product);
+      if (lanes < kLanes) continue;
+      for (const poly::Output& output : kernels_[s].flat.outputs) padded.insert(output.value);
     }
     AllocateRowRegisters(kernels_, settings_, &plan);
     if (!KeepsNothing(&plan)) return std::nullopt;
@@ -67,23 +76,38 @@ class TensorCoreRowPlanner {
   }
 
  private:
-  // Assigns pairs of adjacent elements to work-items. Rows of odd length are possible only if they
-  // are in registers and not in memory.
-  static bool WalkPairs(const poly::RowKernel& kernel, RowGroupStage* stage) {
+  // Assigns pairs of adjacent elements to work-items. Rows of odd length must be in registers, or
+  // in memory with padding after them (compiler/pad_rows.h). `padded`: results of earlier stages
+  // that store pairs, and so write padding.
+  bool WalkPairs(const poly::RowKernel& kernel, const std::set<ir::ValueId>& padded,
+                 RowGroupStage* stage) const {
     if (stage->inner.empty()) return true;
     const poly::FlatContraction& flat = stage->block.flat;
     const int last = stage->inner.back();
-    const auto touches = [&](const std::vector<math::Affine>& coords,
-                             const std::vector<int64_t>& dims) {
-      const int count = static_cast<int>(flat.indices.size());
-      return poly::Flatten(coords, dims, count).strides[last] != 0;
+    bool is_in_memory = false;
+    bool has_room = flat.constraints.empty();
+    const auto touch = [&](const std::vector<math::Affine>& coords,
+                           const std::vector<int64_t>& dims, bool writes_padding) {
+      const std::vector<int64_t> strides =
+          poly::Flatten(coords, dims, static_cast<int>(flat.indices.size())).strides;
+      if (strides[last] == 0) return;
+      is_in_memory = true;
+      has_room = has_room && writes_padding && strides[last] == 1 &&
+                 dims.back() > flat.indices[last].range;
+      for (size_t i = 0; i < strides.size(); ++i) {
+        has_room = has_room && (static_cast<int>(i) == last || strides[i] % kLanes == 0);
+      }
     };
-    bool is_in_memory = kernel.output < 0 && !flat.is_reduction();
+    if (kernel.output < 0 && !flat.is_reduction())
+      touch(flat.output_coords, flat.output_dims, true);
     for (const poly::TensorAccess& access : flat.accesses) {
-      is_in_memory |= kernel.tensors[access.tensor] < 0 &&
-                      touches(access.coords, flat.tensors[access.tensor].shape.dims);
+      const poly::Tensor& tensor = flat.tensors[access.tensor];
+      if (kernel.tensors[access.tensor] >= 0) continue;
+      touch(access.coords, tensor.shape.dims, padded.count(tensor.value) > 0);
     }
-    if (is_in_memory ? stage->lanes < kLanes : !flat.constraints.empty()) return false;
+    const bool is_possible =
+        is_in_memory ? stage->lanes >= kLanes || has_room : flat.constraints.empty();
+    if (!is_possible) return false;
     stage->lanes = kLanes;
     return true;
   }
@@ -120,8 +144,9 @@ class TensorCoreRowPlanner {
       return std::nullopt;
     }
     if (is_kept(product.left)) product.resident_steps = product.StepCount(flat);
-    product.is_at_once = product.copies_all();
-    product.stages = product.is_at_once ? product.StepCount(flat) : 2;
+    const int64_t steps = product.StepCount(flat);
+    product.is_at_once = product.copies_all() && steps <= kMaxStepsAtOnce;
+    product.stages = product.is_at_once ? steps : product.copies_all() ? kPipelineStages : 2;
     return product;
   }
 
