@@ -91,8 +91,9 @@ class RowPadder {
     return shape;
   }
 
-  // Returns the values that gain from aligned rows: factors read along K as vectors, and the
-  // matmul's result, which is stored as vectors if the kernel reads nothing else.
+  // Returns the values that gain from aligned rows: factors read as vectors along K or, in 16 bits,
+  // along their own rows, and the matmul's result, which is stored as vectors if the kernel reads
+  // nothing else.
   std::vector<ValueId> TakenAlongRows(const FlatContraction& flat) const {
     const auto factors = plan::FactorsOf(flat);
     if (!factors.has_value()) return {};
@@ -102,8 +103,9 @@ class RowPadder {
       const poly::TensorAccess& access = flat.accesses[a];
       if (access.coords.empty()) continue;
       const int index = access.coords.back().single_variable();
-      if (index >= flat.output_index_count) {
-        values.push_back(StorageOf(flat.tensors[access.tensor].value));
+      const poly::Tensor& factor = flat.tensors[access.tensor];
+      if (index >= flat.output_index_count || (index >= 0 && ByteWidth(factor.shape.type) == 2)) {
+        values.push_back(StorageOf(factor.value));
       }
     }
     return values;

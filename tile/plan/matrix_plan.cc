@@ -61,6 +61,10 @@ int64_t MatrixPlan::GroupCount(const poly::FlatContraction& flat) const {
          TilesOf(CountOf(flat, columns), result_columns());
 }
 
+int64_t MatrixPlan::ResultPairs(const poly::FlatContraction& flat) const {
+  return TilesOf(CountOf(flat, columns), 8);
+}
+
 int64_t MatrixPlan::StepCount(const poly::FlatContraction& flat) const {
   return TilesOf(CountOf(flat, reduced), step_k());
 }

@@ -26,7 +26,8 @@ struct MatrixOperand {
   bool spreads_rows = false;
   // The tile is copied unchanged by asynchronous copies while the tensor core works.
   bool is_copied = false;
-  // K ends within a vector. The elements beyond it count as zeros and are not read.
+  // K, or the rows of vectors along rows, end within a vector. The elements beyond the end count as
+  // zeros and are not read.
   bool has_tail = false;
   // No launch of the program writes the factor. In a megakernel its copies start before the
   // preceding launches have ended.
@@ -107,6 +108,8 @@ struct MatrixPlan {
   int64_t totals_size() const { return row_tile * totals_stride(); }
   int64_t local_bytes() const;
 
+  // Pairs of adjacent columns per row and work-item, if results stay in registers.
+  int64_t ResultPairs(const poly::FlatContraction& flat) const;
   int64_t GroupCount(const poly::FlatContraction& flat) const;
   int64_t StepCount(const poly::FlatContraction& flat) const;
   std::string ToString(const poly::FlatContraction& flat) const;

@@ -35,7 +35,9 @@ ListRunner::ListRunner(const compiler::KernelList& list, hal::Device& device, Ru
   }
 }
 
-HostTensor ListRunner::Run(const std::vector<HostTensor>& inputs) {
+HostTensor ListRunner::Run(const std::vector<HostTensor>& inputs) { return RunAll(inputs)[0]; }
+
+std::vector<HostTensor> ListRunner::RunAll(const std::vector<HostTensor>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     EXPECT_TRUE(queue_->Write(buffers_[list_.inputs[i]], 0, inputs[i].bytes()).ok());
   }
@@ -43,9 +45,13 @@ HostTensor ListRunner::Run(const std::vector<HostTensor>& inputs) {
     for (const compiler::Step& step : *steps) Do(step);
     RunLaunches();
   }
-  std::vector<uint8_t> bytes(list_.output_shapes[0].byte_size());
-  EXPECT_TRUE(queue_->Read(buffers_[list_.outputs[0]], 0, absl::MakeSpan(bytes)).ok());
-  return HostTensor(list_.output_shapes[0], bytes);
+  std::vector<HostTensor> outputs;
+  for (size_t o = 0; o < list_.outputs.size(); ++o) {
+    std::vector<uint8_t> bytes(list_.output_shapes[o].byte_size());
+    EXPECT_TRUE(queue_->Read(buffers_[list_.outputs[o]], 0, absl::MakeSpan(bytes)).ok());
+    outputs.emplace_back(list_.output_shapes[o], bytes);
+  }
+  return outputs;
 }
 
 void ListRunner::Do(const compiler::Step& step) {

@@ -21,8 +21,9 @@ class ListRunner {
  public:
   ListRunner(const compiler::KernelList& list, hal::Device& device, Runs runs = Runs::kOneByOne,
              const HardwareSettings& planned_for = {});
-  // Returns the first output; a device error fails the test.
+  // Return the first output, or all of them; a device error fails the test.
   HostTensor Run(const std::vector<HostTensor>& inputs);
+  std::vector<HostTensor> RunAll(const std::vector<HostTensor>& inputs);
 
  private:
   void Do(const compiler::Step& step);

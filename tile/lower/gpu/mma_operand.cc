@@ -142,7 +142,8 @@ std::vector<StmtPtr> MmaOperandLoader::DeclareRows(const ExprPtr& base) const {
   for (int64_t round = 0; round < RoundCount(); ++round) {
     ExprPtr row = loop::Add(base, VectorOf(round).row);
     // Rows past the last one repeat another row; their results are not stored.
-    const int64_t last = tile_.along_rows ? count - tile_.vector() : count - 1;
+    const int64_t step = tile_.along_rows ? tile_.vector() : 1;
+    const int64_t last = (count - 1) / step * step;
     if (count % tile_.rows != 0) row = loop::Min(std::move(row), Number(last));
     declare(Name("row", round), row);
     const std::vector<ExprPtr> digits = Digits(flat_, rows_, Var(Name("row", round)), index_type_);
@@ -218,13 +219,17 @@ std::vector<StmtPtr> MmaOperandLoader::Copy(const ExprPtr& step, const ExprPtr& 
     const Vector vector = VectorOf(round);
     const Source source = SourceOf(round, KSuffix(round));
     ExprPtr count;
-    if (source.valid != nullptr) {
-      ExprPtr most = Number(lanes);
+    if (source.valid != nullptr || operand_.has_tail) {
+      count = Number(lanes);
       if (operand_.has_tail) {
-        const ExprPtr k = Var(absl::StrCat(name_, "_k", KSuffix(round)));
-        most = loop::Min(most, loop::Sub(Number(plan::CountOf(flat_, plan_.reduced)), k));
+        const ExprPtr first =
+            Var(tile_.along_rows ? Name("row", round) : absl::StrCat(name_, "_k", KSuffix(round)));
+        const std::vector<int>& along = tile_.along_rows ? rows_ : plan_.reduced;
+        count = loop::Min(count, loop::Sub(Number(plan::CountOf(flat_, along)), first));
       }
-      count = loop::Select(source.valid, std::move(most), Number(0));
+      if (source.valid != nullptr) {
+        count = loop::Select(source.valid, std::move(count), Number(0));
+      }
     }
     StmtPtr copy = loop::MakeCopyVector(
         loop::LoadFrom("tiles", stored_, loop::Add(begin, vector.place), lanes, true),

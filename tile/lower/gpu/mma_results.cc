@@ -88,10 +88,9 @@ class ResultWriter : IndexBuilder {
     return loop::MakeFor("slot", Number(0), Number(plan_.accumulators()), std::move(body), 1, true);
   }
 
-  // Computes pairs of columns, for both rows of the work-item. Results past the last column are
-  // computed, too, unless they would read operands there.
+  // Computes pairs of columns, for both rows of the work-item. Results past the last column, up to
+  // a multiple of 8, are computed, too, unless they would read operands there.
   StmtPtr HoldResults() const {
-    const int64_t pairs = plan_.column_tile / 8;
     std::vector<StmtPtr> body = {
         Declare("row", loop::Add(Var("first_row"), loop::Mul(Var("own_row"), Number(8)))),
         Declare("column", loop::Add(Var("first_column"), loop::Mul(Var("pair"), Number(8))))};
@@ -99,7 +98,7 @@ class ResultWriter : IndexBuilder {
     const bool reads = plan::ReadsAlongColumns(flat_, plan_);
     body.push_back(reads ? loop::MakeIf(IsInside(), element) : element);
     return loop::MakeFor(
-        "pair", Number(0), Number(pairs),
+        "pair", Number(0), Number(plan_.ResultPairs(flat_)),
         loop::MakeFor("own_row", Number(0), Number(2), loop::MakeBlock(std::move(body)), 1, true),
         1, true);
   }
@@ -299,7 +298,7 @@ class ResultWriter : IndexBuilder {
   // Stores results in the registers that hold them for a later stage.
   StmtPtr Hold(int lanes, const ExprPtr& value) const {
     const ExprPtr pair =
-        loop::Add(loop::Mul(Var("own_row"), Number(plan_.column_tile / 8)), Var("pair"));
+        loop::Add(loop::Mul(Var("own_row"), Number(plan_.ResultPairs(flat_))), Var("pair"));
     return loop::MakeStore(held_, DataType::kFloat32, pair, loop::Splat(value, lanes));
   }
 

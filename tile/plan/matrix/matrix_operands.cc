@@ -265,6 +265,9 @@ class OperandChooser {
       operand->loads_vectors = operand->has_tail = true;
     } else if (row >= 0 && !is_wide && AreVectors(*operand, access, row)) {
       operand->loads_vectors = operand->along_rows = true;
+    } else if (may_copy && !is_wide && rows.size() == 1 &&
+               AreVectors(*operand, access, row, /*may_have_tail=*/true)) {
+      operand->loads_vectors = operand->along_rows = operand->has_tail = true;
     } else {
       operand->spreads_rows = row >= 0 && access.strides[row] == 1;
     }
@@ -316,8 +319,10 @@ class OperandChooser {
   // Returns whether rows are padded so that whole vectors can be stored at their ends, and columns
   // beyond the end read nothing from memory.
   bool HasRoomAfterRows(const poly::FlatAccess& output, int column, int64_t lanes) const {
-    if (!flat().has_padded_rows || flat().accesses.size() != 2 || output.offset % lanes != 0) {
-      return false;
+    if (!flat().has_padded_rows || output.offset % lanes != 0) return false;
+    for (int a = 0; a < static_cast<int>(flat().accesses.size()); ++a) {
+      const bool is_factor = a == plan_.left.access || a == plan_.right.access;
+      if (!is_factor && Strides(a).strides[column] != 0) return false;
     }
     for (size_t i = 0; i < output.strides.size(); ++i) {
       const bool is_row = static_cast<int>(i) != column;

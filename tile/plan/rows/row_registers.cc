@@ -173,7 +173,7 @@ class Holder {
     candidate.place = OutputPlace(stage);
     candidate.held.stage = s;
     candidate.held.lanes = 2;
-    candidate.held.iterations = stage.ByTensorCores()->column_tile / 8;
+    candidate.held.iterations = stage.ByTensorCores()->ResultPairs(stage.block.flat);
     for (const auto& [range, stride] : candidate.place.elements) candidate.elements *= range;
     candidates_.push_back(std::move(candidate));
   }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests attention with its gradients on a matrix unit, on the available OpenCL device, against the
+// naive evaluator.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/matrix_programs.h"
+#include "tests/tile/compiler/programs.h"
+#include "tests/tile/evaluator/device.h"
+#include "tests/tile/evaluator/list_runner.h"
+#include "tests/tile/testing.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::evaluator {
+namespace {
+
+struct GradientCase {
+  std::string name;
+  Precision precision;
+  int64_t batch, queries, keys, depth;
+  int fused;  // launches with matmuls in rows
+  std::string logits = "P * 0.125";
+};
+
+// Rounds a value between two operations as training in this precision does.
+std::string Rounded(Precision precision, const std::string& value) {
+  if (precision == Precision::kBFloat16)
+    return absl::StrCat("as_float(as_bfloat(", value, "), 32)");
+  if (precision == Precision::kFloat16)
+    return absl::StrCat("as_float(as_float(", value, ", 16), 32)");
+  return value;
+}
+
+// The gradient DO of the result reads all rows of it, as gradients of later layers do.
+// The gradient DO of the result reads all rows of it, as gradients of later layers do.
+TestProgram GradientProgram(const GradientCase& c) {
+  const TensorShape queries = F32({c.batch, c.queries, c.depth});
+  const TensorShape keys = F32({c.batch, c.keys, c.depth});
+  const auto round = [&](const std::string& value) { return Rounded(c.precision, value); };
+  return {c.name,
+          absl::StrCat("function (Q[B, T, D], K[B, U, D], V[B, U, D], G[B, T, D], A[T, U]) -> "
+                       "(O, DV, DQ, DK) { P[b, t, u : B, T, U] = +(Q[b, t, d] * K[b, u, d]); L = ",
+                       round(c.logits),
+                       "; M[b, t, 0 : B, T, 1] = >(L[b, t, u]); E = exp(L - M); "
+                       "S[b, t, 0 : B, T, 1] = +(E[b, t, u]); W = ",
+                       round("E / S"),
+                       "; O[b, t, d : B, T, D] = +(W[b, t, u] * V[b, u, d]); C[b, 0, d : B, 1, D] "
+                       "= +(O[b, t, d]); DO = ",
+                       round("C * 0.01 - G"),
+                       "; DV[b, u, d : B, U, D] = +(W[b, t, u] * DO[b, t, d]); "
+                       "D1[b, t, u : B, T, U] = +(DO[b, t, d] * V[b, u, d]); DW = ",
+                       round("D1"), "; X[b, t, 0 : B, T, 1] = +(DW[b, t, u] * W[b, t, u]); DL = ",
+                       round("W * (DW - X) * 0.125"),
+                       "; DQ[b, t, d : B, T, D] = +(DL[b, t, u] * K[b, u, d]); "
+                       "DK[b, u, d : B, U, D] = +(DL[b, t, u] * Q[b, t, d]); }"),
+          {queries, keys, keys, queries, F32({c.queries, c.keys})}};
+}
+
+// Counts launches with matmuls in rows of a work-group.
+int FusedLaunches(const compiler::KernelList& list) {
+  return static_cast<int>(
+      std::count_if(list.steps.begin(), list.steps.end(), [](const compiler::Step& step) {
+        const auto* launch = std::get_if<compiler::LaunchStep>(&step);
+        return launch != nullptr && absl::StrContains(launch->plan, "each for 2 rows");
+      }));
+}
+
+double Largest(const HostTensor& tensor) {
+  double largest = 0;
+  for (double value : tensor.ToDoubles()) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+class MatrixGradientsDeviceTest : public testing::TestWithParam<GradientCase> {};
+
+TEST_P(MatrixGradientsDeviceTest, EqualTheNaiveEvaluatorsFromRecomputedWeights) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const GradientCase& c = GetParam();
+  compiler::CompileOptions options;
+  options.settings = MatrixSettings();
+  options.settings.gbps = 1;     // makes scores in memory slow
+  options.settings.threads = 2;  // makes matmuls without the matrix unit slow
+  options.precision = c.precision;
+  compiler::CompileHooks hooks;
+  hooks.describes_launches = true;
+  const ir::Program program = BindTestProgram(GradientProgram(c));
+  const auto list = compiler::Compile(program, options, hooks);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(FusedLaunches(*list), c.fused);
+  const std::vector<HostTensor> inputs = RandomInputs(GradientProgram(c), 7);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const std::vector<HostTensor> actual = ListRunner(*list, *TestDevice()).RunAll(inputs);
+  for (size_t o = 0; o < expected->size(); ++o) {
+    const double tolerance = c.precision == Precision::kBFloat16 ? 2e-2 : 3e-3;
+    const double largest = Largest((*expected)[o]);
+    double error = 0;
+    for (int64_t i = 0; i < actual[o].shape().element_count(); ++i) {
+      const double one = std::abs(actual[o].GetDouble(i) - (*expected)[o].GetDouble(i));
+      error = std::isnan(one) ? INFINITY : std::max(error, one);
+    }
+    EXPECT_LT(error, largest * tolerance) << "output " << o;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, MatrixGradientsDeviceTest,
+    testing::Values(
+        GradientCase{"Even", Precision::kBFloat16, 2, 128, 128, 64, 2},
+        GradientCase{"Odd", Precision::kBFloat16, 2, 133, 133, 32, 2},
+        GradientCase{"OddInTf32", Precision::kTf32, 2, 131, 131, 32, 2},
+        GradientCase{"OddKeys", Precision::kFloat16, 2, 128, 99, 64, 2},
+        // The mask has no padding, so that neither launch has matmuls.
+        GradientCase{"OddMask", Precision::kBFloat16, 2, 128, 99, 64, 0, "P * 0.125 + A"},
+        GradientCase{"Masked", Precision::kFloat16, 2, 100, 100, 64, 2, "P * 0.125 + A"}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tartan::evaluator
