@@ -290,6 +290,14 @@ class Exchange : public train::GradientExchange {
 
 }  // namespace
 
+absl::StatusOr<Way> WayNamed(const std::string& name) {
+  if (name == "auto") return Way::kFastest;
+  if (name == "nccl") return Way::kNccl;
+  if (name == "host") return Way::kHost;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the transport is '", name, "', not one of 'auto', 'nccl' and 'host'"));
+}
+
 std::unique_ptr<train::GradientExchange> MakeGradientExchange(
     std::unique_ptr<HostTransport> transport, const ExchangeOptions& options) {
   return std::make_unique<Exchange>(

@@ -20,10 +20,12 @@ enum class Way : uint8_t {
   kNccl,     // Unavailable without it
   kHost,
 };
+// The way named "auto", "nccl" or "host"; InvalidArgument for other names.
+absl::StatusOr<Way> WayNamed(const std::string& name);
 
 struct ExchangeOptions {
   bool traces = false;  // records a time line
-  Way way = Way::kHost;
+  Way way = Way::kFastest;
   // Receives the way, and why it is not NCCL; may be null.
   std::function<void(const std::string& line)> on_choice;
 };

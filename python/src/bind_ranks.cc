@@ -70,8 +70,9 @@ std::unique_ptr<Ranks> Join(const std::string& transport, double longest_wait_s,
                             const nb::object& note) {
   distributed::JoinOptions options;
   options.longest_wait_s = longest_wait_s;
-  if (transport == "nccl") options.exchange.way = distributed::Way::kNccl;
-  if (transport == "auto") options.exchange.way = distributed::Way::kFastest;
+  const absl::StatusOr<distributed::Way> way = distributed::WayNamed(transport);
+  RaiseIfError(way.status());
+  options.exchange.way = *way;
   options.exchange.on_choice = [note](const std::string& line) {
     const nb::gil_scoped_acquire locked;
     note(line);

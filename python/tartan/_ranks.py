@@ -6,10 +6,10 @@ Every rank calls the same collective functions in the same order. With one rank 
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import pickle
 import sys
-import warnings
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def join(transport, timeout):
     if _is_joined:
         return
     if started_by_mpi():
-        _ranks = _core.join_ranks(transport, float(timeout), lambda line: warnings.warn(line, stacklevel=4))
+        _ranks = _core.join_ranks(transport, float(timeout), logging.getLogger("tartan").info)
     _is_joined = True
     if _ranks is None:
         return

@@ -33,13 +33,13 @@ _SUMMED = ("float32", "float64", "int32", "int64")
 _OPERATIONS = ("sum", "mean", "max", "min", "prod")
 
 
-def initialize(transport: str = "host", timeout: float = 1800.0) -> None:
+def initialize(transport: str = "auto", timeout: float = 1800.0) -> None:
     """Joins the processes that `mpirun` (or another MPI launcher) started together with this one, and chooses one of
     several equal GPUs by the local rank. Call it before other functions of tartan. A device chosen by `TARTAN_DEVICE`
     or `tartan.set_device` stays. Later calls do nothing. Without a launcher there is one rank.
 
     `transport` says how gradients move between devices: "host", "nccl" (between NVIDIA GPUs), or "auto" for NCCL if
-    all ranks have it. `timeout` limits one operation, in seconds.
+    all ranks have it; the logger "tartan" tells which one at the level INFO. `timeout` limits one operation, in seconds.
 
     RuntimeError if MPI cannot be loaded, with what to install; NotImplementedError if this build has no MPI;
     ValueError if the ranks differ in `transport` or their version of Python."""

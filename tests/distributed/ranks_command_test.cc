@@ -112,6 +112,16 @@ TEST_F(RanksCommand, RanksThatKeepPartsOfTheStateTrainLikeOneProcess) {
   }
 }
 
+TEST_F(RanksCommand, RanksWithoutNcclSayWhyTheyUseTheHost) {
+  const ProgramResult found = OnRanks(2, absl::StrCat("exec ", Train("--steps 1 -v")));
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.err, HasSubstr("gradients are added through the host: "));
+  const ProgramResult chosen =
+      OnRanks(2, absl::StrCat("exec ", Train("--steps 1 -v --transport host")));
+  ASSERT_EQ(chosen.exit_code, 0) << chosen.err;
+  EXPECT_THAT(chosen.err, Not(HasSubstr("gradients are added")));
+}
+
 TEST_F(RanksCommand, AKilledRankEndsTheOthersAndLeavesAWholeCheckpoint) {
   const ProgramResult result = OnRanks(3, TrainUntil("KILL"));
   EXPECT_NE(result.exit_code, 0);

@@ -14,8 +14,8 @@ absl::StatusOr<std::shared_ptr<train::GradientExchange>> JoinTraining(const Rank
   options.longest_wait_s = flags.collective_timeout_s;
   options.exchange.traces = !flags.trace.empty();
   options.exchange.on_choice = flags.on_transport;
-  if (flags.transport == "nccl") options.exchange.way = distributed::Way::kNccl;
-  if (flags.transport == "host") options.exchange.way = distributed::Way::kHost;
+  TARTAN_ASSIGN_OR_RETURN(options.exchange.way,
+                          At(Stage::kUsage, distributed::WayNamed(flags.transport)));
   TARTAN_ASSIGN_OR_RETURN(auto ranks, At(Stage::kUsage, distributed::JoinRanks(options)));
   if (ranks == nullptr) return ranks;
   std::string build;

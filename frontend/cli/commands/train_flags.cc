@@ -271,7 +271,7 @@ void AddRankFlags(CLI::App* command, TrainFlags* flags) {
   command
       ->add_option(
           "--transport", flags->ranks.transport,
-          "Of several ranks: how gradients move (host); auto: by NCCL if all ranks have it")
+          "Of several ranks: how gradients move (auto: by NCCL if all ranks have it, else host)")
       ->check(CLI::IsMember({"auto", "nccl", "host"}));
   const auto take_shard = [flags](const std::string& text) {
     flags->trainer.shard = ValueOrThrow("--shard", train::ShardNamed(text));

@@ -16,7 +16,7 @@ namespace tartan::cli {
 struct RankFlags {
   double collective_timeout_s = 1800;
   std::string trace;  // file; empty: none
-  std::string transport = "host";
+  std::string transport = "auto";
   std::string gradient_type = "float32";
   int64_t bucket_bytes = 0;  // as of TrainerOptions
   // Receives a line about how gradients move; may be null.
