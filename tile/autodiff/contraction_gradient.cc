@@ -6,6 +6,7 @@
 #include "tile/autodiff/multiplication_gradient.h"
 #include "tile/autodiff/rules.h"
 #include "tile/autodiff/split_contraction.h"
+#include "tile/autodiff/strided_output.h"
 
 namespace tartan::autodiff {
 namespace {
@@ -103,7 +104,7 @@ Parts LinearParts(Emitter& emit, const ir::Contraction& op, ValueId gradient,
         result.inputs = {op.inputs[0], op.inputs[1], outer};
         break;
     }
-    parts[i] = emit.Contract(std::move(result), emit.shape(op.inputs[i].tensor).dims);
+    parts[i] = ContractWithGaps(emit, std::move(result), emit.shape(op.inputs[i].tensor).dims);
   }
   return parts;
 }

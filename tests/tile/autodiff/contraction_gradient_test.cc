@@ -85,6 +85,17 @@ std::vector<GradientCase> Cases() {
       {"AssignOfSum",
        "function (A[M], B[N]) -> (O) { O[i, j : M, N] = =(A[i] + B[j]), i + j < 4; }",
        {F64({3}), F64({4})}},
+      {"StridedConvolutionOfOneElement",
+       "function (I[N, C, Y, X], K[O, C, A, B]) -> (R) { R[n, o, y, x : 2, 3, 2, 3] = +(I[n, c, "
+       "2*y "
+       "+ a, 2*x + b] * K[o, c, a, b]); }",
+       {F64({2, 2, 4, 5}), F64({3, 2, 1, 1})}},
+      {"StridesThatBeginLater",
+       "function (I[N, X], K[N, M]) -> (R) { R[x, m : 3, M] = +(I[n, 3*x + 1] * K[n, m]); }",
+       {F64({2, 8}), F64({2, 3})}},
+      {"StridesBeyondTheEnd",
+       "function (I[N, X], K[N, M]) -> (R) { R[x, m : 3, M] = +(I[n, 3*x + 1] * K[n, m]); }",
+       {F64({2, 7}), F64({2, 3})}},
       {"StridedDilatedConvolution",
        "function (I[N, H, W, CI], K[KH, KW, CI, CO]) -> (O) { O[n, y, x, co : N, H/3, W/3, CO] = "
        "+(I[n, 3*y + 2*j, 3*x + 2*i, ci] * K[j, i, ci, co]); }",
