@@ -39,6 +39,7 @@
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/placements/sums_to_concatenations.h"
+#include "tile/graph/rows/join_sums.h"
 #include "tile/ir/in_float64.h"
 
 namespace tartan::compiler {
@@ -77,6 +78,12 @@ absl::Status MoveWeightsLast(Compilation* c) {
   graph::MovedWeights moved = graph::MoveOutputChannelsLast(c->program);
   c->program = std::move(moved.program);
   c->grouping.held = std::move(moved.copies);
+  return absl::OkStatus();
+}
+
+absl::Status JoinSums(Compilation* c) {
+  const bool may_join = c->is_gpu() && c->options.tier == Tier::kExact;
+  if (may_join) c->program = graph::JoinSums(c->program);
   return absl::OkStatus();
 }
 
@@ -249,6 +256,7 @@ constexpr Pass kPasses[] = {
      "lets matmuls read broadcast operands without a copy (grouped-query attention)"},
     {"channels-last", Rewrite<graph::MoveChannelsLast>, true,
      "stores intermediates of convolutions with channels last"},
+    {"join-sums", JoinSums, true, "GPUs: joins sums over the same large tensor"},
     {"views", MakeViews, true, "replaces copies that do not move elements by views"},
     {"read-pieces", ReadPieces, true,
      "removes concatenations whose readers each need a single part"},

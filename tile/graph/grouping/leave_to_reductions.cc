@@ -13,11 +13,20 @@ std::vector<ValueId> LeaveToReductions(
     std::vector<ValueId>* members, std::vector<ValueId>* regions) {
   const ValueId root = members->front();
   const auto is_outside = [&](ValueId v) { return (*regions)[v] != root; };
+  const auto count = [&](ValueId v) { return program.values[v].shape.element_count(); };
+  const auto is_reduction_of = [&](ValueId user, ValueId v) {
+    return kinds[user] == Kind::kRoot && is_outside(user) && PointsOf(spaces[user]) <= count(v);
+  };
+  // Joined sums read a larger value that has this one and another (JoinSums).
+  const auto is_joined = [&](ValueId user, ValueId v) {
+    return kinds[user] == Kind::kPointwise && is_outside(user) && !is_output[user] &&
+           count(user) > count(v) && users[user].size() == 1 &&
+           is_reduction_of(users[user].front(), user);
+  };
   const auto is_left = [&](ValueId v) {
     return !users[v].empty() && !is_output[v] && kinds[v] == Kind::kPointwise &&
            std::all_of(users[v].begin(), users[v].end(), [&](ValueId user) {
-             return kinds[user] == Kind::kRoot && is_outside(user) &&
-                    PointsOf(spaces[user]) <= program.values[v].shape.element_count();
+             return is_reduction_of(user, v) || is_joined(user, v);
            });
   };
   const auto is_stored = [&](ValueId v) {

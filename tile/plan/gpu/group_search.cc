@@ -38,7 +38,7 @@ std::vector<int64_t> Key(const GpuPlan& plan) {
 class Search {
  public:
   Search(const GroupProblem& problem, const HardwareSettings& settings)
-      : problem_(problem), settings_(settings) {}
+      : problem_(problem), settings_(settings), held_index_(HeldIndex(problem)) {}
 
   std::vector<GpuPlan> Run(int count) {
     std::vector<GpuPlan> starts = Starts();
@@ -144,7 +144,7 @@ class Search {
 
   bool IsShared(const GroupProblem::Access& access) const {
     for (int i = 0; i < problem_.flat().output_index_count; ++i) {
-      if (access.flat.strides[i] == 0 && Range(i) > 1) return true;
+      if (access.flat.strides[i] == 0 && Range(i) > 1 && i != held_index_) return true;
     }
     return false;
   }
@@ -191,8 +191,7 @@ class Search {
       if (!flat.is_reduction() || !HasSharedAccess()) continue;
       for (int i = 0; i < problem_.index_count(); ++i) {
         const bool contiguous = i < flat.output_index_count || IsNeighbour(i);
-        if (i == lane.lane_index || i == flat.accumulator_index || Range(i) < 4 || !contiguous)
-          continue;
+        if (i == lane.lane_index || i == held_index_ || Range(i) < 4 || !contiguous) continue;
         starts.push_back(lane);
         starts.back().splits[i].vector = 4;
       }
@@ -210,9 +209,7 @@ class Search {
       }
     }
     for (GpuPlan& start : starts) {
-      // One work-item computes all sums of an element.
-      if (flat.accumulator_index >= 0)
-        start.splits[flat.accumulator_index].blocks = flat.accumulators_per_element();
+      if (held_index_ >= 0) start.splits[held_index_].blocks = Range(held_index_);
       Enlarge(&start);
       if (streams) TakeWindow(&start);
     }
@@ -241,7 +238,7 @@ class Search {
     if (first >= 0) grow(first, 8, most);
     std::vector<int> others;
     for (int i = 0; i < count; ++i) {
-      if (i != first && i != problem_.flat().accumulator_index) others.push_back(i);
+      if (i != first && i != held_index_) others.push_back(i);
     }
     std::stable_sort(others.begin(), others.end(),
                      [&](int a, int b) { return Range(a) > Range(b); });
@@ -325,7 +322,7 @@ class Search {
   std::vector<GpuPlan> Grown(const GpuPlan& plan) const {
     std::vector<GpuPlan> result;
     for (int i = 0; i < problem_.index_count(); ++i) {
-      if (i == problem_.flat().accumulator_index) continue;
+      if (i == held_index_) continue;
       const IndexSplit& split = plan.splits[i];
       const int64_t tiles = (Range(i) + split.tile() - 1) / split.tile();
       auto add = [&](int64_t threads, int64_t blocks) {
@@ -380,6 +377,7 @@ class Search {
 
   const GroupProblem& problem_;
   const HardwareSettings& settings_;
+  const int held_index_;
   std::set<std::vector<int64_t>> seen_;
   std::vector<GpuPlan> found_;
 };

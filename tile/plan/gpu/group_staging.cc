@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/plan/gpu/async_copies.h"
+#include "tile/plan/gpu/thread_order.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::plan {
@@ -282,13 +283,13 @@ void StageAccesses(const GroupProblem& problem, GpuPlan* plan) {
   const std::vector<int64_t> tile = plan->Tile();
   Stager stager(problem, plan);
   const bool is_reduction = problem.flat().is_reduction();
+  const int held_index = problem.flat().accumulator_index < 0 ? HeldIndex(problem) : -1;
   for (size_t a = 0; a < problem.accesses().size(); ++a) {
     const GroupProblem::Access& access = problem.accesses()[a];
     if (!access.may_be_staged || access.in_body != is_reduction) continue;
-    bool is_shared = false;  // several work-items use an element, or one uses it several times
-    bool differs = false;
+    bool is_shared = false, differs = false;  // is_shared: an element is loaded several times
     for (size_t i = 0; i < tile.size(); ++i) {
-      if (tile[i] == 1) continue;
+      if (tile[i] == 1 || static_cast<int>(i) == held_index) continue;
       const bool output = problem.is_output(static_cast<int>(i));
       (access.flat.strides[i] != 0 ? differs : is_shared) |= output || access.flat.strides[i] != 0;
     }
@@ -302,8 +303,7 @@ void StageAccesses(const GroupProblem& problem, GpuPlan* plan) {
       }
       is_strided = stride > 1 && has_near;
     }
-    const bool wanted = is_reduction ? is_shared && differs : is_strided;
-    if (wanted) stager.Stage(static_cast<int>(a));
+    if (is_reduction ? is_shared && differs : is_strided) stager.Stage(static_cast<int>(a));
   }
 }
 

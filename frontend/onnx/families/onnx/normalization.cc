@@ -70,6 +70,25 @@ std::string StandardizeRule(const Tensor& x, const Axes& axes, bool is_centered)
   return Rule(is_centered ? "X, MEAN, INV" : "X, INV", "DX", statements);
 }
 
+// Statistics of X per channel, as StandardizeStatements has them. One pass over X gives both sums:
+// they are of differences to the channel's first element, so that a large mean cancels no digits.
+std::vector<std::string> ChannelStatistics(const Tensor& x, const Axes& axes, float epsilon) {
+  const std::string count = Literal(static_cast<double>(ReducedCount(x.dims(), axes)));
+  std::vector<std::string> first(x.dims().size(), "0");
+  first[1] = "i1";
+  return {
+      absl::StrCat(Write("FIRST", first, KeptDims(x.dims(), axes)), " = =(", Read("X", first), ")"),
+      "SHIFTED = X - FIRST",
+      "SQUARES = SHIFTED * SHIFTED",
+      ReduceStatement("SUM", '+', "SHIFTED", x.dims(), axes),
+      ReduceStatement("SQUARESUM", '+', "SQUARES", x.dims(), axes),
+      absl::StrCat("SHIFTEDMEAN = SUM / ", count),
+      "MEAN = FIRST + SHIFTEDMEAN",
+      absl::StrCat("VAR = max(SQUARESUM / ", count, " - SHIFTEDMEAN * SHIFTEDMEAN, 0)"),
+      absl::StrCat("INV = 1 / sqrt(VAR + ", Literal(epsilon), ")"),
+      "NORM = (X - MEAN) * INV"};
+}
+
 // Uses the operand's statistics over all dimensions but the channels, and updates the running
 // statistics. Results: Y, both running statistics, and two statistics that the gradient reads.
 Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
@@ -78,7 +97,7 @@ Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
   Axes axes = AxesFrom(1, x.rank());
   axes[0] = 0;
   const int64_t channels = x.dims()[1];
-  std::vector<std::string> statements = StandardizeStatements("X", x.dims(), axes, epsilon);
+  std::vector<std::string> statements = ChannelStatistics(x, axes, epsilon);
   statements.push_back(absl::StrCat("Z = NORM * ", PerChannel("A", channels, SpatialRank(x)), " + ",
                                     PerChannel("B", channels, SpatialRank(x))));
   statements.push_back("Y = custom_gradient(Z, rule, X, A, B, MEAN, INV)");
