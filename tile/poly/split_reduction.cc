@@ -12,7 +12,8 @@ namespace {
 using math::Affine;
 
 // Replaces `index` by chunk * length + index; the chunk is a new output index, the last one.
-FlatContraction PartialKernel(const FlatContraction& flat, int index, int64_t length) {
+FlatContraction PartialKernel(const FlatContraction& flat, int index, int64_t length,
+                              const std::vector<int>& order) {
   const int run = flat.output_index_count;
   FlatContraction partial = MapPolys(flat, [&](const Affine& poly) {
     Affine mapped = Affine::Constant(poly.constant);
@@ -37,7 +38,8 @@ FlatContraction PartialKernel(const FlatContraction& flat, int index, int64_t le
   // The chunk is the outermost dimension, whatever the layout of the outputs.
   partial.output_coords = {Affine::Variable(run)};
   partial.output_dims = {runs};
-  for (int i = 0; i < run; ++i) {
+  for (int d = 0; d < run; ++d) {
+    const int i = order.empty() ? d : order[d];
     partial.output_coords.push_back(Affine::Variable(i));
     partial.output_dims.push_back(flat.indices[i].range);
   }
@@ -59,9 +61,10 @@ bool CanSplitReduction(const FlatContraction& flat) {
          flat.accumulator_type != DataType::kBool && flat.accumulator_index < 0;
 }
 
-SplitKernel SplitReduction(const FlatContraction& flat, int index, int64_t length) {
+SplitKernel SplitReduction(const FlatContraction& flat, int index, int64_t length,
+                           const std::vector<int>& order) {
   SplitKernel split;
-  split.partial = PartialKernel(flat, index, length);
+  split.partial = PartialKernel(flat, index, length, order);
   FlatContraction& total = split.total;
   total = flat;
   const int run = flat.output_index_count;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "tile/poly/flat_contraction.h"
 
@@ -21,7 +22,10 @@ struct SplitKernel {
   FlatContraction total;
 };
 
-// Divides reduced index `index` into chunks of `length` values. Requires CanSplitReduction.
-SplitKernel SplitReduction(const FlatContraction& flat, int index, int64_t length);
+// Divides reduced index `index` into chunks of `length` values. Partial results are stored by
+// chunk, then by the output indices, the last of `order` varying fastest (empty: the kernel's
+// order). Requires CanSplitReduction.
+SplitKernel SplitReduction(const FlatContraction& flat, int index, int64_t length,
+                           const std::vector<int>& order = {});
 
 }  // namespace tartan::poly
