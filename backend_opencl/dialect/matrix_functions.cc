@@ -77,22 +77,41 @@ constexpr absl::string_view kTilePlace =
   return (((uint)(ulong)tile & 0x3ffff) >> 4) | (ulong)further_rows << 16 | 64UL << 32 | 1UL << 62;
 }
 )";
+// Rounds to tf32 for an operand in registers, of which the MMA ignores the remaining bits. Two
+// instructions; cvt.rna.tf32 takes three on Hopper.
+constexpr absl::string_view kRoundFragment =
+    R"(static inline uint tt_round_fragment(float x) {
+  return as_uint(x) + (fabs(x) < INFINITY ? 0x1000 : 0);
+}
+)";
+// Loads the work-item's elements of a left tile along rows for all four slices. A slice has two
+// rows, eight apart, at two K positions, four apart.
+constexpr absl::string_view kFragments =
+    R"(static inline void tt_fragments_tf32(uint* to, const __local float* left) {
+  const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32 % 4;
+  const __local float* first = left + ($FIRST_ROW);
+  const __local float* second = left + ($SECOND_ROW);
+#pragma unroll
+  for (int half_slice = 0; half_slice < 8; ++half_slice) {
+    to[half_slice * 2] = tt_round_fragment(first[half_slice * $STEP]);
+    to[half_slice * 2 + 1] = tt_round_fragment(second[half_slice * $STEP]);
+  }
+}
+)";
 constexpr absl::string_view kMultiply =
     R"(static inline void $NAME(float* total, const __local $T* left, const __local $T* right) {
 #if $HAS_WARP_GROUPS
-  __asm__ volatile("$HIDDENwgmma.fence.sync.aligned;" ::: "memory");
-  ulong a = tt_tile_place(left, 1);
+$LOAD_LEFT  __asm__ volatile("$HIDDENwgmma.fence.sync.aligned;" ::: "memory");
   ulong b = tt_tile_place(right, $FURTHER_ROWS);
 #pragma unroll
   for (int slice = 0; slice < 4; ++slice) {
     __asm__ volatile(
         "$HIDDENwgmma.mma_async.sync.aligned.m64n$COLUMNSk$K.f32.$FORMAT.$FORMAT {$REGISTERS}, "
-        "%$A, %$B, 1, 1, 1$TURNS;"
+        "$A, %$B, 1, 1, 1$TURNS;"
         : $TOTALS
-        : "l"(a), "l"(b)
+        : $LEFT_ARGUMENT, "l"(b)
         : "memory");
-    a += $LEFT_SLICE;
-    b += $RIGHT_SLICE;
+    $NEXT_LEFTb += $RIGHT_SLICE;
   }
   __asm__ volatile("$HIDDENwgmma.commit_group.sync.aligned;" ::: "memory");
 #elif $HAS_UNIT
@@ -103,7 +122,7 @@ $BY_WARPS#else
     const int column = slot / 4 * 8 + lane % 4 * 2 + slot % 2;
     float sum = total[slot];
     for (int k = 0; k < $DEPTH; ++k) {
-      sum += $FROM(left[$LEFT_AT]) * $FROM(right[$RIGHT_AT]);
+      sum += $FROM_LEFT(left[$LEFT_AT]) * $FROM(right[$RIGHT_AT]);
     }
     total[slot] = sum;
   }
@@ -130,7 +149,8 @@ std::string PlaceText(const MatrixTile& tile, absl::string_view row) {
   const std::string in_line =
       tile.along_rows ? absl::StrCat(row, " % ", tile.line()) : std::string("k");
   return absl::StrCat(line, " * ", tile.line(), " + (", in_line, " / ", tile.vector(), " ^ ", line,
-                      " % ", MatrixTile::kVectors, ") * ", tile.vector(), " + ", in_line, " % ",
+                      tile.swizzle() > 1 ? absl::StrCat(" * ", tile.swizzle()) : "", " % ",
+                      MatrixTile::kVectors, ") * ", tile.vector(), " + ", in_line, " % ",
                       tile.vector());
 }
 
@@ -162,6 +182,31 @@ MatmulName ParseMatmul(absl::string_view name) {
   return product;
 }
 
+// The left operand of a matmul's MMA on warp groups: fields of kMultiply.
+struct LeftOperand {
+  std::string load;      // statements before the first MMA
+  std::string operand;   // in the instruction
+  std::string argument;  // of the instruction
+  std::string next;      // the statement after an MMA
+};
+
+// `first`: the number of the instruction's first operand that is no accumulator.
+LeftOperand LeftOfWarpGroups(const MatrixTile& tile, int first) {
+  if (!tile.is_fragment()) {
+    const int64_t bytes = tile.along_rows ? tile.depth() / 4 * MatrixTile::kLineBytes : 32;
+    return {"  ulong a = tt_tile_place(left, 1);\n", absl::StrCat("%", first), "\"l\"(a)",
+            absl::StrCat("a += ", bytes / 16, ";\n    ")};
+  }
+  std::vector<std::string> registers, arguments;
+  for (int i = 0; i < 4; ++i) {
+    registers.push_back(absl::StrCat("%", first + i));
+    arguments.push_back(absl::StrCat("\"r\"(a[slice * 4 + ", i, "])"));
+  }
+  return {"  uint a[16];\n  tt_fragments_tf32(a, left);\n",
+          absl::StrCat("{", absl::StrJoin(registers, ", "), "}"), absl::StrJoin(arguments, ", "),
+          ""};
+}
+
 absl::string_view FromElement(MatrixFormat format) {
   return format == MatrixFormat::kTf32       ? ""
          : format == MatrixFormat::kBFloat16 ? "tt_from_bfloat16_ushort"
@@ -175,10 +220,8 @@ std::string MultiplyHelper(absl::string_view name) {
   const MatrixTile right{product.format, product.columns, product.right_along_columns};
   // An instruction covers 32 bytes of K: a quarter of a line, or one line per element.
   const int64_t k = left.depth() / 4;
-  const auto slice = [&](const MatrixTile& tile) {
-    return absl::StrCat((tile.along_rows ? k * MatrixTile::kLineBytes : 32) / 16);
-  };
   const int totals = product.columns / 2;
+  const LeftOperand of_left = LeftOfWarpGroups(left, totals);
   std::vector<std::string> registers, operands;
   for (int i = 0; i < totals; ++i) {
     registers.push_back(absl::StrCat("%", i));
@@ -188,26 +231,31 @@ std::string MultiplyHelper(absl::string_view name) {
                                 ? ""
                                 : absl::StrCat(", ", int{product.left_along_rows}, ", ",
                                                int{product.right_along_columns});
-  return Fill(kMultiply,
-              {{"$NAME", absl::StrCat("tt_multiply_", name)},
-               {"$T", product.format == MatrixFormat::kTf32 ? "float" : "ushort"},
-               {"$FURTHER_ROWS",
-                absl::StrCat(right.along_rows ? right.depth() * MatrixTile::kLineBytes / 16 : 1)},
-               {"$LEFT_SLICE", slice(left)},
-               {"$RIGHT_SLICE", slice(right)},
-               {"$COLUMNS", absl::StrCat(product.columns)},
-               {"$K", absl::StrCat(k)},
-               {"$FORMAT", std::string(InstructionType(product.format))},
-               {"$REGISTERS", absl::StrJoin(registers, ", ")},
-               {"$TOTALS", absl::StrJoin(operands, ", ")},
-               {"$A", absl::StrCat(totals)},
-               {"$B", absl::StrCat(totals + 1)},
-               {"$TURNS", turns},
-               {"$BY_WARPS", WarpMatmul(left, right)},
-               {"$DEPTH", absl::StrCat(left.depth())},
-               {"$FROM", std::string(FromElement(product.format))},
-               {"$LEFT_AT", PlaceText(left, "row")},
-               {"$RIGHT_AT", PlaceText(right, "column")}});
+  return Fill(
+      kMultiply,
+      {{"$NAME", absl::StrCat("tt_multiply_", name)},
+       {"$T", product.format == MatrixFormat::kTf32 ? "float" : "ushort"},
+       {"$FURTHER_ROWS",
+        absl::StrCat(right.along_rows ? right.depth() * MatrixTile::kLineBytes / 16 : 1)},
+       {"$RIGHT_SLICE", absl::StrCat((right.along_rows ? k * MatrixTile::kLineBytes : 32) / 16)},
+       {"$LOAD_LEFT", of_left.load},
+       {"$NEXT_LEFT", of_left.next},
+       {"$LEFT_ARGUMENT", of_left.argument},
+       {"$COLUMNS", absl::StrCat(product.columns)},
+       {"$K", absl::StrCat(k)},
+       {"$FORMAT", std::string(InstructionType(product.format))},
+       {"$REGISTERS", absl::StrJoin(registers, ", ")},
+       {"$TOTALS", absl::StrJoin(operands, ", ")},
+       {"$A", of_left.operand},
+       {"$B", absl::StrCat(totals + (left.is_fragment() ? 4 : 1))},
+       {"$TURNS", turns},
+       {"$BY_WARPS", WarpMatmul(left, right)},
+       {"$DEPTH", absl::StrCat(left.depth())},
+       {"$FROM_LEFT",
+        std::string(left.is_fragment() ? "tt_roundtf_float" : FromElement(product.format))},
+       {"$FROM", std::string(FromElement(product.format))},
+       {"$LEFT_AT", PlaceText(left, "row")},
+       {"$RIGHT_AT", PlaceText(right, "column")}});
 }
 
 std::string RoundHelper(absl::string_view type_name) {
@@ -260,6 +308,13 @@ std::string MatrixHelper(absl::string_view name) {
   if (name == "matrix_fence") return Fill(kMatrixFence, {});
   if (name == "await_tiles") return Fill(kAwaitTiles, {});
   if (name == "tile_place") return std::string(kTilePlace);
+  if (name == "round_fragment") return std::string(kRoundFragment);
+  if (name == "fragments_tf32") {
+    const MatrixTile tile{MatrixFormat::kTf32, 64, /*along_rows=*/true};
+    return Fill(kFragments, {{"$FIRST_ROW", LeftFragmentOffset(tile, 0)},
+                             {"$SECOND_ROW", LeftFragmentOffset(tile, 1)},
+                             {"$STEP", absl::StrCat(4 * tile.line())}});
+  }
   if (absl::ConsumePrefix(&name, "await_copies_")) {
     return Fill(kAwaitCopies, {{"$N", std::string(name)}});
   }

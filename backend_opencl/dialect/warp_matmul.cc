@@ -14,17 +14,13 @@ namespace {
 // eight work-items address the first block.
 constexpr absl::string_view kMatmul =
     R"(  const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32 % 4;
-#pragma unroll
+$FRAGMENTS#pragma unroll
   for (int pair = 0; pair < 2; ++pair) {
     uint a[8];
 #pragma unroll
     for (int half_pair = 0; half_pair < 2; ++half_pair) {
       const int slice = pair * 2 + half_pair;
-      __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4$LEFT_TURN.shared.b16 {%0, %1, %2, %3}, [%4];"
-                       : "=r"(a[half_pair * 4]), "=r"(a[half_pair * 4 + 1]),
-                         "=r"(a[half_pair * 4 + 2]), "=r"(a[half_pair * 4 + 3])
-                       : "r"((uint)(ulong)(left + $LEFT_AT)) : "memory");
-    }
+$LOAD_LEFT    }
 #pragma unroll
     for (int n = 0; n < $COLUMNS / 8; ++n) {
       uint b[4];
@@ -44,6 +40,18 @@ constexpr absl::string_view kMatmul =
   }
 )";
 
+constexpr absl::string_view kLoadLeft =
+    R"(      __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4$LEFT_TURN.shared.b16 {%0, %1, %2, %3}, [%4];"
+                       : "=r"(a[half_pair * 4]), "=r"(a[half_pair * 4 + 1]),
+                         "=r"(a[half_pair * 4 + 2]), "=r"(a[half_pair * 4 + 3])
+                       : "r"((uint)(ulong)(left + $LEFT_AT)) : "memory");
+)";
+
+constexpr absl::string_view kLoadFragments =
+    "  uint fragments[16];\n  tt_fragments_tf32(fragments, left);\n";
+constexpr absl::string_view kTakeFragments =
+    "      for (int i = 0; i < 4; ++i) a[half_pair * 4 + i] = fragments[slice * 4 + i];\n";
+
 // Swizzle of the vectors in a tile line: XOR with the line's number modulo 8, which equals lane % 8
 // for every block row that a work-item addresses.
 constexpr absl::string_view kSwapped = "^ lane % 8";
@@ -57,6 +65,13 @@ std::string LeftBlockOffset(const MatrixTile& tile) {
   }
   return absl::StrCat("(warp * 16 + lane % 16) * ", tile.line(), " + (slice * 2 ^ lane / 16 ",
                       kSwapped, ") * ", tile.vector());
+}
+
+std::string LeftFragmentOffset(const MatrixTile& tile, int row) {
+  // The second row's vector is two further, before the swizzle.
+  return absl::StrCat("(warp / 2 * ", tile.depth(), " + lane % 4) * ", tile.line(),
+                      " + (warp % 2 * 4 + ", 2 * row, " + lane / 16 ^ lane % 4 * ", tile.swizzle(),
+                      ") * ", tile.vector(), " + lane / 4 % 4");
 }
 
 std::string RightBlockOffset(const MatrixTile& tile) {
@@ -83,13 +98,16 @@ absl::string_view InstructionType(MatrixFormat format) {
 std::string WarpMatmul(const MatrixTile& left, const MatrixTile& right) {
   const absl::string_view turn = ".trans";
   const bool is_wide = left.format == MatrixFormat::kTf32;
-  return absl::StrReplaceAll(kMatmul, {{"$LEFT_TURN", left.along_rows ? turn : ""},
-                                       {"$RIGHT_TURN", right.along_rows ? turn : ""},
-                                       {"$LEFT_AT", LeftBlockOffset(left)},
-                                       {"$RIGHT_AT", RightBlockOffset(right)},
-                                       {"$COLUMNS", absl::StrCat(right.rows)},
-                                       {"$SHAPE", is_wide ? "m16n8k8" : "m16n8k16"},
-                                       {"$FORMAT", InstructionType(left.format)}});
+  const std::string matmul = absl::StrReplaceAll(
+      kMatmul, {{"$FRAGMENTS", left.is_fragment() ? kLoadFragments : ""},
+                {"$LOAD_LEFT", left.is_fragment() ? kTakeFragments : kLoadLeft}});
+  return absl::StrReplaceAll(matmul, {{"$LEFT_TURN", left.along_rows ? turn : ""},
+                                      {"$RIGHT_TURN", right.along_rows ? turn : ""},
+                                      {"$LEFT_AT", LeftBlockOffset(left)},
+                                      {"$RIGHT_AT", RightBlockOffset(right)},
+                                      {"$COLUMNS", absl::StrCat(right.rows)},
+                                      {"$SHAPE", is_wide ? "m16n8k8" : "m16n8k16"},
+                                      {"$FORMAT", InstructionType(left.format)}});
 }
 
 }  // namespace tartan::opencl

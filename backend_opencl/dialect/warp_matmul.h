@@ -25,4 +25,8 @@ absl::string_view InstructionType(MatrixFormat format);
 std::string LeftBlockOffset(const MatrixTile& tile);
 std::string RightBlockOffset(const MatrixTile& tile);
 
+// Returns the C expression for a work-item's first element of a tf32 left tile along rows, in the
+// first (0) or second (1) of its rows. Its further elements are four lines apart.
+std::string LeftFragmentOffset(const MatrixTile& tile, int row);
+
 }  // namespace tartan::opencl

@@ -50,8 +50,7 @@ std::string ReasonInvalid(const MultiplyTiles& product,
   const bool is_shape =
       product.columns >= 8 && product.columns <= 256 && product.columns % 8 == 0 &&
       (!product.right_along_columns || product.columns % RightTile(product).line() == 0);
-  const bool may_turn = product.format != MatrixFormat::kTf32 ||
-                        (!product.left_along_rows && !product.right_along_columns);
+  const bool may_turn = product.format != MatrixFormat::kTf32 || !product.right_along_columns;
   if (is_shape && may_turn) return "";
   return absl::StrCat("no MMA multiplies ", product.columns, " columns in ",
                       tartan::Name(product.format));

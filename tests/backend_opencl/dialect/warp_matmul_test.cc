@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace {
 
 using testing::ElementsAreArray;
 using testing::HasSubstr;
+using testing::SizeIs;
 
 constexpr int kLanes = 32;
 constexpr int kWarps = 4;
@@ -75,6 +77,35 @@ TEST(WarpMatmul, LoadsTheRowsOfTheWarp) {
   }
 }
 
+TEST(WarpMatmul, LoadsFragmentsOfRows) {
+  const MatrixTile tile = {MatrixFormat::kTf32, 64, /*along_rows=*/true};
+  for (const int row : {0, 1}) {
+    std::vector<int> expected;
+    for (int warp = 0; warp < kWarps; ++warp) {
+      for (int half_slice = 0; half_slice < 2 * kSlices; ++half_slice) {
+        for (int lane = 0; lane < kLanes; ++lane) {
+          expected.push_back(static_cast<int>(
+              tile.Offset(warp * 16 + row * 8 + lane / 4, half_slice * 4 + lane % 4)));
+        }
+      }
+    }
+    const std::string kernel = absl::StrCat(
+        "__kernel void places(__global int* out) {\n"
+        "  for (int warp = 0; warp < 4; ++warp)\n"
+        "    for (int half_slice = 0; half_slice < 8; ++half_slice)\n"
+        "      for (int lane = 0; lane < 32; ++lane) *out++ = ",
+        LeftFragmentOffset(tile, row), " + half_slice * ", 4 * tile.line(), ";\n}\n");
+    EXPECT_THAT(Written(kernel, expected.size()), ElementsAreArray(expected)) << kernel;
+  }
+}
+
+TEST(WarpMatmul, LoadsFragmentsFromAllBanks) {
+  const MatrixTile tile = {MatrixFormat::kTf32, 64, /*along_rows=*/true};
+  std::set<int64_t> banks;
+  for (int lane = 0; lane < kLanes; ++lane) banks.insert(tile.Offset(lane / 4, lane % 4) % 32);
+  EXPECT_THAT(banks, SizeIs(kLanes));
+}
+
 TEST(WarpMatmul, LoadsEightColumnsOfTwoSlices) {
   constexpr int kColumns = 128;
   for (const MatrixTile& tile : Tiles(kColumns)) {
@@ -108,6 +139,8 @@ TEST(WarpMatmul, TurnsTilesWhoseVectorsLieAlongRows) {
   EXPECT_THAT(text, HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "));
   EXPECT_THAT(WarpMatmul({MatrixFormat::kTf32, 64, false}, {MatrixFormat::kTf32, 24, false}),
               HasSubstr("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "));
+  EXPECT_THAT(WarpMatmul({MatrixFormat::kTf32, 64, true}, {MatrixFormat::kTf32, 24, false}),
+              HasSubstr("tt_fragments_tf32(fragments, left)"));
 }
 
 }  // namespace

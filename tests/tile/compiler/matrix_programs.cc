@@ -48,6 +48,10 @@ std::vector<MatrixProgram> MakePrograms() {
        "function (D[N, X, Y, CI], G[N, X, Y, CO]) -> (K) { K[i, j, ci, co : 3, 3, CI, CO] = "
        "+(D[n, x+i-1, y+j-1, ci] * G[n, x, y, co]); }",
        {{2, 5, 7, 8}, {2, 5, 7, 12}}},
+      {"GradientOfAWindowOfManyPositions",
+       "function (D[N, X, Y, CI], G[N, X, Y, CO]) -> (K) { K[co, ci, i, j : CO, CI, 3, 3] = "
+       "+(D[n, x+i-1, y+j-1, ci] * G[n, x, y, co]); }",
+       {{2, 22, 26, 8}, {2, 22, 26, 12}}},
       {"GradientOfAWindowInWholeVectors",
        "function (D[N, X, Y, CI], G[N, X, Y, CO]) -> (K) { K[i, j, ci, co : 3, 3, CI, CO] = "
        "+(D[n, x+i-1, y+j-1, ci] * G[n, x, y, co]); }",

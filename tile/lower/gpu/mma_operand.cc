@@ -108,8 +108,8 @@ MmaOperandLoader::Vector MmaOperandLoader::VectorOf(int64_t round) const {
     vector.row = line;
     vector.k = times(in_line, v);
   }
-  const ExprPtr swapped =
-      loop::ApplyOp(ScalarOp::kBitXor, {in_line, loop::Mod(line, Number(kVectors))});
+  const ExprPtr swapped = loop::ApplyOp(
+      ScalarOp::kBitXor, {in_line, loop::Mod(times(line, tile_.swizzle()), Number(kVectors))});
   vector.place = loop::Add(loop::Add(times(line, tile_.line()), times(swapped, v)),
                            times(slice, plan_.slice_size()));
   vector.k = loop::Add(vector.k, times(slice, tile_.depth()));
@@ -120,7 +120,9 @@ MmaOperandLoader::Vector MmaOperandLoader::VectorOf(int64_t round) const {
 }
 
 bool MmaOperandLoader::KIsShared() const {
-  return !operand_.spreads_rows && !tile_.along_rows && plan_.slices == 1;
+  // Along rows, the work-items load all K positions of as many rows in each round.
+  const bool are_whole = plan_.threads() % (MatrixTile::kVectors * tile_.depth()) == 0;
+  return !operand_.spreads_rows && (!tile_.along_rows || are_whole) && plan_.slices == 1;
 }
 
 ExprPtr MmaOperandLoader::Part(const math::Affine& poly, const std::vector<int>& indices,

@@ -39,7 +39,15 @@ constexpr double kFixedUs = 3;
 constexpr double kLanes = 128;
 // Instructions per element of an epilogue that adds a bias and rounds.
 constexpr double kPlainOperations = 4;
+// Instructions for each further index of K, and for each constraint, of an element that no vector
+// includes (H200: 5,000 cycles a step of 128x192x32 for a 3x3 window's gradient, 2,600 without
+// them).
+constexpr double kIndexOperations = 12;
+constexpr double kConstraintOperations = 7;
 constexpr double kStoreCycles = 2;  // cycles to store one accumulator of a warp; empirical
+// Cycles of a warp to load an element of the left factor into registers and round it (H100: 9 % of
+// a step of 128x160x64).
+constexpr double kFragmentCycles = 1;
 // Microseconds of a kernel besides its steps, in a megakernel; empirical.
 constexpr double kFixedInSequenceUs = 2;
 
@@ -64,6 +72,14 @@ double LoadBytes(const poly::FlatContraction& flat, const MatrixOperand& operand
   const DataType type = flat.tensors[flat.accesses[operand.access].tensor].shape.type;
   const auto bytes = static_cast<double>(rows * k * ByteWidth(type));
   return operand.loads_vectors ? bytes : operand.spreads_rows ? 1.5 * bytes : 4 * bytes;
+}
+
+// Cycles per step for the addresses of elements that are loaded one by one.
+double AddressCycles(const MatrixPlan& plan, const MatrixOperand& operand, int64_t rows) {
+  if (operand.loads_vectors) return 0;
+  const double operations = kIndexOperations * static_cast<double>(plan.reduced.size() - 1) +
+                            kConstraintOperations * static_cast<double>(operand.constraints.size());
+  return static_cast<double>(rows * plan.step_k()) * operations / kLanes;
 }
 
 // Bytes that an access reads of its tensor, which may be a slice.
@@ -96,10 +112,18 @@ double TensorCoreCycles(const MatrixPlan& plan, const HardwareSettings& settings
 
 double LoadCycles(const poly::FlatContraction& flat, const MatrixPlan& plan) {
   double bytes = LoadBytes(flat, plan.right, plan.column_tile, plan.step_k());
+  double cycles = ConvertCycles(plan) + AddressCycles(plan, plan.right, plan.column_tile);
   if (plan.resident_steps == 0) {
     bytes += LoadBytes(flat, plan.left, plan.row_tile, plan.step_k());
+    cycles += AddressCycles(plan, plan.left, plan.row_tile);
   }
-  return bytes / kLoadRate + ConvertCycles(plan);
+  return bytes / kLoadRate + cycles;
+}
+
+// Cycles per step in which work-items load the left factor into registers. The step's MMAs wait.
+double FragmentCycles(const MatrixPlan& plan) {
+  const auto elements = static_cast<double>(plan.row_tile * plan.step_k());
+  return plan.left_tile().is_fragment() ? kFragmentCycles * elements / gpu::kWarp : 0;
 }
 
 double Together(double tensor_core_cycles, double load_cycles) {
@@ -185,7 +209,7 @@ MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& pla
           ? std::max(kMinStepCycles, kAsyncCopyLatency / static_cast<double>(plan.stages - 1))
           : kRegisterStall;
   cost.waves = std::ceil(groups / (units * cost.resident));
-  const double work = Together(cost.tensor_core_cycles, cost.load_cycles);
+  const double work = Together(cost.tensor_core_cycles, cost.load_cycles) + FragmentCycles(plan);
   const double step = std::max(work * side_by_side, cost.latency_cycles) + kStepOverhead;
   const double memory = MemoryBytes(flat) / machine.memory_bytes_per_us;
   // Work-groups beside each other hide most of an epilogue, because one multiplies meanwhile.

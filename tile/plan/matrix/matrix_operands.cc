@@ -32,8 +32,8 @@ class OperandChooser {
 
   bool Choose() {
     if (!AssignIndices() || !AssignConstraints() || !PackOperands()) return false;
-    Load(&plan_.left, plan_.rows);
     Load(&plan_.right, plan_.columns);
+    Load(&plan_.left, plan_.rows);
     ChooseLanes();
     return true;
   }
@@ -253,26 +253,29 @@ class OperandChooser {
   void Load(MatrixOperand* operand, const std::vector<int>& rows) const {
     const poly::FlatAccess access = Strides(operand->access);
     const DataType type = flat().tensors[flat().accesses[operand->access].tensor].shape.type;
-    const int last = plan_.reduced.back();
-    const int row = rows.empty() ? -1 : rows.back();
     const bool is_wide = plan_.format == MatrixFormat::kTf32;
     // Asynchronous copies go from global to local memory only.
     const bool may_copy = type == ElementType(plan_.format) && !IsLocal(*operand);
-    if (AreVectors(*operand, access, last)) {
+    // Lines along rows in tf32: work-items load the left factor from a copied tile and round it.
+    // That is slow where the other tile passes through registers (H100: 90 TFLOP/s, else 244).
+    const bool may_turn =
+        !is_wide || (may_copy && operand == &plan_.left && fixed_.empty() && plan_.right.is_copied);
+    if (AreVectors(*operand, access, plan_.reduced)) {
       operand->loads_vectors = true;
     } else if (may_copy && plan_.reduced.size() == 1 &&
-               AreVectors(*operand, access, last, /*may_have_tail=*/true)) {
+               AreVectors(*operand, access, plan_.reduced, /*may_have_tail=*/true)) {
       operand->loads_vectors = operand->has_tail = true;
-    } else if (row >= 0 && !is_wide && AreVectors(*operand, access, row)) {
+    } else if (may_turn && AreVectors(*operand, access, rows)) {
       operand->loads_vectors = operand->along_rows = true;
     } else if (may_copy && !is_wide && rows.size() == 1 &&
                AreVectors(*operand, access, row, /*may_have_tail=*/true)) {
       operand->loads_vectors = operand->along_rows = operand->has_tail = true;
     } else {
-      operand->spreads_rows = row >= 0 && access.strides[row] == 1;
+      operand->spreads_rows = !rows.empty() && access.strides[rows.back()] == 1;
     }
     operand->is_copied = operand->loads_vectors && may_copy;
-    operand->is_rounded = operand->is_copied && is_wide && !IsPacked(*operand);
+    operand->is_rounded =
+        operand->is_copied && is_wide && !operand->along_rows && !IsPacked(*operand);
     operand->is_early &= operand->is_copied;
   }
 
@@ -283,19 +286,28 @@ class OperandChooser {
                        [&](const PackedOperand& packed) { return packed.tensor == tensor; });
   }
 
-  // Returns whether the index's elements form aligned vectors of the tensor core's format that
-  // constraints include or exclude as a whole. With `may_have_tail`, the last vector may be
-  // shorter.
-  bool AreVectors(const MatrixOperand& operand, const poly::FlatAccess& access, int index,
-                  bool may_have_tail = false) const {
+  // Returns whether the elements along the last indices of a list form aligned vectors of the
+  // tensor core's format that constraints include or exclude as a whole. With `may_have_tail`, the
+  // last vector may be shorter.
+  bool AreVectors(const MatrixOperand& operand, const poly::FlatAccess& access,
+                  const std::vector<int>& indices, bool may_have_tail = false) const {
     const int64_t vector = MatrixTile{plan_.format}.vector();
-    const bool is_whole = may_have_tail || Range(index) % vector == 0;
-    if (access.strides[index] != 1 || !is_whole || access.offset % vector != 0) return false;
-    for (size_t i = 0; i < access.strides.size(); ++i) {
-      if (static_cast<int>(i) != index && access.strides[i] % vector != 0) return false;
+    std::vector<int64_t> strides = access.strides;
+    int64_t range = 1;  // of contiguous elements
+    for (auto i = indices.rbegin(); i != indices.rend() && access.strides[*i] == range; ++i) {
+      if (range % vector == 0 || IsConstrained(operand, *i)) break;
+      strides[*i] = 0;
+      range *= Range(*i);
     }
-    return std::all_of(operand.constraints.begin(), operand.constraints.end(), [&](int c) {
-      return flat().constraints[c].poly.coefficient(index).is_zero();
+    const bool is_whole = range % vector == 0 || (may_have_tail && range > 1);
+    return is_whole && access.offset % vector == 0 &&
+           std::all_of(strides.begin(), strides.end(),
+                       [&](int64_t stride) { return stride % vector == 0; });
+  }
+
+  bool IsConstrained(const MatrixOperand& operand, int index) const {
+    return std::any_of(operand.constraints.begin(), operand.constraints.end(), [&](int c) {
+      return !flat().constraints[c].poly.coefficient(index).is_zero();
     });
   }
 
