@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/fuse/plan_memo.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -67,6 +69,25 @@ class Transfer {
   bool is_clear_ = true;
 };
 
+// Returns, for each tensor and output, the position of the first one with the same value.
+std::string EqualValues(const poly::FlatContraction& flat) {
+  std::vector<ValueId> values;
+  for (const poly::Tensor& tensor : flat.tensors) values.push_back(tensor.value);
+  for (const poly::Output& output : flat.outputs) values.push_back(output.value);
+  std::string positions;
+  for (const ValueId value : values) {
+    const auto first = std::find(values.begin(), values.end(), value);
+    absl::StrAppend(&positions, ",", first - values.begin());
+  }
+  return positions;
+}
+
+// Returns a key of kernels with equal form numbers.
+std::string KeyOfForm(Planner planner, const poly::FlatContraction& flat,
+                      const plan::LaunchContext& launch) {
+  return absl::StrCat(fuse::FormOf(flat, launch), std::string(1, static_cast<char>(planner)));
+}
+
 }  // namespace
 
 std::string FormOf(const poly::FlatContraction& flat, const plan::LaunchContext& launch) {
@@ -80,9 +101,7 @@ std::string FormOf(const poly::FlatContraction& flat, const plan::LaunchContext&
 
 std::string PlanMemo::KeyOf(Planner planner, const poly::FlatContraction& flat,
                             const plan::LaunchContext& launch) {
-  std::string key = FormOf(flat, launch);
-  key.push_back(static_cast<char>(planner));
-  return key;
+  return absl::StrCat(KeyOfForm(planner, flat, launch), EqualValues(flat));
 }
 
 bool PlanMemo::Has(Planner planner, const poly::FlatContraction& flat,
@@ -96,7 +115,9 @@ Planned PlanMemo::Get(Planner planner, const poly::FlatContraction& flat,
   std::string key = KeyOf(planner, flat, launch);
   const auto found = entries_.find(key);
   if (found == entries_.end()) {
-    const Planned planned = {make(), static_cast<int>(entries_.size())};
+    const int next = static_cast<int>(forms_.size());
+    const int form = forms_.emplace(KeyOfForm(planner, flat, launch), next).first->second;
+    const Planned planned = {make(), form};
     entries_.emplace(std::move(key), Entry{flat, planned, is_launch});
     return planned;
   }

@@ -28,26 +28,29 @@ std::string FormOf(const poly::FlatContraction& flat, const plan::LaunchContext&
 
 class PlanMemo {
  public:
-  // Returns whether a kernel of this form was planned before.
+  // Returns a key that is equal for kernels which share a plan. Such kernels also read equal values
+  // through the same tensors: a plan for one tensor that is read twice does not apply to two.
+  static std::string KeyOf(Planner planner, const poly::FlatContraction& flat,
+                           const plan::LaunchContext& launch);
+
+  // Returns whether a kernel with this key was planned before.
   bool Has(Planner planner, const poly::FlatContraction& flat,
            const plan::LaunchContext& launch) const;
-  // Returns the kernel's plan, and calls `make` if no kernel of this form was planned before.
+  // Returns the kernel's plan, and calls `make` if no kernel with its key was planned before.
   // `is_launch`: the kernel is launched, not only compared. All launches of a form have the
   // comments of the first one.
   Planned Get(Planner planner, const poly::FlatContraction& flat, const plan::LaunchContext& launch,
               bool is_launch, const std::function<plan::PlannedKernel()>& make);
 
  private:
-  static std::string KeyOf(Planner planner, const poly::FlatContraction& flat,
-                           const plan::LaunchContext& launch);
-
   struct Entry {
     poly::FlatContraction flat;
     Planned planned;
     bool is_launch = false;
   };
 
-  std::unordered_map<std::string, Entry> entries_;  // by planner, form and context
+  std::unordered_map<std::string, Entry> entries_;  // by key
+  std::unordered_map<std::string, int> forms_;      // numbers, by planner, form and context
 };
 
 }  // namespace tartan::fuse

@@ -89,5 +89,16 @@ TEST_F(PlanMemoTest, PlansAnewWhereValuesAreNotClear) {
   ExpectSame(planned.kernel, plan::PlanReady(product, Cpu(), {false, false}));
 }
 
+TEST_F(PlanMemoTest, PlansEachPatternOfEqualValuesOnce) {
+  Get(Product("S", 1, 1, 3, /*rows=*/48), {false, false});
+  Get(Product("P", 1, 2, 3, /*rows=*/48), {false, false});
+  const poly::FlatContraction square = Product("T", 4, 4, 5, /*rows=*/48);
+  const Planned planned = Get(square, {false, false});
+  const Planned product = Get(Product("Q", 4, 6, 5, /*rows=*/48), {false, false});
+  EXPECT_EQ(planned_, 2);
+  EXPECT_EQ(planned.form, product.form);
+  ExpectSame(planned.kernel, plan::PlanReady(square, Cpu(), {false, false}));
+}
+
 }  // namespace
 }  // namespace tartan::fuse
