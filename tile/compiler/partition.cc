@@ -166,8 +166,10 @@ class Partitioner {
         return decision.is_accepted;
       };
     }
-    for (graph::RowChain& chain :
-         graph::FindRowChains(program_, division.grouping, may_chain, limits)) {
+    std::vector<graph::RowChain> chains =
+        graph::FindRowChains(program_, division.grouping, may_chain, limits);
+    fuse::PlanSeparateKernels(chains, is_constant_, &judge_);
+    for (graph::RowChain& chain : chains) {
       if (auto plan = Plan(chain, &division)) {
         division.chains.push_back({std::move(chain), *std::move(plan)});
       }

@@ -21,6 +21,14 @@ double Bytes(const poly::FlatContraction& flat) {
   return bytes;
 }
 
+// Returns the kernel that packs the operand.
+poly::FlatContraction CopyOf(const plan::PackedOperand& packed) {
+  poly::FlatContraction copy = packed.copy;
+  if (packed.source == ir::kNoValue) return copy;
+  for (poly::Tensor& tensor : copy.tensors) tensor.value = packed.source;
+  return copy;
+}
+
 std::vector<ValueId> OutputsOf(const poly::FlatContraction& flat) {
   std::vector<ValueId> outputs;
   for (const poly::Output& output : flat.outputs) outputs.push_back(output.value);
@@ -121,7 +129,19 @@ void Scheduler::PlanAhead(const ir::Program& program, absl::Span<const Partition
     const bool is_setup = IsConstant(kernel.outputs.front());
     launches.push_back({flat, ContextOf(program, *flat, is_setup)});
   }
-  judge_.PlanAhead(launches);
+  std::vector<plan::PlannedKernel> made = judge_.PlanAhead(launches);
+  // The kernels of packed operands are known as soon as their readers are planned.
+  while (!made.empty()) {
+    std::vector<poly::FlatContraction> copies;
+    for (const plan::PlannedKernel& planned : made) {
+      for (const plan::PackedOperand& packed : planned.packed) copies.push_back(CopyOf(packed));
+    }
+    launches.clear();
+    for (const poly::FlatContraction& copy : copies) {
+      launches.push_back({&copy, {ConstantTensors(copy)}});
+    }
+    made = judge_.PlanAhead(launches, /*are_launches=*/false);
+  }
 }
 
 plan::LaunchContext Scheduler::ContextOf(const ir::Program& program,
@@ -219,10 +239,7 @@ ValueId Scheduler::AddOperand(const plan::PackedOperand& packed) {
 }
 
 ValueId Scheduler::MakeOperand(const plan::PackedOperand& packed) {
-  poly::FlatContraction flat = packed.copy;
-  for (poly::Tensor& tensor : flat.tensors) {
-    if (packed.source != ir::kNoValue) tensor.value = packed.source;
-  }
+  const poly::FlatContraction flat = CopyOf(packed);
   fuse::Planned planned = judge_.PlanOperand(flat, {ConstantTensors(flat)});
   const bool is_setup = AreConstant(flat.tensors);
   const ValueId value = AddValue(flat.name, flat.outputs.front().shape, is_setup);

@@ -86,9 +86,9 @@ class Scheduler {
 
   // Adds all steps of one kernel of a partition. `program` is the partitioned program.
   void Add(const ir::Program& program, const PartitionedKernel& kernel);
-  // Adds one kernel with a given plan, for comparing plans.
   // Plans the kernels at once, so that Add need not plan them.
   void PlanAhead(const ir::Program& program, absl::Span<const PartitionedKernel> kernels);
+  // Adds one kernel with a given plan, for comparing plans.
   void AddPlanned(const plan::PlannedKernel& planned, std::vector<ir::ValueId> outputs);
   void Fill(ir::ValueId value);
 

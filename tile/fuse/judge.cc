@@ -26,21 +26,24 @@ std::vector<bool> ConstantTensors(const poly::FlatContraction& flat,
   return constants;
 }
 
-void Judge::PlanAhead(absl::Span<const LaunchRequest> launches) {
-  if (options_.planner || options_.plans_ready || settings().threads == 1) return;
+std::vector<plan::PlannedKernel> Judge::PlanAhead(absl::Span<const LaunchRequest> requests,
+                                                  bool are_launches) {
+  if (options_.planner || options_.plans_ready || settings().threads == 1) return {};
   std::vector<const LaunchRequest*> missing;
-  std::unordered_set<std::string> forms;
-  for (const LaunchRequest& launch : launches) {
-    if (memo_.Has(Planner::kAny, *launch.flat, launch.context)) continue;
-    if (forms.insert(FormOf(*launch.flat, launch.context)).second) missing.push_back(&launch);
+  std::unordered_set<std::string> keys;
+  for (const LaunchRequest& request : requests) {
+    if (memo_.Has(Planner::kAny, *request.flat, request.context)) continue;
+    if (keys.insert(PlanMemo::KeyOf(Planner::kAny, *request.flat, request.context)).second)
+      missing.push_back(&request);
   }
-  const auto made = ParallelMap(static_cast<int>(missing.size()), [&](int m) {
+  std::vector<plan::PlannedKernel> made = ParallelMap(static_cast<int>(missing.size()), [&](int m) {
     return NewPlan(*missing[m]->flat, missing[m]->context);
   });
   for (size_t m = 0; m < missing.size(); ++m) {
     const auto& [flat, context] = *missing[m];
-    memo_.Get(Planner::kAny, *flat, context, /*is_launch=*/true, [&] { return made[m]; });
+    memo_.Get(Planner::kAny, *flat, context, are_launches, [&] { return made[m]; });
   }
+  return made;
 }
 
 Planned Judge::PlanLaunch(const poly::FlatContraction& flat, const plan::LaunchContext& launch) {

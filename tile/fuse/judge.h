@@ -50,7 +50,7 @@ struct JudgeOptions {
 std::vector<bool> ConstantTensors(const poly::FlatContraction& flat,
                                   const std::vector<bool>& is_constant);
 
-// A launch to be planned.
+// A kernel to be planned.
 struct LaunchRequest {
   const poly::FlatContraction* flat = nullptr;
   plan::LaunchContext context;
@@ -71,9 +71,11 @@ class Judge {
     if (options_.records) log_.Add(std::move(decision));
   }
 
-  // Plans launches at once on several threads, so that PlanLaunch returns their plans without a
-  // search. Does nothing for CPUs, whose plans take less time than their compilation.
-  void PlanAhead(absl::Span<const LaunchRequest> launches);
+  // Plans kernels at once on several threads, so that PlanLaunch and LaunchUs return their plans
+  // without a search. Returns the new plans. Does nothing for CPUs, whose plans take less time than
+  // their compilation. `are_launches`: the kernels are launched, not only compared.
+  std::vector<plan::PlannedKernel> PlanAhead(absl::Span<const LaunchRequest> requests,
+                                             bool are_launches = true);
   // Returns the plan of a launch.
   Planned PlanLaunch(const poly::FlatContraction& flat, const plan::LaunchContext& launch);
   // Returns the plan of a launch that repacks an operand, by the cost model or tuning.

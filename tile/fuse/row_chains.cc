@@ -89,6 +89,18 @@ std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
   return decision->is_accepted ? std::optional<RowChainPlan>(*std::move(planned)) : std::nullopt;
 }
 
+void PlanSeparateKernels(absl::Span<const graph::RowChain> chains,
+                         const std::vector<bool>& is_constant, Judge* judge) {
+  std::vector<LaunchRequest> requests;
+  for (const graph::RowChain& chain : chains) {
+    if (chain.layout != graph::Layout::kAcross) continue;
+    for (const poly::RowKernel& kernel : chain.kernels) {
+      requests.push_back({&kernel.flat, {ConstantTensors(kernel.flat, is_constant)}});
+    }
+  }
+  judge->PlanAhead(requests, /*are_launches=*/false);
+}
+
 graph::FusionDecision DecideAttention(const graph::RowChain& chain, const graph::RowChain* without,
                                       const std::vector<bool>& is_constant,
                                       int64_t max_intermediate_bytes, Judge* judge) {

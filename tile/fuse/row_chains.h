@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "tile/base/hardware_settings.h"
 #include "tile/fuse/judge.h"
 #include "tile/graph/fusion_log.h"
@@ -36,6 +37,11 @@ graph::ChainOptions ChainLimits(const HardwareSettings& settings, bool holds_res
 std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
                                       const std::vector<bool>& is_constant, Judge* judge,
                                       graph::FusionDecision* decision);
+
+// GPUs: plans the separate kernels that PlanChain compares with these chains, at once on several
+// threads.
+void PlanSeparateKernels(absl::Span<const graph::RowChain> chains,
+                         const std::vector<bool>& is_constant, Judge* judge);
 
 // GPUs: decides whether a row chain with matmuls, such as attention, is faster as one launch than
 // as the chain `without` (may be null) plus separate launches (graph::ChainOptions). A fused launch

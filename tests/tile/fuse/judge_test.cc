@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/tile/fuse/matmul.h"
+#include "tests/tile/testing.h"
 #include "tile/plan/select/select_plan.h"
 
 namespace tartan::fuse::judge_test {
@@ -63,6 +64,20 @@ TEST(Judge, AsksThePlannerOfTheHooksForLaunchesOnly) {
   EXPECT_EQ(asked, 0);
   EXPECT_EQ(judge.PlanLaunch(Matmul("P"), {kWeights}).form, -1);
   EXPECT_EQ(asked, 1);
+}
+
+TEST(Judge, PlansEachFormAheadOnce) {
+  const HardwareSettings settings = TestGpu(256, 132);
+  Judge judge({.settings = settings});
+  const poly::FlatContraction first = Matmul("P");
+  const poly::FlatContraction second = MatmulKernel("Q", {64, 256, 256}, 7, 8, 9);
+  const LaunchRequest requests[] = {{&first, {kNoConstant}}, {&second, {kNoConstant}}};
+  EXPECT_EQ(judge.PlanAhead(requests, /*are_launches=*/false).size(), 1u);
+  EXPECT_TRUE(judge.PlanAhead(requests).empty());
+  const Planned planned = judge.PlanLaunch(second, {kNoConstant});
+  EXPECT_EQ(planned.kernel.flat.name.substr(0, 1), "Q");
+  EXPECT_EQ(planned.kernel.predicted_us,
+            plan::PlanKernel(second, settings, {kNoConstant}).predicted_us);
 }
 
 TEST(Judge, CollectsDecisionsOnRequestOnly) {
