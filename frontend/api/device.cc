@@ -94,9 +94,6 @@ std::string NoteKey(const hal::DeviceInfo& info, absl::string_view name) {
 // Maximum number of compiler processes: no more than the kernels of a model keep busy. Also limited
 // by the number of processors.
 constexpr unsigned kMaxProcesses = 16;
-// Maximum number of prepared processes: loading a compiler occupies a processor, and small programs
-// need few.
-constexpr int kMaxPrepared = 4;
 
 std::string RequestFor(const hal::DeviceInfo& info, const hal::ExecutableSource& source,
                        std::string program) {
@@ -143,16 +140,17 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
   const auto prepared = std::make_shared<PreparedProcesses>();
   const int index = device->info().index;
   processes.prepare = [program, index, prepared,
-                       count = processes.count]() -> std::shared_ptr<void> {
-    auto made = std::make_shared<PreparedProcesses::List>();
-    for (int p = 1; p < std::min(count, kMaxPrepared); ++p) {
-      if (auto process = CompilerProcess::Start(program, index)) {
-        made->push_back(std::move(process));
-      }
-    }
+                       others = processes.count - 1](int wanted) -> std::shared_ptr<void> {
     std::lock_guard<std::mutex> lock(prepared->mutex);
-    prepared->list = made;
-    return made;
+    std::shared_ptr<PreparedProcesses::List> list = prepared->list.lock();
+    if (list == nullptr) list = std::make_shared<PreparedProcesses::List>();
+    while (list->size() < static_cast<size_t>(std::min(others, wanted))) {
+      auto process = CompilerProcess::Start(program, index);
+      if (process == nullptr) break;
+      list->push_back(std::move(process));
+    }
+    prepared->list = list;
+    return list;
   };
   processes.start = [program, prepared, info = device->info()](
                         const evaluator::ProgramSource& part) -> std::function<void()> {

@@ -62,6 +62,15 @@ absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program,
   return made;
 }
 
+// Makes processes load the compiler of a GPU while this one plans kernels. The driver makes
+// contexts one after the other: 15 take two seconds. A CPU's processors have enough to do.
+std::shared_ptr<void> PreparedProcesses(const proto::Program& program, const hal::Device& device,
+                                        const BuildServices& means) {
+  const bool is_cpu = device.info().type == hal::DeviceType::kCpu;
+  if (is_cpu || means.processes == nullptr || !means.processes->prepare) return nullptr;
+  return means.processes->prepare(ExpectedProcesses(program));
+}
+
 // The memory planner does not check the device's allocation limit.
 absl::Status CheckFits(const compiler::BufferInfo& buffer, const hal::DeviceInfo& info) {
   if (buffer.bytes <= info.max_allocation_bytes) return absl::OkStatus();
@@ -316,6 +325,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
     const ProgramStore& store, absl::string_view key, const BuildServices& means) {
   const auto start = Clock::now();
   std::optional<ProgramSource> made;
+  std::shared_ptr<void> prepared;
   if (store.load) {
     if (const std::optional<std::string> stored = store.load(key)) made = ParseProgram(*stored);
   }
@@ -323,6 +333,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
     made->source.format = dialect.format;
     made->source.options = dialect.compiler_options;
   } else {
+    prepared = PreparedProcesses(program, *device, means);
     TARTAN_ASSIGN_OR_RETURN(made, MakeSource(program, dialect, options, hooks, means));
     if (store.store) store.store(key, SerializeProgram(*made));
   }

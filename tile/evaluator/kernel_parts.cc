@@ -15,6 +15,16 @@ namespace {
 // Fixed cost of compiling a kernel, in characters of kernel text (empirical).
 constexpr size_t kStart = 3500;
 
+// Statements of a program for each process that compiles its kernels (empirical). Training steps of
+// large networks have 30 to 140 statements per kernel.
+constexpr int64_t kStatementsPerProcess = 200;
+
+int64_t Statements(const proto::Program& program) {
+  int64_t count = std::count(program.code().begin(), program.code().end(), ';');
+  for (const proto::Program::Part& part : program.parts()) count += Statements(part.program());
+  return count;
+}
+
 // The ascending kernel positions of each part. Depends on the texts alone, so that every process
 // computes the same parts.
 std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
@@ -103,6 +113,11 @@ std::vector<ProgramSource> SplitProgram(const ProgramSource& program,
   std::vector<ProgramSource> parts;
   for (const std::vector<int>& kernels : divided) parts.push_back(PartOf(program, kernels));
   return parts;
+}
+
+int ExpectedProcesses(const proto::Program& program) {
+  constexpr int64_t kMost = 1024;
+  return static_cast<int>(std::min(Statements(program) / kStatementsPerProcess, kMost));
 }
 
 bool AreKernelsCompiled(const hal::ExecutableSource& source, const CompilerProcesses& processes) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "hal/hal.h"
+#include "proto/program.pb.h"
 #include "tile/evaluator/kernel_library.h"
 #include "tile/evaluator/stored_program.h"
 
@@ -25,9 +26,9 @@ struct CompilerProcesses {
   int min_kernels = 4;
   // Builds all kernels of a program in this process, including compilation at the first launch.
   std::function<absl::StatusOr<hal::ExecutablePtr>(const ProgramSource& part)> compile_here;
-  // Makes other processes load their compilers before the first `start`; they stay ready as long as
-  // the returned object lives. Null if not supported.
-  std::function<std::shared_ptr<void>()> prepare;
+  // Makes up to `wanted` other processes load their compilers before the first `start`; they stay
+  // ready as long as the returned object lives. Null if not supported.
+  std::function<std::shared_ptr<void>(int wanted)> prepare;
   // Starts to compile a program (as SerializeProgram bytes) in another process. Returns a function
   // that waits until that process is done, successful or not.
   std::function<std::function<void()>(const ProgramSource& part)> start;
@@ -46,6 +47,10 @@ struct BuiltKernels {
   // True if no launch makes the driver compile.
   bool has_all_kernels = false;
 };
+
+// Returns an estimate of the other processes among which BuildKernelParts will divide a program
+// that is not compiled yet.
+int ExpectedProcesses(const proto::Program& program);
 
 // Builds a program's kernels. Divides them into parts if several processes may compile and neither
 // the program nor its parts are on disk. `processes` may be null.

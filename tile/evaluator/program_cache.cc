@@ -45,6 +45,10 @@ hal::Knowledge KnowledgeFor(const compiler::CompileOptions& options) {
                                                 : hal::Knowledge::kMeasured;
 }
 
+// Processes that load their compilers while this one queries its own. Loading occupies a processor,
+// and small programs need few.
+constexpr int kFewProcesses = 3;
+
 std::string StoreKey(const codegen::Dialect& dialect, const std::string& key) {
   return absl::StrCat("program\n", ThisBuild(), "\n", dialect.format, "\n", key);
 }
@@ -58,7 +62,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   // While this process queries the compiler, others may load theirs.
   std::shared_ptr<void> prepared;
   if (processes.prepare && !device_->Knows(hal::Knowledge::kCompiler))
-    prepared = processes.prepare();
+    prepared = processes.prepare(kFewProcesses);
   TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(KnowledgeFor(options)));
   const codegen::Dialect dialect = dialect_(options.settings);
   if (hooks.planner) return CompiledProgram::Create(program, device_, dialect, options, hooks);

@@ -66,6 +66,17 @@ TEST(KernelParts, ComputeTheSameWhateverOtherProcessesDo) {
   }
 }
 
+TEST(KernelParts, NeedOtherProcessesForLargeProgramsOnly) {
+  const proto::Program small = ToProto(ManyKernels());
+  EXPECT_EQ(ExpectedProcesses(small), 0);
+  proto::Program large;
+  for (int i = 0; i < 200; ++i) large.mutable_code()->append(small.code());
+  EXPECT_GT(ExpectedProcesses(large), 8);
+  proto::Program linked;
+  *linked.add_parts()->mutable_program() = large;
+  EXPECT_EQ(ExpectedProcesses(linked), ExpectedProcesses(large));
+}
+
 TEST(KernelParts, HoldEveryKernelOnceWithItsLaunches) {
   const auto whole = TestProgramCache().Get(ToProto(ManyKernels()), Apart());
   ASSERT_TRUE(whole.ok()) << whole.status();
