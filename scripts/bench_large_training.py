@@ -36,16 +36,22 @@ RATE = 1e-4
 def run_tartan(arguments, folder, network, precision, extra=()):
     command = network.command(arguments.tartan, folder, precision, arguments.steps, "--lr", RATE, *extra)
     begin = time.perf_counter()
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode != 0:
-        print(f"tartan train failed: {result.stderr.strip()[-300:]}", file=sys.stderr)
-        return None
-    seconds = time.perf_counter() - begin
-    lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    first = math.nan  # seconds until the line of the first step
+    text = []
+    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True) as process:
+        for line in process.stdout:
+            if math.isnan(first) and line.startswith("{"):
+                first = time.perf_counter() - begin
+            text.append(line)
+        if process.wait() != 0:
+            errors.seek(0)
+            print(f"tartan train failed: {errors.read().strip()[-300:]}", file=sys.stderr)
+            return None
+    lines = [json.loads(line) for line in text if line.startswith("{")]
     steps = [line for line in lines if "step_ms" in line]
-    return {"times": [s["step_ms"] for s in steps], "losses": [s["loss"] for s in steps],
-            "first": seconds - sum(s["step_ms"] for s in steps[1:]) / 1e3,
-            "peak": int(lines[-1].get("peak_device_bytes", 0)), "text": result.stdout}
+    return {"times": [s["step_ms"] for s in steps], "losses": [s["loss"] for s in steps], "first": first,
+            "peak": int(lines[-1].get("peak_device_bytes", 0)), "text": "".join(text)}
 
 
 def run_torch(network, arguments, precision, compiled):
