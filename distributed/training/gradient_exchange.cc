@@ -206,6 +206,7 @@ class Exchange : public train::GradientExchange {
     const int64_t end = std::max(computed_ns, timings.back().end_ns);
     times_.lost_s += static_cast<double>(end - computed_ns) * 1e-9;
     if (!trace_.has_value()) return absl::OkStatus();
+    TARTAN_RETURN_IF_ERROR(TraceGathers());
     trace_->Add(Trace::kTraining, "start steps", last_end_ns_, start);
     trace_->Add(Trace::kTraining, "wait for gradients", start, NowNs());
     trace_->Add(Trace::kDevice, "compute", last_end_ns_, computed_ns);
@@ -216,22 +217,29 @@ class Exchange : public train::GradientExchange {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<hal::EventPtr> StartGather(const train::GradientBucket& bucket) override {
+    TARTAN_ASSIGN_OR_RETURN(
+        const hal::EventPtr gathered,
+        communicator_.AllGather(RangeOf(bucket.part), RangeOf(bucket.tensors.front()),
+                                bucket.computed));
+    if (trace_.has_value()) gathers_.push_back(gathered);
+    return gathered;
+  }
+
   absl::Status Gather(const api::Device& device,
                       absl::Span<const train::GradientBucket> buckets) override {
     TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr computed, device.queue()->Mark());
     std::vector<hal::EventPtr> gathered;
     for (const train::GradientBucket& bucket : buckets) {
-      TARTAN_ASSIGN_OR_RETURN(
-          gathered.emplace_back(),
-          communicator_.AllGather(RangeOf(bucket.part), RangeOf(bucket.tensors.front()), computed));
+      TARTAN_ASSIGN_OR_RETURN(gathered.emplace_back(),
+                              StartGather({bucket.tensors, computed, bucket.part}));
     }
     TARTAN_RETURN_IF_ERROR(computed->Wait());
     const int64_t start = NowNs();
     for (const hal::EventPtr& event : gathered) {
-      TARTAN_ASSIGN_OR_RETURN(const hal::Timing timing, event->GetTiming());
-      if (trace_.has_value())
-        trace_->Add(Trace::kCommunication, "all-gather", timing.start_ns, timing.end_ns);
+      TARTAN_RETURN_IF_ERROR(event->Wait());
     }
+    TARTAN_RETURN_IF_ERROR(TraceGathers());
     times_.lost_s += static_cast<double>(NowNs() - start) * 1e-9;
     return absl::OkStatus();
   }
@@ -278,10 +286,20 @@ class Exchange : public train::GradientExchange {
   }
 
  private:
+  // Adds the gathers that were started to the time line. Waits for them.
+  absl::Status TraceGathers() {
+    for (const hal::EventPtr& event : std::exchange(gathers_, {})) {
+      TARTAN_ASSIGN_OR_RETURN(const hal::Timing timing, event->GetTiming());
+      trace_->Add(Trace::kCommunication, "all-gather", timing.start_ns, timing.end_ns);
+    }
+    return absl::OkStatus();
+  }
+
   const std::shared_ptr<HostCommunicator> owner_;
   HostCommunicator& communicator_;
   bool is_open_ = false;
   std::vector<hal::EventPtr> started_;  // reductions that Sum waits for
+  std::vector<hal::EventPtr> gathers_;  // for the time line
   train::ExchangeTimes times_;
   std::optional<Trace> trace_;
   int64_t last_end_ns_;  // of the last reduction

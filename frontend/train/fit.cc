@@ -166,7 +166,8 @@ class Run {
       if (stops) break;
     }
     TARTAN_RETURN_IF_ERROR(trainer_.ShareStatistics());
-    return RestoreBest();
+    TARTAN_RETURN_IF_ERROR(RestoreBest());
+    return trainer_.GatherValues();
   }
 
   // Starts the step of a batch, or of this rank's part of it.

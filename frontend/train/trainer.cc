@@ -25,10 +25,10 @@ absl::Status CheckShards(const TrainerOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("shards of ", Name(options.shard), " need several ranks: one process trains"));
   }
-  if (options.profile && options.shard == Shard::kGradients) {
+  if (options.profile && options.shard >= Shard::kGradients) {
     return absl::InvalidArgumentError(
-        "a step cannot be profiled kernel by kernel with shards of gradients, which ranks add "
-        "during the step");
+        absl::StrCat("a step cannot be profiled kernel by kernel with shards of ",
+                     Name(options.shard), ", which ranks exchange during the step"));
   }
   if (options.optimizer.kind != OptimizerKind::kLamb) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -171,14 +171,13 @@ absl::StatusOr<double> Trainer::Prepare(const api::NamedTensors& inputs, const H
 absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& target, double rate) {
   return CatchOutOfMemory([&]() -> absl::Status {
     TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, programs_->ShapesOf(inputs, target));
-    TARTAN_ASSIGN_OR_RETURN(const TrainerPrograms::Program* step,
-                            programs_->StepFor(inputs, target));
+    TARTAN_ASSIGN_OR_RETURN(TrainerPrograms::Program * step, programs_->StepFor(inputs, target));
     TARTAN_RETURN_IF_ERROR(programs_->CheckTarget(*step, target));
     std::vector<HostTensor> values = TrainerPrograms::ValuesOf(shapes, inputs, target);
     values.push_back(programs_->Numbers(rate));
     values.insert(values.end(), static_cast<size_t>(step->seeds),
                   programs_->Seed(programs_->batches));
-    TARTAN_RETURN_IF_ERROR(programs_->Start(*step->program, values));
+    TARTAN_RETURN_IF_ERROR(programs_->Start(*step, values));
     return programs_->CountBatch(rate, step);
   });
 }
@@ -229,6 +228,8 @@ int64_t Trainer::failed_step() const { return programs_->failed_step; }
 absl::StatusOr<std::string> Trainer::FindNonFinite(const api::NamedTensors& inputs,
                                                    const HostTensor& target) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::string> {
+    if (programs_->DividesParameters())
+      return absl::UnimplementedError("parameters that ranks divide cannot be searched");
     TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, programs_->ShapesOf(inputs, target));
     std::vector<std::string> names;
     TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildSearch(*programs_->model, &programs_->parameters,
@@ -252,17 +253,21 @@ absl::StatusOr<Evaluation> Trainer::Evaluate(const api::NamedTensors& inputs,
   return CatchOutOfMemory([&]() -> absl::StatusOr<Evaluation> {
     TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, programs_->ShapesOf(inputs, target));
     TrainerPrograms::Program& evaluation = programs_->evaluations[KeyOf(shapes)];
+    const bool divides = programs_->DividesParameters();
     if (evaluation.program == nullptr) {
       TARTAN_ASSIGN_OR_RETURN(
           StepGraph graph,
           BuildEvaluation(*programs_->model, &programs_->parameters, programs_->plan, shapes));
       const std::optional<int64_t> classes = graph.classes;
+      const std::vector<StateSpec> specs = graph.specs;
       TARTAN_ASSIGN_OR_RETURN(evaluation, programs_->Make(std::move(graph), "evaluation"));
+      if (divides) TARTAN_RETURN_IF_ERROR(programs_->WatchBuckets(evaluation, specs));
       evaluation.classes = classes;
     }
     TARTAN_RETURN_IF_ERROR(programs_->CheckTarget(evaluation, target));
-    TARTAN_RETURN_IF_ERROR(
-        evaluation.program->Start(TrainerPrograms::ValuesOf(shapes, inputs, target)));
+    const std::vector<HostTensor> values = TrainerPrograms::ValuesOf(shapes, inputs, target);
+    TARTAN_RETURN_IF_ERROR(divides ? programs_->StartWithGathers(evaluation, values)
+                                   : evaluation.program->Start(values));
     TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, evaluation.program->Outputs());
     Evaluation result;
     for (const double value : outputs[0].ToDoubles()) result.numerator += value;
@@ -277,13 +282,16 @@ absl::StatusOr<std::map<std::string, HostTensor>> Trainer::Values() {
   const auto read = [&](const std::string& name) -> absl::StatusOr<HostTensor> {
     const std::string state = absl::StrCat(kParameterState, name);
     const auto found = programs_->tensors.find(state);
-    if (found == programs_->tensors.end()) return programs_->shards->restored.at(state);
-    return found->second.ToHost();
+    if (found != programs_->tensors.end()) return found->second.ToHost();
+    const auto gathered = programs_->shards->values.find(state);
+    if (gathered != programs_->shards->values.end()) return gathered->second;
+    return programs_->shards->restored.at(state);
   };
   const auto is_known = [&](const std::string& name) {
     const std::string state = absl::StrCat(kParameterState, name);
     return programs_->tensors.count(state) > 0 ||
-           (programs_->plan.shards && programs_->shards->restored.count(state) > 0);
+           (programs_->plan.shards && (programs_->shards->values.count(state) > 0 ||
+                                       programs_->shards->restored.count(state) > 0));
   };
   std::map<std::string, HostTensor> values;
   for (const Parameter& parameter : programs_->parameters) {
@@ -302,6 +310,14 @@ absl::StatusOr<std::map<std::string, HostTensor>> Trainer::Values() {
     }
   }
   return values;
+}
+
+bool Trainer::DividesParameters() const { return programs_->DividesParameters(); }
+
+absl::Status Trainer::GatherValues() {
+  if (!DividesParameters()) return absl::OkStatus();
+  return CatchOutOfMemory(
+      [&] { return programs_->GatherKind("parameter", &programs_->shards->values); });
 }
 
 absl::Status Trainer::ShareStatistics() {

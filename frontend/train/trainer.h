@@ -111,12 +111,17 @@ class Trainer {
   absl::StatusOr<std::string> FindNonFinite(const api::NamedTensors& inputs,
                                             const HostTensor& target);
 
+  // True if each rank has a part of the parameters: all ranks then evaluate the same batches.
+  bool DividesParameters() const;
   // Evaluates one batch, with dropout off and running statistics.
   absl::StatusOr<Evaluation> Evaluate(const api::NamedTensors& inputs, const HostTensor& target);
 
   // The current values of trained parameters and running statistics, by initialiser. Low-rank
-  // factors are merged with their weights.
+  // factors are merged with their weights. If ranks divide the parameters, values are those of the
+  // last GatherValues.
   absl::StatusOr<std::map<std::string, HostTensor>> Values();
+  // Gathers the parameters that ranks divide in the memory of the host. All ranks call it.
+  absl::Status GatherValues();
   // Replaces running statistics by their means over the ranks, each of which updates them by its
   // own examples. Call it on all ranks before Evaluate, Values and Save. Does nothing in one
   // process.

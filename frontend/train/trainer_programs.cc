@@ -6,7 +6,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "frontend/train/initialize.h"
 #include "tile/base/status_macros.h"
 
@@ -136,13 +135,7 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
       made.states.push_back(span->second);
       continue;
     }
-    if (PassesGradients() && absl::StartsWith(spec.name, "gradient/")) {
-      const auto tensor = std::find(shards->names.begin(), shards->names.end(),
-                                    absl::StripPrefix(spec.name, "gradient/"));
-      made.gradients.emplace_back(made.states.size(), tensor - shards->names.begin());
-      made.states.emplace_back();
-      continue;
-    }
+    if (AddToBuckets(spec.name, &made)) continue;
     auto found = tensors.find(spec.name);
     if (found == tensors.end()) {
       TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor, MakeState(spec));
@@ -151,9 +144,9 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
     made.states.push_back(found->second);
   }
   TARTAN_RETURN_IF_ERROR(Compile(std::move(graph), name, &made));
-  if (!made.gradients.empty()) {
-    TARTAN_RETURN_IF_ERROR(GrowArena());
-    TARTAN_RETURN_IF_ERROR(BindGradients(&made));
+  if (made.HasBuckets()) {
+    TARTAN_RETURN_IF_ERROR(FitArenas(made));
+    TARTAN_RETURN_IF_ERROR(BindBuckets(&made));
   }
   TARTAN_RETURN_IF_ERROR(Bind(&made));
   return made;
@@ -176,7 +169,7 @@ absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, P
         made->program, api::DeviceProgram::Create(share > 0 ? used->WithMemoryBudget(share) : used,
                                                   graph, &statistics));
     compile_ms += statistics.compile_ms + statistics.setup_ms;
-    if (!made->gradients.empty()) PlaceGradients(made);
+    if (made->HasBuckets()) PlaceBuckets(made);
     const TrainingMemory memory = Memory(made);
     if (share == 0 || memory.total() <= options.memory_budget) return absl::OkStatus();
     // Gaps between buffers waste memory, so the peak must be smaller.
@@ -220,7 +213,12 @@ TrainingMemory TrainerPrograms::Memory(const Program* more) const {
         tensor.shape().byte_size();
   }
   if (PassesGradients() && shards->gradient_memory != nullptr)
-    memory.state += shards->gradient_memory->size() + shards->arena_bytes;
+    memory.state += shards->gradient_memory->size() +
+                    std::max(shards->arena_bytes, more == nullptr ? 0 : more->arena.bytes);
+  if (DividesParameters() && shards->parameter_memory != nullptr)
+    memory.parameters +=
+        shards->parameter_memory->size() +
+        std::max(shards->gather_bytes, more == nullptr ? 0 : more->gathers.places.bytes);
   std::vector<const Program*> all = All();
   if (more != nullptr) all.push_back(more);
   int64_t most = 0;
@@ -263,8 +261,8 @@ absl::Status TrainerPrograms::Bind(Program* made) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<const TrainerPrograms::Program*> TrainerPrograms::StepFor(
-    const api::NamedTensors& inputs, const HostTensor& target) {
+absl::StatusOr<TrainerPrograms::Program*> TrainerPrograms::StepFor(const api::NamedTensors& inputs,
+                                                                   const HostTensor& target) {
   TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, ShapesOf(inputs, target));
   Program& step = steps[KeyOf(shapes)];
   if (step.program == nullptr) {
@@ -283,12 +281,12 @@ absl::Status TrainerPrograms::CheckTarget(const Program& program, const HostTens
                                      : absl::OkStatus();
 }
 
-absl::Status TrainerPrograms::Start(api::DeviceProgram& step,
-                                    const std::vector<HostTensor>& values) {
+absl::Status TrainerPrograms::Start(Program& step, const std::vector<HostTensor>& values) {
   if (plan.shards) TARTAN_RETURN_IF_ERROR(FinishReductions());
-  if (!options.profile) return step.Start(values);
-  TARTAN_ASSIGN_OR_RETURN(std::vector<api::KernelProfile> kernels, step.Profile(values));
-  profile.Add(step, std::move(kernels));
+  if (DividesParameters()) return StartWithGathers(step, values);
+  if (!options.profile) return step.program->Start(values);
+  TARTAN_ASSIGN_OR_RETURN(std::vector<api::KernelProfile> kernels, step.program->Profile(values));
+  profile.Add(*step.program, std::move(kernels));
   return absl::OkStatus();
 }
 

@@ -44,7 +44,13 @@ struct TrainerPrograms {
     // the layout, and the places of the buckets.
     std::vector<std::pair<size_t, size_t>> gradients;
     ArenaPlan arena;
-    std::vector<GradientBucket> buckets;
+    std::vector<GradientBucket> buckets;  // empty: not bound
+    GatherPlan gathers;                   // if a rank keeps a part of the parameters
+
+    bool HasBuckets() const { return !gradients.empty() || !gathers.states.empty(); }
+    bool IsBound() const { return !buckets.empty() || !gathers.buckets.empty(); }
+    // Frees the memory of the buckets. Requires that the program is not bound.
+    void ForgetBuckets();
   };
 
   std::shared_ptr<const onnx::OnnxModel> model;
@@ -93,9 +99,9 @@ struct TrainerPrograms {
   // Device memory in use; `more` is a program that is not in the maps yet.
   TrainingMemory Memory(const Program* more = nullptr) const;
   // The step for this batch shape, compiled if it is new.
-  absl::StatusOr<const Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
+  absl::StatusOr<Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
   // Starts the program of a step.
-  absl::Status Start(api::DeviceProgram& step, const std::vector<HostTensor>& values);
+  absl::Status Start(Program& step, const std::vector<HostTensor>& values);
   // The value that a state begins with; nullopt: zeros.
   absl::StatusOr<std::optional<HostTensor>> FirstValue(const StateSpec& spec);
   absl::StatusOr<api::DeviceTensor> MakeState(const StateSpec& spec);
@@ -117,7 +123,8 @@ struct TrainerPrograms {
                            absl::Span<const int64_t> positions, const hal::BufferPtr& sums);
   absl::Status MoveState(absl::string_view kind, const Parameter& parameter,
                          const hal::BufferPtr& whole, int64_t offset);
-  // Makes the program of a step report when the gradients of each bucket are complete.
+  // Makes a program report when the gradients of each bucket are complete, and when it needs
+  // parameters.
   absl::Status WatchBuckets(const Program& step, absl::Span<const StateSpec> specs);
   // Adds the gradients of all ranks. Buckets are added while `step`, which was started, goes on;
   // null: this rank had no examples.
@@ -133,32 +140,64 @@ struct TrainerPrograms {
   // Makes parameters and sums of gradients, and their parts. Does nothing if they exist.
   absl::Status MakeShards();
   // Its parts. Tensors begin with zeros, so whole ones, which have values, are made last.
-  absl::Status MakeShardBuckets(const hal::BufferPtr& values);
-  absl::Status MakeSegments(const hal::BufferPtr& values);
-  absl::Status MakeWholeTensors(const hal::BufferPtr& values);
+  absl::Status MakeShardBuckets();
+  absl::Status MakeSegments();
+  absl::Status MakeWholeTensors();
+  // Gives parts of parameters their first values.
+  absl::Status AssignSegments();
   // The value that a state begins with, from a checkpoint; nullopt: none.
   std::optional<HostTensor> TakeRestored(const StateSpec& spec);
   // Applies this rank's part of the gradients, and gathers the parameters of all ranks.
   absl::Status ApplyShard(double rate);
-  // The optimiser's states of all ranks, whole. All ranks call it.
+  absl::StatusOr<HostTensor> ReadSegment(absl::string_view kind, size_t segment);
+  absl::Status GatherKind(absl::string_view kind, std::map<std::string, HostTensor>* states);
+  // The divided states of all ranks, whole. All ranks call it.
   absl::Status GatherStates(std::map<std::string, HostTensor>* states);
   // Replaces a whole state, of which this rank keeps a part or all.
   absl::Status RestoreShard(const std::string& name, const HostTensor& value);
 
   // --- Of ranks that keep a part of the gradients: sharded/trainer_gradients.cc.
   bool PassesGradients() const;
-  // Plans the memory of the gradients of a compiled step.
-  void PlaceGradients(Program* made);
-  // Makes the tensors of this plan in the arena.
-  absl::Status BindGradients(Program* made);
-  // Allocates the memory that the plans need, and binds the steps to it.
-  absl::Status GrowArena();
-  // Prepares and reduces the buckets of a step. `step` outlives its program.
+  // Adds a state to the buckets of its program, which have no memory yet. False for other states.
+  bool AddToBuckets(absl::string_view state, Program* made) const;
+  // Plans the memory of the gradients and of the gathered parameters of a compiled program.
+  void PlaceBuckets(Program* made);
+  // Makes the tensors of these plans in the arenas.
+  absl::Status BindBuckets(Program* made);
+  // Allocates the memory that all plans need, also the plan of `more`, and binds programs that are
+  // not bound to it.
+  absl::Status FitArenas(const Program& more);
+  // Prepares, gathers and reduces the buckets of a program. `step` outlives its program.
   evaluator::StateHooks HooksOf(const Program& step);
   // Waits until the buckets of the last step are added.
   absl::Status FinishReductions();
-  // The reductions of a step of this rank without examples.
+  // Before a step adds to a bucket: waits for its memory, and makes zeros.
+  absl::Status BeginSum(size_t bucket, const Program& step, hal::Queue& queue);
+  // Starts to add the buckets whose gradients are computed, in their order.
+  absl::Status StartReductions(const Program& step);
+  // The reductions and gathers of a step of this rank without examples.
   absl::Status ReduceWithoutExamples();
+
+  // --- Of ranks that keep a part of the parameters: sharded/trainer_parameters.cc.
+  bool DividesParameters() const;
+  // Plans the gathers of a compiled program. `gradients`: the uses of their buckets.
+  void PlaceGathers(Program* made, absl::Span<const BucketUse> gradients);
+  // Plans their memory for an order of the operations.
+  void PlaceInOrder(GatherOrder order, GatherPlan* gathers);
+  absl::Status BindGathers(Program* made);
+  // The groups of states that gathers fill, by gather.
+  std::vector<evaluator::StateGroup> GroupsOf(const GatherPlan& gathers) const;
+  // All ranks agree on the order of their operations, before each program that gathers. Null: this
+  // rank has no examples.
+  absl::Status BeginGathers(Program* program);
+  // Starts a program and all its gathers.
+  absl::Status StartWithGathers(Program& program, const std::vector<HostTensor>& values);
+  // Starts the gathers before `end`. Null: this rank has no examples.
+  absl::Status GatherUntil(size_t end, const GatherPlan* gathers);
+  // Waits for the parameters of a gather, and starts the next one.
+  absl::Status WaitForGather(size_t gather, const GatherPlan& gathers);
+  // Starts the gathers that precede the reduction of this bucket.
+  absl::Status GatherBeforeSum(size_t bucket, const GatherPlan* gathers);
 
   HostTensor Numbers(double rate) const;
   HostTensor Seed(int64_t batch) const;

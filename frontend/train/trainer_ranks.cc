@@ -133,9 +133,9 @@ absl::Status TrainerPrograms::MoveState(absl::string_view kind, const Parameter&
 }
 
 absl::Status TrainerPrograms::WatchBuckets(const Program& step, absl::Span<const StateSpec> specs) {
-  std::vector<std::vector<size_t>> groups;
+  std::vector<evaluator::StateGroup> groups = GroupsOf(step.gathers);
   for (const std::set<std::string>& states : joined_states) {
-    std::vector<size_t>& group = groups.emplace_back();
+    std::vector<size_t>& group = groups.emplace_back().states;
     for (size_t s = 0; s < specs.size(); ++s) {
       if (states.count(specs[s].name) > 0) group.push_back(s);
     }

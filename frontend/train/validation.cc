@@ -69,13 +69,14 @@ absl::StatusOr<Validation> ValidateOnFirstRank(GradientExchange& ranks, Trainer&
                                                const NamedMetrics& metrics) {
   Validation validation;
   std::vector<double> numbers(3);
-  if (ranks.rank() == 0) {
+  if (ranks.rank() == 0 || trainer.DividesParameters()) {
     // A rank has memory for its part of a batch.
     batches.batch_size = (batches.batch_size + ranks.ranks() - 1) / ranks.ranks();
     TARTAN_ASSIGN_OR_RETURN(
         validation, Validate(trainer, feeds, std::move(dataset), std::move(batches), metrics));
-    numbers = {validation.loss, static_cast<double>(validation.examples),
-               static_cast<double>(validation.classes.value_or(-1))};
+    if (ranks.rank() == 0)
+      numbers = {validation.loss, static_cast<double>(validation.examples),
+                 static_cast<double>(validation.classes.value_or(-1))};
   }
   TARTAN_RETURN_IF_ERROR(ranks.SumNumbers(absl::MakeSpan(numbers)));
   validation.loss = numbers[0];

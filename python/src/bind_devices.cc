@@ -60,6 +60,12 @@ nb::dict InfoOf(const hal::DeviceInfo& info) {
   return result;
 }
 
+void WatchStates(DeviceProgram& program, std::vector<std::vector<size_t>> states) {
+  std::vector<evaluator::StateGroup> groups;
+  for (std::vector<size_t>& group : states) groups.emplace_back().states = std::move(group);
+  Unlocked([&] { return program.WatchStates(std::move(groups)); });
+}
+
 std::unique_ptr<DeviceProgram> MakeProgram(
     const std::shared_ptr<Device>& device, const std::vector<Tensor>& inputs,
     const std::vector<std::pair<Tensor, std::optional<Tensor>>>& states,
@@ -126,10 +132,7 @@ void BindPrograms(nb::module_& module) {
            [](DeviceProgram& p, const std::vector<DeviceTensor>& states) {
              Unlocked([&] { return p.Bind(states); });
            })
-      .def("watch_states",
-           [](DeviceProgram& p, std::vector<std::vector<size_t>> groups) {
-             Unlocked([&] { return p.WatchStates(std::move(groups)); });
-           })
+      .def("watch_states", &WatchStates)
       .def("start",
            [](DeviceProgram& p, const std::vector<HostTensor>& inputs) {
              Unlocked([&] { return p.Start(inputs, /*may_defer=*/true); });

@@ -101,7 +101,7 @@ TEST_F(RanksCommand, RanksThatKeepPartsOfTheStateTrainLikeOneProcess) {
   ASSERT_EQ(RunProgram({"/bin/sh", "-c", Train(options + " --log " + Path("one.jsonl"))}).exit_code,
             0);
   const std::vector<double> one = Losses("one.jsonl");
-  for (const char* shard : {"optimizer", "gradients"}) {
+  for (const char* shard : {"optimizer", "gradients", "parameters"}) {
     const std::string log = absl::StrCat(shard, ".jsonl");
     const ProgramResult result =
         OnRanks(2, absl::StrCat("exec ", Train(options), " --log ", Path(log), " --shard ", shard));

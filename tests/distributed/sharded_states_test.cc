@@ -45,7 +45,8 @@ class Sharded : public TrainOnRanks, public testing::WithParamInterface<Shard> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Stages, Sharded, testing::Values(Shard::kOptimizer, Shard::kGradients),
+INSTANTIATE_TEST_SUITE_P(Stages, Sharded,
+                         testing::Values(Shard::kOptimizer, Shard::kGradients, Shard::kParameters),
                          [](const auto& info) { return std::string(train::Name(info.param)); });
 
 TEST_P(Sharded, AdamWHasTheCurveOfOneProcess) {
@@ -186,7 +187,7 @@ TEST_P(Sharded, EachRankKeepsItsPartOfTheState) {
   trainer_.shard = GetParam();
   for (const Outcome& rank : TrainOn(4)) {
     // Each parameter has two averages and a gradient. The ranks divide the averages, or all three.
-    const bool all = GetParam() == Shard::kGradients;
+    const bool all = GetParam() >= Shard::kGradients;
     const int64_t transient = 4 * 6000 + 4 * 512 * 6;  // the largest bucket, and padding
     EXPECT_LE(rank.memory.state, all ? 3 * part + transient : whole - 6 * part + transient / 4)
         << train::Composition(rank.memory);

@@ -101,7 +101,7 @@ std::vector<StateUse> UsesOfStates(const CompiledProgram& program) {
   std::vector<StateUse> uses;
   if (const HostProgram* host = program.host(); host != nullptr) {
     for (const ir::ValueId id : host->program().inputs) {
-      if (std::get<ir::Input>(host->program().values[id].op).is_state) uses.push_back({0, 1});
+      if (std::get<ir::Input>(host->program().values[id].op).is_state) uses.push_back({0, 1, {0}});
     }
     return uses;
   }
@@ -114,6 +114,7 @@ std::vector<StateUse> UsesOfStates(const CompiledProgram& program) {
       StateUse& found = by_buffer[static_cast<size_t>(buffer)];
       if (found.last == 0) found.first = step;
       found.last = step + 1;
+      if (found.steps.empty() || found.steps.back() != step) found.steps.push_back(step);
     };
     const compiler::StepBuffers used = compiler::BuffersOf(list, list.steps[s]);
     for (const auto* buffers : {&used.read, &used.written}) {
@@ -130,7 +131,7 @@ std::vector<StateUse> UsesOfStates(const CompiledProgram& program) {
   return uses;
 }
 
-absl::Status BoundRun::WatchStates(absl::Span<const std::vector<size_t>> groups, StateHooks hooks) {
+absl::Status BoundRun::WatchStates(absl::Span<const StateGroup> groups, StateHooks hooks) {
   events_.assign(groups.size(), nullptr);
   hooks_ = std::move(hooks);
   if (frame_ == nullptr) return absl::OkStatus();  // one event follows the whole run
@@ -145,12 +146,14 @@ absl::Status BoundRun::WatchStates(absl::Span<const std::vector<size_t>> groups,
   for (size_t g = 0; g < groups.size(); ++g) {
     size_t begin = list.steps.size();
     size_t end = 0;
-    for (const size_t state : groups[g]) {
+    for (const size_t state : groups[g].states) {
       if (state >= uses.size())
         return absl::InvalidArgumentError(absl::StrCat("there is no state ", state));
-      if (uses[state].last == uses[state].first) continue;
-      begin = std::min(begin, static_cast<size_t>(uses[state].first));
-      end = std::max(end, static_cast<size_t>(uses[state].last));
+      for (const int64_t step : uses[state].steps) {
+        if (step < groups[g].first || step >= groups[g].last) continue;
+        begin = std::min(begin, static_cast<size_t>(step));
+        end = std::max(end, static_cast<size_t>(step) + 1);
+      }
     }
     cuts[end].ends.push_back(g);
     if (hooks_.before != nullptr) cuts[std::min(begin, end)].begins.push_back(g);

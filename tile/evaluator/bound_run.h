@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -17,11 +18,19 @@ namespace tartan::evaluator {
 // The steps of an execution that use a state.
 struct StateUse {
   int64_t first = 0;
-  int64_t last = 0;  // exclusive; equal to `first` for a state that is not used
+  int64_t last = 0;            // exclusive; equal to `first` for a state that is not used
+  std::vector<int64_t> steps;  // all of them, ascending
 };
 // The uses of each state of the program, in the order of its inputs. One for all steps if the host
 // computes the program.
 std::vector<StateUse> UsesOfStates(const CompiledProgram& program);
+
+// Uses of states that are watched together: those in the steps [first, last).
+struct StateGroup {
+  std::vector<size_t> states;  // indices
+  int64_t first = 0;
+  int64_t last = std::numeric_limits<int64_t>::max();
+};
 
 // Calls during Enqueue, in the order of the steps. Not called by Profile.
 struct StateHooks {
@@ -47,10 +56,9 @@ class BoundRun {
 
   const CompiledProgram& program() const { return program_->program(); }
 
-  // Divides executions where groups of states have their next values: StateEvents of an execution
-  // has an event for each group, after its last use of these states (indices). InvalidArgument for
-  // a state that does not exist.
-  absl::Status WatchStates(absl::Span<const std::vector<size_t>> groups, StateHooks hooks = {});
+  // Divides executions at the uses of groups: StateEvents of an execution has an event for each
+  // group, after its last use of these states. InvalidArgument for a state that does not exist.
+  absl::Status WatchStates(absl::Span<const StateGroup> groups, StateHooks hooks = {});
   // The events of the last enqueued execution, by group.
   const std::vector<hal::EventPtr>& StateEvents() const { return events_; }
 

@@ -42,7 +42,7 @@ struct DeviceProgram::Impl {
   std::shared_ptr<TieredProgram> program;
   std::vector<DeviceTensor> bound;
   SharedScratch* scratch = nullptr;
-  std::vector<std::vector<size_t>> watched;          // groups of states
+  std::vector<evaluator::StateGroup> watched;
   evaluator::StateHooks hooks;                       // for these groups
   std::shared_ptr<evaluator::LoadedProgram> loaded;  // the kernels of `run`
   std::unique_ptr<evaluator::BoundRun> run;
@@ -199,7 +199,7 @@ absl::StatusOr<std::unique_ptr<evaluator::BoundRun>> DeviceProgram::Impl::BindTo
   return made;
 }
 
-absl::Status DeviceProgram::WatchStates(std::vector<std::vector<size_t>> groups,
+absl::Status DeviceProgram::WatchStates(std::vector<evaluator::StateGroup> groups,
                                         evaluator::StateHooks hooks) {
   if (impl_->run == nullptr) return NotBound();
   impl_->watched = std::move(groups);

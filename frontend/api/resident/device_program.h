@@ -108,7 +108,7 @@ class DeviceProgram {
   // Divides each run, so that StateEvents has an event for each group of states (indices): when it
   // is reached, the states have their next values, and the run no longer uses them. The rest of the
   // run may go on. `hooks` are called by Start. Requires Bind, and holds for later ones.
-  absl::Status WatchStates(std::vector<std::vector<size_t>> groups,
+  absl::Status WatchStates(std::vector<evaluator::StateGroup> groups,
                            evaluator::StateHooks hooks = {});
   // The uses of the states by the steps of a run.
   std::vector<evaluator::StateUse> StateUses() const;

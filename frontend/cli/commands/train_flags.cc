@@ -279,9 +279,10 @@ void AddRankFlags(CLI::App* command, TrainFlags* flags) {
   command
       ->add_option_function<std::string>("--shard", take_shard,
                                          "Of several ranks: each keeps its part of the state of "
-                                         "the optimizer (ZeRO 1), or of that\n"
-                                         "and of the gradients (ZeRO 2)")
-      ->type_name("optimizer|gradients");
+                                         "the optimizer (ZeRO 1), also\n"
+                                         "of the gradients (ZeRO 2), or also of the parameters "
+                                         "(ZeRO 3)")
+      ->type_name("optimizer|gradients|parameters");
   command
       ->add_option("--gradient-type", flags->ranks.gradient_type,
                    "Of several ranks: type in which gradients are exchanged")

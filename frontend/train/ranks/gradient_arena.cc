@@ -2,70 +2,45 @@
 #include "frontend/train/ranks/gradient_arena.h"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "frontend/train/ranks/memory_places.h"
 
 namespace tartan::train {
 namespace {
 
-int64_t Aligned(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
-
-struct Span {
-  int64_t begin = 0;
-  int64_t end = 0;
-
-  bool Overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
-};
-
 // The steps during which the memory of each bucket is taken.
-std::vector<Span> TakenSteps(absl::Span<const BucketUse> uses) {
-  std::vector<Span> taken;
+std::vector<MemoryBlock> BlocksOf(absl::Span<const BucketUse> uses) {
+  std::vector<MemoryBlock> blocks;
   int64_t reduced = 0;  // the step after which this bucket and all before it can be reduced
-  for (size_t b = 0; b < uses.size(); ++b) {
-    reduced = std::max(reduced, uses[b].last);
-    taken.push_back({uses[b].first, reduced});
+  for (const BucketUse& use : uses) {
+    reduced = std::max(reduced, use.last);
+    blocks.push_back({use.bytes, {{use.first, reduced}}});
   }
   // The reduction needs time, which the next bucket gives it.
-  for (size_t b = 0; b + 1 < uses.size(); ++b)
-    taken[b].end = std::max(taken[b].end, taken[b + 1].end);
-  return taken;
+  for (size_t b = 0; b + 1 < uses.size(); ++b) {
+    int64_t& end = blocks[b].taken[0].end;
+    end = std::max(end, blocks[b + 1].taken[0].end);
+  }
+  return blocks;
 }
 
 }  // namespace
 
 ArenaPlan PlanArena(absl::Span<const BucketUse> uses, int64_t alignment) {
-  const std::vector<Span> taken = TakenSteps(uses);
+  const std::vector<MemoryBlock> blocks = BlocksOf(uses);
+  MemoryPlaces places = PlaceBlocks(blocks, alignment);
   ArenaPlan plan;
-  plan.offsets.resize(uses.size());
+  plan.bytes = places.bytes;
+  plan.offsets = std::move(places.offsets);
   plan.after.resize(uses.size());
-  // The largest first, each at the lowest free place.
-  std::vector<size_t> order(uses.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return uses[a].bytes > uses[b].bytes; });
-  std::vector<Span> places(uses.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    const size_t bucket = order[i];
-    std::vector<Span> occupied;
-    for (size_t j = 0; j < i; ++j) {
-      if (taken[order[j]].Overlaps(taken[bucket])) occupied.push_back(places[order[j]]);
-    }
-    std::sort(occupied.begin(), occupied.end(),
-              [](const Span& a, const Span& b) { return a.begin < b.begin; });
-    int64_t place = 0;
-    for (const Span& other : occupied) {
-      if (place + uses[bucket].bytes <= other.begin) break;
-      place = std::max(place, Aligned(other.end, alignment));
-    }
-    places[bucket] = {place, place + uses[bucket].bytes};
-    plan.offsets[bucket] = place;
-    plan.bytes = std::max(plan.bytes, places[bucket].end);
-  }
   for (size_t b = 0; b < uses.size(); ++b) {
     for (size_t other = 0; other < uses.size(); ++other) {
-      const bool is_earlier = taken[other].end <= taken[b].begin;
-      if (other != b && is_earlier && places[other].Overlaps(places[b]))
-        plan.after[b].push_back(other);
+      const bool is_earlier = blocks[other].taken[0].end <= blocks[b].taken[0].begin;
+      const bool shares = plan.offsets[other] < plan.offsets[b] + uses[b].bytes &&
+                          plan.offsets[b] < plan.offsets[other] + uses[other].bytes;
+      if (other != b && is_earlier && shares) plan.after[b].push_back(other);
     }
   }
   return plan;

@@ -63,6 +63,9 @@ class GradientExchange {
   // Starts to add a bucket whose `computed` is defined. Returns the event of its sums. Sum waits
   // for it, too.
   virtual absl::StatusOr<hal::EventPtr> StartSum(const GradientBucket& bucket) = 0;
+  // Starts to fill the tensor of a bucket with the parts of all ranks, once `computed` is reached.
+  // Returns the event of the filled tensor.
+  virtual absl::StatusOr<hal::EventPtr> StartGather(const GradientBucket& bucket) = 0;
   // Fills the tensor of each bucket with the parts of all ranks. Waits for them.
   virtual absl::Status Gather(const api::Device& device,
                               absl::Span<const GradientBucket> buckets) = 0;

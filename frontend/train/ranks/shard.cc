@@ -6,7 +6,7 @@
 namespace tartan::train {
 namespace {
 
-constexpr Shard kAll[] = {Shard::kNone, Shard::kOptimizer, Shard::kGradients};
+constexpr Shard kAll[] = {Shard::kNone, Shard::kOptimizer, Shard::kGradients, Shard::kParameters};
 
 }  // namespace
 
@@ -18,6 +18,8 @@ absl::string_view Name(Shard shard) {
       return "optimizer";
     case Shard::kGradients:
       return "gradients";
+    case Shard::kParameters:
+      return "parameters";
   }
   return "";
 }
@@ -26,8 +28,9 @@ absl::StatusOr<Shard> ShardNamed(absl::string_view name) {
   for (const Shard shard : kAll) {
     if (Name(shard) == name) return shard;
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there are no shards of '", name, "'; a rank can keep its part of optimizer or gradients"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("there are no shards of '", name,
+                   "'; a rank can keep its part of optimizer, gradients or parameters"));
 }
 
 }  // namespace tartan::train

@@ -12,9 +12,10 @@ namespace tartan::train {
 
 // Each stage includes those before it.
 enum class Shard : uint8_t {
-  kNone,       // every rank keeps the whole state
-  kOptimizer,  // a rank keeps the optimiser's averages of its part of the parameters
-  kGradients,  // and the gradients of its part
+  kNone,        // every rank keeps the whole state
+  kOptimizer,   // a rank keeps the optimiser's averages of its part of the parameters
+  kGradients,   // and the gradients of its part
+  kParameters,  // and the parameters of its part
 };
 absl::string_view Name(Shard shard);
 // Parses "optimizer"; InvalidArgument lists the names.

@@ -23,6 +23,7 @@ ShardLayout LayOutShards(absl::Span<const int64_t> counts, int64_t ranks, int64_
     layout.offsets.push_back(RoundedUp(bucket.size, alignment));
     bucket.size = layout.offsets.back() + counts[tensor] * kElementBytes;
     bucket.tensors.push_back(tensor);
+    layout.bucket_of.push_back(layout.buckets.size() - 1);
   }
   for (ShardLayout::Bucket& bucket : layout.buckets) {
     bucket.offset = layout.bytes;

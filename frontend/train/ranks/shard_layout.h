@@ -26,8 +26,9 @@ struct ShardLayout {
   };
 
   int64_t ranks = 1;
-  std::vector<int64_t> counts;   // elements by tensor
-  std::vector<int64_t> offsets;  // bytes by tensor, from the start of its bucket; aligned
+  std::vector<int64_t> counts;    // elements by tensor
+  std::vector<int64_t> offsets;   // bytes by tensor, from the start of its bucket; aligned
+  std::vector<size_t> bucket_of;  // by tensor
   std::vector<Bucket> buckets;
   int64_t bytes = 0;  // of all buckets
 

@@ -18,6 +18,8 @@ namespace {
 // Bytes; the same on all ranks, whose devices may align less.
 constexpr int64_t kAlignment = 512;
 constexpr int64_t kFewElements = 1 << 16;  // of a small parameter
+// Bytes of a bucket of parameters where the exchange has no limit: more than two are in memory.
+constexpr int64_t kLargestGather = int64_t{64} << 20;
 
 TensorShape Floats(int64_t count) { return {DataType::kFloat32, {count}}; }
 
@@ -55,6 +57,13 @@ std::vector<Parameter> InOrderOfGradients(const std::vector<Parameter>& paramete
   return large;
 }
 
+// A rank's part of a bucket, in memory that has this rank's parts only.
+absl::StatusOr<api::DeviceTensor> PartOf(const api::Device& device, const hal::BufferPtr& parts,
+                                         const ShardLayout::Bucket& bucket, int64_t ranks) {
+  return api::DeviceTensor::Within(device, parts, bucket.offset / ranks,
+                                   Floats(bucket.size / ranks / 4));
+}
+
 // A bucket at `offset` of `whole`, and the part of this rank.
 absl::StatusOr<GradientBucket> BucketOf(const api::Device& device, const hal::BufferPtr& whole,
                                         const ShardLayout::Bucket& bucket,
@@ -82,7 +91,11 @@ absl::Status TrainerPrograms::MakeShards() {
     shards->names.push_back(parameter.name);
     shards->shapes.push_back({DataType::kFloat32, parameter.shape.dims});
   }
-  const int64_t full = options.bucket_bytes > 0 ? options.bucket_bytes : exchange()->bucket_bytes();
+  int64_t full = options.bucket_bytes;
+  if (full == 0) {
+    full = exchange()->bucket_bytes();
+    if (DividesParameters()) full = std::min(full, kLargestGather);
+  }
   shards->alignment = kAlignment;
   shards->layout = LayOutShards(counts, exchange()->ranks(), kAlignment, full);
   const ShardLayout& layout = shards->layout;
@@ -91,10 +104,12 @@ absl::Status TrainerPrograms::MakeShards() {
       PassesGradients() ? layout.bytes / exchange()->ranks() : layout.bytes;
   TARTAN_ASSIGN_OR_RETURN(shards->gradient_memory,
                           exchange()->Allocate(*device, gradient_bytes + kAlignment));
-  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr values, exchange()->Allocate(*device, layout.bytes));
-  TARTAN_RETURN_IF_ERROR(MakeShardBuckets(values));
-  TARTAN_RETURN_IF_ERROR(MakeSegments(values));
-  TARTAN_RETURN_IF_ERROR(MakeWholeTensors(values));
+  const int64_t parameter_bytes =
+      DividesParameters() ? layout.bytes / exchange()->ranks() : layout.bytes;
+  TARTAN_ASSIGN_OR_RETURN(shards->parameter_memory, exchange()->Allocate(*device, parameter_bytes));
+  TARTAN_RETURN_IF_ERROR(MakeShardBuckets());
+  TARTAN_RETURN_IF_ERROR(MakeSegments());
+  TARTAN_RETURN_IF_ERROR(DividesParameters() ? AssignSegments() : MakeWholeTensors());
   TARTAN_ASSIGN_OR_RETURN(
       tensors[kJoined], api::DeviceTensor::Within(*device, shards->gradient_memory, gradient_bytes,
                                                   Floats(kJoinedCount)));
@@ -103,47 +118,67 @@ absl::Status TrainerPrograms::MakeShards() {
   return absl::OkStatus();
 }
 
-absl::Status TrainerPrograms::MakeShardBuckets(const hal::BufferPtr& values) {
-  const int64_t ranks = exchange()->ranks();
+absl::Status TrainerPrograms::MakeShardBuckets() {
   for (const ShardLayout::Bucket& bucket : shards->layout.buckets) {
     if (PassesGradients()) {
-      TARTAN_ASSIGN_OR_RETURN(
-          shards->parts.emplace_back(),
-          api::DeviceTensor::Within(*device, shards->gradient_memory, bucket.offset / ranks,
-                                    Floats(bucket.size / ranks / 4)));
+      TARTAN_ASSIGN_OR_RETURN(shards->parts.emplace_back(), PartOf(*device, shards->gradient_memory,
+                                                                   bucket, exchange()->ranks()));
     } else {
       TARTAN_ASSIGN_OR_RETURN(joined.emplace_back(),
                               BucketOf(*device, shards->gradient_memory, bucket, *exchange()));
     }
-    TARTAN_ASSIGN_OR_RETURN(shards->parameters.emplace_back(),
-                            BucketOf(*device, values, bucket, *exchange()));
+    if (DividesParameters()) {
+      TARTAN_ASSIGN_OR_RETURN(
+          shards->parameter_parts.emplace_back(),
+          PartOf(*device, shards->parameter_memory, bucket, exchange()->ranks()));
+    } else {
+      TARTAN_ASSIGN_OR_RETURN(shards->parameters.emplace_back(),
+                              BucketOf(*device, shards->parameter_memory, bucket, *exchange()));
+    }
     std::set<std::string>& states = joined_states.emplace_back();
     for (const size_t t : bucket.tensors) states.insert(StateName("gradient", shards->names[t]));
   }
   return absl::OkStatus();
 }
 
-absl::Status TrainerPrograms::MakeSegments(const hal::BufferPtr& values) {
+absl::Status TrainerPrograms::MakeSegments() {
   const int64_t ranks = exchange()->ranks();
   for (const ShardLayout::Segment& owned : shards->owned) {
     Parameter& segment = shards->segments.emplace_back(shards->whole[owned.tensor]);
     absl::StrAppend(&segment.name, "[", owned.first, ":", owned.first + owned.count, "]");
     segment.shape = Floats(owned.count);
     const ShardLayout::Bucket& bucket = shards->layout.buckets[owned.bucket];
-    const int64_t place = PassesGradients() ? bucket.offset / ranks + owned.offset -
-                                                  exchange()->rank() * (bucket.size / ranks)
-                                            : bucket.offset + owned.offset;
+    const int64_t in_whole = bucket.offset + owned.offset;
+    const int64_t in_parts =
+        bucket.offset / ranks + owned.offset - exchange()->rank() * (bucket.size / ranks);
     TARTAN_ASSIGN_OR_RETURN(
         shards->views[StateName("gradient", segment.name)],
-        api::DeviceTensor::Within(*device, shards->gradient_memory, place, segment.shape));
+        api::DeviceTensor::Within(*device, shards->gradient_memory,
+                                  PassesGradients() ? in_parts : in_whole, segment.shape));
     TARTAN_ASSIGN_OR_RETURN(
         shards->views[StateName("parameter", segment.name)],
-        api::DeviceTensor::Within(*device, values, bucket.offset + owned.offset, segment.shape));
+        api::DeviceTensor::Within(*device, shards->parameter_memory,
+                                  DividesParameters() ? in_parts : in_whole, segment.shape));
   }
   return absl::OkStatus();
 }
 
-absl::Status TrainerPrograms::MakeWholeTensors(const hal::BufferPtr& values) {
+absl::Status TrainerPrograms::AssignSegments() {
+  for (size_t s = 0; s < shards->owned.size(); ++s) {
+    const ShardLayout::Segment& owned = shards->owned[s];
+    const StateSpec whole = {StateName("parameter", shards->names[owned.tensor]),
+                             shards->shapes[owned.tensor]};
+    TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first, FirstValue(whole));
+    api::DeviceTensor& part = shards->views.at(StateName("parameter", shards->segments[s].name));
+    TARTAN_RETURN_IF_ERROR(part.Assign(SliceOf(*first, owned)));
+  }
+  // Other ranks have the rest.
+  for (const std::string& name : shards->names)
+    shards->restored.erase(StateName("parameter", name));
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::MakeWholeTensors() {
   const ShardLayout& layout = shards->layout;
   for (const ShardLayout::Bucket& bucket : layout.buckets) {
     for (const size_t t : bucket.tensors) {
@@ -156,7 +191,8 @@ absl::Status TrainerPrograms::MakeWholeTensors(const hal::BufferPtr& values) {
             api::DeviceTensor::Within(*device, shards->gradient_memory, place, shape));
       }
       api::DeviceTensor& parameter = tensors[StateName("parameter", name)];
-      TARTAN_ASSIGN_OR_RETURN(parameter, api::DeviceTensor::Within(*device, values, place, shape));
+      TARTAN_ASSIGN_OR_RETURN(
+          parameter, api::DeviceTensor::Within(*device, shards->parameter_memory, place, shape));
       TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first,
                               FirstValue({StateName("parameter", name), shape}));
       TARTAN_RETURN_IF_ERROR(parameter.Assign(*first));
@@ -201,37 +237,48 @@ absl::Status TrainerPrograms::ApplyShard(double rate) {
       return queue.Fill(shards->gradient_memory, 0, shards->layout.bytes, zero);
     }));
   }
-  return exchange()->Gather(*device, shards->parameters);
+  return DividesParameters() ? absl::OkStatus() : exchange()->Gather(*device, shards->parameters);
+}
+
+absl::StatusOr<HostTensor> TrainerPrograms::ReadSegment(absl::string_view kind, size_t segment) {
+  const std::string name = StateName(kind, shards->segments[segment].name);
+  const auto view = shards->views.find(name);
+  return view != shards->views.end() ? view->second.ToHost() : tensors.at(name).ToHost();
+}
+
+absl::Status TrainerPrograms::GatherKind(absl::string_view kind,
+                                         std::map<std::string, HostTensor>* states) {
+  const ShardLayout& layout = shards->layout;
+  for (size_t b = 0; b < layout.buckets.size(); ++b) {
+    const ShardLayout::Bucket& bucket = layout.buckets[b];
+    const int64_t part = bucket.size / layout.ranks;
+    std::vector<uint8_t> own(static_cast<size_t>(part));
+    for (size_t s = 0; s < shards->owned.size(); ++s) {
+      const ShardLayout::Segment& owned = shards->owned[s];
+      if (owned.bucket != b) continue;
+      TARTAN_ASSIGN_OR_RETURN(const HostTensor value, ReadSegment(kind, s));
+      const absl::Span<const uint8_t> bytes = value.bytes();
+      std::copy(bytes.begin(), bytes.end(),
+                own.begin() + (owned.offset - exchange()->rank() * part));
+    }
+    std::vector<uint8_t> all(static_cast<size_t>(bucket.size));
+    TARTAN_RETURN_IF_ERROR(exchange()->GatherBytes(own, absl::MakeSpan(all)));
+    for (const size_t t : bucket.tensors) {
+      const TensorShape& shape = shards->shapes[t];
+      (*states)[StateName(kind, shards->names[t])] = HostTensor(
+          shape, absl::MakeConstSpan(all).subspan(static_cast<size_t>(layout.offsets[t]),
+                                                  static_cast<size_t>(shape.byte_size())));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TrainerPrograms::GatherStates(std::map<std::string, HostTensor>* states) {
   for (const auto& [name, value] : shards->restored) states->insert({name, value});
+  if (DividesParameters()) TARTAN_RETURN_IF_ERROR(GatherKind("parameter", states));
   if (apply.program == nullptr) return absl::OkStatus();
-  const ShardLayout& layout = shards->layout;
-  for (const std::string& kind : SlotNames(plan.optimizer)) {
-    for (size_t b = 0; b < layout.buckets.size(); ++b) {
-      const ShardLayout::Bucket& bucket = layout.buckets[b];
-      const int64_t part = bucket.size / layout.ranks;
-      std::vector<uint8_t> own(static_cast<size_t>(part));
-      for (size_t s = 0; s < shards->owned.size(); ++s) {
-        const ShardLayout::Segment& owned = shards->owned[s];
-        if (owned.bucket != b) continue;
-        TARTAN_ASSIGN_OR_RETURN(const HostTensor value,
-                                tensors.at(StateName(kind, shards->segments[s].name)).ToHost());
-        const absl::Span<const uint8_t> bytes = value.bytes();
-        std::copy(bytes.begin(), bytes.end(),
-                  own.begin() + (owned.offset - exchange()->rank() * part));
-      }
-      std::vector<uint8_t> all(static_cast<size_t>(bucket.size));
-      TARTAN_RETURN_IF_ERROR(exchange()->GatherBytes(own, absl::MakeSpan(all)));
-      for (const size_t t : bucket.tensors) {
-        const TensorShape& shape = shards->shapes[t];
-        (*states)[StateName(kind, shards->names[t])] = HostTensor(
-            shape, absl::MakeConstSpan(all).subspan(static_cast<size_t>(layout.offsets[t]),
-                                                    static_cast<size_t>(shape.byte_size())));
-      }
-    }
-  }
+  for (const std::string& kind : SlotNames(plan.optimizer))
+    TARTAN_RETURN_IF_ERROR(GatherKind(kind, states));
   return absl::OkStatus();
 }
 
@@ -239,11 +286,11 @@ absl::Status TrainerPrograms::RestoreShard(const std::string& name, const HostTe
   if (const auto found = tensors.find(name); found != tensors.end())
     return found->second.Assign(value);
   const std::string kind = name.substr(0, name.find('/'));
-  bool is_on_device = false;  // as parts, maybe of other ranks
-  if (apply.program != nullptr) {
-    for (const std::string& parameter : shards->names)
-      is_on_device = is_on_device || name == StateName(kind, parameter);
-  }
+  // Are there parts on the device, maybe of other ranks?
+  const bool has_parts = kind == "parameter" ? !shards->views.empty() : apply.program != nullptr;
+  const bool is_on_device =
+      has_parts && std::any_of(shards->names.begin(), shards->names.end(),
+                               [&](const auto& n) { return name == StateName(kind, n); });
   if (!is_on_device) {
     shards->restored[name] = value;
     return absl::OkStatus();
@@ -251,8 +298,9 @@ absl::Status TrainerPrograms::RestoreShard(const std::string& name, const HostTe
   for (size_t s = 0; s < shards->owned.size(); ++s) {
     const ShardLayout::Segment& owned = shards->owned[s];
     if (name != StateName(kind, shards->names[owned.tensor])) continue;
-    TARTAN_RETURN_IF_ERROR(
-        tensors.at(StateName(kind, shards->segments[s].name)).Assign(SliceOf(value, owned)));
+    const std::string part = StateName(kind, shards->segments[s].name);
+    api::DeviceTensor& tensor = kind == "parameter" ? shards->views.at(part) : tensors.at(part);
+    TARTAN_RETURN_IF_ERROR(tensor.Assign(SliceOf(value, owned)));
   }
   return absl::OkStatus();
 }
