@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/api/device_queue.h"
+#include "frontend/train/ranks/gradient_order.h"
 #include "frontend/train/ranks/joined_sums.h"
 #include "frontend/train/ranks/update_spans.h"
 #include "frontend/train/trainer_programs.h"
@@ -34,13 +35,9 @@ bool TrainerPrograms::IsSaved(absl::string_view state) const {
 absl::Status TrainerPrograms::MakeJoinedSums() {
   if (!joined.empty()) return absl::OkStatus();
   std::vector<StateSpec> specs;
-  std::vector<const Parameter*> summed;
-  // The backward pass begins with the last parameters.
-  for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
-    if (!parameter->is_trained || parameter->shape.element_count() == 0) continue;
+  const std::vector<const Parameter*> summed = InOrderOfGradients(*model, parameters);
+  for (const Parameter* parameter : summed)
     specs.push_back({StateName("gradient", parameter->name), plan.SumShape(parameter->shape)});
-    summed.push_back(&*parameter);
-  }
   specs.push_back({kJoined, {DataType::kFloat32, {kJoinedCount}}});
   // Elements, so that float32 tensors of the same layout are aligned, too.
   const int64_t width = ByteWidth(plan.sum_type);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/train/checkpoint.h"
 #include "frontend/train/ranks/gradient_arena.h"
+#include "frontend/train/ranks/gradient_order.h"
 #include "frontend/train/ranks/shard_layout.h"
 #include "tests/backend_opencl/temporary_directory.h"
 #include "tests/distributed/train_on_ranks.h"
@@ -192,6 +193,24 @@ TEST_P(Sharded, EachRankKeepsItsPartOfTheState) {
     EXPECT_LE(rank.memory.state, all ? 3 * part + transient : whole - 6 * part + transient / 4)
         << train::Composition(rank.memory);
   }
+}
+
+TEST(GradientOrder, FollowsTheNodesAndNotTheListOfInitializers) {
+  const std::string graph = absl::StrCat(
+      "graph { name: 'mixed' ", onnx::ValueText("input", "x", 1, "N 5"), " output { name: 'y' } ",
+      train::InitializerText("last", {6, 3}, 1), train::InitializerText("first", {5, 4}, 2),
+      train::InitializerText("bias", {4}, 3), train::InitializerText("middle", {4, 6}, 4),
+      onnx::NodeText("MatMul", {"x", "first"}, {"a"}), onnx::NodeText("Add", {"a", "bias"}, {"b"}),
+      onnx::NodeText("MatMul", {"b", "middle"}, {"c"}),
+      onnx::NodeText("MatMul", {"c", "last"}, {"y"}), "}");
+  const auto model = train::LoadToTrain(graph);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto parameters = train::FindParameters(**model, {});
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  std::vector<std::string> names;
+  for (const train::Parameter* parameter : train::InOrderOfGradients(**model, *parameters))
+    names.push_back(parameter->name);
+  EXPECT_THAT(names, testing::ElementsAre("last", "middle", "bias", "first"));
 }
 
 TEST(ShardLayout, PartsOfARankAreAlignedAndCoverEachElementOnce) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/device_queue.h"
+#include "frontend/train/ranks/gradient_order.h"
 #include "frontend/train/ranks/joined_sums.h"
 #include "frontend/train/ranks/norms.h"
 #include "frontend/train/sharded/build_norms.h"
@@ -41,22 +42,6 @@ absl::Status CheckDevice(const hal::DeviceInfo& info) {
       "parts of the state need overlapping sub-buffers, which the device does not have");
 }
 
-// The trained parameters, about in the order in which the backward pass completes gradients. It
-// begins with the last parameters. Programs complete the gradients of some biases and of narrow
-// last layers at the end, and a bucket with one of them would be in use until then. So small
-// parameters are last.
-std::vector<Parameter> InOrderOfGradients(const std::vector<Parameter>& parameters) {
-  std::vector<Parameter> large;
-  std::vector<Parameter> small;
-  for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
-    const int64_t count = parameter->shape.element_count();
-    if (!parameter->is_trained || count == 0) continue;
-    (count < kFewElements ? small : large).push_back(*parameter);
-  }
-  large.insert(large.end(), small.begin(), small.end());
-  return large;
-}
-
 // A rank's part of a bucket, in memory that has this rank's parts only.
 absl::StatusOr<api::DeviceTensor> PartOf(const api::Device& device, const hal::BufferPtr& parts,
                                          const ShardLayout::Bucket& bucket, int64_t ranks) {
@@ -84,12 +69,18 @@ absl::StatusOr<GradientBucket> BucketOf(const api::Device& device, const hal::Bu
 absl::Status TrainerPrograms::MakeShards() {
   if (!joined.empty()) return absl::OkStatus();
   TARTAN_RETURN_IF_ERROR(CheckDevice(device->hal()->info()));
-  shards->whole = InOrderOfGradients(parameters);
+  std::vector<const Parameter*> ordered = InOrderOfGradients(*model, parameters);
+  // Programs complete the gradients of some biases and of narrow last layers late, and a bucket
+  // with one of them would be in use until then. So small parameters are last.
+  std::stable_partition(ordered.begin(), ordered.end(), [](const Parameter* parameter) {
+    return parameter->shape.element_count() >= kFewElements;
+  });
   std::vector<int64_t> counts;
-  for (const Parameter& parameter : shards->whole) {
-    counts.push_back(parameter.shape.element_count());
-    shards->names.push_back(parameter.name);
-    shards->shapes.push_back({DataType::kFloat32, parameter.shape.dims});
+  for (const Parameter* parameter : ordered) {
+    shards->whole.push_back(*parameter);
+    counts.push_back(parameter->shape.element_count());
+    shards->names.push_back(parameter->name);
+    shards->shapes.push_back({DataType::kFloat32, parameter->shape.dims});
   }
   int64_t full = options.bucket_bytes;
   if (full == 0) {
