@@ -96,7 +96,7 @@ check_errors() {
 }
 
 kinds=(kill stop slow rank0 model data build seed options host disk)
-shards=(none ${TARTAN_TORTURE_SHARDS-optimizer gradients})
+shards=(none ${TARTAN_TORTURE_SHARDS-optimizer gradients parameters})
 epochs=${TARTAN_TORTURE_EPOCHS:-40}
 declare -A straight wall count
 early=0 slowest=0
