@@ -9,16 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
-#include "tile/ir/program.h"
 
 namespace tartan::evaluator {
 namespace {
 
-absl::Status CheckStates(const ir::Program& program, absl::Span<const hal::BufferPtr> states) {
+absl::Status CheckStates(const HostProgram& program, absl::Span<const hal::BufferPtr> states) {
   size_t next = 0;
-  for (const ir::ValueId id : program.inputs) {
-    const ir::Value& input = program.values[id];
-    if (!std::get<ir::Input>(input.op).is_state) continue;
+  for (const HostInput& input : program.inputs()) {
+    if (!input.is_state) continue;
     if (next == states.size() || states[next]->size() < input.shape.byte_size()) {
       return absl::InvalidArgumentError(
           absl::StrCat("no memory, or too little, is given for the state '", input.name, "' ",
@@ -55,7 +53,7 @@ absl::StatusOr<std::unique_ptr<BoundRun>> BoundRun::Create(std::shared_ptr<Loade
   std::vector<hal::BufferPtr> kept(states.begin(), states.end());
   std::unique_ptr<Frame> frame;
   if (const HostProgram* host = program->program().host(); host != nullptr) {
-    TARTAN_RETURN_IF_ERROR(CheckStates(host->program(), states));
+    TARTAN_RETURN_IF_ERROR(CheckStates(*host, states));
   } else {
     TARTAN_ASSIGN_OR_RETURN(frame, program->MakeFrame(states, shared));
   }
@@ -65,27 +63,23 @@ absl::StatusOr<std::unique_ptr<BoundRun>> BoundRun::Create(std::shared_ptr<Loade
 
 absl::Status BoundRun::RunOnHost(hal::Queue& queue, absl::Span<const HostTensor> inputs) {
   const HostProgram& host = *program().host();
-  const ir::Program& computed = host.program();
   std::vector<HostTensor> given;
   size_t state = 0;
   size_t input = 0;
-  for (const ir::ValueId id : computed.inputs) {
-    const auto& op = std::get<ir::Input>(computed.values[id].op);
-    if (op.is_state) {
-      TARTAN_ASSIGN_OR_RETURN(given.emplace_back(),
-                              ReadState(queue, states_[state++], computed.values[id].shape));
-    } else if (!op.is_constant && input < inputs.size()) {
+  for (const HostInput& read : host.inputs()) {
+    if (read.is_state) {
+      TARTAN_ASSIGN_OR_RETURN(given.emplace_back(), ReadState(queue, states_[state++], read.shape));
+    } else if (!read.is_constant && input < inputs.size()) {
       given.push_back(inputs[input++]);
     }
   }
   TARTAN_ASSIGN_OR_RETURN(host_outputs_, host.Run(program_->known_, given));
   state = 0;
-  for (const ir::ValueId id : computed.inputs) {
-    const auto& op = std::get<ir::Input>(computed.values[id].op);
-    if (!op.is_state) continue;
+  for (const HostInput& written : host.inputs()) {
+    if (!written.is_state) continue;
     const hal::BufferPtr& buffer = states_[state++];
-    if (op.next < 0 || host_outputs_[op.next].bytes().empty()) continue;
-    TARTAN_RETURN_IF_ERROR(queue.Write(buffer, 0, host_outputs_[op.next].bytes()));
+    if (written.next < 0 || host_outputs_[written.next].bytes().empty()) continue;
+    TARTAN_RETURN_IF_ERROR(queue.Write(buffer, 0, host_outputs_[written.next].bytes()));
   }
   // The caller may change an input that is returned.
   for (HostTensor& output : host_outputs_) {
@@ -100,8 +94,8 @@ absl::Status BoundRun::RunOnHost(hal::Queue& queue, absl::Span<const HostTensor>
 std::vector<StateUse> UsesOfStates(const CompiledProgram& program) {
   std::vector<StateUse> uses;
   if (const HostProgram* host = program.host(); host != nullptr) {
-    for (const ir::ValueId id : host->program().inputs) {
-      if (std::get<ir::Input>(host->program().values[id].op).is_state) uses.push_back({0, 1, {0}});
+    for (const HostInput& input : host->inputs()) {
+      if (input.is_state) uses.push_back({0, 1, {0}});
     }
     return uses;
   }

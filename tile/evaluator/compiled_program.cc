@@ -2,7 +2,6 @@
 #include "tile/evaluator/compiled_program.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -15,10 +14,10 @@
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
 #include "tile/compiler/memory/lifetimes.h"
+#include "tile/evaluator/host/make_host_program.h"
 #include "tile/evaluator/kernel_parts.h"
 #include "tile/evaluator/resident_names.h"
 #include "tile/evaluator/written_kernels.h"
-#include "tile/ir/in_float64.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 
@@ -231,37 +230,6 @@ std::string DigestOf(const loop::Kernel& kernel, const hal::KernelSource& source
                              absl::StrReplaceAll(source.source, {{source.name, "kernel"}})));
 }
 
-// Limits on the elements of a host program; beyond them it is not considered, as it would be slow
-// or need too much memory.
-constexpr int64_t kMaxConstantElements = int64_t{1} << 21;
-constexpr int64_t kMaxElements = int64_t{1} << 27;
-constexpr double kMaxElementsPerMs = 1 << 17;
-
-bool MayBeOnHost(const proto::Program& program) {
-  int64_t elements = 0;
-  for (const proto::Program::Input& input : program.inputs()) {
-    int64_t count = 1;
-    for (const int64_t dim : input.shape().dims()) {
-      if (dim > kMaxConstantElements) return false;
-      count *= dim;
-      if (count > kMaxConstantElements) return false;
-    }
-    elements += count;
-    if (elements > kMaxConstantElements) return false;
-  }
-  return true;
-}
-
-bool MayBeOnHost(const ir::Program& program, double most_ms) {
-  const double most = std::min<double>(kMaxElements, kMaxElementsPerMs * most_ms);
-  double elements = 0;
-  for (const ir::Value& value : program.values) {
-    elements += static_cast<double>(value.shape.element_count());
-    if (elements > most) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 absl::Status CompiledProgram::PlanBuffers(const hal::DeviceInfo& info) {
@@ -349,16 +317,8 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::OnHost(
     double most_ms, int64_t times, const lang::Function* tree) {
   const auto start = Clock::now();
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
-  const bool is_bounded = !std::isinf(most_ms);
-  if (program.parts_size() > 0 || (is_bounded && !MayBeOnHost(program))) return nullptr;
-  TARTAN_ASSIGN_OR_RETURN(ir::Program bound, BindProgram(program, tree));
-  if (options.in_float64) {
-    TARTAN_ASSIGN_OR_RETURN(bound, ir::InFloat64(bound));
-  }
-  if (is_bounded && !MayBeOnHost(bound, most_ms)) return nullptr;
-  TARTAN_ASSIGN_OR_RETURN(compiled->host_, HostProgram::Create(std::move(bound)));
+  TARTAN_ASSIGN_OR_RETURN(compiled->host_, MakeHostProgram(program, options, most_ms, times, tree));
   if (compiled->host_ == nullptr) return nullptr;
-  if (is_bounded && !compiled->host_->IsFasterThanKernels(most_ms, times)) return nullptr;
   compiled->device_ = std::move(device);
   compiled->SetHasAllKernels();
   compiled->compile_ms_ = MillisecondsSince(start);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a program in text to its kernel list: BindProgram and MakeList of compiled_program.h.
+// Makes kernel lists of programs in text: BindProgram, ProgramOfPart and MakeList of
+// compiled_program.h.
 #include <utility>
 #include <vector>
 
@@ -14,36 +15,6 @@ namespace tartan::evaluator {
 namespace {
 
 using compiler::BufferKind;
-
-// The program of a part, whose inputs are constants and states as those of the whole program are.
-// The last part computes next states.
-proto::Program ProgramOf(const proto::Program& whole, int number) {
-  const proto::Program::Part& part = whole.parts(number);
-  const bool is_last = number + 1 == whole.parts_size();
-  proto::Program program = part.program();
-  program.set_name(whole.name());
-  int first = whole.inputs_size();  // value of the part's first result
-  for (int p = 0; p < number; ++p) {
-    const proto::Program::Part& before = whole.parts(p);
-    const bool is_loop = before.iterations() > 0;
-    first += is_loop ? before.states() + before.row_elements_size() : before.results();
-  }
-  for (int i = 0; i < part.arguments_size(); ++i) {
-    const int argument = part.arguments(i);
-    if (argument >= whole.inputs_size()) continue;
-    const bool varies =  // the loop's linker gives it another buffer in each iteration
-        part.iterations() > 0 && i < part.states() + part.slices();
-    if (varies) continue;
-    const proto::Program::Input& given = whole.inputs(argument);
-    proto::Program::Input* input = program.mutable_inputs(i);
-    input->set_is_constant(given.is_constant());
-    input->set_is_state(given.is_state());
-    if (!is_last || given.next() == 0) continue;
-    const int next = whole.outputs(given.next() - 1) - first;
-    if (next >= 0) input->set_next(next + 1);
-  }
-  return program;
-}
 
 // Compiles each part, and joins them.
 absl::StatusOr<compiler::KernelList> LinkedList(const proto::Program& program,
@@ -63,7 +34,7 @@ absl::StatusOr<compiler::KernelList> LinkedList(const proto::Program& program,
   for (int p = 0; p < program.parts_size(); ++p) {
     const proto::Program::Part& part = program.parts(p);
     TARTAN_ASSIGN_OR_RETURN(compiler::KernelList list,
-                            MakeList(ProgramOf(program, p), of_parts, hooks));
+                            MakeList(ProgramOfPart(program, p), of_parts, hooks));
     linked.parts.push_back({std::move(list),
                             {part.arguments().begin(), part.arguments().end()},
                             part.iterations(),
@@ -103,6 +74,34 @@ absl::StatusOr<ir::Program> BindProgram(const proto::Program& program, const lan
   TARTAN_ASSIGN_OR_RETURN(ir::Program bound, lang::Bind(function, shapes, options));
   bound.name = program.name();
   return bound;
+}
+
+proto::Program ProgramOfPart(const proto::Program& whole, int number) {
+  const proto::Program::Part& part = whole.parts(number);
+  const bool is_last = number + 1 == whole.parts_size();
+  proto::Program program = part.program();
+  program.set_name(whole.name());
+  int first = whole.inputs_size();  // value of the part's first result
+  for (int p = 0; p < number; ++p) {
+    const proto::Program::Part& before = whole.parts(p);
+    const bool is_loop = before.iterations() > 0;
+    first += is_loop ? before.states() + before.row_elements_size() : before.results();
+  }
+  for (int i = 0; i < part.arguments_size(); ++i) {
+    const int argument = part.arguments(i);
+    if (argument >= whole.inputs_size()) continue;
+    const bool varies =  // the loop's linker gives it another buffer in each iteration
+        part.iterations() > 0 && i < part.states() + part.slices();
+    if (varies) continue;
+    const proto::Program::Input& given = whole.inputs(argument);
+    proto::Program::Input* input = program.mutable_inputs(i);
+    input->set_is_constant(given.is_constant());
+    input->set_is_state(given.is_state());
+    if (!is_last || given.next() == 0) continue;
+    const int next = whole.outputs(given.next() - 1) - first;
+    if (next >= 0) input->set_next(next + 1);
+  }
+  return program;
 }
 
 absl::StatusOr<compiler::KernelList> MakeList(const proto::Program& program,

@@ -88,18 +88,23 @@ Network MakeNetwork(const Given& given) {
 struct Way {
   compiler::Tier tier = compiler::Tier::kExact;
   bool has_disjoint_views = false;  // as on drivers whose sub-buffers must not overlap
+  bool on_host = false;             // until there are kernels
 };
 
 class Loops : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
     if (GetParam().has_disjoint_views) setenv("TARTAN_DISJOINT_VIEWS", "1", /*overwrite=*/1);
-    auto device = Device::Open();
+    DeviceOptions options;
+    options.use_disk_cache = !GetParam().on_host;  // whose kernels would be used at once
+    auto device = Device::Open("", options);
     unsetenv("TARTAN_DISJOINT_VIEWS");
     if (!device.ok()) GTEST_SKIP() << device.status();
     if (GetParam().has_disjoint_views) {
       ASSERT_FALSE((*device)->hal()->info().sub_buffers_may_overlap);
     }
+    const bool is_cpu = (*device)->info().type == hal::DeviceType::kCpu;
+    if (GetParam().on_host && !is_cpu) GTEST_SKIP() << "only CPUs start on the host";
     device_ = (*device)->WithTier(GetParam().tier);
   }
 
@@ -116,8 +121,11 @@ class Loops : public ::testing::TestWithParam<Way> {
     graph.inputs = placeholders;
     graph.outputs = outputs;
     graph.name = "loop";
-    auto program = DeviceProgram::Create(device_, graph);
+    const bool on_host = GetParam().on_host;
+    auto program = DeviceProgram::Create(
+        device_, graph, nullptr, on_host ? CompileWhere::kSoonest : CompileWhere::kInProcess);
     ASSERT_TRUE(program.ok()) << program.status();
+    ASSERT_EQ((*program)->tier() == "host", on_host);
     ASSERT_TRUE((*program)->Bind({}).ok());
     for (int time = 0; time < 2; ++time) {
       ASSERT_TRUE((*program)->Start(values).ok());
@@ -191,7 +199,8 @@ TEST_P(Loops, MayDivideATensorIntoOtherRows) {
 INSTANTIATE_TEST_SUITE_P(Ways, Loops,
                          ::testing::Values(Way{compiler::Tier::kReady}, Way{compiler::Tier::kExact},
                                            Way{compiler::Tier::kReady, true},
-                                           Way{compiler::Tier::kExact, true}));
+                                           Way{compiler::Tier::kExact, true},
+                                           Way{compiler::Tier::kReady, false, true}));
 
 }  // namespace
 }  // namespace tartan::api::loop_test

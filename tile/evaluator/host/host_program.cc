@@ -1,111 +1,140 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/evaluator/host/host_program.h"
 
-#include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/base/match.h"
 #include "tile/base/status_macros.h"
-#include "tile/evaluator/host/convert.h"
-#include "tile/evaluator/host/elementwise.h"
-#include "tile/graph/constants.h"
-#include "tile/ir/naive_elementwise.h"
-#include "tile/ir/naive_special.h"
-#include "tile/poly/analysis/analyze_program.h"
 
 namespace tartan::evaluator {
 namespace {
-
-using ir::NaiveTensor;
-using ir::ValueId;
-
-bool IsConstantInput(const ir::Program& program, ValueId id) {
-  return std::get<ir::Input>(program.values[id].op).is_constant;
-}
-
-// Cost model of one core, in ns; empirical.
-constexpr double kOperationNs = 500;  // starting an operation
-constexpr double kElementNs = 2;      // per element of a program input or output
-constexpr double kSpecialNs = 5;      // per element that a special operation reads or writes
-constexpr double kComparisonNs = 10;  // per comparison when sorting
 
 // Time that a driver takes to compile a kernel, in ms. Measured: 35 to 300 on PoCL and on NVIDIA
 // GPUs.
 constexpr double kCompileMs = 35;
 
-double SpecialNanoseconds(const ir::Program& program, const ir::Value& value) {
-  const auto& special = std::get<ir::Special>(value.op);
-  double elements = static_cast<double>(value.shape.element_count());
-  if (special.kind == ir::SpecialKind::kReshape) return elements;
-  double sorting = 0;
-  if (special.kind == ir::SpecialKind::kSort || special.kind == ir::SpecialKind::kArgSort) {
-    // Elements that are not wanted cost one comparison each.
-    const auto line =
-        static_cast<double>(program.values[special.operands[0]].shape.dims[special.params[0]]);
-    sorting = kComparisonNs * elements * std::log2(line + 1);
-  }
-  for (const ValueId operand : special.operands) {
-    elements += static_cast<double>(program.values[operand].shape.element_count());
-  }
-  return kSpecialNs * elements + sorting;
+size_t FirstInvariant(const HostPart& loop) {
+  return static_cast<size_t>(loop.states) + static_cast<size_t>(loop.slices);
 }
 
-bool IsReshape(const ir::Op& op) {
-  const auto* special = std::get_if<ir::Special>(&op);
-  return special != nullptr && special->kind == ir::SpecialKind::kReshape;
+// Bytes from a row of a tensor to the next.
+size_t RowBytes(const TensorShape& shape) {
+  return shape.dims[0] == 0 ? 0 : static_cast<size_t>(shape.byte_size() / shape.dims[0]);
+}
+
+// Row `number` of a tensor of rows, which may be longer than `shape`.
+HostTensor RowOf(const HostTensor& rows, const TensorShape& shape, int64_t number) {
+  const size_t begin = static_cast<size_t>(number) * RowBytes(rows.shape());
+  const auto bytes = rows.bytes().subspan(begin, static_cast<size_t>(shape.byte_size()));
+  return HostTensor(shape, bytes, std::make_shared<const HostTensor>(rows));
+}
+
+// The results of a loop that are rows, while it runs.
+class StackedRows {
+ public:
+  StackedRows(const TensorShape& row, const HostPart& loop, int64_t elements)
+      : shape_{row.type, {loop.iterations, elements}},
+        bytes_(std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(shape_.byte_size()))) {}
+
+  void Set(int64_t number, const HostTensor& row) {
+    if (row.bytes().empty()) return;
+    uint8_t* const to = bytes_->data() + static_cast<size_t>(number) * RowBytes(shape_);
+    std::memcpy(to, row.bytes().data(), row.bytes().size());
+  }
+  HostTensor Finish() && { return HostTensor(shape_, *bytes_, bytes_); }
+
+ private:
+  TensorShape shape_;
+  std::shared_ptr<std::vector<uint8_t>> bytes_;
+};
+
+// Checks that the argument has the shape of the part's input, or has rows of that many elements.
+absl::Status CheckArgument(const ir::Value& input, const TensorShape& given, bool is_slice,
+                           int64_t iterations) {
+  const bool fits = is_slice ? given.type == input.shape.type && given.dims.size() == 2 &&
+                                   given.dims[0] == iterations &&
+                                   given.dims[1] >= input.shape.element_count()
+                             : given == input.shape;
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the argument of '", input.name, "' is ",
+                                                 given.ToString(), ", which does not fit ",
+                                                 input.shape.ToString()));
 }
 
 }  // namespace
 
-HostProgram::HostProgram(ir::Program program)
-    : program_(std::move(program)), is_constant_(graph::FindConstants(program_)) {}
+HostParts PartsOf(ir::Program program) {
+  HostParts parts;
+  HostPart whole;
+  for (const ir::ValueId id : program.inputs) {
+    const ir::Value& value = program.values[id];
+    const auto& input = std::get<ir::Input>(value.op);
+    whole.arguments.push_back(static_cast<int>(parts.inputs.size()));
+    parts.inputs.push_back(
+        {value.name, value.shape, input.is_constant, input.is_state, input.next});
+  }
+  for (size_t o = 0; o < program.outputs.size(); ++o) {
+    parts.outputs.push_back(static_cast<int>(parts.inputs.size() + o));
+  }
+  whole.program = std::move(program);
+  parts.parts.push_back(std::move(whole));
+  return parts;
+}
 
 absl::StatusOr<std::shared_ptr<const HostProgram>> HostProgram::Create(ir::Program program) {
-  std::shared_ptr<HostProgram> made(
-      new HostProgram(ir::WithoutCustomGradients(std::move(program))));
-  TARTAN_ASSIGN_OR_RETURN(const poly::ProgramSpaces spaces, poly::AnalyzeProgram(made->program_));
-  made->contractions_.resize(spaces.size());
-  for (size_t v = 0; v < spaces.size(); ++v) {
-    if (!spaces[v].has_value()) continue;
-    made->contractions_[v] =
-        HostContraction::Create(made->program_, static_cast<ValueId>(v), *spaces[v]);
-    if (!made->contractions_[v].has_value()) return std::shared_ptr<const HostProgram>();
+  return Create(PartsOf(std::move(program)));
+}
+
+absl::StatusOr<std::shared_ptr<const HostProgram>> HostProgram::Create(HostParts parts) {
+  std::shared_ptr<HostProgram> made(new HostProgram());
+  made->inputs_ = std::move(parts.inputs);
+  made->outputs_ = std::move(parts.outputs);
+  for (const HostInput& input : made->inputs_) made->shapes_.push_back(input.shape);
+  for (HostPart& part : parts.parts) {
+    TARTAN_RETURN_IF_ERROR(made->AddPart(std::move(part)));
+    if (made->parts_.back().function == nullptr) return std::shared_ptr<const HostProgram>();
   }
   made->Estimate();
   return made;
 }
 
-void HostProgram::Estimate() {
-  double ns = 0;
-  bool needs_kernel = false;  // for elementwise operations, or to store constants
-  for (size_t v = 0; v < program_.values.size(); ++v) {
-    const ir::Value& value = program_.values[v];
-    const auto elements = static_cast<double>(value.shape.element_count());
-    if (std::holds_alternative<ir::Input>(value.op)) {
-      if (!is_constant_[v]) ns += kElementNs * elements;
+absl::Status HostProgram::AddPart(HostPart form) {
+  ir::Program program = std::exchange(form.program, {});
+  const bool is_loop = form.iterations > 0;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    ir::Value& input = program.values[program.inputs[i]];
+    const bool is_slice =
+        is_loop && i >= static_cast<size_t>(form.states) && i < FirstInvariant(form);
+    TARTAN_RETURN_IF_ERROR(
+        CheckArgument(input, shapes_[form.arguments[i]], is_slice, form.iterations));
+    // Each run computes what depends on invariants alone once.
+    if (is_loop) std::get<ir::Input>(input.op).is_constant = i >= FirstInvariant(form);
+  }
+  for (size_t o = 0; o < program.outputs.size(); ++o) {
+    const TensorShape& shape = program.values[program.outputs[o]].shape;
+    const bool is_row = is_loop && o >= static_cast<size_t>(form.states);
+    if (!is_row) {
+      shapes_.push_back(shape);
       continue;
     }
-    if (std::holds_alternative<ir::Constant>(value.op)) continue;
-    const bool is_contraction = contractions_[v].has_value();
-    const bool is_elementwise = std::holds_alternative<ir::Elementwise>(value.op);
-    needs_kernel = needs_kernel || is_elementwise;
-    if (is_contraction || (!is_elementwise && !IsReshape(value.op))) ++kernels_;
-    if (is_constant_[v]) continue;
-    ns += kOperationNs;
-    if (is_contraction) {
-      ns += contractions_[v]->nanoseconds();
-    } else if (is_elementwise) {
-      ns += ElementwiseNanoseconds(program_, static_cast<ValueId>(v));
-    } else {
-      ns += SpecialNanoseconds(program_, value);
-    }
+    const int64_t elements = form.row_elements[o - static_cast<size_t>(form.states)];
+    shapes_.push_back({shape.type, {form.iterations, elements}});
   }
-  for (const ValueId id : program_.outputs) {
-    ns += kElementNs * static_cast<double>(program_.values[id].shape.element_count());
-    needs_kernel |= std::holds_alternative<ir::Constant>(program_.values[id].op);
+  Part& part = parts_.emplace_back();
+  part.form = std::move(form);
+  TARTAN_ASSIGN_OR_RETURN(part.function, HostFunction::Create(std::move(program)));
+  return absl::OkStatus();
+}
+
+void HostProgram::Estimate() {
+  double ns = 0;
+  for (const Part& part : parts_) {
+    const auto iterations = static_cast<double>(part.form.iterations);
+    kernels_ += part.function->kernels();
+    ns += iterations == 0 ? part.function->run_ns()
+                          : part.function->load_ns() + iterations * part.function->run_ns();
   }
-  if (needs_kernel && kernels_ == 0) kernels_ = 1;
   milliseconds_ = ns * 1e-6;
 }
 
@@ -116,11 +145,11 @@ bool HostProgram::IsFasterThanKernels(double most_ms, int64_t times) const {
 
 absl::StatusOr<std::vector<HostTensor>> HostProgram::Arrange(absl::Span<const HostTensor> given,
                                                              bool constants) const {
-  std::vector<HostTensor> arranged(program_.inputs.size());
+  std::vector<HostTensor> arranged(inputs_.size());
   size_t next = 0;
-  for (size_t i = 0; i < program_.inputs.size(); ++i) {
-    const ir::Value& input = program_.values[program_.inputs[i]];
-    if (IsConstantInput(program_, program_.inputs[i]) != constants) continue;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const HostInput& input = inputs_[i];
+    if (input.is_constant != constants) continue;
     if (next == given.size() || given[next].shape() != input.shape) {
       return absl::InvalidArgumentError(absl::StrCat(
           "input '", input.name, "' is missing, or its shape is not ", input.shape.ToString()));
@@ -130,74 +159,76 @@ absl::StatusOr<std::vector<HostTensor>> HostProgram::Arrange(absl::Span<const Ho
   return arranged;
 }
 
-NaiveTensor HostProgram::Evaluate(ValueId id, const Values& values) const {
-  const ir::Value& value = program_.values[id];
-  std::vector<const NaiveTensor*> operands;
-  for (const ValueId operand : ir::Operands(value.op)) operands.push_back(values[operand].get());
-  return Match(
-      value.op, [](const ir::Input&) { return NaiveTensor(); },
-      [&](const ir::Constant& x) { return ir::EvaluateConstant(x, value.shape); },
-      [&](const ir::Elementwise&) { return EvaluateOnHost(program_, id, operands); },
-      [&](const ir::Contraction& x) {
-        const NaiveTensor* otherwise = nullptr;
-        if (x.default_value != ir::kNoValue) otherwise = values[x.default_value].get();
-        operands.resize(x.inputs.size());
-        return contractions_[id]->Evaluate(operands, otherwise);
-      },
-      [&](const ir::Special& x) { return ir::EvaluateSpecial(x, value.shape, operands); });
-}
-
 absl::StatusOr<HostProgram::Known> HostProgram::Load(absl::Span<const HostTensor> constants) const {
   Known known;
   TARTAN_ASSIGN_OR_RETURN(known.constants, Arrange(constants, /*constants=*/true));
-  Values values(program_.values.size());
-  for (size_t i = 0; i < known.constants.size(); ++i) {
-    const ValueId id = program_.inputs[i];
-    if (!is_constant_[id]) continue;
-    values[id] = std::make_shared<const NaiveTensor>(Widen(known.constants[i]));
-  }
-  // The values that executions read.
-  std::vector<bool> is_read(values.size());
-  for (const ValueId id : program_.outputs) is_read[id] = true;
-  for (size_t v = 0; v < values.size(); ++v) {
-    const ir::Op& op = program_.values[v].op;
-    for (const ValueId operand : ir::Operands(op)) {
-      if (!is_constant_[v]) is_read[operand] = true;
+  for (const Part& part : parts_) {
+    HostFunction::Known& of_part = known.of_parts.emplace_back();
+    if (part.form.iterations > 0) continue;
+    const ir::Program& program = part.function->program();
+    std::vector<HostTensor> given;
+    for (size_t i = 0; i < program.inputs.size(); ++i) {
+      const auto& input = std::get<ir::Input>(program.values[program.inputs[i]].op);
+      if (input.is_constant) given.push_back(known.constants[part.form.arguments[i]]);
     }
-    if (!is_constant_[v] || std::holds_alternative<ir::Input>(op)) continue;
-    values[v] = std::make_shared<const NaiveTensor>(Evaluate(static_cast<ValueId>(v), values));
-  }
-  known.values.resize(values.size());
-  for (size_t v = 0; v < values.size(); ++v) {
-    if (is_read[v]) known.values[v] = std::move(values[v]);
+    TARTAN_ASSIGN_OR_RETURN(of_part, part.function->Load(given));
   }
   return known;
 }
 
+absl::Status HostProgram::RunLoop(const Part& part, std::vector<HostTensor>* values) const {
+  const HostPart& loop = part.form;
+  const ir::Program& body = part.function->program();
+  const auto states = static_cast<size_t>(loop.states);
+  const size_t first_invariant = FirstInvariant(loop);
+  std::vector<HostTensor> given;
+  for (const int argument : loop.arguments) given.push_back((*values)[argument]);
+  TARTAN_ASSIGN_OR_RETURN(const HostFunction::Known known,
+                          part.function->Load(absl::MakeConstSpan(given).subspan(first_invariant)));
+  std::vector<StackedRows> rows;
+  for (size_t r = 0; r < loop.row_elements.size(); ++r) {
+    rows.emplace_back(body.values[body.outputs[states + r]].shape, loop, loop.row_elements[r]);
+  }
+  std::vector<HostTensor> varying(given.begin(), given.begin() + first_invariant);
+  for (int64_t i = 0; i < loop.iterations; ++i) {
+    const int64_t number = loop.reversed ? loop.iterations - 1 - i : i;
+    for (size_t s = states; s < first_invariant; ++s) {
+      varying[s] = RowOf(given[s], body.values[body.inputs[s]].shape, number);
+    }
+    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> made, part.function->Run(known, varying));
+    for (size_t r = 0; r < rows.size(); ++r) rows[r].Set(number, made[states + r]);
+    std::move(made.begin(), made.begin() + static_cast<int64_t>(states), varying.begin());
+  }
+  varying.resize(states);
+  std::move(varying.begin(), varying.end(), std::back_inserter(*values));
+  for (StackedRows& stacked : rows) values->push_back(std::move(stacked).Finish());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<HostTensor>> HostProgram::Run(
     const Known& known, absl::Span<const HostTensor> inputs) const {
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> given,
-                          Arrange(inputs, /*constants=*/false));
-  Values values = known.values;
-  std::vector<const HostTensor*> as_given(values.size(), nullptr);
-  for (size_t i = 0; i < given.size(); ++i) {
-    const ValueId id = program_.inputs[i];
-    as_given[id] = is_constant_[id] ? &known.constants[i] : &given[i];
-    if (!is_constant_[id]) values[id] = std::make_shared<const NaiveTensor>(Widen(given[i]));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> values, Arrange(inputs, /*constants=*/false));
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].is_constant) values[i] = known.constants[i];
   }
-  std::vector<int> uses = ir::UseCounts(program_);
-  for (size_t v = 0; v < values.size(); ++v) {
-    const ir::Op& op = program_.values[v].op;
-    if (is_constant_[v] || std::holds_alternative<ir::Input>(op)) continue;
-    values[v] = std::make_shared<const NaiveTensor>(Evaluate(static_cast<ValueId>(v), values));
-    for (const ValueId operand : ir::Operands(op)) {
-      if (--uses[operand] == 0) values[operand] = nullptr;
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    const Part& part = parts_[p];
+    if (part.form.iterations > 0) {
+      TARTAN_RETURN_IF_ERROR(RunLoop(part, &values));
+      continue;
     }
+    const ir::Program& program = part.function->program();
+    std::vector<HostTensor> given;
+    for (size_t i = 0; i < program.inputs.size(); ++i) {
+      const auto& input = std::get<ir::Input>(program.values[program.inputs[i]].op);
+      if (!input.is_constant) given.push_back(values[part.form.arguments[i]]);
+    }
+    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> made,
+                            part.function->Run(known.of_parts[p], given));
+    std::move(made.begin(), made.end(), std::back_inserter(values));
   }
   std::vector<HostTensor> outputs;
-  for (const ValueId id : program_.outputs) {
-    outputs.push_back(as_given[id] != nullptr ? *as_given[id] : Narrow(*values[id]));
-  }
+  for (const int value : outputs_) outputs.push_back(values[value]);
   return outputs;
 }
 

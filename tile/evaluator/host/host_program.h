@@ -1,43 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that the host computes without kernels, for work so small that compiling kernels would
-// take longer. It gives the naive evaluator's results (tile/ir/naive_evaluator.h), which also
-// computes the operations without fast loops here.
+// take longer. Its parts run in order, and a part may be the body of a loop.
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "tile/base/host_tensor.h"
-#include "tile/evaluator/host/contraction.h"
-#include "tile/ir/naive_tensor.h"
+#include "tile/evaluator/host/host_function.h"
 #include "tile/ir/program.h"
 
 namespace tartan::evaluator {
+
+struct HostInput {
+  std::string name;
+  TensorShape shape;
+  bool is_constant = false;
+  bool is_state = false;
+  int next = -1;  // the output that is the next value of this state, or -1
+};
+
+// A part of a program. Values are numbered: the inputs of the program, then the results of each
+// part. The members are those of compiler::ProgramPart (tile/compiler/link_parts.h).
+struct HostPart {
+  ir::Program program;
+  std::vector<int> arguments;  // the value of each input of `program`
+  int64_t iterations = 0;      // 0: the part runs once
+  int states = 0;
+  int slices = 0;
+  bool reversed = false;
+  std::vector<int64_t> row_elements = {};
+};
+
+struct HostParts {
+  std::vector<HostInput> inputs;
+  std::vector<HostPart> parts;
+  std::vector<int> outputs;  // values
+};
+
+// A program of one part.
+HostParts PartsOf(ir::Program program);
 
 // Immutable, and so thread-safe.
 class HostProgram {
  public:
   // Null if the index arithmetic of some contraction could overflow.
   static absl::StatusOr<std::shared_ptr<const HostProgram>> Create(ir::Program program);
+  // InvalidArgument if an argument has another shape than the input of its part.
+  static absl::StatusOr<std::shared_ptr<const HostProgram>> Create(HostParts parts);
 
-  const ir::Program& program() const { return program_; }
+  const std::vector<HostInput>& inputs() const { return inputs_; }
+  const TensorShape& output_shape(size_t output) const { return shapes_[outputs_[output]]; }
   // Estimated time of one execution on one core. It depends on sizes only, so that all machines
   // agree.
   double milliseconds() const { return milliseconds_; }
   // Returns whether `times` executions take at most `most_ms`, and less than compiling the kernels
   // that a device would need.
   bool IsFasterThanKernels(double most_ms, int64_t times) const;
-  const TensorShape& output_shape(size_t output) const {
-    return program_.values[program_.outputs[output]].shape;
-  }
 
-  // Values that depend on constants alone, computed once.
   struct Known {
-    std::vector<std::shared_ptr<const ir::NaiveTensor>> values;  // null if executions compute it
-    std::vector<HostTensor> constants;                           // by input; empty for other inputs
+    std::vector<HostTensor> constants;          // by input; empty for other inputs
+    std::vector<HostFunction::Known> of_parts;  // empty for loops
   };
   // `constants` are in the order of the program's constant inputs. InvalidArgument if their shapes
   // are wrong.
@@ -47,17 +73,22 @@ class HostProgram {
                                               absl::Span<const HostTensor> inputs) const;
 
  private:
-  explicit HostProgram(ir::Program program);
+  struct Part {
+    std::shared_ptr<const HostFunction> function;
+    HostPart form;  // without its program
+  };
+
+  HostProgram() = default;
+  absl::Status AddPart(HostPart form);
   void Estimate();
-  // The values computed so far.
-  using Values = std::vector<std::shared_ptr<const ir::NaiveTensor>>;
   absl::StatusOr<std::vector<HostTensor>> Arrange(absl::Span<const HostTensor> given,
                                                   bool constants) const;
-  ir::NaiveTensor Evaluate(ir::ValueId id, const Values& values) const;
+  absl::Status RunLoop(const Part& part, std::vector<HostTensor>* values) const;
 
-  const ir::Program program_;
-  const std::vector<bool> is_constant_;  // per value: depends on constants alone
-  std::vector<std::optional<HostContraction>> contractions_;  // by value
+  std::vector<HostInput> inputs_;
+  std::vector<Part> parts_;
+  std::vector<int> outputs_;
+  std::vector<TensorShape> shapes_;  // by value
   double milliseconds_ = 0;
   int kernels_ = 0;
 };
