@@ -286,6 +286,31 @@ TEST(HostProgram, RoundsLargeSumsOfProductsAsFloat32) {
   }
 }
 
+// Sums of integers are exact, so that results do not depend on the parts that threads compute.
+TEST(HostProgram, EqualsTheNaiveEvaluatorOnWorkOfSeveralThreads) {
+  const auto ints = [](std::vector<int64_t> dims) { return TensorShape{DataType::kInt32, dims}; };
+  const std::vector<TestProgram> programs = {
+      {"Matmul",
+       "function (A[M, K], B[K, N]) -> (O) { O[m, n : M, N] = +(A[m, k] * B[k, n]); }",
+       {ints({131, 90}), ints({90, 151})}},
+      {"PaddedWindows",
+       "function (X[N, H, W], K[D, I, J]) -> (O) { O[n, d, y, x : N, D, H, W] = "
+       "+(X[n, y + i - 1, x + j - 1] * K[d, i, j]); }",
+       {ints({3, 61, 67}), ints({17, 3, 3})}},
+      {"GradientOfStridedWindows",
+       "function (G[N, H, W], K[I, J]) -> (O) { O[n, 2 * y + i - 1, 2 * x + j - 1 : N, 2 * H, "
+       "2 * W] = +(G[n, y, x] * K[i, j]); }",
+       {ints({7, 131, 133}), ints({3, 3})}},
+      {"Maxima", "function (A[M, N]) -> (O) { O[n : N] = >(A[m, n]); }", {ints({1501, 901})}},
+  };
+  for (const TestProgram& program : programs) {
+    SCOPED_TRACE(program.name);
+    const auto host = *HostProgram::Create(BindTestProgram(program));
+    EXPECT_GT(host->milliseconds(), 1) << "too little work for two threads";
+    ExpectNaive(BindTestProgram(program), RandomInputs(program, 23));
+  }
+}
+
 TEST(HostProgram, KeepsInfinitiesOfLargeSumsToTheirPoints) {
   const TestProgram convolution = LargeSums()[3];
   std::vector<HostTensor> inputs = RandomInputs(convolution, 18);

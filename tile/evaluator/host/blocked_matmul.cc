@@ -215,6 +215,22 @@ std::optional<Roles> SelectRoles(const Selection& selection, const std::vector<H
   return best;
 }
 
+// The loop of the result with the most tiles; `ordered` are the loops in this order.
+DivisibleLoop SelectDivisible(const std::vector<size_t>& order, size_t outputs,
+                              const std::vector<HostLoop>& ordered) {
+  DivisibleLoop best = {order.size(), 1};
+  int64_t most = 1;
+  for (size_t l = 0; l < order.size(); ++l) {
+    if (order[l] >= outputs) continue;  // a sum's terms, or no loop
+    const int64_t multiple = l + 1 == order.size() ? kColumns : l + 2 == order.size() ? kRows : 1;
+    const int64_t tiles = RoundUp(ordered[l].range, multiple) / multiple;
+    if (tiles <= most) continue;
+    most = tiles;
+    best = {l, multiple};
+  }
+  return best;
+}
+
 }  // namespace
 
 std::optional<BlockedMatmul> BlockedMatmul::Create(const Places& start,
@@ -242,11 +258,18 @@ std::optional<BlockedMatmul> BlockedMatmul::Create(const Places& start,
     }
     condition.coefficients = std::move(coefficients);
   }
-  return BlockedMatmul(LoopNest(start, std::move(ordered), std::move(restrictions)),
+  const DivisibleLoop divisible = SelectDivisible(order, outputs, ordered);
+  return BlockedMatmul(LoopNest(start, std::move(ordered), std::move(restrictions)), divisible,
                        static_cast<int>(roles->row_place) - 1, selection.Nanoseconds(*roles));
 }
 
 void BlockedMatmul::Add(const double* const factors[2], double* result) const {
+  VisitInParts(nest_, divisible_, nanoseconds_,
+               [&](const LoopNest& part) { AddPart(part, factors, result); });
+}
+
+void BlockedMatmul::AddPart(const LoopNest& nest, const double* const factors[2],
+                            double* result) const {
   const size_t row_place = static_cast<size_t>(row_factor_) + 1;
   const size_t column_place = 3 - row_place;
   const auto& loops = nest_.loops();
@@ -255,7 +278,7 @@ void BlockedMatmul::Add(const double* const factors[2], double* result) const {
   const Places& column = loops[loops.size() - 1].steps;
   PackedBlock packed;
   std::array<int64_t, 3> of_columns = {-1, 0, 0};  // the packed columns: place, terms, columns
-  nest_.ForEachBlock<3>([&](const Places& at, const std::array<int64_t, 3>& counts) {
+  nest.ForEachBlock<3>([&](const Places& at, const std::array<int64_t, 3>& counts) {
     for (int64_t first = 0; first < counts[0]; first += kMaxTerms) {
       packed.terms = std::min(kMaxTerms, counts[0] - first);
       const auto place = [&](size_t p) { return at[p] + first * term[p]; };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "tile/evaluator/host/in_parts.h"
 #include "tile/evaluator/host/loop_nest.h"
 
 namespace tartan::evaluator {
@@ -22,14 +23,22 @@ class BlockedMatmul {
   // Adds the sums to `result`. `factors` are the elements of both factors, in the order of places.
   void Add(const double* const factors[2], double* result) const;
 
+  // The estimated time on one core.
   double nanoseconds() const { return nanoseconds_; }
 
  private:
-  BlockedMatmul(LoopNest nest, int row_factor, double nanoseconds)
-      : nest_(std::move(nest)), row_factor_(row_factor), nanoseconds_(nanoseconds) {}
+  BlockedMatmul(LoopNest nest, DivisibleLoop divisible, int row_factor, double nanoseconds)
+      : nest_(std::move(nest)),
+        divisible_(divisible),
+        row_factor_(row_factor),
+        nanoseconds_(nanoseconds) {}
 
-  LoopNest nest_;   // its three innermost loops are terms, rows and columns
-  int row_factor_;  // the factor whose elements depend on rows and terms: 0 or 1
+  // Adds the sums of a part of the nest.
+  void AddPart(const LoopNest& nest, const double* const factors[2], double* result) const;
+
+  LoopNest nest_;            // its three innermost loops are terms, rows and columns
+  DivisibleLoop divisible_;  // of the result
+  int row_factor_;           // the factor whose elements depend on rows and terms: 0 or 1
   double nanoseconds_;
 };
 

@@ -68,34 +68,6 @@ std::optional<Terms> PlaceOf(absl::Span<const Affine> coords, absl::Span<const i
   return terms;
 }
 
-// Overhead of one innermost loop, in ns: finding its bounds. Empirical.
-constexpr double kRunNs = 15;
-
-// Estimated ns per point with this loop innermost (empirical). Accumulating into one element waits
-// for the previous addition, and distant elements wait for memory.
-double PointNs(const HostLoop& loop) {
-  double ns = loop.steps[0] == 0 ? 1.3 : 1;
-  for (const int64_t step : loop.steps) ns += step < -8 || step > 8 ? 1 : 0;
-  return ns + kRunNs / static_cast<double>(std::max<int64_t>(loop.range, 1));
-}
-
-// Orders outputs outside and reductions inside, as in the definition, but moves the fastest loop
-// innermost. The order of a sum's terms does not depend on which output loop is innermost.
-void MoveFastestLoopInside(size_t outputs, std::vector<HostLoop>* loops,
-                           std::vector<HostCondition>* conditions) {
-  if (outputs == loops->size() || loops->empty()) return;
-  size_t best = loops->size() - 1;
-  for (size_t l = 0; l < outputs; ++l) {
-    if (PointNs((*loops)[l]) < PointNs((*loops)[best])) best = l;
-  }
-  const auto move = [best](auto& of_loops) {
-    const auto place = of_loops.begin() + static_cast<int64_t>(best);
-    std::rotate(place, place + 1, of_loops.end());
-  };
-  move(*loops);
-  for (HostCondition& condition : *conditions) move(condition.coefficients);
-}
-
 // Nothing if index arithmetic could overflow.
 std::optional<HostCondition> ConditionOf(const math::RangeConstraint& constraint,
                                          const poly::IndexSpace& space) {
@@ -204,7 +176,7 @@ std::optional<HostContraction> HostContraction::Create(const ir::Program& progra
     loops.push_back({index.range, {}});
     // If there are no points, the coordinates may be arbitrary.
     if (index.range <= 0) {
-      return HostContraction(contraction, shape, types, LoopNest({}, {{0, {}}}), true);
+      return HostContraction(contraction, shape, types, LoopNest({}, {{0, {}}}), {}, true);
     }
   }
   Places start = {};
@@ -239,9 +211,11 @@ std::optional<HostContraction> HostContraction::Create(const ir::Program& progra
   if (IsSumOfProducts(contraction, shape.type)) {
     blocks = BlockedMatmul::Create(start, loops, outputs, conditions);
   }
-  MoveFastestLoopInside(outputs, &loops, &conditions);
+  const size_t outer = MoveFastestLoopInside(outputs, &loops, &conditions);
+  const DivisibleLoop divisible = LongestLoop(loops, outer);
   HostContraction made(contraction, shape, types,
-                       LoopNest(start, std::move(loops), std::move(conditions)), needs_hits);
+                       LoopNest(start, std::move(loops), std::move(conditions)), divisible,
+                       needs_hits);
   if (blocks.has_value() && made.nest_.points() >= kMinBlockedPoints &&
       blocks->nanoseconds() < made.nanoseconds()) {
     made.blocks_ = std::move(blocks);
@@ -250,17 +224,16 @@ std::optional<HostContraction> HostContraction::Create(const ir::Program& progra
 }
 
 double HostContraction::nanoseconds() const {
-  double ns = 2 * static_cast<double>(shape_.element_count()) + kRunNs * nest_.runs();
-  if (!nest_.loops().empty()) ns += PointNs(nest_.loops().back()) * nest_.points();
-  return blocks_.has_value() ? blocks_->nanoseconds() : ns;
+  if (blocks_.has_value()) return blocks_->nanoseconds();
+  return 2 * static_cast<double>(shape_.element_count()) + nest_.nanoseconds();
 }
 
 template <class T, class Body>
 void HostContraction::Aggregate(const Body& body, std::vector<T>& result) const {
   const Places steps = nest_.steps();
   const int64_t step = steps[0];
-  const auto run = [&](const auto& next) {
-    nest_.ForEachRun([&](const Places& at, int64_t count) {
+  const auto run_part = [&](const auto& next, const LoopNest& part) {
+    part.ForEachRun([&](const Places& at, int64_t count) {
       T* const to = result.data() + at[0];
       if (step == 0) {
         T value = *to;
@@ -272,6 +245,10 @@ void HostContraction::Aggregate(const Body& body, std::vector<T>& result) const 
         }
       }
     });
+  };
+  const auto run = [&](const auto& next) {
+    VisitInParts(nest_, divisible_, nanoseconds(),
+                 [&](const LoopNest& part) { run_part(next, part); });
   };
   const bool is_unsigned = shape_.type == DataType::kUInt64;
   switch (aggregation_) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tile/evaluator/host/blocked_matmul.h"
+#include "tile/evaluator/host/in_parts.h"
 #include "tile/evaluator/host/loop_nest.h"
 #include "tile/ir/naive_tensor.h"
 #include "tile/ir/program.h"
@@ -27,16 +28,17 @@ class HostContraction {
   ir::NaiveTensor Evaluate(absl::Span<const ir::NaiveTensor* const> inputs,
                            const ir::NaiveTensor* otherwise) const;
 
-  double nanoseconds() const;
+  double nanoseconds() const;  // on one core
 
  private:
   HostContraction(const ir::Contraction& contraction, TensorShape shape, ir::ContractionTypes types,
-                  LoopNest nest, bool needs_hits)
+                  LoopNest nest, DivisibleLoop divisible, bool needs_hits)
       : aggregation_(contraction.aggregation),
         combination_(contraction.combination),
         shape_(std::move(shape)),
         types_(types),
         nest_(std::move(nest)),
+        divisible_(divisible),
         needs_hits_(needs_hits) {}
 
   template <class T>
@@ -50,6 +52,7 @@ class HostContraction {
   TensorShape shape_;
   ir::ContractionTypes types_;
   LoopNest nest_;
+  DivisibleLoop divisible_;              // of the result
   std::optional<BlockedMatmul> blocks_;  // computes the sums, if any
   bool needs_hits_;                      // some element of the result may have no point
 };

@@ -25,6 +25,12 @@ struct HostCondition {
   int64_t range = 0;
 };
 
+// Orders outputs outside and reductions inside, as in the definition, but moves the fastest loop
+// innermost. The order of a sum's terms does not depend on which output loop is innermost. Returns
+// the number of outer loops that are output loops.
+size_t MoveFastestLoopInside(size_t outputs, std::vector<HostLoop>* loops,
+                             std::vector<HostCondition>* conditions);
+
 class LoopNest {
  public:
   // The first loop is the outermost. Values must be small enough that no sum of them overflows.
@@ -36,6 +42,11 @@ class LoopNest {
   // Upper bounds on the number of points and of executions of the innermost loop.
   double points() const;
   double runs() const;
+  // Estimated time of a multiplication and an addition at each point.
+  double nanoseconds() const;
+
+  // The points of the nest with begin <= loop < end.
+  LoopNest Part(size_t loop, int64_t begin, int64_t end) const;
 
   // Calls visit(places, count) for each contiguous range of points of the innermost loop, in order.
   // `places` are the first point's indices; each next point is steps() further.
