@@ -112,6 +112,18 @@ std::vector<Tensor> LoopOf(std::vector<Tensor> states, std::vector<Tensor> slice
   return ValueOrRaise(api::Loop(std::move(body), std::move(operands), "loop", reversed));
 }
 
+// The tensors as functions of other tensors in place of placeholders.
+std::vector<Tensor> WithReplaced(const std::vector<Tensor>& tensors,
+                                 const std::vector<std::pair<Tensor, Tensor>>& replacements) {
+  for (const auto& [placeholder, other] : replacements) {
+    if (placeholder.shape() == other.shape()) continue;
+    throw nb::value_error(("a tensor " + other.shape().ToString() + " cannot replace '" +
+                           placeholder.node()->name + "' " + placeholder.shape().ToString())
+                              .c_str());
+  }
+  return api::Replaced(tensors, replacements);
+}
+
 }  // namespace
 
 void BindValues(nb::module_& module) {
@@ -148,6 +160,7 @@ void BindValues(nb::module_& module) {
              nb::arg("rows"), nb::arg("operands"), nb::arg("iterations"), nb::arg("reversed"));
   module.attr("min_loop_iterations") = api::kMinLoopIterations;
   module.def("gradient", &GradientOf, nb::arg("losses"), nb::arg("wrt"));
+  module.def("replaced", &WithReplaced, nb::arg("tensors"), nb::arg("replacements"));
   module.def("placeholders", [](const std::vector<Tensor>& tensors) {
     std::vector<Tensor> found;
     for (const Tensor& tensor : tensors) {

@@ -15,7 +15,7 @@ from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
-from keras_tartan.src import _errors, _ranks, _torch_style, core, numpy as knp
+from keras_tartan.src import _errors, _ranks, _torch_style, _updates, core, numpy as knp
 from keras_tartan.src._type import BackendTensor
 from keras_tartan.src._values import NeedsValues
 from tartan._tensor import ConcretizationError, Tensor
@@ -73,7 +73,7 @@ class Trainer(_BaseTrainer):
                 loss = self.optimizer.scale_loss(loss)
             if weights:
                 derivatives = tartan.gradients(loss, values)
-                self.optimizer.apply(derivatives, weights)
+                _updates.apply(self.optimizer, derivatives, weights)
             else:
                 warnings.warn("The model does not have any trainable weights.")
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
