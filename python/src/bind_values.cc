@@ -173,9 +173,9 @@ void BindValues(nb::module_& module) {
     return found;
   });
   module.def(
-      "operands_among",
+      "sharing_among",
       [](const std::vector<Tensor>& tensors, const std::vector<Tensor>& candidates) {
-        return api::OperandsAmong(tensors, candidates);
+        return api::SharingAmong(tensors, candidates);
       },
       nb::arg("tensors"), nb::arg("candidates"));
   module.def("gradient_paths", &GradientPaths, nb::arg("outputs"), nb::arg("wrt"));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that a program holds while they have no value. They are computed together with what depends on them: each
-later operation on them would otherwise compute their chains again, in another program."""
+"""Tensors that a program holds while they have no value. They are computed together with tensors that share operations
+with them: each later operation on them would otherwise compute these operations again, in another program."""
 
 import collections
 import threading
@@ -26,13 +26,14 @@ def note(tensor):
     _recent.tensors.append(weakref.ref(tensor))
 
 
-def operands_of(wanted):
-    """Returns the tensors of the calling thread that `wanted` are computed from and that the program still holds."""
+def sharing_with(wanted):
+    """Returns the tensors of the calling thread that the program still holds and that have operations in common with
+    `wanted`: their operands, and others such as the new weights of a step whose loss is read."""
     pending = [t for t in [ref() for ref in _recent.tensors] if t is not None and t._host is None]
     _recent.tensors.clear()
     _recent.tensors.extend(weakref.ref(t) for t in pending)
     held = [t for t in pending if t._depth >= _LONG_CHAIN or t.size <= _FEW_ELEMENTS]
     if not held:
         return []
-    read = set(_core.operands_among([t._value for t in wanted], [t._value for t in held]))
-    return [t for t in held if t._value in read]
+    sharing = set(_core.sharing_among([t._value for t in wanted], [t._value for t in held]))
+    return [t for t in held if t._value in sharing]

@@ -236,13 +236,21 @@ def evaluate(*tensors):
                 "the value of a tensor was requested while a function is captured (tartan.function, fit, a "
                 "loop's body): use operations of tartan on it, or run the function without capturing it")
     becomes_leaf = not state.recording and state.trace is None
+    _compute(wanted, _held.sharing_with(wanted) if becomes_leaf else [], becomes_leaf)
+
+
+def _compute(wanted, others, becomes_leaf):
+    """Computes tensors, together with others that are not computed if there is an error."""
     by_value = {}  # equal tensors are computed once
-    for tensor in wanted + (_held.operands_of(wanted) if becomes_leaf else []):
+    for tensor in wanted + others:
         by_value.setdefault(tensor._value, []).append(tensor)
     try:
         hosts = _runtime.eager().evaluate(list(by_value))
     except (ValueError, IndexError) as error:
-        raise without_place(error) from None
+        if not others:
+            raise without_place(error) from None
+        _compute(wanted, [], becomes_leaf)
+        return
     for equal, host in zip(by_value.values(), hosts):
         leaf = _core.Value.leaf(host) if becomes_leaf else None
         for tensor in equal:

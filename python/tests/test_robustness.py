@@ -121,6 +121,29 @@ def test_values_read_in_a_loop_do_not_lengthen_its_chains(assigns):
     assert max(depths) < 32
 
 
+def test_states_that_change_before_a_value_is_read_do_not_lengthen_their_chains():
+    weights, want, depths = tartan.asarray(np.ones((4, 3), "float32")), np.ones((4, 3)), []
+    for turn in range(30):
+        loss, slope = tartan.value_and_grad(lambda w: tartan.sum(tartan.tanh(w * (turn % 3 + 1)) ** 2))(weights)
+        value = np.tanh(want * (turn % 3 + 1))
+        weights = weights - slope * 0.01
+        np.testing.assert_allclose(float(loss), (value**2).sum(), rtol=1e-4)  # `weights` depends on the same operations
+        want = want - 0.01 * 2 * value * (1 - value**2) * (turn % 3 + 1)
+        depths.append(weights._depth)
+    np.testing.assert_allclose(weights.numpy(), want, rtol=1e-4)
+    assert max(depths) < 32
+
+
+def test_an_error_of_a_held_tensor_is_not_one_of_the_tensor_that_is_read():
+    x = tartan.asarray([1.0, 2.0, 4.0])
+    index = tartan.asarray([2, 3]) + tartan.asarray([0, 4])
+    doubled = x * 2
+    wrong = tartan._tensor.operator("Gather", [doubled, index])
+    assert float(tartan.sum(doubled)) == 14
+    with pytest.raises(IndexError):
+        wrong.numpy()
+
+
 def test_gradients_pass_through_values_read_in_a_long_chain():
     x = tartan.asarray([0.5, -0.25])
     with tartan.recording():

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/eager/graph_key.h"
 
-#include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -102,26 +100,33 @@ GraphKey KeyOf(absl::Span<const Tensor> outputs) {
   return std::move(maker).Finish();
 }
 
-std::vector<Tensor> OperandsAmong(absl::Span<const Tensor> tensors,
-                                  absl::Span<const Tensor> candidates) {
-  std::set<std::pair<const TensorNode*, int>> read;
-  std::unordered_set<const TensorNode*> seen;
-  std::vector<const TensorNode*> stack;
-  for (const Tensor& tensor : tensors) stack.push_back(tensor.node().get());
-  while (!stack.empty()) {
-    const TensorNode* node = stack.back();
-    stack.pop_back();
-    if (!seen.insert(node).second) continue;
-    for (const NodeResult& input : InputsOf(*node)) {
-      read.emplace(input.node.get(), input.result);
-      stack.push_back(input.node.get());
+std::vector<Tensor> SharingAmong(absl::Span<const Tensor> tensors,
+                                 absl::Span<const Tensor> candidates) {
+  // Whether the graph of a node has an application or a loop of the graphs of `tensors`.
+  std::unordered_map<const TensorNode*, bool> shares;
+  const auto visit = [&](const TensorNode* root, bool is_wanted) {
+    std::vector<std::pair<const TensorNode*, bool>> stack = {{root, false}};
+    while (!stack.empty()) {
+      const auto [node, operands_done] = stack.back();
+      stack.pop_back();
+      const absl::Span<const NodeResult> inputs = InputsOf(*node);
+      if (operands_done) {
+        bool any = is_wanted && !inputs.empty();
+        for (const NodeResult& input : inputs) any = any || shares.at(input.node.get());
+        shares[node] = any;
+      } else if (shares.count(node) == 0) {
+        stack.emplace_back(node, true);
+        for (const NodeResult& input : inputs) stack.emplace_back(input.node.get(), false);
+      }
     }
-  }
-  std::vector<Tensor> operands;
+  };
+  for (const Tensor& tensor : tensors) visit(tensor.node().get(), /*is_wanted=*/true);
+  std::vector<Tensor> sharing;
   for (const Tensor& candidate : candidates) {
-    if (read.count({candidate.node().get(), candidate.result()}) > 0) operands.push_back(candidate);
+    visit(candidate.node().get(), /*is_wanted=*/false);
+    if (shares.at(candidate.node().get())) sharing.push_back(candidate);
   }
-  return operands;
+  return sharing;
 }
 
 }  // namespace tartan::api

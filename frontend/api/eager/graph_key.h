@@ -28,8 +28,8 @@ struct GraphKey {
 
 GraphKey KeyOf(absl::Span<const Tensor> outputs);
 
-// Returns those `candidates` that `tensors` are computed from.
-std::vector<Tensor> OperandsAmong(absl::Span<const Tensor> tensors,
-                                  absl::Span<const Tensor> candidates);
+// Returns those `candidates` whose graphs have operations in common with the graphs of `tensors`.
+std::vector<Tensor> SharingAmong(absl::Span<const Tensor> tensors,
+                                 absl::Span<const Tensor> candidates);
 
 }  // namespace tartan::api
