@@ -50,6 +50,58 @@ class FunctionCache {
   std::unordered_map<std::string, Function> functions_;
 };
 
+// The shapes of the outputs of functions, by function and shapes of the inputs, so that an
+// operation that is applied again is not bound again. The cache is emptied when full.
+class ShapeCache {
+ public:
+  using Shapes = std::vector<TensorShape>;
+
+  static ShapeCache& OfProcess() {
+    static auto* const cache = new ShapeCache();
+    return *cache;
+  }
+
+  // Returns nothing if the cache does not have them.
+  Shapes Find(const lang::Function& function, const Shapes& inputs) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = outputs_.find(KeyOf(function, inputs));
+    return found == outputs_.end() ? Shapes() : found->second.outputs;
+  }
+
+  void Add(const std::shared_ptr<const lang::Function>& function, const Shapes& inputs,
+           const Shapes& outputs) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (outputs_.size() >= kCapacity) outputs_.clear();
+    outputs_.emplace(KeyOf(*function, inputs), Entry{function, outputs});
+  }
+
+ private:
+  struct Entry {
+    std::shared_ptr<const lang::Function> function;  // keeps the address in the key
+    Shapes outputs;
+  };
+  ShapeCache() = default;
+
+  // The bytes of the address, and of type, rank and sizes of each input.
+  static std::string KeyOf(const lang::Function& function, const Shapes& inputs) {
+    std::string key;
+    const auto append = [&](int64_t number) {
+      key.append(reinterpret_cast<const char*>(&number), sizeof(number));
+    };
+    append(static_cast<int64_t>(reinterpret_cast<intptr_t>(&function)));
+    for (const TensorShape& shape : inputs) {
+      append(static_cast<int64_t>(shape.type));
+      append(static_cast<int64_t>(shape.dims.size()));
+      for (const int64_t dim : shape.dims) append(dim);
+    }
+    return key;
+  }
+
+  static constexpr size_t kCapacity = 4096;
+  std::mutex mutex_;
+  std::unordered_map<std::string, Entry> outputs_;
+};
+
 // The value of a scalar integer tensor; nullopt for other tensors and for unknown values.
 std::optional<int64_t> NumberOf(const Tensor& tensor) {
   if (tensor.rank() != 0 || !IsInteger(tensor.type())) return std::nullopt;
@@ -86,6 +138,22 @@ lang::Function WithNumbers(const lang::Function& function, absl::Span<const Tens
   }
   changed.statements.insert(changed.statements.begin(), numbers.begin(), numbers.end());
   return changed;
+}
+
+// Applies `function`, which fails with `failure`, with numbers for known scalar integer inputs.
+// Returns `failure` if that fails, too.
+absl::StatusOr<std::vector<Tensor>> ApplyWithNumbers(const Function& function,
+                                                     absl::Span<const Tensor> inputs,
+                                                     absl::string_view name,
+                                                     const absl::Status& failure) {
+  std::vector<Tensor> left;
+  lang::Function numbered = WithNumbers(function.ast(), inputs, &left);
+  if (left.size() == inputs.size()) return failure;
+  TARTAN_ASSIGN_OR_RETURN(
+      const Function changed,
+      Function::FromTree(std::move(numbered), function.text(), function.file()));
+  auto applied = changed.Apply(left, name);
+  return applied.ok() ? std::move(applied) : failure;
 }
 
 }  // namespace
@@ -148,20 +216,16 @@ absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inp
       }
       shapes.push_back(inputs[i].shape());
     }
-    lang::BindOptions options;
-    options.file = *file_;
-    options.text = *text_;
-    const absl::StatusOr<ir::Program> bound = lang::Bind(*ast_, shapes, options);
-    if (!bound.ok()) {
-      std::vector<Tensor> left;
-      lang::Function numbered = WithNumbers(*ast_, inputs, &left);
-      if (left.size() == inputs.size()) return bound.status();
-      TARTAN_ASSIGN_OR_RETURN(const Function function,
-                              FromTree(std::move(numbered), *text_, *file_));
-      auto applied = function.Apply(left, name);
-      return applied.ok() ? std::move(applied) : bound.status();
+    std::vector<TensorShape> outputs = ShapeCache::OfProcess().Find(*ast_, shapes);
+    if (outputs.empty()) {
+      lang::BindOptions options;
+      options.file = *file_;
+      options.text = *text_;
+      const absl::StatusOr<ir::Program> bound = lang::Bind(*ast_, shapes, options);
+      if (!bound.ok()) return ApplyWithNumbers(*this, inputs, name, bound.status());
+      for (ir::ValueId output : bound->outputs) outputs.push_back(bound->values[output].shape);
+      ShapeCache::OfProcess().Add(ast_, shapes, outputs);
     }
-    const ir::Program& program = *bound;
     auto node = std::make_shared<TensorNode>();
     node->name = std::string(name);
     ApplicationNode application{ast_, {}};
@@ -170,9 +234,9 @@ absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inp
       if (node->placeholder == nullptr) node->placeholder = input.node()->placeholder;
     }
     node->kind = std::move(application);
-    for (ir::ValueId output : program.outputs) node->shapes.push_back(program.values[output].shape);
+    node->shapes = std::move(outputs);
     std::vector<Tensor> results;
-    for (size_t i = 0; i < program.outputs.size(); ++i) {
+    for (size_t i = 0; i < node->shapes.size(); ++i) {
       results.push_back(Tensor(node, static_cast<int>(i)));
     }
     return results;
