@@ -56,6 +56,17 @@ def as_dtype(dtype):
     return ALL[name]
 
 
+_of_numpy = {}  # NumPy dtype → dtype
+
+
+def of_numpy(dtype):
+    """Returns the dtype for a NumPy dtype. TypeError for others."""
+    found = _of_numpy.get(dtype)
+    if found is None:
+        found = _of_numpy[dtype] = as_dtype(dtype)
+    return found
+
+
 def numpy_dtype(dtype):
     """Returns the NumPy dtype of the same elements; bfloat16 requires ml_dtypes."""
     if dtype == "bfloat16":

@@ -159,9 +159,20 @@ class _Plan:
         return all(s == 0 for s in self.starts) and all(s == 1 for s in self.steps) and tuple(self.sizes) == shape
 
 
+def _in_bounds(numbers, shape):
+    """Returns leading numbers of an index as non-negative ones."""
+    for axis, (number, size) in enumerate(zip(numbers, shape)):
+        if not -size <= number < size:
+            raise IndexError(f"index {number} is out of bounds for axis {axis} with size {size}")
+    return [number % size for number, size in zip(numbers, shape)]
+
+
 def getitem(x: Tensor, index: Any) -> Tensor:
     """Returns x[index]."""
     x = tensor(x)
+    numbers = index if type(index) is tuple else (index,)
+    if state.trace is None and 0 < len(numbers) <= x.ndim and all(type(n) is int for n in numbers):
+        return gathered_rows(x, index_constant(_in_bounds(numbers, x.shape)))
     plan = _Plan(index, x.shape)
     if not plan.is_everything(x.shape):
         x = _sliced(x, plan)

@@ -101,10 +101,15 @@ def expanded(x, shape):
         return x
     if is_exported():
         return operator("Expand", [x, _ints(shape)])
-    lead = len(shape) - x.ndim
-    indices = ["0" if d == 1 and shape[lead + k] != 1 else f"i{lead + k}" for k, d in enumerate(x.shape)]
+    return tile1(_expansion(x.shape, shape), x)
+
+
+@functools.lru_cache(1024)
+def _expansion(dims, shape):
+    lead = len(shape) - len(dims)
+    indices = ["0" if d == 1 and shape[lead + k] != 1 else f"i{lead + k}" for k, d in enumerate(dims)]
     out = written([f"i{d}" for d in range(len(shape))], shape)
-    return tile1(f"function (X) -> (Y) {{ Y{out} = =(X[{', '.join(indices)}]); }}", x)
+    return f"function (X) -> (Y) {{ Y{out} = =(X[{', '.join(indices)}]); }}"
 
 
 def joined(arrays, axis):
@@ -118,17 +123,24 @@ def joined(arrays, axis):
 
 
 def _joined(arrays, axis):
-    dims, statements, offset = list(arrays[0].shape), [], 0
     if len(arrays) == 1:
         return arrays[0]
-    dims[axis] = sum(x.shape[axis] for x in arrays)
+    dims = list(arrays[0].shape)
+    sizes = tuple(x.shape[axis] for x in arrays)
+    dims[axis] = sum(sizes)
+    return tile1(_concatenation(tuple(dims), axis, sizes), *arrays)
+
+
+@functools.lru_cache(1024)
+def _concatenation(dims, axis, sizes):
+    statements, offset = [], 0
     indices = [f"i{d}" for d in range(len(dims))]
     out = written(indices, dims)
-    for k, x in enumerate(arrays):
+    for k, size in enumerate(sizes):
         read = ", ".join(f"i{d} - {offset}" if d == axis and offset else i for d, i in enumerate(indices))
         statements.append(f"O{k}{out} = =(X{k}[{read}]){f' default O{k - 1}' if k else ''};")
-        offset += x.shape[axis]
-    return tile1(f"function ({names('X', len(arrays))}) -> (O{len(arrays) - 1}) {{ {' '.join(statements)} }}", *arrays)
+        offset += size
+    return f"function ({names('X', len(sizes))}) -> (O{len(sizes) - 1}) {{ {' '.join(statements)} }}"
 
 
 def stacked(arrays, axis):

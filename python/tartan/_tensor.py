@@ -42,8 +42,9 @@ class Tensor(Operators):
         self._value = value
         self._host = None
         self._depth = depth
-        self._home = state.trace  # the capture in which it was made
-        self._note_depth()
+        trace = self._home = state.trace  # the capture in which it was made
+        if depth and trace is None and not state.recording:
+            _held.note(self)
 
     @property
     def shape(self):
@@ -281,7 +282,7 @@ def _restored(kind, array):
 def to_host(array, copy=True):
     """Returns a HostTensor with the values of a NumPy array."""
     array = np.asarray(array)
-    dtype = _dtypes.as_dtype(array.dtype)
+    dtype = _dtypes.of_numpy(array.dtype)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     shape = list(array.shape)  # ascontiguousarray adds a dimension to a scalar
@@ -302,7 +303,8 @@ _scalars = {}
 
 def constant(scalar, dtype):
     """Returns a scalar that is a constant of the program."""
-    key = (type(scalar), str(scalar), dtype)
+    is_plain = scalar and type(scalar) in (int, float)  # zeros have signs
+    key = (type(scalar), scalar if is_plain else str(scalar), dtype)
     found = _scalars.get(key)
     if found is None:
         host = to_host(np.asarray(scalar).astype(_dtypes.numpy_dtype(dtype)))
@@ -362,7 +364,10 @@ def tiles(text, *inputs, function=""):
 
 def tile1(text, *inputs, function=""):
     """Applies a Tile function with one output. Errors begin with the name of the function."""
-    return tiles(text, *inputs, function=function)[0]
+    try:
+        return tile(text, *inputs)[0]
+    except ValueError as error:
+        raise without_place(error, function) from None
 
 
 def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):

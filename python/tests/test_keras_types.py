@@ -144,3 +144,14 @@ def test_a_label_that_is_no_class_makes_the_loss_nan():
     model = keras.Sequential([keras.Input((8,)), layers.Dense(3, activation="softmax")])
     model.compile("adam", "sparse_categorical_crossentropy")
     assert np.isnan(model.fit(np.ones((32, 8)), np.full(32, 7), verbose=0).history["loss"][0])
+
+
+def test_common_dtypes_follow_a_change_of_floatx():
+    whole, bools = ops.convert_to_tensor([1, 2]), ops.convert_to_tensor([True, False])
+    first = [(whole * 1.5).dtype, (bools + 1).dtype, (bools + bools).dtype, (whole + np.float64(1)).dtype]
+    keras.config.set_floatx("float16")
+    try:
+        assert [(whole * 1.5).dtype, (bools + 1).dtype] == ["float16", keras.backend.result_type("bool", int)]
+    finally:
+        keras.config.set_floatx("float32")
+    assert first == ["float32", "int32", "bool", "float32"] and (whole * 1.5).dtype == "float32"

@@ -307,3 +307,31 @@ def test_neighbours_of_floats_are_those_of_numpy(dtype):
         with np.errstate(all="ignore"):
             wanted = np.nextafter(x, np.full_like(x, to))
         np.testing.assert_array_equal(tartan.nextafter(x, np.full_like(x, to)).numpy(), wanted, strict=True)
+
+
+@pytest.mark.parametrize("index", [0, -1, (1, 2), (-2, 0, 3), np.int64(1), True])
+def test_leading_numbers_of_an_index_follow_numpy(index):
+    values = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    np.testing.assert_array_equal(tartan.asarray(values)[index].numpy(), values[index])
+
+
+@pytest.mark.parametrize("index", [2, -3, (0, 3), (1, -4), (0, 0, 0, 0)])
+def test_numbers_beyond_a_tensor_are_index_errors(index):
+    with pytest.raises(IndexError):
+        tartan.asarray(np.zeros((2, 3, 4)))[index]
+
+
+def test_constants_of_equal_numbers_keep_sign_and_type():
+    x = tartan.asarray(np.ones(2, "float32"))
+    assert np.signbit((x * 0.0).numpy()).tolist() == [False, False]
+    assert np.signbit((x * -0.0).numpy()).tolist() == [True, True]
+    assert [(x + 1).dtype, (tartan.asarray([1]) + 1).dtype, (tartan.asarray([1]) + 1.0).dtype] == ["float32", "int32", "float32"]
+    assert np.isnan((x * float("nan")).numpy()).all()
+
+
+def test_an_operation_on_other_shapes_gives_other_shapes():
+    for shape in ((2, 3), (3, 3), (2, 3), (1, 3), (3,)):
+        assert (tartan.asarray(np.zeros(shape, "float32")) + np.zeros((3, 1, 3), "float32")).shape == np.broadcast_shapes(
+            shape, (3, 1, 3))
+    with pytest.raises(ValueError):
+        tartan.asarray(np.zeros((2, 2))) + np.zeros((3, 1, 3))

@@ -23,10 +23,14 @@ OTHERS = {
     "moveaxis": lambda x, source, destination: _tartan.moveaxis(x, source, destination),
     "transpose": lambda x, axes=None: _tartan.permute_dims(x, axes or tuple(range(x.ndim))[::-1]),
 }
+# Types without complex values that are checked first, because they are frequent.
+_REAL = frozenset((BackendTensor, Tensor, float, int, bool, type(None)))
 
 
 def is_complex(x):
     """Returns True for complex tensors, arrays and numbers, and for lists of any of them."""
+    if type(x) in _REAL:
+        return False
     if isinstance(x, (list, tuple)):
         return any(is_complex(part) for part in x)
     return isinstance(x, (ComplexTensor, complex)) or isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "c"
@@ -46,7 +50,10 @@ def accepting(name, function):
     """Returns a function of Keras that also accepts complex numbers."""
     @functools.wraps(function)
     def called(*args, **kwargs):
-        if not any(map(is_complex, args)):
+        for x in args:
+            if type(x) not in _REAL and is_complex(x):
+                break
+        else:
             return function(*args, **kwargs)
         theirs = OTHERS.get(name) or getattr(_tartan, name)
         return _result(theirs(*map(_given, args), **kwargs))

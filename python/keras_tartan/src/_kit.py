@@ -15,6 +15,7 @@ from tartan._tensor import Tensor, operator, state, tile1
 from keras_tartan.src._values import NeedsValues, cast, convert_to_tensor, operand_dtype
 
 INT64 = _dtypes.int64
+_TYPED = (BackendTensor, int, float, bool)
 
 
 def T(x, dtype=None):
@@ -27,15 +28,30 @@ def is_float(x):
 
 def weak(x):
     """Returns an operand as result_type expects it: Python numbers yield in promotion."""
-    if type(x) in (int, float, bool):
-        return type(x)
+    kind = type(x)
+    if kind is BackendTensor:
+        return x.dtype
+    if kind in (int, float, bool):
+        return kind
     return operand_dtype(x) or T(x).dtype
+
+
+_results = {}  # (floatx, dtypes and types of numbers) → dtype; the rules are pure
+
+
+def promoted(*types):
+    """Returns Keras' result dtype of dtypes and of types of Python numbers."""
+    key = (floatx(), *types)
+    found = _results.get(key)
+    if found is None:
+        found = _results[key] = result_type(*types)
+    return found
 
 
 def common(*operands, extra=()):
     """Returns the operands as tensors of Keras' result dtype."""
-    operands = [x if type(x) in (int, float, bool) or hasattr(x, "dtype") else T(x) for x in operands]
-    dtype = result_type(*[weak(x) for x in operands], *extra)
+    operands = [x if type(x) in _TYPED or hasattr(x, "dtype") else T(x) for x in operands]
+    dtype = promoted(*map(weak, operands), *extra)
     return [T(x, dtype) for x in operands]
 
 

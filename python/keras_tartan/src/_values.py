@@ -109,6 +109,8 @@ def _refuse_sparse(sparse, ragged):
 
 
 def _known_dtype(dtype):
+    if type(dtype) in (str, _dtypes.DType) and dtype in _dtypes.ALL:
+        return _dtypes.ALL[dtype]
     dtype = standardize_dtype(dtype)
     if _float8.is_float8(dtype) or _complex_numbers.is_complex_dtype(dtype):
         return dtype
@@ -142,6 +144,8 @@ def _of_scalar(x, dtype):
 
 
 def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
+    if type(x) is BackendTensor and not sparse and not ragged:
+        return x if dtype is None else cast(x, dtype)
     _refuse_sparse(sparse, ragged)
     if isinstance(x, KerasVariable):
         x = x.value
@@ -218,6 +222,8 @@ def shape(x):
 
 
 def cast(x, dtype):
+    if type(x) is BackendTensor and x.dtype == dtype:
+        return x
     if isinstance(x, KerasVariable):
         x = x.value
     if not isinstance(x, BackendTensor):
