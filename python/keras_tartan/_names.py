@@ -22,9 +22,14 @@ def chosen():
 
 
 _names = chosen()
+_answers = {}  # module → name
 
 
 def answer():
     """Returns the name for the caller of `keras.backend.backend()`, which calls this function."""
-    package = sys._getframe(2).f_globals.get("__name__", "").partition(".")[0]
-    return "tartan" if package in _OWN else _names.get(package, _names.get("", "tartan"))
+    module = sys._getframe(2).f_globals.get("__name__", "")
+    found = _answers.get(module)
+    if found is None:
+        package = module.partition(".")[0]
+        found = _answers[module] = "tartan" if package in _OWN else _names.get(package, _names.get("", "tartan"))
+    return found

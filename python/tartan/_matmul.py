@@ -115,10 +115,11 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     inner = a.shape[-1], b.shape[-2 if b.ndim > 1 else -1]
     if inner[0] != inner[1]:
         raise ValueError(f"matmul of {list(a.shape)} and {list(b.shape)}: {inner[0]} is not {inner[1]}")
-    try:
-        broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    except ValueError as error:
-        raise ValueError(f"matmul of {list(a.shape)} and {list(b.shape)}: {error}") from None
+    if a.ndim > 2 and b.ndim > 2:
+        try:
+            broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        except ValueError as error:
+            raise ValueError(f"matmul of {list(a.shape)} and {list(b.shape)}: {error}") from None
     if is_exported():
         return operator("MatMul", [a, b])
     return tile1(_matmul_text(a.shape, b.shape), a, b)

@@ -6,6 +6,7 @@ from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, axes_of, formula, is_exported, is_float, op, reshaped, transposed
 from keras_tartan.src._values import cast
 from keras_tartan.src.math import rsqrt
+from tartan._tensor import tile1
 
 
 def moments(x, axes, keepdims=False, synchronized=False):
@@ -15,8 +16,7 @@ def moments(x, axes, keepdims=False, synchronized=False):
     wide = "float32" if x.dtype in ("float16", "bfloat16") else x.dtype
     work = cast(x, wide)
     mean = knp.mean(work, axes, True)
-    centred = op("Sub", work, mean)
-    variance = knp.mean(op("Mul", centred, centred), axes, True)
+    variance = knp.mean(_squared_deviations(work, mean), axes, True)
     if not keepdims:
         shape = [d for a, d in enumerate(x.shape) if a not in axes_of(axes, len(x.shape))]
         mean, variance = reshaped(mean, shape), reshaped(variance, shape)
@@ -24,6 +24,13 @@ def moments(x, axes, keepdims=False, synchronized=False):
         largest = float(65504.0 if x.dtype == "float16" else 3.3895313892515355e38)
         mean, variance = [cast(knp.clip(v, -largest, largest), x.dtype) for v in (mean, variance)]
     return mean, variance
+
+
+def _squared_deviations(x, mean):
+    if is_exported():
+        centred = op("Sub", x, mean)
+        return op("Mul", centred, centred)
+    return tile1("function (X, M) -> (O) { D = X - M; O = D * D; }", x, mean)
 
 
 def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilon=1e-3):

@@ -7,7 +7,7 @@ import numpy as np
 from keras.src import tree
 from keras.src.backend.common.dtypes import result_type
 from keras_tartan.src._host import on_host
-from keras_tartan.src._kit import T, common, floated, is_float, op, ours, reshaped
+from keras_tartan.src._kit import T, common, floated, is_float, op, ours, promoted, reshaped
 from keras_tartan.src._values import cast, from_array, operand_dtype
 from keras_tartan.src.numpy.elementwise import divide, multiply, power, sqrt, subtract
 from keras_tartan.src.numpy.choosing import diagonal
@@ -22,7 +22,7 @@ def _product_type(*xs):
     kinds = [operand_dtype(x) or T(x).dtype for x in xs]
     if builtins.all(kind == "int8" for kind in kinds):
         return "int32"
-    return result_type(*kinds)
+    return promoted(*kinds)
 
 
 def matmul(x1, x2):

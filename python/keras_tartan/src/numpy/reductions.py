@@ -3,13 +3,13 @@
 
 from keras.src.backend.common import standardize_dtype
 from keras.src.backend.common.dtypes import result_type
-from keras_tartan.src._kit import T, axes_of, broadcast, floated, one, ours, reshaped, weak
+from keras_tartan.src._kit import T, axes_of, broadcast, floated, is_float, one, ours, reshaped, weak
 from keras_tartan.src._values import cast
 from keras_tartan.src.numpy.elementwise import add, divide, isclose, maximum, minimum, multiply, subtract
 from keras_tartan.src.numpy.filled import full
 from keras_tartan.src.numpy.shapes import ravel
-from tartan import _reductions, _selection
-from tartan._primitives import cumulated, kept_shape
+from tartan import _call, _reductions, _selection
+from tartan._primitives import averaged, cumulated, kept_shape
 
 
 def allclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
@@ -28,8 +28,14 @@ def _of(function, convert=T):
     return reduced
 
 
-sum, mean, all, any = map(_of, (_reductions.sum, _reductions.mean, _reductions.all, _reductions.any))
+sum, all, any = map(_of, (_reductions.sum, _reductions.all, _reductions.any))
 var, std = _of(_reductions.var, floated), _of(_reductions.std, floated)
+
+
+def mean(x, axis=None, keepdims=False):
+    x = T(x)
+    axes = _call.axes_of(_axes(x, axis), len(x.shape))
+    return averaged(x if is_float(x) else cast(x, "float32"), axes, keepdims)
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
