@@ -120,6 +120,17 @@ def test_every_function_for_complex_numbers_is_that_of_numpy():
         np.testing.assert_allclose(known(getattr(ops, name)(*given)), want, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype, kind", [("float32", "complex64"), ("float64", "complex128"), ("int32", "complex64")])
+def test_eigenvalues_of_matrices_that_are_not_symmetric_are_complex(dtype, kind):
+    x = np.array([[[0, -2, 1], [3, 1, 0], [0, 1, 2]], [[2, 0, 0], [0, 3, 4], [0, 4, 9]]], dtype)
+    values, vectors = ops.linalg.eig(x)
+    assert values.dtype == vectors.dtype == kind
+    values, vectors = map(ops.convert_to_numpy, (values, vectors))
+    np.testing.assert_allclose(x @ vectors, values[:, None] * vectors, atol=1e-5 if kind == "complex64" else 1e-12)
+    np.testing.assert_allclose(np.sort(values[1].real), [1, 2, 11], atol=1e-4)
+    assert abs(values[0].imag).max() > 1
+
+
 def test_pairs_of_real_numbers_are_complex_numbers():
     pairs = np.stack([_Z.real, _Z.imag], -1)
     z = ops.view_as_complex(pairs)

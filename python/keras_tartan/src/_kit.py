@@ -9,6 +9,7 @@ from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
 from tartan import _dtypes, _manipulation, _primitives
+from tartan._complex import ComplexTensor
 from tartan._primitives import is_exported, size_of  # noqa: F401
 from keras_tartan.src._type import BackendTensor, constant, constant_array
 from tartan._tensor import Tensor, operator, state, tile1
@@ -82,6 +83,8 @@ def ours(result):
     """Returns results of functions of tartan as tensors of Keras."""
     if isinstance(result, Tensor):
         return BackendTensor._of(result)
+    if isinstance(result, ComplexTensor):
+        return result
     return list(map(ours, result)) if isinstance(result, list) else tuple(map(ours, result))
 
 

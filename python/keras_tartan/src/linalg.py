@@ -10,7 +10,7 @@ from keras.src import tree
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._host import on_host
 from keras_tartan.src._kit import axes_of, common, floated, ours
-from keras_tartan.src._values import cast, from_array
+from keras_tartan.src._values import cast, convert_to_tensor
 from tartan import linalg as _linalg
 from tartan._tensor import state
 
@@ -23,7 +23,7 @@ def _by_numpy(compute, *operands):
         dtype = tensors[0].dtype
         wide = "float64" if dtype == "float64" else "float32"
         found = compute(*[x.numpy().astype(wide) for x in tensors])
-        return tree.map_structure(lambda array: from_array(array, dtype if array.dtype.kind == "f" else None), found)
+        return tree.map_structure(lambda array: convert_to_tensor(array, dtype if array.dtype.kind == "f" else None), found)
 
     function.__name__ = compute.__name__
     return on_host(function, *operands)
@@ -48,7 +48,10 @@ def slogdet(x):
 
 
 def eig(x):
-    raise NotImplementedError("linalg.eig returns complex numbers, which the tartan backend does not support")
+    def eig(a):
+        return tuple(part.astype(np.result_type(part, "complex64")) for part in np.linalg.eig(a))
+
+    return _by_numpy(eig, x)
 
 
 eigh, inv = functools.partial(on_host, _linalg.eigh), functools.partial(on_host, _linalg.inv)
