@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/function.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -25,7 +27,7 @@ namespace {
 class FunctionCache {
  public:
   static FunctionCache& OfProcess() {
-    static auto* const cache = new FunctionCache();
+    static auto* const cache = Make();
     return *cache;
   }
 
@@ -44,6 +46,14 @@ class FunctionCache {
 
  private:
   FunctionCache() = default;
+
+  // No other thread holds the lock while the process forks, because the child lacks that thread.
+  static FunctionCache* Make() {
+    const auto unlock = [] { OfProcess().mutex_.unlock(); };
+    // It fails only without memory, and forks are as safe then as they were.
+    pthread_atfork([] { OfProcess().mutex_.lock(); }, unlock, unlock);
+    return new FunctionCache();
+  }
 
   static constexpr size_t kCapacity = 4096;
   std::mutex mutex_;

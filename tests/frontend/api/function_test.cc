@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/function.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <thread>
 
 #include "frontend/api/checks/check_constraints.h"
@@ -155,6 +159,28 @@ TEST(Function, MayBeMadeFromManyThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// The text is long, so that the other thread looks for it in the cache most of the time.
+TEST(Function, MayBeMadeAfterAForkWhileAnotherThreadMadeOne) {
+  const std::string text = "function (A) -> (B) { B = A + " + std::string(1 << 20, ' ') + "A; }";
+  ASSERT_TRUE(Function::FromTile(text).ok());
+  std::atomic<bool> has_ended = false;
+  std::thread other([&] {
+    while (!has_ended) EXPECT_TRUE(Function::FromTile(text).ok());
+  });
+  int status = 0;
+  for (int i = 0; i < 20 && status == 0; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      _exit(Function::FromTile(text).ok() ? 0 : 1);
+    }
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+  }
+  EXPECT_EQ(status, 0);
+  has_ended = true;
+  other.join();
 }
 
 }  // namespace
