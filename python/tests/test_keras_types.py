@@ -120,6 +120,18 @@ def test_every_function_for_complex_numbers_is_that_of_numpy():
         np.testing.assert_allclose(known(getattr(ops, name)(*given)), want, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int32"])
+def test_a_histogram_counts_the_least_and_the_greatest_value(dtype):
+    """These values of float64 are no values of float32, and their neighbours there are on both sides of them."""
+    for last in (0.1, 0.3, 1 / 3, 2 / 3):
+        x = np.array([-last, 0.06, last], dtype)
+        counts, edges = map(ops.convert_to_numpy, ops.histogram(ops.convert_to_tensor(x), bins=4))
+        wanted, _ = np.histogram(x, 4)
+        np.testing.assert_array_equal(counts, wanted)
+        if dtype != "int32":
+            assert edges.dtype == dtype and (edges[0], edges[-1]) == (x[0], x[-1])
+
+
 @pytest.mark.parametrize("dtype, kind", [("float32", "complex64"), ("float64", "complex128"), ("int32", "complex64")])
 def test_eigenvalues_of_matrices_that_are_not_symmetric_are_complex(dtype, kind):
     x = np.array([[[0, -2, 1], [3, 1, 0], [0, 1, 2]], [[2, 0, 0], [0, 3, 4], [0, 4, 9]]], dtype)

@@ -142,15 +142,16 @@ def bincount(x, weights=None, minlength=0, sparse=False):
 
 def histogram(x, bins=10, range=None):
     x = ravel(T(x))
+    dtype = x.dtype if is_float(x) else floatx()
+    wide = "float64" if dtype == "float64" else "float32"  # the outer edges are the least and the greatest value exactly
     if range is None:
         low, high = min(x), max(x)
         flat = equal(low, high)
-        low, high = cast(low, "float32"), cast(high, "float32")
+        low, high = cast(low, wide), cast(high, wide)
         low, high = where(flat, subtract(low, 0.5), low), where(flat, add(high, 0.5), high)
     else:
-        low, high = T(range[0], "float32"), T(range[1], "float32")
-    dtype = x.dtype if is_float(x) else floatx()
-    edges = cast(linspace(low, high, bins + 1, dtype="float32"), dtype)
+        low, high = T(range[0], wide), T(range[1], wide)
+    edges = cast(linspace(low, high, bins + 1, dtype=wide), dtype)
     x = cast(x, dtype)
     before = expand_dims(x, -1)
     at_least = greater_equal(before, edges[:-1])
