@@ -268,7 +268,7 @@ class OperandChooser {
     } else if (may_turn && AreVectors(*operand, access, rows)) {
       operand->loads_vectors = operand->along_rows = true;
     } else if (may_copy && !is_wide && rows.size() == 1 &&
-               AreVectors(*operand, access, row, /*may_have_tail=*/true)) {
+               AreVectors(*operand, access, rows, /*may_have_tail=*/true)) {
       operand->loads_vectors = operand->along_rows = operand->has_tail = true;
     } else {
       operand->spreads_rows = !rows.empty() && access.strides[rows.back()] == 1;
