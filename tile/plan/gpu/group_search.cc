@@ -10,6 +10,7 @@
 #include "tile/plan/gpu/async_copies.h"
 #include "tile/plan/gpu/group_cost.h"
 #include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/gpu/held_index.h"
 #include "tile/plan/gpu/thread_order.h"
 
 namespace tartan::plan {
@@ -38,7 +39,7 @@ std::vector<int64_t> Key(const GpuPlan& plan) {
 class Search {
  public:
   Search(const GroupProblem& problem, const HardwareSettings& settings)
-      : problem_(problem), settings_(settings), held_index_(HeldIndex(problem)) {}
+      : problem_(problem), settings_(settings), held_index_(HeldIndex(problem.flat())) {}
 
   std::vector<GpuPlan> Run(int count) {
     std::vector<GpuPlan> starts = Starts();

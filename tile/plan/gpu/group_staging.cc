@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/plan/gpu/async_copies.h"
-#include "tile/plan/gpu/thread_order.h"
+#include "tile/plan/gpu/held_index.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::plan {
@@ -283,7 +283,7 @@ void StageAccesses(const GroupProblem& problem, GpuPlan* plan) {
   const std::vector<int64_t> tile = plan->Tile();
   Stager stager(problem, plan);
   const bool is_reduction = problem.flat().is_reduction();
-  const int held_index = problem.flat().accumulator_index < 0 ? HeldIndex(problem) : -1;
+  const int held_index = problem.flat().accumulator_index < 0 ? HeldIndex(problem.flat()) : -1;
   for (size_t a = 0; a < problem.accesses().size(); ++a) {
     const GroupProblem::Access& access = problem.accesses()[a];
     if (!access.may_be_staged || access.in_body != is_reduction) continue;

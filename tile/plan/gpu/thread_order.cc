@@ -52,17 +52,4 @@ std::vector<ThreadPart> OrderThreads(const GroupProblem& problem, const GpuPlan&
   return parts;
 }
 
-int HeldIndex(const GroupProblem& problem) {
-  constexpr int64_t kMaxHeld = 4;
-  const poly::FlatContraction& flat = problem.flat();
-  if (flat.accumulator_index >= 0 || !flat.is_reduction()) return flat.accumulator_index;
-  for (int i = 0; i < flat.output_index_count; ++i) {
-    const bool is_read = std::any_of(
-        problem.accesses().begin(), problem.accesses().end(),
-        [&](const GroupProblem::Access& access) { return access.flat.strides[i] != 0; });
-    if (!is_read && flat.indices[i].range > 1 && flat.indices[i].range <= kMaxHeld) return i;
-  }
-  return -1;
-}
-
 }  // namespace tartan::plan

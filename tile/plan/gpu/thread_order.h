@@ -13,9 +13,4 @@ namespace tartan::plan {
 // line. A warp then covers a two-dimensional block, whose work-items share reads from local memory.
 std::vector<ThreadPart> OrderThreads(const GroupProblem& problem, const GpuPlan& plan);
 
-// Returns the output index of which a work-item computes all values: the index of accumulators, or
-// one that no access of a sum depends on, so that other work-items would load the same elements.
-// Returns -1 if there is none.
-int HeldIndex(const GroupProblem& problem);
-
 }  // namespace tartan::plan
