@@ -28,8 +28,8 @@ int CountLargeSums(const ir::Program& program) {
 }
 
 TEST(JoinSums, JoinsTwoOfATensorAndItsSquares) {
-  const TestProgram test = OfSums(
-      "Q = X * X; S[c : C] = +(X[n, c]); T[c : C] = +(Q[n, c]); R = T * 2 - S;");
+  const TestProgram test =
+      OfSums("Q = X * X; S[c : C] = +(X[n, c]); T[c : C] = +(Q[n, c]); R = T * 2 - S;");
   const ir::Program joined = JoinSums(BindTestProgram(test));
   EXPECT_EQ(CountLargeSums(joined), 1);
   ExpectSameMeaning(joined, test);
@@ -45,15 +45,15 @@ TEST(JoinSums, JoinsPairsOfThree) {
 }
 
 TEST(JoinSums, LeavesOthersAlone) {
-  for (const std::string statements : {
-           // Different tensors.
-           "S[c : C] = +(X[n, c]); T[c : C] = +(Y[n, c]); R = S + T;",
-           // Sums along the rows.
-           "Q = X * X; S[n : N] = +(X[n, c]); T[n : N] = +(Q[n, c]); R = S + T;",
-           // The second sum needs the first.
-           "S[c : C] = +(X[n, c]); Q = X - S; T[c : C] = +(Q[n, c]); R = S + T;",
-           // Different elements.
-           "Q = X * X; S[c : C] = +(X[n, c]); T[c : C] = +(Q[n, c]), n < 9; R = S + T;"}) {
+  for (const std::string statements :
+       {// Different tensors.
+        "S[c : C] = +(X[n, c]); T[c : C] = +(Y[n, c]); R = S + T;",
+        // Sums along the rows.
+        "Q = X * X; S[n : N] = +(X[n, c]); T[n : N] = +(Q[n, c]); R = S + T;",
+        // The second sum needs the first.
+        "S[c : C] = +(X[n, c]); Q = X - S; T[c : C] = +(Q[n, c]); R = S + T;",
+        // Different elements.
+        "Q = X * X; S[c : C] = +(X[n, c]); T[c : C] = +(Q[n, c]), n < 9; R = S + T;"}) {
     const ir::Program program = BindTestProgram(OfSums(statements));
     EXPECT_EQ(JoinSums(program), program) << statements;
   }
