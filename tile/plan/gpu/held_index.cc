@@ -8,7 +8,8 @@ namespace tartan::plan {
 
 int HeldIndex(const poly::FlatContraction& flat) {
   constexpr int64_t kMaxHeld = 4;
-  if (flat.accumulator_index >= 0 || !flat.is_reduction()) return flat.accumulator_index;
+  const bool is_sum = flat.is_reduction() && flat.point_count() > flat.output_point_count();
+  if (flat.accumulator_index >= 0 || !is_sum) return flat.accumulator_index;
   std::vector<bool> is_needed(flat.indices.size(), false);
   for (int a = 0; a < static_cast<int>(flat.accesses.size()); ++a) {
     const std::vector<int64_t> strides = poly::Flatten(flat, a).strides;
