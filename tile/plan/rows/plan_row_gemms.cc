@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tile/base/launch_batch_limits.h"
+#include "tile/base/parallel_map.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/plan_gemm_stage.h"
 #include "tile/plan/rows/prefetch_gemm_operands.h"
@@ -38,19 +39,8 @@ class RowGemmPlanner {
     std::optional<RowGroupPlan> best;
     for (int64_t count = 1; count <= std::min(rows_.back(), kMaxBlockRows); count *= 2) {
       if (rows_.back() % count != 0 && PassesResultsInBuffers(kernels_)) continue;
-      const RowGroupPlan blocks = CutIntoBlocks(rows_, kernels_, tensors_, count);
-      std::optional<RowGroupPlan> best_of_blocks;
-      for (int64_t threads = std::max(std::min(kMinThreads, most), count); threads <= most;
-           threads *= 2) {
-        for (const bool in_launch_batch : {false, true}) {
-          if (in_launch_batch && !settings_.batches_launches) continue;
-          std::optional<RowGroupPlan> plan = WithThreads(blocks, threads / count, in_launch_batch);
-          if (!plan.has_value()) continue;
-          if (!best_of_blocks || plan->predicted_us < best_of_blocks->predicted_us) {
-            best_of_blocks = std::move(plan);
-          }
-        }
-      }
+      std::optional<RowGroupPlan> best_of_blocks =
+          Fastest(CutIntoBlocks(rows_, kernels_, tensors_, count), count, most);
       if (!best_of_blocks.has_value()) continue;
       if (best && best_of_blocks->predicted_us > kStopFactor * best->predicted_us) break;
       if (!best || best_of_blocks->predicted_us < best->predicted_us) {
@@ -61,6 +51,30 @@ class RowGemmPlanner {
   }
 
  private:
+  // Returns the fastest plan of these blocks of `count` rows, with at most `most` work-items. Plans
+  // all candidates at once, because a candidate takes some milliseconds.
+  std::optional<RowGroupPlan> Fastest(const RowGroupPlan& blocks, int64_t count,
+                                      int64_t most) const {
+    struct Candidate {
+      int64_t row_threads;
+      bool in_launch_batch;
+    };
+    std::vector<Candidate> candidates;
+    for (int64_t threads = std::max(std::min(kMinThreads, most), count); threads <= most;
+         threads *= 2) {
+      candidates.push_back({threads / count, false});
+      if (settings_.batches_launches) candidates.push_back({threads / count, true});
+    }
+    const auto plans = ParallelMap(static_cast<int>(candidates.size()), [&](int c) {
+      return WithThreads(blocks, candidates[c].row_threads, candidates[c].in_launch_batch);
+    });
+    std::optional<RowGroupPlan> best;
+    for (const std::optional<RowGroupPlan>& plan : plans) {
+      if (plan.has_value() && (!best || plan->predicted_us < best->predicted_us)) best = plan;
+    }
+    return best;
+  }
+
   std::vector<int64_t> BlockCounts(const RowGroupPlan& plan) const {
     std::vector<int64_t> counts;
     for (size_t a = 0; a < rows_.size(); ++a) {
