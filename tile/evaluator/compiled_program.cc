@@ -61,15 +61,6 @@ absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program,
   return made;
 }
 
-// Makes processes load the compiler of a GPU while this one plans kernels. The driver makes
-// contexts one after the other: 15 take two seconds. A CPU's processors have enough to do.
-std::shared_ptr<void> PreparedProcesses(const proto::Program& program, const hal::Device& device,
-                                        const BuildServices& means) {
-  const bool is_cpu = device.info().type == hal::DeviceType::kCpu;
-  if (is_cpu || means.processes == nullptr || !means.processes->prepare) return nullptr;
-  return means.processes->prepare(ExpectedProcesses(program));
-}
-
 // The memory planner does not check the device's allocation limit.
 absl::Status CheckFits(const compiler::BufferInfo& buffer, const hal::DeviceInfo& info) {
   if (buffer.bytes <= info.max_allocation_bytes) return absl::OkStatus();
@@ -293,15 +284,16 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
     const ProgramStore& store, absl::string_view key, const BuildServices& means) {
   const auto start = Clock::now();
   std::optional<ProgramSource> made;
-  std::shared_ptr<void> prepared;
-  if (store.load) {
-    if (const std::optional<std::string> stored = store.load(key)) made = ParseProgram(*stored);
-  }
+  std::shared_ptr<void> prepared;  // during the passes: a GPU's driver makes 15 contexts in 2 s
+  const std::optional<std::string> stored = store.load ? store.load(key) : std::nullopt;
+  if (stored.has_value()) made = ParseProgram(*stored);
   if (made.has_value()) {
     made->source.format = dialect.format;
     made->source.options = dialect.compiler_options;
   } else {
-    prepared = PreparedProcesses(program, *device, means);
+    const bool is_cpu = device->info().type == hal::DeviceType::kCpu;
+    if (!is_cpu && means.processes != nullptr && means.processes->prepare)
+      prepared = means.processes->prepare(ExpectedProcesses(program));
     TARTAN_ASSIGN_OR_RETURN(made, MakeSource(program, dialect, options, hooks, means));
     if (store.store) store.store(key, SerializeProgram(*made));
   }
