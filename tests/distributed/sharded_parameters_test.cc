@@ -120,7 +120,7 @@ TEST(GatherSchedule, LayersInTurnNeedMemoryForTwo) {
 }
 
 TEST(GatherSchedule, AGatherBeginsWithTheUseOfTheLayerBeforeIt) {
-  // By gather whether it is needed, then the number of gathers before each sum.
+  // The first numbers say which gathers are needed, the last how many begin before each sum.
   EXPECT_THAT(OrderOf(NeedsOfFourLayers()), ElementsAre(1, 1, 1, 1, 0, 1, 1, 1, 6, 7, 8, 8));
 }
 

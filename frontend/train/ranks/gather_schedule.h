@@ -17,8 +17,9 @@
 
 namespace tartan::train {
 
-// What the program of a rank needs. A gather is an index: 0 to n - 1 are the buckets n - 1 to 0
-// for the forward pass, n to 2n - 1 the buckets 0 to n - 1 for the backward pass.
+// The uses of buckets by the program of a rank. Of n buckets, gathers 0 to n - 1 are for the
+// forward pass, and bucket n - 1 is first. Gathers n to 2n - 1 are for the backward pass, and
+// bucket 0 is first.
 struct GatherNeeds {
   std::vector<BucketUse> uses;   // by gather; `first` is `last` if it has none
   std::vector<int64_t> reduced;  // by bucket: the step after which its gradients can be added
