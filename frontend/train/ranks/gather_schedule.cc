@@ -24,7 +24,7 @@ std::vector<int64_t> OwnStarts(const GatherNeeds& needs) {
 }
 
 // A bucket that the backward pass uses early, such as a tied embedding, makes it gather all buckets
-// before this one. Such a bucket stays between the passes if this needs less memory.
+// before this one. Such a bucket stays between the passes unless this needs more memory.
 void KeepEarlyBuckets(GatherNeeds* needs) {
   const size_t count = needs->buckets();
   const auto bytes = [&] { return PlaceParameters(*needs, OrderOf(*needs), 1).bytes; };
@@ -41,7 +41,7 @@ void KeepEarlyBuckets(GatherNeeds* needs) {
     forward.last = backward.last;
     backward.first = backward.last = 0;
     const int64_t kept = bytes();
-    if (kept < least) {
+    if (kept <= least) {  // equal: another early bucket may still hold up the others
       least = kept;
     } else {
       forward = passes[0];
