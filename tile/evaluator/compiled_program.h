@@ -18,7 +18,6 @@
 #include "tile/evaluator/kernel_library.h"
 #include "tile/evaluator/memory_plan.h"
 #include "tile/evaluator/stored_program.h"
-#include "tile/ir/program.h"
 #include "tile/lang/ast.h"
 
 namespace tartan::evaluator {
@@ -138,14 +137,7 @@ class CompiledProgram {
   mutable std::atomic<bool> has_all_kernels_{false};
 };
 
-// --- For this folder and `host` (make_list.cc).
-
-// `tree`, if it is not null, is the tree of the code. The program has no parts.
-absl::StatusOr<ir::Program> BindProgram(const proto::Program& program, const lang::Function* tree);
-
-// The program of a part. Its inputs are constants and states as the inputs of `whole` are. The last
-// part computes next states.
-proto::Program ProgramOfPart(const proto::Program& whole, int number);
+// --- For this folder (make_list.cc).
 
 // Compiles a program, or each of its parts.
 absl::StatusOr<compiler::KernelList> MakeList(const proto::Program& program,

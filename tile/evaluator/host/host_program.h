@@ -24,7 +24,7 @@ struct HostInput {
 };
 
 // A part of a program. Values are numbered: the inputs of the program, then the results of each
-// part. The members are those of compiler::ProgramPart (tile/compiler/link_parts.h).
+// part. compiler::ProgramPart (tile/compiler/link_parts.h) has the same members.
 struct HostPart {
   ir::Program program;
   std::vector<int> arguments;  // the value of each input of `program`

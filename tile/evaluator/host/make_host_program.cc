@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tile/base/status_macros.h"
-#include "tile/evaluator/compiled_program.h"
+#include "tile/evaluator/host/bind_program.h"
 #include "tile/ir/in_float64.h"
 #include "tile/ir/program.h"
 

@@ -13,7 +13,7 @@
 
 namespace tartan::evaluator {
 
-// As CompiledProgram::OnHost, which also says when the result is null.
+// Returns the program of CompiledProgram::OnHost, whose contract also says when it is null.
 absl::StatusOr<std::shared_ptr<const HostProgram>> MakeHostProgram(
     const proto::Program& program, const compiler::CompileOptions& options, double most_ms,
     int64_t times, const lang::Function* tree);
