@@ -46,7 +46,7 @@ class _Update:
 
 
 def _is_plain(optimizer, gradients, weights):
-    """Returns whether an update depends on nothing but its arguments, variables, and what _key_of reads."""
+    """Returns whether _key_of can read everything that decides the operations of an update."""
     if state.trace is None or state.levels or state.notes is not None or in_stateless_scope() or _ranks.active() is not None:
         return False
     kind = type(optimizer)
@@ -58,7 +58,7 @@ def _is_plain(optimizer, gradients, weights):
 
 
 def _key_of(optimizer, gradients, weights):
-    """Returns a key of what an update depends on. None if that is unknown."""
+    """Returns a key of everything that decides the operations of an update. None if that is unknown."""
     if not _is_plain(optimizer, gradients, weights):
         return None
     rate = optimizer._learning_rate
@@ -73,7 +73,7 @@ def _key_of(optimizer, gradients, weights):
 
 
 def apply(optimizer, gradients, weights):
-    """As optimizer.apply(gradients, weights)."""
+    """Does what optimizer.apply(gradients, weights) does."""
     key = _key_of(optimizer, gradients, weights)
     if key is None:
         optimizer.apply(gradients, weights)
