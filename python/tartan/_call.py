@@ -14,7 +14,7 @@ from tartan._variable import Variable
 
 def is_scalar(x):
     """Returns True for a Python number, whose type yields to a tensor's dtype in promotion."""
-    if isinstance(x, Tensor):  # quickly, because the test of numbers.Real is slow
+    if isinstance(x, Tensor):  # tested first, because the test of numbers.Real is slow
         return False
     return isinstance(x, (bool, int, float)) or isinstance(x, numbers.Real) and not isinstance(x, np.generic)
 

@@ -102,7 +102,7 @@ GraphKey KeyOf(absl::Span<const Tensor> outputs) {
 
 std::vector<Tensor> SharingAmong(absl::Span<const Tensor> tensors,
                                  absl::Span<const Tensor> candidates) {
-  // Whether the graph of a node has an application or a loop of the graphs of `tensors`.
+  // `shares` says of a node whether its graph has operations of the graphs of `tensors`.
   std::unordered_map<const TensorNode*, bool> shares;
   const auto visit = [&](const TensorNode* root, bool is_wanted) {
     std::vector<std::pair<const TensorNode*, bool>> stack = {{root, false}};
