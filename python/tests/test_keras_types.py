@@ -157,6 +157,29 @@ def test_pairs_of_real_numbers_are_complex_numbers():
     assert ops.cast(z, "float32").dtype == "float32" and ops.zeros(3, dtype="complex128").dtype == "complex128"
 
 
+def test_variables_may_be_complex(tmp_path):
+    class Turned(layers.Layer):
+        def build(self, shape):
+            self.z = self.add_weight(shape=(shape[-1],), dtype="complex64", initializer="ones", trainable=False)
+            self.built = True
+
+        def call(self, x):
+            self.z.assign(ops.multiply(self.z, 1j))  # in a captured step
+            return ops.real(ops.add(ops.multiply(x, self.z), x))
+
+    model = keras.Sequential([keras.Input((2,)), Turned(), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    z = model.layers[0].z
+    z.assign(np.array([1 + 2j, 3]))
+    assert z.dtype == "complex64" and "1.+2.j" in repr(z)
+    model.save_weights(tmp_path / "w.weights.h5")
+    z.assign_add(np.array([1, 1j]))
+    np.testing.assert_array_equal(z.numpy(), [2 + 2j, 3 + 1j])
+    model.load_weights(tmp_path / "w.weights.h5")
+    model.fit(np.ones((4, 2), "float32"), np.ones((4, 1), "float32"), epochs=3, verbose=0)
+    np.testing.assert_array_equal(z.numpy(), -1j * np.array([1 + 2j, 3]))
+
+
 def test_a_label_that_is_no_class_makes_the_loss_nan():
     output = np.array([[0.25, 0.5, 0.25]] * 4, "float32")
     labels = np.array([1, 3, -1, 2])

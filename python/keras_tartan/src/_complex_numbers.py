@@ -5,7 +5,9 @@ the function of tartan with the same name. Other functions reject it."""
 import functools
 
 import numpy as np
-from keras_tartan.src._type import BackendTensor
+from keras.src.backend.common import KerasVariable
+from keras_tartan.src._type import BackendTensor, from_numpy
+from tartan import _variable
 from tartan._complex import ComplexTensor, complex_tensor, is_complex_dtype  # noqa: F401
 from tartan._late import functions as _tartan
 from tartan._tensor import Tensor
@@ -28,17 +30,41 @@ _REAL = frozenset((BackendTensor, Tensor, float, int, bool, type(None)))
 
 
 def is_complex(x):
-    """Returns True for complex tensors, arrays and numbers, and for lists of any of them."""
+    """Returns True for complex tensors, variables, arrays and numbers, and for lists of any of them."""
     if type(x) in _REAL:
         return False
     if isinstance(x, (list, tuple)):
         return any(is_complex(part) for part in x)
+    if isinstance(x, KerasVariable):
+        return x.dtype.startswith("complex")
     return isinstance(x, (ComplexTensor, complex)) or isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "c"
+
+
+class ComplexVariable:
+    """The variables of the real and the imaginary parts, with the methods of a tartan.Variable that Keras uses."""
+
+    def __init__(self, array, name):
+        self._parts = [_variable.Variable(from_numpy(np.array(part)), name=f"{name}/{end}")
+                       for part, end in ((array.real, "real"), (array.imag, "imag"))]
+        self.shape = array.shape
+
+    @property
+    def value(self):
+        return ComplexTensor(*[part.value for part in self._parts])
+
+    def assign(self, value):
+        for part, given in zip(self._parts, (value.real, value.imag)):
+            part.assign(given)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.value.numpy()
 
 
 def _given(x):
     if isinstance(x, (list, tuple)):
         return type(x)(map(_given, x))
+    if isinstance(x, KerasVariable):
+        return x.value
     return complex_tensor(x) if isinstance(x, (np.ndarray, np.generic)) and is_complex(x) else x
 
 

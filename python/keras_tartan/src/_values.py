@@ -60,12 +60,15 @@ class Variable(KerasVariable):
             distribution_lib.check_distribution(distribution)
         if isinstance(value, Variable):
             value = value.value
-        if isinstance(value, Tensor):
+        if isinstance(value, (Tensor, _complex_numbers.ComplexTensor)):
             if value.is_traced:
                 raise ValueError(
                     f"the variable '{self._path}' is created in a step that is being captured, from a value of the "
                     "step: create variables in `__init__` or `build`")
             value = value.numpy()
+        if _complex_numbers.is_complex_dtype(self._dtype):
+            self._value = _complex_numbers.ComplexVariable(np.asarray(value, self._dtype), self._path)
+            return
         value = from_numpy(np.asarray(value).astype(_dtypes.numpy_dtype(self._dtype)))
         self._value = _variable.Variable(value, name=self._path)
 
@@ -74,7 +77,7 @@ class Variable(KerasVariable):
             self._initialize(convert_to_tensor(initializer(self._shape, dtype=self._dtype), self._dtype))
 
     def _direct_assign(self, value):
-        if state.trace is None:
+        if state.trace is None and isinstance(value, Tensor):
             known = value._value.known
             if known is not None:  # a separate node, for derivatives by this variable only
                 value = BackendTensor(_core.Value.leaf(known))
