@@ -143,7 +143,7 @@ def bincount(x, weights=None, minlength=0, sparse=False):
 def histogram(x, bins=10, range=None):
     x = ravel(T(x))
     dtype = x.dtype if is_float(x) else floatx()
-    wide = "float64" if dtype == "float64" else "float32"  # the outer edges are the least and the greatest value exactly
+    wide = "float64" if dtype == "float64" else "float32"  # the outer edges are exactly the minimum and the maximum
     if range is None:
         low, high = min(x), max(x)
         flat = equal(low, high)
