@@ -184,5 +184,5 @@ def pytest_runtest_makereport(item, call):
 
 def _is_lacking(error):
     """Returns True if a third-party package is missing."""
-    name = re.search(r"No module named '([^'.]+)", str(error)) if isinstance(error, ImportError) else None
+    name = re.search(r"(?:No module named '|This requires the )([^'. ]+)", str(error)) if isinstance(error, ImportError) else None
     return name is not None and name.group(1) not in ("keras", "keras_tartan", "tartan")
