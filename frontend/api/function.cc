@@ -241,7 +241,7 @@ absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inp
     ApplicationNode application{ast_, {}};
     for (const Tensor& input : inputs) {
       application.inputs.push_back({input.node(), input.result()});
-      if (node->placeholder == nullptr) node->placeholder = input.node()->placeholder;
+      node->TakePlaceholderOf(*input.node());
     }
     node->kind = std::move(application);
     node->shapes = std::move(outputs);

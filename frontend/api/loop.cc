@@ -63,9 +63,7 @@ NodePtr WithInputs(const TensorNode& node, std::vector<NodeResult> inputs) {
   copy->shapes = node.shapes;
   copy->kind = node.kind;
   copy->check = node.check;
-  for (const NodeResult& input : inputs) {
-    if (copy->placeholder == nullptr) copy->placeholder = input.node->placeholder;
-  }
+  for (const NodeResult& input : inputs) copy->TakePlaceholderOf(*input.node);
   if (auto* application = std::get_if<ApplicationNode>(&copy->kind)) {
     application->inputs = std::move(inputs);
   } else {
@@ -117,7 +115,7 @@ absl::StatusOr<Tensor> ApplyText(const std::string& text, const std::vector<Tens
   for (const Tensor& input : inputs) {
     shapes.push_back(input.shape());
     application.inputs.push_back({input.node(), input.result()});
-    if (node->placeholder == nullptr) node->placeholder = input.node()->placeholder;
+    node->TakePlaceholderOf(*input.node());
   }
   TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(function, shapes, {}));
   node->shapes = {program.values[program.outputs[0]].shape};

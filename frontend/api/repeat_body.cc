@@ -27,9 +27,7 @@ std::shared_ptr<const TensorNode> MakeLoop(RepeatBody body, std::vector<NodeResu
   for (const Tensor& row : body.rows) {
     node->shapes.push_back({row.type(), {body.iterations, RowElements(row.shape())}});
   }
-  for (const NodeResult& input : inputs) {
-    if (node->placeholder == nullptr) node->placeholder = input.node->placeholder;
-  }
+  for (const NodeResult& input : inputs) node->TakePlaceholderOf(*input.node);
   node->kind = LoopNode{std::make_shared<const RepeatBody>(std::move(body)), reversed,
                         std::move(inputs), std::move(shorter)};
   return node;

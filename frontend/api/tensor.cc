@@ -54,6 +54,20 @@ const HostTensor* Tensor::leaf_value() const {
 
 bool Tensor::depends_on_placeholder() const { return node_->placeholder != nullptr; }
 
+bool Tensor::depends_on_open_placeholder() const {
+  return node_->placeholder != nullptr && node_->placeholder->IsOpen();
+}
+
+bool TensorNode::IsOpen() const {
+  const auto* placeholder = std::get_if<PlaceholderNode>(&kind);
+  return placeholder != nullptr && !placeholder->value.has_value();
+}
+
+void TensorNode::TakePlaceholderOf(const TensorNode& input) {
+  const TensorNode* other = input.placeholder;
+  if (placeholder == nullptr || (other != nullptr && other->IsOpen())) placeholder = other;
+}
+
 std::optional<HostTensor> KnownValue(const Tensor& tensor) {
   if (const HostTensor* value = tensor.constant(); value != nullptr) return *value;
   const TensorNode& node = *tensor.node();

@@ -51,6 +51,8 @@ class Tensor {
   const HostTensor* leaf_value() const;
   // True for a placeholder and for tensors computed from one: the value is known only at run time.
   bool depends_on_placeholder() const;
+  // The same, without regard to leaves.
+  bool depends_on_open_placeholder() const;
 
   const std::shared_ptr<const TensorNode>& node() const { return node_; }
   int result() const { return result_; }

@@ -58,9 +58,11 @@ struct TensorNode {
   std::string name;  // name of a placeholder or constant; the caller's node name for an application
   std::vector<TensorShape> shapes;  // one per result
   std::variant<PlaceholderNode, ConstantNode, ApplicationNode, LoopNode> kind;
-  // One placeholder that this node depends on; itself for a placeholder; null if there is none. The
-  // inputs keep it alive.
+  // One placeholder that this node depends on, an open one if there are any; itself for a
+  // placeholder; null if there is none. The inputs keep it alive.
   const TensorNode* placeholder = nullptr;
+  void TakePlaceholderOf(const TensorNode& input);
+  bool IsOpen() const;  // true for a placeholder without a value
   // The check of this application's input; null if there is none. An application with a check
   // returns its input unchanged.
   std::shared_ptr<const Check> check;

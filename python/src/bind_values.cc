@@ -138,6 +138,7 @@ void BindValues(nb::module_& module) {
       .def_static("constant", [](const HostTensor& value) { return Tensor::Constant(value); })
       .def_prop_ro("dtype", [](const Tensor& t) { return std::string(Name(t.type())); })
       .def_prop_ro("shape", [](const Tensor& t) { return nb::tuple(nb::cast(t.dims())); })
+      .def_prop_ro("depends_on_open_placeholder", &Tensor::depends_on_open_placeholder)
       .def_prop_ro("is_placeholder",
                    [](const Tensor& t) { return t.is_placeholder() && t.leaf_value() == nullptr; })
       .def_prop_ro("known",

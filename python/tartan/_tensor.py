@@ -79,7 +79,7 @@ class Tensor(Operators):
         """Returns True if there is no value because a function is being captured. Does not compute anything."""
         if self._host is not None or self._value.known is not None:
             return False
-        return any(p.is_placeholder for p in _core.placeholders([self._value]))
+        return self._value.depends_on_open_placeholder
 
     @classmethod
     def _of(cls, x):

@@ -22,6 +22,19 @@ TEST(Tensor, KnowsWhatItIs) {
   EXPECT_FALSE(Tensor().defined());
 }
 
+TEST(Tensor, KnowsWhetherItDependsOnAPlaceholderWithoutAValue) {
+  const Tensor open = Tensor::Placeholder("x", {DataType::kFloat32, {2}});
+  const Tensor leaf = Tensor::Leaf(HostTensor({DataType::kFloat32, {2}}), "w");
+  const auto add = Function::FromTile("function (A, B) -> (C) { C = A + B; }");
+  ASSERT_TRUE(add.ok()) << add.status();
+  const auto sum = [&](const Tensor& a, const Tensor& b) { return (*add->Apply({a, b}))[0]; };
+  EXPECT_TRUE(open.depends_on_open_placeholder());
+  EXPECT_FALSE(leaf.depends_on_open_placeholder());
+  EXPECT_FALSE(sum(leaf, leaf).depends_on_open_placeholder());
+  EXPECT_TRUE(sum(leaf, open).depends_on_open_placeholder());
+  EXPECT_TRUE(sum(sum(open, leaf), leaf).depends_on_open_placeholder());
+}
+
 TEST(Tensor, EqualsOnlyItself) {
   const Tensor a = Scalar(1);
   const Tensor copy = a;
