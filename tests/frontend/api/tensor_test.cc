@@ -24,7 +24,8 @@ TEST(Tensor, KnowsWhatItIs) {
 
 TEST(Tensor, KnowsWhetherItDependsOnAPlaceholderWithoutAValue) {
   const Tensor open = Tensor::Placeholder("x", {DataType::kFloat32, {2}});
-  const Tensor leaf = Tensor::Leaf(HostTensor({DataType::kFloat32, {2}}), "w");
+  const Tensor leaf =
+      Tensor::Leaf(HostTensor::FromVector<float>({DataType::kFloat32, {2}}, {1, 2}), "w");
   const auto add = Function::FromTile("function (A, B) -> (C) { C = A + B; }");
   ASSERT_TRUE(add.ok()) << add.status();
   const auto sum = [&](const Tensor& a, const Tensor& b) { return (*add->Apply({a, b}))[0]; };
