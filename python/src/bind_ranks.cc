@@ -73,9 +73,14 @@ std::unique_ptr<Ranks> Join(const std::string& transport, double longest_wait_s,
   const absl::StatusOr<distributed::Way> way = distributed::WayNamed(transport);
   RaiseIfError(way.status());
   options.exchange.way = *way;
-  options.exchange.on_choice = [note](const std::string& line) {
+  // The exchange copies the function without the GIL.
+  const std::shared_ptr<nb::object> shared(new nb::object(note), [](nb::object* object) {
     const nb::gil_scoped_acquire locked;
-    note(line);
+    delete object;
+  });
+  options.exchange.on_choice = [shared](const std::string& line) {
+    const nb::gil_scoped_acquire locked;
+    (*shared)(line);
   };
   auto ranks = std::make_unique<Ranks>();
   RaiseUnlocked([&]() -> absl::Status {
