@@ -2,7 +2,9 @@
 #include "tile/graph/moves/narrow_moves.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,12 +41,40 @@ bool IsMove(const ir::Value& value) {
          contraction->inputs.size() == 1 && HasOnePointPerElement(*contraction);
 }
 
+bool IsNarrow(DataType type) { return type == DataType::kBFloat16 || type == DataType::kFloat16; }
+
+bool IsCast(const ir::Value& value) {
+  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+  return elementwise != nullptr && elementwise->op == ScalarOp::kCast;
+}
+
+// Returns by value the 16-bit type to which all its readers, moves of it included, round it. The
+// type is float32 if there is none.
+std::vector<DataType> FindRoundedTypes(const ir::Program& program) {
+  std::vector<DataType> rounded(program.values.size(), DataType::kFloat32);
+  std::vector<std::set<DataType>> readers(program.values.size());
+  for (const ValueId output : program.outputs) readers[output].insert(DataType::kFloat32);
+  for (auto v = static_cast<ValueId>(program.values.size()) - 1; v >= 0; --v) {
+    const ir::Value& value = program.values[v];
+    if (value.shape.type == DataType::kFloat32 && readers[v].size() == 1) {
+      rounded[v] = *readers[v].begin();
+    }
+    const bool narrows = IsCast(value) && IsNarrow(value.shape.type);
+    const DataType read = narrows         ? value.shape.type
+                          : IsMove(value) ? rounded[v]
+                                          : DataType::kFloat32;
+    for (const ValueId operand : ir::Operands(value.op)) readers[operand].insert(read);
+  }
+  return rounded;
+}
+
 class Mover {
  public:
   explicit Mover(const ir::Program& program)
       : program_(program),
         rewriter_(program),
         is_constant_(FindConstants(program)),
+        rounded_types_(FindRoundedTypes(program)),
         narrow_(program.values.size(), ir::kNoValue) {}
 
   ir::Program Run() && {
@@ -52,18 +82,18 @@ class Mover {
       ir::Value value = program_.values[v];
       const std::vector<ValueId> operands = ir::Operands(value.op);
       ir::RenumberOperands(value.op, rewriter_.numbers());
-      const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
-      const bool is_cast = elementwise != nullptr && elementwise->op == ScalarOp::kCast;
+      const bool is_cast = IsCast(value);
       if (is_cast && narrow_[operands[0]] != ir::kNoValue &&
           rewriter_.value(narrow_[operands[0]]).shape.type == value.shape.type) {
         rewriter_.ReplaceBy(narrow_[operands[0]]);
         continue;
       }
       if (value.shape.type == DataType::kFloat32) {
-        if (is_cast && IsNarrow(rewriter_.value(elementwise->operands[0]).shape.type)) {
-          narrow_[v] = elementwise->operands[0];
+        const ValueId operand = is_cast ? ir::Operands(value.op)[0] : ir::kNoValue;
+        if (is_cast && IsNarrow(rewriter_.value(operand).shape.type)) {
+          narrow_[v] = operand;
         } else if (IsMove(value) && !is_constant_[v]) {  // constants are converted at load
-          narrow_[v] = Moved(program_.values[v]);
+          narrow_[v] = Moved(program_.values[v], rounded_types_[v]);
         }
         if (!is_cast && narrow_[v] != ir::kNoValue) {
           value.op = ir::Elementwise{ScalarOp::kCast, {narrow_[v]}};
@@ -75,19 +105,21 @@ class Mover {
   }
 
  private:
-  static bool IsNarrow(DataType type) {
-    return type == DataType::kBFloat16 || type == DataType::kFloat16;
-  }
-
-  // Appends the move `original` of the 16-bit values of its operands. Returns kNoValue if they have
-  // none, or several types.
-  ValueId Moved(const ir::Value& original) {
+  // Appends the move `original` of the 16-bit values of its operands. Operands without one are
+  // rounded to `rounded_type` if that has 16 bits. Returns kNoValue if there are other operands, or
+  // several types.
+  ValueId Moved(const ir::Value& original, DataType rounded_type) {
     std::vector<ValueId> numbers = rewriter_.numbers();
     std::set<DataType> types;
     for (const ValueId operand : ir::Operands(original.op)) {
-      if (narrow_[operand] == ir::kNoValue) return ir::kNoValue;
-      types.insert(rewriter_.value(narrow_[operand]).shape.type);
-      numbers[operand] = narrow_[operand];
+      if (narrow_[operand] != ir::kNoValue) {
+        numbers[operand] = narrow_[operand];
+      } else if (IsNarrow(rounded_type)) {
+        numbers[operand] = Rounded(operand, rounded_type);
+      } else {
+        return ir::kNoValue;
+      }
+      types.insert(rewriter_.value(numbers[operand]).shape.type);
     }
     if (types.size() != 1) return ir::kNoValue;
     ir::Value moved = original;
@@ -97,9 +129,23 @@ class Mover {
     return rewriter_.Append(std::move(moved));
   }
 
+  // Returns the value `operand` of the original program in the 16-bit type.
+  ValueId Rounded(ValueId operand, DataType type) {
+    const auto [place, is_new] = rounded_.try_emplace({operand, type}, ir::kNoValue);
+    if (!is_new) return place->second;
+    ir::Value cast;
+    cast.shape = {type, program_.values[operand].shape.dims};
+    cast.op = ir::Elementwise{ScalarOp::kCast, {rewriter_.numbers()[operand]}};
+    const std::string& name = program_.values[operand].name;
+    if (!name.empty()) cast.name = absl::StrCat(name, "_narrow");
+    return place->second = rewriter_.Append(std::move(cast));
+  }
+
   const ir::Program& program_;
   Rewriter rewriter_;
   const std::vector<bool> is_constant_;
+  const std::vector<DataType> rounded_types_;
+  std::map<std::pair<ValueId, DataType>, ValueId> rounded_;
   std::vector<ValueId> narrow_;  // by original value: the 16-bit value that it is converted from
 };
 

@@ -45,6 +45,21 @@ TEST(MoveNarrowValues, ReadsTheMovedValueWhereItIsRoundedAgain) {
               UnorderedElementsAre("T_narrow"));
 }
 
+TEST(MoveNarrowValues, RoundsBeforeMovesWhoseReadersAllRound) {
+  EXPECT_THAT(Narrow("T[j, i : N, M] = =(X[i, j]); S = reshape(T, 3, 8); R = as_bfloat(S);"),
+              UnorderedElementsAre("T_narrow", "S_narrow"));
+  EXPECT_THAT(Narrow("Y = exp(X); D[i, j : M, 2 * N] = =(Y[i, j]); R = as_bfloat(D);"),
+              UnorderedElementsAre("D_narrow"));
+}
+
+TEST(MoveNarrowValues, LeavesMovesAloneThatOneReaderDoesNotRound) {
+  EXPECT_THAT(Narrow("T[j, i : N, M] = =(X[i, j]); R = as_float(as_bfloat(T), 32) + T;"),
+              IsEmpty());
+  EXPECT_THAT(Narrow("T[j, i : N, M] = =(X[i, j]);"
+                     " R = as_float(as_bfloat(T), 32) + as_float(as_float(T, 16), 32);"),
+              IsEmpty());
+}
+
 TEST(MoveNarrowValues, ConcatenatesIn16Bits) {
   EXPECT_THAT(Narrow("D[i, j : M, 2 * N] = =(V[i, j]);"
                      " E[i, j + N : M, 2 * N] = =(W[i, j]) default D; R = E * 2;"),
