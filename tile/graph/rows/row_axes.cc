@@ -69,18 +69,21 @@ bool IsBatchedMatmul(const FlatContraction& flat, const std::vector<int>& axes) 
   if (!has_columns) return false;
   FlatContraction body = flat;
   body.outputs.clear();
-  bool all_follow = true;
+  std::vector<int> common = axes;  // along which all operands vary
   poly::VisitExprs(body, [&](const poly::Expr& expr) {
     const auto* read = std::get_if<poly::Read>(&expr.node);
     if (read == nullptr) return;
     const std::vector<Affine>& coords = flat.accesses[read->access].coords;
-    all_follow = all_follow && std::any_of(axes.begin(), axes.end(), [&](int row) {
-                   return std::any_of(coords.begin(), coords.end(), [&](const Affine& coord) {
-                     return !coord.coefficient(row).is_zero();
-                   });
-                 });
+    common.erase(std::remove_if(common.begin(), common.end(),
+                                [&](int row) {
+                                  return std::none_of(coords.begin(), coords.end(),
+                                                      [&](const Affine& coord) {
+                                                        return !coord.coefficient(row).is_zero();
+                                                      });
+                                }),
+                 common.end());
   });
-  return all_follow;
+  return !common.empty();
 }
 
 bool ReadsSingleElements(const FlatContraction& flat, const std::vector<int>& axes,
