@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "tile/base/parallel_map.h"
+#include "tile/plan/gpu/factors.h"
 #include "tile/plan/gpu/few_rows_search.h"
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/launch_time.h"
@@ -128,7 +129,7 @@ int64_t Judge::NewSplitKChunks(const poly::FlatContraction& flat,
                                const std::vector<bool>& is_constant) {
   // Microseconds of additional loads in a launch that exists anyway; empirical.
   constexpr double kAddedUs = 0.5;
-  const std::optional<MatrixFormat> format = FormatOf(precision());
+  const std::optional<MatrixFormat> format = plan::FormatFor(flat, precision());
   if (!format.has_value()) return 1;
   const std::optional<plan::SplitKReduction> best = plan::BestSplitK(
       poly::MergeIndices(flat), settings(), *format, is_constant, /*only_equal=*/true);

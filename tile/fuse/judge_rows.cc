@@ -2,12 +2,14 @@
 // The judge of row chains: plans and predicted times.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tile/fuse/judge.h"
 #include "tile/graph/rows/chain_groups.h"
+#include "tile/plan/gpu/factors.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/plan_rows.h"
 #include "tile/plan/rows/row_cycles.h"
@@ -33,6 +35,19 @@ std::string FormOf(const graph::RowChain& chain) {
                     poly::FormKey(kernel.flat));
   }
   return form;
+}
+
+// Returns the format in which a matrix unit may compute all matmuls of the chain.
+std::optional<MatrixFormat> FormatOfMatmuls(const graph::RowChain& chain, Precision precision) {
+  std::optional<MatrixFormat> common = FormatOf(precision);
+  if (common.has_value()) return common;
+  for (const poly::RowKernel& kernel : chain.kernels) {
+    if (!poly::HasColumns(kernel)) continue;
+    const std::optional<MatrixFormat> format = plan::FormatFor(kernel.flat, precision);
+    if (!format.has_value() || (common.has_value() && format != common)) return std::nullopt;
+    common = format;
+  }
+  return common;
 }
 
 // Adapts the plan of a chain to another chain of the same form.
@@ -123,7 +138,7 @@ std::optional<plan::RowGroupPlan> Judge::NewAttention(const graph::RowChain& cha
   const auto keep_faster = [&](std::optional<plan::RowGroupPlan> other) {
     if (other && (!whole || other->predicted_us < whole->predicted_us)) whole = std::move(other);
   };
-  const std::optional<MatrixFormat> format = FormatOf(precision());
+  const std::optional<MatrixFormat> format = FormatOfMatmuls(chain, precision());
   if (format.has_value() && !chain.has_long_rows) {
     keep_faster(
         plan::PlanTensorCoreRows(chain.rows, chain.kernels, chain.tensors, settings(), *format));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/passes/matmul_passes.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <variant>
@@ -11,6 +12,7 @@
 #include "tile/graph/constant_operands/scales.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/matmul/fuse_parallel_matmuls.h"
+#include "tile/graph/matmul/is_matmul.h"
 #include "tile/graph/matmul/narrow_operands.h"
 #include "tile/graph/matmul/quantize_matmuls.h"
 #include "tile/graph/matmul/recompute_weights.h"
@@ -24,6 +26,15 @@ using ir::ValueId;
 std::optional<MatrixFormat> MatrixUnitFormat(const Compilation& c) {
   const bool has_unit = c.options.settings.matrix_local_bytes > 0;
   return has_unit && c.options.tier == Tier::kExact ? FormatOf(c.options.precision) : std::nullopt;
+}
+
+bool MayUseMatrixUnit(const Compilation& c) {
+  if (c.options.settings.matrix_local_bytes == 0 || c.options.tier != Tier::kExact) return false;
+  const std::vector<ir::Value>& values = c.program.values;
+  return MatrixUnitFormat(c).has_value() ||
+         std::any_of(values.begin(), values.end(), [&](const ir::Value& value) {
+           return graph::IsNarrowMatmul(c.program, value);
+         });
 }
 
 absl::Status Analyze(Compilation* c) {
@@ -57,7 +68,9 @@ absl::Status FuseParallelMatmuls(Compilation* c) {
 absl::Status RecomputeAttentionWeights(Compilation* c) {
   // Smaller weights are worth neither the launch nor the second matmul.
   constexpr int64_t kMinBytes = 1 << 16;
-  if (MatrixUnitFormat(*c)) c->program = graph::RecomputeWeights(c->program, kMinBytes);
+  if (!MayUseMatrixUnit(*c)) return absl::OkStatus();
+  const bool only_narrow = !MatrixUnitFormat(*c).has_value();
+  c->program = graph::RecomputeWeights(c->program, kMinBytes, only_narrow);
   return absl::OkStatus();
 }
 
@@ -85,7 +98,7 @@ absl::Status QuantizeFactors(Compilation* c) {
 }
 
 absl::Status SplitKMatmuls(Compilation* c) {
-  if (!MatrixUnitFormat(*c)) return absl::OkStatus();
+  if (!MayUseMatrixUnit(*c)) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(const auto runs, SelectSplitK(c->analyzed(), &c->judge));
   if (runs.empty()) return absl::OkStatus();
   graph::SplitKMatmuls split = graph::SplitK(c->program, runs);

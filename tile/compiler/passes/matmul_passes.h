@@ -14,6 +14,9 @@ namespace tartan::compiler {
 
 // Number format of the device's matrix unit; nothing if matmuls do not use one.
 std::optional<MatrixFormat> MatrixUnitFormat(const Compilation& c);
+// Returns whether a matrix unit may compute matmuls of the program: the precision allows it, or
+// there are factors in one 16-bit type.
+bool MayUseMatrixUnit(const Compilation& c);
 
 // Computes index spaces and load-time constants of the program.
 absl::Status Analyze(Compilation* c);

@@ -127,7 +127,7 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   options.fuse_rows =
       options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("fuse-rows");
   options.fuse_attention = c->options.Runs("fuse-attention");
-  options.pad_rows = MatrixUnitFormat(*c).has_value() && c->options.Runs("pad-rows");
+  options.pad_rows = MayUseMatrixUnit(*c) && c->options.Runs("pad-rows");
   if (c->options.memory_budget > 0) {
     options.max_intermediate_bytes =
         std::min(options.max_intermediate_bytes, c->options.memory_budget);

@@ -30,4 +30,14 @@ bool IsMatmul(const ir::Contraction& contraction) {
   return has_rows && has_columns;
 }
 
+bool IsNarrowMatmul(const ir::Program& program, const ir::Value& value) {
+  const auto* contraction = std::get_if<ir::Contraction>(&value.op);
+  if (contraction == nullptr || !IsMatmul(*contraction)) return false;
+  const auto type_of = [&](int i) {
+    return program.values[contraction->inputs[i].tensor].shape.type;
+  };
+  const DataType type = type_of(0);
+  return type == type_of(1) && (type == DataType::kBFloat16 || type == DataType::kFloat16);
+}
+
 }  // namespace tartan::graph

@@ -15,4 +15,7 @@ std::set<int> IndicesOf(const ir::Access& access);
 // This excludes depthwise convolutions and scaling of rows.
 bool IsMatmul(const ir::Contraction& contraction);
 
+// Returns true for a matmul whose factors have one 16-bit type.
+bool IsNarrowMatmul(const ir::Program& program, const ir::Value& value);
+
 }  // namespace tartan::graph

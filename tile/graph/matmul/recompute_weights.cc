@@ -199,12 +199,13 @@ class WeightsRecomputer {
 
 }  // namespace
 
-ir::Program RecomputeWeights(const ir::Program& program, int64_t min_bytes) {
+ir::Program RecomputeWeights(const ir::Program& program, int64_t min_bytes, bool only_narrow) {
   const WeightsFinder finder(program);
   std::deque<Weights> found;  // does not move its elements
   std::vector<Copies> all;
   for (ValueId v = 0; v < static_cast<ValueId>(program.values.size()); ++v) {
     if (program.values[v].shape.byte_size() < min_bytes) continue;
+    if (only_narrow && !IsNarrowMatmul(program, program.values[v])) continue;
     std::optional<Weights> weights = finder.Find(v);
     if (!weights.has_value()) continue;
     std::vector<ValueId> readers = finder.LateReaders(*weights);

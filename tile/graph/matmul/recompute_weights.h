@@ -12,7 +12,9 @@ namespace tartan::graph {
 // bit for bit where both matmuls of the scores have the same plan.
 //
 // Only row maxima and sums live between the forward and the backward pass. Weights of fewer than
-// `min_bytes` bytes stay as they are.
-ir::Program RecomputeWeights(const ir::Program& program, int64_t min_bytes);
+// `min_bytes` bytes stay as they are, with `only_narrow` also those of factors that are not in one
+// 16-bit type.
+ir::Program RecomputeWeights(const ir::Program& program, int64_t min_bytes,
+                             bool only_narrow = false);
 
 }  // namespace tartan::graph

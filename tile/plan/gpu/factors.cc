@@ -31,4 +31,18 @@ std::optional<std::pair<int, int>> FactorsOf(const poly::FlatContraction& flat) 
   return std::make_pair(accesses[0], accesses[1]);
 }
 
+std::optional<MatrixFormat> FormatFor(const poly::FlatContraction& flat, Precision precision) {
+  const std::optional<MatrixFormat> allowed = FormatOf(precision);
+  const auto factors = FactorsOf(flat);
+  if (allowed.has_value() || !factors.has_value()) return allowed;
+  const auto type_of = [&](int access) {
+    return flat.tensors[flat.accesses[access].tensor].shape.type;
+  };
+  for (const MatrixFormat format : {MatrixFormat::kBFloat16, MatrixFormat::kFloat16}) {
+    const DataType type = ElementType(format);
+    if (type_of(factors->first) == type && type_of(factors->second) == type) return format;
+  }
+  return std::nullopt;
+}
+
 }  // namespace tartan::plan

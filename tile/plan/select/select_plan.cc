@@ -44,22 +44,6 @@ bool WastesTensorCores(const PlannedKernel& planned) {
              kFewRows;
 }
 
-// Returns the format in which tensor cores may multiply: the one that the precision allows, or the
-// 16-bit type in which both factors are stored, where nothing is lost.
-std::optional<MatrixFormat> FormatFor(const poly::FlatContraction& flat, Precision precision) {
-  const std::optional<MatrixFormat> allowed = FormatOf(precision);
-  const auto factors = FactorsOf(flat);
-  if (allowed.has_value() || !factors.has_value()) return allowed;
-  const auto type_of = [&](int access) {
-    return flat.tensors[flat.accesses[access].tensor].shape.type;
-  };
-  for (const MatrixFormat format : {MatrixFormat::kBFloat16, MatrixFormat::kFloat16}) {
-    const DataType type = ElementType(format);
-    if (type_of(factors->first) == type && type_of(factors->second) == type) return format;
-  }
-  return std::nullopt;
-}
-
 // Returns the best tensor-core plan.
 std::optional<PlannedKernel> TensorCoreCandidate(const poly::FlatContraction& merged,
                                                  const HardwareSettings& settings,
