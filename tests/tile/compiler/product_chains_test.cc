@@ -156,6 +156,23 @@ TEST(AttentionFusion, HaveNoProductsWithWeights) {
   EXPECT_EQ(LaunchCount(weights, ForGpu()), 2);
 }
 
+// Activations vary along the batch, and weights along the heads: no row axis is common to both.
+TEST(AttentionFusion, HaveNoProjectionsByHead) {
+  const TestProgram projected = {
+      "",
+      "function (X[B, T, C], WQ[C, H, D], K[B, H, U, D], V[B, H, U, D]) -> (O) { "
+      "Q[b, h, t, d : B, H, T, D] = +(X[b, t, c] * WQ[c, h, d]); "
+      "P[b, h, t, u : B, H, T, U] = +(Q[b, h, t, d] * K[b, h, u, d]); "
+      "M[b, h, t, 0 : B, H, T, 1] = >(P[b, h, t, u]); E = exp(P - M); "
+      "S[b, h, t, 0 : B, H, T, 1] = +(E[b, h, t, u]); W = E / S; "
+      "O[b, h, t, d : B, H, T, D] = +(W[b, h, t, u] * V[b, h, u, d]); }",
+      {F32({2, 16, 24}), F32({24, 3, 8}), F32({2, 3, 20, 8}), F32({2, 3, 20, 8})}};
+  const auto list = Compile(BindTestProgram(projected), ForGpu());
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->steps.size(), 2u);
+  ExpectNaiveResults(projected, *list);
+}
+
 // Scores or weights with another reader are stored in memory, too.
 TEST(AttentionFusion, StoreWhatOthersRead) {
   const TestProgram attention = {

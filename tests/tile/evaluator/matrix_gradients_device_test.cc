@@ -39,7 +39,6 @@ std::string Rounded(Precision precision, const std::string& value) {
 }
 
 // The gradient DO of the result reads all rows of it, as gradients of later layers do.
-// The gradient DO of the result reads all rows of it, as gradients of later layers do.
 TestProgram GradientProgram(const GradientCase& c) {
   const TensorShape queries = F32({c.batch, c.queries, c.depth});
   const TensorShape keys = F32({c.batch, c.keys, c.depth});
@@ -63,6 +62,26 @@ TestProgram GradientProgram(const GradientCase& c) {
           {queries, keys, keys, queries, F32({c.queries, c.keys})}};
 }
 
+// The same with factors that the program itself rounds to bfloat16, as mixed precision in Keras.
+TestProgram ProgramOfNarrowFactors(int64_t batch, int64_t tokens, int64_t depth) {
+  const TensorShape all = F32({batch, tokens, depth});
+  return {"narrow_factors",
+          "function (Q[B, T, D], K[B, U, D], V[B, U, D], G[B, T, D]) -> (O, DV, DQ, DK) { "
+          "QH = as_bfloat(Q); KH = as_bfloat(K); VH = as_bfloat(V); "
+          "PH[b, t, u : B, T, U] = +(QH[b, t, d] * KH[b, u, d]); L = as_float(PH, 32) * 0.125; "
+          "M[b, t, 0 : B, T, 1] = >(L[b, t, u]); E = exp(L - M); "
+          "S[b, t, 0 : B, T, 1] = +(E[b, t, u]); WH = as_bfloat(E / S); "
+          "OH[b, t, d : B, T, D] = +(WH[b, t, u] * VH[b, u, d]); O = as_float(OH, 32); "
+          "C[b, 0, d : B, 1, D] = +(O[b, t, d]); DO = as_bfloat(C * 0.01 - G); "
+          "DV[b, u, d : B, U, D] = +(WH[b, t, u] * DO[b, t, d]); "
+          "D1[b, t, u : B, T, U] = +(DO[b, t, d] * VH[b, u, d]); DW = as_float(D1, 32); "
+          "W = as_float(WH, 32); X[b, t, 0 : B, T, 1] = +(DW[b, t, u] * W[b, t, u]); "
+          "DL = as_bfloat(W * (DW - X) * 0.125); "
+          "DQ[b, t, d : B, T, D] = +(DL[b, t, u] * KH[b, u, d]); "
+          "DK[b, u, d : B, U, D] = +(DL[b, t, u] * QH[b, t, d]); }",
+          {all, all, all, all}};
+}
+
 // Counts launches with matmuls in rows of a work-group.
 int FusedLaunches(const compiler::KernelList& list) {
   return static_cast<int>(
@@ -78,28 +97,24 @@ double Largest(const HostTensor& tensor) {
   return largest;
 }
 
-class MatrixGradientsDeviceTest : public testing::TestWithParam<GradientCase> {};
-
-TEST_P(MatrixGradientsDeviceTest, EqualTheNaiveEvaluatorsFromRecomputedWeights) {
-  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
-  const GradientCase& c = GetParam();
+// Expects `fused` launches with matmuls in rows, and the results of the naive evaluator.
+void ExpectFused(const TestProgram& test, Precision precision, int fused, double tolerance) {
   compiler::CompileOptions options;
   options.settings = MatrixSettings();
   options.settings.gbps = 1;     // makes scores in memory slow
   options.settings.threads = 2;  // makes matmuls without the matrix unit slow
-  options.precision = c.precision;
+  options.precision = precision;
   compiler::CompileHooks hooks;
   hooks.describes_launches = true;
-  const ir::Program program = BindTestProgram(GradientProgram(c));
+  const ir::Program program = BindTestProgram(test);
   const auto list = compiler::Compile(program, options, hooks);
   ASSERT_TRUE(list.ok()) << list.status();
-  EXPECT_EQ(FusedLaunches(*list), c.fused);
-  const std::vector<HostTensor> inputs = RandomInputs(GradientProgram(c), 7);
+  EXPECT_EQ(FusedLaunches(*list), fused);
+  const std::vector<HostTensor> inputs = RandomInputs(test, 7);
   const auto expected = ir::EvaluateNaively(program, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
   const std::vector<HostTensor> actual = ListRunner(*list, *TestDevice()).RunAll(inputs);
   for (size_t o = 0; o < expected->size(); ++o) {
-    const double tolerance = c.precision == Precision::kBFloat16 ? 2e-2 : 3e-3;
     const double largest = Largest((*expected)[o]);
     double error = 0;
     for (int64_t i = 0; i < actual[o].shape().element_count(); ++i) {
@@ -108,6 +123,20 @@ TEST_P(MatrixGradientsDeviceTest, EqualTheNaiveEvaluatorsFromRecomputedWeights) 
     }
     EXPECT_LT(error, largest * tolerance) << "output " << o;
   }
+}
+
+class MatrixGradientsDeviceTest : public testing::TestWithParam<GradientCase> {};
+
+TEST_P(MatrixGradientsDeviceTest, EqualTheNaiveEvaluatorsFromRecomputedWeights) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const GradientCase& c = GetParam();
+  const double tolerance = c.precision == Precision::kBFloat16 ? 2e-2 : 3e-3;
+  ExpectFused(GradientProgram(c), c.precision, c.fused, tolerance);
+}
+
+TEST(NarrowFactorsDeviceTest, FuseFactorsOf16BitsWithStrictPrecision) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  ExpectFused(ProgramOfNarrowFactors(2, 100, 64), Precision::kFloat32, 2, 2e-2);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -106,8 +106,7 @@ class ChainFinder {
     if (!options_.accepts_matmuls) return std::nullopt;
     std::optional<RowChain> best;
     for (int64_t size : {64, 32, 16, 8}) {
-      Growing growing;
-      growing.accepts_matmuls = true;
+      Growing growing = {.accepts_matmuls = true, .has_column_blocks = true};
       auto split = SplitColumns(kernel(g), size);
       if (!split) continue;
       std::vector<int> axes = RowsOfColumns(*split);
@@ -132,8 +131,9 @@ class ChainFinder {
   }
 
   bool IsMatmul(int g, const std::vector<int>& axes, const Growing& growing) const {
-    return growing.accepts_matmuls && kernel(g).is_reduction() &&
-           IsBatchedMatmul(kernel(g, growing), axes);
+    const FlatContraction& flat = kernel(g, growing);
+    return growing.accepts_matmuls && flat.is_reduction() && IsBatchedMatmul(flat, axes) &&
+           (growing.has_column_blocks || ShareRowAxis(flat, axes));
   }
 
   bool GrowFrom(int g, std::vector<int> axes, Growing* growing) const {

@@ -34,7 +34,8 @@ inline constexpr char kRunsBetween[] = "a kernel outside the launch runs between
 struct Growing {
   bool has_planes = false;
   bool accepts_matmuls = false;
-  bool may_be_long = false;  // see RowChain::has_long_rows
+  bool may_be_long = false;        // see RowChain::has_long_rows
+  bool has_column_blocks = false;  // which are row axes of its matmuls
   Layout layout = Layout::kNone;
   std::map<int, std::vector<int>> axes = {};        // per group: the output index of each row axis
   std::map<int, poly::FlatContraction> split = {};  // kernels of the chain with split indices

@@ -2,6 +2,7 @@
 #include "tile/graph/rows/row_axes.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "tile/graph/rows/row_layout.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -11,6 +12,29 @@ namespace tartan::graph {
 
 using math::Affine;
 using poly::FlatContraction;
+
+namespace {
+
+// Returns for each tensor that the body reads the row axes along which it varies.
+std::vector<std::vector<int>> RowAxesOfReads(const FlatContraction& flat,
+                                             const std::vector<int>& axes) {
+  FlatContraction body = flat;
+  body.outputs.clear();
+  std::vector<std::vector<int>> all;
+  poly::VisitExprs(body, [&](const poly::Expr& expr) {
+    const auto* read = std::get_if<poly::Read>(&expr.node);
+    if (read == nullptr) return;
+    const std::vector<Affine>& coords = flat.accesses[read->access].coords;
+    std::vector<int>& along = all.emplace_back();
+    std::copy_if(axes.begin(), axes.end(), std::back_inserter(along), [&](int row) {
+      return std::any_of(coords.begin(), coords.end(),
+                         [&](const Affine& coord) { return !coord.coefficient(row).is_zero(); });
+    });
+  });
+  return all;
+}
+
+}  // namespace
 
 std::set<int> GatheredTensors(const FlatContraction& flat) {
   std::set<int> tensors;
@@ -67,23 +91,18 @@ bool IsBatchedMatmul(const FlatContraction& flat, const std::vector<int>& axes) 
     has_columns = has_columns || (!is_row && flat.indices[i].range > 1);
   }
   if (!has_columns) return false;
-  FlatContraction body = flat;
-  body.outputs.clear();
-  std::vector<int> common = axes;  // along which all operands vary
-  poly::VisitExprs(body, [&](const poly::Expr& expr) {
-    const auto* read = std::get_if<poly::Read>(&expr.node);
-    if (read == nullptr) return;
-    const std::vector<Affine>& coords = flat.accesses[read->access].coords;
-    common.erase(std::remove_if(common.begin(), common.end(),
-                                [&](int row) {
-                                  return std::none_of(coords.begin(), coords.end(),
-                                                      [&](const Affine& coord) {
-                                                        return !coord.coefficient(row).is_zero();
-                                                      });
-                                }),
-                 common.end());
+  const std::vector<std::vector<int>> operands = RowAxesOfReads(flat, axes);
+  return std::none_of(operands.begin(), operands.end(),
+                      [](const std::vector<int>& operand) { return operand.empty(); });
+}
+
+bool ShareRowAxis(const FlatContraction& flat, const std::vector<int>& axes) {
+  const std::vector<std::vector<int>> operands = RowAxesOfReads(flat, axes);
+  return std::any_of(axes.begin(), axes.end(), [&](int row) {
+    return std::all_of(operands.begin(), operands.end(), [&](const std::vector<int>& operand) {
+      return std::find(operand.begin(), operand.end(), row) != operand.end();
+    });
   });
-  return !common.empty();
 }
 
 bool ReadsSingleElements(const FlatContraction& flat, const std::vector<int>& axes,

@@ -31,10 +31,13 @@ std::vector<int> PlaneAxes(const poly::FlatContraction& flat);
 // multiplying two tensors (such operands should stay in registers).
 bool IsWindow(const poly::FlatContraction& flat);
 
-// Returns true for a batched matmul over the row axes: it has several columns per row, and all
-// operands vary along a common row axis. A projection, whose weights are the same for all examples,
-// has none: with weights by head, activations vary along the batch and weights along the heads.
+// Returns true for a batched matmul over the row axes: it has several columns per row, and every
+// operand varies along some row axis.
 bool IsBatchedMatmul(const poly::FlatContraction& flat, const std::vector<int>& axes);
+
+// Returns true if all operands of the body vary along a common row axis. A projection by head has
+// none: activations vary along the batch, and weights along the heads.
+bool ShareRowAxis(const poly::FlatContraction& flat, const std::vector<int>& axes);
 
 // Returns true if the kernel reads some of the tensors, and of each a single element per row.
 bool ReadsSingleElements(const poly::FlatContraction& flat, const std::vector<int>& axes,
