@@ -12,8 +12,8 @@ namespace tartan::graph {
 // bit for bit where both matmuls of the scores have the same plan.
 //
 // Only row maxima and sums live between the forward and the backward pass. Weights of fewer than
-// `min_bytes` bytes stay as they are, with `only_narrow` also those of factors that are not in one
-// 16-bit type.
+// `min_bytes` bytes stay as they are. With `only_narrow`, so do weights whose scores are products of
+// factors that have no common 16-bit type.
 ir::Program RecomputeWeights(const ir::Program& program, int64_t min_bytes,
                              bool only_narrow = false);
 
